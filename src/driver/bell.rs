@@ -1,0 +1,166 @@
+//! The bell: one helper thread for the whole process that wakes drivers when it is time.
+//!
+//! It fires nothing itself and decides nothing: it sleeps until the earliest target of all
+//! drivers and wakes those whose target has come; their own clock tells them what is due. It
+//! does two things that tokio's clock cannot do for a task:
+//!
+//! - It wakes on time. tokio rounds a sleep up to its own next millisecond, after ours.
+//! - It wakes from outside. A task that a worker wakes runs next on that worker, and if the task
+//!   before it blocks, nobody else may take it; one that is woken from outside is taken by
+//!   whichever worker is free.
+//!
+//! The thread is started when a driver first has something to wait for, and ends with the last
+//! driver. While no driver has a target, it sleeps without end.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use super::shared::Shared;
+
+static BELL: Bell = Bell {
+    state: Mutex::new(State {
+        running: false,
+        members: Vec::new(),
+        sleep: Sleep::Awake,
+    }),
+    changed: Condvar::new(),
+};
+
+struct Bell {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    /// Whether the thread runs.
+    running: bool,
+    /// The drivers, and when each is to be rung. A process has a few: they are searched in line.
+    members: Vec<Member>,
+    sleep: Sleep,
+}
+
+struct Member {
+    driver: Arc<Shared>,
+    at: Option<Instant>,
+}
+
+/// What the thread is doing, as those see it who hold the lock.
+#[derive(Clone, Copy)]
+enum Sleep {
+    /// It will look at the members again before it sleeps.
+    Awake,
+    Until(Instant),
+    Endless,
+}
+
+/// Has the bell ring for a driver at its present target, whatever that is by now.
+///
+/// The target is read with the bell's lock held, so that of two calls at once the later one, and
+/// with it the earlier target, wins.
+pub(super) fn update(driver: &Arc<Shared>) {
+    let mut state = BELL.lock();
+    let at = driver
+        .clock()
+        .instant_of(driver.target())
+        .map(tokio::time::Instant::into_std);
+    match state.member(driver) {
+        Some(member) => member.at = at,
+        None => state.members.push(Member {
+            driver: Arc::clone(driver),
+            at,
+        }),
+    }
+    if !state.running {
+        if at.is_none() {
+            return;
+        }
+        let thread = thread::Builder::new().name("waterwheel-bell".into());
+        if thread.spawn(run).is_err() {
+            drop(state);
+            leave(driver);
+            driver.lose_bell();
+            return;
+        }
+        state.running = true;
+        state.sleep = Sleep::Awake;
+    }
+    let is_earlier = match (at, state.sleep) {
+        (Some(at), Sleep::Until(until)) => at < until,
+        (Some(_), Sleep::Endless) => true,
+        _ => false,
+    };
+    if is_earlier {
+        BELL.changed.notify_one();
+    }
+}
+
+/// Has the bell not ring for a driver any more.
+pub(super) fn leave(driver: &Arc<Shared>) {
+    let mut state = BELL.lock();
+    let Some(at) = state.position(driver) else {
+        return;
+    };
+    let member = state.members.swap_remove(at);
+    if state.members.is_empty() {
+        BELL.changed.notify_one();
+    }
+    drop(state);
+    // It may be the last to hold the driver's state.
+    drop(member);
+}
+
+fn run() {
+    let mut due = Vec::new();
+    let mut state = BELL.lock();
+    while !state.members.is_empty() {
+        let now = Instant::now();
+        for member in &mut state.members {
+            if member.at.is_some_and(|at| at <= now) {
+                member.at = None;
+                due.push(Arc::clone(&member.driver));
+            }
+        }
+        if !due.is_empty() {
+            drop(state);
+            for driver in due.drain(..) {
+                driver.ring();
+            }
+            state = BELL.lock();
+            continue;
+        }
+        let next = state.members.iter().filter_map(|member| member.at).min();
+        state.sleep = next.map_or(Sleep::Endless, Sleep::Until);
+        state = match next {
+            Some(at) => {
+                let waited = BELL.changed.wait_timeout(state, at - now);
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            }
+            None => BELL
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner),
+        };
+        state.sleep = Sleep::Awake;
+    }
+    state.running = false;
+}
+
+impl Bell {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn position(&self, driver: &Arc<Shared>) -> Option<usize> {
+        self.members
+            .iter()
+            .position(|member| Arc::ptr_eq(&member.driver, driver))
+    }
+
+    fn member(&mut self, driver: &Arc<Shared>) -> Option<&mut Member> {
+        let at = self.position(driver)?;
+        Some(&mut self.members[at])
+    }
+}

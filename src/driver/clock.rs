@@ -1,0 +1,149 @@
+//! Where time enters: the clock of the timer's home runtime, in instants and in ticks.
+//!
+//! A timer's time is that of the runtime it was started on, whichever thread asks. On a
+//! multi-thread runtime that is the machine's monotonic clock, always. A current-thread runtime's
+//! clock can be paused and moved (`tokio::time::pause`), and what tokio calls now then depends
+//! on the thread that asks; so once that has been seen to happen, now is read in the home
+//! runtime's context.
+
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::time::{Duration, Instant};
+
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::wheel::{Resolution, Tick};
+
+#[derive(Debug)]
+pub(crate) struct Clock {
+    epoch: Instant,
+    resolution: Resolution,
+    home: Handle,
+    /// Whether the home runtime's clock can be paused at all.
+    pausable: bool,
+    /// Whether the home runtime's clock was seen to differ from the machine's.
+    warped: AtomicBool,
+}
+
+impl Clock {
+    /// The clock of a runtime; tick zero is now.
+    pub(crate) fn new(home: Handle, resolution: Resolution) -> Clock {
+        let epoch = {
+            let _entered = home.enter();
+            Instant::now()
+        };
+        // Any flavor but the one that is known to be unable to pause is taken to be able to.
+        let pausable = !matches!(home.runtime_flavor(), RuntimeFlavor::MultiThread);
+        let clock = Clock {
+            epoch,
+            resolution,
+            home,
+            pausable,
+            warped: AtomicBool::new(false),
+        };
+        clock.observe();
+        clock
+    }
+
+    pub(crate) fn resolution(&self) -> Resolution {
+        self.resolution
+    }
+
+    /// Whether now may jump; then a clock read of a while ago says little about now.
+    pub(crate) fn is_pausable(&self) -> bool {
+        self.pausable
+    }
+
+    /// Whether the clock was paused when it was last observed, or ever before.
+    pub(crate) fn is_warped(&self) -> bool {
+        self.warped.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    pub(crate) fn now(&self) -> Instant {
+        if !self.pausable {
+            return Instant::from_std(std::time::Instant::now());
+        }
+        if self.is_warped() {
+            let _entered = self.home.enter();
+            return Instant::now();
+        }
+        Instant::now()
+    }
+
+    /// Now, rounded down to a tick.
+    pub(crate) fn now_tick(&self) -> Tick {
+        self.tick_before(self.now())
+    }
+
+    /// Looks whether the home runtime's clock is the machine's; to be called in its context, now
+    /// and then.
+    pub(crate) fn observe(&self) {
+        if self.pausable && !self.is_warped() {
+            let _entered = self.home.enter();
+            let before = std::time::Instant::now();
+            let now = Instant::now().into_std();
+            let after = std::time::Instant::now();
+            if now < before || now > after {
+                self.warped.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// An instant, rounded up to a tick: what a deadline is filed under.
+    #[inline]
+    pub(crate) fn tick_after(&self, instant: Instant) -> Tick {
+        let nanos = self.resolution.nanos();
+        self.tick(instant, |subsecond| match nanos {
+            1_000_000 => subsecond.div_ceil(1_000_000),
+            nanos => subsecond.div_ceil(nanos),
+        })
+    }
+
+    /// An instant, rounded down to a tick: what now is.
+    #[inline]
+    pub(crate) fn tick_before(&self, instant: Instant) -> Tick {
+        let nanos = self.resolution.nanos();
+        self.tick(instant, |subsecond| match nanos {
+            1_000_000 => subsecond / 1_000_000,
+            nanos => subsecond / nanos,
+        })
+    }
+
+    /// The start of a tick; `None` if it lies beyond what an `Instant` can tell.
+    pub(crate) fn instant_of(&self, tick: Tick) -> Option<Instant> {
+        let per_second = u64::from(self.resolution.ticks_per_second());
+        let (seconds, ticks) = (tick.get() / per_second, tick.get() % per_second);
+        // Less than a second in nanoseconds.
+        let nanos = ticks as u32 * self.resolution.nanos();
+        self.epoch.checked_add(Duration::new(seconds, nanos))
+    }
+
+    /// How far `now` is past the start of `tick`.
+    pub(crate) fn since(&self, now: Instant, tick: Tick) -> Duration {
+        match self.instant_of(tick) {
+            Some(instant) => now.saturating_duration_since(instant),
+            None => Duration::ZERO,
+        }
+    }
+
+    /// How many ticks cover a duration wherever it starts; `None` if 32 bits do not hold it.
+    pub(crate) fn ticks_covering(&self, duration: Duration) -> Option<u32> {
+        let per_second = u64::from(self.resolution.ticks_per_second());
+        // One second for the part of one, one tick for the rounding up of the deadline.
+        let ticks = (duration.as_secs() + 1).checked_mul(per_second)? + 1;
+        u32::try_from(ticks).ok()
+    }
+
+    /// Seconds and the part of one are converted apart, so that no multiplication needs 128
+    /// bits: a resolution divides a second. What is too far for 64 bits of ticks is the last tick.
+    #[inline]
+    fn tick(&self, instant: Instant, part: impl FnOnce(u32) -> u32) -> Tick {
+        let since = instant.saturating_duration_since(self.epoch);
+        let per_second = u64::from(self.resolution.ticks_per_second());
+        Tick::new(
+            since
+                .as_secs()
+                .saturating_mul(per_second)
+                .saturating_add(u64::from(part(since.subsec_nanos()))),
+        )
+    }
+}

@@ -1,0 +1,230 @@
+//! What a timer has done: counted by each shard under its own lock, added up when asked.
+
+use std::fmt;
+use std::time::Duration;
+
+/// What a [`Timer`](crate::Timer) has done since it was started.
+///
+/// Counting is always on and costs no shared cache line: each shard counts under the lock that
+/// it holds anyway. Reading locks one shard after the other, so the numbers of one shard are of
+/// one moment, and at every moment
+///
+/// > armed = fired + cancelled + stopped + pending
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// use waterwheel::{Duration, Timer, sleep};
+///
+/// sleep(Duration::from_millis(2)).await;
+/// let metrics = Timer::current().metrics();
+/// assert_eq!(metrics.armed(), metrics.fired() + metrics.pending());
+/// println!("{metrics}");
+/// # }
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Metrics {
+    pub(super) armed: u64,
+    pub(super) fired: u64,
+    pub(super) cancelled: u64,
+    pub(super) stopped: u64,
+    pub(super) pending: u64,
+    pub(super) cascaded: u64,
+    pub(super) turns: u64,
+    pub(super) lateness: Lateness,
+}
+
+impl Metrics {
+    /// Timers that went into the wheel. A future arms at its first poll that is pending, so one
+    /// that is ready at once never does; one that is reset after it fired arms again.
+    #[must_use]
+    pub fn armed(&self) -> u64 {
+        self.armed
+    }
+
+    /// Timers that ended because their deadline passed, whether the driver noticed or a poll.
+    #[must_use]
+    pub fn fired(&self) -> u64 {
+        self.fired
+    }
+
+    /// Timers that were dropped before their deadline.
+    #[must_use]
+    pub fn cancelled(&self) -> u64 {
+        self.cancelled
+    }
+
+    /// Timers that ended before their deadline because the timer was stopped.
+    #[must_use]
+    pub fn stopped(&self) -> u64 {
+        self.stopped
+    }
+
+    /// Timers that wait for their deadline now.
+    #[must_use]
+    pub fn pending(&self) -> u64 {
+        self.pending
+    }
+
+    /// How often a timer moved to a lower dial.
+    #[must_use]
+    pub fn cascaded(&self) -> u64 {
+        self.cascaded
+    }
+
+    /// How often the driver turned the wheels. An idle timer's does not.
+    #[must_use]
+    pub fn driver_turns(&self) -> u64 {
+        self.turns
+    }
+
+    /// How late the driver fired timers.
+    #[must_use]
+    pub fn lateness(&self) -> &Lateness {
+        &self.lateness
+    }
+}
+
+impl fmt::Display for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "armed {}, fired {}, cancelled {}, stopped {}, pending {}, cascaded {}, turns {}, \
+             lateness {}",
+            self.armed,
+            self.fired,
+            self.cancelled,
+            self.stopped,
+            self.pending,
+            self.cascaded,
+            self.turns,
+            self.lateness,
+        )
+    }
+}
+
+/// The buckets of [`Lateness`]: less than 1 µs, 2 µs, 4 µs, … and the last of all that is more.
+const BUCKETS: usize = 32;
+
+/// How late timers fired: the driver's now less the tick that the deadline was rounded up to.
+///
+/// It is never negative, and the rounding, up to one tick, is not in it. Timers that a poll found
+/// past their deadline before the driver did are not in it either.
+#[derive(Clone, Default)]
+pub struct Lateness {
+    count: u64,
+    nanos: u128,
+    most: Duration,
+    buckets: [u64; BUCKETS],
+}
+
+impl Lateness {
+    /// How many timers the driver fired.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The mean; zero if none fired.
+    #[must_use]
+    pub fn mean(&self) -> Duration {
+        let mean = self.nanos / u128::from(self.count.max(1));
+        Duration::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX))
+    }
+
+    /// The latest; zero if none fired.
+    #[must_use]
+    pub fn max(&self) -> Duration {
+        self.most
+    }
+
+    /// A lateness that this share of the timers, from 0 to 1, did not exceed: exact to a factor
+    /// of two, rounded up, and never more than [`max`](Lateness::max).
+    ///
+    /// # Panics
+    ///
+    /// If `share` is not from 0 to 1.
+    #[must_use]
+    pub fn quantile(&self, share: f64) -> Duration {
+        assert!(
+            (0.0..=1.0).contains(&share),
+            "a quantile is a share from 0 to 1, not {share}"
+        );
+        let rank = (share * self.count as f64).ceil() as u64;
+        let mut below = 0;
+        for (bucket, count) in self.buckets.iter().enumerate() {
+            below += count;
+            if below >= rank && below > 0 {
+                return self.most.min(Duration::from_micros(1 << bucket));
+            }
+        }
+        self.most
+    }
+
+    #[inline]
+    pub(super) fn record(&mut self, late: Duration) {
+        self.count += 1;
+        self.nanos += late.as_nanos();
+        self.most = self.most.max(late);
+        let micros = u64::try_from(late.as_micros()).unwrap_or(u64::MAX);
+        let bucket = micros.checked_ilog2().map_or(0, |log| log as usize + 1);
+        self.buckets[bucket.min(BUCKETS - 1)] += 1;
+    }
+
+    pub(super) fn add(&mut self, other: &Lateness) {
+        self.count += other.count;
+        self.nanos += other.nanos;
+        self.most = self.most.max(other.most);
+        for (bucket, count) in self.buckets.iter_mut().zip(other.buckets) {
+            *bucket += count;
+        }
+    }
+}
+
+impl fmt::Debug for Lateness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lateness")
+            .field("count", &self.count)
+            .field("mean", &self.mean())
+            .field("p50", &self.quantile(0.5))
+            .field("p99", &self.quantile(0.99))
+            .field("max", &self.most)
+            .finish()
+    }
+}
+
+impl fmt::Display for Lateness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "mean {:?}, p50 ≤ {:?}, p99 ≤ {:?}, max {:?}",
+            self.mean(),
+            self.quantile(0.5),
+            self.quantile(0.99),
+            self.most
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Lateness;
+    use std::time::Duration;
+
+    #[test]
+    fn quantiles_round_up_to_a_power_of_two_and_stop_at_the_maximum() {
+        let mut lateness = Lateness::default();
+        assert_eq!(lateness.quantile(0.5), Duration::ZERO);
+        for micros in 1..=100 {
+            lateness.record(Duration::from_micros(micros));
+        }
+        assert_eq!(lateness.count(), 100);
+        assert_eq!(lateness.mean(), Duration::from_nanos(50_500));
+        assert_eq!(lateness.max(), Duration::from_micros(100));
+        assert_eq!(lateness.quantile(0.0), Duration::from_micros(2));
+        assert_eq!(lateness.quantile(0.5), Duration::from_micros(64));
+        assert_eq!(lateness.quantile(1.0), Duration::from_micros(100));
+        lateness.record(Duration::MAX);
+        assert_eq!(lateness.quantile(1.0), Duration::from_micros(1 << 31));
+    }
+}

@@ -1,0 +1,45 @@
+//! The driver: shards, the task that turns them, the handle, the bell.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `timer` | [`Timer`], the handle |
+//! | `builder` | [`Builder`], its settings |
+//! | `ambient` | which timer the free functions use |
+//! | `shard` | one wheel of wakers behind one lock |
+//! | `postponed` | deadlines beside the slab, moved without the lock |
+//! | `shared` | what the task, the shards and the bell share; the lost wake-up and why it is not |
+//! | `task` | the task that turns the wheels |
+//! | `bell` | the thread that wakes the task |
+//! | `clock` | the seam through which time enters |
+//! | `permits` | `max_pending` |
+//! | `metrics` | what was done |
+//! | `thread` | which shard is a thread's |
+
+mod ambient;
+mod bell;
+mod builder;
+mod clock;
+mod metrics;
+mod permits;
+mod postponed;
+mod shard;
+mod shared;
+mod task;
+mod thread;
+mod timer;
+
+pub use builder::Builder;
+pub use metrics::{Lateness, Metrics};
+pub use timer::Timer;
+
+pub(crate) use ambient::shard as ambient_shard;
+pub(crate) use clock::Clock;
+pub(crate) use shard::{Answer, Shard};
+pub(crate) use shared::Stage;
+
+/// Panics where tokio's own `sleep` would for want of a time driver, and with its words.
+#[track_caller]
+fn assert_time_is_enabled(handle: &tokio::runtime::Handle) {
+    let _entered = handle.enter();
+    drop(tokio::time::sleep(std::time::Duration::ZERO));
+}

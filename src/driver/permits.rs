@@ -1,0 +1,40 @@
+use crate::sync::atomic::{AtomicUsize, Ordering};
+
+/// The places of a timer with a `max_pending`: one a future, from when it is made until it is
+/// done or dropped.
+#[derive(Debug)]
+pub(crate) struct Permits {
+    most: usize,
+    taken: AtomicUsize,
+}
+
+impl Permits {
+    pub(super) fn new(most: usize) -> Permits {
+        Permits {
+            most,
+            taken: AtomicUsize::new(0),
+        }
+    }
+
+    /// Takes a permit if one is left.
+    pub(crate) fn try_take(&self) -> bool {
+        self.taken
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| {
+                (taken < self.most).then_some(taken + 1)
+            })
+            .is_ok()
+    }
+
+    /// Takes a permit even if none is left: for a future that was done and is reset.
+    pub(crate) fn take(&self) {
+        self.taken.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn release(&self) {
+        self.taken.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn most(&self) -> usize {
+        self.most
+    }
+}

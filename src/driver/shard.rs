@@ -1,0 +1,361 @@
+//! A shard: one wheel of wakers behind one lock, on cache lines of its own.
+//!
+//! # The life of a timer
+//!
+//! ```text
+//!            arm                      turn                        finish
+//! (future) ───────► record, pending ───────► record, parked ──────────────► (gone)
+//!                      │      ▲    wakes it      │        poll: due by hand
+//!               cancel │      └──────────────────┘ poll: was postponed meanwhile
+//!                      ▼
+//!                   (gone)
+//! ```
+//!
+//! The record belongs to the future that armed it: the driver takes its waker and parks it, but
+//! only the future gives it back. So a record's place in the slab, and the cell beside it that
+//! the future writes without the lock, are never somebody else's while the future lives.
+//!
+//! # Ground rules
+//!
+//! - Wakers are cloned, woken and dropped with no lock held: their code is not ours.
+//! - `next` is never later than the wheel's next turn when the lock is free, and it is lowered
+//!   before the driver's target is looked at; the driver does it the other way round. So one of
+//!   the two sees the other.
+
+use std::sync::{Arc, Weak};
+use std::task::Waker;
+
+use super::metrics::{Lateness, Metrics};
+use super::permits::Permits;
+use super::postponed::Postponed;
+use super::shared::{Shared, Stage};
+use super::timer::Core;
+use crate::error::Error;
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{Mutex, MutexGuard, OwnLine};
+use crate::wheel::{Key, Tick, Verdict, Wheel};
+use tokio::time::Instant;
+
+pub(crate) struct Shard {
+    state: OwnLine<Mutex<State>>,
+    /// When the driver must look at this shard next.
+    next: OwnLine<AtomicU64>,
+    postponed: Postponed,
+    shared: Arc<Shared>,
+    core: Weak<Core>,
+    slot: usize,
+    permits: Option<Arc<Permits>>,
+}
+
+struct State {
+    /// `None` once the timer is stopped.
+    wheel: Option<Wheel<Option<Waker>>>,
+    /// What `next` holds, to be compared with the lock held.
+    published: Tick,
+    draining: bool,
+    armed: u64,
+    fired: u64,
+    cancelled: u64,
+    stopped: u64,
+    cascaded: u64,
+    lateness: Lateness,
+}
+
+/// What became of a future's wish to be armed, or of its question whether it is due.
+pub(crate) enum Answer<T> {
+    Pending(T),
+    Due,
+    Stopped,
+}
+
+impl Shard {
+    pub(super) fn new(
+        shared: &Arc<Shared>,
+        core: Weak<Core>,
+        slot: usize,
+        permits: Option<Arc<Permits>>,
+    ) -> Shard {
+        let clock = shared.clock();
+        Shard {
+            state: OwnLine(Mutex::new(State {
+                wheel: Some(Wheel::starting_at(clock.resolution(), clock.now_tick())),
+                published: Tick::MAX,
+                draining: false,
+                armed: 0,
+                fired: 0,
+                cancelled: 0,
+                stopped: 0,
+                cascaded: 0,
+                lateness: Lateness::default(),
+            })),
+            next: OwnLine(AtomicU64::new(Tick::MAX.get())),
+            postponed: Postponed::new(),
+            shared: Arc::clone(shared),
+            core,
+            slot,
+            permits,
+        }
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    pub(crate) fn permits(&self) -> Option<&Permits> {
+        self.permits.as_deref()
+    }
+
+    /// The shard of the thread that asks, if it is another one and the timer still has a handle.
+    #[inline]
+    pub(crate) fn of_this_thread(&self) -> Option<Arc<Shard>> {
+        if self.slot == self.shared.slot_of_this_thread() {
+            return None;
+        }
+        Some(Arc::clone(self.core.upgrade()?.shard()))
+    }
+
+    /// Whether a future may be made now; takes its permit.
+    #[inline]
+    pub(crate) fn admit(&self) -> Result<(), Error> {
+        if self.shared.stage() != Stage::Running {
+            return Err(Error::shutdown());
+        }
+        match &self.permits {
+            Some(permits) if !permits.try_take() => Err(Error::at_capacity()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Files a timer. `not_before` is a time that has passed for sure.
+    #[inline]
+    pub(crate) fn arm(&self, deadline: Tick, not_before: Tick, waker: Waker) -> Answer<Key> {
+        let mut state = self.state.lock();
+        let Some(wheel) = &mut state.wheel else {
+            drop(state);
+            return Answer::Stopped;
+        };
+        wheel.skip_to(not_before);
+        if deadline <= wheel.now() {
+            drop(state);
+            return Answer::Due;
+        }
+        let key = wheel.insert(deadline, Some(waker));
+        self.postponed.insert(key.index(), deadline);
+        state.armed += 1;
+        self.publish(state);
+        Answer::Pending(key)
+    }
+
+    /// Whether a timer that the clock does not call due is due all the same, because the hand
+    /// has passed it or the timer was stopped; if not, `waker` is the one to be woken.
+    pub(crate) fn poll(&self, key: Key, deadline: Tick, waker: &Waker) -> Answer<()> {
+        let mut fresh = None;
+        loop {
+            let mut state = self.state.lock();
+            let Some(wheel) = &mut state.wheel else {
+                return Answer::Stopped;
+            };
+            let is_pending = wheel.is_pending(key);
+            if !is_pending && deadline <= wheel.now() {
+                wheel.cancel(key);
+                return Answer::Due;
+            }
+            let Some(stored) = wheel.get_mut(key) else {
+                unreachable!("a record leaves with its future");
+            };
+            if is_pending
+                && stored
+                    .as_ref()
+                    .is_some_and(|stored| stored.will_wake(waker))
+            {
+                return Answer::Pending(());
+            }
+            let Some(waker) = fresh.take() else {
+                drop(state);
+                fresh = Some(waker.clone());
+                continue;
+            };
+            let replaced = stored.replace(waker);
+            if is_pending {
+                drop(state);
+            } else {
+                // It fired under an earlier deadline while it was being postponed.
+                self.postponed.insert(key.index(), deadline);
+                wheel.reset(key, deadline);
+                state.armed += 1;
+                self.publish(state);
+            }
+            drop(replaced);
+            return Answer::Pending(());
+        }
+    }
+
+    /// Gives back the record of a timer that the clock calls due.
+    pub(crate) fn finish(&self, key: Key) {
+        self.remove(key, |state| state.fired += 1);
+    }
+
+    /// Gives back the record of a timer whose future is dropped.
+    #[inline]
+    pub(crate) fn cancel(&self, key: Key) {
+        self.remove(key, |state| state.cancelled += 1);
+    }
+
+    #[inline]
+    fn remove(&self, key: Key, count: impl FnOnce(&mut State)) {
+        let mut state = self.state.lock();
+        let Some(wheel) = &mut state.wheel else {
+            return;
+        };
+        let was_pending = wheel.is_pending(key);
+        let waker = wheel.cancel(key);
+        if was_pending {
+            count(&mut state);
+        }
+        self.unlock(state);
+        drop(waker);
+    }
+
+    /// Moves a timer to a deadline that is not before its present one, without the lock.
+    #[inline]
+    pub(crate) fn postpone(&self, key: Key, deadline: Tick) {
+        self.postponed.insert(key.index(), deadline);
+    }
+
+    /// Moves a timer to an earlier deadline; if that `is_past`, wakes whoever waits for it.
+    pub(crate) fn hasten(&self, key: Key, deadline: Tick, is_past: bool) {
+        let mut state = self.state.lock();
+        let Some(wheel) = &mut state.wheel else {
+            return;
+        };
+        self.postponed.insert(key.index(), deadline);
+        if !wheel.is_pending(key) {
+            return;
+        }
+        if is_past {
+            let waker = wheel.get_mut(key).and_then(Option::take);
+            wheel.park(key);
+            state.fired += 1;
+            self.unlock(state);
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+        } else if wheel.deadline(key).is_some_and(|filed| deadline < filed) {
+            wheel.reset(key, deadline);
+            self.publish(state);
+        }
+    }
+
+    /// Whether the driver has fired this timer, or it was stopped.
+    pub(crate) fn has_ended(&self, key: Key, deadline: Tick) -> bool {
+        match &self.state.lock().wheel {
+            Some(wheel) => !wheel.is_pending(key) && deadline <= wheel.now(),
+            None => true,
+        }
+    }
+
+    /// When the driver must look at this shard next.
+    pub(super) fn next(&self) -> Tick {
+        Tick::new(self.next.load(Ordering::SeqCst))
+    }
+
+    /// Moves the hand to `now` and puts the wakers of at most `budget` due timers into `batch`,
+    /// which has room for them.
+    pub(super) fn turn(&self, now: Instant, budget: usize, batch: &mut Vec<Waker>) {
+        let clock = self.shared.clock();
+        let mut state = self.state.lock();
+        let State {
+            wheel: Some(wheel),
+            fired,
+            lateness,
+            ..
+        } = &mut *state
+        else {
+            return;
+        };
+        let hand = clock.tick_before(now).max(wheel.now());
+        let judge = |key: Key, _: Tick, waker: &mut Option<Waker>| {
+            let deadline = self.postponed.deadline(key.index());
+            if deadline > hand {
+                return Verdict::Refile(deadline);
+            }
+            *fired += 1;
+            lateness.record(clock.since(now, deadline));
+            batch.extend(waker.take());
+            Verdict::Park
+        };
+        wheel.advance(hand, budget, judge, |_, _| ());
+        let next = wheel.quiet_until();
+        state.published = next;
+        self.next.store(next.get(), Ordering::SeqCst);
+        self.unlock(state);
+    }
+
+    /// Ends everything that is pending and gives its wakers.
+    pub(super) fn stop(&self) -> Vec<Waker> {
+        let mut state = self.state.lock();
+        let Some(mut wheel) = state.wheel.take() else {
+            return Vec::new();
+        };
+        state.stopped += wheel.len() as u64;
+        state.cascaded = wheel.cascaded();
+        state.published = Tick::MAX;
+        self.next.store(Tick::MAX.get(), Ordering::SeqCst);
+        drop(state);
+        wheel.drain().flatten().collect()
+    }
+
+    /// From now on, tells when nothing is pending any more.
+    pub(super) fn start_draining(&self) {
+        self.state.lock().draining = true;
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        let state = self.state.lock();
+        state.wheel.as_ref().is_none_or(Wheel::is_empty)
+    }
+
+    pub(super) fn add_to(&self, metrics: &mut Metrics) {
+        let state = self.state.lock();
+        let wheel = state.wheel.as_ref();
+        metrics.armed += state.armed;
+        metrics.fired += state.fired;
+        metrics.cancelled += state.cancelled;
+        metrics.stopped += state.stopped;
+        metrics.pending += wheel.map_or(0, |wheel| wheel.len() as u64);
+        metrics.cascaded += wheel.map_or(state.cascaded, Wheel::cascaded);
+        metrics.lateness.add(&state.lateness);
+    }
+
+    /// Unlocks, and tells the driver if it must come earlier than it thinks.
+    #[inline]
+    fn publish(&self, mut state: MutexGuard<'_, State>) {
+        let next = match &state.wheel {
+            Some(wheel) => wheel.quiet_until(),
+            None => Tick::MAX,
+        };
+        if next < state.published {
+            state.published = next;
+            self.next.store(next.get(), Ordering::SeqCst);
+            drop(state);
+            self.shared.heed(next);
+        }
+    }
+
+    /// Unlocks, and tells those that wait for the timer to be drained if this shard is.
+    #[inline]
+    fn unlock(&self, state: MutexGuard<'_, State>) {
+        let drained = state.draining && state.wheel.as_ref().is_none_or(Wheel::is_empty);
+        drop(state);
+        if drained {
+            self.shared.wake_drains();
+        }
+    }
+}
+
+impl Drop for Shard {
+    fn drop(&mut self) {
+        // It may have been all that the driver of a timer without handles waited for.
+        self.shared.shard_gone();
+    }
+}

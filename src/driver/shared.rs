@@ -1,0 +1,310 @@
+//! What the driver task, the shards and the bell share: the target, the stage, the roster.
+//!
+//! # The race that must not be lost
+//!
+//! A timer armed while the driver goes to sleep must wake it if it is earlier than what the
+//! driver sleeps towards.
+//!
+//! ```text
+//! future                               driver
+//! 1. lower the shard's `next`          a. write `target`
+//! 2. read `target`                     b. read every shard's `next`
+//!    earlier? ring                        earlier? start over
+//! ```
+//!
+//! All four are sequentially consistent, so either 2 sees a or b sees 1. A shard that is made
+//! between the driver's a and b is on the roster before it is used, and b reads the roster.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, OnceLock, Weak};
+use std::task::Waker;
+
+use super::bell;
+use super::clock::Clock;
+use super::metrics::Metrics;
+use super::shard::Shard;
+use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use crate::sync::{Mutex, OwnLine};
+use crate::wheel::Tick;
+
+/// How many timers one turn of one shard serves before it gives way to the tasks it woke.
+pub(super) const BITE: usize = 256;
+
+/// The driver is awake: whatever is armed now, it will see before it sleeps.
+const AWAKE: u64 = 0;
+
+pub(crate) struct Shared {
+    clock: Clock,
+    /// The tick that the driver sleeps towards.
+    target: OwnLine<AtomicU64>,
+    /// The driver task's own waker.
+    waker: OnceLock<Waker>,
+    /// Whether the bell rings for this driver; else tokio's clock alone wakes it.
+    has_bell: AtomicBool,
+    stage: AtomicU8,
+    roster: Mutex<Roster>,
+    /// Those that wait for the timer to be drained.
+    drains: Mutex<Vec<Waker>>,
+    turns: AtomicU64,
+    /// Shards of the timer, less one; a power of two less one.
+    mask: usize,
+}
+
+#[derive(Default)]
+struct Roster {
+    shards: Vec<Weak<Shard>>,
+    /// The last handle of the timer is gone: no more shards will come.
+    closed: bool,
+    stopped: bool,
+}
+
+/// How far a timer is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(crate) enum Stage {
+    Running,
+    /// Takes nothing new.
+    Draining,
+    /// Stopped by its owner.
+    Stopped,
+    /// Stopped because its runtime is gone.
+    Abandoned,
+}
+
+impl Shared {
+    pub(super) fn new(clock: Clock, shards: usize, has_bell: bool) -> Shared {
+        Shared {
+            clock,
+            target: OwnLine(AtomicU64::new(AWAKE)),
+            waker: OnceLock::new(),
+            has_bell: AtomicBool::new(has_bell),
+            stage: AtomicU8::new(Stage::Running as u8),
+            roster: Mutex::new(Roster::default()),
+            drains: Mutex::new(Vec::new()),
+            turns: AtomicU64::new(0),
+            mask: shards - 1,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    #[inline]
+    pub(crate) fn stage(&self) -> Stage {
+        match self.stage.load(Ordering::Acquire) {
+            0 => Stage::Running,
+            1 => Stage::Draining,
+            2 => Stage::Stopped,
+            _ => Stage::Abandoned,
+        }
+    }
+
+    /// The shard that this thread's futures go to.
+    #[inline]
+    pub(crate) fn slot_of_this_thread(&self) -> usize {
+        super::thread::number() & self.mask
+    }
+
+    /// Puts a new shard on the roster, stopped if the timer is.
+    pub(super) fn enlist(&self, shard: &Arc<Shard>) {
+        let mut roster = self.roster.lock();
+        roster.shards.push(Arc::downgrade(shard));
+        let stopped = roster.stopped;
+        drop(roster);
+        if stopped {
+            shard.stop();
+        } else if self.stage() == Stage::Draining {
+            shard.start_draining();
+        }
+    }
+
+    /// The shards that are still in use.
+    pub(super) fn shards(&self) -> Vec<Arc<Shard>> {
+        let roster = self.roster.lock();
+        roster.shards.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// A shard may have been the last one: see whether the driver is still needed.
+    pub(super) fn shard_gone(&self) {
+        self.wake_task();
+    }
+
+    /// The last handle is gone.
+    pub(super) fn close(&self) {
+        self.roster.lock().closed = true;
+        self.wake_task();
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.roster.lock().closed
+    }
+
+    // ----- the driver's side -----
+
+    /// The driver is awake.
+    pub(super) fn wake_up(&self, waker: &Waker) {
+        if self.waker.get().is_none() {
+            let waker = waker.clone();
+            self.waker.get_or_init(|| waker);
+        }
+        self.target.store(AWAKE, Ordering::SeqCst);
+    }
+
+    /// Turns every shard that is due, once, and wakes what comes up.
+    pub(super) fn turn(&self, shards: &[Arc<Shard>], batch: &mut Vec<Waker>) {
+        let now = self.clock.now();
+        let tick = self.clock.tick_before(now);
+        self.turns.fetch_add(1, Ordering::Relaxed);
+        for shard in shards {
+            if shard.next() <= tick {
+                shard.turn(now, BITE, batch);
+                wake_all(batch.drain(..));
+            }
+        }
+    }
+
+    /// The driver is about to sleep until `next`. Whether it may: nothing earlier has come in.
+    pub(super) fn aim(&self, next: Tick) -> bool {
+        self.target.store(next.get(), Ordering::SeqCst);
+        self.shards().iter().all(|shard| shard.next() >= next)
+    }
+
+    pub(super) fn target(&self) -> Tick {
+        Tick::new(self.target.load(Ordering::SeqCst))
+    }
+
+    pub(super) fn has_bell(&self) -> bool {
+        self.has_bell.load(Ordering::Relaxed)
+    }
+
+    /// The bell cannot ring: from now on tokio's clock alone wakes the driver.
+    pub(super) fn lose_bell(&self) {
+        self.has_bell.store(false, Ordering::Relaxed);
+        self.wake_task();
+    }
+
+    /// Whether the driver sleeps on tokio's clock: a clock that can be paused must know what the
+    /// driver waits for, and so must any clock if there is no bell.
+    pub(super) fn sleeps_on_clock(&self) -> bool {
+        self.clock.is_pausable() || !self.has_bell()
+    }
+
+    // ----- the futures' side -----
+
+    /// Something must be looked at by `next`.
+    pub(super) fn heed(self: &Arc<Self>, next: Tick) {
+        if next >= self.target() {
+            return;
+        }
+        if self.sleeps_on_clock() {
+            self.ring();
+        } else {
+            // The bell is told rather than the task: a task that this thread wakes would run on
+            // this thread, and be held up with it if it blocks.
+            self.target.fetch_min(next.get(), Ordering::SeqCst);
+            bell::update(self);
+        }
+    }
+
+    /// Wakes the driver to look again.
+    pub(super) fn ring(&self) {
+        self.target.store(AWAKE, Ordering::SeqCst);
+        self.wake_task();
+    }
+
+    fn wake_task(&self) {
+        // If there is none yet, the task has yet to be polled for the first time, and will look.
+        if let Some(waker) = self.waker.get() {
+            waker.wake_by_ref();
+        }
+    }
+
+    // ----- the end -----
+
+    /// Ends everything that is pending; tells how many that were.
+    pub(super) fn stop(&self, stage: Stage) -> usize {
+        {
+            let mut roster = self.roster.lock();
+            if roster.stopped {
+                return 0;
+            }
+            roster.stopped = true;
+        }
+        self.stage.store(stage as u8, Ordering::Release);
+        let mut count = 0;
+        for shard in self.shards() {
+            let wakers = shard.stop();
+            count += wakers.len();
+            wake_all(wakers.into_iter());
+        }
+        self.wake_drains();
+        self.wake_task();
+        count
+    }
+
+    pub(super) fn start_draining(&self) {
+        let running = Stage::Running as u8;
+        let draining = Stage::Draining as u8;
+        let _ = self
+            .stage
+            .compare_exchange(running, draining, Ordering::AcqRel, Ordering::Acquire);
+        for shard in self.shards() {
+            shard.start_draining();
+        }
+    }
+
+    /// Whether nothing is pending; if something is, `waker` is woken once it may be gone.
+    pub(super) fn is_drained(&self, waker: &Waker) -> bool {
+        let waker = waker.clone();
+        let replaced = {
+            let mut drains = self.drains.lock();
+            let replaced = drains
+                .iter()
+                .position(|known| known.will_wake(&waker))
+                .map(|at| drains.swap_remove(at));
+            drains.push(waker);
+            replaced
+        };
+        drop(replaced);
+        self.shards().iter().all(|shard| shard.is_empty())
+    }
+
+    pub(super) fn wake_drains(&self) {
+        let drains = std::mem::take(&mut *self.drains.lock());
+        wake_all(drains.into_iter());
+    }
+
+    pub(super) fn metrics(&self) -> Metrics {
+        let mut metrics = Metrics {
+            turns: self.turns.load(Ordering::Relaxed),
+            ..Metrics::default()
+        };
+        for shard in self.shards() {
+            shard.add_to(&mut metrics);
+        }
+        metrics
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("target", &self.target())
+            .field("stage", &self.stage())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Wakes each, with no lock held. One that panics must not strand the others or end the driver;
+/// the panic hook has told of it.
+fn wake_all(wakers: impl Iterator<Item = Waker>) {
+    for waker in wakers {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
+            // A payload whose destructor panics as well is let go.
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(payload))).map_err(std::mem::forget);
+        }
+    }
+}

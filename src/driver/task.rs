@@ -1,0 +1,147 @@
+//! The driver: the task that turns the wheels.
+//!
+//! One task turns all shards of a timer, one bite a shard. When it has filled the run queue with
+//! the tasks it woke and there is more to do, it wakes itself and returns: so it goes to the back
+//! of the very queue that it filled, which is back-pressure by itself. (`yield_now` would bring
+//! it back long before those tasks have run.)
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll, Wake, Waker};
+
+use tokio::runtime::Id;
+use tokio::time::{Duration, Instant, Sleep};
+
+use super::shared::{BITE, Shared, Stage};
+use super::{ambient, bell};
+use crate::wheel::Tick;
+
+pub(super) struct DriverTask {
+    shared: Arc<Shared>,
+    /// The runtime whose ambient timer this is.
+    ambient: Option<Id>,
+    /// tokio's own timer, where the clock can be paused or there is no bell.
+    sleep: Option<Pin<Box<Sleep>>>,
+    first_bite: Waker,
+    batch: Vec<Waker>,
+}
+
+impl DriverTask {
+    pub(super) fn new(shared: Arc<Shared>, ambient: Option<Id>) -> DriverTask {
+        let first_bite = Waker::from(Arc::new(FirstBite(Arc::downgrade(&shared))));
+        DriverTask {
+            shared,
+            ambient,
+            sleep: None,
+            first_bite,
+            batch: Vec::with_capacity(BITE),
+        }
+    }
+
+    /// Sees to it that the task is woken by `next`. `false` if that has come already.
+    fn sleep_until(&mut self, next: Tick) -> bool {
+        let clock = self.shared.clock();
+        if self.shared.has_bell() && !clock.is_warped() {
+            bell::update(&self.shared);
+        }
+        // Losing the bell wakes this task, so that it comes by here once more.
+        if !self.shared.sleeps_on_clock() {
+            return true;
+        }
+        let Some(at) = clock.instant_of(next) else {
+            // Nothing to wait for: tokio's clock must not be held up by, or jump to, an old target.
+            self.sleep = None;
+            return true;
+        };
+        let at = if clock.is_warped() {
+            self.before_rounding(at)
+        } else {
+            at
+        };
+        let sleep = match &mut self.sleep {
+            Some(sleep) => {
+                sleep.as_mut().reset(at);
+                sleep
+            }
+            none => none.insert(Box::pin(tokio::time::sleep_until(at))),
+        };
+        let mut context = Context::from_waker(&self.first_bite);
+        sleep.as_mut().poll(&mut context).is_pending()
+    }
+
+    /// The earliest deadline that rounds up to a tick, or the tick itself if that has passed.
+    ///
+    /// tokio moves a paused clock by whole milliseconds of its own, which need not be ours.
+    /// Waiting for the tick would round twice, and come a millisecond after tokio's own timers.
+    fn before_rounding(&self, tick: Instant) -> Instant {
+        let clock = self.shared.clock();
+        let rounding = clock.resolution().tick() - Duration::from_nanos(1);
+        match tick.checked_sub(rounding) {
+            Some(at) if at > clock.now() => at,
+            _ => tick,
+        }
+    }
+}
+
+impl Future for DriverTask {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let this = &mut *self;
+        let shared = Arc::clone(&this.shared);
+        shared.wake_up(context.waker());
+        if shared.stage() >= Stage::Stopped {
+            // An ambient timer keeps its place until its runtime ends, so that the next `sleep`
+            // there finds it stopped, rather than start another.
+            return match this.ambient {
+                Some(_) => Poll::Pending,
+                None => Poll::Ready(()),
+            };
+        }
+        shared.clock().observe();
+        let shards = shared.shards();
+        shared.turn(&shards, &mut this.batch);
+        if shards.is_empty() && shared.is_closed() {
+            return Poll::Ready(());
+        }
+        let next = shards.iter().map(|shard| shard.next()).min();
+        let next = next.unwrap_or(Tick::MAX);
+        drop(shards);
+        let give_way =
+            next <= shared.clock().now_tick() || !shared.aim(next) || !this.sleep_until(next);
+        if give_way {
+            context.waker().wake_by_ref();
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for DriverTask {
+    fn drop(&mut self) {
+        bell::leave(&self.shared);
+        self.shared.stop(Stage::Abandoned);
+        if let Some(id) = self.ambient {
+            ambient::forget(id, &self.shared);
+        }
+    }
+}
+
+/// What tokio's timer wakes: takes the first bite on the spot, then wakes the task for the rest.
+///
+/// tokio's own sleeps are woken before whoever moved a paused clock goes on; ours would only be
+/// once the driver task has run.
+struct FirstBite(Weak<Shared>);
+
+impl Wake for FirstBite {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.turn(&shared.shards(), &mut Vec::with_capacity(BITE));
+            shared.ring();
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Errors: [`Elapsed`] of a timeout, [`Error`] of the fallible forms, [`BuildError`] of
+//! [`Builder::start`](crate::Builder::start).
+
+use std::fmt;
+use std::io;
+
+pub use crate::wheel::InvalidResolution;
+
+/// A timeout's deadline passed before its future was done.
+///
+/// Its `Display` is "deadline has elapsed", as tokio's, and it turns into an [`io::Error`] of
+/// kind [`TimedOut`](io::ErrorKind::TimedOut).
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// use std::{future, io};
+/// use waterwheel::{Duration, timeout};
+///
+/// let elapsed = timeout(Duration::from_millis(5), future::pending::<()>())
+///     .await
+///     .unwrap_err();
+/// assert_eq!(elapsed.to_string(), "deadline has elapsed");
+/// assert!(!elapsed.was_stopped());
+/// assert_eq!(io::Error::from(elapsed).kind(), io::ErrorKind::TimedOut);
+/// # }
+/// ```
+#[derive(Debug, PartialEq, Eq)]
+pub struct Elapsed {
+    stopped: bool,
+}
+
+impl Elapsed {
+    pub(crate) fn new(stopped: bool) -> Elapsed {
+        Elapsed { stopped }
+    }
+
+    /// Whether the timer was stopped, so that the deadline may still lie ahead.
+    #[must_use]
+    pub fn was_stopped(&self) -> bool {
+        self.stopped
+    }
+}
+
+impl fmt::Display for Elapsed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        "deadline has elapsed".fmt(f)
+    }
+}
+
+impl std::error::Error for Elapsed {}
+
+impl From<Elapsed> for io::Error {
+    fn from(_: Elapsed) -> io::Error {
+        io::ErrorKind::TimedOut.into()
+    }
+}
+
+/// Why a timer did not take a future.
+///
+/// What the `try_` methods of [`Timer`](crate::Timer) return. Same methods as tokio's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Error(Kind);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Shutdown,
+    AtCapacity,
+    Invalid,
+}
+
+impl Error {
+    /// The error of a timer that was stopped: by `shutdown` or `drain`, or with its runtime.
+    /// It will not pass.
+    #[must_use]
+    pub fn shutdown() -> Error {
+        Error(Kind::Shutdown)
+    }
+
+    /// Whether the timer was stopped.
+    #[must_use]
+    pub fn is_shutdown(&self) -> bool {
+        self.0 == Kind::Shutdown
+    }
+
+    /// The error of a timer that has reached its `max_pending`. It passes as soon as one of its
+    /// futures is done or dropped; to drop the one that asked is a way to shed load.
+    #[must_use]
+    pub fn at_capacity() -> Error {
+        Error(Kind::AtCapacity)
+    }
+
+    /// Whether the timer has reached its `max_pending`.
+    #[must_use]
+    pub fn is_at_capacity(&self) -> bool {
+        self.0 == Kind::AtCapacity
+    }
+
+    /// The error of an argument that makes no sense: an interval's period of zero.
+    #[must_use]
+    pub fn invalid() -> Error {
+        Error(Kind::Invalid)
+    }
+
+    /// Whether an argument made no sense.
+    #[must_use]
+    pub fn is_invalid(&self) -> bool {
+        self.0 == Kind::Invalid
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            Kind::Shutdown => {
+                "the timer was stopped, by `shutdown`, by `drain` or with its runtime, and takes \
+                 nothing new: start another one with `Timer::builder()`"
+            }
+            Kind::AtCapacity => {
+                "the timer has reached its `max_pending`: wait until one of its futures is done, \
+                 drop some, or build it with a higher bound"
+            }
+            Kind::Invalid => "`period` must be non-zero.",
+        })
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Why a timer was not started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BuildError(BuildKind);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BuildKind {
+    Resolution(InvalidResolution),
+    ZeroShards,
+    ManyShards,
+    ZeroMaxPending,
+    NoRuntime,
+}
+
+impl BuildError {
+    /// Whether the resolution is out of range or does not divide a second.
+    #[must_use]
+    pub fn is_resolution(&self) -> bool {
+        matches!(self.0, BuildKind::Resolution(_))
+    }
+
+    /// Whether the number of shards is out of range.
+    #[must_use]
+    pub fn is_shards(&self) -> bool {
+        matches!(self.0, BuildKind::ZeroShards | BuildKind::ManyShards)
+    }
+
+    /// Whether `max_pending` is zero.
+    #[must_use]
+    pub fn is_max_pending(&self) -> bool {
+        self.0 == BuildKind::ZeroMaxPending
+    }
+
+    /// Whether there was no runtime to start on.
+    #[must_use]
+    pub fn is_no_runtime(&self) -> bool {
+        self.0 == BuildKind::NoRuntime
+    }
+}
+
+impl From<BuildKind> for BuildError {
+    fn from(kind: BuildKind) -> BuildError {
+        BuildError(kind)
+    }
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match &self.0 {
+            BuildKind::Resolution(invalid) => return invalid.fmt(f),
+            BuildKind::ZeroShards => {
+                "a timer needs at least one shard: leave `shards` out for one a worker"
+            }
+            BuildKind::ManyShards => {
+                "a timer has at most 1024 shards: leave `shards` out for one a worker"
+            }
+            BuildKind::ZeroMaxPending => {
+                "a timer with a `max_pending` of zero could take nothing: leave it out for no bound"
+            }
+            BuildKind::NoRuntime => {
+                "no tokio runtime here to start the timer on: call `start` within one, or \
+                 `start_on` with its handle"
+            }
+        })
+    }
+}
+
+impl std::error::Error for BuildError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.0 {
+            BuildKind::Resolution(invalid) => Some(invalid),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,54 @@
+use tokio::time::{Duration, Instant};
+
+/// What an [`Interval`](crate::Interval) does when it missed a tick: when it was polled too late.
+///
+/// A tick counts as missed when it is taken more than 5 ms (or two ticks of the timer's
+/// resolution, where that is more) after its time. Same as tokio's.
+///
+/// With a period of 100 ms, and a pause of 250 ms after the tick at 0:
+///
+/// | behaviour | ticks are taken at | and yield |
+/// |---|---|---|
+/// | `Burst` | 0, 250, 250, 300, 400 | 0, 100, 200, 300, 400 |
+/// | `Delay` | 0, 250, 350, 450 | 0, 100, 350, 450 |
+/// | `Skip` | 0, 250, 300, 400 | 0, 100, 300, 400 |
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MissedTickBehavior {
+    /// Catches up: the ticks that were missed come one after the other, at once. The default.
+    #[default]
+    Burst,
+    /// Starts over: the next tick comes a period after the late one was taken.
+    Delay,
+    /// Stays in step: the ticks that were missed are left out, the next one comes when it would
+    /// have come anyway.
+    Skip,
+}
+
+impl MissedTickBehavior {
+    /// The tick after a late one, and how many were left out between them; `None` if it is
+    /// further away than an `Instant` can tell.
+    pub(super) fn after_late(
+        self,
+        tick: Instant,
+        now: Instant,
+        period: Duration,
+    ) -> (Option<Instant>, u64) {
+        let late = now.saturating_duration_since(tick);
+        let periods = late.as_nanos() / period.as_nanos();
+        let left_out = u64::try_from(periods).unwrap_or(u64::MAX);
+        match self {
+            MissedTickBehavior::Burst => (tick.checked_add(period), 0),
+            MissedTickBehavior::Delay => (now.checked_add(period), left_out),
+            MissedTickBehavior::Skip => {
+                let into = late.as_nanos() % period.as_nanos();
+                (now.checked_add(period - nanos(into)), left_out)
+            }
+        }
+    }
+}
+
+/// A duration of less than a `Duration::MAX`, of nanoseconds that do not fit 64 bits.
+fn nanos(nanos: u128) -> Duration {
+    const PER_SECOND: u128 = 1_000_000_000;
+    Duration::new((nanos / PER_SECOND) as u64, (nanos % PER_SECOND) as u32)
+}

@@ -1,0 +1,418 @@
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use tokio::task::coop;
+use tokio::time::{Duration, Instant};
+
+use super::phase::{Delay, Packed, Phase};
+use super::{FAR, far_at_most};
+use crate::Timer;
+use crate::driver::{Answer, Clock, Shard, Stage, ambient_shard};
+use crate::error::Error;
+use crate::wheel::Tick;
+
+/// Waits until `duration` has passed.
+///
+/// On the ambient timer, [`Timer::current`]. The deadline is `Instant::now() + duration`, with a
+/// duration cut to 30 years; a zero duration is ready at the first poll. Same name, signature and
+/// behaviour as `tokio::time::sleep`.
+///
+/// # Precision
+///
+/// Never ready before the deadline. The driver wakes the task at the first millisecond of the
+/// timer that is not before the deadline.
+///
+/// # Cancellation
+///
+/// Dropping the future cancels it, which frees its place at once.
+///
+/// # Panics
+///
+/// At the call: outside a tokio runtime, in one without `enable_time`, or if the runtime's timer
+/// was shut down.
+///
+/// # Example
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// use waterwheel::{Duration, sleep};
+///
+/// sleep(Duration::from_millis(10)).await;
+/// println!("10 ms have passed");
+/// # }
+/// ```
+#[track_caller]
+pub fn sleep(duration: Duration) -> Sleep {
+    let shard = ambient_shard();
+    admit_ambient(&shard);
+    Sleep::after(shard, duration)
+}
+
+/// Waits until `deadline`; one that has passed is ready at the first poll.
+///
+/// Otherwise as [`sleep`]. Same as `tokio::time::sleep_until`.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// use waterwheel::{Duration, Instant, sleep_until};
+///
+/// let deadline = Instant::now() + Duration::from_millis(10);
+/// sleep_until(deadline).await;
+/// assert!(Instant::now() >= deadline);
+/// # }
+/// ```
+///
+/// # Panics
+///
+/// As [`sleep`].
+#[track_caller]
+pub fn sleep_until(deadline: Instant) -> Sleep {
+    let shard = ambient_shard();
+    admit_ambient(&shard);
+    Sleep::new(shard, deadline, Delay::UNKNOWN)
+}
+
+impl Timer {
+    /// [`sleep`](crate::sleep) on this timer. Needs no runtime around it.
+    ///
+    /// # Panics
+    ///
+    /// If the timer was stopped or has reached its `max_pending`; see
+    /// [`try_sleep`](Timer::try_sleep).
+    #[track_caller]
+    pub fn sleep(&self, duration: Duration) -> Sleep {
+        expect(self.try_sleep(duration))
+    }
+
+    /// [`sleep_until`](crate::sleep_until) on this timer. Needs no runtime around it.
+    ///
+    /// # Panics
+    ///
+    /// If the timer was stopped or has reached its `max_pending`; see
+    /// [`try_sleep_until`](Timer::try_sleep_until).
+    #[track_caller]
+    pub fn sleep_until(&self, deadline: Instant) -> Sleep {
+        expect(self.try_sleep_until(deadline))
+    }
+
+    /// [`sleep`](Timer::sleep), or an error.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_shutdown`] if the timer was stopped, [`Error::is_at_capacity`] if it has
+    /// reached its `max_pending`.
+    pub fn try_sleep(&self, duration: Duration) -> Result<Sleep, Error> {
+        let shard = self.shard();
+        shard.admit()?;
+        Ok(Sleep::after(Arc::clone(shard), duration))
+    }
+
+    /// [`sleep_until`](Timer::sleep_until), or an error.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_sleep`](Timer::try_sleep).
+    pub fn try_sleep_until(&self, deadline: Instant) -> Result<Sleep, Error> {
+        let shard = self.shard();
+        shard.admit()?;
+        Ok(Sleep::new(Arc::clone(shard), deadline, Delay::UNKNOWN))
+    }
+
+    /// A sleep, or none if an `Instant` cannot tell its deadline.
+    pub(super) fn try_sleep_within(&self, duration: Duration) -> Result<Option<Sleep>, Error> {
+        if duration <= FAR {
+            return self.try_sleep(duration).map(Some);
+        }
+        match self.shard().shared().clock().now().checked_add(duration) {
+            Some(deadline) => self.try_sleep_until(deadline).map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+/// Whether the ambient timer takes a future.
+///
+/// One whose runtime is being dropped does, and stops it: tasks may run to their next `.await`
+/// then, and must not panic for it.
+#[track_caller]
+pub(super) fn admit_ambient(shard: &Shard) {
+    if let Err(error) = shard.admit() {
+        assert!(
+            shard.shared().stage() == Stage::Abandoned,
+            "this runtime's {error}"
+        );
+    }
+}
+
+#[track_caller]
+pub(super) fn expect<T>(made: Result<T, Error>) -> T {
+    match made {
+        Ok(made) => made,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// The future of [`sleep`] and [`sleep_until`].
+///
+/// It is registered at its first poll that is pending, with the shard of the thread that polls
+/// it, and cancelled when it is dropped. It is `Unpin`, so it can be held and polled without
+/// pinning; code that pins it, as tokio's `Sleep` wants, works as it is.
+///
+/// # Example
+///
+/// An idle deadline, pushed back on every event:
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// use waterwheel::{Duration, Instant, sleep};
+///
+/// # let (sender, mut events) = tokio::sync::mpsc::channel(1);
+/// # sender.send(()).await.unwrap();
+/// let patience = Duration::from_millis(20);
+/// let mut idle = sleep(patience);
+/// loop {
+///     tokio::select! {
+///         Some(_event) = events.recv() => idle.set_deadline(Instant::now() + patience),
+///         () = &mut idle => break,
+///     }
+/// }
+/// # }
+/// ```
+#[must_use = "futures do nothing unless you `.await` or poll them"]
+pub struct Sleep {
+    deadline: Instant,
+    shard: Arc<Shard>,
+    phase: Packed,
+}
+
+impl Sleep {
+    /// The instant that was asked for, not the tick that it is rounded up to.
+    #[must_use]
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// Whether it has completed, or the driver has fired it and it will at its next poll.
+    #[must_use]
+    pub fn is_elapsed(&self) -> bool {
+        match self.phase.phase() {
+            Phase::New(_) => false,
+            Phase::Armed(key) => self.shard.has_ended(key, self.tick()),
+            Phase::Fired | Phase::Stopped => true,
+        }
+    }
+
+    /// Whether it completed because its timer was stopped, before its deadline.
+    #[must_use]
+    pub fn was_stopped(&self) -> bool {
+        self.phase.phase() == Phase::Stopped
+    }
+
+    /// Moves the deadline, earlier or later, before or after completion.
+    ///
+    /// After completion it is pending again. Moving a pending sleep to a later deadline touches no
+    /// lock. Moving it to one that has passed wakes the task that waits for it.
+    ///
+    /// This form is tokio's; [`set_deadline`](Sleep::set_deadline) is the same and needs no pin.
+    pub fn reset(self: Pin<&mut Self>, deadline: Instant) {
+        self.get_mut().set_deadline(deadline);
+    }
+
+    /// [`reset`](Sleep::reset) without a pin.
+    pub fn set_deadline(&mut self, deadline: Instant) {
+        let before = std::mem::replace(&mut self.deadline, deadline);
+        match self.phase.phase() {
+            Phase::Armed(key) if deadline >= before => self.shard.postpone(key, self.tick()),
+            Phase::Armed(key) => {
+                let is_past = deadline <= self.clock().now();
+                self.shard.hasten(key, self.tick(), is_past);
+            }
+            Phase::New(_) => self.set(Phase::New(Delay::UNKNOWN)),
+            Phase::Fired | Phase::Stopped => {
+                if let Some(permits) = self.shard.permits() {
+                    permits.take();
+                }
+                self.set(Phase::New(Delay::UNKNOWN));
+            }
+        }
+    }
+
+    /// A sleep on the ambient timer, or none if an `Instant` cannot tell its deadline.
+    #[track_caller]
+    pub(super) fn ambient_within(duration: Duration) -> Option<Sleep> {
+        let shard = ambient_shard();
+        if duration > FAR {
+            let deadline = shard.shared().clock().now().checked_add(duration)?;
+            return Some(sleep_until(deadline));
+        }
+        admit_ambient(&shard);
+        Some(Sleep::after(shard, duration))
+    }
+
+    #[inline]
+    pub(super) fn after(shard: Arc<Shard>, duration: Duration) -> Sleep {
+        let clock = shard.shared().clock();
+        let deadline = far_at_most(clock.now(), duration);
+        // A short delay may have passed by the first poll, and a clock that can be paused may
+        // have been moved: then the clock is to be read again.
+        let delay = if duration >= TRUSTED && !clock.is_pausable() {
+            Delay::covering(clock.ticks_covering(duration))
+        } else {
+            Delay::UNKNOWN
+        };
+        Sleep::new(shard, deadline, delay)
+    }
+
+    #[inline]
+    pub(super) fn new(shard: Arc<Shard>, deadline: Instant, delay: Delay) -> Sleep {
+        Sleep {
+            deadline,
+            shard,
+            phase: Packed::new(Phase::New(delay)),
+        }
+    }
+
+    #[inline]
+    pub(super) fn clock(&self) -> &Clock {
+        self.shard.shared().clock()
+    }
+
+    /// Whether the timer takes nothing new, so that what ticks for ever has to end.
+    pub(super) fn is_closing(&self) -> bool {
+        self.shard.shared().stage() != Stage::Running
+    }
+
+    /// As `Future::poll`, but keeps the permit: for a future that lives on after it.
+    #[inline]
+    pub(super) fn poll_deadline(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let budget = ready!(coop::poll_proceed(context));
+        let poll = match self.phase.phase() {
+            Phase::New(delay) => self.poll_new(delay, context),
+            Phase::Armed(_) => self.poll_armed(context),
+            Phase::Fired | Phase::Stopped => Poll::Ready(()),
+        };
+        if poll.is_ready() {
+            budget.made_progress();
+        }
+        poll
+    }
+
+    /// Sets a deadline on a sleep that has completed and still has its permit.
+    pub(super) fn rearm(&mut self, deadline: Instant) {
+        self.deadline = deadline;
+        self.set(Phase::New(Delay::UNKNOWN));
+    }
+
+    /// Gives back the permit of a sleep that has completed.
+    #[inline]
+    pub(super) fn release_permit(&self) {
+        if let Some(permits) = self.shard.permits() {
+            permits.release();
+        }
+    }
+
+    fn poll_new(&mut self, delay: Delay, context: &mut Context<'_>) -> Poll<()> {
+        let deadline = self.tick();
+        let not_before = match delay.before(deadline) {
+            Some(tick) => tick,
+            None => {
+                let now = self.clock().now();
+                if now >= self.deadline {
+                    return self.complete(Phase::Fired);
+                }
+                self.clock().tick_before(now)
+            }
+        };
+        if let Some(shard) = self.shard.of_this_thread() {
+            self.shard = shard;
+        }
+        match self
+            .shard
+            .arm(deadline, not_before, context.waker().clone())
+        {
+            Answer::Pending(key) => {
+                self.set(Phase::Armed(key));
+                Poll::Pending
+            }
+            Answer::Due => self.complete(Phase::Fired),
+            Answer::Stopped => self.complete(Phase::Stopped),
+        }
+    }
+
+    fn poll_armed(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let Phase::Armed(key) = self.phase.phase() else {
+            unreachable!("only an armed sleep is polled as one");
+        };
+        // Whatever the driver has got to: past the deadline it is due.
+        if self.clock().now() >= self.deadline {
+            self.shard.finish(key);
+            return self.complete(Phase::Fired);
+        }
+        match self.shard.poll(key, self.tick(), context.waker()) {
+            Answer::Pending(()) => Poll::Pending,
+            Answer::Due => self.complete(Phase::Fired),
+            Answer::Stopped => self.complete(Phase::Stopped),
+        }
+    }
+
+    fn complete(&mut self, phase: Phase) -> Poll<()> {
+        self.set(phase);
+        Poll::Ready(())
+    }
+
+    #[inline]
+    fn set(&mut self, phase: Phase) {
+        self.phase = Packed::new(phase);
+    }
+
+    #[inline]
+    fn tick(&self) -> Tick {
+        self.clock().tick_after(self.deadline)
+    }
+}
+
+/// From this delay on the first poll trusts the clock read that made the future. Should the
+/// deadline have passed by then all the same, the driver wakes the task at once.
+const TRUSTED: Duration = Duration::from_secs(1);
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let this = self.get_mut();
+        let had_ended = matches!(this.phase.phase(), Phase::Fired | Phase::Stopped);
+        ready!(this.poll_deadline(context));
+        if !had_ended {
+            this.release_permit();
+        }
+        Poll::Ready(())
+    }
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        match self.phase.phase() {
+            Phase::New(_) => self.release_permit(),
+            Phase::Armed(key) => {
+                self.shard.cancel(key);
+                self.release_permit();
+            }
+            Phase::Fired | Phase::Stopped => {}
+        }
+    }
+}
+
+impl fmt::Debug for Sleep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sleep")
+            .field("deadline", &self.deadline)
+            .field("phase", &self.phase.phase())
+            .finish()
+    }
+}

@@ -1,0 +1,204 @@
+use std::future::{Future, IntoFuture};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
+use tokio::task::coop;
+use tokio::time::{Duration, Instant};
+
+use super::sleep::Sleep;
+use crate::Timer;
+use crate::error::{Elapsed, Error};
+
+/// Gives a future a time limit.
+///
+/// On the ambient timer, [`Timer::current`]. The output is the future's, or [`Elapsed`] if the
+/// duration passed first. The future is polled first: if it is ready it wins, even past the
+/// deadline. A duration that overflows means never. Same as `tokio::time::timeout`.
+///
+/// # Cancellation
+///
+/// Dropping the `Timeout` drops the future and cancels the timer; neither needs cleaning up.
+///
+/// # Panics
+///
+/// At the call: outside a tokio runtime, in one without `enable_time`, or if the runtime's timer
+/// was shut down.
+///
+/// # Example
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// use std::future;
+/// use waterwheel::{Duration, timeout};
+///
+/// let limit = Duration::from_millis(10);
+/// assert_eq!(timeout(limit, future::ready(42)).await, Ok(42));
+/// assert!(timeout(limit, future::pending::<()>()).await.is_err());
+/// # }
+/// ```
+#[track_caller]
+pub fn timeout<F>(duration: Duration, future: F) -> Timeout<F::IntoFuture>
+where
+    F: IntoFuture,
+{
+    Timeout::new(Sleep::ambient_within(duration), future)
+}
+
+/// Gives a future until `deadline`. Otherwise as [`timeout`]; same as `tokio::time::timeout_at`.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// use std::future;
+/// use waterwheel::{Duration, Instant, timeout_at};
+///
+/// let deadline = Instant::now() + Duration::from_millis(10);
+/// assert!(timeout_at(deadline, future::pending::<()>()).await.is_err());
+/// # }
+/// ```
+///
+/// # Panics
+///
+/// As [`timeout`].
+#[track_caller]
+pub fn timeout_at<F>(deadline: Instant, future: F) -> Timeout<F::IntoFuture>
+where
+    F: IntoFuture,
+{
+    Timeout::new(Some(super::sleep_until(deadline)), future)
+}
+
+impl Timer {
+    /// [`timeout`](crate::timeout) on this timer.
+    ///
+    /// # Panics
+    ///
+    /// If the timer was stopped or has reached its `max_pending`; see
+    /// [`try_timeout`](Timer::try_timeout).
+    #[track_caller]
+    pub fn timeout<F>(&self, duration: Duration, future: F) -> Timeout<F::IntoFuture>
+    where
+        F: IntoFuture,
+    {
+        super::sleep::expect(self.try_timeout(duration, future))
+    }
+
+    /// [`timeout_at`](crate::timeout_at) on this timer.
+    ///
+    /// # Panics
+    ///
+    /// If the timer was stopped or has reached its `max_pending`; see
+    /// [`try_timeout_at`](Timer::try_timeout_at).
+    #[track_caller]
+    pub fn timeout_at<F>(&self, deadline: Instant, future: F) -> Timeout<F::IntoFuture>
+    where
+        F: IntoFuture,
+    {
+        super::sleep::expect(self.try_timeout_at(deadline, future))
+    }
+
+    /// [`timeout`](Timer::timeout), or an error; then the future is dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_shutdown`] if the timer was stopped, [`Error::is_at_capacity`] if it has
+    /// reached its `max_pending`.
+    pub fn try_timeout<F>(
+        &self,
+        duration: Duration,
+        future: F,
+    ) -> Result<Timeout<F::IntoFuture>, Error>
+    where
+        F: IntoFuture,
+    {
+        Ok(Timeout::new(self.try_sleep_within(duration)?, future))
+    }
+
+    /// [`timeout_at`](Timer::timeout_at), or an error; then the future is dropped.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_timeout`](Timer::try_timeout).
+    pub fn try_timeout_at<F>(
+        &self,
+        deadline: Instant,
+        future: F,
+    ) -> Result<Timeout<F::IntoFuture>, Error>
+    where
+        F: IntoFuture,
+    {
+        Ok(Timeout::new(Some(self.try_sleep_until(deadline)?), future))
+    }
+}
+
+pin_project! {
+    /// The future of [`timeout`] and [`timeout_at`].
+    #[must_use = "futures do nothing unless you `.await` or poll them"]
+    #[derive(Debug)]
+    pub struct Timeout<T> {
+        #[pin]
+        value: T,
+        // `None` for a deadline that an `Instant` cannot tell: never.
+        delay: Option<Sleep>,
+    }
+}
+
+impl<T> Timeout<T> {
+    fn new<F>(delay: Option<Sleep>, future: F) -> Timeout<T>
+    where
+        F: IntoFuture<IntoFuture = T>,
+    {
+        Timeout {
+            value: future.into_future(),
+            delay,
+        }
+    }
+
+    /// The future that has the time limit.
+    pub fn get_ref(&self) -> &T {
+        &self.value
+    }
+
+    /// The future that has the time limit.
+    pub fn get_mut(&mut self) -> &mut T {
+        &mut self.value
+    }
+
+    /// The future, without its time limit.
+    pub fn into_inner(self) -> T {
+        self.value
+    }
+}
+
+impl<T> Future for Timeout<T>
+where
+    T: Future,
+{
+    type Output = Result<T::Output, Elapsed>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let had_budget = coop::has_budget_remaining();
+        if let Poll::Ready(value) = this.value.poll(context) {
+            return Poll::Ready(Ok(value));
+        }
+        match this.delay {
+            Some(delay) => poll_delay(delay, had_budget, context).map(Err),
+            None => Poll::Pending,
+        }
+    }
+}
+
+/// What does not depend on the future, compiled once.
+fn poll_delay(delay: &mut Sleep, had_budget: bool, context: &mut Context<'_>) -> Poll<Elapsed> {
+    let poll = if had_budget && !coop::has_budget_remaining() {
+        // A future that always uses up the budget would keep its own time limit from being
+        // looked at for ever.
+        pin!(coop::unconstrained(&mut *delay)).poll(context)
+    } else {
+        Pin::new(&mut *delay).poll(context)
+    };
+    poll.map(|()| Elapsed::new(delay.was_stopped()))
+}

@@ -1,0 +1,203 @@
+//! Moving the hand, and serving what comes up.
+//!
+//! The hand moves first and the slots that it passed are queued whole, so that a slot with a
+//! million timers costs the next slot nothing. Then a bounded bite is served:
+//!
+//! 1. the *cascading*: timers that came up on a dial above the first are filed again;
+//! 2. the *fresh*: what became due since the hand last moved, so that a timer due now does not
+//!    wait for a herd that was due before it;
+//! 3. the *backlog*, oldest first, with at least half of the budget, so that a steady overload
+//!    of fresh timers does not starve the old ones.
+
+use super::{BACKLOG, CASCADING, FRESH, Key, Tick, Wheel, dials};
+
+/// What is to become of a timer that has come up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is due: its record is given back and its payload handed out.
+    Due,
+    /// It is due, but its record stays, off the dials, until its key is cancelled or reset. For
+    /// owners that keep the key and must be sure that nobody else gets its place before.
+    Park,
+    /// It has been postponed to this tick. One that is not after the hand counts as due: a timer
+    /// cannot be filed in the slot that is being served.
+    Refile(Tick),
+}
+
+/// What one [`Wheel::advance`] did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Progress {
+    /// Timers that the judge called due, parked ones included.
+    pub fired: usize,
+    /// Timers that were filed again under a later deadline.
+    pub refiled: usize,
+    /// Whether the budget did not reach, so that `advance` should be called again, with the same
+    /// time or a later one.
+    pub backlog: bool,
+}
+
+/// How many timers may cascade for each that may be served: filing one again costs about a
+/// tenth of waking a task.
+const CASCADES_PER_FIRE: usize = 8;
+
+impl<T> Wheel<T> {
+    /// Moves the hand to `now` and serves what has come up.
+    ///
+    /// The judge is asked about each timer that has come up, and those that it calls
+    /// [`Verdict::Due`] are handed to `due` with their deadlines. Timers due at the same tick
+    /// come in no promised order.
+    ///
+    /// At most `budget` timers are judged (and at most eight times as many cascaded); the rest
+    /// waits for the next call, which [`Progress::backlog`] tells. While there is a backlog, what
+    /// has come up last and what has waited longest are served in equal parts. A `now` before
+    /// the hand is taken to be the hand: time does not go backwards.
+    ///
+    /// If `judge` or `due` panics, the wheel stays in order: a timer whose judge panicked is
+    /// still there, one that was handed to `due` is gone.
+    pub fn advance(
+        &mut self,
+        now: Tick,
+        budget: usize,
+        mut judge: impl FnMut(Key, Tick, &mut T) -> Verdict,
+        mut due: impl FnMut(Tick, T),
+    ) -> Progress {
+        if now > self.now() {
+            self.move_hand(now);
+        }
+        // Until the end of this call, in case of a panic: something may be waiting.
+        self.quiet_until = self.now();
+        let mut progress = Progress::default();
+        self.cascade(budget.saturating_mul(CASCADES_PER_FIRE));
+        let fresh_share = if self.rings.is_empty(self.queue(BACKLOG)) {
+            budget
+        } else {
+            budget.div_ceil(2)
+        };
+        let mut left = budget;
+        for (queue, share) in [(FRESH, fresh_share), (BACKLOG, budget), (FRESH, budget)] {
+            left -= self.serve(queue, share.min(left), &mut judge, &mut due, &mut progress);
+        }
+        progress.backlog = self.has_backlog();
+        self.quiet_until = self.next_turn().unwrap_or(Tick::MAX);
+        progress
+    }
+
+    /// Takes all payloads out, parked ones included, and leaves an empty wheel behind, its hand
+    /// where it was. The slab's memory goes with the iterator.
+    pub fn drain(&mut self) -> impl Iterator<Item = T> + use<T> {
+        let empty = Wheel::starting_at(self.resolution, self.now());
+        let full = std::mem::replace(
+            self,
+            Wheel {
+                cascaded: self.cascaded,
+                // Keys from before the drain must not name what comes after it.
+                last_stamp: self.last_stamp,
+                ..empty
+            },
+        );
+        full.rings
+            .entries
+            .into_iter()
+            .map(|(_, entry)| entry.payload)
+    }
+
+    fn move_hand(&mut self, now: Tick) {
+        let (fresh, backlog, cascading) = (
+            self.queue(FRESH),
+            self.queue(BACKLOG),
+            self.queue(CASCADING),
+        );
+        self.rings.append(fresh, backlog);
+        for dial in (0..dials::COUNT).rev() {
+            let queue = if dial == 0 { fresh } else { cascading };
+            self.take_slots(dial, self.dials.slots_passed(dial, now), queue);
+        }
+        if now >= self.dials.beyond_turn() {
+            self.take_slot(self.dials.beyond(), cascading);
+        }
+        self.dials.set_hand(now);
+    }
+
+    /// Queues what is in the next `count` slots of a dial, earliest first.
+    fn take_slots(&mut self, dial: usize, count: u64, queue: u32) {
+        let slots = self.dials.slots_of(dial);
+        let next = self.dials.next_slot(dial);
+        // At most all slots of the dial.
+        let end = next + count as u32;
+        let mut from = next;
+        while let Some(slot) = self.occupied.first(from, end.min(slots.end)) {
+            self.take_slot(slot, queue);
+            from = slot + 1;
+        }
+        if end > slots.end {
+            let end = slots.start + (end - slots.end);
+            from = slots.start;
+            while let Some(slot) = self.occupied.first(from, end) {
+                self.take_slot(slot, queue);
+                from = slot + 1;
+            }
+        }
+    }
+
+    fn take_slot(&mut self, slot: u32, queue: u32) {
+        self.rings.append(slot, queue);
+        self.occupied.clear(slot);
+    }
+
+    /// Files up to `budget` cascading timers again.
+    fn cascade(&mut self, budget: usize) {
+        let cascading = self.queue(CASCADING);
+        for _ in 0..budget {
+            let Some(node) = self.rings.first(cascading) else {
+                return;
+            };
+            self.rings.unlink(node);
+            let deadline = self.rings.entries[self.rings.index(node)].deadline;
+            self.file(node, deadline);
+            self.cascaded += 1;
+        }
+    }
+
+    /// Serves up to `budget` timers of a queue, and tells how many it was.
+    fn serve(
+        &mut self,
+        queue: u32,
+        budget: usize,
+        judge: &mut impl FnMut(Key, Tick, &mut T) -> Verdict,
+        due: &mut impl FnMut(Tick, T),
+        progress: &mut Progress,
+    ) -> usize {
+        let ring = self.queue(queue);
+        for served in 0..budget {
+            let Some(node) = self.rings.first(ring) else {
+                return served;
+            };
+            let index = self.rings.index(node);
+            let entry = &mut self.rings.entries[index];
+            let key = Key {
+                index: index as u32,
+                stamp: entry.stamp,
+            };
+            let deadline = entry.deadline;
+            // The record is still in its ring here: a panicking judge loses nothing.
+            let verdict = judge(key, deadline, &mut entry.payload);
+            if let Verdict::Refile(later) = verdict {
+                if later > self.dials.hand() {
+                    entry.deadline = later;
+                    self.rings.unlink(node);
+                    self.file(node, later);
+                    progress.refiled += 1;
+                    continue;
+                }
+            }
+            self.unfile(node);
+            progress.fired += 1;
+            if verdict != Verdict::Park {
+                let entry = self.rings.entries.remove(index);
+                due(deadline, entry.payload);
+            }
+        }
+        budget
+    }
+}

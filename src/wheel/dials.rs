@@ -1,0 +1,221 @@
+//! The dials of the water meter: which slot of which dial a deadline belongs to.
+//!
+//! | dial | slots | one slot is | a slot comes up |
+//! |---|---|---|---|
+//! | 0 | ticks per second (1000) | one tick | when its timers are due |
+//! | 1 | 60 | a second | at the start of its second, and cascades |
+//! | 2 | 60 | a minute | at the start of its minute |
+//! | 3 | 24 | an hour | at the start of its hour |
+//! | 4 | 64 | a day | at the start of its day |
+//! | beyond | 1 | whatever is further away | at each full turn of dial 4 |
+//!
+//! The *unit* of a tick on a dial is how many whole slots of that dial have passed since tick
+//! zero. With the hand at unit `h`, a dial of `n` slots holds the units `h + 1 ..= h + n`, each
+//! in slot `unit % n`: the hand's own unit is always already drained, so its slot is free for
+//! the last unit of the window, and no slot ever holds two units at once.
+
+use super::{Resolution, Tick};
+
+/// A dial above the first: its slots, and how many slots of the dial below make one of its own.
+struct Dial {
+    slots: u64,
+    of_below: u64,
+}
+
+const DIALS: [Dial; 4] = [
+    // Seconds: `of_below` is the resolution's ticks per second, not a constant.
+    Dial {
+        slots: 60,
+        of_below: 0,
+    },
+    Dial {
+        slots: 60,
+        of_below: 60,
+    },
+    Dial {
+        slots: 24,
+        of_below: 60,
+    },
+    Dial {
+        slots: 64,
+        of_below: 24,
+    },
+];
+
+/// How many dials there are, the first one included.
+pub(super) const COUNT: usize = DIALS.len() + 1;
+const LAST: usize = COUNT - 1;
+
+// A full turn of one dial moves the next by one; only the last dial may be of any size.
+const _: () = assert!(DIALS[0].slots == DIALS[1].of_below);
+const _: () = assert!(DIALS[1].slots == DIALS[2].of_below);
+const _: () = assert!(DIALS[2].slots == DIALS[3].of_below);
+const _: () = assert!(DIALS[3].slots > 0);
+
+/// Where a deadline is filed, and when that slot comes up.
+pub(super) struct Place {
+    /// The slot, by its number among the slots of all dials.
+    pub(super) slot: u32,
+    /// When the slot comes up: never after the deadline, always after the hand.
+    pub(super) turn: Tick,
+}
+
+/// The geometry of one wheel, and where its hand stands on each dial.
+pub(super) struct Dials {
+    per_second: u64,
+    hand: Tick,
+    /// The hand's unit on each dial.
+    units: [u64; COUNT],
+}
+
+impl Dials {
+    pub(super) fn new(resolution: Resolution, hand: Tick) -> Dials {
+        let mut dials = Dials {
+            per_second: u64::from(resolution.ticks_per_second()),
+            hand,
+            units: [0; COUNT],
+        };
+        dials.set_hand(hand);
+        dials
+    }
+
+    pub(super) fn hand(&self) -> Tick {
+        self.hand
+    }
+
+    pub(super) fn set_hand(&mut self, hand: Tick) {
+        self.hand = hand;
+        self.units = self.units_of(hand);
+    }
+
+    /// The slots of all dials together, and after them the one for what lies beyond.
+    pub(super) fn slots(&self) -> u32 {
+        self.beyond() + 1
+    }
+
+    /// The slot for what lies beyond the last dial.
+    pub(super) fn beyond(&self) -> u32 {
+        self.first_slot(COUNT)
+    }
+
+    /// The slots of a dial, as numbers among the slots of all dials.
+    pub(super) fn slots_of(&self, dial: usize) -> std::ops::Range<u32> {
+        self.first_slot(dial)..self.first_slot(dial + 1)
+    }
+
+    /// The place of a deadline after the hand.
+    ///
+    /// The divisors above the first dial are constants, so the compiler makes multiplications of
+    /// them; the first one is 1000 in nearly every wheel, and gets the same by being named.
+    #[inline]
+    pub(super) fn place(&self, deadline: Tick) -> Place {
+        debug_assert!(deadline > self.hand);
+        let tick = deadline.get();
+        if tick - self.hand.get() <= self.per_second {
+            return Place {
+                slot: self.of_second(tick) as u32,
+                turn: deadline,
+            };
+        }
+        let mut unit = self.seconds(tick);
+        let mut length = self.per_second;
+        let mut first_slot = self.per_second;
+        for (dial, &Dial { slots, .. }) in DIALS.iter().enumerate() {
+            if dial > 0 {
+                unit /= DIALS[dial].of_below;
+                length *= DIALS[dial].of_below;
+            }
+            if unit - self.units[dial + 1] <= slots {
+                return Place {
+                    slot: (first_slot + unit % slots) as u32,
+                    turn: Tick::new(unit * length),
+                };
+            }
+            first_slot += slots;
+        }
+        Place {
+            slot: first_slot as u32,
+            turn: self.beyond_turn(),
+        }
+    }
+
+    /// When the slot at `distance` (1 is the next one) after the hand's on this dial comes up.
+    pub(super) fn turn_of(&self, dial: usize, distance: u64) -> Tick {
+        // Only slots that hold a timer are asked for, so the product is a tick that exists.
+        Tick::new((self.units[dial] + distance) * self.length(dial))
+    }
+
+    /// The slot after the hand's on this dial: the one that comes up next.
+    pub(super) fn next_slot(&self, dial: usize) -> u32 {
+        let slots = self.slots_of(dial);
+        let count = u64::from(slots.end - slots.start);
+        slots.start + ((self.units[dial] + 1) % count) as u32
+    }
+
+    /// The start of the hand's next unit on this dial: no slot of this dial, or of one above it,
+    /// comes up before.
+    pub(super) fn next_unit(&self, dial: usize) -> Tick {
+        Tick::new((self.units[dial] + 1).saturating_mul(self.length(dial)))
+    }
+
+    /// How many of this dial's slots come up as the hand moves on to `now`; all of them at most.
+    pub(super) fn slots_passed(&self, dial: usize, now: Tick) -> u64 {
+        let slots = self.slots_of(dial);
+        (now.get() / self.length(dial) - self.units[dial]).min(u64::from(slots.end - slots.start))
+    }
+
+    /// When what lies beyond the last dial is looked at again: at its next full turn.
+    pub(super) fn beyond_turn(&self) -> Tick {
+        let turn = DIALS[LAST - 1].slots;
+        let units = (self.units[LAST] / turn + 1) * turn;
+        Tick::new(units.saturating_mul(self.length(LAST)))
+    }
+
+    /// Ticks in one slot of this dial.
+    fn length(&self, dial: usize) -> u64 {
+        match dial {
+            0 => 1,
+            _ => DIALS[1..dial]
+                .iter()
+                .fold(self.per_second, |length, dial| length * dial.of_below),
+        }
+    }
+
+    fn first_slot(&self, dial: usize) -> u32 {
+        match dial {
+            0 => 0,
+            _ => DIALS[..dial - 1]
+                .iter()
+                .fold(self.per_second, |first, dial| first + dial.slots) as u32,
+        }
+    }
+
+    fn units_of(&self, tick: Tick) -> [u64; COUNT] {
+        let seconds = self.seconds(tick.get());
+        let minutes = seconds / DIALS[1].of_below;
+        let hours = minutes / DIALS[2].of_below;
+        [
+            tick.get(),
+            seconds,
+            minutes,
+            hours,
+            hours / DIALS[3].of_below,
+        ]
+    }
+
+    #[inline]
+    fn seconds(&self, tick: u64) -> u64 {
+        match self.per_second {
+            1_000 => tick / 1_000,
+            per_second => tick / per_second,
+        }
+    }
+
+    #[inline]
+    fn of_second(&self, tick: u64) -> u64 {
+        match self.per_second {
+            1_000 => tick % 1_000,
+            per_second => tick % per_second,
+        }
+    }
+}

@@ -1,0 +1,73 @@
+use super::{BACKLOG, CASCADING, FRESH, Tick, Wheel, dials};
+
+impl<T> Wheel<T> {
+    /// Checks that the wheel is in order; for tests and fuzzing. O(slots + timers).
+    ///
+    /// # Panics
+    ///
+    /// With a message that says what is not: then this crate has a bug.
+    #[doc(hidden)]
+    pub fn check_invariants(&self) {
+        let mut linked = 0;
+        for slot in 0..self.dials.slots() {
+            let occupied = !self.rings.is_empty(slot);
+            assert_eq!(self.occupied.contains(slot), occupied, "the bit of {slot}");
+            for node in self.rings.iter(slot) {
+                linked += 1;
+                let deadline = self.rings.entries[self.rings.index(node)].deadline;
+                assert!(deadline > self.now(), "{deadline:?} is due and still filed");
+                self.check_slot(slot, deadline);
+            }
+        }
+        for queue in [FRESH, BACKLOG, CASCADING] {
+            for node in self.rings.iter(self.queue(queue)) {
+                linked += 1;
+                let deadline = self.rings.entries[self.rings.index(node)].deadline;
+                assert!(
+                    queue == CASCADING || deadline <= self.now(),
+                    "{deadline:?} waits to be served and is not due"
+                );
+            }
+        }
+        assert_eq!(linked, self.pending, "pending timers");
+        assert_eq!(self.iter().count(), self.pending, "pending timers listed");
+        match self.next_turn() {
+            Some(turn) => assert!(self.quiet_until <= turn, "{turn:?} comes unexpectedly"),
+            None => assert_eq!(self.pending, 0, "pending timers never come up"),
+        }
+        assert!(
+            self.has_backlog() || self.next_turn().is_none_or(|turn| turn > self.now()),
+            "the next turn is not in the future"
+        );
+    }
+
+    /// A timer's slot is the one of its deadline's unit, and no other unit shares it.
+    fn check_slot(&self, slot: u32, deadline: Tick) {
+        for dial in 0..dials::COUNT {
+            let slots = self.dials.slots_of(dial);
+            if slots.contains(&slot) {
+                let next = self.dials.next_slot(dial);
+                let count = slots.end - slots.start;
+                let distance = u64::from((slot + count - next) % count) + 1;
+                let turn = self.dials.turn_of(dial, distance);
+                let end = match dial {
+                    0 => turn,
+                    _ => turn.plus(
+                        self.dials
+                            .turn_of(dial, 1)
+                            .since(self.dials.turn_of(dial, 0)),
+                    ),
+                };
+                assert!(
+                    deadline == turn || (turn < deadline && deadline < end),
+                    "{deadline:?} is filed in slot {slot}, which holds {turn:?} to {end:?}"
+                );
+                return;
+            }
+        }
+        assert!(
+            self.dials.beyond_turn() <= deadline,
+            "{deadline:?} is filed beyond the last dial, which is looked at too late"
+        );
+    }
+}

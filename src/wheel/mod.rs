@@ -1,0 +1,402 @@
+//! The data structure: a hierarchical timing wheel, built like a water meter.
+//!
+//! A [`Wheel`] keeps payloads by deadline. It knows no clock, no thread, no lock and no future:
+//! its owner tells it what time it is, in [`Tick`]s, and is told what is due. Everything else in
+//! this crate stands on it, and it is public because it serves other uses as well.
+//!
+//! # The dials
+//!
+//! | dial | slots | one slot is |
+//! |---|---|---|
+//! | 0 | as many ticks as make a second | one tick |
+//! | 1 | 60 | a second |
+//! | 2 | 60 | a minute |
+//! | 3 | 24 | an hour |
+//! | 4 | 64 | a day |
+//! | beyond | 1 | whatever is further away |
+//!
+//! A full turn of one dial moves the next by one, and the slot that comes up *cascades*: its
+//! timers are filed again, on dials below. So a timer of up to a second never moves, one of up
+//! to a minute moves at most once, one of up to an hour at most twice. There is no longest delay.
+//! Each slot has a bit that says whether it is occupied, so empty time costs nothing: a jump of a
+//! century is a few steps.
+//!
+//! # Costs
+//!
+//! | operation | cost |
+//! |---|---|
+//! | [`insert`](Wheel::insert), [`cancel`](Wheel::cancel), [`reset`](Wheel::reset) | O(1) |
+//! | [`advance`](Wheel::advance) | O(timers handed out + timers cascaded + slots that came up) |
+//! | [`next_turn`](Wheel::next_turn) | O(dials) |
+//! | memory | 24 bytes and the payload a timer, rounded up to the payload's alignment; 8 bytes a slot |
+//!
+//! Cancelling gives a timer's record back at once. The slab of records grows to its peak and
+//! stays there.
+//!
+//! # Example
+//!
+//! ```
+//! use waterwheel::wheel::{Resolution, Tick, Verdict, Wheel};
+//!
+//! let mut wheel = Wheel::new(Resolution::MILLISECOND);
+//! let tea = wheel.insert(Tick::new(240_000), "tea");
+//! let egg = wheel.insert(Tick::new(300_000), "egg");
+//! assert_eq!(wheel.cancel(tea), Some("tea"));
+//!
+//! let mut done = Vec::new();
+//! wheel.advance(
+//!     Tick::new(300_000),
+//!     usize::MAX,
+//!     |_key, _deadline, _payload| Verdict::Due,
+//!     |_deadline, payload| done.push(payload),
+//! );
+//! assert_eq!(done, ["egg"]);
+//! assert!(wheel.get(egg).is_none());
+//! ```
+//!
+//! The idea is that of Varghese and Lauck, "Hashed and Hierarchical Timing Wheels" (1987), with
+//! the dials of a clock in place of powers of two.
+
+mod advance;
+mod dials;
+mod entry;
+mod invariants;
+mod occupancy;
+mod resolution;
+mod rings;
+mod tick;
+
+use std::fmt;
+use std::num::NonZeroU32;
+
+use dials::Dials;
+use occupancy::Occupancy;
+use rings::Rings;
+
+pub use advance::{Progress, Verdict};
+pub use entry::Key;
+pub use resolution::{InvalidResolution, Resolution};
+pub use tick::Tick;
+
+use entry::Entry;
+
+/// A hierarchical timing wheel of payloads. See the [module](self) for how it works.
+///
+/// A payload's destructor never runs inside the wheel's own work, so one that panics leaves the
+/// wheel in order.
+pub struct Wheel<T> {
+    resolution: Resolution,
+    dials: Dials,
+    occupied: Occupancy,
+    rings: Rings<T>,
+    /// No slot comes up before this tick, and nothing waits to be served if it is after the hand.
+    /// Exact after `advance`; a cancel leaves it too early, which costs one needless turn.
+    quiet_until: Tick,
+    /// Records that are in a ring: those that are pending.
+    pending: usize,
+    cascaded: u64,
+    last_stamp: NonZeroU32,
+}
+
+/// What has come up, due, since the hand last moved: served first.
+const FRESH: u32 = 0;
+/// What was due before and has not been served yet: served oldest first.
+const BACKLOG: u32 = 1;
+/// What came up on a dial above the first and has not been filed again yet.
+const CASCADING: u32 = 2;
+/// The rings that are no slots, behind those that are.
+const QUEUES: u32 = 3;
+
+impl<T> Wheel<T> {
+    /// An empty wheel whose hand stands at [`Tick::ZERO`].
+    #[must_use]
+    pub fn new(resolution: Resolution) -> Wheel<T> {
+        Wheel::starting_at(resolution, Tick::ZERO)
+    }
+
+    /// An empty wheel whose hand stands at `now`.
+    #[must_use]
+    pub fn starting_at(resolution: Resolution, now: Tick) -> Wheel<T> {
+        let dials = Dials::new(resolution, now);
+        let slots = dials.slots();
+        Wheel {
+            resolution,
+            dials,
+            occupied: Occupancy::new(slots),
+            rings: Rings::new(slots + QUEUES),
+            quiet_until: Tick::MAX,
+            pending: 0,
+            cascaded: 0,
+            last_stamp: NonZeroU32::MAX,
+        }
+    }
+
+    /// The length of one tick.
+    #[must_use]
+    pub fn resolution(&self) -> Resolution {
+        self.resolution
+    }
+
+    /// Where the hand stands: the latest time that the wheel was told.
+    #[must_use]
+    pub fn now(&self) -> Tick {
+        self.dials.hand()
+    }
+
+    /// How many timers are pending: inserted, and neither cancelled nor handed out nor parked.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.pending
+    }
+
+    /// Whether no timer is pending.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.pending == 0
+    }
+
+    /// How many records the slab holds before it grows.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.rings.entries.capacity()
+    }
+
+    /// How often a timer has moved to a lower dial, since the wheel was made.
+    #[must_use]
+    pub fn cascaded(&self) -> u64 {
+        self.cascaded
+    }
+
+    /// Adds a timer that comes up once the wheel advances to `deadline`.
+    ///
+    /// A deadline at or before [`now`](Wheel::now) comes up at the next advance, whatever time
+    /// that is told.
+    ///
+    /// # Panics
+    ///
+    /// If the wheel already holds about 2³² timers.
+    #[inline]
+    pub fn insert(&mut self, deadline: Tick, payload: T) -> Key {
+        self.last_stamp = self.last_stamp.checked_add(1).unwrap_or(NonZeroU32::MIN);
+        let stamp = self.last_stamp;
+        let vacant = self.rings.entries.vacant_key();
+        let node = self.rings.node(vacant);
+        self.rings.entries.insert(Entry {
+            link: rings::Link {
+                next: node,
+                previous: node,
+            },
+            stamp,
+            deadline,
+            payload,
+        });
+        self.file(node, deadline);
+        self.pending += 1;
+        Key {
+            index: vacant as u32,
+            stamp,
+        }
+    }
+
+    /// Removes a timer and gives its payload back; `None` if the key names none any more.
+    ///
+    /// A parked timer is removed as well.
+    #[inline]
+    pub fn cancel(&mut self, key: Key) -> Option<T> {
+        let node = self.find(key)?;
+        self.unfile(node);
+        Some(self.rings.entries.remove(key.index as usize).payload)
+    }
+
+    /// Moves a timer to another deadline, earlier or later, parked or not; `false` if the key
+    /// names none any more.
+    #[inline]
+    pub fn reset(&mut self, key: Key, deadline: Tick) -> bool {
+        let Some(node) = self.find(key) else {
+            return false;
+        };
+        self.unfile(node);
+        self.rings.entries[key.index as usize].deadline = deadline;
+        self.file(node, deadline);
+        self.pending += 1;
+        true
+    }
+
+    /// Takes a timer off the dials and keeps its record: it never comes up, until it is
+    /// [`reset`](Wheel::reset). Returns whether it was pending.
+    #[inline]
+    pub fn park(&mut self, key: Key) -> bool {
+        match self.find(key) {
+            Some(node) => self.unfile(node),
+            None => false,
+        }
+    }
+
+    /// Whether the key names a timer that is pending: not gone, and not parked.
+    #[inline]
+    #[must_use]
+    pub fn is_pending(&self, key: Key) -> bool {
+        self.find(key)
+            .is_some_and(|node| self.rings.is_linked(node))
+    }
+
+    /// The deadline that a timer is filed under.
+    #[must_use]
+    pub fn deadline(&self, key: Key) -> Option<Tick> {
+        let node = self.find(key)?;
+        Some(self.rings.entries[self.rings.index(node)].deadline)
+    }
+
+    /// A timer's payload.
+    #[must_use]
+    pub fn get(&self, key: Key) -> Option<&T> {
+        let node = self.find(key)?;
+        Some(&self.rings.entries[self.rings.index(node)].payload)
+    }
+
+    /// A timer's payload, to be changed.
+    #[inline]
+    pub fn get_mut(&mut self, key: Key) -> Option<&mut T> {
+        let node = self.find(key)?;
+        let index = self.rings.index(node);
+        Some(&mut self.rings.entries[index].payload)
+    }
+
+    /// Every pending timer, in no particular order.
+    pub fn iter(&self) -> impl Iterator<Item = (Key, Tick, &T)> {
+        self.rings
+            .entries
+            .iter()
+            .filter(|&(index, _)| self.rings.is_linked(self.rings.node(index)))
+            .map(|(index, entry)| {
+                let key = Key {
+                    index: index as u32,
+                    stamp: entry.stamp,
+                };
+                (key, entry.deadline, &entry.payload)
+            })
+    }
+
+    /// Moves the hand over empty time, to `now` or to just before the next slot comes up.
+    ///
+    /// Nothing becomes due by it. It keeps the dials fine: after an idle half hour, a timer of
+    /// half a second is then still "less than a second away" and belongs on the first dial.
+    #[inline]
+    pub fn skip_to(&mut self, now: Tick) {
+        if self.pending == 0 {
+            self.quiet_until = Tick::MAX;
+        }
+        let limit = now.min(self.quiet_until.since(Tick::new(1)));
+        if limit > self.now() {
+            self.dials.set_hand(limit);
+        }
+    }
+
+    /// A tick before which [`advance`](Wheel::advance) has nothing to do; [`Tick::MAX`] if it
+    /// never will. Cheaper than [`next_turn`](Wheel::next_turn), and never later; after a cancel
+    /// it may be earlier.
+    #[inline]
+    #[must_use]
+    pub fn quiet_until(&self) -> Tick {
+        self.quiet_until
+    }
+
+    /// When [`advance`](Wheel::advance) has something to do next; `None` if nothing is pending.
+    ///
+    /// Never after the earliest deadline, and exact if that timer is on the first dial; for one
+    /// on a dial above it is when its slot cascades. Always after [`now`](Wheel::now), unless
+    /// timers that are due still wait to be served: then it is `now`.
+    #[must_use]
+    pub fn next_turn(&self) -> Option<Tick> {
+        if self.has_backlog() {
+            return Some(self.now());
+        }
+        let mut earliest = None;
+        for dial in 0..dials::COUNT {
+            // Nothing on this dial or above comes up before its hand moves on.
+            if earliest.is_some_and(|earliest| earliest <= self.dials.next_unit(dial)) {
+                return earliest;
+            }
+            if let Some(turn) = self.next_turn_on(dial) {
+                earliest = Some(earliest.map_or(turn, |earliest| turn.min(earliest)));
+            }
+        }
+        if !self.rings.is_empty(self.dials.beyond()) {
+            let turn = self.dials.beyond_turn();
+            earliest = Some(earliest.map_or(turn, |earliest| turn.min(earliest)));
+        }
+        earliest
+    }
+
+    /// Whether timers that have come up still wait to be served or filed again, because the
+    /// budget of the last [`advance`](Wheel::advance) did not reach.
+    #[must_use]
+    pub fn has_backlog(&self) -> bool {
+        [FRESH, BACKLOG, CASCADING]
+            .iter()
+            .any(|&queue| !self.rings.is_empty(self.queue(queue)))
+    }
+
+    fn next_turn_on(&self, dial: usize) -> Option<Tick> {
+        let slots = self.dials.slots_of(dial);
+        let next = self.dials.next_slot(dial);
+        let distance = match self.occupied.first(next, slots.end) {
+            Some(slot) => slot - next,
+            None => self.occupied.first(slots.start, next)? + slots.end - next - slots.start,
+        };
+        Some(self.dials.turn_of(dial, u64::from(distance) + 1))
+    }
+
+    /// Files a record that is in no ring.
+    #[inline]
+    fn file(&mut self, node: u32, deadline: Tick) {
+        if deadline <= self.now() {
+            let fresh = self.queue(FRESH);
+            self.rings.push(fresh, node);
+            self.quiet_until = self.now();
+        } else {
+            let place = self.dials.place(deadline);
+            self.rings.push(place.slot, node);
+            self.occupied.set(place.slot);
+            self.quiet_until = self.quiet_until.min(place.turn);
+        }
+    }
+
+    /// Takes a record out of its ring, if it is in one; tells whether it was.
+    #[inline]
+    fn unfile(&mut self, node: u32) -> bool {
+        if !self.rings.is_linked(node) {
+            return false;
+        }
+        if let Some(ring) = self.rings.unlink(node) {
+            if ring < self.dials.slots() {
+                self.occupied.clear(ring);
+            }
+        }
+        self.pending -= 1;
+        true
+    }
+
+    #[inline]
+    fn find(&self, key: Key) -> Option<u32> {
+        let entry = self.rings.entries.get(key.index as usize)?;
+        (entry.stamp == key.stamp).then(|| self.rings.node(key.index as usize))
+    }
+
+    /// The number of a ring that is no slot.
+    #[inline]
+    fn queue(&self, queue: u32) -> u32 {
+        self.dials.slots() + queue
+    }
+}
+
+impl<T> fmt::Debug for Wheel<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wheel")
+            .field("resolution", &self.resolution)
+            .field("now", &self.now())
+            .field("pending", &self.pending)
+            .field("quiet_until", &self.quiet_until)
+            .finish_non_exhaustive()
+    }
+}

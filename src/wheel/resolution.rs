@@ -1,0 +1,108 @@
+use std::fmt;
+use std::time::Duration;
+
+const NANOS_PER_SECOND: u32 = 1_000_000_000;
+
+/// The length of one tick: from 100 µs to 1 s, and a whole number of ticks make a second.
+///
+/// ```
+/// use std::time::Duration;
+/// use waterwheel::wheel::Resolution;
+///
+/// let fine = Resolution::new(Duration::from_micros(100))?;
+/// assert_eq!(fine.ticks_per_second(), 10_000);
+/// assert_eq!(Resolution::default(), Resolution::MILLISECOND);
+///
+/// // 3 ms does not divide a second.
+/// assert!(Resolution::new(Duration::from_millis(3)).is_err());
+/// # Ok::<(), waterwheel::wheel::InvalidResolution>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Resolution {
+    ticks_per_second: u32,
+    nanos: u32,
+}
+
+impl Resolution {
+    /// One millisecond, the default.
+    pub const MILLISECOND: Resolution = Resolution {
+        ticks_per_second: 1_000,
+        nanos: 1_000_000,
+    };
+
+    const FINEST_NANOS: u128 = 100_000;
+    const COARSEST_NANOS: u128 = NANOS_PER_SECOND as u128;
+
+    /// A resolution of `tick` a tick.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidResolution`] if `tick` is shorter than 100 µs, longer than 1 s, or does not
+    /// divide a second into whole ticks.
+    pub fn new(tick: Duration) -> Result<Resolution, InvalidResolution> {
+        let nanos = tick.as_nanos();
+        if !(Self::FINEST_NANOS..=Self::COARSEST_NANOS).contains(&nanos)
+            || Self::COARSEST_NANOS % nanos != 0
+        {
+            return Err(InvalidResolution { tick });
+        }
+        // In range of `u32`: at most 1 000 000 000.
+        let nanos = nanos as u32;
+        Ok(Resolution {
+            ticks_per_second: NANOS_PER_SECOND / nanos,
+            nanos,
+        })
+    }
+
+    /// The length of one tick.
+    #[must_use]
+    pub const fn tick(self) -> Duration {
+        Duration::new(
+            (self.nanos / NANOS_PER_SECOND) as u64,
+            self.nanos % NANOS_PER_SECOND,
+        )
+    }
+
+    /// How many ticks make a second: the slots of the first dial.
+    #[must_use]
+    pub const fn ticks_per_second(self) -> u32 {
+        self.ticks_per_second
+    }
+
+    /// The length of one tick in nanoseconds.
+    pub(crate) const fn nanos(self) -> u32 {
+        self.nanos
+    }
+}
+
+impl Default for Resolution {
+    /// [`Resolution::MILLISECOND`].
+    fn default() -> Self {
+        Resolution::MILLISECOND
+    }
+}
+
+impl fmt::Debug for Resolution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Resolution").field(&self.tick()).finish()
+    }
+}
+
+/// The error of [`Resolution::new`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InvalidResolution {
+    tick: Duration,
+}
+
+impl fmt::Display for InvalidResolution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "a resolution of {:?} is not possible: choose one from 100 µs to 1 s that divides a \
+             second into whole ticks, such as 100 µs, 1 ms, 10 ms or 1 s",
+            self.tick
+        )
+    }
+}
+
+impl std::error::Error for InvalidResolution {}

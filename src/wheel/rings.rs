@@ -1,0 +1,140 @@
+//! The slots' contents: circular doubly linked lists of 32-bit indices.
+//!
+//! Indices below the number of rings name the rings' own ends, indices above them the entries of
+//! the slab. Because a list closes over its own end, an entry can leave its ring without knowing
+//! which ring that is, a whole ring moves behind another in constant time, and an entry that is
+//! in no ring closes over itself.
+
+use slab::Slab;
+
+use super::entry::Entry;
+
+/// The two neighbours of an entry, or of a ring's end.
+#[derive(Clone, Copy)]
+pub(super) struct Link {
+    pub(super) next: u32,
+    pub(super) previous: u32,
+}
+
+pub(super) struct Rings<T> {
+    ends: Box<[Link]>,
+    pub(super) entries: Slab<Entry<T>>,
+}
+
+impl<T> Rings<T> {
+    pub(super) fn new(rings: u32) -> Rings<T> {
+        let ends = (0..rings).map(|ring| Link {
+            next: ring,
+            previous: ring,
+        });
+        Rings {
+            ends: ends.collect(),
+            entries: Slab::new(),
+        }
+    }
+
+    /// The node of the entry at this index of the slab.
+    ///
+    /// # Panics
+    ///
+    /// If 32 bits do not reach it.
+    pub(super) fn node(&self, index: usize) -> u32 {
+        u32::try_from(index + self.ends.len())
+            .expect("a wheel holds fewer than 2^32 timers: use several wheels")
+    }
+
+    /// The slab's index of a node that is an entry.
+    #[inline]
+    pub(super) fn index(&self, node: u32) -> usize {
+        node as usize - self.ends.len()
+    }
+
+    /// The first entry of a ring.
+    #[inline]
+    pub(super) fn first(&self, ring: u32) -> Option<u32> {
+        let first = self.ends[ring as usize].next;
+        (first != ring).then_some(first)
+    }
+
+    pub(super) fn is_empty(&self, ring: u32) -> bool {
+        self.ends[ring as usize].next == ring
+    }
+
+    /// Puts an entry that is in no ring at a ring's back.
+    #[inline]
+    pub(super) fn push(&mut self, ring: u32, node: u32) {
+        let last = self.ends[ring as usize].previous;
+        *self.link(node) = Link {
+            next: ring,
+            previous: last,
+        };
+        self.link(last).next = node;
+        self.ends[ring as usize].previous = node;
+    }
+
+    /// Takes an entry out of its ring, if it is in one, and tells which ring that left empty.
+    #[inline]
+    pub(super) fn unlink(&mut self, node: u32) -> Option<u32> {
+        let Link { next, previous } = *self.link(node);
+        self.link(next).previous = previous;
+        self.link(previous).next = next;
+        *self.link(node) = Link {
+            next: node,
+            previous: node,
+        };
+        (next == previous && (next as usize) < self.ends.len()).then_some(next)
+    }
+
+    /// Moves all of a ring behind the back of another.
+    pub(super) fn append(&mut self, from: u32, to: u32) {
+        let Link {
+            next: first,
+            previous: last,
+        } = self.ends[from as usize];
+        if first == from {
+            return;
+        }
+        let back = self.ends[to as usize].previous;
+        self.link(first).previous = back;
+        self.link(back).next = first;
+        self.link(last).next = to;
+        self.ends[to as usize].previous = last;
+        self.ends[from as usize] = Link {
+            next: from,
+            previous: from,
+        };
+    }
+
+    /// Whether an entry is in a ring.
+    #[inline]
+    pub(super) fn is_linked(&self, node: u32) -> bool {
+        self.entries[self.index(node)].link.next != node
+    }
+
+    /// The entries of a ring, front to back; for inspection.
+    pub(super) fn iter(&self, ring: u32) -> impl Iterator<Item = u32> + '_ {
+        let mut at = ring;
+        std::iter::from_fn(move || {
+            let next = self.link_of(at).next;
+            assert_eq!(self.link_of(next).previous, at, "a ring is torn at {next}");
+            at = next;
+            (at != ring).then_some(at)
+        })
+    }
+
+    fn link_of(&self, node: u32) -> Link {
+        match self.ends.get(node as usize) {
+            Some(end) => *end,
+            None => self.entries[self.index(node)].link,
+        }
+    }
+
+    #[inline]
+    fn link(&mut self, node: u32) -> &mut Link {
+        let ends = self.ends.len();
+        match self.ends.get_mut(node as usize) {
+            Some(end) => end,
+            None => &mut self.entries[node as usize - ends].link,
+        }
+    }
+}
