@@ -112,13 +112,22 @@ pub(super) fn leave(driver: &Arc<Shared>) {
 
 fn run() {
     let mut due = Vec::new();
+    // A driver that was rung will soon have a new target, as a rule the next tick. The thread
+    // sleeps until then rather than without end, so that the driver need not wake it to say so:
+    // half the wake-ups while timers fire, for one too many after the last.
+    let mut glance: Option<Instant> = None;
     let mut state = BELL.lock();
     while !state.members.is_empty() {
         let now = Instant::now();
+        glance = glance.filter(|&glance| glance > now);
         for member in &mut state.members {
-            if member.at.is_some_and(|at| at <= now) {
+            if let Some(at) = member.at.filter(|&at| at <= now) {
                 member.at = None;
                 due.push(Arc::clone(&member.driver));
+                let next = at + member.driver.clock().resolution().tick();
+                if next > now {
+                    glance = Some(glance.map_or(next, |glance| glance.min(next)));
+                }
             }
         }
         if !due.is_empty() {
@@ -129,7 +138,8 @@ fn run() {
             state = BELL.lock();
             continue;
         }
-        let next = state.members.iter().filter_map(|member| member.at).min();
+        let targets = state.members.iter().filter_map(|member| member.at);
+        let next = targets.chain(glance).min();
         state.sleep = next.map_or(Sleep::Endless, Sleep::Until);
         state = match next {
             Some(at) => {

@@ -117,19 +117,25 @@ impl Clock {
         self.epoch.checked_add(Duration::new(seconds, nanos))
     }
 
-    /// How far `now` is past the start of `tick`.
-    pub(crate) fn since(&self, now: Instant, tick: Tick) -> Duration {
-        match self.instant_of(tick) {
-            Some(instant) => now.saturating_duration_since(instant),
-            None => Duration::ZERO,
-        }
+    /// Nanoseconds since tick zero.
+    pub(crate) fn nanos(&self, instant: Instant) -> u128 {
+        instant.saturating_duration_since(self.epoch).as_nanos()
+    }
+
+    /// How many of these nanoseconds lie behind the start of `tick`; none if it is after them.
+    #[inline]
+    pub(crate) fn nanos_since(&self, nanos: u128, tick: Tick) -> u64 {
+        let start = u128::from(tick.get()) * u128::from(self.resolution.nanos());
+        u64::try_from(nanos.saturating_sub(start)).unwrap_or(u64::MAX)
     }
 
     /// How many ticks cover a duration wherever it starts; `None` if 32 bits do not hold it.
+    #[inline]
     pub(crate) fn ticks_covering(&self, duration: Duration) -> Option<u32> {
         let per_second = u64::from(self.resolution.ticks_per_second());
-        // One second for the part of one, one tick for the rounding up of the deadline.
-        let ticks = (duration.as_secs() + 1).checked_mul(per_second)? + 1;
+        let part = duration.subsec_nanos().div_ceil(self.resolution.nanos());
+        // One more for the rounding up of the deadline.
+        let ticks = duration.as_secs().checked_mul(per_second)? + u64::from(part) + 1;
         u32::try_from(ticks).ok()
     }
 

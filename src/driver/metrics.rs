@@ -114,7 +114,7 @@ const BUCKETS: usize = 32;
 pub struct Lateness {
     count: u64,
     nanos: u128,
-    most: Duration,
+    most_nanos: u64,
     buckets: [u64; BUCKETS],
 }
 
@@ -135,7 +135,7 @@ impl Lateness {
     /// The latest; zero if none fired.
     #[must_use]
     pub fn max(&self) -> Duration {
-        self.most
+        Duration::from_nanos(self.most_nanos)
     }
 
     /// A lateness that this share of the timers, from 0 to 1, did not exceed: exact to a factor
@@ -155,18 +155,18 @@ impl Lateness {
         for (bucket, count) in self.buckets.iter().enumerate() {
             below += count;
             if below >= rank && below > 0 {
-                return self.most.min(Duration::from_micros(1 << bucket));
+                return self.max().min(Duration::from_micros(1 << bucket));
             }
         }
-        self.most
+        self.max()
     }
 
     #[inline]
-    pub(super) fn record(&mut self, late: Duration) {
+    pub(super) fn record(&mut self, nanos: u64) {
         self.count += 1;
-        self.nanos += late.as_nanos();
-        self.most = self.most.max(late);
-        let micros = u64::try_from(late.as_micros()).unwrap_or(u64::MAX);
+        self.nanos += u128::from(nanos);
+        self.most_nanos = self.most_nanos.max(nanos);
+        let micros = nanos / 1_000;
         let bucket = micros.checked_ilog2().map_or(0, |log| log as usize + 1);
         self.buckets[bucket.min(BUCKETS - 1)] += 1;
     }
@@ -174,7 +174,7 @@ impl Lateness {
     pub(super) fn add(&mut self, other: &Lateness) {
         self.count += other.count;
         self.nanos += other.nanos;
-        self.most = self.most.max(other.most);
+        self.most_nanos = self.most_nanos.max(other.most_nanos);
         for (bucket, count) in self.buckets.iter_mut().zip(other.buckets) {
             *bucket += count;
         }
@@ -188,7 +188,7 @@ impl fmt::Debug for Lateness {
             .field("mean", &self.mean())
             .field("p50", &self.quantile(0.5))
             .field("p99", &self.quantile(0.99))
-            .field("max", &self.most)
+            .field("max", &self.max())
             .finish()
     }
 }
@@ -201,7 +201,7 @@ impl fmt::Display for Lateness {
             self.mean(),
             self.quantile(0.5),
             self.quantile(0.99),
-            self.most
+            self.max()
         )
     }
 }
@@ -216,7 +216,7 @@ mod tests {
         let mut lateness = Lateness::default();
         assert_eq!(lateness.quantile(0.5), Duration::ZERO);
         for micros in 1..=100 {
-            lateness.record(Duration::from_micros(micros));
+            lateness.record(micros * 1_000);
         }
         assert_eq!(lateness.count(), 100);
         assert_eq!(lateness.mean(), Duration::from_nanos(50_500));
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(lateness.quantile(0.0), Duration::from_micros(2));
         assert_eq!(lateness.quantile(0.5), Duration::from_micros(64));
         assert_eq!(lateness.quantile(1.0), Duration::from_micros(100));
-        lateness.record(Duration::MAX);
+        lateness.record(u64::MAX);
         assert_eq!(lateness.quantile(1.0), Duration::from_micros(1 << 31));
     }
 }

@@ -28,7 +28,7 @@ use std::task::Waker;
 use super::metrics::{Lateness, Metrics};
 use super::permits::Permits;
 use super::postponed::Postponed;
-use super::shared::{Shared, Stage};
+use super::shared::{BITE, Shared, Stage, wake_all};
 use super::timer::Core;
 use crate::error::Error;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -53,6 +53,8 @@ struct State {
     /// What `next` holds, to be compared with the lock held.
     published: Tick,
     draining: bool,
+    /// A future turns the wheel in the driver's stead; a waker that arms must not do so again.
+    helping: bool,
     armed: u64,
     fired: u64,
     cancelled: u64,
@@ -81,6 +83,7 @@ impl Shard {
                 wheel: Some(Wheel::starting_at(clock.resolution(), clock.now_tick())),
                 published: Tick::MAX,
                 draining: false,
+                helping: false,
                 armed: 0,
                 fired: 0,
                 cancelled: 0,
@@ -142,8 +145,27 @@ impl Shard {
         let key = wheel.insert(deadline, Some(waker));
         self.postponed.insert(key.index(), deadline);
         state.armed += 1;
+        let is_overdue = state.published < not_before && !state.helping;
+        state.helping |= is_overdue;
         self.publish(state);
+        if is_overdue {
+            self.help();
+        }
         Answer::Pending(key)
+    }
+
+    /// Takes a bite in the driver's stead, which is a tick late or more.
+    ///
+    /// The driver waits its turn behind all runnable tasks, which on a saturated runtime takes
+    /// long, and then all timers would be that late. Such a runtime arms timers all the time, so
+    /// each of these is a chance to catch up. (`rpc_timeouts --connections 1000 --concurrency 50`: median
+    /// lateness of a timeout 256 ms without, 4 ms with, 2 ms with tokio.)
+    #[cold]
+    fn help(&self) {
+        let mut batch = Vec::new();
+        self.turn(self.shared.clock().now(), BITE, &mut batch);
+        wake_all(batch.into_iter());
+        self.state.lock().helping = false;
     }
 
     /// Whether a timer that the clock does not call due is due all the same, because the hand
@@ -207,8 +229,9 @@ impl Shard {
         let Some(wheel) = &mut state.wheel else {
             return;
         };
-        let was_pending = wheel.is_pending(key);
-        let waker = wheel.cancel(key);
+        let Some((waker, was_pending)) = wheel.take(key) else {
+            unreachable!("a record leaves with its future");
+        };
         if was_pending {
             count(&mut state);
         }
@@ -259,8 +282,7 @@ impl Shard {
         Tick::new(self.next.load(Ordering::SeqCst))
     }
 
-    /// Moves the hand to `now` and puts the wakers of at most `budget` due timers into `batch`,
-    /// which has room for them.
+    /// Moves the hand to `now` and puts the wakers of at most `budget` due timers into `batch`.
     pub(super) fn turn(&self, now: Instant, budget: usize, batch: &mut Vec<Waker>) {
         let clock = self.shared.clock();
         let mut state = self.state.lock();
@@ -274,13 +296,14 @@ impl Shard {
             return;
         };
         let hand = clock.tick_before(now).max(wheel.now());
+        let nanos = clock.nanos(now);
         let judge = |key: Key, _: Tick, waker: &mut Option<Waker>| {
             let deadline = self.postponed.deadline(key.index());
             if deadline > hand {
                 return Verdict::Refile(deadline);
             }
             *fired += 1;
-            lateness.record(clock.since(now, deadline));
+            lateness.record(clock.nanos_since(nanos, deadline));
             batch.extend(waker.take());
             Verdict::Park
         };

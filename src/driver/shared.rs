@@ -27,28 +27,44 @@ use super::shard::Shard;
 use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use crate::sync::{Mutex, OwnLine};
 use crate::wheel::Tick;
+use tokio::time::{Duration, Instant};
 
-/// How many timers one turn of one shard serves before it gives way to the tasks it woke.
+/// How many timers one turn of one shard serves at least, before it gives way to the tasks that
+/// it woke.
 pub(super) const BITE: usize = 256;
+
+/// A turn that had to wait for a worker serves one timer more for each time this has passed.
+///
+/// The driver waits behind all runnable tasks. Where those are many, a bite of fixed size would
+/// be all that fires in the time that they take, and a busy service's timers would fall further
+/// and further behind. It is long enough that a herd of small tasks, each of which runs in less,
+/// does not feed on itself.
+const WAIT_PER_TIMER: Duration = Duration::from_micros(4);
+
+/// However long the driver waited.
+const LARGEST_BITE: usize = 65_536;
 
 /// The driver is awake: whatever is armed now, it will see before it sleeps.
 const AWAKE: u64 = 0;
 
 pub(crate) struct Shared {
+    // What every future reads and nobody writes, or once.
     clock: Clock,
-    /// The tick that the driver sleeps towards.
-    target: OwnLine<AtomicU64>,
-    /// The driver task's own waker.
-    waker: OnceLock<Waker>,
-    /// Whether the bell rings for this driver; else tokio's clock alone wakes it.
-    has_bell: AtomicBool,
-    stage: AtomicU8,
-    roster: Mutex<Roster>,
-    /// Those that wait for the timer to be drained.
-    drains: Mutex<Vec<Waker>>,
-    turns: AtomicU64,
     /// Shards of the timer, less one; a power of two less one.
     mask: usize,
+    stage: AtomicU8,
+    /// Whether the bell rings for this driver; else tokio's clock alone wakes it.
+    has_bell: AtomicBool,
+    /// The driver task's own waker.
+    waker: OnceLock<Waker>,
+
+    // What the driver writes, turn by turn, on lines of its own.
+    /// The tick that the driver sleeps towards.
+    target: OwnLine<AtomicU64>,
+    turns: OwnLine<AtomicU64>,
+    roster: OwnLine<Mutex<Roster>>,
+    /// Those that wait for the timer to be drained.
+    drains: Mutex<Vec<Waker>>,
 }
 
 #[derive(Default)]
@@ -76,14 +92,14 @@ impl Shared {
     pub(super) fn new(clock: Clock, shards: usize, has_bell: bool) -> Shared {
         Shared {
             clock,
-            target: OwnLine(AtomicU64::new(AWAKE)),
-            waker: OnceLock::new(),
-            has_bell: AtomicBool::new(has_bell),
-            stage: AtomicU8::new(Stage::Running as u8),
-            roster: Mutex::new(Roster::default()),
-            drains: Mutex::new(Vec::new()),
-            turns: AtomicU64::new(0),
             mask: shards - 1,
+            stage: AtomicU8::new(Stage::Running as u8),
+            has_bell: AtomicBool::new(has_bell),
+            waker: OnceLock::new(),
+            target: OwnLine(AtomicU64::new(AWAKE)),
+            turns: OwnLine(AtomicU64::new(0)),
+            roster: OwnLine(Mutex::new(Roster::default())),
+            drains: Mutex::new(Vec::new()),
         }
     }
 
@@ -153,17 +169,27 @@ impl Shared {
         self.target.store(AWAKE, Ordering::SeqCst);
     }
 
-    /// Turns every shard that is due, once, and wakes what comes up.
-    pub(super) fn turn(&self, shards: &[Arc<Shard>], batch: &mut Vec<Waker>) {
+    /// Turns every shard that is due, once, and wakes what comes up. `waiting_since` is when the
+    /// turn should have come.
+    pub(super) fn turn(
+        &self,
+        shards: &[Arc<Shard>],
+        waiting_since: Option<Instant>,
+        batch: &mut Vec<Waker>,
+    ) {
         let now = self.clock.now();
         let tick = self.clock.tick_before(now);
+        let waited = waiting_since.map_or(Duration::ZERO, |since| now.duration_since(since));
+        let bite = (waited.as_micros() / WAIT_PER_TIMER.as_micros()) as usize;
+        let bite = bite.clamp(BITE, LARGEST_BITE);
         self.turns.fetch_add(1, Ordering::Relaxed);
         for shard in shards {
             if shard.next() <= tick {
-                shard.turn(now, BITE, batch);
+                shard.turn(now, bite, batch);
                 wake_all(batch.drain(..));
             }
         }
+        batch.shrink_to(BITE);
     }
 
     /// The driver is about to sleep until `next`. Whether it may: nothing earlier has come in.
@@ -300,7 +326,7 @@ impl fmt::Debug for Shared {
 
 /// Wakes each, with no lock held. One that panics must not strand the others or end the driver;
 /// the panic hook has told of it.
-fn wake_all(wakers: impl Iterator<Item = Waker>) {
+pub(super) fn wake_all(wakers: impl Iterator<Item = Waker>) {
     for waker in wakers {
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
             // A payload whose destructor panics as well is let go.

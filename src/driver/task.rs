@@ -25,6 +25,8 @@ pub(super) struct DriverTask {
     sleep: Option<Pin<Box<Sleep>>>,
     first_bite: Waker,
     batch: Vec<Waker>,
+    /// When the next turn should come.
+    waiting_since: Option<Instant>,
 }
 
 impl DriverTask {
@@ -36,6 +38,7 @@ impl DriverTask {
             sleep: None,
             first_bite,
             batch: Vec::with_capacity(BITE),
+            waiting_since: None,
         }
     }
 
@@ -101,7 +104,7 @@ impl Future for DriverTask {
         }
         shared.clock().observe();
         let shards = shared.shards();
-        shared.turn(&shards, &mut this.batch);
+        shared.turn(&shards, this.waiting_since, &mut this.batch);
         if shards.is_empty() && shared.is_closed() {
             return Poll::Ready(());
         }
@@ -111,7 +114,10 @@ impl Future for DriverTask {
         let give_way =
             next <= shared.clock().now_tick() || !shared.aim(next) || !this.sleep_until(next);
         if give_way {
+            this.waiting_since = Some(shared.clock().now());
             context.waker().wake_by_ref();
+        } else {
+            this.waiting_since = shared.clock().instant_of(next);
         }
         Poll::Pending
     }
@@ -140,7 +146,7 @@ impl Wake for FirstBite {
 
     fn wake_by_ref(self: &Arc<Self>) {
         if let Some(shared) = self.0.upgrade() {
-            shared.turn(&shared.shards(), &mut Vec::with_capacity(BITE));
+            shared.turn(&shared.shards(), None, &mut Vec::with_capacity(BITE));
             shared.ring();
         }
     }

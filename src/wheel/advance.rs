@@ -5,7 +5,8 @@
 //!
 //! 1. the *cascading*: timers that came up on a dial above the first are filed again;
 //! 2. the *fresh*: what became due since the hand last moved, so that a timer due now does not
-//!    wait for a herd that was due before it;
+//!    wait for a herd that was due before it; and of these the last to be filed first, so that
+//!    one of a millisecond does not wait for a herd of minutes that is due at the same tick;
 //! 3. the *backlog*, oldest first, with at least half of the budget, so that a steady overload
 //!    of fresh timers does not starve the old ones.
 
@@ -62,20 +63,17 @@ impl<T> Wheel<T> {
         mut judge: impl FnMut(Key, Tick, &mut T) -> Verdict,
         mut due: impl FnMut(Tick, T),
     ) -> Progress {
+        if now < self.quiet_until {
+            self.skip_to(now);
+            return Progress::default();
+        }
         if now > self.now() {
             self.move_hand(now);
         }
-        // Until the end of this call, in case of a panic: something may be waiting.
-        self.quiet_until = self.now();
         let mut progress = Progress::default();
         self.cascade(budget.saturating_mul(CASCADES_PER_FIRE));
-        let fresh_share = if self.rings.is_empty(self.queue(BACKLOG)) {
-            budget
-        } else {
-            budget.div_ceil(2)
-        };
         let mut left = budget;
-        for (queue, share) in [(FRESH, fresh_share), (BACKLOG, budget), (FRESH, budget)] {
+        for (queue, share) in [(FRESH, budget / 2), (BACKLOG, budget), (FRESH, budget)] {
             left -= self.serve(queue, share.min(left), &mut judge, &mut due, &mut progress);
         }
         progress.backlog = self.has_backlog();
@@ -170,7 +168,11 @@ impl<T> Wheel<T> {
     ) -> usize {
         let ring = self.queue(queue);
         for served in 0..budget {
-            let Some(node) = self.rings.first(ring) else {
+            let next = match queue {
+                FRESH => self.rings.last(ring),
+                _ => self.rings.first(ring),
+            };
+            let Some(node) = next else {
                 return served;
             };
             let index = self.rings.index(node);

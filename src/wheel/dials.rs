@@ -149,7 +149,7 @@ impl Dials {
     pub(super) fn next_slot(&self, dial: usize) -> u32 {
         let slots = self.slots_of(dial);
         let count = u64::from(slots.end - slots.start);
-        slots.start + ((self.units[dial] + 1) % count) as u32
+        slots.start + (self.units[dial].wrapping_add(1) % count) as u32
     }
 
     /// The start of the hand's next unit on this dial: no slot of this dial, or of one above it,

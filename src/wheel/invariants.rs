@@ -50,17 +50,13 @@ impl<T> Wheel<T> {
                 let count = slots.end - slots.start;
                 let distance = u64::from((slot + count - next) % count) + 1;
                 let turn = self.dials.turn_of(dial, distance);
-                let end = match dial {
-                    0 => turn,
-                    _ => turn.plus(
-                        self.dials
-                            .turn_of(dial, 1)
-                            .since(self.dials.turn_of(dial, 0)),
-                    ),
-                };
+                let length = self
+                    .dials
+                    .turn_of(dial, 1)
+                    .since(self.dials.turn_of(dial, 0));
                 assert!(
-                    deadline == turn || (turn < deadline && deadline < end),
-                    "{deadline:?} is filed in slot {slot}, which holds {turn:?} to {end:?}"
+                    turn <= deadline && deadline.since(turn) < length,
+                    "{deadline:?} is filed in slot {slot}, which holds {length:?} from {turn:?} on"
                 );
                 return;
             }

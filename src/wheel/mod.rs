@@ -179,9 +179,8 @@ impl<T> Wheel<T> {
     pub fn insert(&mut self, deadline: Tick, payload: T) -> Key {
         self.last_stamp = self.last_stamp.checked_add(1).unwrap_or(NonZeroU32::MIN);
         let stamp = self.last_stamp;
-        let vacant = self.rings.entries.vacant_key();
-        let node = self.rings.node(vacant);
-        self.rings.entries.insert(Entry {
+        let node = self.rings.vacant_node();
+        let index = self.rings.entries.insert(Entry {
             link: rings::Link {
                 next: node,
                 previous: node,
@@ -193,7 +192,7 @@ impl<T> Wheel<T> {
         self.file(node, deadline);
         self.pending += 1;
         Key {
-            index: vacant as u32,
+            index: index as u32,
             stamp,
         }
     }
@@ -203,9 +202,16 @@ impl<T> Wheel<T> {
     /// A parked timer is removed as well.
     #[inline]
     pub fn cancel(&mut self, key: Key) -> Option<T> {
+        self.take(key).map(|(payload, _)| payload)
+    }
+
+    /// [`cancel`](Wheel::cancel), and whether the timer was pending.
+    #[inline]
+    pub(crate) fn take(&mut self, key: Key) -> Option<(T, bool)> {
         let node = self.find(key)?;
-        self.unfile(node);
-        Some(self.rings.entries.remove(key.index as usize).payload)
+        let was_pending = self.unfile(node);
+        let entry = self.rings.entries.remove(key.index as usize);
+        Some((entry.payload, was_pending))
     }
 
     /// Moves a timer to another deadline, earlier or later, parked or not; `false` if the key
@@ -267,7 +273,7 @@ impl<T> Wheel<T> {
         self.rings
             .entries
             .iter()
-            .filter(|&(index, _)| self.rings.is_linked(self.rings.node(index)))
+            .filter(|&(index, _)| self.rings.is_linked(self.rings.node(index as u32)))
             .map(|(index, entry)| {
                 let key = Key {
                     index: index as u32,
@@ -303,9 +309,9 @@ impl<T> Wheel<T> {
 
     /// When [`advance`](Wheel::advance) has something to do next; `None` if nothing is pending.
     ///
-    /// Never after the earliest deadline, and exact if that timer is on the first dial; for one
-    /// on a dial above it is when its slot cascades. Always after [`now`](Wheel::now), unless
-    /// timers that are due still wait to be served: then it is `now`.
+    /// Never after the earliest deadline. It is exact if that timer is on the first dial and no
+    /// slot of a dial above comes up before; else it is when that slot cascades. Always after
+    /// [`now`](Wheel::now), unless timers that are due still wait to be served: then it is `now`.
     #[must_use]
     pub fn next_turn(&self) -> Option<Tick> {
         if self.has_backlog() {
@@ -380,7 +386,7 @@ impl<T> Wheel<T> {
     #[inline]
     fn find(&self, key: Key) -> Option<u32> {
         let entry = self.rings.entries.get(key.index as usize)?;
-        (entry.stamp == key.stamp).then(|| self.rings.node(key.index as usize))
+        (entry.stamp == key.stamp).then(|| self.rings.node(key.index))
     }
 
     /// The number of a ring that is no slot.

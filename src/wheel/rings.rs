@@ -33,14 +33,21 @@ impl<T> Rings<T> {
         }
     }
 
-    /// The node of the entry at this index of the slab.
+    /// The node of the next entry.
     ///
     /// # Panics
     ///
     /// If 32 bits do not reach it.
-    pub(super) fn node(&self, index: usize) -> u32 {
-        u32::try_from(index + self.ends.len())
+    #[inline]
+    pub(super) fn vacant_node(&self) -> u32 {
+        u32::try_from(self.entries.vacant_key() + self.ends.len())
             .expect("a wheel holds fewer than 2^32 timers: use several wheels")
+    }
+
+    /// The node of the entry at this index of the slab.
+    #[inline]
+    pub(super) fn node(&self, index: u32) -> u32 {
+        index + self.ends.len() as u32
     }
 
     /// The slab's index of a node that is an entry.
@@ -54,6 +61,13 @@ impl<T> Rings<T> {
     pub(super) fn first(&self, ring: u32) -> Option<u32> {
         let first = self.ends[ring as usize].next;
         (first != ring).then_some(first)
+    }
+
+    /// The last entry of a ring.
+    #[inline]
+    pub(super) fn last(&self, ring: u32) -> Option<u32> {
+        let last = self.ends[ring as usize].previous;
+        (last != ring).then_some(last)
     }
 
     pub(super) fn is_empty(&self, ring: u32) -> bool {

@@ -1,0 +1,66 @@
+//! What was asked for on the command line.
+
+/// Nine interleaved rounds at least: tokio's two-thread figures are bimodal.
+const ROUNDS: usize = 9;
+const QUICK_ROUNDS: usize = 3;
+
+/// A plausibility check (`--quick`) or a measurement, of all workloads or of some.
+pub(crate) struct Flags {
+    pub(crate) quick: bool,
+    pub(crate) rounds: usize,
+    pub(crate) filters: Vec<String>,
+}
+
+/// `cargo bench` passes `--bench`. Without it the binary was started by `cargo test --all-targets` or the like, which
+/// must not take minutes.
+pub(crate) enum Wish {
+    Measure(Flags),
+    Nothing,
+}
+
+impl Flags {
+    /// Reads the arguments after the program's name.
+    pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Wish, String> {
+        let mut arguments = arguments;
+        let (mut under_bench, mut quick, mut rounds, mut filters) =
+            (false, false, None, Vec::new());
+        while let Some(argument) = arguments.next() {
+            match argument.as_str() {
+                "--bench" => under_bench = true,
+                "--quick" => quick = true,
+                "--rounds" => {
+                    let number = arguments.next().and_then(|text| text.parse().ok());
+                    rounds = Some(
+                        number
+                            .filter(|&n| n > 0)
+                            .ok_or("--rounds takes a number from 1 up")?,
+                    );
+                }
+                unknown if unknown.starts_with('-') && under_bench => {
+                    return Err(format!(
+                        "{unknown}: not one of --quick, --rounds N, or a filter"
+                    ));
+                }
+                _ => filters.push(argument),
+            }
+        }
+        if !under_bench {
+            return Ok(Wish::Nothing);
+        }
+        let rounds = rounds.unwrap_or(if quick { QUICK_ROUNDS } else { ROUNDS });
+        Ok(Wish::Measure(Self {
+            quick,
+            rounds,
+            filters,
+        }))
+    }
+
+    /// Whether the workload of this title was asked for.
+    pub(crate) fn wants(&self, title: &str) -> bool {
+        self.filters.is_empty()
+            || self
+                .filters
+                .iter()
+                .any(|filter| title.contains(filter.as_str()))
+    }
+}

@@ -1,0 +1,220 @@
+//! `herd`: N tasks asleep to one instant, and a heartbeat beside them that sleeps 1 ms again and again.
+//!
+//! Two figures: the time from that instant until the last of the tasks ran, and the longest gap between two beats that
+//! has a part of that time in it (the 1 ms of the sleep is in the gap). The instant is set before the first task is
+//! spawned; every task has been polled to `Pending` before it comes, or the sample is taken again with twice the time
+//! to arm.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::thread;
+use std::time::Duration;
+
+use tokio::task::yield_now;
+use tokio::time::Instant;
+
+use crate::contestant::{Ambient, Contestant, Own, Tokio};
+use crate::lead::Lead;
+use crate::report::{Metric, Table};
+use crate::rounds::{Entrant, Sample, interleave};
+use crate::stage::{BATCH, Stage};
+
+const METRICS: &[Metric] = &[
+    Metric {
+        name: "longest heartbeat gap",
+        unit: "ms",
+    },
+    Metric {
+        name: "until all ran",
+        unit: "ms",
+    },
+];
+const BEAT: Duration = Duration::from_millis(1);
+/// What is armed must be armed so long before the instant.
+const CALM: Duration = Duration::from_millis(100);
+/// What has not run so long after the instant is lost (tasks are counted as lost by the group).
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Tasks that count down together before they touch the herd's own counters.
+const GROUP: usize = 64;
+
+pub(crate) fn title(tasks: usize) -> String {
+    format!("herd, {tasks} tasks")
+}
+
+pub(crate) fn run(title: String, tasks: usize, rounds: usize) -> Table {
+    let lead = Lead::new(CALM * 2 + Duration::from_nanos(1200) * tasks as u32);
+    let entrants = vec![
+        entrant::<Tokio>(tasks, &lead),
+        entrant::<Own<true>>(tasks, &lead),
+        entrant::<Ambient>(tasks, &lead),
+        entrant::<Own<false>>(tasks, &lead),
+    ];
+    let work = "all asleep to one instant".to_owned();
+    Table {
+        title,
+        work,
+        metrics: METRICS,
+        series: interleave(rounds, entrants),
+    }
+}
+
+fn entrant<C: Contestant>(tasks: usize, lead: &Lead) -> Entrant<'_> {
+    Entrant::new(C::NAME, move || {
+        lead.enough(|lead| sample::<C>(tasks, lead))
+    })
+}
+
+/// None if the tasks were not armed in time.
+fn sample<C: Contestant>(tasks: usize, lead: Duration) -> Option<Sample> {
+    let stage = Stage::new();
+    let contestant = stage.run(async { C::start() });
+    let herd = Arc::new(Herd::new(Instant::now() + lead, tasks));
+    stage.run(spawn_tasks(contestant.clone(), herd.clone(), tasks));
+    if Instant::now() + CALM > herd.instant {
+        return None;
+    }
+    let beats = stage.spawn(heartbeat(contestant, herd.clone()));
+    // Not by a timer of the runtime.
+    while !beats.is_finished() && Instant::now() < herd.instant + PATIENCE {
+        thread::sleep(Duration::from_millis(10));
+    }
+    let heart_stopped = !beats.is_finished();
+    let beats = if heart_stopped {
+        Beats::default()
+    } else {
+        stage.wait(beats)
+    };
+    let until_all_ran = Duration::from_nanos(herd.all_ran_after.load(SeqCst));
+    Some(Sample {
+        values: vec![
+            beats.longest_gap.as_secs_f64() * 1e3,
+            until_all_ran.as_secs_f64() * 1e3,
+        ],
+        early: beats.early + herd.early.load(SeqCst),
+        lost: herd.running.load(SeqCst) as u64 + u64::from(heart_stopped),
+        ..Sample::default()
+    })
+}
+
+/// Returns when every task has been polled once.
+async fn spawn_tasks<C: Contestant>(contestant: C, herd: Arc<Herd>, tasks: usize) {
+    for start in (0..tasks).step_by(GROUP) {
+        let members = GROUP.min(tasks - start);
+        let group = Arc::new(Group::new(herd.clone(), members));
+        for _ in 0..members {
+            tokio::spawn(asleep(contestant.sleep_until(herd.instant), group.clone()));
+        }
+        if (start / GROUP) % (BATCH / GROUP) == 1 {
+            yield_now().await;
+        }
+    }
+    while herd.arming.load(SeqCst) > 0 {
+        yield_now().await;
+    }
+}
+
+/// One task of the herd.
+async fn asleep(sleep: impl Future<Output = ()>, group: Arc<Group>) {
+    let mut sleep = pin!(sleep);
+    let mut armed = false;
+    poll_fn(|context| {
+        let polled = sleep.as_mut().poll(context);
+        if !armed {
+            armed = true;
+            group.one_armed();
+        }
+        polled
+    })
+    .await;
+    group.one_ran(Instant::now());
+}
+
+#[derive(Default)]
+struct Beats {
+    longest_gap: Duration,
+    early: u64,
+}
+
+/// Beats until all ran; the beat that ends the last gap is still taken.
+async fn heartbeat<C: Contestant>(contestant: C, herd: Arc<Herd>) -> Beats {
+    let mut beats = Beats::default();
+    let mut last = Instant::now();
+    while !herd.all_ran.load(SeqCst) {
+        contestant.sleep(BEAT).await;
+        let now = Instant::now();
+        let gap = now - last;
+        beats.early += u64::from(gap < BEAT);
+        if now >= herd.instant {
+            beats.longest_gap = beats.longest_gap.max(gap);
+        }
+        last = now;
+    }
+    beats
+}
+
+struct Herd {
+    instant: Instant,
+    arming: AtomicUsize,
+    running: AtomicUsize,
+    early: AtomicU64,
+    all_ran: AtomicBool,
+    /// Nanoseconds from the instant.
+    all_ran_after: AtomicU64,
+}
+
+impl Herd {
+    fn new(instant: Instant, tasks: usize) -> Self {
+        Self {
+            instant,
+            arming: AtomicUsize::new(tasks),
+            running: AtomicUsize::new(tasks),
+            early: AtomicU64::new(0),
+            all_ran: AtomicBool::new(false),
+            all_ran_after: AtomicU64::new(0),
+        }
+    }
+}
+
+/// Tasks that were spawned one after the other, and so mostly run on one worker. They share one reference to the herd
+/// and touch its counters once: a million tasks on one contended counter would cost as much as what is measured.
+struct Group {
+    herd: Arc<Herd>,
+    members: usize,
+    arming: AtomicUsize,
+    running: AtomicUsize,
+}
+
+impl Group {
+    fn new(herd: Arc<Herd>, members: usize) -> Self {
+        Self {
+            herd,
+            members,
+            arming: AtomicUsize::new(members),
+            running: AtomicUsize::new(members),
+        }
+    }
+
+    fn one_armed(&self) {
+        if self.arming.fetch_sub(1, SeqCst) == 1 {
+            self.herd.arming.fetch_sub(self.members, SeqCst);
+        }
+    }
+
+    fn one_ran(&self, now: Instant) {
+        if now < self.herd.instant {
+            self.herd.early.fetch_add(1, SeqCst);
+        }
+        if self.running.fetch_sub(1, SeqCst) != 1 {
+            return;
+        }
+        let after = now.saturating_duration_since(self.herd.instant);
+        self.herd
+            .all_ran_after
+            .fetch_max(after.as_nanos() as u64, SeqCst);
+        if self.herd.running.fetch_sub(self.members, SeqCst) == self.members {
+            self.herd.all_ran.store(true, SeqCst);
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Where a sample is taken: a runtime of its own with two workers.
+//!
+//! Whatever is measured runs as a task on a worker. A `block_on` thread is no worker: it reaches the timer by other
+//! paths and does not turn the driver, so it only waits here.
+
+use std::future::Future;
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
+
+/// Worker threads of every runtime in this benchmark.
+pub(crate) const WORKERS: usize = 2;
+
+/// A task gives way after so many operations.
+pub(crate) const BATCH: usize = 128;
+
+/// A fresh runtime, gone with the sample.
+pub(crate) struct Stage(Runtime);
+
+impl Stage {
+    /// Starts the workers.
+    pub(crate) fn new() -> Self {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(WORKERS)
+            .enable_all()
+            .build();
+        Self(runtime.expect("a runtime of two workers"))
+    }
+
+    /// Starts a task on a worker.
+    pub(crate) fn spawn<T: Send + 'static>(
+        &self,
+        task: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<T> {
+        self.0.spawn(task)
+    }
+
+    /// Waits for a task, from outside of the workers.
+    pub(crate) fn wait<T>(&self, task: JoinHandle<T>) -> T {
+        self.0
+            .block_on(task)
+            .expect("a measured task does not panic")
+    }
+
+    /// Runs a task on a worker and waits for it.
+    pub(crate) fn run<T: Send + 'static>(
+        &self,
+        task: impl Future<Output = T> + Send + 'static,
+    ) -> T {
+        self.wait(self.spawn(task))
+    }
+}

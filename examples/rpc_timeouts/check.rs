@@ -1,0 +1,139 @@
+//! The self-check: what has to hold of a turn that is over, whatever the clock and the load.
+
+use crate::ledger::Tally;
+use crate::load::Outcome;
+
+/// What does not hold, each with the clock that it was found on.
+pub(crate) fn failures(outcomes: &[&Outcome]) -> Vec<String> {
+    let of_one = |outcome: &&Outcome| -> Vec<String> {
+        let mut found = broken(&outcome.tally);
+        let never_closed = u64::from(outcome.silent) - outcome.tally.silent_closed;
+        // Ctrl-C may come before the idle deadline does.
+        if never_closed > 0 && !outcome.interrupted {
+            found.push(format!(
+                "{never_closed} silent connections were never closed"
+            ));
+        }
+        if let Some(books) = outcome.books {
+            if !books.settled() {
+                found.push(format!("the timer's own books do not add up: {books:?}"));
+            }
+        }
+        let named = |failure| format!("{}: {failure}", outcome.clock);
+        found.into_iter().map(named).collect()
+    };
+    outcomes.iter().flat_map(of_one).collect()
+}
+
+/// The promises that the books show to be broken.
+fn broken(tally: &Tally) -> Vec<String> {
+    let Tally {
+        calls,
+        replies,
+        timeouts,
+        errors,
+        abandoned,
+        ..
+    } = tally;
+    let promises = [
+        (
+            tally.ended() == *calls && *abandoned == 0,
+            format!(
+                "{calls} calls, but {replies} replies, {timeouts} timeouts, {errors} errors and \
+                 {abandoned} abandoned"
+            ),
+        ),
+        (
+            tally.opened_ids == tally.ended_ids,
+            "the calls that ended are not the calls that were made".into(),
+        ),
+        (
+            tally.early_timeouts == 0,
+            format!("{} timeouts before their deadline", tally.early_timeouts),
+        ),
+        (
+            tally.early_delays == 0,
+            format!("{} of the server's delays cut short", tally.early_delays),
+        ),
+        (
+            tally.silent_closed_early == 0,
+            format!(
+                "{} connections closed before they were idle",
+                tally.silent_closed_early
+            ),
+        ),
+        (
+            tally.delays_armed == tally.delays_fired + tally.delays_cancelled,
+            format!(
+                "{} delays armed by the server, but {} fired and {} cancelled",
+                tally.delays_armed, tally.delays_fired, tally.delays_cancelled
+            ),
+        ),
+        (
+            // What was under way on a connection that broke is nobody's fault.
+            tally.replies_sent == replies + tally.late_replies || tally.connections_lost > 0,
+            format!(
+                "{} replies sent, but {replies} taken by their calls and {} too late",
+                tally.replies_sent, tally.late_replies
+            ),
+        ),
+    ];
+    let broken = promises.into_iter().filter(|(holds, _)| !holds);
+    broken.map(|(_, failure)| failure).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::ledger::Ledger;
+    use crate::plan::CallId;
+
+    const LATER: Duration = Duration::from_secs(9);
+
+    #[test]
+    fn calls_that_end_once_pass() {
+        let ledger = Ledger::default();
+        ledger.open(CallId(1), Duration::ZERO).timed_out();
+        ledger.open(CallId(2), LATER).replied();
+        ledger.open(CallId(3), LATER).failed();
+        ledger.replies_sent.add(1);
+        let tally = ledger.tally();
+        assert_eq!(broken(&tally), Vec::<String>::new());
+        assert_eq!((tally.armed(), tally.cancelled(), tally.fired()), (3, 2, 1));
+    }
+
+    #[test]
+    fn each_broken_promise_is_named() {
+        let ledger = Ledger::default();
+        ledger.open(CallId(1), LATER).timed_out();
+        drop(ledger.open(CallId(2), LATER));
+        ledger.delays_armed.add(1);
+        ledger.replies_sent.add(1);
+        ledger.silent_closed_early.add(1);
+        ledger.early_delays.add(1);
+        assert_eq!(broken(&ledger.tally()).len(), 7);
+    }
+
+    #[test]
+    fn one_call_that_ends_twice_does_not_make_up_for_another() {
+        let ledger = Ledger::default();
+        let (never_ends, ends_twice) = (CallId(1), CallId(2));
+        std::mem::forget(ledger.open(never_ends, Duration::ZERO));
+        ledger.open(ends_twice, Duration::ZERO).timed_out();
+        let opened_once = ledger.tally();
+        ledger.open(ends_twice, Duration::ZERO).timed_out();
+        let tally = Tally {
+            calls: opened_once.calls,
+            opened_ids: opened_once.opened_ids,
+            ..ledger.tally()
+        };
+        assert_eq!(tally.ended(), tally.calls);
+        let broken = broken(&tally);
+        assert_eq!(
+            broken,
+            ["the calls that ended are not the calls that were made"]
+        );
+    }
+}

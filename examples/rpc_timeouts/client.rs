@@ -1,0 +1,221 @@
+//! The client: many calls at once over each connection, told apart by their ids.
+//!
+//! A call that times out is dropped where it waits. On drop it takes its entry out of the
+//! connection's table, so a reply that comes later finds nobody, and is counted and forgotten.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use futures::{SinkExt as _, StreamExt as _};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::codec::{Framed, FramedRead, FramedWrite};
+
+use crate::clock::Clock;
+use crate::ledger::Ledger;
+use crate::plan::{CallId, Plan};
+use crate::wire::{Frame, FrameCodec};
+
+/// How many frames go out in one write at most.
+const BATCH: usize = 64;
+
+/// One connection to the server. It closes when this is dropped.
+pub(crate) struct Client {
+    number: u32,
+    calls: AtomicU32,
+    outgoing: mpsc::Sender<Frame>,
+    waiting: Arc<Waiting>,
+}
+
+impl Client {
+    /// Also returns what keeps the connection going, to be spawned.
+    pub(crate) async fn connect<C: Clock>(
+        address: SocketAddr,
+        number: u32,
+        plan: Arc<Plan>,
+        ledger: Arc<Ledger>,
+    ) -> io::Result<(Client, impl Future<Output = ()> + Send)> {
+        let socket = TcpStream::connect(address).await?;
+        socket.set_nodelay(true)?;
+        let (outgoing, frames) = mpsc::channel(plan.concurrency as usize);
+        let waiting = Arc::new(Waiting {
+            table: Mutex::new(Some(HashMap::new())),
+            ledger: Arc::clone(&ledger),
+        });
+        let client = Client {
+            number,
+            calls: AtomicU32::new(0),
+            outgoing,
+            waiting: Arc::clone(&waiting),
+        };
+        let upkeep = async move {
+            let (incoming, outgoing) = socket.into_split();
+            let mut reading = pin!(read(incoming, &waiting));
+            let lost = tokio::select! {
+                // A server that hangs up on a client that has more to say.
+                () = &mut reading => true,
+                written = write::<C>(outgoing, frames, &plan, &ledger) => written.is_err(),
+            };
+            if lost {
+                ledger.connections_lost.add(1);
+            } else {
+                // Our half is shut; the server's last replies are on their way.
+                reading.await;
+            }
+            waiting.close();
+        };
+        Ok((client, upkeep))
+    }
+
+    pub(crate) fn next_call(&self) -> CallId {
+        CallId::new(self.number, self.calls.fetch_add(1, Relaxed))
+    }
+
+    /// Waits for the reply for as long as it takes: limits are for the caller to set.
+    pub(crate) async fn call(&self, call: CallId) -> Result<(), ConnectionLost> {
+        let (reply, replied) = oneshot::channel();
+        let mut entry = self.waiting.enter(call, reply)?;
+        let sent = self.outgoing.send(Frame::Call(call)).await;
+        sent.map_err(|_| ConnectionLost)?;
+        replied.await.map_err(|_| ConnectionLost)?;
+        entry.answered = true;
+        Ok(())
+    }
+}
+
+/// Sends calls and heartbeats until the [`Client`] is gone, then shuts this half of the socket.
+async fn write<C: Clock>(
+    socket: OwnedWriteHalf,
+    mut frames: mpsc::Receiver<Frame>,
+    plan: &Plan,
+    ledger: &Ledger,
+) -> io::Result<()> {
+    let mut wire = FramedWrite::new(socket, FrameCodec::new());
+    let mut heartbeats = pin!(C::heartbeats(plan.heartbeat));
+    let mut batch = Vec::with_capacity(BATCH);
+    loop {
+        tokio::select! {
+            received = frames.recv_many(&mut batch, BATCH) => {
+                if received == 0 {
+                    return wire.close().await;
+                }
+                for frame in batch.drain(..) {
+                    wire.feed(frame).await?;
+                }
+                wire.flush().await?;
+            }
+            Some(()) = heartbeats.next() => {
+                wire.send(Frame::Heartbeat).await?;
+                ledger.heartbeats.add(1);
+            }
+        }
+    }
+}
+
+/// Hands each reply to its call until the server closes its half.
+async fn read(socket: OwnedReadHalf, waiting: &Waiting) {
+    let mut wire = FramedRead::new(socket, FrameCodec::new());
+    while let Some(Ok(frame)) = wire.next().await {
+        if let Frame::Reply(call) = frame {
+            waiting.answer(call);
+        }
+    }
+}
+
+/// Connects, says one word, and listens for the server to hang up: after the idle deadline, and not
+/// before.
+pub(crate) async fn stay_silent(
+    address: SocketAddr,
+    plan: Arc<Plan>,
+    ledger: Arc<Ledger>,
+) -> io::Result<()> {
+    let socket = TcpStream::connect(address).await?;
+    let mut wire = Framed::new(socket, FrameCodec::new());
+    let last_word = Instant::now();
+    wire.send(Frame::Heartbeat).await?;
+    while let Some(Ok(_)) = wire.next().await {}
+    ledger.silent_closed.add(1);
+    if last_word.elapsed() < plan.idle {
+        ledger.silent_closed_early.add(1);
+    }
+    Ok(())
+}
+
+/// The calls of one connection that wait for a reply; no table once the connection is closed.
+struct Waiting {
+    table: Mutex<Option<HashMap<CallId, oneshot::Sender<()>>>>,
+    ledger: Arc<Ledger>,
+}
+
+impl Waiting {
+    fn enter(&self, call: CallId, reply: oneshot::Sender<()>) -> Result<Entry<'_>, ConnectionLost> {
+        let mut table = self.table();
+        table.as_mut().ok_or(ConnectionLost)?.insert(call, reply);
+        Ok(Entry {
+            waiting: self,
+            call,
+            answered: false,
+        })
+    }
+
+    fn answer(&self, call: CallId) {
+        let reply = self.table().as_mut().and_then(|table| table.remove(&call));
+        match reply {
+            // A call that gives up this very moment finds its entry taken, and counts the reply
+            // as late.
+            Some(reply) => drop(reply.send(())),
+            None => self.ledger.late_replies.add(1),
+        }
+    }
+
+    /// Ends every call that still waits.
+    fn close(&self) {
+        // The lock is not held while the senders go, since each wakes a caller.
+        let table = self.table().take();
+        drop(table);
+    }
+
+    fn table(&self) -> MutexGuard<'_, Option<HashMap<CallId, oneshot::Sender<()>>>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A call's place in the table, given back on drop.
+struct Entry<'a> {
+    waiting: &'a Waiting,
+    call: CallId,
+    answered: bool,
+}
+
+impl Drop for Entry<'_> {
+    fn drop(&mut self) {
+        if self.answered {
+            return;
+        }
+        let taken = match self.waiting.table().as_mut() {
+            Some(table) => table.remove(&self.call).is_none(),
+            None => false,
+        };
+        if taken {
+            self.waiting.ledger.late_replies.add(1);
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct ConnectionLost;
+
+impl fmt::Display for ConnectionLost {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("the connection was lost")
+    }
+}
+
+impl std::error::Error for ConnectionLost {}

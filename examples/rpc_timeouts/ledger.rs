@@ -1,0 +1,166 @@
+//! The books of one clock's turn, which `check` goes over at the end.
+//!
+//! A call is opened before its timeout is armed and handed a [`Ticket`], which it gives up when it
+//! ends; the ticket can be given up once only, and one that is merely dropped is on the books as
+//! abandoned. Counts alone would not see that one call ended twice and another never, so the ids of
+//! opened and ended calls are summed as well.
+//!
+//! Both ends of the wire write here, so the two can be compared. The memory does not grow with the
+//! number of calls.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use crate::histogram::{Histogram, Quantiles};
+use crate::plan::{CallId, Dice};
+
+/// Declares the counters once: atomic in the [`Ledger`], plain numbers in the [`Tally`].
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        #[derive(Default)]
+        pub(crate) struct Ledger {
+            $($(#[$doc])* pub(crate) $name: Counter,)*
+            lateness: Histogram,
+        }
+
+        /// The ledger at one moment; consistent once everything that writes to it has ended.
+        #[derive(Clone, Debug, Default)]
+        pub(crate) struct Tally {
+            $($(#[$doc])* pub(crate) $name: u64,)*
+            /// Of the timeouts: from the deadline to the moment the caller knew.
+            pub(crate) lateness: Option<Quantiles>,
+        }
+
+        impl Ledger {
+            pub(crate) fn tally(&self) -> Tally {
+                Tally {
+                    $($name: self.$name.0.load(Relaxed),)*
+                    lateness: self.lateness.quantiles(),
+                }
+            }
+        }
+    };
+}
+
+counters! {
+    calls,
+    replies,
+    timeouts,
+    /// Calls that ended because their connection did.
+    errors,
+    abandoned,
+    early_timeouts,
+    opened_ids,
+    ended_ids,
+    /// Replies to calls that had timed out.
+    late_replies,
+    heartbeats,
+    connections_lost,
+    silent_closed,
+    silent_closed_early,
+    /// Frames that reached the server; each pushed back an idle deadline.
+    frames,
+    replies_sent,
+    delays_armed,
+    delays_fired,
+    delays_cancelled,
+    early_delays,
+}
+
+/// Relaxed: whoever needs exact numbers first waits for the tasks that count.
+#[derive(Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(crate) fn add(&self, count: u64) {
+        // Wraps around, which the sums of ids rely on.
+        self.0.fetch_add(count, Relaxed);
+    }
+}
+
+impl Ledger {
+    /// To be called before the timeout is made, so that its deadline is not before the one that
+    /// is noted here.
+    pub(crate) fn open(&self, call: CallId, limit: Duration) -> Ticket<'_> {
+        self.calls.add(1);
+        self.opened_ids.add(scrambled(call));
+        Ticket {
+            ledger: self,
+            call,
+            deadline: Instant::now() + limit,
+            ended: false,
+        }
+    }
+}
+
+/// One call under way.
+#[must_use]
+pub(crate) struct Ticket<'a> {
+    ledger: &'a Ledger,
+    call: CallId,
+    deadline: Instant,
+    ended: bool,
+}
+
+impl Ticket<'_> {
+    pub(crate) fn replied(self) {
+        self.ledger.replies.add(1);
+        self.end();
+    }
+
+    pub(crate) fn timed_out(self) {
+        match Instant::now().checked_duration_since(self.deadline) {
+            Some(lateness) => self.ledger.lateness.record(lateness),
+            None => self.ledger.early_timeouts.add(1),
+        }
+        self.ledger.timeouts.add(1);
+        self.end();
+    }
+
+    pub(crate) fn failed(self) {
+        self.ledger.errors.add(1);
+        self.end();
+    }
+
+    fn end(mut self) {
+        self.ended = true;
+        self.ledger.ended_ids.add(scrambled(self.call));
+    }
+}
+
+impl Drop for Ticket<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.ledger.abandoned.add(1);
+        }
+    }
+}
+
+/// Ids are consecutive, and different ones often have the same sum; scrambled, they do not.
+fn scrambled(call: CallId) -> u64 {
+    Dice(call.0).next()
+}
+
+impl Tally {
+    pub(crate) fn ended(&self) -> u64 {
+        self.replies + self.timeouts + self.errors + self.abandoned
+    }
+
+    pub(crate) fn in_flight(&self) -> u64 {
+        // Read while others write, so an end may be seen before its beginning.
+        self.calls.saturating_sub(self.ended())
+    }
+
+    /// Timers of calls and of the server's delays: a timeout is armed when its call is sent.
+    pub(crate) fn armed(&self) -> u64 {
+        self.calls + self.delays_armed
+    }
+
+    pub(crate) fn cancelled(&self) -> u64 {
+        self.replies + self.errors + self.abandoned + self.delays_cancelled
+    }
+
+    pub(crate) fn fired(&self) -> u64 {
+        self.timeouts + self.delays_fired
+    }
+}

@@ -1,0 +1,123 @@
+//! What both clocks are put through. The same seed makes the same plan, call by call.
+
+use std::time::Duration;
+
+use crate::flags::Flags;
+
+pub(crate) struct Plan {
+    pub(crate) seed: u64,
+    pub(crate) connections: u32,
+    /// Calls in flight on each connection: as soon as one ends, its caller makes the next.
+    pub(crate) concurrency: u32,
+    /// Connections that fall silent after their first frame, to see the idle deadline close them.
+    pub(crate) silent: u32,
+    pub(crate) timeout: Duration,
+    pub(crate) idle: Duration,
+    pub(crate) heartbeat: Duration,
+    /// How long calls are made; those still in flight then are let end.
+    pub(crate) load: Duration,
+}
+
+impl Plan {
+    pub(crate) fn new(flags: &Flags) -> Self {
+        let load = flags.turn();
+        // A third of the load at most, so that silent connections come to their end within it.
+        let idle = Duration::from_secs(1).min(load / 3);
+        Plan {
+            seed: flags.seed,
+            connections: flags.connections,
+            concurrency: flags.concurrency,
+            silent: flags.connections.div_ceil(20),
+            timeout: flags.timeout,
+            idle,
+            heartbeat: idle / 4,
+            load,
+        }
+    }
+
+    /// What the server does about a call. It depends on the seed and the call alone: neither the
+    /// clock under test nor the order in which calls arrive changes it.
+    pub(crate) fn fate(&self, call: CallId) -> Fate {
+        let mut dice = Dice(self.seed ^ call.0.wrapping_mul(0xD6E8_FEB8_6659_FD93));
+        let timeout = self.timeout;
+        match dice.roll(1000) {
+            0..880 => Fate::Reply(dice.between(timeout / 250, timeout / 5)),
+            880..980 => Fate::Reply(dice.between(timeout / 5, timeout * 3 / 4)),
+            // The caller has given up by then: the reply has to find its way into the bin.
+            980..990 => Fate::Reply(dice.between(timeout * 5 / 4, timeout * 2)),
+            _ => Fate::Silence,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Reply(Duration),
+    Silence,
+}
+
+/// Unique in a run: the connection in the upper half, its call number in the lower.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct CallId(pub(crate) u64);
+
+impl CallId {
+    pub(crate) fn new(connection: u32, call: u32) -> Self {
+        CallId(u64::from(connection) << 32 | u64::from(call))
+    }
+}
+
+/// The `SplitMix64` generator: random enough for delays, and reproducible.
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.next() % sides
+    }
+
+    fn between(&mut self, least: Duration, most: Duration) -> Duration {
+        let span = u64::try_from((most - least).as_nanos()).unwrap_or(u64::MAX);
+        least + Duration::from_nanos(self.roll(span.max(1)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fate_is_settled_by_the_seed_and_the_call() {
+        let plan = Plan::new(&Flags::default());
+        let again = Plan::new(&Flags::default());
+        let other = Plan::new(&Flags {
+            seed: 2,
+            ..Flags::default()
+        });
+        let fates = |plan: &Plan| -> Vec<Fate> {
+            (0..100)
+                .map(|call| plan.fate(CallId::new(7, call)))
+                .collect()
+        };
+        assert_eq!(fates(&plan), fates(&again));
+        assert_ne!(fates(&plan), fates(&other));
+    }
+
+    #[test]
+    fn about_two_calls_in_a_hundred_outlast_the_timeout() {
+        let plan = Plan::new(&Flags::default());
+        let outlasting = (0..100_000)
+            .filter(|&call| match plan.fate(CallId::new(3, call)) {
+                Fate::Reply(delay) => delay >= plan.timeout,
+                Fate::Silence => true,
+            })
+            .count();
+        assert!((1_800..2_200).contains(&outlasting), "{outlasting}");
+    }
+}

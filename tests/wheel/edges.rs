@@ -1,0 +1,46 @@
+//! The numbers at which wheels go wrong.
+
+use std::time::Duration;
+
+use waterwheel::wheel::Resolution;
+
+/// A year of ticks at one millisecond; merely a long time at the other resolutions.
+pub(crate) const YEAR: u64 = 365 * 86_400_000;
+
+/// The default resolution, the finest, a coarser one and the coarsest.
+pub(crate) fn resolutions() -> [Resolution; 4] {
+    [1_000, 100, 10_000, 1_000_000].map(|micros| {
+        Resolution::new(Duration::from_micros(micros)).expect("each divides a second")
+    })
+}
+
+/// The ticks in a second.
+pub(crate) fn second(resolution: Resolution) -> u64 {
+    u64::from(resolution.ticks_per_second())
+}
+
+/// The ticks in a full turn of each dial: a second, a minute, an hour, a day, 64 days.
+pub(crate) fn turns(resolution: Resolution) -> [u64; 5] {
+    [1, 60, 3_600, 86_400, 64 * 86_400].map(|seconds| seconds * second(resolution))
+}
+
+/// One less than a full turn of each dial, a full turn, one more, and one less than two; not zero.
+pub(crate) fn delays(resolution: Resolution) -> Vec<u64> {
+    let around = |turn: u64| [turn - 1, turn, turn + 1, 2 * turn - 1];
+    let delays = turns(resolution).into_iter().flat_map(around);
+    delays.filter(|&delay| delay > 0).collect()
+}
+
+/// Where a clock may stand: near zero, near each wrap of a dial or of a counter, beyond the last
+/// dial, near the end of time.
+pub(crate) fn starts(resolution: Resolution) -> Vec<u64> {
+    let mut starts = vec![0, 1, u64::MAX - 1, u64::MAX];
+    for wrap in turns(resolution) {
+        starts.extend([wrap - 1, wrap, wrap + 1, 1_000 * wrap - 1, u64::MAX - wrap]);
+    }
+    // 49.7 days of milliseconds, the same in microseconds, and what a signed counter holds.
+    for wrap in [1 << 31, 1 << 32, (1 << 32) * 1_000, 1 << 63] {
+        starts.extend([wrap - 1, wrap, wrap + 1]);
+    }
+    starts
+}

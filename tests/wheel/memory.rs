@@ -1,0 +1,232 @@
+//! A timer that is gone is gone: its payload, its record and its key.
+
+use std::rc::Rc;
+
+use waterwheel::wheel::{Resolution, Tick, Verdict, Wheel};
+
+use crate::edges::{self, YEAR};
+use crate::support::{advance, bite};
+
+// netty#2561, golang#60144, tokio#8252, pingora's rule of 15 minutes: a cancelled timer was kept
+// until its deadline, or until somebody cleaned up.
+#[test]
+fn cancelling_gives_the_record_back_at_once() {
+    for resolution in edges::resolutions() {
+        let mut wheel = Wheel::new(resolution);
+        let live: Vec<_> = (0..100)
+            .map(|n| wheel.insert(Tick::new(YEAR + n), ()))
+            .collect();
+        let first = wheel.insert(Tick::new(YEAR), ());
+        assert!(wheel.cancel(first).is_some());
+        let capacity = wheel.capacity();
+        for round in 0..1_000 {
+            for delay in edges::delays(resolution) {
+                let key = wheel.insert(Tick::new(delay + round), ());
+                assert_eq!(key.index(), first.index(), "the place is used again");
+                assert!(wheel.cancel(key).is_some());
+            }
+        }
+        assert_eq!(wheel.capacity(), capacity);
+        assert_eq!(wheel.len(), live.len());
+        wheel.check_invariants();
+    }
+}
+
+// The same with many in flight, and a hand that moves.
+#[test]
+fn churn_does_not_grow_the_wheel() {
+    let mut wheel = Wheel::new(Resolution::MILLISECOND);
+    let mut in_flight = std::collections::VecDeque::new();
+    let mut capacity = None;
+    for now in 0..50_000 {
+        in_flight.push_back(wheel.insert(Tick::new(now + 30_000), ()));
+        if in_flight.len() > 1_000 {
+            let oldest = in_flight.pop_front().expect("a thousand are in flight");
+            assert!(wheel.cancel(oldest).is_some());
+            assert!(wheel.capacity() <= *capacity.get_or_insert(wheel.capacity()));
+        }
+        if now % 100 == 0 {
+            assert!(advance(&mut wheel, now).is_empty());
+        }
+    }
+    assert!(wheel.capacity() < 2_048);
+    assert_eq!(wheel.len(), 1_000);
+    wheel.check_invariants();
+}
+
+// The same for the payload: it comes back with the cancel, and with nothing else of it left.
+#[test]
+fn cancelling_gives_the_payload_back() {
+    let resolution = Resolution::MILLISECOND;
+    for delay in edges::delays(resolution).into_iter().chain([0, u64::MAX]) {
+        let payload = Rc::new(delay);
+        let mut wheel = Wheel::new(resolution);
+        let key = wheel.insert(Tick::new(delay), Rc::clone(&payload));
+        assert_eq!(Rc::strong_count(&payload), 2);
+        assert_eq!(wheel.cancel(key), Some(Rc::clone(&payload)));
+        assert_eq!(Rc::strong_count(&payload), 1);
+    }
+}
+
+// netty#5647: timers that come up and are put in again grow nothing either.
+#[test]
+fn handing_out_gives_the_record_back() {
+    let mut wheel = Wheel::new(Resolution::MILLISECOND);
+    let payload = Rc::new(());
+    let mut capacity = None;
+    for now in 0..10_000 {
+        for delay in 1..=10 {
+            wheel.insert(Tick::new(now + delay * 7), Rc::clone(&payload));
+        }
+        advance(&mut wheel, now);
+        assert_eq!(Rc::strong_count(&payload), 1 + wheel.len());
+        if now > 100 {
+            assert_eq!(wheel.capacity(), *capacity.get_or_insert(wheel.capacity()));
+        }
+    }
+    advance(&mut wheel, 20_000);
+    assert_eq!(Rc::strong_count(&payload), 1);
+}
+
+// netty#5647: and neither do resets, refiled timers and parked ones.
+#[test]
+fn moving_a_timer_takes_no_more_room() {
+    let mut wheel = Wheel::new(Resolution::MILLISECOND);
+    let key = wheel.insert(Tick::new(1), ());
+    let capacity = wheel.capacity();
+    for now in 1..10_000 {
+        let later = Tick::new(now + now % 97 + 1);
+        assert!(wheel.reset(key, later));
+        wheel.advance(
+            later,
+            1,
+            |_, _, ()| Verdict::Refile(later.plus(later)),
+            |_, ()| (),
+        );
+        assert!(wheel.park(key));
+        assert_eq!(wheel.len(), 0);
+        assert!(wheel.reset(key, later));
+    }
+    assert_eq!((wheel.capacity(), wheel.len()), (capacity, 1));
+}
+
+// "Cancelled before registered leaks an entry", of which a wheel has this much: a timer that has
+// come up and still waits to be served, or to be filed again, is cancelled like any other.
+#[test]
+fn a_timer_is_cancelled_wherever_it_waits() {
+    for budget in [0, 1] {
+        let mut wheel = Wheel::new(Resolution::MILLISECOND);
+        let backlog = [(); 3].map(|()| wheel.insert(Tick::new(10), "backlog"));
+        let fresh = [(); 3].map(|()| wheel.insert(Tick::new(20), "fresh"));
+        let cascading = [(); 30].map(|()| wheel.insert(Tick::new(5_500), "cascading"));
+        let past = [(); 3].map(|()| wheel.insert(Tick::ZERO, "past"));
+        bite(&mut wheel, 10, budget);
+        bite(&mut wheel, 5_000, budget);
+        assert!(wheel.has_backlog());
+        let keys = backlog
+            .into_iter()
+            .chain(fresh)
+            .chain(cascading)
+            .chain(past);
+        let mut left = wheel.len();
+        for key in keys {
+            left -= usize::from(wheel.cancel(key).is_some());
+            assert_eq!(wheel.len(), left);
+            wheel.check_invariants();
+        }
+        assert_eq!(left, 0);
+        assert_eq!((wheel.has_backlog(), wheel.next_turn()), (false, None));
+    }
+}
+
+// netty#14959: a counter of pending timers that drifts.
+#[test]
+fn the_count_of_pending_timers_does_not_drift() {
+    let mut wheel = Wheel::new(Resolution::MILLISECOND);
+    for now in 0..1_000 {
+        let [a, b, c, d] = [1, 2, 3, 4].map(|delay| wheel.insert(Tick::new(now + delay), ()));
+        assert_eq!(wheel.len(), 4);
+        assert!(wheel.park(a));
+        assert!(!wheel.park(a));
+        assert_eq!(wheel.len(), 3);
+        assert!(wheel.cancel(a).is_some());
+        assert!(wheel.cancel(a).is_none());
+        assert_eq!(wheel.len(), 3);
+        assert!(wheel.park(b) && wheel.reset(b, Tick::new(now + 1)) && wheel.reset(b, Tick::ZERO));
+        assert_eq!(wheel.len(), 3);
+        assert!(wheel.cancel(c).is_some());
+        assert!(!wheel.reset(c, Tick::new(now + 1)) && !wheel.park(c));
+        assert_eq!(wheel.len(), 2);
+        // One is handed out, the other parked as it comes up.
+        let judge = |key, _, _: &mut ()| match key == d {
+            true => Verdict::Park,
+            false => Verdict::Due,
+        };
+        wheel.advance(Tick::new(now + 4), usize::MAX, judge, |_, ()| ());
+        assert_eq!(wheel.len(), 0);
+        assert!(wheel.cancel(b).is_none() && wheel.cancel(d).is_some());
+        assert!(wheel.is_empty());
+        assert_eq!(wheel.iter().count(), 0);
+    }
+}
+
+// tokio-util's `DelayQueue` keys have no generation: the key of a timer that is gone named the
+// next timer that got its place.
+#[test]
+fn a_stale_key_names_nothing_though_its_place_is_used_again() {
+    let mut wheel = Wheel::new(Resolution::MILLISECOND);
+    let mut stale = Vec::new();
+    for round in 0..100 {
+        let key = wheel.insert(Tick::new(round), round);
+        assert_eq!(key.index(), 0, "there is one place only");
+        for &gone in &stale {
+            assert_ne!(gone, key);
+            assert_eq!(wheel.get(gone), None);
+            assert_eq!(wheel.get_mut(gone), None);
+            assert_eq!(wheel.deadline(gone), None);
+            assert!(!wheel.is_pending(gone));
+            assert_eq!(wheel.cancel(gone), None);
+            assert!(!wheel.reset(gone, Tick::ZERO));
+            assert!(!wheel.park(gone));
+        }
+        assert_eq!(wheel.deadline(key), Some(Tick::new(round)));
+        assert_eq!(wheel.get_mut(key), Some(&mut { round }));
+        // Gone by a cancel, by being handed out, by a drain.
+        match round % 3 {
+            0 => assert_eq!(wheel.cancel(key), Some(round)),
+            1 => assert_eq!(advance(&mut wheel, round), [round]),
+            _ => assert!(wheel.drain().eq([round])),
+        }
+        stale.push(key);
+    }
+}
+
+#[test]
+fn draining_gives_the_memory_back_and_leaves_a_wheel_that_works() {
+    let mut wheel = Wheel::new(Resolution::MILLISECOND);
+    let payload = Rc::new(());
+    let keys: Vec<_> = edges::delays(wheel.resolution())
+        .into_iter()
+        .map(|delay| wheel.insert(Tick::new(delay), Rc::clone(&payload)))
+        .collect();
+    bite(&mut wheel, 3_000, 1);
+    assert!(wheel.has_backlog());
+    let parked = keys[keys.len() - 1];
+    assert!(wheel.park(parked));
+    let cascaded = wheel.cascaded();
+
+    assert_eq!(wheel.drain().count(), keys.len() - 1);
+    assert_eq!(Rc::strong_count(&payload), 1);
+    assert_eq!((wheel.len(), wheel.capacity()), (0, 0));
+    assert_eq!((wheel.next_turn(), wheel.quiet_until()), (None, Tick::MAX));
+    assert_eq!(
+        (wheel.now(), wheel.cascaded()),
+        (Tick::new(3_000), cascaded)
+    );
+    wheel.check_invariants();
+
+    wheel.insert(Tick::new(3_001), Rc::clone(&payload));
+    assert!(keys.iter().all(|&key| wheel.cancel(key).is_none()));
+    assert_eq!(advance(&mut wheel, 3_001).len(), 1);
+    assert_eq!(wheel.drain().count(), 0);
+}

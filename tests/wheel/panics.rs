@@ -1,0 +1,235 @@
+//! A panic in somebody else's code leaves the wheel in order: nothing is lost but what was in
+//! hand, nothing is handed out twice, nothing is stranded behind it.
+
+use std::cell::Cell;
+use std::panic::{self, AssertUnwindSafe};
+
+use waterwheel::wheel::{Key, Resolution, Tick, Verdict, Wheel};
+
+use crate::support::{advance, bite};
+
+/// Unwinds like a panic, without its message.
+fn panic_quietly() -> ! {
+    panic::resume_unwind(Box::new(()))
+}
+
+/// Does what panics, and drops what comes of it.
+fn catch<R>(what: impl FnOnce() -> R) {
+    let outcome = panic::catch_unwind(AssertUnwindSafe(|| drop(what())));
+    assert!(outcome.is_err(), "it was to panic");
+}
+
+/// Its drop panics, the first time that any of them is dropped.
+struct Bomb<'a> {
+    armed: &'a Cell<bool>,
+    dropped: &'a Cell<usize>,
+}
+
+impl Drop for Bomb<'_> {
+    fn drop(&mut self) {
+        self.dropped.set(self.dropped.get() + 1);
+        if self.armed.take() {
+            panic_quietly();
+        }
+    }
+}
+
+/// Ten timers at each of three ticks, on the first dial.
+fn thirty() -> (Wheel<u64>, Vec<Key>) {
+    let mut wheel = Wheel::new(Resolution::MILLISECOND);
+    let keys = (0..30)
+        .map(|n| wheel.insert(Tick::new(10 + n % 3), n))
+        .collect();
+    (wheel, keys)
+}
+
+// A waker that panics strands the rest of the slot.
+#[test]
+fn a_panic_while_handing_out_loses_one_timer_and_strands_none() {
+    for fatal in [0, 7, 29] {
+        let (mut wheel, keys) = thirty();
+        let mut handed = Vec::new();
+        catch(|| {
+            let due = |_, payload| {
+                handed.push(payload);
+                if payload == fatal {
+                    panic_quietly();
+                }
+            };
+            wheel.advance(Tick::new(20), usize::MAX, |_, _, _| Verdict::Due, due)
+        });
+        wheel.check_invariants();
+        assert_eq!(handed.last(), Some(&fatal));
+        assert_eq!(wheel.len(), 30 - handed.len());
+        assert!(wheel.cancel(keys[fatal as usize]).is_none());
+        if !wheel.is_empty() {
+            assert_eq!(
+                wheel.next_turn(),
+                Some(Tick::new(20)),
+                "the rest waits to be served"
+            );
+            assert!(wheel.quiet_until() <= Tick::new(20));
+        }
+        handed.extend(advance(&mut wheel, 20));
+        handed.sort_unstable();
+        assert_eq!(handed, Vec::from_iter(0..30));
+        assert_eq!((wheel.next_turn(), wheel.quiet_until()), (None, Tick::MAX));
+    }
+}
+
+// The same for the judge: the timer that it was asked about is still there.
+#[test]
+fn a_panic_while_judging_loses_nothing() {
+    for fatal in [0, 7, 29] {
+        let (mut wheel, keys) = thirty();
+        let mut handed = Vec::new();
+        catch(|| {
+            let judge = |_, _, payload: &mut u64| match *payload == fatal {
+                true => panic_quietly(),
+                false => Verdict::Due,
+            };
+            wheel.advance(Tick::new(20), usize::MAX, judge, |_, payload| {
+                handed.push(payload);
+            })
+        });
+        wheel.check_invariants();
+        assert_eq!(wheel.len(), 30 - handed.len());
+        assert!(wheel.is_pending(keys[fatal as usize]));
+        assert_eq!(wheel.next_turn(), Some(Tick::new(20)));
+        assert!(wheel.quiet_until() <= Tick::new(20));
+        handed.extend(advance(&mut wheel, 20));
+        handed.sort_unstable();
+        assert_eq!(handed, Vec::from_iter(0..30));
+    }
+}
+
+// The same when the panic comes in the midst of refiling, parking and a backlog.
+#[test]
+fn a_panic_in_the_midst_of_refiling_and_parking_keeps_what_was_done() {
+    for fatal in 0..30 {
+        let (mut wheel, keys) = thirty();
+        // On the dial above, to be cascaded by the advance that panics.
+        let far = wheel.insert(Tick::new(5_500), 100);
+        bite(&mut wheel, 10, 3);
+        let before = wheel.len();
+        let (mut refiled, mut parked, mut handed) = (0, 0, 0);
+        let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
+            let judge = |_, _, payload: &mut u64| match *payload % 3 {
+                _ if *payload == fatal => panic_quietly(),
+                0 => {
+                    refiled += 1;
+                    assert!(refiled <= 10, "it comes up again and again");
+                    Verdict::Refile(Tick::new(5_001))
+                }
+                1 => {
+                    parked += 1;
+                    Verdict::Park
+                }
+                _ => Verdict::Due,
+            };
+            wheel.advance(Tick::new(5_000), usize::MAX, judge, |_, _| handed += 1)
+        }));
+        wheel.check_invariants();
+        assert_eq!(
+            outcome.is_err(),
+            wheel.is_pending(keys[fatal as usize]) && {
+                wheel.deadline(keys[fatal as usize]) <= Some(Tick::new(5_000))
+            }
+        );
+        assert_eq!(wheel.len(), before - parked - handed);
+        assert!(wheel.is_pending(far));
+        // What was refiled keeps its time, what was not reached is handed out now.
+        let late = advance(&mut wheel, 5_000).len();
+        assert_eq!(late, before - 1 - refiled - parked - handed);
+        assert_eq!(advance(&mut wheel, 5_001).len(), refiled);
+        assert_eq!(advance(&mut wheel, 5_500), [100]);
+        assert_eq!(wheel.drain().count(), parked);
+    }
+}
+
+// The wheel drops no payload in the midst of its own work: it hands them out.
+#[test]
+fn a_payload_that_panics_as_it_is_dropped_does_no_harm_when_it_is_handed_out() {
+    let (armed, dropped) = (Cell::new(false), Cell::new(0));
+    let bomb = || Bomb {
+        armed: &armed,
+        dropped: &dropped,
+    };
+    let mut wheel = Wheel::new(Resolution::MILLISECOND);
+    for n in 0..10 {
+        wheel.insert(Tick::new(10 + n), bomb());
+    }
+    for gone in 1..=10 {
+        armed.set(true);
+        catch(|| {
+            wheel.advance(
+                Tick::new(30),
+                100,
+                |_, _, _| Verdict::Due,
+                |_, bomb| drop(bomb),
+            )
+        });
+        wheel.check_invariants();
+        assert_eq!((wheel.len(), dropped.get()), (10 - gone, gone));
+        assert_eq!(wheel.has_backlog(), gone < 10);
+    }
+    wheel.insert(Tick::new(31), bomb());
+    assert_eq!(advance(&mut wheel, 31).len(), 1);
+}
+
+#[test]
+fn a_payload_that_panics_as_it_is_dropped_does_no_harm_when_it_is_cancelled() {
+    let (armed, dropped) = (Cell::new(false), Cell::new(0));
+    let bomb = || Bomb {
+        armed: &armed,
+        dropped: &dropped,
+    };
+    let mut wheel = Wheel::new(Resolution::MILLISECOND);
+    let keys = [(); 3].map(|()| wheel.insert(Tick::new(10), bomb()));
+    armed.set(true);
+    catch(|| wheel.cancel(keys[1]));
+    wheel.check_invariants();
+    assert_eq!((wheel.len(), dropped.get()), (2, 1));
+    assert!(wheel.cancel(keys[1]).is_none());
+    let key = wheel.insert(Tick::new(11), bomb());
+    assert_eq!(key.index(), keys[1].index());
+    assert_eq!(advance(&mut wheel, 10).len(), 2);
+    assert_eq!(advance(&mut wheel, 11).len(), 1);
+}
+
+#[test]
+fn a_payload_that_panics_as_it_is_dropped_does_no_harm_when_the_wheel_is_drained() {
+    let (armed, dropped) = (Cell::new(false), Cell::new(0));
+    let bomb = || Bomb {
+        armed: &armed,
+        dropped: &dropped,
+    };
+    let mut wheel = Wheel::new(Resolution::MILLISECOND);
+    for delay in [0, 10, 10, 70_000] {
+        wheel.insert(Tick::new(delay), bomb());
+    }
+    armed.set(true);
+    // The first panics as it is taken out; dropping the iterator drops the others.
+    catch(|| wheel.drain().for_each(drop));
+    assert_eq!(dropped.get(), 4);
+    wheel.check_invariants();
+    assert_eq!((wheel.len(), wheel.next_turn()), (0, None));
+    wheel.insert(Tick::new(10), bomb());
+    assert_eq!(advance(&mut wheel, 10).len(), 1);
+}
+
+#[test]
+fn a_payload_that_panics_as_it_is_dropped_with_the_wheel_takes_the_others_along() {
+    let (armed, dropped) = (Cell::new(false), Cell::new(0));
+    let bomb = || Bomb {
+        armed: &armed,
+        dropped: &dropped,
+    };
+    let mut wheel = Wheel::new(Resolution::MILLISECOND);
+    for delay in [0, 10, 10, 70_000] {
+        wheel.insert(Tick::new(delay), bomb());
+    }
+    armed.set(true);
+    catch(|| drop(wheel));
+    assert_eq!(dropped.get(), 4);
+}

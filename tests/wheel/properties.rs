@@ -1,0 +1,116 @@
+//! Random steps on a wheel and on the naive list.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use waterwheel::wheel::Resolution;
+
+use crate::edges::{self, YEAR};
+use crate::model::{Op, Says, run};
+
+/// Delays and steps: mostly around the edges of the dials.
+fn ticks(resolution: Resolution) -> impl Strategy<Value = u64> {
+    let second = edges::second(resolution);
+    let jitter = -2..=2_i64;
+    prop_oneof![
+        2 => 0..=2_u64,
+        3 => 0..=2 * second,
+        5 => (select(edges::delays(resolution)), jitter)
+            .prop_map(|(edge, jitter)| edge.saturating_add_signed(jitter)),
+        1 => 0..=90 * edges::turns(resolution)[3],
+        1 => (0..=300_u64).prop_map(|years| years * YEAR),
+        1 => (0..=1_000_u64).prop_map(|short| u64::MAX - short),
+    ]
+}
+
+/// As [`ticks`], and mostly short: so that time does not end at the third step.
+fn steps(resolution: Resolution) -> impl Strategy<Value = u64> {
+    let second = edges::second(resolution);
+    let edges = edges::delays(resolution);
+    prop_oneof![
+        6 => 0..=2_u64,
+        6 => 0..=2 * second,
+        6 => select(edges).prop_map(|edge| edge),
+        2 => (0..=300_u64).prop_map(|years| years * YEAR),
+    ]
+}
+
+fn starts(resolution: Resolution) -> impl Strategy<Value = u64> {
+    prop_oneof![
+        1 => Just(0),
+        4 => (select(edges::starts(resolution)), 0..=1_000_u64)
+            .prop_map(|(wrap, before)| wrap.saturating_sub(before)),
+    ]
+}
+
+fn says(resolution: Resolution) -> impl Strategy<Value = Says> {
+    prop_oneof![
+        6 => Just(Says::Due),
+        3 => ticks(resolution).prop_map(|by| Says::Refile { by }),
+        1 => Just(Says::Park),
+        1 => Just(Says::Panic),
+    ]
+}
+
+fn ops(resolution: Resolution) -> impl Strategy<Value = Vec<Op>> {
+    let ticks = || ticks(resolution);
+    let steps = || steps(resolution);
+    let which = 0..1_000_usize;
+    let budget = || prop_oneof![3 => Just(usize::MAX), 3 => 0..=5_usize];
+    let insert = (ticks(), prop::bool::weighted(0.05));
+    let op = prop_oneof![
+        20 => insert.prop_map(|(delay, bomb)| Op::Insert { delay, bomb }),
+        2 => ticks().prop_map(|ago| Op::InsertPast { ago }),
+        5 => which.clone().prop_map(|which| Op::Cancel { which }),
+        3 => (which.clone(), ticks()).prop_map(|(which, delay)| Op::Reset { which, delay }),
+        2 => (which.clone(), ticks()).prop_map(|(which, by)| Op::ResetEarlier { which, by }),
+        2 => (which.clone(), ticks()).prop_map(|(which, by)| Op::ResetLater { which, by }),
+        2 => which.prop_map(|which| Op::Park { which }),
+        3 => steps().prop_map(|by| Op::SkipTo { by }),
+        12 => (steps(), budget(), says(resolution))
+            .prop_map(|(by, budget, says)| Op::Advance { by, budget, says }),
+        5 => Just(Op::AdvanceToTurn),
+        1 => (ticks(), budget()).prop_map(|(by, budget)| Op::ClockBack { by, budget }),
+        1 => Just(Op::Drain),
+    ];
+    vec(op, 1..60)
+}
+
+/// The time goes to the check of every slot after every step, and a fine wheel has many.
+fn cases(cases: u32) -> ProptestConfig {
+    ProptestConfig::with_cases(cases)
+}
+
+macro_rules! does_what_a_list_does {
+    ($name:ident, $resolution:expr, $cases:expr) => {
+        proptest! {
+            #![proptest_config(cases($cases))]
+            #[test]
+            fn $name(start in starts($resolution), ops in ops($resolution)) {
+                run($resolution, start, &ops);
+            }
+        }
+    };
+}
+
+does_what_a_list_does!(
+    a_wheel_of_milliseconds_does_what_a_list_does,
+    edges::resolutions()[0],
+    600
+);
+does_what_a_list_does!(
+    a_wheel_of_100_microseconds_does_what_a_list_does,
+    edges::resolutions()[1],
+    60
+);
+does_what_a_list_does!(
+    a_wheel_of_10_milliseconds_does_what_a_list_does,
+    edges::resolutions()[2],
+    600
+);
+does_what_a_list_does!(
+    a_wheel_of_seconds_does_what_a_list_does,
+    edges::resolutions()[3],
+    600
+);

@@ -1,0 +1,34 @@
+//! Short words for what most of the tests do.
+
+use waterwheel::wheel::{Tick, Verdict, Wheel};
+
+/// Advances without a bound; gives what was handed out.
+pub(crate) fn advance<T>(wheel: &mut Wheel<T>, now: u64) -> Vec<T> {
+    let handed = bite(wheel, now, usize::MAX);
+    assert!(!wheel.has_backlog(), "nothing was to be left over");
+    handed
+}
+
+/// Advances and serves at most `budget` timers; gives what was handed out.
+pub(crate) fn bite<T>(wheel: &mut Wheel<T>, now: u64, budget: usize) -> Vec<T> {
+    let mut handed = Vec::new();
+    let due = |_, payload| handed.push(payload);
+    let progress = wheel.advance(Tick::new(now), budget, |_, _, _| Verdict::Due, due);
+    assert_eq!(progress.fired, handed.len());
+    assert_eq!(progress.backlog, wheel.has_backlog());
+    handed
+}
+
+/// Does what a driver does, which sleeps until the next turn and then advances, until something
+/// is handed out; gives that and the number of turns that it took.
+pub(crate) fn sleep_until_due<T>(wheel: &mut Wheel<T>) -> (Vec<T>, usize) {
+    for turns in 1.. {
+        let turn = wheel.next_turn().expect("something is pending");
+        assert!(turn > wheel.now(), "a sleep until {turn:?} is none");
+        let handed = advance(wheel, turn.get());
+        if !handed.is_empty() {
+            return (handed, turns);
+        }
+    }
+    unreachable!("there are not that many turns")
+}
