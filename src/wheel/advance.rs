@@ -63,6 +63,7 @@ impl<T> Wheel<T> {
         mut judge: impl FnMut(Key, Tick, &mut T) -> Verdict,
         mut due: impl FnMut(Tick, T),
     ) -> Progress {
+        let now = now.max(self.now());
         if now < self.quiet_until {
             self.skip_to(now);
             return Progress::default();
