@@ -66,6 +66,7 @@ impl<T> Wheel<T> {
         let now = now.max(self.now());
         if now < self.quiet_until {
             self.skip_to(now);
+            self.quiet_until = self.next_turn().unwrap_or(Tick::MAX);
             return Progress::default();
         }
         if now > self.now() {
