@@ -83,10 +83,9 @@ impl Builder {
     /// Whether the bell wakes the driver: a helper thread, one for all timers of the process,
     /// that is asleep unless a deadline is near. `true` if not set.
     ///
-    /// Without it the driver sleeps on tokio's clock. Then timers fire up to a millisecond later,
-    /// and a worker that blocks just after it armed an earlier timer than all others, or just
-    /// after it woke from one, can hold up the driver for as long as it blocks, as it holds up
-    /// tokio's own timers.
+    /// Without it the driver sleeps on tokio's clock. Then timers fire about a millisecond later,
+    /// since tokio rounds that sleep up once more; and a worker that arms a timer earlier than all
+    /// others and then blocks holds up the driver, and all timers, for as long as it blocks.
     ///
     /// While a runtime's clock is paused, the driver sleeps on it either way.
     pub fn bell(mut self, bell: bool) -> Builder {
