@@ -60,6 +60,10 @@ enum Sleep {
 /// with it the earlier target, wins.
 pub(super) fn update(driver: &Arc<Shared>) {
     let mut state = BELL.lock();
+    if driver.is_finished() {
+        // A future that raced with the end of its timer: nobody would ever leave for it.
+        return;
+    }
     let at = driver
         .clock()
         .instant_of(driver.target())
@@ -95,8 +99,10 @@ pub(super) fn update(driver: &Arc<Shared>) {
     }
 }
 
-/// Has the bell not ring for a driver any more.
+/// Has the bell not ring for a driver any more; for good, if the driver is finished.
 pub(super) fn leave(driver: &Arc<Shared>) {
+    // Whoever updates looks whether the driver is finished with this lock held: either it sees
+    // that, or what it adds is removed here.
     let mut state = BELL.lock();
     let Some(at) = state.position(driver) else {
         return;

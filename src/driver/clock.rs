@@ -108,8 +108,12 @@ impl Clock {
         })
     }
 
-    /// The start of a tick; `None` if it lies beyond what an `Instant` can tell.
+    /// The start of a tick; `None` for [`Tick::MAX`], which is never, and for one that lies beyond
+    /// what an `Instant` can tell.
     pub(crate) fn instant_of(&self, tick: Tick) -> Option<Instant> {
+        if tick == Tick::MAX {
+            return None;
+        }
         let per_second = u64::from(self.resolution.ticks_per_second());
         let (seconds, ticks) = (tick.get() / per_second, tick.get() % per_second);
         // Less than a second in nanoseconds.

@@ -57,6 +57,8 @@ pub(crate) struct Shared {
     has_bell: AtomicBool,
     /// The driver task's own waker.
     waker: OnceLock<Waker>,
+    /// The driver task is gone.
+    finished: AtomicBool,
 
     // What the driver writes, turn by turn, on lines of its own.
     /// The tick that the driver sleeps towards.
@@ -96,6 +98,7 @@ impl Shared {
             stage: AtomicU8::new(Stage::Running as u8),
             has_bell: AtomicBool::new(has_bell),
             waker: OnceLock::new(),
+            finished: AtomicBool::new(false),
             target: OwnLine(AtomicU64::new(AWAKE)),
             turns: OwnLine(AtomicU64::new(0)),
             roster: OwnLine(Mutex::new(Roster::default())),
@@ -249,6 +252,15 @@ impl Shared {
     }
 
     // ----- the end -----
+
+    /// The driver task is gone: nobody turns the wheels any more.
+    pub(super) fn finish(&self) {
+        self.finished.store(true, Ordering::SeqCst);
+    }
+
+    pub(super) fn is_finished(&self) -> bool {
+        self.finished.load(Ordering::SeqCst)
+    }
 
     /// Ends everything that is pending; tells how many that were.
     pub(super) fn stop(&self, stage: Stage) -> usize {

@@ -125,6 +125,7 @@ impl Future for DriverTask {
 
 impl Drop for DriverTask {
     fn drop(&mut self) {
+        self.shared.finish();
         bell::leave(&self.shared);
         self.shared.stop(Stage::Abandoned);
         if let Some(id) = self.ambient {

@@ -84,6 +84,7 @@ impl Timer {
     ///
     /// If the timer was stopped or has reached its `max_pending`; see
     /// [`try_sleep`](Timer::try_sleep).
+    #[inline]
     #[track_caller]
     pub fn sleep(&self, duration: Duration) -> Sleep {
         expect(self.try_sleep(duration))
@@ -106,6 +107,7 @@ impl Timer {
     ///
     /// [`Error::is_shutdown`] if the timer was stopped, [`Error::is_at_capacity`] if it has
     /// reached its `max_pending`.
+    #[inline]
     pub fn try_sleep(&self, duration: Duration) -> Result<Sleep, Error> {
         let shard = self.shard();
         shard.admit()?;
@@ -149,6 +151,7 @@ pub(super) fn admit_ambient(shard: &Shard) {
     }
 }
 
+#[inline]
 #[track_caller]
 pub(super) fn expect<T>(made: Result<T, Error>) -> T {
     match made {
