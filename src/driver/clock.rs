@@ -3,8 +3,7 @@
 //! A timer's time is that of the runtime it was started on, whichever thread asks. On a
 //! multi-thread runtime that is the machine's monotonic clock, always. A current-thread runtime's
 //! clock can be paused and moved (`tokio::time::pause`), and what tokio calls now then depends
-//! on the thread that asks; so once that has been seen to happen, now is read in the home
-//! runtime's context.
+//! on the runtime that the thread is in; so there now is read in the home runtime's context.
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::time::{Duration, Instant};
@@ -62,11 +61,17 @@ impl Clock {
         if !self.pausable {
             return Instant::from_std(std::time::Instant::now());
         }
-        if self.is_warped() {
-            let _entered = self.home.enter();
-            return Instant::now();
+        match Handle::try_current() {
+            Ok(here) if here.id() == self.home.id() => Instant::now(),
+            // A thread on its way out has no context to enter any more.
+            Err(error) if error.is_thread_local_destroyed() => {
+                Instant::from_std(std::time::Instant::now())
+            }
+            _ => {
+                let _entered = self.home.enter();
+                Instant::now()
+            }
         }
-        Instant::now()
     }
 
     /// Now, rounded down to a tick.

@@ -117,12 +117,19 @@ impl Shard {
         Some(Arc::clone(self.core.upgrade()?.shard()))
     }
 
+    /// Whether the timer takes anything new.
+    #[inline]
+    pub(crate) fn is_open(&self) -> Result<(), Error> {
+        match self.shared.stage() {
+            Stage::Running => Ok(()),
+            _ => Err(Error::shutdown()),
+        }
+    }
+
     /// Whether a future may be made now; takes its permit.
     #[inline]
     pub(crate) fn admit(&self) -> Result<(), Error> {
-        if self.shared.stage() != Stage::Running {
-            return Err(Error::shutdown());
-        }
+        self.is_open()?;
         match &self.permits {
             Some(permits) if !permits.try_take() => Err(Error::at_capacity()),
             _ => Ok(()),

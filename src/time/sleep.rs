@@ -132,7 +132,7 @@ impl Timer {
         }
         match self.shard().shared().clock().now().checked_add(duration) {
             Some(deadline) => self.try_sleep_until(deadline).map(Some),
-            None => Ok(None),
+            None => self.shard().is_open().map(|()| None),
         }
     }
 }
@@ -143,7 +143,12 @@ impl Timer {
 /// then, and must not panic for it.
 #[track_caller]
 pub(super) fn admit_ambient(shard: &Shard) {
-    if let Err(error) = shard.admit() {
+    assert_open(shard, shard.admit());
+}
+
+#[track_caller]
+fn assert_open(shard: &Shard, open: Result<(), Error>) {
+    if let Err(error) = open {
         assert!(
             shard.shared().stage() == Stage::Abandoned,
             "this runtime's {error}"
@@ -251,7 +256,11 @@ impl Sleep {
     pub(super) fn ambient_within(duration: Duration) -> Option<Sleep> {
         let shard = ambient_shard();
         if duration > FAR {
-            let deadline = shard.shared().clock().now().checked_add(duration)?;
+            let deadline = shard.shared().clock().now().checked_add(duration);
+            let Some(deadline) = deadline else {
+                assert_open(&shard, shard.is_open());
+                return None;
+            };
             return Some(sleep_until(deadline));
         }
         admit_ambient(&shard);
@@ -354,14 +363,21 @@ impl Sleep {
         };
         // Whatever the driver has got to: past the deadline it is due.
         if self.clock().now() >= self.deadline {
+            // First: a waker that panics as it is let go must not leave the key behind.
+            let ready = self.complete(Phase::Fired);
             self.shard.finish(key);
-            return self.complete(Phase::Fired);
+            return ready;
         }
         match self.shard.poll(key, self.tick(), context.waker()) {
             Answer::Pending(()) => Poll::Pending,
             Answer::Due => self.complete(Phase::Fired),
             Answer::Stopped => self.complete(Phase::Stopped),
         }
+    }
+
+    #[inline]
+    fn has_ended(&self) -> bool {
+        matches!(self.phase.phase(), Phase::Fired | Phase::Stopped)
     }
 
     fn complete(&mut self, phase: Phase) -> Poll<()> {
@@ -389,12 +405,24 @@ impl Future for Sleep {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let this = self.get_mut();
-        let had_ended = matches!(this.phase.phase(), Phase::Fired | Phase::Stopped);
-        ready!(this.poll_deadline(context));
-        if !had_ended {
-            this.release_permit();
+        if this.has_ended() {
+            return this.poll_deadline(context);
         }
-        Poll::Ready(())
+        let permit = Permit(this);
+        let poll = permit.0.poll_deadline(context);
+        drop(permit);
+        poll
+    }
+}
+
+/// Gives the permit of a sleep back if it completes, even by a panic of the waker it lets go.
+struct Permit<'a>(&'a mut Sleep);
+
+impl Drop for Permit<'_> {
+    fn drop(&mut self) {
+        if self.0.has_ended() {
+            self.0.release_permit();
+        }
     }
 }
 
@@ -403,8 +431,9 @@ impl Drop for Sleep {
         match self.phase.phase() {
             Phase::New(_) => self.release_permit(),
             Phase::Armed(key) => {
-                self.shard.cancel(key);
+                // First: the waker that is let go may panic.
                 self.release_permit();
+                self.shard.cancel(key);
             }
             Phase::Fired | Phase::Stopped => {}
         }

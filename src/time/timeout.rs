@@ -182,6 +182,8 @@ where
         let this = self.project();
         let had_budget = coop::has_budget_remaining();
         if let Poll::Ready(value) = this.value.poll(context) {
+            // Cancelled now rather than when the `Timeout` is dropped: it is done.
+            *this.delay = None;
             return Poll::Ready(Ok(value));
         }
         match this.delay {

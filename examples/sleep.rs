@@ -1,0 +1,60 @@
+//! Waiting: one sleep, ten thousand at once, one that is cancelled, one that is pushed back.
+//!
+//! ```text
+//! cargo run --example sleep
+//! ```
+
+use tokio::task::JoinSet;
+use waterwheel::{Duration, Instant, sleep, sleep_until};
+
+#[tokio::main]
+async fn main() {
+    let start = Instant::now();
+    sleep(Duration::from_millis(100)).await;
+    println!("one sleep of 100 ms took {:?}", start.elapsed());
+
+    // Ten thousand tasks, each asleep until a moment of its own within half a second.
+    let start = Instant::now();
+    let mut sleepers = JoinSet::new();
+    for n in 0..10_000 {
+        let deadline = start + Duration::from_micros(n * 50);
+        sleepers.spawn(async move {
+            sleep_until(deadline).await;
+            Instant::now().checked_duration_since(deadline)
+        });
+    }
+    let lateness = sleepers.join_all().await;
+    let early = lateness.iter().filter(|late| late.is_none()).count();
+    let latest = lateness.into_iter().flatten().max().unwrap_or_default();
+    println!(
+        "10 000 sleeps were done after {:?}: {early} were early, the latest was {latest:?} late",
+        start.elapsed(),
+    );
+
+    // The sleep that loses is dropped, and gives its place back at once.
+    let start = Instant::now();
+    tokio::select! {
+        () = sleep(Duration::from_secs(3600)) => println!("an hour has passed"),
+        () = sleep(Duration::from_millis(50)) => println!("the short sleep won after {:?}", start.elapsed()),
+    }
+
+    // An idle deadline: each packet pushes it back. `Sleep` is `Unpin`, so no pin is needed.
+    let patience = Duration::from_millis(50);
+    let start = Instant::now();
+    let mut packets = waterwheel::interval(Duration::from_millis(20));
+    let mut received = 0;
+    let mut idle = sleep(patience);
+    loop {
+        tokio::select! {
+            _ = packets.tick(), if received < 10 => {
+                received += 1;
+                idle.set_deadline(Instant::now() + patience);
+            }
+            () = &mut idle => break,
+        }
+    }
+    println!(
+        "{received} packets kept a connection of {patience:?} patience open for {:?}",
+        start.elapsed(),
+    );
+}

@@ -1,0 +1,54 @@
+//! Giving futures a time limit: one that is in time, one that is not, and a shared deadline.
+//!
+//! ```text
+//! cargo run --example timeout
+//! ```
+
+use std::io;
+
+use waterwheel::{Duration, Instant, sleep, timeout, timeout_at};
+
+/// A call to another service, which takes this long.
+async fn call(takes: Duration) -> &'static str {
+    sleep(takes).await;
+    "answer"
+}
+
+/// The error of a timeout turns into an `io::Error`, so `?` is enough.
+async fn read_reply() -> io::Result<&'static str> {
+    let reply = timeout(Duration::from_millis(20), call(Duration::from_secs(5))).await?;
+    Ok(reply)
+}
+
+#[tokio::main]
+async fn main() {
+    let limit = Duration::from_millis(100);
+
+    match timeout(limit, call(Duration::from_millis(10))).await {
+        Ok(answer) => println!("a fast call gave its {answer}"),
+        Err(elapsed) => println!("a fast call failed: {elapsed}"),
+    }
+
+    let start = Instant::now();
+    match timeout(limit, call(Duration::from_secs(5))).await {
+        Ok(answer) => println!("a slow call gave its {answer}"),
+        Err(elapsed) => println!("a slow call: {elapsed}, after {:?}", start.elapsed()),
+    }
+
+    if let Err(error) = read_reply().await {
+        println!("as an io::Error: {error}, of kind {:?}", error.kind());
+    }
+
+    // One deadline for several steps: what the first takes is missing from the others.
+    let deadline = Instant::now() + limit;
+    for step in 1.. {
+        if timeout_at(deadline, call(Duration::from_millis(30)))
+            .await
+            .is_err()
+        {
+            println!("step {step} ran into the deadline that all steps share");
+            break;
+        }
+        println!("step {step} was done in time");
+    }
+}

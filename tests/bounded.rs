@@ -1,0 +1,296 @@
+//! `max_pending`: futures made, and neither done nor dropped.
+
+mod support;
+
+use std::future::{pending, ready};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use futures::StreamExt;
+use support::{
+    HOUR, Probe, assert_panics_here, bounded_timer, metrics, ms, multi_thread, panic_of,
+    poll_giving, poll_once, waker_on_drop, within,
+};
+use waterwheel::{Duration, Instant, Sleep, Timer};
+
+/// How many more futures the timer takes now.
+fn free(timer: &Timer) -> usize {
+    let mut taken = Vec::new();
+    while let Ok(sleep) = timer.try_sleep(HOUR) {
+        taken.push(sleep);
+    }
+    taken.len()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_one_beyond_the_bound_is_refused() {
+    let timer = bounded_timer(3);
+    assert_eq!(timer.max_pending(), Some(3));
+    let mut all: Vec<Sleep> = (0..3).map(|_| timer.sleep(ms(10))).collect();
+    // Unpolled ones count, and so do pending ones.
+    assert_eq!(free(&timer), 0);
+    assert!(all.iter_mut().all(|sleep| poll_once(sleep).is_pending()));
+    assert_eq!(free(&timer), 0);
+    drop(all);
+    assert_eq!(free(&timer), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_refusal_is_a_typed_error_with_advice() {
+    let timer = bounded_timer(1);
+    let later = Instant::now() + ms(1);
+    let _first = timer.sleep(ms(10));
+    let errors = [
+        timer.try_sleep(ms(1)).err(),
+        timer.try_sleep_until(later).err(),
+        timer.try_timeout(ms(1), pending::<()>()).err(),
+        timer.try_timeout_at(later, pending::<()>()).err(),
+        timer.try_interval(ms(1)).err(),
+        timer.try_interval_at(later, ms(1)).err(),
+    ];
+    for error in errors {
+        let error = error.expect("the timer is full");
+        assert!(error.is_at_capacity() && !error.is_shutdown() && !error.is_invalid());
+        assert!(error.to_string().contains("max_pending"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_infallible_calls_panic_at_the_caller_with_advice() {
+    let timer = bounded_timer(1);
+    let later = Instant::now() + ms(1);
+    let _first = timer.sleep(ms(10));
+    let says = &["max_pending", "higher bound"];
+    assert_panics_here(says, || timer.sleep(ms(1)));
+    assert_panics_here(says, || timer.sleep_until(later));
+    assert_panics_here(says, || timer.timeout(ms(1), pending::<()>()));
+    assert_panics_here(says, || timer.timeout_at(later, pending::<()>()));
+    assert_panics_here(says, || timer.interval(ms(1)));
+    assert_panics_here(says, || timer.interval_at(later, ms(1)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_place_is_free_again_when_a_sleep_is_dropped() {
+    let timer = bounded_timer(2);
+    let unpolled = timer.sleep(ms(10));
+    let mut polled = timer.sleep(ms(10));
+    assert!(poll_once(&mut polled).is_pending());
+    drop(unpolled);
+    assert_eq!(free(&timer), 1);
+    drop(polled);
+    assert_eq!(free(&timer), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_place_is_free_again_once_when_a_sleep_is_done_and_then_dropped() {
+    let timer = bounded_timer(2);
+    let mut sleep = timer.sleep(ms(10));
+    (&mut sleep).await;
+    assert_eq!(free(&timer), 2);
+    assert!(poll_once(&mut sleep).is_ready());
+    assert_eq!(free(&timer), 2);
+    drop(sleep);
+    assert_eq!(free(&timer), 2);
+    let mut at_once = timer.sleep(Duration::ZERO);
+    assert_eq!(free(&timer), 1);
+    assert!(poll_once(&mut at_once).is_ready());
+    assert_eq!(free(&timer), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sleep_that_is_reset_keeps_its_place() {
+    let timer = bounded_timer(1);
+    let mut sleep = timer.sleep(ms(10));
+    sleep.set_deadline(Instant::now() + ms(20));
+    assert_eq!(free(&timer), 0);
+    assert!(poll_once(&mut sleep).is_pending());
+    for millis in [30, 5, 0] {
+        sleep.set_deadline(Instant::now() + ms(millis));
+        assert_eq!(free(&timer), 0);
+    }
+    assert!(poll_once(&mut sleep).is_ready());
+    assert_eq!(free(&timer), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sleep_that_was_done_and_is_reset_counts_again() {
+    let timer = bounded_timer(1);
+    let mut sleep = timer.sleep(ms(10));
+    (&mut sleep).await;
+    let other = timer.sleep(HOUR);
+    // That is one too many, and the count knows it.
+    sleep.set_deadline(Instant::now() + ms(10));
+    drop(other);
+    assert_eq!(free(&timer), 0);
+    (&mut sleep).await;
+    assert_eq!(free(&timer), 1);
+    sleep.set_deadline(Instant::now() + ms(10));
+    assert_eq!(free(&timer), 0);
+    drop(sleep);
+    assert_eq!(free(&timer), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_timeout_takes_one_place_until_it_is_dropped_or_elapses() {
+    let timer = bounded_timer(1);
+    let limited = timer.timeout(ms(10), pending::<()>());
+    assert_eq!(free(&timer), 0);
+    drop(limited);
+    assert_eq!(free(&timer), 1);
+    let mut limited = Box::pin(timer.timeout(ms(10), pending::<()>()));
+    assert!(limited.as_mut().await.is_err());
+    assert_eq!(free(&timer), 1);
+    drop(limited);
+    assert_eq!(free(&timer), 1);
+    let inner = timer.timeout(ms(10), ready(1)).into_inner();
+    assert_eq!(free(&timer), 1);
+    assert_eq!(inner.await, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_timeout_whose_future_is_done_gives_its_place_back() {
+    let timer = bounded_timer(1);
+    let mut limited = timer.timeout(ms(10), ready(1));
+    assert!(poll_once(&mut limited).is_ready());
+    // It is done, though it is still there: as in `join!`, or in a struct.
+    assert_eq!(free(&timer), 1);
+    drop(limited);
+    assert_eq!(free(&timer), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interval_takes_one_place_for_as_long_as_it_lives() {
+    let timer = bounded_timer(1);
+    let mut interval = timer.interval(ms(10));
+    for _ in 0..3 {
+        assert_eq!(free(&timer), 0);
+        interval.tick().await;
+    }
+    interval.reset();
+    interval.reset_immediately();
+    interval.tick().await;
+    assert_eq!(free(&timer), 0);
+    drop(interval);
+    assert_eq!(free(&timer), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_argument_takes_no_place() {
+    let timer = bounded_timer(1);
+    let refused = timer.try_interval(Duration::ZERO);
+    assert!(refused.is_err_and(|error| error.is_invalid()));
+    let _ = panic_of(|| timer.interval(Duration::ZERO));
+    assert_eq!(free(&timer), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stopped_timer_gives_every_place_back_once() {
+    let timer = bounded_timer(4);
+    let mut sleep = timer.sleep(HOUR);
+    let mut interval = timer.interval_at(Instant::now() + HOUR, HOUR);
+    let mut limited = timer.timeout(HOUR, pending::<()>());
+    assert!(poll_once(&mut sleep).is_pending());
+    assert!(poll_once(&mut limited).is_pending());
+    timer.shutdown();
+    assert!(poll_once(&mut sleep).is_ready());
+    assert!(poll_once(&mut limited).is_ready());
+    assert_eq!(interval.next().await, None);
+    // Over-releasing would show as an underflow here, which panics in debug builds.
+    drop((sleep, interval, limited));
+    let refused = timer.try_sleep(ms(1));
+    assert!(refused.is_err_and(|error| error.is_shutdown()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_timer_is_not_bound_by_it() {
+    let timer = bounded_timer(1);
+    let _first = timer.sleep(ms(10));
+    let sleeps: Vec<_> = (0..100).map(|_| waterwheel::sleep(ms(10))).collect();
+    assert_eq!(sleeps.len(), 100);
+    assert_eq!(Timer::current().max_pending(), None);
+}
+
+// netty#14959: a pending counter that drifts.
+#[tokio::test(start_paused = true)]
+async fn the_count_does_not_drift_when_a_waker_panics_as_it_is_let_go() {
+    let timer = bounded_timer(1);
+    let waker = || waker_on_drop(|| panic!("a waker that panics when dropped"));
+    let mut sleep = timer.sleep(HOUR);
+    assert!(poll_giving(&mut sleep, waker()).is_pending());
+    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(sleep)));
+    assert_eq!(free(&timer), 1, "dropped while pending");
+    let mut sleep = timer.sleep(ms(5));
+    assert!(poll_giving(&mut sleep, waker()).is_pending());
+    // Past the deadline without a turn of the driver, so that the poll lets it go.
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        sleep.set_deadline(Instant::now() - ms(1));
+        let _ = poll_once(&mut sleep);
+        drop(sleep);
+    }));
+    drop(outcome);
+    assert_eq!(free(&timer), 1, "reset to the past, polled and dropped");
+}
+
+#[test]
+fn the_bound_is_exact_under_contention() {
+    within(Duration::from_secs(30), || {
+        const BOUND: usize = 7;
+        let runtime = multi_thread(2);
+        let timer = runtime.block_on(async { bounded_timer(BOUND) });
+        let alive = AtomicUsize::new(0);
+        let refused = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            for thread in 0..4_usize {
+                let (timer, alive, refused) = (&timer, &alive, &refused);
+                scope.spawn(move || {
+                    let mut mine: Vec<Sleep> = Vec::new();
+                    for round in 0..5_000 {
+                        match timer.try_sleep(HOUR) {
+                            Ok(mut sleep) => {
+                                let now = alive.fetch_add(1, Ordering::SeqCst) + 1;
+                                assert!(now <= BOUND, "{now} at a time");
+                                if round % 2 == 0 {
+                                    assert!(poll_once(&mut sleep).is_pending());
+                                }
+                                mine.push(sleep);
+                            }
+                            Err(error) => {
+                                assert!(error.is_at_capacity());
+                                refused.fetch_add(1, Ordering::SeqCst);
+                            }
+                        }
+                        if (round + thread) % 3 == 0 || mine.len() > 3 {
+                            if let Some(mut sleep) = mine.pop() {
+                                // Counted down first: the permit may be taken by another thread
+                                // as soon as it is given back.
+                                alive.fetch_sub(1, Ordering::SeqCst);
+                                if round % 5 == 0 {
+                                    sleep.set_deadline(Instant::now());
+                                    assert!(poll_once(&mut sleep).is_ready());
+                                }
+                                drop(sleep);
+                            }
+                        }
+                    }
+                    alive.fetch_sub(mine.len(), Ordering::SeqCst);
+                });
+            }
+        });
+        assert!(refused.load(Ordering::SeqCst) > 0, "it was contended");
+        assert_eq!(free(&timer), BOUND);
+        assert_eq!(metrics(&timer).pending(), 0);
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_timer_still_fires_what_it_holds() {
+    let timer = bounded_timer(100);
+    let probe = Probe::new();
+    let mut all: Vec<_> = (0..100).map(|_| timer.sleep(ms(5))).collect();
+    assert!(all.iter_mut().all(|sleep| probe.poll(sleep).is_pending()));
+    assert_eq!(free(&timer), 0);
+    tokio::time::sleep(ms(6)).await;
+    assert_eq!(probe.wakes(), 100);
+    assert!(all.iter_mut().all(|sleep| poll_once(sleep).is_ready()));
+    assert_eq!(free(&timer), 100);
+}

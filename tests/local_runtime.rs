@@ -1,0 +1,69 @@
+//! In tokio's `LocalRuntime`, which came with tokio 1.51; so in a file of its own.
+
+mod support;
+
+use std::future::pending;
+use std::rc::Rc;
+
+use support::{HOUR, Probe, ms, poll_once, within};
+use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
+use waterwheel::{Duration, Instant, Timer, interval, sleep, timeout};
+
+fn local_runtime(start_paused: bool) -> LocalRuntime {
+    Builder::new_current_thread()
+        .enable_time()
+        .start_paused(start_paused)
+        .build_local(LocalOptions::default())
+        .expect("a runtime")
+}
+
+#[test]
+fn timers_work_in_a_local_runtime() {
+    within(Duration::from_secs(10), || {
+        local_runtime(false).block_on(async {
+            let start = Instant::now();
+            let shared = Rc::new(ms(5));
+            let task = tokio::task::spawn_local({
+                let shared = Rc::clone(&shared);
+                async move { sleep(*shared).await }
+            });
+            task.await.expect("it does not panic");
+            assert!(start.elapsed() >= *shared);
+            assert!(timeout(ms(2), pending::<()>()).await.is_err());
+            let mut interval = interval(ms(1));
+            interval.tick().await;
+            interval.tick().await;
+            let timer = Timer::builder().start().expect("a timer");
+            timer.sleep(ms(1)).await;
+            assert!(Timer::current().metrics().fired() >= 3);
+        });
+    });
+}
+
+#[test]
+fn a_local_runtime_with_a_paused_clock_jumps() {
+    within(Duration::from_secs(10), || {
+        local_runtime(true).block_on(async {
+            let start = Instant::now();
+            sleep(HOUR).await;
+            assert_eq!(start.elapsed(), HOUR);
+        });
+    });
+}
+
+#[test]
+fn dropping_a_local_runtime_stops_its_timers() {
+    within(Duration::from_secs(10), || {
+        let runtime = local_runtime(false);
+        let probe = Probe::new();
+        let (mut nap, timer) = runtime.block_on(async {
+            let mut nap = sleep(HOUR);
+            assert!(probe.poll(&mut nap).is_pending());
+            (nap, Timer::current())
+        });
+        drop(runtime);
+        assert_eq!(probe.wakes(), 1);
+        assert!(poll_once(&mut nap).is_ready());
+        assert!(nap.was_stopped() && timer.is_stopped());
+    });
+}

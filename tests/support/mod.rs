@@ -1,0 +1,300 @@
+//! What the tests share: wakers that count and wakers that act, panics caught with the place they
+//! came from, limits of time, runtimes.
+
+// Every test crate uses a part of this.
+#![allow(dead_code)]
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::panic::{self, AssertUnwindSafe, Location};
+use std::pin::pin;
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, Once, mpsc};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::unconstrained;
+use waterwheel::{Metrics, Timer};
+
+/// So many milliseconds.
+pub(crate) const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// So many microseconds.
+pub(crate) const fn us(micros: u64) -> Duration {
+    Duration::from_micros(micros)
+}
+
+/// An hour: far enough never to fire while a test runs in real time.
+pub(crate) const HOUR: Duration = Duration::from_secs(3600);
+
+/// About 30 years, what relative delays are cut to, as in tokio.
+pub(crate) const FAR: Duration = Duration::from_secs(86_400 * 365 * 30);
+
+// ----- polling by hand -----
+
+/// Polls once, with a waker that does nothing.
+pub(crate) fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
+    poll_with(future, Waker::noop())
+}
+
+/// Polls once, with this waker. The coop budget of the test's own task has no say in it.
+pub(crate) fn poll_with<F: Future + Unpin>(future: &mut F, waker: &Waker) -> Poll<F::Output> {
+    pin!(unconstrained(future)).poll(&mut Context::from_waker(waker))
+}
+
+/// A waker that counts how often it is woken and how many of its clones are held.
+pub(crate) struct Probe(Arc<Wakes>);
+
+struct Wakes(AtomicUsize);
+
+impl Wake for Wakes {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+impl Probe {
+    pub(crate) fn new() -> Probe {
+        Probe(Arc::new(Wakes(AtomicUsize::new(0))))
+    }
+
+    pub(crate) fn waker(&self) -> Waker {
+        Waker::from(Arc::clone(&self.0))
+    }
+
+    /// Polls once with this waker; only what is polled may keep a clone of it.
+    pub(crate) fn poll<F: Future + Unpin>(&self, future: &mut F) -> Poll<F::Output> {
+        poll_with(future, &self.waker())
+    }
+
+    /// How often it was woken.
+    pub(crate) fn wakes(&self) -> usize {
+        self.0.0.load(Ordering::SeqCst)
+    }
+
+    /// How many clones of it are held by others.
+    pub(crate) fn held(&self) -> usize {
+        Arc::strong_count(&self.0) - 1
+    }
+}
+
+/// A waker that does this each time it is woken.
+pub(crate) fn waker_on_wake(act: impl Fn() + Send + Sync + 'static) -> Waker {
+    struct OnWake<F>(F);
+    impl<F: Fn() + Send + Sync> Wake for OnWake<F> {
+        fn wake(self: Arc<Self>) {
+            self.wake_by_ref();
+        }
+        fn wake_by_ref(self: &Arc<Self>) {
+            (self.0)();
+        }
+    }
+    Waker::from(Arc::new(OnWake(act)))
+}
+
+/// A waker that does this when the last of its clones is let go, by being woken or dropped.
+pub(crate) fn waker_on_drop(act: impl FnOnce() + Send + 'static) -> Waker {
+    struct OnDrop(Mutex<Option<Box<dyn FnOnce() + Send>>>);
+    impl Wake for OnDrop {
+        fn wake(self: Arc<Self>) {}
+    }
+    impl Drop for OnDrop {
+        fn drop(&mut self) {
+            let act = self.0.lock().ok().and_then(|mut act| act.take());
+            if let Some(act) = act {
+                act();
+            }
+        }
+    }
+    Waker::from(Arc::new(OnDrop(Mutex::new(Some(Box::new(act))))))
+}
+
+/// Polls once with a waker of which only what is polled may keep a clone.
+pub(crate) fn poll_giving<F: Future + Unpin>(future: &mut F, waker: Waker) -> Poll<F::Output> {
+    let poll = poll_with(future, &waker);
+    drop(waker);
+    poll
+}
+
+// ----- panics -----
+
+/// A panic, and the file of the code that was blamed for it.
+#[derive(Debug)]
+pub(crate) struct Panicked {
+    pub(crate) message: String,
+    pub(crate) file: String,
+}
+
+thread_local! {
+    /// The file of the last panic of this thread, while it is wanted.
+    static BLAMED: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// The panic of `act`, kept quiet.
+#[track_caller]
+pub(crate) fn panic_of<R>(act: impl FnOnce() -> R) -> Panicked {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let previous = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            let wanted = BLAMED.try_with(|blamed| {
+                if let Some(file) = &mut *blamed.borrow_mut() {
+                    *file = info.location().map_or("", Location::file).to_owned();
+                    return true;
+                }
+                false
+            });
+            if wanted != Ok(true) {
+                previous(info);
+            }
+        }));
+    });
+    BLAMED.set(Some(String::new()));
+    let result = panic::catch_unwind(AssertUnwindSafe(act));
+    let file = BLAMED.take().unwrap_or_default();
+    let Err(payload) = result else {
+        panic!("this was to panic");
+    };
+    let message = payload
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| payload.downcast_ref::<&str>().copied());
+    Panicked {
+        message: message.unwrap_or("no message").to_owned(),
+        file,
+    }
+}
+
+/// `act` panics, blames this call's file for it, and says each of these.
+#[track_caller]
+pub(crate) fn assert_panics_here<R>(says: &[&str], act: impl FnOnce() -> R) {
+    let panicked = panic_of(act);
+    assert_eq!(panicked.file, Location::caller().file(), "{panicked:?}");
+    for said in says {
+        assert!(panicked.message.contains(said), "{said:?} in {panicked:?}");
+    }
+}
+
+// ----- limits of time -----
+
+/// Runs `act` on a thread of its own and fails if that takes longer: a deadlock fails one test
+/// rather than hold up all.
+#[track_caller]
+pub(crate) fn within<R: Send + 'static>(
+    limit: Duration,
+    act: impl FnOnce() -> R + Send + 'static,
+) -> R {
+    let (done, wait) = mpsc::channel();
+    thread::spawn(move || {
+        let _ = done.send(panic::catch_unwind(AssertUnwindSafe(act)));
+    });
+    match wait.recv_timeout(limit) {
+        Ok(Ok(result)) => result,
+        Ok(Err(payload)) => panic::resume_unwind(payload),
+        Err(_) => panic!("not done within {limit:?}"),
+    }
+}
+
+/// Waits in real time until this holds; fails if it does not within 10 s.
+#[track_caller]
+pub(crate) fn eventually(what: &str, holds: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < Duration::from_secs(10), "never: {what}");
+        thread::sleep(ms(1));
+    }
+}
+
+/// Runs the calling test's body in a process of its own, for at most a minute: for what is
+/// counted by process, and for what could take the others down with it.
+///
+/// `body` must be a closure written in the test itself: its name gives the test's.
+#[track_caller]
+pub(crate) fn alone<F: FnOnce()>(body: F) {
+    const CHILD: &str = "WATERWHEEL_TEST_ALONE";
+    if std::env::var_os(CHILD).is_some() {
+        return body();
+    }
+    let name = std::any::type_name::<F>().replace("::{{closure}}", "");
+    let name = name.split_once("::").map_or("", |(_crate, test)| test);
+    let this = std::env::current_exe().expect("the path of this test");
+    let mut child = Command::new(this)
+        .args([name, "--exact", "--nocapture", "--test-threads=1"])
+        .env(CHILD, "1")
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("this test, again");
+    let mut out = child.stdout.take().expect("it is piped");
+    let reader = thread::spawn(move || std::io::read_to_string(&mut out).unwrap_or_default());
+    let start = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().expect("the state of a child of ours") {
+            break status;
+        }
+        if start.elapsed() > Duration::from_secs(60) {
+            child.kill().expect("a child of ours to end");
+            panic!("{name}: not done within a minute");
+        }
+        thread::sleep(ms(2));
+    };
+    let said = reader.join().unwrap_or_default();
+    assert!(status.success(), "{name}: {status}\n{said}");
+    assert!(said.contains("1 passed"), "{name} was not found\n{said}");
+}
+
+// ----- runtimes and timers -----
+
+pub(crate) fn current_thread() -> Runtime {
+    Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .expect("a runtime")
+}
+
+pub(crate) fn multi_thread(workers: usize) -> Runtime {
+    Builder::new_multi_thread()
+        .worker_threads(workers)
+        .enable_time()
+        .build()
+        .expect("a runtime")
+}
+
+/// Does this within the runtime, in none of its tasks.
+pub(crate) fn inside<R>(runtime: &Runtime, act: impl FnOnce() -> R) -> R {
+    let _entered = runtime.enter();
+    act()
+}
+
+/// A timer of one's own on the runtime we are in.
+#[track_caller]
+pub(crate) fn own_timer() -> Timer {
+    Timer::builder().start().expect("a timer")
+}
+
+/// A timer of one's own with a bound, on the runtime we are in.
+#[track_caller]
+pub(crate) fn bounded_timer(max_pending: usize) -> Timer {
+    let timer = Timer::builder().max_pending(max_pending).start();
+    timer.expect("a timer")
+}
+
+/// The metrics, which must add up.
+#[track_caller]
+pub(crate) fn metrics(timer: &Timer) -> Metrics {
+    let metrics = timer.metrics();
+    assert_eq!(
+        metrics.armed(),
+        metrics.fired() + metrics.cancelled() + metrics.stopped() + metrics.pending(),
+        "{metrics}"
+    );
+    metrics
+}
