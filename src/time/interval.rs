@@ -67,7 +67,7 @@ pub fn interval_at(start: Instant, period: Duration) -> Interval {
 }
 
 impl Timer {
-    /// [`interval`](crate::interval) on this timer.
+    /// [`interval`] on this timer.
     ///
     /// # Panics
     ///
@@ -79,7 +79,7 @@ impl Timer {
         super::sleep::expect(self.try_interval(period))
     }
 
-    /// [`interval_at`](crate::interval_at) on this timer.
+    /// [`interval_at`] on this timer.
     ///
     /// # Panics
     ///

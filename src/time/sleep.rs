@@ -78,7 +78,7 @@ pub fn sleep_until(deadline: Instant) -> Sleep {
 }
 
 impl Timer {
-    /// [`sleep`](crate::sleep) on this timer. Needs no runtime around it.
+    /// [`sleep`] on this timer. Needs no runtime around it.
     ///
     /// # Panics
     ///
@@ -90,7 +90,7 @@ impl Timer {
         expect(self.try_sleep(duration))
     }
 
-    /// [`sleep_until`](crate::sleep_until) on this timer. Needs no runtime around it.
+    /// [`sleep_until`] on this timer. Needs no runtime around it.
     ///
     /// # Panics
     ///

@@ -71,7 +71,7 @@ where
 }
 
 impl Timer {
-    /// [`timeout`](crate::timeout) on this timer.
+    /// [`timeout`] on this timer.
     ///
     /// # Panics
     ///
@@ -85,7 +85,7 @@ impl Timer {
         super::sleep::expect(self.try_timeout(duration, future))
     }
 
-    /// [`timeout_at`](crate::timeout_at) on this timer.
+    /// [`timeout_at`] on this timer.
     ///
     /// # Panics
     ///
