@@ -6,6 +6,7 @@ use std::error::Error as _;
 use std::future::{IntoFuture, Ready, pending, ready};
 use std::io;
 use std::pin::pin;
+use std::sync::Arc;
 
 use support::{Probe, ms, own_timer, poll_once};
 use tokio::sync::oneshot;
@@ -149,11 +150,16 @@ async fn elapsed_reads_as_tokios_and_turns_into_an_io_error_of_timed_out() {
 async fn dropping_it_drops_the_future_and_cancels_the_delay() {
     let timer = own_timer();
     let probe = Probe::new();
-    let (sender, receiver) = oneshot::channel::<()>();
-    let mut limited = timer.timeout(ms(10), receiver);
+    let inside = Arc::new(());
+    let held = Arc::clone(&inside);
+    let future = async move {
+        let _held = held;
+        pending::<()>().await;
+    };
+    let mut limited = timer.timeout(ms(10), Box::pin(future));
     assert!(probe.poll(&mut limited).is_pending());
     drop(limited);
-    assert!(sender.is_closed());
+    assert_eq!(Arc::strong_count(&inside), 1, "the future is gone");
     assert_eq!(probe.held(), 0);
     assert_eq!(support::metrics(&timer).cancelled(), 1);
 }
