@@ -401,7 +401,8 @@ fn ten_thousand_short_runtimes_leave_nothing_behind() {
         let warm = resident_kilobytes();
         (1_000..10_000).for_each(short);
         eventually("the bell goes with the last timer", the_bell_has_gone);
-        assert_eq!(threads().len(), before, "{:?}", threads());
+        // A worker that has been joined may be listed for a moment.
+        eventually("all threads end", || threads().len() == before);
         // A timer left behind would be ten kilobytes and more, a hundred thousand in all.
         let grown = resident_kilobytes().saturating_sub(warm);
         assert!(grown < 8_000, "{grown} kB");
@@ -443,7 +444,7 @@ fn the_bell_is_not_started_for_a_timer_with_nothing_to_wait_for() {
         thread::sleep(ms(20));
         assert!(the_bell_has_gone(), "{:?}", threads());
         runtime.block_on(async { sleep(ms(2)).await });
-        assert!(!the_bell_has_gone(), "this test can tell");
+        eventually("it is there: this test can tell", || !the_bell_has_gone());
         drop(runtime);
         eventually("the bell goes with the last timer", the_bell_has_gone);
     });
