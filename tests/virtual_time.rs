@@ -302,7 +302,7 @@ fn it_follows_a_clock_that_is_paused_after_the_timer_has_started_in_real_time() 
             let (naps, tokios) = tokio::join!(join_all(naps), tokios);
             for (elapsed, delay) in naps {
                 assert!(
-                    elapsed >= delay && elapsed <= delay + ms(2),
+                    elapsed >= delay && elapsed <= delay + ms(3),
                     "{delay:?} took {elapsed:?}; tokio's 10 ms {tokios:?}"
                 );
             }
@@ -339,7 +339,8 @@ fn a_pause_in_the_middle_of_a_sleep_does_not_let_it_fire_by_the_real_clock() {
             blocking.await.expect("it ends").expect("it was heard");
             let start = Instant::now();
             nap.await;
-            assert!(start.elapsed() <= ms(31));
+            // tokio, which moves by whole milliseconds from wherever it was paused, may take two more.
+            assert!(start.elapsed() <= ms(33), "{:?}", start.elapsed());
         });
     });
 }

@@ -151,7 +151,7 @@ fn assert_open(shard: &Shard, open: Result<(), Error>) {
     if let Err(error) = open {
         assert!(
             shard.shared().stage() == Stage::Abandoned,
-            "this runtime's {error}"
+            "the ambient timer of this runtime refuses: {error}"
         );
     }
 }

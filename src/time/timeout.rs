@@ -14,7 +14,8 @@ use crate::error::{Elapsed, Error};
 ///
 /// On the ambient timer, [`Timer::current`]. The output is the future's, or [`Elapsed`] if the
 /// duration passed first. The future is polled first: if it is ready it wins, even past the
-/// deadline. A duration that overflows means never. Same as `tokio::time::timeout`.
+/// deadline. A duration that overflows means never: then no timer is involved, and stopping it
+/// changes nothing. Same as `tokio::time::timeout`.
 ///
 /// # Cancellation
 ///
