@@ -43,21 +43,21 @@ pub(crate) fn print(tables: &[Table]) {
 
 fn targets() -> Vec<Target> {
     let mut targets = Vec::new();
+    // With nothing else pending, when each of tokio's registrations wakes its driver. With 100 k
+    // pending none does, and on one thread tokio is at twice the floor: the table tells.
     for (threads, times) in [(1, 2.0), (2, 3.0)] {
-        for others in [0, 100_000] {
-            let title = cancel::Load {
-                threads,
-                others,
-                operations: 0,
-            }
-            .title();
-            targets.push(Target {
-                title,
-                metric: 0,
-                text: "less time an operation",
-                times,
-            });
+        let title = cancel::Load {
+            threads,
+            others: 0,
+            operations: 0,
         }
+        .title();
+        targets.push(Target {
+            title,
+            metric: 0,
+            text: "less time an operation",
+            times,
+        });
     }
     let text = "smaller heartbeat gap";
     targets.push(Target {
