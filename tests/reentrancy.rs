@@ -731,3 +731,31 @@ fn metrics_add_up_when_cancels_and_resets_race_with_the_driver() {
         eventually("the driver goes on", || last.wakes() == 1);
     });
 }
+
+// The driver is late, and a poll that arms sees to it; but not by running other tasks' wakers
+// within itself: whoever polls may hold a lock that one of these wants.
+#[test]
+fn a_poll_that_arms_wakes_nobody_else_on_the_spot() {
+    let runtime = current_thread();
+    let timer = inside(&runtime, own_timer);
+    let lock = Arc::new(Mutex::new(()));
+    let is_within = Arc::new(AtomicUsize::new(0));
+    let waker = waker_on_wake({
+        let (lock, is_within) = (Arc::clone(&lock), Arc::clone(&is_within));
+        move || {
+            is_within.fetch_add(usize::from(lock.try_lock().is_err()), Ordering::SeqCst);
+        }
+    });
+    let mut due = timer.sleep(ms(2));
+    assert!(poll_giving(&mut due, waker).is_pending());
+    // In real time, since nobody drives the runtime.
+    thread::sleep(ms(20));
+    let guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut armed = timer.sleep(HOUR);
+    assert!(poll_once(&mut armed).is_pending());
+    drop(guard);
+    // What it sees to: a task that takes a bite in the driver's stead.
+    runtime.block_on(tokio::task::yield_now());
+    assert_eq!(metrics(&timer).fired(), 1);
+    assert_eq!(is_within.load(Ordering::SeqCst), 0);
+}

@@ -637,3 +637,64 @@ fn shutdown_counts_right_under_contention() {
         }
     });
 }
+
+// ----- the last handle -----
+
+// A driver that ends while the first shard is made and the last handle dropped would stop it.
+#[test]
+fn a_future_outlives_the_last_handle_whatever_races_with_the_driver() {
+    let runtime = multi_thread(1);
+    for round in 0..10_000 {
+        let builder = Timer::builder()
+            .resolution(Duration::from_secs(1))
+            .shards(1);
+        let timer = builder.start_on(runtime.handle()).expect("it starts");
+        for _ in 0..round % 2_000 {
+            std::hint::spin_loop();
+        }
+        let mut nap = timer.sleep(HOUR);
+        drop(timer);
+        assert!(poll_once(&mut nap).is_pending());
+        for _ in 0..2_000 {
+            std::hint::spin_loop();
+        }
+        assert!(poll_once(&mut nap).is_pending(), "round {round}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_that_is_given_up_leaves_no_waker_behind() {
+    let timer = own_timer();
+    let mut nap = timer.sleep(HOUR);
+    assert!(poll_once(&mut nap).is_pending());
+    let probe = Probe::new();
+    let mut kept = Box::pin(timer.drain());
+    assert!(probe.poll(&mut kept).is_pending());
+    for _ in 0..100 {
+        let given_up = Probe::new();
+        let mut drain = Box::pin(timer.drain());
+        assert!(given_up.poll(&mut drain).is_pending());
+        drop(drain);
+        assert_eq!(given_up.held(), 0);
+    }
+    assert_eq!(probe.held(), 1);
+    drop(nap);
+    assert_eq!(probe.wakes(), 1);
+    assert!(poll_once(&mut kept).is_ready());
+}
+
+// A timer stopped by its owner is not found again by a runtime of the same id.
+#[test]
+fn a_timer_that_was_stopped_is_abandoned_with_its_runtime_all_the_same() {
+    let runtime = current_thread();
+    let handle = runtime.handle().clone();
+    runtime.block_on(async {
+        sleep(ms(1)).await;
+        Timer::current().shutdown();
+    });
+    drop(runtime);
+    let _entered = handle.enter();
+    // A stopped timer that is still there would refuse it.
+    let mut nap = sleep(HOUR);
+    assert!(poll_once(&mut nap).is_ready() && nap.was_stopped());
+}

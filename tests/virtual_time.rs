@@ -223,21 +223,59 @@ fn the_idle_clock_stands_still_when_nothing_is_pending() {
             let timer = own_timer();
             // Both have something to do, and then nothing.
             tokio::join!(sleep(ms(5)), timer.sleep(ms(7)));
-            let mut dropped = sleep(ms(500));
-            assert!(poll_once(&mut dropped).is_pending());
-            drop(dropped);
-            tokio::task::yield_now().await;
-            sleep(ms(5)).await;
-            let before = Instant::now();
-            let (sender, receiver) = oneshot::channel();
-            thread::spawn(move || {
-                thread::sleep(ms(50));
-                sender.send(())
-            });
-            receiver.await.expect("a word from outside");
-            assert_eq!(before.elapsed(), Duration::ZERO);
+            assert_stands_still().await;
         });
     });
+}
+
+#[test]
+fn the_idle_clock_does_not_jump_to_a_deadline_that_was_cancelled() {
+    within(Duration::from_secs(20), || {
+        paused().block_on(async {
+            // Before the driver has seen it, and after.
+            timeout(support::HOUR, tokio::task::yield_now())
+                .await
+                .expect("it is done");
+            assert_stands_still().await;
+            let mut dropped = sleep(support::HOUR);
+            assert!(poll_once(&mut dropped).is_pending());
+            settle().await;
+            drop(dropped);
+            assert_stands_still().await;
+        });
+    });
+}
+
+#[test]
+fn the_idle_clock_does_not_jump_to_a_deadline_of_a_timer_that_was_stopped() {
+    within(Duration::from_secs(20), || {
+        paused().block_on(async {
+            let mut stopped = sleep(support::HOUR);
+            assert!(poll_once(&mut stopped).is_pending());
+            settle().await;
+            Timer::current().shutdown();
+            assert_stands_still().await;
+        });
+    });
+}
+
+/// Lets the driver run.
+async fn settle() {
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// While it waits for a word from outside, with nothing pending.
+async fn assert_stands_still() {
+    let before = Instant::now();
+    let (sender, receiver) = oneshot::channel();
+    thread::spawn(move || {
+        thread::sleep(ms(50));
+        sender.send(())
+    });
+    receiver.await.expect("a word from outside");
+    assert_eq!(before.elapsed(), Duration::ZERO);
 }
 
 #[tokio::test(start_paused = true)]

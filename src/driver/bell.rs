@@ -12,6 +12,7 @@
 //! The thread is started when a driver first has something to wait for, and ends with the last
 //! driver. While no driver has a target, it sleeps without end.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
@@ -35,7 +36,8 @@ struct Bell {
 struct State {
     /// Whether the thread runs.
     running: bool,
-    /// The drivers, and when each is to be rung. A process has a few: they are searched in line.
+    /// The drivers, and when each is to be rung. They are searched in line: a process has a few.
+    /// With thousands of timers of one's own, `Builder::bell(false)` spares the search.
     members: Vec<Member>,
     sleep: Sleep,
 }
@@ -139,7 +141,12 @@ fn run() {
         if !due.is_empty() {
             drop(state);
             for driver in due.drain(..) {
-                driver.ring();
+                // The last to hold a runtime's handle runs what its builder was given; a panic
+                // there must not end the bell of all others.
+                let _ = catch_unwind(AssertUnwindSafe(|| {
+                    driver.ring();
+                    drop(driver);
+                }));
             }
             state = BELL.lock();
             continue;

@@ -1,9 +1,14 @@
 //! Where time enters: the clock of the timer's home runtime, in instants and in ticks.
 //!
+//! `now` and `sleep_until` are here, and the third door, being rung from outside, is the `bell`.
+//! Another host of the driver, a simulation say, replaces these two files.
+//!
 //! A timer's time is that of the runtime it was started on, whichever thread asks. On a
 //! multi-thread runtime that is the machine's monotonic clock, always. A current-thread runtime's
 //! clock can be paused and moved (`tokio::time::pause`), and what tokio calls now then depends
 //! on the runtime that the thread is in; so there now is read in the home runtime's context.
+
+use std::future::Future;
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::time::{Duration, Instant};
@@ -72,6 +77,16 @@ impl Clock {
                 Instant::now()
             }
         }
+    }
+
+    /// A sleep on the home runtime's own clock; to be made in its context.
+    pub(super) fn sleep_until(&self, at: Instant) -> tokio::time::Sleep {
+        tokio::time::sleep_until(at)
+    }
+
+    /// Has the home runtime run a task of ours.
+    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        drop(self.home.spawn(task));
     }
 
     /// Now, rounded down to a tick.

@@ -11,6 +11,7 @@
 //! | `task` | the task that turns the wheels |
 //! | `bell` | the thread that wakes the task |
 //! | `clock` | the seam through which time enters |
+//! | `drain` | waiting until nothing is pending |
 //! | `permits` | `max_pending` |
 //! | `metrics` | what was done |
 //! | `thread` | which shard is a thread's |
@@ -19,6 +20,7 @@ mod ambient;
 mod bell;
 mod builder;
 mod clock;
+mod drain;
 mod metrics;
 mod permits;
 mod postponed;

@@ -29,8 +29,8 @@ use crate::sync::{Mutex, OwnLine};
 use crate::wheel::Tick;
 use tokio::time::{Duration, Instant};
 
-/// How many timers one turn of one shard serves at least, before it gives way to the tasks that
-/// it woke.
+/// How many timers are served with a shard's lock held; and by a turn of a shard, before it gives
+/// way to the tasks that it woke, unless it came late.
 pub(super) const BITE: usize = 256;
 
 /// A turn that had to wait for a worker serves one timer more for each time this has passed.
@@ -65,8 +65,8 @@ pub(crate) struct Shared {
     target: OwnLine<AtomicU64>,
     turns: OwnLine<AtomicU64>,
     roster: OwnLine<Mutex<Roster>>,
-    /// Those that wait for the timer to be drained.
-    drains: Mutex<Vec<Waker>>,
+    /// Those that wait for the timer to be drained, and by what number they go.
+    drains: Mutex<Vec<(u64, Waker)>>,
 }
 
 #[derive(Default)]
@@ -146,15 +146,26 @@ impl Shared {
         roster.shards.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// A shard may have been the last one: see whether the driver is still needed.
+    /// A shard is gone: if it was the last one, the driver ends.
     pub(super) fn shard_gone(&self) {
-        self.wake_task();
+        self.end_if_over();
     }
 
     /// The last handle is gone.
     pub(super) fn close(&self) {
         self.roster.lock().closed = true;
-        self.wake_task();
+        self.end_if_over();
+    }
+
+    /// Wakes the driver only if there is nobody left for it to serve: woken by a worker that then
+    /// blocks, it would be held up.
+    fn end_if_over(&self) {
+        let roster = self.roster.lock();
+        let is_over = roster.closed && roster.shards.iter().all(|s| s.strong_count() == 0);
+        drop(roster);
+        if is_over {
+            self.wake_task();
+        }
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -187,18 +198,29 @@ impl Shared {
         let bite = bite.clamp(BITE, LARGEST_BITE);
         self.turns.fetch_add(1, Ordering::Relaxed);
         for shard in shards {
-            if shard.next() <= tick {
-                shard.turn(now, bite, batch);
+            let mut left = bite;
+            while left > 0 && shard.next() <= tick {
+                let part = left.min(BITE);
+                shard.turn(now, part, batch);
                 wake_all(batch.drain(..));
+                left -= part;
             }
         }
         batch.shrink_to(BITE);
     }
 
-    /// The driver is about to sleep until `next`. Whether it may: nothing earlier has come in.
-    pub(super) fn aim(&self, next: Tick) -> bool {
+    /// The driver is about to sleep until `next`, of `shards`. Whether it may: nothing earlier has
+    /// come in, and no other shard.
+    pub(super) fn aim(&self, next: Tick, shards: &[Arc<Shard>]) -> bool {
         self.target.store(next.get(), Ordering::SeqCst);
-        self.shards().iter().all(|shard| shard.next() >= next)
+        let roster = self.roster.lock();
+        let alive = roster
+            .shards
+            .iter()
+            .filter(|shard| shard.strong_count() > 0);
+        let has_more = alive.count() > shards.len();
+        drop(roster);
+        !has_more && shards.iter().all(|shard| shard.next() >= next)
     }
 
     pub(super) fn target(&self) -> Tick {
@@ -264,14 +286,16 @@ impl Shared {
 
     /// Ends everything that is pending; tells how many that were.
     pub(super) fn stop(&self, stage: Stage) -> usize {
-        {
+        let was_stopped = {
             let mut roster = self.roster.lock();
-            if roster.stopped {
-                return 0;
-            }
-            roster.stopped = true;
+            // With the lock held, so that whoever finds it stopped sees the stage too. A timer
+            // that was stopped is abandoned all the same when its runtime goes.
+            self.stage.fetch_max(stage as u8, Ordering::AcqRel);
+            std::mem::replace(&mut roster.stopped, true)
+        };
+        if was_stopped {
+            return 0;
         }
-        self.stage.store(stage as u8, Ordering::Release);
         let mut count = 0;
         for shard in self.shards() {
             let wakers = shard.stop();
@@ -294,25 +318,35 @@ impl Shared {
         }
     }
 
-    /// Whether nothing is pending; if something is, `waker` is woken once it may be gone.
-    pub(super) fn is_drained(&self, waker: &Waker) -> bool {
+    /// Whether nothing is pending; if something is, `waker` is woken once it may be gone. Of the
+    /// wakers that one `number` gives, the last one is.
+    pub(super) fn is_drained(&self, number: u64, waker: &Waker) -> bool {
         let waker = waker.clone();
-        let replaced = {
-            let mut drains = self.drains.lock();
-            let replaced = drains
-                .iter()
-                .position(|known| known.will_wake(&waker))
-                .map(|at| drains.swap_remove(at));
-            drains.push(waker);
-            replaced
+        let mut drains = self.drains.lock();
+        let replaced = match drains.iter_mut().find(|(known, _)| *known == number) {
+            Some((_, known)) => Some(std::mem::replace(known, waker)),
+            None => {
+                drains.push((number, waker));
+                None
+            }
         };
+        drop(drains);
         drop(replaced);
         self.shards().iter().all(|shard| shard.is_empty())
     }
 
+    /// Whoever waits by this number does so no more.
+    pub(super) fn forget_drain(&self, number: u64) {
+        let mut drains = self.drains.lock();
+        let at = drains.iter().position(|(known, _)| *known == number);
+        let waker = at.map(|at| drains.swap_remove(at));
+        drop(drains);
+        drop(waker);
+    }
+
     pub(super) fn wake_drains(&self) {
         let drains = std::mem::take(&mut *self.drains.lock());
-        wake_all(drains.into_iter());
+        wake_all(drains.into_iter().map(|(_, waker)| waker));
     }
 
     pub(super) fn metrics(&self) -> Metrics {

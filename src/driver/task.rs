@@ -67,7 +67,7 @@ impl DriverTask {
                 sleep.as_mut().reset(at);
                 sleep
             }
-            none => none.insert(Box::pin(tokio::time::sleep_until(at))),
+            none => none.insert(Box::pin(clock.sleep_until(at))),
         };
         let mut context = Context::from_waker(&self.first_bite);
         sleep.as_mut().poll(&mut context).is_pending()
@@ -97,22 +97,26 @@ impl Future for DriverTask {
         if shared.stage() >= Stage::Stopped {
             // An ambient timer keeps its place until its runtime ends, so that the next `sleep`
             // there finds it stopped, rather than start another.
+            this.sleep = None;
+            bell::leave(&shared);
             return match this.ambient {
                 Some(_) => Poll::Pending,
                 None => Poll::Ready(()),
             };
         }
         shared.clock().observe();
+        // Before the shards are listed: once it is closed, no more of them come.
+        let closed = shared.is_closed();
         let shards = shared.shards();
         shared.turn(&shards, this.waiting_since, &mut this.batch);
-        if shards.is_empty() && shared.is_closed() {
+        if closed && shards.is_empty() {
             return Poll::Ready(());
         }
         let next = shards.iter().map(|shard| shard.next()).min();
         let next = next.unwrap_or(Tick::MAX);
-        drop(shards);
-        let give_way =
-            next <= shared.clock().now_tick() || !shared.aim(next) || !this.sleep_until(next);
+        let give_way = next <= shared.clock().now_tick()
+            || !shared.aim(next, &shards)
+            || !this.sleep_until(next);
         if give_way {
             this.waiting_since = Some(shared.clock().now());
             context.waker().wake_by_ref();

@@ -1,15 +1,15 @@
 use std::fmt;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::sync::{Arc, OnceLock, Weak};
-use std::task::Poll;
 use std::time::Duration;
 
-use tokio::runtime::{Handle, Id};
+use tokio::runtime::{Handle, Id, RuntimeFlavor};
 use tokio::time::Instant;
 
 use super::Builder;
 use super::ambient;
 use super::clock::Clock;
+use super::drain::Drain;
 use super::metrics::Metrics;
 use super::permits::Permits;
 use super::shard::Shard;
@@ -92,7 +92,14 @@ impl Core {
 
     /// Spawns the driver. On a runtime that is finished it is dropped at once, inside this call.
     pub(super) fn spawn_driver(&self, home: &Handle, ambient: Option<Id>) {
-        drop(home.spawn(DriverTask::new(Arc::clone(&self.shared), ambient)));
+        let clock = self.shared.clock();
+        clock.spawn(DriverTask::new(Arc::clone(&self.shared), ambient));
+        if tokio::task::try_id().is_some() && home.runtime_flavor() == RuntimeFlavor::MultiThread {
+            // What a worker spawns runs next on that worker, where nobody else may take it, and
+            // waits for as long as the task that is there now blocks. Another task takes its place
+            // there, so that the driver moves to the queue that all workers take from.
+            clock.spawn(std::future::ready(()));
+        }
     }
 
     pub(super) fn shared(&self) -> &Arc<Shared> {
@@ -198,7 +205,9 @@ impl Timer {
     /// Takes nothing new from now on, and completes when what is pending has fired or been
     /// dropped; then the timer is stopped.
     ///
-    /// A future that was made before this call still arms. Intervals end at their next tick. The
+    /// A future that was made before this call still arms. What has fired counts as pending no
+    /// more, even if it is reset then, or was postponed at that very moment. Intervals end at
+    /// their next tick. The
     /// timer drains from this call on, whether or not the future is polled; dropping the future
     /// does not undo it.
     ///
@@ -220,13 +229,7 @@ impl Timer {
     pub fn drain(&self) -> impl Future<Output = ()> + Send + Sync + 'static + use<> {
         let shared = Arc::clone(&self.core.shared);
         shared.start_draining();
-        poll_fn(move |context| {
-            if shared.stage() < Stage::Stopped && !shared.is_drained(context.waker()) {
-                return Poll::Pending;
-            }
-            shared.stop(Stage::Stopped);
-            Poll::Ready(())
-        })
+        Drain::new(shared)
     }
 
     /// Whether the timer was stopped: by [`shutdown`](Timer::shutdown), a completed

@@ -210,7 +210,12 @@ impl Interval {
     /// If it has passed, ticks are missed, and what becomes of them is up to the
     /// [`MissedTickBehavior`].
     pub fn reset_at(&mut self, deadline: Instant) {
-        if !self.ended {
+        if self.ended {
+            return;
+        }
+        if self.delay.has_completed() {
+            self.delay.rearm(deadline);
+        } else {
             self.delay.set_deadline(deadline);
         }
     }
@@ -327,6 +332,16 @@ impl Interval {
             tick.checked_add(self.period)
         };
         next.unwrap_or_else(|| far_at_most(now, FAR))
+    }
+}
+
+impl Drop for Interval {
+    fn drop(&mut self) {
+        // Completed, and not armed again: a waker panicked as it was let go. The interval still
+        // has the permit then.
+        if self.delay.has_completed() && !self.ended {
+            self.delay.release_permit();
+        }
     }
 }
 

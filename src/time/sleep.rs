@@ -376,7 +376,7 @@ impl Sleep {
     }
 
     #[inline]
-    fn has_ended(&self) -> bool {
+    pub(super) fn has_completed(&self) -> bool {
         matches!(self.phase.phase(), Phase::Fired | Phase::Stopped)
     }
 
@@ -405,7 +405,7 @@ impl Future for Sleep {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let this = self.get_mut();
-        if this.has_ended() {
+        if this.has_completed() {
             return this.poll_deadline(context);
         }
         let permit = Permit(this);
@@ -420,7 +420,7 @@ struct Permit<'a>(&'a mut Sleep);
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        if self.0.has_ended() {
+        if self.0.has_completed() {
             self.0.release_permit();
         }
     }
