@@ -1,7 +1,9 @@
 //! The one door to threads' shared memory: std's types, or loom's under `--cfg waterwheel_loom`.
 //!
-//! Everything in `driver` that two threads touch is made of these, so that a model checker can
-//! run the real code. (loom's own `--cfg loom` would rebuild tokio as well, which breaks it.)
+//! The target, the shards' locks and published turns, the cells and the stage are made of these, so
+//! that a model checker can run the real code. What is written once (`OnceLock`), the bell's
+//! condition variable and the registry of ambient timers are std's in either case. (loom's own
+//! `--cfg loom` would rebuild tokio as well, which breaks it.)
 
 #[cfg(waterwheel_loom)]
 pub(crate) use loom::sync::atomic;

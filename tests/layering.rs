@@ -14,6 +14,21 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("lib", &["wheel", "error", "sync", "driver", "time"]),
 ];
 
+/// What the crate root exports, and the room that it comes from.
+const AT_THE_ROOT: &[(&str, &str)] = &[
+    ("Sleep", "time"),
+    ("Interval", "time"),
+    ("MissedTickBehavior", "time"),
+    ("Timeout", "time"),
+    ("sleep", "time"),
+    ("interval", "time"),
+    ("timeout", "time"),
+    ("Builder", "driver"),
+    ("Lateness", "driver"),
+    ("Metrics", "driver"),
+    ("Timer", "driver"),
+];
+
 /// What the wheel is free of: it is handed the time and asks nobody for it.
 const NOT_IN_THE_WHEEL: &[&str] = &[
     "tokio",
@@ -33,6 +48,20 @@ fn the_arrows_between_the_rooms_point_one_way() {
             panic!("{} is in no known room: add it to `ROOMS`", file.display());
         };
         for line in code_lines(&file) {
+            assert!(
+                !line.contains("crate::{"),
+                "{}: one room a `use`, so that this test can read it: {line}",
+                file.display()
+            );
+            for (item, home) in AT_THE_ROOT {
+                if *home != room && names_item(&line, item) {
+                    assert!(
+                        allowed.contains(home),
+                        "{}: `{room}` must not know `{home}`, whose `{item}` is: {line}",
+                        file.display()
+                    );
+                }
+            }
             for other in &names {
                 if *other != room && names_room(&line, other) {
                     assert!(
@@ -66,6 +95,15 @@ fn the_wheel_knows_no_clock_no_thread_and_no_future() {
 fn no_file_allows_unsafe_code() {
     let lib = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/src/lib.rs")).unwrap();
     assert!(lib.contains("#![forbid(unsafe_code)]"));
+}
+
+/// Whether a line, which is no comment, names an item of the crate root by its path.
+fn names_item(line: &str, item: &str) -> bool {
+    line.match_indices("crate::").any(|(at, path)| {
+        let rest = &line[at + path.len()..];
+        rest.starts_with(item)
+            && !rest[item.len()..].starts_with(|next: char| next.is_alphanumeric() || next == '_')
+    })
 }
 
 fn names_room(line: &str, room: &str) -> bool {

@@ -74,7 +74,7 @@ impl Builder {
         self
     }
 
-    /// A name, for `Debug` and messages.
+    /// A name, for `Debug`.
     pub fn name(mut self, name: impl Into<String>) -> Builder {
         self.name = Some(name.into());
         self

@@ -66,13 +66,15 @@ impl Metrics {
         self.pending
     }
 
-    /// How often a timer moved to a lower dial.
+    /// How often a timer was filed again because its slot on a dial above the first, or what lies
+    /// beyond the last dial, came up.
     #[must_use]
     pub fn cascaded(&self) -> u64 {
         self.cascaded
     }
 
-    /// How often the driver turned the wheels. An idle timer's does not.
+    /// How often the driver turned the wheels; the help that it gets on a saturated runtime is not
+    /// in it. An idle timer's does not turn.
     #[must_use]
     pub fn driver_turns(&self) -> u64 {
         self.turns

@@ -14,8 +14,9 @@ use crate::error::Error;
 
 /// Ticks every `period`, for the first time at once.
 ///
-/// On the ambient timer, [`Timer::current`]. A period is cut to 30 years. Same as
-/// `tokio::time::interval`.
+/// On the ambient timer, [`Timer::current`]. A period is cut to 30 years. Each tick comes at the
+/// first tick of the timer, by default a millisecond, that is not before its time; the rounding
+/// does not add up. Dropping the interval cancels it. Same as `tokio::time::interval`.
 ///
 /// # Panics
 ///
@@ -92,6 +93,20 @@ impl Timer {
     }
 
     /// [`interval`](Timer::interval), or an error.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use waterwheel::{Duration, Timer};
+    ///
+    /// let timer = Timer::builder().start()?;
+    /// let mut ticks = timer.try_interval(Duration::from_millis(2))?;
+    /// ticks.try_tick().await?;
+    /// timer.shutdown();
+    /// assert!(ticks.try_tick().await.unwrap_err().is_shutdown());
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///

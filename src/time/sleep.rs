@@ -103,6 +103,19 @@ impl Timer {
 
     /// [`sleep`](Timer::sleep), or an error.
     ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use waterwheel::{Duration, Timer};
+    ///
+    /// let timer = Timer::builder().start()?;
+    /// timer.try_sleep(Duration::from_millis(2))?.await;
+    /// timer.shutdown();
+    /// assert!(timer.try_sleep(Duration::from_millis(2)).unwrap_err().is_shutdown());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Error::is_shutdown`] if the timer was stopped, [`Error::is_at_capacity`] if it has

@@ -17,6 +17,11 @@ use crate::error::{Elapsed, Error};
 /// deadline. A duration that overflows means never: then no timer is involved, and stopping it
 /// changes nothing. Same as `tokio::time::timeout`.
 ///
+/// # Precision
+///
+/// As for [`sleep`](crate::sleep): never before the deadline, which is rounded up to a tick of the
+/// timer, by default a millisecond.
+///
 /// # Cancellation
 ///
 /// Dropping the `Timeout` drops the future and cancels the timer; neither needs cleaning up.
@@ -101,6 +106,22 @@ impl Timer {
     }
 
     /// [`timeout`](Timer::timeout), or an error; then the future is dropped.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::future::ready;
+    /// use waterwheel::{Duration, Timer};
+    ///
+    /// let timer = Timer::builder().max_pending(1).start()?;
+    /// let limit = Duration::from_secs(1);
+    /// let call = timer.try_timeout(limit, ready("done"))?;
+    /// let shed = timer.try_timeout(limit, ready("shed")).unwrap_err();
+    /// assert!(shed.is_at_capacity());
+    /// assert_eq!(call.await?, "done");
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///

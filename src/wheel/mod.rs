@@ -161,7 +161,8 @@ impl<T> Wheel<T> {
         self.rings.entries.capacity()
     }
 
-    /// How often a timer has moved to a lower dial, since the wheel was made.
+    /// How often a timer was filed again because its slot on a dial above the first, or what lies
+    /// beyond the last dial, came up.
     #[must_use]
     pub fn cascaded(&self) -> u64 {
         self.cascaded
