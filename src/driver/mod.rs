@@ -9,6 +9,7 @@
 //! | `postponed` | deadlines beside the slab, moved without the lock |
 //! | `shared` | what the task, the shards and the bell share; the lost wake-up and why it is not |
 //! | `task` | the task that turns the wheels |
+//! | `help` | a task that turns a shard when that task is late |
 //! | `bell` | the thread that wakes the task |
 //! | `clock` | the seam through which time enters |
 //! | `drain` | waiting until nothing is pending |
@@ -21,6 +22,7 @@ mod bell;
 mod builder;
 mod clock;
 mod drain;
+mod help;
 mod metrics;
 mod permits;
 mod postponed;

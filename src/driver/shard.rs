@@ -22,15 +22,14 @@
 //!   before the driver's target is looked at; the driver does it the other way round. So one of
 //!   the two sees the other.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Arc, Weak};
-use std::task::{Context, Poll, Waker};
+use std::task::Waker;
 
+use super::help::Help;
 use super::metrics::{Lateness, Metrics};
 use super::permits::Permits;
 use super::postponed::Postponed;
-use super::shared::{BITE, Shared, Stage, wake_all};
+use super::shared::{Shared, Stage};
 use super::timer::Core;
 use crate::error::Error;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -119,6 +118,11 @@ impl Shard {
         Some(Arc::clone(self.core.upgrade()?.shard()))
     }
 
+    /// The help that was called has come, or will not.
+    pub(super) fn help_is_over(&self) {
+        self.state.lock().has_help = false;
+    }
+
     /// Whether the timer takes anything new.
     #[inline]
     pub(crate) fn is_open(&self) -> Result<(), Error> {
@@ -163,7 +167,7 @@ impl Shard {
         state.has_help |= is_overdue;
         self.publish(state);
         if is_overdue {
-            self.shared.clock().spawn(Help(Arc::clone(self)));
+            self.shared.clock().spawn(Help::new(Arc::clone(self)));
         }
         Answer::Pending(key)
     }
@@ -383,33 +387,6 @@ impl Shard {
         if drained {
             self.shared.wake_drains();
         }
-    }
-}
-
-/// A task that takes a bite in the driver's stead, which is a tick late or more.
-///
-/// The driver waits its turn behind all runnable tasks, which on a saturated runtime takes long,
-/// and then all timers would be that late. Such a runtime arms timers all the time, so each of
-/// these is a chance to catch up: what a worker spawns runs next on that worker. (With
-/// `rpc_timeouts --connections 1000 --concurrency 50`, the median lateness of a timeout is 256 ms
-/// without, 2 ms with, as with tokio.)
-struct Help(Arc<Shard>);
-
-impl Future for Help {
-    type Output = ();
-
-    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
-        let shard = &self.0;
-        let mut batch = Vec::new();
-        shard.turn(shard.shared.clock().now(), BITE, &mut batch);
-        wake_all(batch.into_iter());
-        Poll::Ready(())
-    }
-}
-
-impl Drop for Help {
-    fn drop(&mut self) {
-        self.0.state.lock().has_help = false;
     }
 }
 
