@@ -5,24 +5,13 @@ mod support;
 
 use std::future::pending;
 
-use support::{FAR, HOUR, assert_panics_here, current_thread, ms, own_timer, poll_once, us};
+use support::{
+    FAR, HOUR, assert_panics_here, current_thread, end_of_time, ms, own_timer, poll_once, us,
+};
 use tokio::runtime::Builder as RuntimeBuilder;
 use waterwheel::{
     Duration, Instant, Timer, interval, interval_at, sleep, sleep_until, timeout, timeout_at,
 };
-
-/// The last instant but some nanoseconds.
-fn end_of_time() -> Instant {
-    let mut end = Instant::now();
-    let mut step = Duration::from_secs(1 << 62);
-    while step > Duration::from_nanos(1) {
-        match end.checked_add(step) {
-            Some(later) => end = later,
-            None => step /= 2,
-        }
-    }
-    end
-}
 
 #[tokio::test(start_paused = true)]
 async fn a_period_of_zero_panics_at_the_caller_with_tokios_words() {

@@ -9,7 +9,7 @@ use std::thread;
 use futures::StreamExt;
 use support::{
     HOUR, Probe, assert_panics_here, bounded_timer, metrics, ms, multi_thread, panic_of,
-    poll_giving, poll_once, waker_on_drop, within,
+    poll_giving, poll_once, refusals, waker_on_drop, within,
 };
 use waterwheel::{Duration, Instant, Sleep, Timer};
 
@@ -38,18 +38,8 @@ async fn the_one_beyond_the_bound_is_refused() {
 #[tokio::test(start_paused = true)]
 async fn the_refusal_is_a_typed_error_with_advice() {
     let timer = bounded_timer(1);
-    let later = Instant::now() + ms(1);
     let _first = timer.sleep(ms(10));
-    let errors = [
-        timer.try_sleep(ms(1)).err(),
-        timer.try_sleep_until(later).err(),
-        timer.try_timeout(ms(1), pending::<()>()).err(),
-        timer.try_timeout_at(later, pending::<()>()).err(),
-        timer.try_interval(ms(1)).err(),
-        timer.try_interval_at(later, ms(1)).err(),
-    ];
-    for error in errors {
-        let error = error.expect("the timer is full");
+    for error in refusals(&timer) {
         assert!(error.is_at_capacity() && !error.is_shutdown() && !error.is_invalid());
         assert!(error.to_string().contains("max_pending"));
     }

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use futures::{FutureExt, Stream, StreamExt};
-use support::{FAR, Probe, ms, own_timer, us};
+use support::{FAR, Probe, end_of_time, ms, own_timer, us};
 use waterwheel::{
     Duration, Instant, Interval, MissedTickBehavior, Timer, interval, interval_at, sleep, timeout,
 };
@@ -359,14 +359,7 @@ async fn periods_without_end_are_cut_to_thirty_years() {
 
 #[tokio::test(start_paused = true)]
 async fn a_start_at_the_end_of_time_saturates() {
-    let mut end = Instant::now();
-    let mut step = Duration::from_secs(1 << 62);
-    while step > Duration::from_nanos(1) {
-        match end.checked_add(step) {
-            Some(later) => end = later,
-            None => step /= 2,
-        }
-    }
+    let end = end_of_time();
     let mut never = interval_at(end, Duration::MAX);
     assert!(poll_tick(&mut never).is_pending());
     let mut jittered = interval_at(end, ms(1)).with_start_jitter(Duration::MAX);

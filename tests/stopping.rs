@@ -9,7 +9,7 @@ use std::thread;
 use futures::{FutureExt, StreamExt};
 use support::{
     HOUR, Probe, assert_panics_here, current_thread, inside, metrics, ms, multi_thread, own_timer,
-    panic_of, poll_once, within,
+    panic_of, poll_once, refusals, within,
 };
 use waterwheel::{
     Duration, Instant, Sleep, Timer, interval, interval_at, sleep, sleep_until, timeout, timeout_at,
@@ -191,18 +191,8 @@ async fn after_shutdown_of_the_ambient_timer_the_free_functions_panic_at_the_cal
 #[tokio::test(start_paused = true)]
 async fn after_shutdown_the_try_forms_give_a_typed_error() {
     let timer = own_timer();
-    let later = Instant::now() + ms(1);
     timer.shutdown();
-    let errors = [
-        timer.try_sleep(ms(1)).err(),
-        timer.try_sleep_until(later).err(),
-        timer.try_timeout(ms(1), pending::<()>()).err(),
-        timer.try_timeout_at(later, pending::<()>()).err(),
-        timer.try_interval(ms(1)).err(),
-        timer.try_interval_at(later, ms(1)).err(),
-    ];
-    for error in errors {
-        let error = error.expect("the timer is stopped");
+    for error in refusals(&timer) {
         assert!(error.is_shutdown() && !error.is_at_capacity() && !error.is_invalid());
         assert!(error.to_string().contains("Timer::builder"));
     }

@@ -17,7 +17,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use super::shared::Shared;
+use super::shared::{Shared, Stage};
 
 static BELL: Bell = Bell {
     state: Mutex::new(State {
@@ -62,7 +62,7 @@ enum Sleep {
 /// with it the earlier target, wins.
 pub(super) fn update(driver: &Arc<Shared>) {
     let mut state = BELL.lock();
-    if driver.is_finished() {
+    if driver.stage() >= Stage::Stopped {
         // A future that raced with the end of its timer: nobody would ever leave for it.
         return;
     }
@@ -101,10 +101,10 @@ pub(super) fn update(driver: &Arc<Shared>) {
     }
 }
 
-/// Has the bell not ring for a driver any more; for good, if the driver is finished.
+/// Has the bell not ring for a driver any more; for good, if the timer is stopped.
 pub(super) fn leave(driver: &Arc<Shared>) {
-    // Whoever updates looks whether the driver is finished with this lock held: either it sees
-    // that, or what it adds is removed here.
+    // Whoever updates looks whether the timer is stopped with this lock held: either it sees that,
+    // or what it adds is removed here.
     let mut state = BELL.lock();
     let Some(at) = state.position(driver) else {
         return;

@@ -393,6 +393,6 @@ impl Shard {
 impl Drop for Shard {
     fn drop(&mut self) {
         // It may have been all that the driver of a timer without handles waited for.
-        self.shared.shard_gone();
+        self.shared.end_if_over();
     }
 }

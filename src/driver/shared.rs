@@ -57,8 +57,6 @@ pub(crate) struct Shared {
     has_bell: AtomicBool,
     /// The driver task's own waker.
     waker: OnceLock<Waker>,
-    /// The driver task is gone.
-    finished: AtomicBool,
 
     // What the driver writes, turn by turn, on lines of its own.
     /// The tick that the driver sleeps towards.
@@ -74,7 +72,6 @@ struct Roster {
     shards: Vec<Weak<Shard>>,
     /// The last handle of the timer is gone: no more shards will come.
     closed: bool,
-    stopped: bool,
 }
 
 /// How far a timer is in its life.
@@ -98,7 +95,6 @@ impl Shared {
             stage: AtomicU8::new(Stage::Running as u8),
             has_bell: AtomicBool::new(has_bell),
             waker: OnceLock::new(),
-            finished: AtomicBool::new(false),
             target: OwnLine(AtomicU64::new(AWAKE)),
             turns: OwnLine(AtomicU64::new(0)),
             roster: OwnLine(Mutex::new(Roster::default())),
@@ -129,14 +125,13 @@ impl Shared {
 
     /// Puts a new shard on the roster, stopped if the timer is.
     pub(super) fn enlist(&self, shard: &Arc<Shard>) {
-        let mut roster = self.roster.lock();
-        roster.shards.push(Arc::downgrade(shard));
-        let stopped = roster.stopped;
-        drop(roster);
-        if stopped {
-            shard.stop();
-        } else if self.stage() == Stage::Draining {
-            shard.start_draining();
+        self.roster.lock().shards.push(Arc::downgrade(shard));
+        // Whoever moves the stage lists the shards afterwards: either this one is listed, or the
+        // stage is seen here.
+        match self.stage() {
+            Stage::Running => {}
+            Stage::Draining => shard.start_draining(),
+            Stage::Stopped | Stage::Abandoned => drop(shard.stop()),
         }
     }
 
@@ -146,20 +141,15 @@ impl Shared {
         roster.shards.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// A shard is gone: if it was the last one, the driver ends.
-    pub(super) fn shard_gone(&self) {
-        self.end_if_over();
-    }
-
     /// The last handle is gone.
     pub(super) fn close(&self) {
         self.roster.lock().closed = true;
         self.end_if_over();
     }
 
-    /// Wakes the driver only if there is nobody left for it to serve: woken by a worker that then
-    /// blocks, it would be held up.
-    fn end_if_over(&self) {
+    /// Has the driver end if there is nobody left for it to serve. Only then is it woken: woken by
+    /// a worker that then blocks, it would be held up.
+    pub(super) fn end_if_over(&self) {
         let roster = self.roster.lock();
         let is_over = roster.closed && roster.shards.iter().all(|s| s.strong_count() == 0);
         drop(roster);
@@ -275,25 +265,10 @@ impl Shared {
 
     // ----- the end -----
 
-    /// The driver task is gone: nobody turns the wheels any more.
-    pub(super) fn finish(&self) {
-        self.finished.store(true, Ordering::SeqCst);
-    }
-
-    pub(super) fn is_finished(&self) -> bool {
-        self.finished.load(Ordering::SeqCst)
-    }
-
     /// Ends everything that is pending; tells how many that were.
     pub(super) fn stop(&self, stage: Stage) -> usize {
-        let was_stopped = {
-            let mut roster = self.roster.lock();
-            // With the lock held, so that whoever finds it stopped sees the stage too. A timer
-            // that was stopped is abandoned all the same when its runtime goes.
-            self.stage.fetch_max(stage as u8, Ordering::AcqRel);
-            std::mem::replace(&mut roster.stopped, true)
-        };
-        if was_stopped {
+        // A timer that was stopped is abandoned all the same when its runtime goes.
+        if self.stage.fetch_max(stage as u8, Ordering::AcqRel) >= Stage::Stopped as u8 {
             return 0;
         }
         let mut count = 0;
@@ -308,11 +283,8 @@ impl Shared {
     }
 
     pub(super) fn start_draining(&self) {
-        let running = Stage::Running as u8;
-        let draining = Stage::Draining as u8;
-        let _ = self
-            .stage
-            .compare_exchange(running, draining, Ordering::AcqRel, Ordering::Acquire);
+        self.stage
+            .fetch_max(Stage::Draining as u8, Ordering::AcqRel);
         for shard in self.shards() {
             shard.start_draining();
         }

@@ -129,9 +129,8 @@ impl Future for DriverTask {
 
 impl Drop for DriverTask {
     fn drop(&mut self) {
-        self.shared.finish();
-        bell::leave(&self.shared);
         self.shared.stop(Stage::Abandoned);
+        bell::leave(&self.shared);
         if let Some(id) = self.ambient {
             ambient::forget(id, &self.shared);
         }

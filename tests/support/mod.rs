@@ -5,7 +5,7 @@
 #![allow(dead_code)]
 
 use std::cell::RefCell;
-use std::future::Future;
+use std::future::{Future, pending};
 use std::panic::{self, AssertUnwindSafe, Location};
 use std::pin::pin;
 use std::process::Command;
@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::unconstrained;
+use waterwheel::error::Error;
 use waterwheel::{Metrics, Timer};
 
 /// So many milliseconds.
@@ -34,6 +35,19 @@ pub(crate) const HOUR: Duration = Duration::from_secs(3600);
 
 /// About 30 years, what relative delays are cut to, as in tokio.
 pub(crate) const FAR: Duration = Duration::from_secs(86_400 * 365 * 30);
+
+/// The last instant but some nanoseconds.
+pub(crate) fn end_of_time() -> waterwheel::Instant {
+    let mut end = waterwheel::Instant::now();
+    let mut step = Duration::from_secs(1 << 62);
+    while step > Duration::from_nanos(1) {
+        match end.checked_add(step) {
+            Some(later) => end = later,
+            None => step /= 2,
+        }
+    }
+    end
+}
 
 // ----- polling by hand -----
 
@@ -285,6 +299,21 @@ pub(crate) fn own_timer() -> Timer {
 pub(crate) fn bounded_timer(max_pending: usize) -> Timer {
     let timer = Timer::builder().max_pending(max_pending).start();
     timer.expect("a timer")
+}
+
+/// The errors of all calls that may be refused; each of them must be.
+#[track_caller]
+pub(crate) fn refusals(timer: &Timer) -> [Error; 6] {
+    let later = waterwheel::Instant::now() + ms(1);
+    [
+        timer.try_sleep(ms(1)).err(),
+        timer.try_sleep_until(later).err(),
+        timer.try_timeout(ms(1), pending::<()>()).err(),
+        timer.try_timeout_at(later, pending::<()>()).err(),
+        timer.try_interval(ms(1)).err(),
+        timer.try_interval_at(later, ms(1)).err(),
+    ]
+    .map(|error| error.expect("the timer takes nothing"))
 }
 
 /// The metrics, which must add up.
