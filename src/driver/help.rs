@@ -11,8 +11,8 @@ use super::shared::{BITE, wake_all};
 /// The driver waits its turn behind all runnable tasks, which on a saturated runtime takes long,
 /// and then all timers would be that late. Such a runtime arms timers all the time, so each of
 /// these is a chance to catch up: what a worker spawns runs next on that worker. (With
-/// `rpc_timeouts --connections 1000 --concurrency 50`, the median lateness of a timeout is 256 ms
-/// without, 2 ms with, as with tokio.)
+/// `rpc_timeouts --connections 1000 --concurrency 50`, on two cores, the median lateness of a
+/// timeout is 111 ms without and 2.0 ms with; with tokio 1.6 ms.)
 ///
 /// It is a task, and not code within the poll that arms, because whoever polls may hold a lock
 /// that one of the woken wakers wants.
