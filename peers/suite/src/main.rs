@@ -1,7 +1,7 @@
 //! waterwheel against `tokio::time`, in one run, on one machine, with the same work.
 //!
 //! ```text
-//! cargo bench --bench versus_tokio -- [--quick] [--rounds N] [filter...]
+//! cargo bench -p waterwheel-suite -- [--quick] [--rounds N] [filter...]
 //! ```
 //!
 //! A filter is a part of a workload's title (`cancel`, `herd`, `fire`, `cancel, 2 threads`); several are joined by "or".
@@ -20,23 +20,20 @@
 #![expect(clippy::print_stdout, reason = "the figures are for standard output")]
 
 mod armed;
-mod cancel;
 mod contestant;
 mod cpu;
 mod crew;
-mod fire;
 mod flags;
 mod floor;
-mod herd;
 mod lead;
 mod random;
 mod report;
 mod rounds;
 mod stage;
 mod targets;
+mod workloads;
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use flags::{Flags, Wish};
 use report::Table;
@@ -45,11 +42,11 @@ fn main() -> ExitCode {
     let flags = match Flags::parse(std::env::args().skip(1)) {
         Ok(Wish::Measure(flags)) => flags,
         Ok(Wish::Nothing) => {
-            println!("versus_tokio measures under `cargo bench --bench versus_tokio` only");
+            println!("the suite measures under `cargo bench -p waterwheel-suite` only");
             return ExitCode::SUCCESS;
         }
         Err(message) => {
-            eprintln!("versus_tokio: {message}");
+            eprintln!("suite: {message}");
             return ExitCode::from(2);
         }
     };
@@ -57,10 +54,7 @@ fn main() -> ExitCode {
     report::print_conditions(&flags);
     let tables = measure(&flags);
     if tables.is_empty() {
-        eprintln!(
-            "versus_tokio: no workload has {:?} in its title",
-            flags.filters
-        );
+        eprintln!("suite: no workload has {:?} in its title", flags.filters);
         return ExitCode::from(2);
     }
     targets::print(&tables);
@@ -76,51 +70,12 @@ fn main() -> ExitCode {
 /// Runs what the flags ask for, in this order, and prints each table as soon as it is there.
 fn measure(flags: &Flags) -> Vec<Table> {
     let mut tables = Vec::new();
-    let mut keep = |title: String, run: &dyn Fn(String) -> Table| {
-        if flags.wants(&title) {
-            let table = run(title);
+    for workload in workloads::all(flags.quick) {
+        if flags.wants(&workload.title) {
+            let table = workload.run(flags.rounds);
             table.print();
             tables.push(table);
         }
-    };
-
-    let operations = if flags.quick { 100_000 } else { 400_000 };
-    for threads in [1, 2] {
-        for others in [0, 100_000] {
-            let load = cancel::Load {
-                threads,
-                others,
-                operations,
-            };
-            keep(load.title(), &|title| {
-                cancel::run(title, load, flags.rounds)
-            });
-        }
-    }
-
-    let herds: &[usize] = if flags.quick {
-        &[100_000]
-    } else {
-        &[100_000, 1_000_000]
-    };
-    for &tasks in herds {
-        keep(herd::title(tasks), &|title| {
-            herd::run(title, tasks, flags.rounds)
-        });
-    }
-
-    // The quick run has the same timers a second as the smaller full one, over a quarter of the time.
-    let fires: &[(usize, u64)] = if flags.quick {
-        &[(25_000, 250)]
-    } else {
-        &[(100_000, 1000), (1_000_000, 1000)]
-    };
-    for &(timers, millis) in fires {
-        let load = fire::Load {
-            timers,
-            window: Duration::from_millis(millis),
-        };
-        keep(load.title(), &|title| fire::run(title, load, flags.rounds));
     }
     tables
 }

@@ -12,7 +12,7 @@ use std::time::Instant;
 use slab::Slab;
 use tokio::runtime::Handle;
 
-use crate::cancel::Operation;
+use crate::workloads::cancel::Operation;
 
 /// One task's own slab of wakers.
 #[derive(Default)]

@@ -1,10 +1,9 @@
 //! What the project set itself, and whether this run has it. A verdict, not a gate.
 
-use crate::cancel;
 use crate::contestant::{Contestant, Own};
-use crate::herd;
 use crate::report::{Table, ratio_text};
 use crate::rounds::against_tokio;
+use crate::workloads::{cancel, herd};
 
 struct Target {
     title: String,

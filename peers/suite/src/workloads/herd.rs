@@ -20,6 +20,7 @@ use crate::lead::Lead;
 use crate::report::{Metric, Table};
 use crate::rounds::{Entrant, Sample, interleave};
 use crate::stage::{BATCH, Stage};
+use crate::workloads::Workload;
 
 const METRICS: &[Metric] = &[
     Metric {
@@ -43,7 +44,18 @@ pub(crate) fn title(tasks: usize) -> String {
     format!("herd, {tasks} tasks")
 }
 
-pub(crate) fn run(title: String, tasks: usize, rounds: usize) -> Table {
+pub(crate) fn all(quick: bool) -> Vec<Workload> {
+    let sizes: &[usize] = if quick {
+        &[100_000]
+    } else {
+        &[100_000, 1_000_000]
+    };
+    let workload =
+        |&tasks| Workload::new(title(tasks), move |title, rounds| run(title, tasks, rounds));
+    sizes.iter().map(workload).collect()
+}
+
+fn run(title: String, tasks: usize, rounds: usize) -> Table {
     let lead = Lead::new(CALM * 2 + Duration::from_nanos(1200) * tasks as u32);
     let entrants = vec![
         entrant::<Tokio>(tasks, &lead),

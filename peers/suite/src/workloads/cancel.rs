@@ -23,6 +23,7 @@ use crate::random::SplitMix64;
 use crate::report::{Metric, Table};
 use crate::rounds::{Entrant, Sample, interleave};
 use crate::stage::{BATCH, Stage};
+use crate::workloads::Workload;
 
 const METRICS: &[Metric] = &[Metric {
     name: "one operation, per thread",
@@ -62,7 +63,25 @@ impl Load {
     }
 }
 
-pub(crate) fn run(title: String, load: Load, rounds: usize) -> Table {
+pub(crate) fn all(quick: bool) -> Vec<Workload> {
+    let operations = if quick { 100_000 } else { 400_000 };
+    let mut all = Vec::new();
+    for threads in [1, 2] {
+        for others in [0, 100_000] {
+            let load = Load {
+                threads,
+                others,
+                operations,
+            };
+            all.push(Workload::new(load.title(), move |title, rounds| {
+                run(title, load, rounds)
+            }));
+        }
+    }
+    all
+}
+
+fn run(title: String, load: Load, rounds: usize) -> Table {
     let work = format!("{} operations a thread and round", load.operations);
     let entrants = vec![
         entrant::<Tokio>(load),

@@ -25,6 +25,7 @@ use crate::random::SplitMix64;
 use crate::report::{Metric, Table};
 use crate::rounds::{Entrant, Sample, interleave};
 use crate::stage::{BATCH, Stage};
+use crate::workloads::Workload;
 
 const METRICS: &[Metric] = &[
     Metric {
@@ -67,7 +68,24 @@ impl Load {
     }
 }
 
-pub(crate) fn run(title: String, load: Load, rounds: usize) -> Table {
+pub(crate) fn all(quick: bool) -> Vec<Workload> {
+    // The quick run has the same timers a second as the smaller full one, over a quarter of the time.
+    let sizes: &[(usize, u64)] = if quick {
+        &[(25_000, 250)]
+    } else {
+        &[(100_000, 1000), (1_000_000, 1000)]
+    };
+    let workload = |&(timers, millis)| {
+        let load = Load {
+            timers,
+            window: Duration::from_millis(millis),
+        };
+        Workload::new(load.title(), move |title, rounds| run(title, load, rounds))
+    };
+    sizes.iter().map(workload).collect()
+}
+
+fn run(title: String, load: Load, rounds: usize) -> Table {
     let work = format!("spread over {} ms", load.window.as_millis());
     let lead = Lead::new(CALM * 3 + Duration::from_nanos(800) * load.timers as u32);
     let entrants = vec![
