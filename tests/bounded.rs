@@ -224,7 +224,8 @@ async fn the_count_does_not_drift_when_a_waker_panics_as_it_is_let_go() {
 #[test]
 fn the_bound_is_exact_under_contention() {
     within(Duration::from_secs(30), || {
-        const BOUND: usize = 7;
+        // Fewer than one thread alone would hold, so that some are refused however they are scheduled.
+        const BOUND: usize = 3;
         let runtime = multi_thread(2);
         let timer = runtime.block_on(async { bounded_timer(BOUND) });
         let alive = AtomicUsize::new(0);

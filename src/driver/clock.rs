@@ -13,18 +13,17 @@ use std::future::Future;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::time::{Duration, Instant};
 
-use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::wheel::{Resolution, Tick};
+use crate::wheel::{Divisor, Resolution, Tick};
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Clock {
     epoch: Instant,
     resolution: Resolution,
+    /// The resolution's nanoseconds.
+    tick_nanos: Divisor,
     home: Handle,
     /// Whether the home runtime's clock can be paused at all.
     pausable: bool,
-    /// Whether the home runtime's clock was seen to differ from the machine's.
-    warped: AtomicBool,
 }
 
 impl Clock {
@@ -36,15 +35,13 @@ impl Clock {
         };
         // Any flavor but the one that is known to be unable to pause is taken to be able to.
         let pausable = !matches!(home.runtime_flavor(), RuntimeFlavor::MultiThread);
-        let clock = Clock {
+        Clock {
             epoch,
             resolution,
+            tick_nanos: Divisor::new(resolution.nanos()),
             home,
             pausable,
-            warped: AtomicBool::new(false),
-        };
-        clock.observe();
-        clock
+        }
     }
 
     pub(crate) fn resolution(&self) -> Resolution {
@@ -52,20 +49,21 @@ impl Clock {
     }
 
     /// Whether now may jump; then a clock read of a while ago says little about now.
+    #[inline]
     pub(crate) fn is_pausable(&self) -> bool {
         self.pausable
     }
 
-    /// Whether the clock was paused when it was last observed, or ever before.
-    pub(crate) fn is_warped(&self) -> bool {
-        self.warped.load(Ordering::Relaxed)
-    }
-
     #[inline]
     pub(crate) fn now(&self) -> Instant {
-        if !self.pausable {
-            return Instant::from_std(std::time::Instant::now());
+        if self.pausable {
+            return self.now_at_home();
         }
+        Instant::from_std(std::time::Instant::now())
+    }
+
+    #[cold]
+    fn now_at_home(&self) -> Instant {
         match Handle::try_current() {
             Ok(here) if here.id() == self.home.id() => Instant::now(),
             // A thread on its way out has no context to enter any more.
@@ -94,38 +92,31 @@ impl Clock {
         self.tick_before(self.now())
     }
 
-    /// Looks whether the home runtime's clock is the machine's; to be called in its context, now
-    /// and then.
-    pub(crate) fn observe(&self) {
-        if self.pausable && !self.is_warped() {
-            let _entered = self.home.enter();
-            let before = std::time::Instant::now();
-            let now = Instant::now().into_std();
-            let after = std::time::Instant::now();
-            if now < before || now > after {
-                self.warped.store(true, Ordering::Relaxed);
-            }
+    /// Whether the home runtime's clock is not the machine's: it is paused, or was.
+    pub(super) fn is_warped(&self) -> bool {
+        if !self.pausable {
+            return false;
         }
+        let _entered = self.home.enter();
+        let before = std::time::Instant::now();
+        let now = Instant::now().into_std();
+        let after = std::time::Instant::now();
+        now < before || now > after
     }
 
     /// An instant, rounded up to a tick: what a deadline is filed under.
     #[inline]
     pub(crate) fn tick_after(&self, instant: Instant) -> Tick {
-        let nanos = self.resolution.nanos();
-        self.tick(instant, |subsecond| match nanos {
-            1_000_000 => subsecond.div_ceil(1_000_000),
-            nanos => subsecond.div_ceil(nanos),
+        let rounding = self.tick_nanos.get() - 1;
+        self.tick(instant, |subsecond| {
+            self.tick_nanos.divide(subsecond + rounding)
         })
     }
 
     /// An instant, rounded down to a tick: what now is.
     #[inline]
     pub(crate) fn tick_before(&self, instant: Instant) -> Tick {
-        let nanos = self.resolution.nanos();
-        self.tick(instant, |subsecond| match nanos {
-            1_000_000 => subsecond / 1_000_000,
-            nanos => subsecond / nanos,
-        })
+        self.tick(instant, |subsecond| self.tick_nanos.divide(subsecond))
     }
 
     /// The start of a tick; `None` for [`Tick::MAX`], which is never, and for one that lies beyond
@@ -157,23 +148,23 @@ impl Clock {
     #[inline]
     pub(crate) fn ticks_covering(&self, duration: Duration) -> Option<u32> {
         let per_second = u64::from(self.resolution.ticks_per_second());
-        let part = duration.subsec_nanos().div_ceil(self.resolution.nanos());
-        // One more for the rounding up of the deadline.
-        let ticks = duration.as_secs().checked_mul(per_second)? + u64::from(part) + 1;
+        let nanos = u64::from(duration.subsec_nanos());
+        // One more for the part of a tick, and one for the rounding up of the deadline.
+        let ticks = duration.as_secs().checked_mul(per_second)? + self.tick_nanos.divide(nanos) + 2;
         u32::try_from(ticks).ok()
     }
 
     /// Seconds and the part of one are converted apart, so that no multiplication needs 128
     /// bits: a resolution divides a second. What is too far for 64 bits of ticks is the last tick.
     #[inline]
-    fn tick(&self, instant: Instant, part: impl FnOnce(u32) -> u32) -> Tick {
+    fn tick(&self, instant: Instant, part: impl FnOnce(u64) -> u64) -> Tick {
         let since = instant.saturating_duration_since(self.epoch);
         let per_second = u64::from(self.resolution.ticks_per_second());
         Tick::new(
             since
                 .as_secs()
                 .saturating_mul(per_second)
-                .saturating_add(u64::from(part(since.subsec_nanos()))),
+                .saturating_add(part(u64::from(since.subsec_nanos()))),
         )
     }
 }

@@ -29,7 +29,7 @@ impl Future for Help {
 
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
         let mut batch = Vec::new();
-        let now = self.0.shared().clock().now();
+        let now = self.0.clock().now();
         self.0.turn(now, BITE, &mut batch);
         wake_all(batch.into_iter());
         Poll::Ready(())

@@ -1,3 +1,4 @@
+use crate::error::Error;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 
 /// The places of a timer with a `max_pending`: one a future, from when it is made until it is
@@ -17,12 +18,13 @@ impl Permits {
     }
 
     /// Takes a permit if one is left.
-    pub(crate) fn try_take(&self) -> bool {
+    pub(crate) fn try_take(&self) -> Result<(), Error> {
         self.taken
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| {
                 (taken < self.most).then_some(taken + 1)
             })
-            .is_ok()
+            .map_err(|_| Error::at_capacity())?;
+        Ok(())
     }
 
     /// Takes a permit even if none is left: for a future that was done and is reset.

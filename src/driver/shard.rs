@@ -25,6 +25,7 @@
 use std::sync::{Arc, Weak};
 use std::task::Waker;
 
+use super::clock::Clock;
 use super::help::Help;
 use super::metrics::{Lateness, Metrics};
 use super::permits::Permits;
@@ -42,6 +43,8 @@ pub(crate) struct Shard {
     /// When the driver must look at this shard next.
     next: OwnLine<AtomicU64>,
     postponed: Postponed,
+    /// The timer's, within reach of those who have the shard.
+    clock: Clock,
     shared: Arc<Shared>,
     core: Weak<Core>,
     slot: usize,
@@ -78,7 +81,7 @@ impl Shard {
         slot: usize,
         permits: Option<Arc<Permits>>,
     ) -> Shard {
-        let clock = shared.clock();
+        let clock = shared.clock().clone();
         Shard {
             state: OwnLine(Mutex::new(State {
                 wheel: Some(Wheel::starting_at(clock.resolution(), clock.now_tick())),
@@ -94,6 +97,7 @@ impl Shard {
             })),
             next: OwnLine(AtomicU64::new(Tick::MAX.get())),
             postponed: Postponed::new(),
+            clock,
             shared: Arc::clone(shared),
             core,
             slot,
@@ -103,6 +107,11 @@ impl Shard {
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
+    }
+
+    #[inline]
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
     }
 
     pub(crate) fn permits(&self) -> Option<&Permits> {
@@ -137,8 +146,8 @@ impl Shard {
     pub(crate) fn admit(&self) -> Result<(), Error> {
         self.is_open()?;
         match &self.permits {
-            Some(permits) if !permits.try_take() => Err(Error::at_capacity()),
-            _ => Ok(()),
+            Some(permits) => permits.try_take(),
+            None => Ok(()),
         }
     }
 
@@ -167,7 +176,7 @@ impl Shard {
         state.has_help |= is_overdue;
         self.publish(state);
         if is_overdue {
-            self.shared.clock().spawn(Help::new(Arc::clone(self)));
+            self.clock.spawn(Help::new(Arc::clone(self)));
         }
         Answer::Pending(key)
     }
@@ -241,7 +250,7 @@ impl Shard {
             count(&mut state);
         }
         // A paused clock would jump to where the driver sleeps towards, though nothing is pending.
-        let is_idle = is_empty && state.published < Tick::MAX && self.shared.clock().is_warped();
+        let is_idle = is_empty && state.published < Tick::MAX && self.shared.is_warped();
         if is_idle {
             state.published = Tick::MAX;
             self.next.store(Tick::MAX.get(), Ordering::SeqCst);
@@ -298,7 +307,7 @@ impl Shard {
 
     /// Moves the hand to `now` and puts the wakers of at most `budget` due timers into `batch`.
     pub(super) fn turn(&self, now: Instant, budget: usize, batch: &mut Vec<Waker>) {
-        let clock = self.shared.clock();
+        let clock = &self.clock;
         let mut state = self.state.lock();
         let State {
             wheel: Some(wheel),
@@ -366,17 +375,22 @@ impl Shard {
 
     /// Unlocks, and tells the driver if it must come earlier than it thinks.
     #[inline]
-    fn publish(&self, mut state: MutexGuard<'_, State>) {
+    fn publish(&self, state: MutexGuard<'_, State>) {
         let next = match &state.wheel {
             Some(wheel) => wheel.quiet_until(),
             None => Tick::MAX,
         };
         if next < state.published {
-            state.published = next;
-            self.next.store(next.get(), Ordering::SeqCst);
-            drop(state);
-            self.shared.heed(next);
+            self.lower(state, next);
         }
+    }
+
+    #[cold]
+    fn lower(&self, mut state: MutexGuard<'_, State>, next: Tick) {
+        state.published = next;
+        self.next.store(next.get(), Ordering::SeqCst);
+        drop(state);
+        self.shared.heed(next);
     }
 
     /// Unlocks, and tells those that wait for the timer to be drained if this shard is.

@@ -55,6 +55,8 @@ pub(crate) struct Shared {
     stage: AtomicU8,
     /// Whether the bell rings for this driver; else tokio's clock alone wakes it.
     has_bell: AtomicBool,
+    /// Whether the clock was paused when it was last looked at, or ever before.
+    warped: AtomicBool,
     /// The driver task's own waker.
     waker: OnceLock<Waker>,
 
@@ -90,6 +92,7 @@ pub(crate) enum Stage {
 impl Shared {
     pub(super) fn new(clock: Clock, shards: usize, has_bell: bool) -> Shared {
         Shared {
+            warped: AtomicBool::new(clock.is_warped()),
             clock,
             mask: shards - 1,
             stage: AtomicU8::new(Stage::Running as u8),
@@ -105,6 +108,18 @@ impl Shared {
     #[inline]
     pub(crate) fn clock(&self) -> &Clock {
         &self.clock
+    }
+
+    /// Whether the clock was paused when it was last looked at, or ever before.
+    pub(super) fn is_warped(&self) -> bool {
+        self.warped.load(Ordering::Relaxed)
+    }
+
+    /// Looks whether the clock is paused.
+    pub(super) fn observe_clock(&self) {
+        if !self.is_warped() && self.clock.is_warped() {
+            self.warped.store(true, Ordering::Relaxed);
+        }
     }
 
     #[inline]

@@ -45,7 +45,7 @@ impl DriverTask {
     /// Sees to it that the task is woken by `next`. `false` if that has come already.
     fn sleep_until(&mut self, next: Tick) -> bool {
         let clock = self.shared.clock();
-        if self.shared.has_bell() && !clock.is_warped() {
+        if self.shared.has_bell() && !self.shared.is_warped() {
             bell::update(&self.shared);
         }
         // Losing the bell wakes this task, so that it comes by here once more.
@@ -57,7 +57,7 @@ impl DriverTask {
             self.sleep = None;
             return true;
         };
-        let at = if clock.is_warped() {
+        let at = if self.shared.is_warped() {
             self.before_rounding(at)
         } else {
             at
@@ -104,7 +104,7 @@ impl Future for DriverTask {
                 None => Poll::Ready(()),
             };
         }
-        shared.clock().observe();
+        shared.observe_clock();
         // Before the shards are listed: once it is closed, no more of them come.
         let closed = shared.is_closed();
         let shards = shared.shards();

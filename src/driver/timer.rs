@@ -110,6 +110,14 @@ impl Core {
     #[inline]
     pub(super) fn shard(&self) -> &Arc<Shard> {
         let slot = self.shared.slot_of_this_thread();
+        match self.shards[slot].get() {
+            Some(shard) => shard,
+            None => self.make_shard(slot),
+        }
+    }
+
+    #[cold]
+    fn make_shard(&self, slot: usize) -> &Arc<Shard> {
         self.shards[slot].get_or_init(|| {
             let shard = Shard::new(
                 &self.shared,

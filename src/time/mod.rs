@@ -18,6 +18,7 @@ use tokio::time::{Duration, Instant};
 const FAR: Duration = Duration::from_secs(86_400 * 365 * 30);
 
 /// A delay from now that cannot overflow.
+#[inline]
 fn far_at_most(now: Instant, delay: Duration) -> Instant {
     now + delay.min(FAR)
 }

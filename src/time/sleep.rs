@@ -45,6 +45,7 @@ use crate::wheel::Tick;
 /// println!("10 ms have passed");
 /// # }
 /// ```
+#[inline]
 #[track_caller]
 pub fn sleep(duration: Duration) -> Sleep {
     let shard = ambient_shard();
@@ -70,6 +71,7 @@ pub fn sleep(duration: Duration) -> Sleep {
 /// # Panics
 ///
 /// As [`sleep`].
+#[inline]
 #[track_caller]
 pub fn sleep_until(deadline: Instant) -> Sleep {
     let shard = ambient_shard();
@@ -87,7 +89,9 @@ impl Timer {
     #[inline]
     #[track_caller]
     pub fn sleep(&self, duration: Duration) -> Sleep {
-        expect(self.try_sleep(duration))
+        let shard = self.shard();
+        expect(shard.admit());
+        Sleep::after(Arc::clone(shard), duration)
     }
 
     /// [`sleep_until`] on this timer. Needs no runtime around it.
@@ -96,9 +100,12 @@ impl Timer {
     ///
     /// If the timer was stopped or has reached its `max_pending`; see
     /// [`try_sleep_until`](Timer::try_sleep_until).
+    #[inline]
     #[track_caller]
     pub fn sleep_until(&self, deadline: Instant) -> Sleep {
-        expect(self.try_sleep_until(deadline))
+        let shard = self.shard();
+        expect(shard.admit());
+        Sleep::new(Arc::clone(shard), deadline, Delay::UNKNOWN)
     }
 
     /// [`sleep`](Timer::sleep), or an error.
@@ -132,6 +139,7 @@ impl Timer {
     /// # Errors
     ///
     /// As [`try_sleep`](Timer::try_sleep).
+    #[inline]
     pub fn try_sleep_until(&self, deadline: Instant) -> Result<Sleep, Error> {
         let shard = self.shard();
         shard.admit()?;
@@ -139,11 +147,27 @@ impl Timer {
     }
 
     /// A sleep, or none if an `Instant` cannot tell its deadline.
+    #[inline]
+    #[track_caller]
+    pub(super) fn sleep_within(&self, duration: Duration) -> Option<Sleep> {
+        if duration <= FAR {
+            return Some(self.sleep(duration));
+        }
+        expect(self.try_sleep_beyond(duration))
+    }
+
+    /// [`sleep_within`](Timer::sleep_within), or an error.
+    #[inline]
     pub(super) fn try_sleep_within(&self, duration: Duration) -> Result<Option<Sleep>, Error> {
         if duration <= FAR {
             return self.try_sleep(duration).map(Some);
         }
-        match self.shard().shared().clock().now().checked_add(duration) {
+        self.try_sleep_beyond(duration)
+    }
+
+    #[cold]
+    fn try_sleep_beyond(&self, duration: Duration) -> Result<Option<Sleep>, Error> {
+        match self.shard().clock().now().checked_add(duration) {
             Some(deadline) => self.try_sleep_until(deadline).map(Some),
             None => self.shard().is_open().map(|()| None),
         }
@@ -154,19 +178,27 @@ impl Timer {
 ///
 /// One whose runtime is being dropped does, and stops it: tasks may run to their next `.await`
 /// then, and must not panic for it.
+#[inline]
 #[track_caller]
 pub(super) fn admit_ambient(shard: &Shard) {
     assert_open(shard, shard.admit());
 }
 
+#[inline]
 #[track_caller]
 fn assert_open(shard: &Shard, open: Result<(), Error>) {
     if let Err(error) = open {
-        assert!(
-            shard.shared().stage() == Stage::Abandoned,
-            "the ambient timer of this runtime refuses: {error}"
-        );
+        assert_abandoned(shard, error);
     }
+}
+
+#[cold]
+#[track_caller]
+fn assert_abandoned(shard: &Shard, error: Error) {
+    assert!(
+        shard.shared().stage() == Stage::Abandoned,
+        "the ambient timer of this runtime refuses: {error}"
+    );
 }
 
 #[inline]
@@ -174,8 +206,14 @@ fn assert_open(shard: &Shard, open: Result<(), Error>) {
 pub(super) fn expect<T>(made: Result<T, Error>) -> T {
     match made {
         Ok(made) => made,
-        Err(error) => panic!("{error}"),
+        Err(error) => refuse(error),
     }
+}
+
+#[cold]
+#[track_caller]
+fn refuse(error: Error) -> ! {
+    panic!("{error}")
 }
 
 /// The future of [`sleep`] and [`sleep_until`].
@@ -265,24 +303,30 @@ impl Sleep {
     }
 
     /// A sleep on the ambient timer, or none if an `Instant` cannot tell its deadline.
+    #[inline]
     #[track_caller]
     pub(super) fn ambient_within(duration: Duration) -> Option<Sleep> {
-        let shard = ambient_shard();
-        if duration > FAR {
-            let deadline = shard.shared().clock().now().checked_add(duration);
-            let Some(deadline) = deadline else {
-                assert_open(&shard, shard.is_open());
-                return None;
-            };
-            return Some(sleep_until(deadline));
+        if duration <= FAR {
+            return Some(sleep(duration));
         }
-        admit_ambient(&shard);
-        Some(Sleep::after(shard, duration))
+        Sleep::ambient_beyond(duration)
+    }
+
+    #[cold]
+    #[track_caller]
+    fn ambient_beyond(duration: Duration) -> Option<Sleep> {
+        let shard = ambient_shard();
+        let deadline = shard.clock().now().checked_add(duration);
+        let Some(deadline) = deadline else {
+            assert_open(&shard, shard.is_open());
+            return None;
+        };
+        Some(sleep_until(deadline))
     }
 
     #[inline]
     pub(super) fn after(shard: Arc<Shard>, duration: Duration) -> Sleep {
-        let clock = shard.shared().clock();
+        let clock = shard.clock();
         let deadline = far_at_most(clock.now(), duration);
         // A short delay may have passed by the first poll, and a clock that can be paused may
         // have been moved: then the clock is to be read again.
@@ -305,7 +349,7 @@ impl Sleep {
 
     #[inline]
     pub(super) fn clock(&self) -> &Clock {
-        self.shard.shared().clock()
+        self.shard.clock()
     }
 
     /// Whether the timer takes nothing new, so that what ticks for ever has to end.

@@ -88,7 +88,7 @@ impl Timer {
     where
         F: IntoFuture,
     {
-        super::sleep::expect(self.try_timeout(duration, future))
+        Timeout::new(self.sleep_within(duration), future)
     }
 
     /// [`timeout_at`] on this timer.
@@ -102,7 +102,7 @@ impl Timer {
     where
         F: IntoFuture,
     {
-        super::sleep::expect(self.try_timeout_at(deadline, future))
+        Timeout::new(Some(self.sleep_until(deadline)), future)
     }
 
     /// [`timeout`](Timer::timeout), or an error; then the future is dropped.
@@ -168,6 +168,7 @@ pin_project! {
 }
 
 impl<T> Timeout<T> {
+    #[inline]
     fn new<F>(delay: Option<Sleep>, future: F) -> Timeout<T>
     where
         F: IntoFuture<IntoFuture = T>,

@@ -59,6 +59,7 @@
 
 mod advance;
 mod dials;
+mod divisor;
 mod entry;
 mod invariants;
 mod occupancy;
@@ -73,12 +74,12 @@ use dials::Dials;
 use occupancy::Occupancy;
 use rings::Rings;
 
+pub(crate) use divisor::Divisor;
+
 pub use advance::{Progress, Verdict};
 pub use entry::Key;
 pub use resolution::{InvalidResolution, Resolution};
 pub use tick::Tick;
-
-use entry::Entry;
 
 /// A hierarchical timing wheel of payloads. See the [module](self) for how it works.
 ///
@@ -180,22 +181,10 @@ impl<T> Wheel<T> {
     pub fn insert(&mut self, deadline: Tick, payload: T) -> Key {
         self.last_stamp = self.last_stamp.checked_add(1).unwrap_or(NonZeroU32::MIN);
         let stamp = self.last_stamp;
-        let node = self.rings.vacant_node();
-        let index = self.rings.entries.insert(Entry {
-            link: rings::Link {
-                next: node,
-                previous: node,
-            },
-            stamp,
-            deadline,
-            payload,
-        });
-        self.file(node, deadline);
+        let ring = self.ring_for(deadline);
+        let index = self.rings.insert(ring, stamp, deadline, payload);
         self.pending += 1;
-        Key {
-            index: index as u32,
-            stamp,
-        }
+        Key { index, stamp }
     }
 
     /// Removes a timer and gives its payload back; `None` if the key names none any more.
@@ -209,8 +198,16 @@ impl<T> Wheel<T> {
     /// [`cancel`](Wheel::cancel), and whether the timer was pending.
     #[inline]
     pub(crate) fn take(&mut self, key: Key) -> Option<(T, bool)> {
-        let node = self.find(key)?;
-        let was_pending = self.unfile(node);
+        let entry = self.rings.entries.get(key.index as usize)?;
+        if entry.stamp != key.stamp {
+            return None;
+        }
+        let link = entry.link;
+        let was_pending = link.next != self.rings.node(key.index);
+        if was_pending {
+            let emptied = self.rings.join(link);
+            self.one_left(emptied);
+        }
         let entry = self.rings.entries.remove(key.index as usize);
         Some((entry.payload, was_pending))
     }
@@ -357,16 +354,21 @@ impl<T> Wheel<T> {
     /// Files a record that is in no ring.
     #[inline]
     fn file(&mut self, node: u32, deadline: Tick) {
+        let ring = self.ring_for(deadline);
+        self.rings.push(ring, node);
+    }
+
+    /// The ring that a deadline belongs to, which is about to get a record.
+    #[inline]
+    fn ring_for(&mut self, deadline: Tick) -> u32 {
         if deadline <= self.now() {
-            let fresh = self.queue(FRESH);
-            self.rings.push(fresh, node);
             self.quiet_until = self.now();
-        } else {
-            let place = self.dials.place(deadline);
-            self.rings.push(place.slot, node);
-            self.occupied.set(place.slot);
-            self.quiet_until = self.quiet_until.min(place.turn);
+            return self.queue(FRESH);
         }
+        let place = self.dials.place(deadline);
+        self.occupied.set(place.slot);
+        self.quiet_until = self.quiet_until.min(place.turn);
+        place.slot
     }
 
     /// Takes a record out of its ring, if it is in one; tells whether it was.
@@ -375,13 +377,18 @@ impl<T> Wheel<T> {
         if !self.rings.is_linked(node) {
             return false;
         }
-        if let Some(ring) = self.rings.unlink(node) {
-            if ring < self.dials.slots() {
-                self.occupied.clear(ring);
-            }
+        let emptied = self.rings.unlink(node);
+        self.one_left(emptied);
+        true
+    }
+
+    /// A record has left its ring, which that may have emptied.
+    #[inline]
+    fn one_left(&mut self, emptied: Option<u32>) {
+        if let Some(ring) = emptied.filter(|&ring| ring < self.dials.slots()) {
+            self.occupied.clear(ring);
         }
         self.pending -= 1;
-        true
     }
 
     #[inline]

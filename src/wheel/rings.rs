@@ -5,8 +5,11 @@
 //! which ring that is, a whole ring moves behind another in constant time, and an entry that is
 //! in no ring closes over itself.
 
+use std::num::NonZeroU32;
+
 use slab::Slab;
 
+use super::Tick;
 use super::entry::Entry;
 
 /// The two neighbours of an entry, or of a ring's end.
@@ -31,17 +34,6 @@ impl<T> Rings<T> {
             ends: ends.collect(),
             entries: Slab::new(),
         }
-    }
-
-    /// The node of the next entry.
-    ///
-    /// # Panics
-    ///
-    /// If 32 bits do not reach it.
-    #[inline]
-    pub(super) fn vacant_node(&self) -> u32 {
-        u32::try_from(self.entries.vacant_key() + self.ends.len())
-            .expect("a wheel holds fewer than 2^32 timers: use several wheels")
     }
 
     /// The node of the entry at this index of the slab.
@@ -74,6 +66,39 @@ impl<T> Rings<T> {
         self.ends[ring as usize].next == ring
     }
 
+    /// Makes an entry at a ring's back and gives its index.
+    ///
+    /// # Panics
+    ///
+    /// If 32 bits do not reach it.
+    #[inline]
+    pub(super) fn insert(
+        &mut self,
+        ring: u32,
+        stamp: NonZeroU32,
+        deadline: Tick,
+        payload: T,
+    ) -> u32 {
+        let place = self.entries.vacant_entry();
+        let index = place.key();
+        let node = u32::try_from(index + self.ends.len())
+            .expect("a wheel holds fewer than 2^32 timers: use several wheels");
+        let end = &mut self.ends[ring as usize];
+        let last = end.previous;
+        place.insert(Entry {
+            link: Link {
+                next: ring,
+                previous: last,
+            },
+            stamp,
+            deadline,
+            payload,
+        });
+        end.previous = node;
+        self.link(last).next = node;
+        index as u32
+    }
+
     /// Puts an entry that is in no ring at a ring's back.
     #[inline]
     pub(super) fn push(&mut self, ring: u32, node: u32) {
@@ -89,13 +114,21 @@ impl<T> Rings<T> {
     /// Takes an entry out of its ring, if it is in one, and tells which ring that left empty.
     #[inline]
     pub(super) fn unlink(&mut self, node: u32) -> Option<u32> {
-        let Link { next, previous } = *self.link(node);
-        self.link(next).previous = previous;
-        self.link(previous).next = next;
-        *self.link(node) = Link {
+        let link = self.link(node);
+        let neighbours = *link;
+        *link = Link {
             next: node,
             previous: node,
         };
+        self.join(neighbours)
+    }
+
+    /// Has two nodes be neighbours whose common neighbour leaves, and tells which ring that left
+    /// empty.
+    #[inline]
+    pub(super) fn join(&mut self, Link { next, previous }: Link) -> Option<u32> {
+        self.link(next).previous = previous;
+        self.link(previous).next = next;
         (next == previous && (next as usize) < self.ends.len()).then_some(next)
     }
 
