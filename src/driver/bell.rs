@@ -15,9 +15,12 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::shared::{Shared, Stage};
+
+/// A driver that was nudged has so long to come by.
+const PATIENCE: Duration = Duration::from_millis(1);
 
 static BELL: Bell = Bell {
     state: Mutex::new(State {
@@ -45,6 +48,8 @@ struct State {
 struct Member {
     driver: Arc<Shared>,
     at: Option<Instant>,
+    /// Whether it was nudged for its last target and has not said anything since.
+    nudged: bool,
 }
 
 /// What the thread is doing, as those see it who hold the lock.
@@ -71,10 +76,14 @@ pub(super) fn update(driver: &Arc<Shared>) {
         .instant_of(driver.target())
         .map(tokio::time::Instant::into_std);
     match state.member(driver) {
-        Some(member) => member.at = at,
+        Some(member) => {
+            member.at = at;
+            member.nudged = false;
+        }
         None => state.members.push(Member {
             driver: Arc::clone(driver),
             at,
+            nudged: false,
         }),
     }
     if !state.running {
@@ -130,8 +139,10 @@ fn run() {
         glance = glance.filter(|&glance| glance > now);
         for member in &mut state.members {
             if let Some(at) = member.at.filter(|&at| at <= now) {
-                member.at = None;
-                due.push(Arc::clone(&member.driver));
+                // A nudge that is not followed is made good by the waker.
+                member.nudged = !member.nudged;
+                member.at = member.nudged.then(|| now.max(at + PATIENCE));
+                due.push((Arc::clone(&member.driver), member.nudged));
                 let next = at + member.driver.clock().resolution().tick();
                 if next > now {
                     glance = Some(glance.map_or(next, |glance| glance.min(next)));
@@ -140,11 +151,15 @@ fn run() {
         }
         if !due.is_empty() {
             drop(state);
-            for driver in due.drain(..) {
+            for (driver, by_nudge) in due.drain(..) {
                 // The last to hold a runtime's handle runs what its builder was given; a panic
                 // there must not end the bell of all others.
                 let _ = catch_unwind(AssertUnwindSafe(|| {
-                    driver.ring();
+                    if by_nudge {
+                        driver.nudge();
+                    } else {
+                        driver.ring();
+                    }
                     drop(driver);
                 }));
             }

@@ -11,6 +11,7 @@
 //! | `task` | the task that turns the wheels |
 //! | `help` | a task that turns a shard when that task is late |
 //! | `bell` | the thread that wakes the task |
+//! | `nudge` | how the bell wakes the task without waking more workers than one |
 //! | `clock` | the seam through which time enters |
 //! | `drain` | waiting until nothing is pending |
 //! | `permits` | `max_pending` |
@@ -24,6 +25,7 @@ mod clock;
 mod drain;
 mod help;
 mod metrics;
+mod nudge;
 mod permits;
 mod postponed;
 mod shard;

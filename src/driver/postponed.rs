@@ -1,47 +1,82 @@
 //! Deadlines beside the slab, where a future can move its own to a later one without a lock.
 //!
-//! One cell for each place of a shard's slab, in segments that double in size and never move.
-//! The future that owns the place writes, under `&mut`; the driver reads when the timer's slot
+//! One flag and one cell for each place of a shard's slab, in segments that double in size and never
+//! move. The future that owns the place writes, under `&mut`; the driver reads when the timer's slot
 //! comes up, and files it again under what it reads. A value that the driver reads too early is
 //! an older, earlier deadline: the future is then woken, finds that it is not due, and arms again.
+//!
+//! The flags are apart from the cells because most timers are never postponed: then a byte is all
+//! that they cost, in memory and in cache lines. (With a cell for each, a million timers that fire
+//! missed the cache once more each.)
 
 use std::sync::OnceLock;
 
-use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::wheel::Tick;
 
-/// log2 of the cells in the first segment.
+/// log2 of the places in the first segment.
 const FIRST: u32 = 6;
-/// Segments of 2^6, 2^6, 2^7, … cells reach every 32-bit index.
+/// Segments of 2^6, 2^6, 2^7, … places reach every 32-bit index.
 const SEGMENTS: usize = (u32::BITS - FIRST + 1) as usize;
 
 pub(super) struct Postponed {
-    segments: [OnceLock<Box<[AtomicU64]>>; SEGMENTS],
+    segments: [Segment; SEGMENTS],
+}
+
+/// Both are made when first used.
+struct Segment {
+    /// Whether the cell counts.
+    flags: OnceLock<Box<[AtomicBool]>>,
+    deadlines: OnceLock<Box<[AtomicU64]>>,
 }
 
 impl Postponed {
     pub(super) fn new() -> Postponed {
+        let segment = || Segment {
+            flags: OnceLock::new(),
+            deadlines: OnceLock::new(),
+        };
         Postponed {
-            segments: [const { OnceLock::new() }; SEGMENTS],
+            segments: std::array::from_fn(|_| segment()),
         }
     }
 
-    /// Writes a cell, and makes its segment if this is its first.
+    /// The timer at this place has the deadline that it is filed under. To be called before the
+    /// first `insert` there.
+    #[inline]
+    pub(super) fn clear(&self, index: u32) {
+        let (segment, offset) = locate(index);
+        let flags = self.segments[segment].flags.get_or_init(|| {
+            (0..length(segment))
+                .map(|_| AtomicBool::new(false))
+                .collect()
+        });
+        flags[offset].store(false, Ordering::Relaxed);
+    }
+
+    /// The timer at this place has a later deadline than it is filed under.
     #[inline]
     pub(super) fn insert(&self, index: u32, deadline: Tick) {
         let (segment, offset) = locate(index);
-        let cells = self.segments[segment]
-            .get_or_init(|| (0..length(segment)).map(|_| AtomicU64::new(0)).collect());
+        let Segment { flags, deadlines } = &self.segments[segment];
+        let cells =
+            deadlines.get_or_init(|| (0..length(segment)).map(|_| AtomicU64::new(0)).collect());
         cells[offset].store(deadline.get(), Ordering::Relaxed);
+        if let Some(flags) = flags.get() {
+            // After the deadline, which whoever sees the flag sees too.
+            flags[offset].store(true, Ordering::Release);
+        }
     }
 
-    /// Reads a cell that was inserted.
+    /// The later deadline of the timer at this place, if it has one.
     #[inline]
-    pub(super) fn deadline(&self, index: u32) -> Tick {
+    pub(super) fn get(&self, index: u32) -> Option<Tick> {
         let (segment, offset) = locate(index);
-        self.segments[segment].get().map_or(Tick::ZERO, |cells| {
-            Tick::new(cells[offset].load(Ordering::Relaxed))
-        })
+        let Segment { flags, deadlines } = &self.segments[segment];
+        if !flags.get()?[offset].load(Ordering::Acquire) {
+            return None;
+        }
+        Some(Tick::new(deadlines.get()?[offset].load(Ordering::Relaxed)))
     }
 }
 
@@ -78,14 +113,20 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_keeps_what_was_last_written() {
+    fn a_cell_keeps_what_was_last_written_until_it_is_cleared() {
         let cells = Postponed::new();
-        for index in [0, 63, 64, 127, 128, 1_000_000] {
+        let places = [0, 63, 64, 127, 128, 1_000_000];
+        for index in places {
+            assert_eq!(cells.get(index), None);
+            cells.clear(index);
+            assert_eq!(cells.get(index), None);
             cells.insert(index, Tick::new(u64::from(index)));
             cells.insert(index, Tick::new(u64::from(index) + 7));
         }
-        for index in [0, 63, 64, 127, 128, 1_000_000] {
-            assert_eq!(cells.deadline(index), Tick::new(u64::from(index) + 7));
+        for index in places {
+            assert_eq!(cells.get(index), Some(Tick::new(u64::from(index) + 7)));
+            cells.clear(index);
+            assert_eq!(cells.get(index), None);
         }
     }
 }

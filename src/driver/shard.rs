@@ -170,7 +170,7 @@ impl Shard {
             return Answer::Due;
         }
         let key = wheel.insert(deadline, Some(waker));
-        self.postponed.insert(key.index(), deadline);
+        self.postponed.clear(key.index());
         state.armed += 1;
         let is_overdue = state.published < not_before && !state.has_help;
         state.has_help |= is_overdue;
@@ -215,7 +215,7 @@ impl Shard {
                 drop(state);
             } else {
                 // It fired under an earlier deadline while it was being postponed.
-                self.postponed.insert(key.index(), deadline);
+                self.postponed.clear(key.index());
                 wheel.reset(key, deadline);
                 state.armed += 1;
                 self.publish(state);
@@ -274,7 +274,6 @@ impl Shard {
         let Some(wheel) = &mut state.wheel else {
             return;
         };
-        self.postponed.insert(key.index(), deadline);
         if !wheel.is_pending(key) {
             return;
         }
@@ -287,8 +286,12 @@ impl Shard {
                 waker.wake();
             }
         } else if wheel.deadline(key).is_some_and(|filed| deadline < filed) {
+            self.postponed.clear(key.index());
             wheel.reset(key, deadline);
             self.publish(state);
+        } else {
+            // Earlier than it had been postponed to, and later than it is filed under.
+            self.postponed.insert(key.index(), deadline);
         }
     }
 
@@ -320,13 +323,18 @@ impl Shard {
         };
         let hand = clock.tick_before(now).max(wheel.now());
         let nanos = clock.nanos(now);
-        let judge = |key: Key, _: Tick, waker: &mut Option<Waker>| {
-            let deadline = self.postponed.deadline(key.index());
+        let mut last = (Tick::MAX, 0);
+        let judge = |key: Key, filed: Tick, waker: &mut Option<Waker>| {
+            let deadline = self.postponed.get(key.index()).unwrap_or(filed);
             if deadline > hand {
                 return Verdict::Refile(deadline);
             }
             *fired += 1;
-            lateness.record(clock.nanos_since(nanos, deadline));
+            // Most come up with others of their tick.
+            if deadline != last.0 {
+                last = (deadline, clock.nanos_since(nanos, deadline));
+            }
+            lateness.record(last.1);
             batch.extend(waker.take());
             Verdict::Park
         };

@@ -18,11 +18,12 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock, Weak};
-use std::task::Waker;
+use std::task::{Context, Waker};
 
 use super::bell;
 use super::clock::Clock;
 use super::metrics::Metrics;
+use super::nudge::Nudge;
 use super::shard::Shard;
 use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use crate::sync::{Mutex, OwnLine};
@@ -31,7 +32,7 @@ use tokio::time::{Duration, Instant};
 
 /// How many timers are served with a shard's lock held; and by a turn of a shard, before it gives
 /// way to the tasks that it woke, unless it came late.
-pub(super) const BITE: usize = 256;
+pub(super) const BITE: usize = 128;
 
 /// A turn that had to wait for a worker serves one timer more for each time this has passed.
 ///
@@ -57,6 +58,7 @@ pub(crate) struct Shared {
     has_bell: AtomicBool,
     /// Whether the clock was paused when it was last looked at, or ever before.
     warped: AtomicBool,
+    nudge: Nudge,
     /// The driver task's own waker.
     waker: OnceLock<Waker>,
 
@@ -97,6 +99,7 @@ impl Shared {
             mask: shards - 1,
             stage: AtomicU8::new(Stage::Running as u8),
             has_bell: AtomicBool::new(has_bell),
+            nudge: Nudge::new(),
             waker: OnceLock::new(),
             target: OwnLine(AtomicU64::new(AWAKE)),
             turns: OwnLine(AtomicU64::new(0)),
@@ -269,6 +272,27 @@ impl Shared {
     pub(super) fn ring(&self) {
         self.target.store(AWAKE, Ordering::SeqCst);
         self.wake_task();
+    }
+
+    /// Wakes the driver to look again, if a worker waits on tokio's clock.
+    pub(super) fn nudge(&self) {
+        self.target.store(AWAKE, Ordering::SeqCst);
+        if !self.nudge.give(self.clock.now()) {
+            self.wake_task();
+        }
+    }
+
+    /// The driver's task, whose context this is, goes to sleep and can be nudged; on a clock that it
+    /// sleeps on itself it need not be.
+    pub(super) fn expect_nudge(&self, context: &mut Context<'_>) {
+        if !self.sleeps_on_clock() {
+            self.nudge.expect(&self.clock, context);
+        }
+    }
+
+    /// The driver's task ends.
+    pub(super) fn forget_nudge(&self) {
+        self.nudge.forget();
     }
 
     fn wake_task(&self) {

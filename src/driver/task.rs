@@ -43,9 +43,11 @@ impl DriverTask {
     }
 
     /// Sees to it that the task is woken by `next`. `false` if that has come already.
-    fn sleep_until(&mut self, next: Tick) -> bool {
+    fn sleep_until(&mut self, next: Tick, context: &mut Context<'_>) -> bool {
         let clock = self.shared.clock();
         if self.shared.has_bell() && !self.shared.is_warped() {
+            // First: the bell may ring as soon as it is told.
+            self.shared.expect_nudge(context);
             bell::update(&self.shared);
         }
         // Losing the bell wakes this task, so that it comes by here once more.
@@ -99,6 +101,7 @@ impl Future for DriverTask {
             // there finds it stopped, rather than start another.
             this.sleep = None;
             bell::leave(&shared);
+            shared.forget_nudge();
             return match this.ambient {
                 Some(_) => Poll::Pending,
                 None => Poll::Ready(()),
@@ -116,7 +119,7 @@ impl Future for DriverTask {
         let next = next.unwrap_or(Tick::MAX);
         let give_way = next <= shared.clock().now_tick()
             || !shared.aim(next, &shards)
-            || !this.sleep_until(next);
+            || !this.sleep_until(next, context);
         if give_way {
             this.waiting_since = Some(shared.clock().now());
             context.waker().wake_by_ref();
@@ -131,6 +134,7 @@ impl Drop for DriverTask {
     fn drop(&mut self) {
         self.shared.stop(Stage::Abandoned);
         bell::leave(&self.shared);
+        self.shared.forget_nudge();
         if let Some(id) = self.ambient {
             ambient::forget(id, &self.shared);
         }
