@@ -1,0 +1,89 @@
+//! What the driver pays, on a current-thread runtime with a paused clock: there it runs on the
+//! main thread, at times that are the same in every run.
+//!
+//! What tokio takes to move its clock and to schedule the driver is counted with it.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Waker};
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::yield_now;
+use waterwheel::{Duration, Sleep, Timer};
+
+use crate::Counter;
+use crate::waker::Wakes;
+
+pub(crate) fn count_all(counter: &Counter) {
+    count_fire(counter);
+    count_idle_turn(counter);
+}
+
+/// Timers of a fire: ten bites of the driver.
+const HERD: usize = 2560;
+
+/// Timers spread over a second that the clock then skips, so that they are all due at once.
+fn count_fire(counter: &Counter) {
+    let (runtime, timer) = paused();
+    counter.count(
+        "fire",
+        HERD,
+        || {
+            let (wakes, waker) = Wakes::new();
+            let delays = (0..HERD as u64).map(|i| Duration::from_millis(1 + i * 7919 % 1000));
+            let mut sleeps: Vec<Sleep> = delays.map(|delay| timer.sleep(delay)).collect();
+            for sleep in &mut sleeps {
+                arm(sleep, &waker);
+            }
+            // The driver sees what it has to wait for.
+            runtime.block_on(yield_now());
+            (wakes, sleeps)
+        },
+        |(wakes, _sleeps): &mut (Arc<Wakes>, Vec<Sleep>)| {
+            runtime.block_on(async {
+                tokio::time::advance(Duration::from_secs(1)).await;
+                while wakes.count() < HERD {
+                    yield_now().await;
+                }
+            });
+        },
+    );
+}
+
+/// Turns that find nothing due: the driver is told of a timer earlier than all others, and goes to
+/// sleep again for less long. With the arming of that timer.
+fn count_idle_turn(counter: &Counter) {
+    const TURNS: u64 = 50;
+    let (runtime, timer) = paused();
+    counter.count(
+        "idle_turn",
+        TURNS as usize,
+        || Vec::with_capacity(TURNS as usize),
+        |sleeps| {
+            runtime.block_on(async {
+                for seconds in (1..=TURNS).rev() {
+                    let mut sleep = timer.sleep(Duration::from_secs(seconds));
+                    arm(&mut sleep, Waker::noop());
+                    sleeps.push(sleep);
+                    yield_now().await;
+                }
+            });
+        },
+    );
+}
+
+fn paused() -> (Runtime, Timer) {
+    let runtime = Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build();
+    let runtime = runtime.expect("a runtime starts");
+    let timer = Timer::builder().start_on(runtime.handle());
+    (runtime, timer.expect("the settings are in range"))
+}
+
+fn arm(sleep: &mut Sleep, waker: &Waker) {
+    let poll = Pin::new(sleep).poll(&mut Context::from_waker(waker));
+    assert!(poll.is_pending());
+}
