@@ -474,21 +474,3 @@ fn a_runtime_dropped_with_a_million_pending_timers_is_gone_at_once() {
         assert!(naps.iter().all(Sleep::was_stopped));
     });
 }
-
-// A thread that outlives a runtime does not keep the memory of its timer.
-#[test]
-fn a_thread_that_used_a_timer_does_not_keep_its_memory() {
-    alone(|| {
-        let before = resident_kilobytes();
-        let runtime = current_thread();
-        inside(&runtime, || {
-            let mut naps: Vec<_> = (0..400_000).map(|_| sleep(HOUR)).collect();
-            assert!(naps.iter_mut().all(|nap| poll_once(nap).is_pending()));
-        });
-        let full = resident_kilobytes() - before;
-        assert!(full > 10_000, "{full} kB: this test can tell");
-        drop(runtime);
-        let left = resident_kilobytes().saturating_sub(before);
-        assert!(left < full / 2, "{left} of {full} kB");
-    });
-}

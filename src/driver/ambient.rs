@@ -97,3 +97,26 @@ fn with_registry<R>(f: impl FnOnce(&mut Registry) -> R) -> R {
     let mut registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
     f(registry.get_or_insert_default())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{LAST, shard};
+
+    #[test]
+    fn a_thread_that_outlives_a_runtime_does_not_keep_its_timer() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap();
+        let is_kept = || {
+            LAST.with_borrow(|last| {
+                let (_, shard) = last.as_ref().expect("this thread has used a shard");
+                shard.strong_count() > 0
+            })
+        };
+        runtime.block_on(async { drop(shard()) });
+        assert!(is_kept());
+        drop(runtime);
+        assert!(!is_kept());
+    }
+}

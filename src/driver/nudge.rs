@@ -25,7 +25,6 @@ const FAR: Duration = Duration::from_secs(86_400 * 365);
 /// tokio rounds up to its next millisecond; by so much earlier, that is not after the present.
 const ROUNDING: Duration = Duration::from_millis(1);
 
-#[derive(Default)]
 pub(super) struct Nudge(Mutex<Option<Pin<Box<Sleep>>>>);
 
 impl Nudge {

@@ -38,6 +38,10 @@ use crate::sync::{Mutex, MutexGuard, OwnLine};
 use crate::wheel::{Key, Tick, Verdict, Wheel};
 use tokio::time::Instant;
 
+/// A shard that has nothing to do gives back the memory of its records if it is for more than this
+/// many: 40 KiB.
+const KEPT: usize = 1024;
+
 pub(crate) struct Shard {
     state: OwnLine<Mutex<State>>,
     /// When the driver must look at this shard next.
@@ -246,6 +250,12 @@ impl Shard {
             unreachable!("a record leaves with its future");
         };
         let is_empty = wheel.is_empty();
+        // It takes as many timers to grow it again, so this costs each of them little.
+        let spare = if is_empty {
+            wheel.take_spare(KEPT)
+        } else {
+            None
+        };
         if was_pending {
             count(&mut state);
         }
@@ -257,6 +267,7 @@ impl Shard {
         }
         self.unlock(state);
         drop(waker);
+        drop(spare);
         if is_idle {
             self.shared.ring();
         }
@@ -404,7 +415,15 @@ impl Shard {
     /// Unlocks, and tells those that wait for the timer to be drained if this shard is.
     #[inline]
     fn unlock(&self, state: MutexGuard<'_, State>) {
-        let drained = state.draining && state.wheel.as_ref().is_none_or(Wheel::is_empty);
+        if state.draining {
+            return self.unlock_draining(state);
+        }
+        drop(state);
+    }
+
+    #[cold]
+    fn unlock_draining(&self, state: MutexGuard<'_, State>) {
+        let drained = state.wheel.as_ref().is_none_or(Wheel::is_empty);
         drop(state);
         if drained {
             self.shared.wake_drains();
@@ -416,5 +435,107 @@ impl Drop for Shard {
     fn drop(&mut self) {
         // It may have been all that the driver of a timer without handles waited for.
         self.shared.end_if_over();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::mem::offset_of;
+    use std::pin::pin;
+    use std::sync::Arc;
+    use std::task::{Context, Waker};
+
+    use tokio::runtime::Builder;
+    use tokio::time::Duration;
+
+    use super::{KEPT, Shard};
+    use crate::driver::Timer;
+
+    /// Processors fetch lines of 64 bytes in pairs.
+    const LINES: usize = 128;
+
+    #[test]
+    fn the_lock_and_the_published_turn_are_on_lines_of_their_own() {
+        let lines = [
+            offset_of!(Shard, state),
+            offset_of!(Shard, next),
+            offset_of!(Shard, postponed),
+            offset_of!(Shard, clock),
+        ]
+        .map(|offset| offset / LINES);
+        assert_ne!(lines[0], lines[1]);
+        assert!(!lines[2..].contains(&lines[0]) && !lines[2..].contains(&lines[1]));
+        // So whatever else is on the heap, another shard's lines among it, is on others.
+        assert_eq!(align_of::<Shard>() % LINES, 0);
+        assert_eq!(size_of::<Shard>() % LINES, 0);
+    }
+
+    #[test]
+    fn to_arm_and_cancel_counts_no_reference_that_another_shard_counts() {
+        let (runtime, timer) = timer();
+        let shard = Arc::clone(timer.shard());
+        // The first sleep lists the shard and tells the driver; only what comes after is the path.
+        let first = armed(&timer);
+        let counts = || {
+            let shared = shard.shared();
+            let core = &timer.core;
+            [
+                Arc::strong_count(shared),
+                Arc::weak_count(shared),
+                Arc::strong_count(core),
+                Arc::weak_count(core),
+                shard.next().get() as usize,
+            ]
+        };
+        let before = counts();
+        let second = armed(&timer);
+        assert_eq!(counts(), before);
+        assert_eq!(
+            Arc::strong_count(&shard),
+            4,
+            "this one, the timer, two sleeps"
+        );
+        drop(second);
+        assert_eq!(counts(), before);
+        drop(first);
+        drop(runtime);
+    }
+
+    #[test]
+    fn a_shard_that_has_nothing_to_do_gives_back_the_memory_of_a_peak() {
+        let (runtime, timer) = timer();
+        let mut peak: Vec<_> = (0..10 * KEPT).map(|_| armed(&timer)).collect();
+        assert!(capacity(timer.shard()) >= 10 * KEPT);
+        let last = peak.pop();
+        drop(peak);
+        assert!(capacity(timer.shard()) >= 10 * KEPT);
+        drop(last);
+        assert_eq!(capacity(timer.shard()), 0);
+        let few: Vec<_> = (0..KEPT / 2).map(|_| armed(&timer)).collect();
+        drop(few);
+        assert!(capacity(timer.shard()) >= KEPT / 2);
+        drop(runtime);
+    }
+
+    fn timer() -> (tokio::runtime::Runtime, Timer) {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_time()
+            .build()
+            .unwrap();
+        let timer = Timer::builder().start_on(runtime.handle()).unwrap();
+        (runtime, timer)
+    }
+
+    fn armed(timer: &Timer) -> impl Sized + use<> {
+        let mut sleep = timer.sleep(Duration::from_secs(3600));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(pin!(&mut sleep).poll(&mut context).is_pending());
+        sleep
+    }
+
+    fn capacity(shard: &Shard) -> usize {
+        shard.state.lock().wheel.as_ref().unwrap().capacity()
     }
 }

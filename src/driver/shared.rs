@@ -58,7 +58,6 @@ pub(crate) struct Shared {
     has_bell: AtomicBool,
     /// Whether the clock was paused when it was last looked at, or ever before.
     warped: AtomicBool,
-    nudge: Nudge,
     /// The driver task's own waker.
     waker: OnceLock<Waker>,
 
@@ -67,6 +66,7 @@ pub(crate) struct Shared {
     target: OwnLine<AtomicU64>,
     turns: OwnLine<AtomicU64>,
     roster: OwnLine<Mutex<Roster>>,
+    nudge: OwnLine<Nudge>,
     /// Those that wait for the timer to be drained, and by what number they go.
     drains: Mutex<Vec<(u64, Waker)>>,
 }
@@ -99,11 +99,11 @@ impl Shared {
             mask: shards - 1,
             stage: AtomicU8::new(Stage::Running as u8),
             has_bell: AtomicBool::new(has_bell),
-            nudge: Nudge::new(),
             waker: OnceLock::new(),
             target: OwnLine(AtomicU64::new(AWAKE)),
             turns: OwnLine(AtomicU64::new(0)),
             roster: OwnLine(Mutex::new(Roster::default())),
+            nudge: OwnLine(Nudge::new()),
             drains: Mutex::new(Vec::new()),
         }
     }
@@ -388,6 +388,40 @@ pub(super) fn wake_all(wakers: impl Iterator<Item = Waker>) {
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
             // A payload whose destructor panics as well is let go.
             let _ = catch_unwind(AssertUnwindSafe(|| drop(payload))).map_err(std::mem::forget);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::offset_of;
+
+    use super::Shared;
+
+    /// Processors fetch lines of 64 bytes in pairs.
+    const LINES: usize = 128;
+
+    #[test]
+    fn what_the_driver_writes_is_on_no_line_that_futures_read() {
+        let read = [
+            offset_of!(Shared, clock),
+            offset_of!(Shared, mask),
+            offset_of!(Shared, stage),
+            offset_of!(Shared, has_bell),
+            offset_of!(Shared, warped),
+            offset_of!(Shared, waker),
+        ];
+        let written = [
+            offset_of!(Shared, target),
+            offset_of!(Shared, turns),
+            offset_of!(Shared, roster),
+            offset_of!(Shared, nudge),
+        ];
+        assert_eq!(align_of::<Shared>() % LINES, 0);
+        for (n, write) in written.iter().enumerate() {
+            for other in read.iter().chain(&written[n + 1..]) {
+                assert_ne!(write / LINES, other / LINES, "offsets {write} and {other}");
+            }
         }
     }
 }

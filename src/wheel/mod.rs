@@ -30,8 +30,8 @@
 //! | [`next_turn`](Wheel::next_turn) | O(dials) |
 //! | memory | 24 bytes and the payload a timer, rounded up to the payload's alignment; 8 bytes a slot |
 //!
-//! Cancelling gives a timer's record back at once. The slab of records grows to its peak and
-//! stays there.
+//! Cancelling gives a timer's record back at once. The slab of records grows by an eighth at a time
+//! to its peak, and stays there.
 //!
 //! # Example
 //!
@@ -160,6 +160,12 @@ impl<T> Wheel<T> {
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.rings.entries.capacity()
+    }
+
+    /// The slab, if it holds no record and has room for more than `kept`: to be dropped where that may
+    /// take its time, which is a few milliseconds for a million records.
+    pub(crate) fn take_spare(&mut self, kept: usize) -> Option<impl Sized + use<T>> {
+        self.rings.take_spare(kept)
     }
 
     /// How often a timer was filed again because its slot on a dial above the first, or what lies
