@@ -46,11 +46,8 @@ impl Postponed {
     #[inline]
     pub(super) fn clear(&self, index: u32) {
         let (segment, offset) = locate(index);
-        let flags = self.segments[segment].flags.get_or_init(|| {
-            (0..length(segment))
-                .map(|_| AtomicBool::new(false))
-                .collect()
-        });
+        let flags = &self.segments[segment].flags;
+        let flags = flags.get().unwrap_or_else(|| make(flags, segment));
         flags[offset].store(false, Ordering::Relaxed);
     }
 
@@ -59,9 +56,8 @@ impl Postponed {
     pub(super) fn insert(&self, index: u32, deadline: Tick) {
         let (segment, offset) = locate(index);
         let Segment { flags, deadlines } = &self.segments[segment];
-        let cells =
-            deadlines.get_or_init(|| (0..length(segment)).map(|_| AtomicU64::new(0)).collect());
-        cells[offset].store(deadline.get(), Ordering::Relaxed);
+        let deadlines = deadlines.get().unwrap_or_else(|| make(deadlines, segment));
+        deadlines[offset].store(deadline.get(), Ordering::Relaxed);
         if let Some(flags) = flags.get() {
             // After the deadline, which whoever sees the flag sees too.
             flags[offset].store(true, Ordering::Release);
@@ -78,6 +74,12 @@ impl Postponed {
         }
         Some(Tick::new(deadlines.get()?[offset].load(Ordering::Relaxed)))
     }
+}
+
+#[cold]
+#[expect(clippy::borrowed_box, reason = "what `OnceLock::get` gives")]
+fn make<T: Default>(places: &OnceLock<Box<[T]>>, segment: usize) -> &Box<[T]> {
+    places.get_or_init(|| (0..length(segment)).map(|_| T::default()).collect())
 }
 
 /// The segment of an index, and the cell's place in it.

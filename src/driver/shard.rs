@@ -165,13 +165,11 @@ impl Shard {
     ) -> Answer<Key> {
         let mut state = self.state.lock();
         let Some(wheel) = &mut state.wheel else {
-            drop(state);
-            return Answer::Stopped;
+            return not_armed(state, waker, Answer::Stopped);
         };
         wheel.skip_to(not_before);
         if deadline <= wheel.now() {
-            drop(state);
-            return Answer::Due;
+            return not_armed(state, waker, Answer::Due);
         }
         let key = wheel.insert(deadline, Some(waker));
         self.postponed.clear(key.index());
@@ -180,56 +178,67 @@ impl Shard {
         state.has_help |= is_overdue;
         self.publish(state);
         if is_overdue {
-            self.clock.spawn(Help::new(Arc::clone(self)));
+            self.call_help();
         }
         Answer::Pending(key)
     }
 
+    #[cold]
+    fn call_help(self: &Arc<Self>) {
+        self.clock.spawn(Help::new(Arc::clone(self)));
+    }
+
     /// Whether a timer that the clock does not call due is due all the same, because the hand
     /// has passed it or the timer was stopped; if not, `waker` is the one to be woken.
-    pub(crate) fn poll(&self, key: Key, deadline: Tick, waker: &Waker) -> Answer<()> {
-        let mut fresh = None;
-        loop {
-            let mut state = self.state.lock();
-            let Some(wheel) = &mut state.wheel else {
-                return Answer::Stopped;
-            };
-            let is_pending = wheel.is_pending(key);
-            if !is_pending && deadline <= wheel.now() {
-                wheel.cancel(key);
-                return Answer::Due;
-            }
-            let Some(stored) = wheel.get_mut(key) else {
-                unreachable!("a record leaves with its future");
-            };
-            if is_pending
-                && stored
-                    .as_ref()
-                    .is_some_and(|stored| stored.will_wake(waker))
-            {
-                return Answer::Pending(());
-            }
-            let Some(waker) = fresh.take() else {
-                drop(state);
-                fresh = Some(waker.clone());
-                continue;
-            };
-            let replaced = stored.replace(waker);
-            if is_pending {
-                drop(state);
-            } else {
-                // It fired under an earlier deadline while it was being postponed.
-                self.postponed.clear(key.index());
-                wheel.reset(key, deadline);
-                state.armed += 1;
-                self.publish(state);
-            }
-            drop(replaced);
+    #[inline]
+    pub(crate) fn poll(
+        &self,
+        key: Key,
+        deadline: impl FnOnce() -> Tick,
+        waker: &Waker,
+    ) -> Answer<()> {
+        let state = self.state.lock();
+        let stored = state.wheel.as_ref().and_then(|wheel| wheel.pending(key));
+        if stored.is_some_and(|stored| stored.as_ref().is_some_and(|w| w.will_wake(waker))) {
             return Answer::Pending(());
         }
+        drop(state);
+        self.poll_anew(key, deadline(), waker.clone())
+    }
+
+    /// The same if the waker is another, or is not wanted any more.
+    #[inline(never)]
+    fn poll_anew(&self, key: Key, deadline: Tick, waker: Waker) -> Answer<()> {
+        let mut state = self.state.lock();
+        let Some(wheel) = &mut state.wheel else {
+            drop(state);
+            return Answer::Stopped;
+        };
+        let is_pending = wheel.pending(key).is_some();
+        if !is_pending && deadline <= wheel.now() {
+            wheel.cancel(key);
+            drop(state);
+            return Answer::Due;
+        }
+        let Some(stored) = wheel.get_mut(key) else {
+            unreachable!("a record leaves with its future");
+        };
+        let replaced = stored.replace(waker);
+        if is_pending {
+            drop(state);
+        } else {
+            // It fired under an earlier deadline while it was being postponed.
+            self.postponed.clear(key.index());
+            wheel.reset(key, deadline);
+            state.armed += 1;
+            self.publish(state);
+        }
+        drop(replaced);
+        Answer::Pending(())
     }
 
     /// Gives back the record of a timer that the clock calls due.
+    #[inline(never)]
     pub(crate) fn finish(&self, key: Key) {
         self.remove(key, |state| state.fired += 1);
     }
@@ -429,6 +438,14 @@ impl Shard {
             self.shared.wake_drains();
         }
     }
+}
+
+/// Unlocks before it lets go of the waker.
+#[cold]
+fn not_armed(state: MutexGuard<'_, State>, waker: Waker, answer: Answer<Key>) -> Answer<Key> {
+    drop(state);
+    drop(waker);
+    answer
 }
 
 impl Drop for Shard {

@@ -12,7 +12,7 @@ use super::{FAR, far_at_most};
 use crate::Timer;
 use crate::driver::{Answer, Clock, Shard, Stage, ambient_shard};
 use crate::error::Error;
-use crate::wheel::Tick;
+use crate::wheel::{Key, Tick};
 
 /// Waits until `duration` has passed.
 ///
@@ -414,6 +414,13 @@ impl Sleep {
         }
     }
 
+    #[inline(never)]
+    fn cancel(&self, key: Key) {
+        // First: the waker that is let go may panic.
+        self.release_permit();
+        self.shard.cancel(key);
+    }
+
     fn poll_armed(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let Phase::Armed(key) = self.phase.phase() else {
             unreachable!("only an armed sleep is polled as one");
@@ -425,7 +432,7 @@ impl Sleep {
             self.shard.finish(key);
             return ready;
         }
-        match self.shard.poll(key, self.tick(), context.waker()) {
+        match self.shard.poll(key, || self.tick(), context.waker()) {
             Answer::Pending(()) => Poll::Pending,
             Answer::Due => self.complete(Phase::Fired),
             Answer::Stopped => self.complete(Phase::Stopped),
@@ -484,14 +491,11 @@ impl Drop for Permit<'_> {
 }
 
 impl Drop for Sleep {
+    #[inline]
     fn drop(&mut self) {
         match self.phase.phase() {
             Phase::New(_) => self.release_permit(),
-            Phase::Armed(key) => {
-                // First: the waker that is let go may panic.
-                self.release_permit();
-                self.shard.cancel(key);
-            }
+            Phase::Armed(key) => self.cancel(key),
             Phase::Fired | Phase::Stopped => {}
         }
     }

@@ -84,6 +84,7 @@ impl Dials {
         self.hand
     }
 
+    #[inline(never)]
     pub(super) fn set_hand(&mut self, hand: Tick) {
         self.hand = hand;
         self.units = self.units_of(hand);

@@ -32,10 +32,15 @@ impl Divisor {
     #[inline]
     pub(crate) fn divide(self, dividend: u64) -> u64 {
         if dividend >= EXACT_BELOW {
-            return dividend / self.divisor;
+            return self.divide_large(dividend);
         }
         let product = u128::from(dividend + 1) * u128::from(self.reciprocal);
         (product >> u64::BITS) as u64
+    }
+
+    #[cold]
+    fn divide_large(self, dividend: u64) -> u64 {
+        dividend / self.divisor
     }
 
     /// `dividend % divisor`

@@ -264,6 +264,14 @@ impl<T> Wheel<T> {
         Some(&self.rings.entries[self.rings.index(node)].payload)
     }
 
+    /// A timer's payload, if it is pending.
+    #[inline]
+    pub(crate) fn pending(&self, key: Key) -> Option<&T> {
+        let entry = self.rings.entries.get(key.index as usize)?;
+        let is_pending = entry.stamp == key.stamp && entry.link.next != self.rings.node(key.index);
+        is_pending.then_some(&entry.payload)
+    }
+
     /// A timer's payload, to be changed.
     #[inline]
     pub fn get_mut(&mut self, key: Key) -> Option<&mut T> {
