@@ -1,13 +1,18 @@
 //! Tasks that start and stop together, each on a worker of its own.
 //!
-//! Each task first spins, which holds its worker, until all do: no two can then be on one. From there on they only ever give
-//! way, since a task that spun after an await could wait for one that its own worker is holding back. A task that gave way may be
-//! moved, so each says at every batch which worker it is on.
+//! Each task first spins, which holds its worker, until all do: no two can then be on one. It does not spin for ever,
+//! since a worker may hold two of them in its own queue while the other sleeps and is not told. From there on they only
+//! ever give way, since a task that spun after an await could wait for one that its own worker is holding back. A task that
+//! gave way may be moved, so each says at every batch which worker it is on.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
+use std::time::{Duration, Instant};
 
 use tokio::task::yield_now;
+
+/// Waking a worker takes microseconds, on a busy machine milliseconds.
+const PATIENCE: Duration = Duration::from_millis(20);
 
 /// What the tasks of one sample share: read and written once a batch.
 pub(crate) struct Crew {
@@ -32,10 +37,11 @@ impl Crew {
         }
     }
 
-    /// Returns when every member has a worker. To be called before a member's first await.
+    /// Returns when every member has a worker, or most likely never will. To be called before a member's first await.
     pub(crate) fn take_a_worker(&self) {
         self.placed.fetch_add(1, SeqCst);
-        while self.placed.load(SeqCst) < self.workers.len() {
+        let start = Instant::now();
+        while self.placed.load(SeqCst) < self.workers.len() && start.elapsed() < PATIENCE {
             spin_loop();
         }
     }

@@ -1,5 +1,11 @@
 //! What was asked for on the command line.
 
+use std::path::PathBuf;
+
+use waterwheel_suite::default_path;
+
+use crate::process;
+
 /// Nine interleaved rounds at least: tokio's two-thread figures are bimodal.
 const ROUNDS: usize = 9;
 const QUICK_ROUNDS: usize = 3;
@@ -7,7 +13,9 @@ const QUICK_ROUNDS: usize = 3;
 /// A plausibility check (`--quick`) or a measurement, of all workloads or of some.
 pub(crate) struct Flags {
     pub(crate) quick: bool,
+    pub(crate) alt_timer: bool,
     pub(crate) rounds: usize,
+    pub(crate) json: PathBuf,
     pub(crate) filters: Vec<String>,
 }
 
@@ -15,6 +23,12 @@ pub(crate) struct Flags {
 /// must not take minutes.
 pub(crate) enum Wish {
     Measure(Flags),
+    /// As a child process of a measurement.
+    Sample {
+        quick: bool,
+        title: String,
+        name: String,
+    },
     Nothing,
 }
 
@@ -22,12 +36,20 @@ impl Flags {
     /// Reads the arguments after the program's name.
     pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Wish, String> {
         let mut arguments = arguments;
-        let (mut under_bench, mut quick, mut rounds, mut filters) =
-            (false, false, None, Vec::new());
+        let (mut under_bench, mut quick, mut alt_timer, mut rounds) = (false, false, true, None);
+        let (mut json, mut filters) = (None, Vec::new());
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
                 "--bench" => under_bench = true,
                 "--quick" => quick = true,
+                "--no-alt-timer" => alt_timer = false,
+                process::FLAG => {
+                    let (title, name) = arguments
+                        .next()
+                        .zip(arguments.next())
+                        .ok_or("--sample takes a title and a contestant")?;
+                    return Ok(Wish::Sample { quick, title, name });
+                }
                 "--rounds" => {
                     let number = arguments.next().and_then(|text| text.parse().ok());
                     rounds = Some(
@@ -36,9 +58,12 @@ impl Flags {
                             .ok_or("--rounds takes a number from 1 up")?,
                     );
                 }
+                "--json" => {
+                    json = Some(arguments.next().ok_or("--json takes a path")?.into());
+                }
                 unknown if unknown.starts_with('-') && under_bench => {
                     return Err(format!(
-                        "{unknown}: not one of --quick, --rounds N, or a filter"
+                        "{unknown}: not one of --quick, --no-alt-timer, --rounds N, --json PATH, or a filter"
                     ));
                 }
                 _ => filters.push(argument),
@@ -50,7 +75,9 @@ impl Flags {
         let rounds = rounds.unwrap_or(if quick { QUICK_ROUNDS } else { ROUNDS });
         Ok(Wish::Measure(Self {
             quick,
+            alt_timer,
             rounds,
+            json: json.unwrap_or_else(default_path),
             filters,
         }))
     }

@@ -1,33 +1,32 @@
-//! waterwheel against `tokio::time`, in one run, on one machine, with the same work.
+//! waterwheel beside its peers, in one run, on one machine, with the same work. The method and the commands: README.md.
 //!
-//! ```text
-//! cargo bench -p waterwheel-suite -- [--quick] [--rounds N] [filter...]
-//! ```
+//! The way of a sample:
 //!
-//! A filter is a part of a workload's title (`cancel`, `herd`, `fire`, `cancel, 2 threads`); several are joined by "or".
-//!
-//! # Method
-//! Each sample runs in a fresh multi-thread runtime of two workers, on tasks spawned on those workers, with a `yield_now`
-//! every 128 operations. The contestants take turns (A B C A B C …), so that the drift of a shared machine hits them
-//! all. A figure is the median of the rounds, with the least and the greatest. The result is the ratio: in each round tokio's
-//! figure over the contestant's, and of these ratios the median. More than 1 is better than tokio, less is a loss, and
-//! a loss is printed like a win.
-//!
-//! Time never gates: a missed target leaves the exit code at 0. A timer that fires early or never is a fault of
-//! correctness, and makes it 1.
+//! - `flags` say which `workloads` run, and how many `rounds`.
+//! - `rounds` gives each contestant its turn, in a `process` of its own, which may be the second build of the suite
+//!   (`alt_timer`).
+//! - There the workload takes one sample on a `stage` of two workers. The per-operation workloads all have one loop,
+//!   `engine`, in which a `crew` repeats an `operation` of a `contestant`.
+//! - `report` prints the table, `targets` gives the verdicts, and the library beside this program writes both down for
+//!   the charts.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "the figures are for standard output")]
 
+mod alt_timer;
 mod armed;
+mod conditions;
 mod contestant;
 mod cpu;
 mod crew;
+mod engine;
 mod flags;
-mod floor;
 mod lead;
+mod operation;
+mod process;
 mod random;
 mod report;
+mod ring;
 mod rounds;
 mod stage;
 mod targets;
@@ -35,47 +34,84 @@ mod workloads;
 
 use std::process::ExitCode;
 
+use waterwheel_suite::{Results, Table};
+
 use flags::{Flags, Wish};
-use report::Table;
+use process::Program;
+use rounds::Programs;
 
 fn main() -> ExitCode {
-    let flags = match Flags::parse(std::env::args().skip(1)) {
-        Ok(Wish::Measure(flags)) => flags,
+    let done = match Flags::parse(std::env::args().skip(1)) {
+        Ok(Wish::Measure(flags)) => report_all(&flags),
+        Ok(Wish::Sample { quick, title, name }) => {
+            process::sample(quick, &title, &name).map(|()| ExitCode::SUCCESS)
+        }
         Ok(Wish::Nothing) => {
             println!("the suite measures under `cargo bench -p waterwheel-suite` only");
-            return ExitCode::SUCCESS;
+            Ok(ExitCode::SUCCESS)
         }
-        Err(message) => {
-            eprintln!("suite: {message}");
-            return ExitCode::from(2);
-        }
+        Err(message) => Err(message),
     };
-
-    report::print_conditions(&flags);
-    let tables = measure(&flags);
-    if tables.is_empty() {
-        eprintln!("suite: no workload has {:?} in its title", flags.filters);
-        return ExitCode::from(2);
-    }
-    targets::print(&tables);
-
-    let faults: u64 = tables.iter().map(Table::faults).sum();
-    if faults > 0 {
-        println!("\n{faults} timers fired early or never: this is a bug, not a figure");
-        return ExitCode::FAILURE;
-    }
-    ExitCode::SUCCESS
+    done.unwrap_or_else(|message| {
+        eprintln!("suite: {message}");
+        ExitCode::from(2)
+    })
 }
 
-/// Runs what the flags ask for, in this order, and prints each table as soon as it is there.
-fn measure(flags: &Flags) -> Vec<Table> {
-    let mut tables = Vec::new();
-    for workload in workloads::all(flags.quick) {
-        if flags.wants(&workload.title) {
-            let table = workload.run(flags.rounds);
-            table.print();
-            tables.push(table);
-        }
+/// Measures what the flags ask for and gives the verdicts.
+fn report_all(flags: &Flags) -> Result<ExitCode, String> {
+    let slips = targets::slips();
+    if !slips.is_empty() {
+        let slips = slips.join("; ");
+        return Err(format!("targets for what is not measured: {slips}"));
     }
-    tables
+    let results = measure(flags)?;
+    if results.tables.is_empty() {
+        return Err(format!("no workload has {:?} in its title", flags.filters));
+    }
+    targets::print(&results.targets);
+    println!("\nAll samples: {}", flags.json.display());
+
+    let faults: u64 = results.tables.iter().map(Table::faults).sum();
+    if faults > 0 {
+        println!(
+            "\n{faults} FAULTS, see above: a timer that fires early or never, or a sample that fails, is a bug and not a figure"
+        );
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs the workloads one after the other. Each table is printed and written as soon as it is there, so that a run that is
+/// broken off keeps what it has.
+fn measure(flags: &Flags) -> Result<Results, String> {
+    let this = std::env::current_exe().map_err(|error| error.to_string())?;
+    let alt_timer = if flags.alt_timer {
+        alt_timer::build()
+    } else {
+        Err("--no-alt-timer".to_owned())
+    };
+    let mut results = Results {
+        conditions: conditions::read(flags, alt_timer.clone().err()),
+        tables: Vec::new(),
+        targets: Vec::new(),
+    };
+    let programs = Programs {
+        this: Program::new(this, flags.quick),
+        alt_timer: alt_timer.ok().map(|path| Program::new(path, flags.quick)),
+    };
+
+    report::print_conditions(&results.conditions);
+    for workload in workloads::all(flags.quick) {
+        if !flags.wants(&workload.title) {
+            continue;
+        }
+        let table = programs.run(workload, flags.rounds);
+        report::print(&table);
+        results.tables.push(table);
+        results.targets = targets::verdicts(&results.tables);
+        let written = results.write(&flags.json);
+        written.map_err(|error| format!("{}: {error}", flags.json.display()))?;
+    }
+    Ok(results)
 }

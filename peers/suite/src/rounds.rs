@@ -1,107 +1,74 @@
-//! Interleaved rounds, and what is made of them.
-//!
-//! Every metric here is better when smaller. A ratio pairs the two samples of one round, which were taken within seconds of
-//! each other; the median of the ratios is not the ratio of the medians, and stands the drift of a machine better.
+//! Interleaved rounds: A B C A B C …, so that the drift of a shared machine hits all.
 
-use crate::contestant::{Contestant, Tokio};
+use std::time::Instant;
 
-/// What one contestant did in one round: a value for each metric of the workload (NaN where the system has none), and
-/// the timers that broke the contract.
-#[derive(Default)]
-pub(crate) struct Sample {
-    pub(crate) values: Vec<f64>,
-    pub(crate) early: u64,
-    pub(crate) lost: u64,
-    /// How often it was thrown away and taken again.
-    pub(crate) retaken: u64,
+use waterwheel_suite::{Sample, Series, Table};
+
+use crate::alt_timer;
+use crate::contestant::{Sleeps, Tokio};
+use crate::process::Program;
+use crate::workloads::Workload;
+
+/// A contestant and how to take one sample of it. Making one costs nothing: what a sample needs is prepared when it is
+/// taken.
+pub(crate) struct Entrant {
+    pub(crate) name: &'static str,
+    sample: Box<dyn FnOnce() -> Sample>,
 }
 
-/// A contestant and how to take one sample of it.
-pub(crate) struct Entrant<'a> {
-    name: &'static str,
-    sample: Box<dyn FnMut() -> Sample + 'a>,
-}
-
-impl<'a> Entrant<'a> {
+impl Entrant {
     /// Says how `name` is measured.
-    pub(crate) fn new(name: &'static str, sample: impl FnMut() -> Sample + 'a) -> Self {
+    pub(crate) fn new(name: &'static str, sample: impl FnOnce() -> Sample + 'static) -> Self {
         Self {
             name,
             sample: Box::new(sample),
         }
     }
+
+    /// Takes one.
+    pub(crate) fn sample(self) -> Sample {
+        (self.sample)()
+    }
 }
 
-/// All samples of one contestant, by round.
-pub(crate) struct Series {
-    pub(crate) name: &'static str,
-    pub(crate) samples: Vec<Sample>,
+/// Who takes the samples.
+pub(crate) struct Programs {
+    pub(crate) this: Program,
+    pub(crate) alt_timer: Option<Program>,
 }
 
-/// The middle of the rounds, and their ends.
-#[derive(Clone, Copy)]
-pub(crate) struct Spread {
-    pub(crate) median: f64,
-    pub(crate) min: f64,
-    pub(crate) max: f64,
-}
-
-/// Takes the samples, A B C A B C ….
-pub(crate) fn interleave(rounds: usize, mut entrants: Vec<Entrant<'_>>) -> Vec<Series> {
-    let mut all: Vec<Series> = entrants
-        .iter()
-        .map(|e| Series {
-            name: e.name,
-            samples: Vec::new(),
-        })
-        .collect();
-    for _ in 0..rounds {
-        for (entrant, series) in entrants.iter_mut().zip(&mut all) {
-            series.samples.push((entrant.sample)());
+impl Programs {
+    /// Takes all samples of a workload.
+    pub(crate) fn run(&self, workload: Workload, rounds: usize) -> Table {
+        let mut table = Table {
+            title: workload.title,
+            work: workload.work,
+            metrics: workload.metrics.to_vec(),
+            series: Vec::new(),
+            absent: workload.absent,
+            seconds: 0.0,
+            failures: Vec::new(),
+        };
+        let start = Instant::now();
+        let mut turns = Vec::new();
+        for Entrant { name, .. } in workload.entrants {
+            turns.push((name, name, &self.this));
+            if let Some(alt) = self.alt_timer.as_ref().filter(|_| name == Tokio::NAME) {
+                turns.push((alt_timer::NAME, name, alt));
+            }
         }
-    }
-    all
-}
-
-/// How many times better than tokio, by metric; none for tokio itself.
-pub(crate) fn against_tokio(all: &[Series], name: &str, metric: usize) -> Option<Spread> {
-    let find = |name| all.iter().find(|series| series.name == name);
-    let (tokio, other) = (find(Tokio::NAME)?, find(name)?);
-    let pairs = tokio.samples.iter().zip(&other.samples);
-    (name != Tokio::NAME).then(|| {
-        Spread::of(
-            pairs
-                .map(|(tokio, other)| tokio.values[metric] / other.values[metric])
-                .collect(),
-        )
-    })
-}
-
-impl Series {
-    /// The spread of one metric over the rounds.
-    pub(crate) fn spread(&self, metric: usize) -> Spread {
-        Spread::of(
-            self.samples
-                .iter()
-                .map(|sample| sample.values[metric])
-                .collect(),
-        )
-    }
-
-    /// One of the counts, over the rounds.
-    pub(crate) fn count(&self, of: impl Fn(&Sample) -> u64) -> u64 {
-        self.samples.iter().map(of).sum()
-    }
-}
-
-impl Spread {
-    fn of(mut values: Vec<f64>) -> Self {
-        values.sort_by(f64::total_cmp);
-        let (low, high) = (values[(values.len() - 1) / 2], values[values.len() / 2]);
-        Self {
-            median: f64::midpoint(low, high),
-            min: values[0],
-            max: values[values.len() - 1],
+        table.series = turns.iter().map(|&(row, ..)| Series::new(row)).collect();
+        for _ in 0..rounds {
+            for ((row, name, program), series) in turns.iter().zip(&mut table.series) {
+                match program.sample(&table.title, name) {
+                    Ok(sample) => series.samples.push(sample),
+                    Err(why) => table.failures.push(format!("{row}: {why}")),
+                }
+            }
         }
+        table.seconds = start.elapsed().as_secs_f64();
+        // A ratio pairs the samples of one round: who missed one has no row.
+        table.series.retain(|series| series.samples.len() == rounds);
+        table
     }
 }

@@ -20,11 +20,11 @@ pub(crate) struct Stage(Runtime);
 impl Stage {
     /// Starts the workers.
     pub(crate) fn new() -> Self {
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(WORKERS)
-            .enable_all()
-            .build();
-        Self(runtime.expect("a runtime of two workers"))
+        let mut builder = Builder::new_multi_thread();
+        builder.worker_threads(WORKERS).enable_all();
+        #[cfg(waterwheel_alt_timer)]
+        builder.enable_alt_timer();
+        Self(builder.build().expect("a runtime of two workers"))
     }
 
     /// Starts a task on a worker.

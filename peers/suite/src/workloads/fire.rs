@@ -12,42 +12,29 @@
 
 use std::future::Future;
 use std::ops::Range;
+use std::rc::Rc;
 use std::thread;
 use std::time::Duration;
 
 use tokio::task::yield_now;
+use waterwheel_suite::{Metric, Sample};
 
 use crate::armed::{Armed, instant, nanos, now};
 use crate::contestant::{Ambient, Contestant, Own, Tokio};
 use crate::cpu;
 use crate::lead::Lead;
 use crate::random::SplitMix64;
-use crate::report::{Metric, Table};
-use crate::rounds::{Entrant, Sample, interleave};
+use crate::rounds::Entrant;
 use crate::stage::{BATCH, Stage};
+use crate::targets::Target;
 use crate::workloads::Workload;
 
 const METRICS: &[Metric] = &[
-    Metric {
-        name: "lateness p50",
-        unit: "us",
-    },
-    Metric {
-        name: "lateness p99",
-        unit: "us",
-    },
-    Metric {
-        name: "lateness p99.9",
-        unit: "us",
-    },
-    Metric {
-        name: "lateness max",
-        unit: "us",
-    },
-    Metric {
-        name: "CPU a timer",
-        unit: "ns",
-    },
+    Metric::lower("lateness p50", "us"),
+    Metric::lower("lateness p99", "us"),
+    Metric::lower("lateness p99.9", "us"),
+    Metric::lower("lateness max", "us"),
+    Metric::lower("CPU a timer", "ns"),
 ];
 const PERCENTILES: [f64; 4] = [0.5, 0.99, 0.999, 1.0];
 /// Between the last sleep armed, the first reading of the CPU time, and the first deadline.
@@ -75,34 +62,37 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
     } else {
         &[(100_000, 1000), (1_000_000, 1000)]
     };
-    let workload = |&(timers, millis)| {
-        let load = Load {
-            timers,
-            window: Duration::from_millis(millis),
-        };
-        Workload::new(load.title(), move |title, rounds| run(title, load, rounds))
+    let load = |&(timers, millis)| Load {
+        timers,
+        window: Duration::from_millis(millis),
     };
-    sizes.iter().map(workload).collect()
+    sizes.iter().map(load).map(workload).collect()
 }
 
-fn run(title: String, load: Load, rounds: usize) -> Table {
-    let work = format!("spread over {} ms", load.window.as_millis());
-    let lead = Lead::new(CALM * 3 + Duration::from_nanos(800) * load.timers as u32);
+pub(crate) fn targets() -> Vec<Target> {
+    Vec::new()
+}
+
+fn workload(load: Load) -> Workload {
+    let lead = Rc::new(Lead::new(
+        CALM * 3 + Duration::from_nanos(800) * load.timers as u32,
+    ));
     let entrants = vec![
-        entrant::<Tokio>(load, &lead),
-        entrant::<Own<true>>(load, &lead),
-        entrant::<Ambient>(load, &lead),
-        entrant::<Own<false>>(load, &lead),
+        entrant::<Tokio>(load, lead.clone()),
+        entrant::<Own<true>>(load, lead.clone()),
+        entrant::<Ambient>(load, lead.clone()),
+        entrant::<Own<false>>(load, lead),
     ];
-    Table {
-        title,
-        work,
+    Workload {
+        title: load.title(),
+        work: format!("spread over {} ms", load.window.as_millis()),
         metrics: METRICS,
-        series: interleave(rounds, entrants),
+        entrants,
+        absent: Vec::new(),
     }
 }
 
-fn entrant<C: Contestant>(load: Load, lead: &Lead) -> Entrant<'_> {
+fn entrant<C: Contestant>(load: Load, lead: Rc<Lead>) -> Entrant {
     Entrant::new(C::NAME, move || lead.enough(|lead| sample::<C>(load, lead)))
 }
 

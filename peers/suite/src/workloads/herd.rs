@@ -7,6 +7,7 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::thread;
@@ -14,23 +15,18 @@ use std::time::Duration;
 
 use tokio::task::yield_now;
 use tokio::time::Instant;
+use waterwheel_suite::{Metric, Sample};
 
-use crate::contestant::{Ambient, Contestant, Own, Tokio};
+use crate::contestant::{Ambient, Contestant, Own, Sleeps, Tokio};
 use crate::lead::Lead;
-use crate::report::{Metric, Table};
-use crate::rounds::{Entrant, Sample, interleave};
+use crate::rounds::Entrant;
 use crate::stage::{BATCH, Stage};
+use crate::targets::{Target, Want};
 use crate::workloads::Workload;
 
 const METRICS: &[Metric] = &[
-    Metric {
-        name: "longest heartbeat gap",
-        unit: "ms",
-    },
-    Metric {
-        name: "until all ran",
-        unit: "ms",
-    },
+    Metric::lower("longest heartbeat gap", "ms"),
+    Metric::lower("until all ran", "ms"),
 ];
 const BEAT: Duration = Duration::from_millis(1);
 /// What is armed must be armed so long before the instant.
@@ -50,29 +46,56 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
     } else {
         &[100_000, 1_000_000]
     };
-    let workload =
-        |&tasks| Workload::new(title(tasks), move |title, rounds| run(title, tasks, rounds));
-    sizes.iter().map(workload).collect()
+    sizes.iter().map(|&tasks| workload(tasks)).collect()
 }
 
-fn run(title: String, tasks: usize, rounds: usize) -> Table {
-    let lead = Lead::new(CALM * 2 + Duration::from_nanos(1200) * tasks as u32);
+pub(crate) fn targets() -> Vec<Target> {
+    let target = |metric, want| Target {
+        title: title(1_000_000),
+        metric,
+        of: Own::<true>::NAME,
+        want,
+    };
+    let than = Tokio::NAME;
+    vec![
+        target("longest heartbeat gap", Want::AtMost(4.0)),
+        target(
+            "longest heartbeat gap",
+            Want::Times {
+                than,
+                at_least: 20.0,
+            },
+        ),
+        target(
+            "until all ran",
+            Want::Share {
+                of: than,
+                at_most: 0.6,
+            },
+        ),
+    ]
+}
+
+fn workload(tasks: usize) -> Workload {
+    let lead = Rc::new(Lead::new(
+        CALM * 2 + Duration::from_nanos(1200) * tasks as u32,
+    ));
     let entrants = vec![
-        entrant::<Tokio>(tasks, &lead),
-        entrant::<Own<true>>(tasks, &lead),
-        entrant::<Ambient>(tasks, &lead),
-        entrant::<Own<false>>(tasks, &lead),
+        entrant::<Tokio>(tasks, lead.clone()),
+        entrant::<Own<true>>(tasks, lead.clone()),
+        entrant::<Ambient>(tasks, lead.clone()),
+        entrant::<Own<false>>(tasks, lead),
     ];
-    let work = "all asleep to one instant".to_owned();
-    Table {
-        title,
-        work,
+    Workload {
+        title: title(tasks),
+        work: "all asleep to one instant".to_owned(),
         metrics: METRICS,
-        series: interleave(rounds, entrants),
+        entrants,
+        absent: Vec::new(),
     }
 }
 
-fn entrant<C: Contestant>(tasks: usize, lead: &Lead) -> Entrant<'_> {
+fn entrant<C: Contestant>(tasks: usize, lead: Rc<Lead>) -> Entrant {
     Entrant::new(C::NAME, move || {
         lead.enough(|lead| sample::<C>(tasks, lead))
     })

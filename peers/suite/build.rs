@@ -1,0 +1,6 @@
+//! Names the cfg of the suite's second build (`src/alt_timer.rs`), so that a slip in it is a warning.
+
+fn main() {
+    println!("cargo::rustc-check-cfg=cfg(waterwheel_alt_timer)");
+    println!("cargo::rerun-if-changed=build.rs");
+}

@@ -1,0 +1,138 @@
+//! One file a chart: which tables it takes, and what it says of them.
+
+mod cancel;
+mod grouped;
+mod growth;
+mod herd;
+mod lateness;
+mod memory;
+
+use waterwheel_suite::Results;
+
+use crate::card::Chart;
+use crate::tables::Missing;
+
+/// Makes a chart of what a run has.
+type Build = fn(&Results) -> Result<Chart, Missing>;
+
+/// By file name.
+pub(crate) const ALL: [(&str, Build); 6] = [
+    ("cancel", cancel::cancel),
+    ("churn", cancel::churn),
+    ("herd", herd::chart),
+    ("lateness", lateness::chart),
+    ("memory", memory::chart),
+    ("growth", growth::chart),
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use waterwheel_suite::{Conditions, Metric, Sample, Series, Table};
+
+    use super::*;
+    use crate::card::frame;
+    use crate::conditions;
+
+    fn results(tables: Vec<Table>) -> Results {
+        let conditions = Conditions {
+            versions: BTreeMap::from([("tokio".to_owned(), "1.2.3".to_owned())]),
+            no_alt_timer: None,
+            rustc: "rustc 1.95.0 (59807616e 2026-04-14)".to_owned(),
+            processor: "a processor".to_owned(),
+            cores: 2,
+            workers: 2,
+            batch: 128,
+            load: "0".to_owned(),
+            rounds: 3,
+            quick: true,
+            debug_assertions: false,
+        };
+        Results {
+            conditions,
+            tables,
+            targets: Vec::new(),
+        }
+    }
+
+    fn table(title: &str, names: &[&'static str], values: &[f64]) -> Table {
+        let sample = |value: &f64| Sample {
+            values: vec![*value],
+            ..Sample::default()
+        };
+        let series = |name: &&'static str| Series {
+            name: (*name).into(),
+            samples: values.iter().map(sample).collect(),
+        };
+        Table {
+            title: title.to_owned(),
+            work: String::new(),
+            metrics: vec![Metric::lower("one operation, per thread", "ns")],
+            series: names.iter().map(series).collect(),
+            absent: Vec::new(),
+            seconds: 0.0,
+            failures: Vec::new(),
+        }
+    }
+
+    fn cancel_tables(names: &[&'static str], values: &[f64]) -> Vec<Table> {
+        let titles = [
+            "1 thread, 0",
+            "2 threads, 0",
+            "1 thread, 100000",
+            "2 threads, 100000",
+        ];
+        titles
+            .map(|load| table(&format!("cancel, {load} pending"), names, values))
+            .to_vec()
+    }
+
+    fn drawn(results: &Results, name: &str) -> Result<String, Missing> {
+        let (_, build) = ALL
+            .iter()
+            .find(|(known, _)| *known == name)
+            .expect("a chart of this name");
+        let chart = build(results)?;
+        let line = conditions::line(&results.conditions, &chart.packages);
+        Ok(frame(chart, &line, conditions::alert(&results.conditions)).to_string())
+    }
+
+    #[test]
+    fn what_was_not_run_is_skipped() {
+        let nothing = results(Vec::new());
+        for (name, build) in ALL {
+            assert!(build(&nothing).is_err(), "{name}");
+        }
+        let mut three = cancel_tables(&["tokio"], &[1.0]);
+        three.pop();
+        let missing = drawn(&results(three), "cancel").expect_err("a table is missing");
+        assert!(
+            missing.to_string().contains("2 threads, 100000"),
+            "{missing}"
+        );
+    }
+
+    #[test]
+    fn the_same_results_make_the_same_bytes() {
+        let results = results(cancel_tables(&["tokio", "own", "floor"], &[9.0, 7.0, 8.0]));
+        let once = drawn(&results, "cancel").expect("all tables are there");
+        assert_eq!(drawn(&results, "cancel"), Ok(once.clone()));
+        assert!(
+            once.contains("tokio 1.2.3, rustc 1.95.0") && once.contains("QUICK"),
+            "{once}"
+        );
+    }
+
+    #[test]
+    fn samples_without_figures_do_not_panic() {
+        for values in [&[f64::NAN] as &[f64], &[], &[0.0]] {
+            let drawn = drawn(
+                &results(cancel_tables(&["own", "someone"], values)),
+                "cancel",
+            );
+            let text = drawn.expect("all tables are there");
+            assert!(text.contains("someone") && !text.contains("NaN") && !text.contains("inf"));
+        }
+    }
+}

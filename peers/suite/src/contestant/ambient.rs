@@ -1,0 +1,43 @@
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use waterwheel::Sleep;
+
+use super::{Contestant, Postpones, Sleeps, TimesOut};
+
+/// waterwheel's free functions: the timer of the current runtime, looked up by each call.
+#[derive(Clone)]
+pub(crate) struct Ambient;
+
+impl Sleeps for Ambient {
+    const NAME: &'static str = "ambient";
+    type Sleep = Sleep;
+
+    fn sleep(&self, duration: Duration) -> Sleep {
+        waterwheel::sleep(duration)
+    }
+}
+
+impl Postpones for Ambient {
+    fn postpone(sleep: Pin<&mut Sleep>, duration: Duration) {
+        sleep.reset(Instant::now() + duration);
+    }
+}
+
+impl TimesOut for Ambient {
+    async fn timeout<F: Future + Send>(&self, duration: Duration, future: F) -> bool {
+        waterwheel::timeout(duration, future).await.is_ok()
+    }
+}
+
+impl Contestant for Ambient {
+    fn start() -> Self {
+        Self
+    }
+
+    fn sleep_until(&self, deadline: Instant) -> Sleep {
+        waterwheel::sleep_until(deadline)
+    }
+}

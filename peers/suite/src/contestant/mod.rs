@@ -1,0 +1,58 @@
+//! Who takes part: small traits with static dispatch, the same path for all. A contestant has those that it can do.
+//!
+//! The floors are contestants too: what is left of a timer when everything is taken away that one could do without.
+
+mod ambient;
+mod async_io;
+mod everyone;
+mod floor;
+mod futures_timer;
+mod own;
+mod pingora;
+mod tokio;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use ::tokio::time::Instant;
+
+pub(crate) use ambient::Ambient;
+pub(crate) use async_io::AsyncIo;
+pub(crate) use everyone::{Measure, Start, everyone};
+pub(crate) use floor::Floor;
+pub(crate) use futures_timer::FuturesTimer;
+pub(crate) use own::Own;
+pub(crate) use pingora::{PINGORA, pingora};
+pub(crate) use tokio::Tokio;
+
+/// A maker of sleeps. Each task has a clone of its own, as a service would.
+pub(crate) trait Sleeps: Clone + Send + Sync + 'static {
+    const NAME: &'static str;
+    type Sleep: Future<Output = ()> + Send + 'static;
+
+    fn sleep(&self, duration: Duration) -> Self::Sleep;
+}
+
+/// One whose sleeps can be put off.
+pub(crate) trait Postpones: Sleeps {
+    /// Sets the deadline to so long from now.
+    fn postpone(sleep: Pin<&mut Self::Sleep>, duration: Duration);
+}
+
+/// One that can put an end to a future.
+pub(crate) trait TimesOut: Sleeps {
+    /// Ends with whether the future did, in time.
+    fn timeout<F: Future + Send>(
+        &self,
+        duration: Duration,
+        future: F,
+    ) -> impl Future<Output = bool> + Send;
+}
+
+/// One that can do all that the workloads ask for.
+pub(crate) trait Contestant: Sleeps {
+    /// Called once a sample, on a worker of the runtime that is to be measured.
+    fn start() -> Self;
+    fn sleep_until(&self, deadline: Instant) -> Self::Sleep;
+}

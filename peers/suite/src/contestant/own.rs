@@ -1,0 +1,45 @@
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use waterwheel::{Sleep, Timer};
+
+use super::{Contestant, Postpones, Sleeps, TimesOut};
+
+/// A waterwheel [`Timer`] of one's own, with the bell (the default) or without.
+#[derive(Clone)]
+pub(crate) struct Own<const BELL: bool>(Timer);
+
+impl<const BELL: bool> Sleeps for Own<BELL> {
+    const NAME: &'static str = if BELL { "own" } else { "own, no bell" };
+    type Sleep = Sleep;
+
+    fn sleep(&self, duration: Duration) -> Sleep {
+        self.0.sleep(duration)
+    }
+}
+
+impl<const BELL: bool> Postpones for Own<BELL> {
+    fn postpone(sleep: Pin<&mut Sleep>, duration: Duration) {
+        sleep.reset(Instant::now() + duration);
+    }
+}
+
+impl<const BELL: bool> TimesOut for Own<BELL> {
+    async fn timeout<F: Future + Send>(&self, duration: Duration, future: F) -> bool {
+        self.0.timeout(duration, future).await.is_ok()
+    }
+}
+
+impl<const BELL: bool> Contestant for Own<BELL> {
+    fn start() -> Self {
+        let builder = Timer::builder();
+        let builder = if BELL { builder } else { builder.bell(false) };
+        Self(builder.start().expect("a timer starts on a runtime"))
+    }
+
+    fn sleep_until(&self, deadline: Instant) -> Sleep {
+        self.0.sleep_until(deadline)
+    }
+}

@@ -1,0 +1,42 @@
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use tokio::time::{Instant, Sleep};
+
+use super::{Contestant, Postpones, Sleeps, TimesOut};
+
+/// `tokio::time`, as it comes.
+#[derive(Clone)]
+pub(crate) struct Tokio;
+
+impl Sleeps for Tokio {
+    const NAME: &'static str = "tokio";
+    type Sleep = Sleep;
+
+    fn sleep(&self, duration: Duration) -> Sleep {
+        tokio::time::sleep(duration)
+    }
+}
+
+impl Postpones for Tokio {
+    fn postpone(sleep: Pin<&mut Sleep>, duration: Duration) {
+        sleep.reset(Instant::now() + duration);
+    }
+}
+
+impl TimesOut for Tokio {
+    async fn timeout<F: Future + Send>(&self, duration: Duration, future: F) -> bool {
+        tokio::time::timeout(duration, future).await.is_ok()
+    }
+}
+
+impl Contestant for Tokio {
+    fn start() -> Self {
+        Self
+    }
+
+    fn sleep_until(&self, deadline: Instant) -> Sleep {
+        tokio::time::sleep_until(deadline)
+    }
+}

@@ -1,0 +1,146 @@
+//! The one loop that all per-operation workloads run in, and all contestants.
+//!
+//! A sample takes a fixed time and counts the operations. With two tasks, they start together on different workers
+//! (`crew.rs`) and stop together when the time is over. One has then done fewer than the other, since a contended lock
+//! need not be fair, so the figure is their time together over their operations together. A sample in which they shared
+//! a worker, or one of them hardly ran, is taken again.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use tokio::task::yield_now;
+use waterwheel_suite::Sample;
+
+use crate::contestant::Start;
+use crate::crew::Crew;
+use crate::operation::Operation;
+use crate::stage::{BATCH, Stage};
+
+/// The fastest contestant's whole sample is shorter than the processor's waking up.
+const WARM_UP: Duration = Duration::from_millis(20);
+const MEASURED: Duration = Duration::from_millis(50);
+const MEASURED_QUICK: Duration = Duration::from_millis(20);
+/// Then a sample stands as it is.
+const RETAKES: u64 = 4;
+
+/// How much of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Load {
+    pub(crate) threads: usize,
+    /// Timers pending throughout, which the tasks share between them.
+    pub(crate) held: usize,
+    pub(crate) quick: bool,
+}
+
+impl Load {
+    /// What is done, in the words of the report.
+    pub(crate) fn work(self) -> String {
+        format!("{} ms", self.measured().as_millis())
+    }
+
+    fn measured(self) -> Duration {
+        if self.quick { MEASURED_QUICK } else { MEASURED }
+    }
+}
+
+/// In the words of the titles.
+pub(crate) fn threads(threads: usize) -> &'static str {
+    if threads == 1 {
+        "1 thread"
+    } else {
+        "2 threads"
+    }
+}
+
+/// What one task did.
+struct Share {
+    operations: usize,
+    time: Duration,
+}
+
+/// Measures one operation, in nanoseconds. `start` is called on a worker; of what it returns each task has a clone in its
+/// operation, and its own number.
+pub(crate) fn sample<C, O>(
+    load: Load,
+    start: impl Start<C>,
+    operation: impl Fn(C, u64) -> O,
+) -> Sample
+where
+    C: Clone + Send + 'static,
+    O: Operation,
+{
+    let mut retaken = 0;
+    loop {
+        let stage = Stage::new();
+        let contestant = stage.run(async move { start() });
+        let crew = Arc::new(Crew::new(load.threads));
+        let tasks: Vec<_> = (0..load.threads)
+            .map(|me| {
+                let operation = operation(contestant.clone(), me as u64);
+                stage.spawn(member(operation, load, me, crew.clone()))
+            })
+            .collect();
+        let shares: Vec<Share> = tasks.into_iter().map(|task| stage.wait(task)).collect();
+        let operations: usize = shares.iter().map(|share| share.operations).sum();
+        let all_ran = shares
+            .iter()
+            .all(|share| share.operations * 20 >= operations / load.threads);
+        if crew.kept_apart() && all_ran || retaken == RETAKES {
+            let nanos: u128 = shares.iter().map(|share| share.time.as_nanos()).sum();
+            return Sample {
+                values: vec![nanos as f64 / operations as f64],
+                retaken,
+                ..Sample::default()
+            };
+        }
+        retaken += 1;
+    }
+}
+
+/// One task of the crew: its share of the pending timers, some operations to warm up, then the measured ones.
+async fn member<O: Operation>(mut op: O, load: Load, me: usize, crew: Arc<Crew>) -> Share {
+    crew.take_a_worker();
+    let mut missing = load.held / load.threads;
+    while missing > 0 {
+        let now = missing.min(BATCH);
+        batch(&mut op, now, O::hold_one).await;
+        missing -= now;
+    }
+    let start = Instant::now();
+    while start.elapsed() < WARM_UP {
+        batch(&mut op, BATCH, O::once).await;
+    }
+
+    crew.gather().await;
+    let start = Instant::now();
+    let mut operations = 0;
+    while crew.goes_on(me, start.elapsed() >= load.measured()) {
+        batch(&mut op, BATCH, O::once).await;
+        operations += BATCH;
+    }
+    Share {
+        operations,
+        time: start.elapsed(),
+    }
+}
+
+/// Some steps within one poll, then the way is given.
+async fn batch<O: Operation>(
+    op: &mut O,
+    steps: usize,
+    mut step: impl FnMut(&mut O, &mut Context<'_>),
+) {
+    poll_fn(|context| {
+        for _ in 0..steps {
+            step(op, context);
+        }
+        Poll::Ready(())
+    })
+    .await;
+    yield_now().await;
+    while !op.is_settled() {
+        yield_now().await;
+    }
+}

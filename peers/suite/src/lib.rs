@@ -1,0 +1,12 @@
+//! The results of a run of the suite: what the benchmark writes and the charts read.
+//!
+//! The benchmark itself is `src/main.rs`, the charts are `src/bin/charts`; between them stands one file of JSON, a
+//! [`Results`].
+
+mod measured;
+mod results;
+mod verdict;
+
+pub use measured::{Absent, Better, Curve, Metric, Sample, Series, Table};
+pub use results::{Conditions, Results, default_path, target_dir};
+pub use verdict::{Outcome, Spread, Verdict};

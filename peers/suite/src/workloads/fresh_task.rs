@@ -1,0 +1,122 @@
+//! `cancel/fresh-task`: make a 30 s sleep, poll it once to `Pending`, drop it, each in a task of its own.
+//!
+//! What a timer keeps for a task from one sleep to the next is of no use here. A batch of tasks is spawned, and the next when
+//! all of them ran; the other worker steals its share, also when only one task spawns. The same tasks without the sleep
+//! are measured within the same sample, by turns, and what is judged is the difference: the spawn is several times the
+//! timer's part.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::task::{Context, Poll};
+
+use waterwheel_suite::{Metric, Sample};
+
+use crate::contestant::{Measure, Sleeps, Start, Tokio, everyone};
+use crate::engine::{self, Load};
+use crate::operation::{LONG, Operation, arm};
+use crate::targets::{Target, both_beat};
+use crate::workloads::Workload;
+
+const METRICS: &[Metric] = &[
+    Metric::lower("one task", "ns"),
+    Metric::lower("the spawn alone", "ns"),
+    Metric::lower(NET, "ns"),
+];
+/// How often a sample measures either: the difference of two figures that are alike needs both to be good.
+const TURNS: u64 = 3;
+const NET: &str = "net of the spawn";
+/// A difference of two measurements can be anything, but no operation takes less (ns).
+const LEAST: f64 = 1.0;
+
+pub(crate) fn all(quick: bool) -> Vec<Workload> {
+    let workload = |threads| {
+        let load = Load {
+            threads,
+            held: 0,
+            quick,
+        };
+        Workload {
+            title: title(threads),
+            work: format!("{TURNS} times {} with the sleep, and without", load.work()),
+            metrics: METRICS,
+            entrants: everyone(Measured(load)),
+            absent: Vec::new(),
+        }
+    };
+    [1, 2].map(workload).into()
+}
+
+pub(crate) fn targets() -> Vec<Target> {
+    both_beat(Tokio::NAME, &title(2), NET, [4.0, 2.5]).into()
+}
+
+fn title(threads: usize) -> String {
+    format!("cancel/fresh-task, {}", engine::threads(threads))
+}
+
+#[derive(Clone, Copy)]
+struct Measured(Load);
+
+impl Measure for Measured {
+    fn sample<S: Sleeps>(self, start: impl Start<S>) -> Sample {
+        let (mut one_task, mut alone, mut retaken) = (0.0, 0.0, 0);
+        for _ in 0..TURNS {
+            let with = engine::sample(self.0, start, Spawn::<S, true>::new);
+            let without = engine::sample(self.0, start, Spawn::<S, false>::new);
+            one_task += with.values[0] / TURNS as f64;
+            alone += without.values[0] / TURNS as f64;
+            retaken += with.retaken + without.retaken;
+        }
+        Sample {
+            values: vec![one_task, alone, (one_task - alone).max(LEAST)],
+            retaken,
+            ..Sample::default()
+        }
+    }
+}
+
+/// Spawns tasks, with a sleep in them or without.
+struct Spawn<S, const SLEEP: bool> {
+    spawned: usize,
+    shared: Arc<Shared<S>>,
+}
+
+/// What the tasks of one spawner have in common. Through it they reach their timer, with the sleep or without: so the
+/// count of the references is part of the spawn.
+struct Shared<S> {
+    sleeps: S,
+    over: AtomicUsize,
+}
+
+impl<S, const SLEEP: bool> Spawn<S, SLEEP> {
+    fn new(sleeps: S, _: u64) -> Self {
+        let over = AtomicUsize::new(0);
+        Self {
+            spawned: 0,
+            shared: Arc::new(Shared { sleeps, over }),
+        }
+    }
+}
+
+impl<S: Sleeps, const SLEEP: bool> Operation for Spawn<S, SLEEP> {
+    fn once(&mut self, _: &mut Context<'_>) {
+        let shared = self.shared.clone();
+        self.spawned += 1;
+        tokio::spawn(async move {
+            if SLEEP {
+                poll_fn(|context| {
+                    arm(pin!(shared.sleeps.sleep(LONG)), context);
+                    Poll::Ready(())
+                })
+                .await;
+            }
+            shared.over.fetch_add(1, Relaxed);
+        });
+    }
+
+    fn is_settled(&self) -> bool {
+        self.shared.over.load(Relaxed) == self.spawned
+    }
+}
