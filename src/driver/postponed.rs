@@ -1,17 +1,17 @@
 //! Deadlines beside the slab, where a future can move its own to a later one without a lock.
 //!
-//! One flag and one cell for each place of a shard's slab, in segments that double in size and never
+//! One note and one cell for each place of a shard's slab, in segments that double in size and never
 //! move. The future that owns the place writes, under `&mut`; the driver reads when the timer's slot
 //! comes up, and files it again under what it reads. A value that the driver reads too early is
 //! an older, earlier deadline: the future is then woken, finds that it is not due, and arms again.
 //!
-//! The flags are apart from the cells because most timers are never postponed: then a byte is all
+//! The notes are apart from the cells because most timers are never postponed: then a byte is all
 //! that they cost, in memory and in cache lines. (With a cell for each, a million timers that fire
 //! missed the cache once more each.)
 
 use std::sync::OnceLock;
 
-use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use crate::wheel::Tick;
 
 /// log2 of the places in the first segment.
@@ -25,15 +25,22 @@ pub(super) struct Postponed {
 
 /// Both are made when first used.
 struct Segment {
-    /// Whether the cell counts.
-    flags: OnceLock<Box<[AtomicBool]>>,
+    notes: OnceLock<Box<[AtomicU8]>>,
     deadlines: OnceLock<Box<[AtomicU64]>>,
 }
+
+/// The timer has the deadline that it is filed under.
+const FILED: u8 = 0;
+/// It has a later one, in its cell.
+const MOVED: u8 = 1;
+/// The driver has parked it. Its future may write `MOVED` over that, so a timer may be parked
+/// without a note; but one with this note is.
+const PARKED: u8 = 2;
 
 impl Postponed {
     pub(super) fn new() -> Postponed {
         let segment = || Segment {
-            flags: OnceLock::new(),
+            notes: OnceLock::new(),
             deadlines: OnceLock::new(),
         };
         Postponed {
@@ -41,38 +48,59 @@ impl Postponed {
         }
     }
 
-    /// The timer at this place has the deadline that it is filed under. To be called before the
-    /// first `insert` there.
+    /// The timer at this place has the deadline that it is filed under. To be called before
+    /// whatever else for a place.
     #[inline]
     pub(super) fn clear(&self, index: u32) {
         let (segment, offset) = locate(index);
-        let flags = &self.segments[segment].flags;
-        let flags = flags.get().unwrap_or_else(|| make(flags, segment));
-        flags[offset].store(false, Ordering::Relaxed);
+        let notes = &self.segments[segment].notes;
+        let notes = notes.get().unwrap_or_else(|| make(notes, segment));
+        notes[offset].store(FILED, Ordering::Relaxed);
     }
 
     /// The timer at this place has a later deadline than it is filed under.
     #[inline]
     pub(super) fn insert(&self, index: u32, deadline: Tick) {
         let (segment, offset) = locate(index);
-        let Segment { flags, deadlines } = &self.segments[segment];
+        let deadlines = &self.segments[segment].deadlines;
         let deadlines = deadlines.get().unwrap_or_else(|| make(deadlines, segment));
         deadlines[offset].store(deadline.get(), Ordering::Relaxed);
-        if let Some(flags) = flags.get() {
-            // After the deadline, which whoever sees the flag sees too.
-            flags[offset].store(true, Ordering::Release);
+        if let Some(note) = self.note(index) {
+            // After the deadline, which whoever sees the note sees too.
+            note.store(MOVED, Ordering::Release);
         }
     }
 
     /// The later deadline of the timer at this place, if it has one.
     #[inline]
     pub(super) fn get(&self, index: u32) -> Option<Tick> {
-        let (segment, offset) = locate(index);
-        let Segment { flags, deadlines } = &self.segments[segment];
-        if !flags.get()?[offset].load(Ordering::Acquire) {
+        if self.note(index)?.load(Ordering::Acquire) != MOVED {
             return None;
         }
-        Some(Tick::new(deadlines.get()?[offset].load(Ordering::Relaxed)))
+        let (segment, offset) = locate(index);
+        let deadlines = self.segments[segment].deadlines.get()?;
+        Some(Tick::new(deadlines[offset].load(Ordering::Relaxed)))
+    }
+
+    /// The timer at this place has been parked.
+    #[inline]
+    pub(super) fn park(&self, index: u32) {
+        if let Some(note) = self.note(index) {
+            note.store(PARKED, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the timer at this place is parked for sure: its future asks, who alone unparks it.
+    #[inline]
+    pub(super) fn is_parked(&self, index: u32) -> bool {
+        self.note(index)
+            .is_some_and(|note| note.load(Ordering::Relaxed) == PARKED)
+    }
+
+    #[inline]
+    fn note(&self, index: u32) -> Option<&AtomicU8> {
+        let (segment, offset) = locate(index);
+        Some(&self.segments[segment].notes.get()?[offset])
     }
 }
 
@@ -127,7 +155,11 @@ mod tests {
         }
         for index in places {
             assert_eq!(cells.get(index), Some(Tick::new(u64::from(index) + 7)));
+            cells.park(index);
+            assert!(cells.is_parked(index));
+            assert_eq!(cells.get(index), None);
             cells.clear(index);
+            assert!(!cells.is_parked(index));
             assert_eq!(cells.get(index), None);
         }
     }

@@ -122,10 +122,16 @@ impl Shard {
         self.permits.as_deref()
     }
 
+    /// Whether this is the shard of the thread that asks.
+    #[inline]
+    pub(crate) fn is_of_this_thread(&self) -> bool {
+        self.slot == self.shared.slot_of_this_thread()
+    }
+
     /// The shard of the thread that asks, if it is another one and the timer still has a handle.
     #[inline]
     pub(crate) fn of_this_thread(&self) -> Option<Arc<Shard>> {
-        if self.slot == self.shared.slot_of_this_thread() {
+        if self.is_of_this_thread() {
             return None;
         }
         Some(Arc::clone(self.core.upgrade()?.shard()))
@@ -206,9 +212,9 @@ impl Shard {
         self.poll_anew(key, deadline(), waker.clone())
     }
 
-    /// The same if the waker is another, or is not wanted any more.
+    /// The same if the waker is another or has been used: of use to those who know.
     #[inline(never)]
-    fn poll_anew(&self, key: Key, deadline: Tick, waker: Waker) -> Answer<()> {
+    pub(crate) fn poll_anew(&self, key: Key, deadline: Tick, waker: Waker) -> Answer<()> {
         let mut state = self.state.lock();
         let Some(wheel) = &mut state.wheel else {
             drop(state);
@@ -241,6 +247,32 @@ impl Shard {
     #[inline(never)]
     pub(crate) fn finish(&self, key: Key) {
         self.remove(key, |state| state.fired += 1);
+    }
+
+    /// Whether the driver has fired a timer, for sure; `false` says nothing.
+    #[inline]
+    pub(crate) fn is_parked(&self, key: Key) -> bool {
+        self.postponed.is_parked(key.index())
+    }
+
+    /// Takes a timer that the clock calls due off the dials, if the driver has not, and keeps its
+    /// record.
+    #[inline]
+    pub(crate) fn park(&self, key: Key) {
+        if self.is_parked(key) {
+            return;
+        }
+        let mut state = self.state.lock();
+        let Some(wheel) = &mut state.wheel else {
+            return;
+        };
+        let waker = wheel.get_mut(key).and_then(Option::take);
+        if wheel.park(key) {
+            state.fired += 1;
+        }
+        self.postponed.park(key.index());
+        self.unlock(state);
+        drop(waker);
     }
 
     /// Gives back the record of a timer whose future is dropped.
@@ -300,6 +332,7 @@ impl Shard {
         if is_past {
             let waker = wheel.get_mut(key).and_then(Option::take);
             wheel.park(key);
+            self.postponed.park(key.index());
             state.fired += 1;
             self.unlock(state);
             if let Some(waker) = waker {
@@ -355,6 +388,7 @@ impl Shard {
                 last = (deadline, clock.nanos_since(nanos, deadline));
             }
             lateness.record(last.1);
+            self.postponed.park(key.index());
             batch.extend(waker.take());
             Verdict::Park
         };

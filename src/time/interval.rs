@@ -315,13 +315,13 @@ impl Interval {
         if self.ended {
             return Poll::Ready(Err(Error::shutdown()));
         }
-        ready!(self.delay.poll_deadline(context));
+        let now = ready!(self.delay.poll_tick(context));
         if self.delay.was_stopped() {
             self.delay.release_permit();
             return Poll::Ready(Err(self.end()));
         }
         let tick = self.delay.deadline();
-        let next = self.next_after(tick);
+        let next = self.next_after(tick, now);
         self.delay.rearm(next);
         if self.delay.is_closing() {
             // The timer drains: this was the last tick.
@@ -335,9 +335,8 @@ impl Interval {
         Error::shutdown()
     }
 
-    fn next_after(&mut self, tick: Instant) -> Instant {
+    fn next_after(&mut self, tick: Instant, now: Instant) -> Instant {
         let clock = self.delay.clock();
-        let now = clock.now();
         let late = now.saturating_duration_since(tick);
         let next = if late > (clock.resolution().tick() * 2).max(LATE) {
             let (next, left_out) = self.missed_tick_behavior.after_late(tick, now, self.period);

@@ -372,10 +372,50 @@ impl Sleep {
         poll
     }
 
-    /// Sets a deadline on a sleep that has completed and still has its permit.
+    /// As `poll_deadline`, for a future that is about to [`rearm`](Sleep::rearm) this: gives the
+    /// time, and leaves the record where it is, to be filed again.
+    #[inline]
+    pub(super) fn poll_tick(&mut self, context: &mut Context<'_>) -> Poll<Instant> {
+        let Phase::Armed(key) = self.phase.phase() else {
+            ready!(self.poll_deadline(context));
+            return Poll::Ready(self.clock().now());
+        };
+        let budget = ready!(coop::poll_proceed(context));
+        let now = self.clock().now();
+        if now >= self.deadline {
+            self.shard.park(key);
+            budget.made_progress();
+            return Poll::Ready(now);
+        }
+        let answer = if !self.shard.is_parked(key) {
+            self.shard.poll(key, || self.tick(), context.waker())
+        } else if self.shard.is_of_this_thread() {
+            self.shard
+                .poll_anew(key, self.tick(), context.waker().clone())
+        } else {
+            // The task has moved, and its timer moves with it.
+            self.set(Phase::New(Delay::UNKNOWN));
+            self.shard.finish(key);
+            drop(budget);
+            ready!(self.poll_deadline(context));
+            return Poll::Ready(self.clock().now());
+        };
+        match answer {
+            Answer::Pending(()) => return Poll::Pending,
+            Answer::Due => self.set(Phase::Fired),
+            Answer::Stopped => self.set(Phase::Stopped),
+        }
+        budget.made_progress();
+        Poll::Ready(now)
+    }
+
+    /// Sets a deadline on a sleep that was due and still has its permit.
+    #[inline]
     pub(super) fn rearm(&mut self, deadline: Instant) {
         self.deadline = deadline;
-        self.set(Phase::New(Delay::UNKNOWN));
+        if self.has_completed() {
+            self.set(Phase::New(Delay::UNKNOWN));
+        }
     }
 
     /// Gives back the permit of a sleep that has completed.
