@@ -12,6 +12,7 @@
 //! The thread is started when a driver first has something to wait for, and ends with the last
 //! driver. While no driver has a target, it sleeps without end.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -127,7 +128,17 @@ pub(super) fn leave(driver: &Arc<Shared>) {
     drop(member);
 }
 
+thread_local! {
+    static IS_BELL: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this is the bell's thread, which fires nothing itself.
+pub(super) fn is_this_thread() -> bool {
+    IS_BELL.get()
+}
+
 fn run() {
+    IS_BELL.set(true);
     let mut due = Vec::new();
     // A driver that was rung will soon have a new target, as a rule the next tick. The thread
     // sleeps until then rather than without end, so that the driver need not wake it to say so:

@@ -13,7 +13,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::task::Context;
+use std::task::{Context, Waker};
 
 use super::clock::Clock;
 use crate::sync::Mutex;
@@ -32,8 +32,8 @@ impl Nudge {
         Nudge(Mutex::new(None))
     }
 
-    /// From now on the task of this context can be nudged, once.
-    pub(super) fn expect(&self, clock: &Clock, context: &mut Context<'_>) {
+    /// From now on a nudge wakes this waker, once.
+    pub(super) fn expect(&self, clock: &Clock, waker: &Waker) {
         let mut sleep = self.0.lock();
         let sleep = match &mut *sleep {
             Some(sleep) if !sleep.is_elapsed() => return,
@@ -44,10 +44,10 @@ impl Nudge {
             none => none.insert(Box::pin(clock.sleep_until(clock.now() + FAR))),
         };
         // Pending, unless a nudge came in between; then the task has been woken.
-        let _ = sleep.as_mut().poll(context);
+        let _ = sleep.as_mut().poll(&mut Context::from_waker(waker));
     }
 
-    /// Nudges the task, if it ever expected it.
+    /// Nudges whoever expected it, if anybody ever did.
     pub(super) fn give(&self, now: Instant) -> bool {
         let mut sleep = self.0.lock();
         let Some(sleep) = &mut *sleep else {

@@ -18,7 +18,7 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock, Weak};
-use std::task::{Context, Waker};
+use std::task::Waker;
 
 use super::bell;
 use super::clock::Clock;
@@ -33,6 +33,11 @@ use tokio::time::{Duration, Instant};
 /// How many timers are served with a shard's lock held; and by a turn of a shard, before it gives
 /// way to the tasks that it woke, unless it came late.
 pub(super) const BITE: usize = 128;
+
+/// And by the first turn after a sleep. As many as are due in a millisecond on a busy service go out
+/// at once: given out by 128, a worker without work would be woken for each bite and sleep again
+/// before the next. A larger herd has the rest of it served by the bite.
+const FIRST_BITE: usize = 1024;
 
 /// A turn that had to wait for a worker serves one timer more for each time this has passed.
 ///
@@ -76,6 +81,17 @@ struct Roster {
     shards: Vec<Weak<Shard>>,
     /// The last handle of the timer is gone: no more shards will come.
     closed: bool,
+}
+
+/// Since when a turn should have come.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Waiting {
+    /// It comes at once.
+    Never,
+    /// The driver gave way to others with more to do.
+    SinceWayWasGiven(Instant),
+    /// The driver slept until then, if ever.
+    SinceTarget(Option<Instant>),
 }
 
 /// How far a timer is in its life.
@@ -191,19 +207,19 @@ impl Shared {
         self.target.store(AWAKE, Ordering::SeqCst);
     }
 
-    /// Turns every shard that is due, once, and wakes what comes up. `waiting_since` is when the
+    /// Turns every shard that is due, once, and wakes what comes up. `waiting` is since when the
     /// turn should have come.
-    pub(super) fn turn(
-        &self,
-        shards: &[Arc<Shard>],
-        waiting_since: Option<Instant>,
-        batch: &mut Vec<Waker>,
-    ) {
+    pub(super) fn turn(&self, shards: &[Arc<Shard>], waiting: Waiting, batch: &mut Vec<Waker>) {
         let now = self.clock.now();
         let tick = self.clock.tick_before(now);
-        let waited = waiting_since.map_or(Duration::ZERO, |since| now.duration_since(since));
+        let (least, since) = match waiting {
+            Waiting::Never => (BITE, now),
+            Waiting::SinceWayWasGiven(since) => (BITE, since),
+            Waiting::SinceTarget(since) => (FIRST_BITE, since.unwrap_or(now)),
+        };
+        let waited = now.duration_since(since);
         let bite = (waited.as_micros() / WAIT_PER_TIMER.as_micros()) as usize;
-        let bite = bite.clamp(BITE, LARGEST_BITE);
+        let bite = bite.clamp(least, LARGEST_BITE);
         self.turns.fetch_add(1, Ordering::Relaxed);
         for shard in shards {
             let mut left = bite;
@@ -282,11 +298,10 @@ impl Shared {
         }
     }
 
-    /// The driver's task, whose context this is, goes to sleep and can be nudged; on a clock that it
-    /// sleeps on itself it need not be.
-    pub(super) fn expect_nudge(&self, context: &mut Context<'_>) {
+    /// The driver goes to sleep and can be nudged; on a clock that it sleeps on itself it need not be.
+    pub(super) fn expect_nudge(&self, waker: &Waker) {
         if !self.sleeps_on_clock() {
-            self.nudge.expect(&self.clock, context);
+            self.nudge.expect(&self.clock, waker);
         }
     }
 
