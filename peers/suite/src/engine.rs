@@ -16,7 +16,7 @@ use waterwheel_suite::Sample;
 use crate::contestant::Start;
 use crate::crew::Crew;
 use crate::operation::Operation;
-use crate::stage::{BATCH, Stage};
+use crate::stage::{BATCH, Stage, WORKERS};
 
 /// The fastest contestant's whole sample is shorter than the processor's waking up.
 const WARM_UP: Duration = Duration::from_millis(20);
@@ -55,9 +55,10 @@ pub(crate) fn threads(threads: usize) -> &'static str {
 }
 
 /// What one task did.
-struct Share {
+pub(crate) struct Share {
     operations: usize,
-    time: Duration,
+    start: Instant,
+    end: Instant,
 }
 
 /// Measures one operation, in nanoseconds. `start` is called on a worker; of what it returns each task has a clone in its
@@ -71,9 +72,35 @@ where
     C: Clone + Send + 'static,
     O: Operation,
 {
+    measure(load, start, operation, |shares| {
+        let times = shares.iter().map(|share| share.end - share.start);
+        times.sum::<Duration>().as_nanos() as f64 / operations(shares) as f64
+    })
+}
+
+/// What all tasks do together, in million operations a second: from the first to start until the first to end, which ends it
+/// for all. With more threads than processors, the time in which one of them does not run counts as well.
+pub(crate) fn throughput(shares: &[Share]) -> f64 {
+    let start = shares.iter().map(|share| share.start).min();
+    let end = shares.iter().map(|share| share.end).min();
+    let time = start.zip(end).map(|(start, end)| end - start);
+    operations(shares) as f64 / 1e6 / time.unwrap_or_default().as_secs_f64()
+}
+
+fn operations(shares: &[Share]) -> usize {
+    shares.iter().map(|share| share.operations).sum()
+}
+
+/// As [`sample`], and what is made of it is up to `figure`.
+pub(crate) fn measure<C: Clone + Send + 'static, O: Operation>(
+    load: Load,
+    start: impl Start<C>,
+    operation: impl Fn(C, u64) -> O,
+    figure: impl Fn(&[Share]) -> f64,
+) -> Sample {
     let mut retaken = 0;
     loop {
-        let stage = Stage::new();
+        let stage = Stage::with_workers(load.threads.max(WORKERS));
         let contestant = stage.run(async move { start() });
         let crew = Arc::new(Crew::new(load.threads));
         let tasks: Vec<_> = (0..load.threads)
@@ -83,14 +110,13 @@ where
             })
             .collect();
         let shares: Vec<Share> = tasks.into_iter().map(|task| stage.wait(task)).collect();
-        let operations: usize = shares.iter().map(|share| share.operations).sum();
+        let operations = operations(&shares);
         let all_ran = shares
             .iter()
             .all(|share| share.operations * 20 >= operations / load.threads);
         if crew.kept_apart() && all_ran || retaken == RETAKES {
-            let nanos: u128 = shares.iter().map(|share| share.time.as_nanos()).sum();
             return Sample {
-                values: vec![nanos as f64 / operations as f64],
+                values: vec![figure(&shares)],
                 retaken,
                 ..Sample::default()
             };
@@ -122,7 +148,8 @@ async fn member<O: Operation>(mut op: O, load: Load, me: usize, crew: Arc<Crew>)
     }
     Share {
         operations,
-        time: start.elapsed(),
+        start,
+        end: Instant::now(),
     }
 }
 

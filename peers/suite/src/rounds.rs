@@ -2,34 +2,13 @@
 
 use std::time::Instant;
 
-use waterwheel_suite::{Sample, Series, Table};
+use waterwheel_suite::{Series, Table};
 
 use crate::alt_timer;
 use crate::contestant::{Sleeps, Tokio};
+use crate::entrant::Entrant;
 use crate::process::Program;
 use crate::workloads::Workload;
-
-/// A contestant and how to take one sample of it. Making one costs nothing: what a sample needs is prepared when it is
-/// taken.
-pub(crate) struct Entrant {
-    pub(crate) name: &'static str,
-    sample: Box<dyn FnOnce() -> Sample>,
-}
-
-impl Entrant {
-    /// Says how `name` is measured.
-    pub(crate) fn new(name: &'static str, sample: impl FnOnce() -> Sample + 'static) -> Self {
-        Self {
-            name,
-            sample: Box::new(sample),
-        }
-    }
-
-    /// Takes one.
-    pub(crate) fn sample(self) -> Sample {
-        (self.sample)()
-    }
-}
 
 /// Who takes the samples.
 pub(crate) struct Programs {
@@ -40,6 +19,7 @@ pub(crate) struct Programs {
 impl Programs {
     /// Takes all samples of a workload.
     pub(crate) fn run(&self, workload: Workload, rounds: usize) -> Table {
+        let rounds = workload.rounds(rounds);
         let mut table = Table {
             title: workload.title,
             work: workload.work,

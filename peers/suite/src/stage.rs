@@ -20,11 +20,16 @@ pub(crate) struct Stage(Runtime);
 impl Stage {
     /// Starts the workers.
     pub(crate) fn new() -> Self {
+        Self::with_workers(WORKERS)
+    }
+
+    /// With another number of them than everyone else has.
+    pub(crate) fn with_workers(workers: usize) -> Self {
         let mut builder = Builder::new_multi_thread();
-        builder.worker_threads(WORKERS).enable_all();
+        builder.worker_threads(workers).enable_all();
         #[cfg(waterwheel_alt_timer)]
         builder.enable_alt_timer();
-        Self(builder.build().expect("a runtime of two workers"))
+        Self(builder.build().expect("a runtime with workers"))
     }
 
     /// Starts a task on a worker.

@@ -3,7 +3,7 @@
 use waterwheel_suite::Sample;
 
 use super::{Ambient, AsyncIo, Contestant, Floor, FuturesTimer, Own, Sleeps, Tokio, pingora};
-use crate::rounds::Entrant;
+use crate::entrant::Entrant;
 
 /// How a contestant begins: called once a sample, on a worker.
 pub(crate) trait Start<S>: Fn() -> S + Copy + Send + 'static {}

@@ -9,7 +9,7 @@ use super::{Contestant, Postpones, Sleeps, TimesOut};
 
 /// A waterwheel [`Timer`] of one's own, with the bell (the default) or without.
 #[derive(Clone)]
-pub(crate) struct Own<const BELL: bool>(Timer);
+pub(crate) struct Own<const BELL: bool>(pub(crate) Timer);
 
 impl<const BELL: bool> Sleeps for Own<BELL> {
     const NAME: &'static str = if BELL { "own" } else { "own, no bell" };

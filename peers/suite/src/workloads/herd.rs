@@ -10,7 +10,6 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
-use std::thread;
 use std::time::Duration;
 
 use tokio::task::yield_now;
@@ -18,21 +17,19 @@ use tokio::time::Instant;
 use waterwheel_suite::{Metric, Sample};
 
 use crate::contestant::{Ambient, Contestant, Own, Sleeps, Tokio};
+use crate::entrant::Entrant;
 use crate::lead::Lead;
-use crate::rounds::Entrant;
+use crate::patience;
 use crate::stage::{BATCH, Stage};
 use crate::targets::{Target, Want};
 use crate::workloads::Workload;
 
-const METRICS: &[Metric] = &[
-    Metric::lower("longest heartbeat gap", "ms"),
-    Metric::lower("until all ran", "ms"),
-];
+const GAP: &str = "longest heartbeat gap";
+const UNTIL_ALL_RAN: &str = "until all ran";
+const METRICS: &[Metric] = &[Metric::lower(GAP, "ms"), Metric::lower(UNTIL_ALL_RAN, "ms")];
 const BEAT: Duration = Duration::from_millis(1);
 /// What is armed must be armed so long before the instant.
 const CALM: Duration = Duration::from_millis(100);
-/// What has not run so long after the instant is lost (tasks are counted as lost by the group).
-const PATIENCE: Duration = Duration::from_secs(30);
 /// Tasks that count down together before they touch the herd's own counters.
 const GROUP: usize = 64;
 
@@ -50,30 +47,28 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
 }
 
 pub(crate) fn targets() -> Vec<Target> {
-    let target = |metric, want| Target {
-        title: title(1_000_000),
-        metric,
-        of: Own::<true>::NAME,
-        want,
-    };
     let than = Tokio::NAME;
-    vec![
-        target("longest heartbeat gap", Want::AtMost(4.0)),
-        target(
-            "longest heartbeat gap",
-            Want::Times {
-                than,
-                at_least: 20.0,
-            },
-        ),
-        target(
-            "until all ran",
-            Want::Share {
-                of: than,
-                at_most: 0.6,
-            },
-        ),
-    ]
+    let gap = Want::AtMost(4.0);
+    let smaller_gap = Want::Times {
+        than,
+        at_least: 20.0,
+    };
+    let sooner = Want::Share {
+        of: than,
+        at_most: 0.6,
+    };
+    let mut targets = Vec::new();
+    for of in [Own::<true>::NAME, Ambient::NAME] {
+        for (metric, want) in [(GAP, &gap), (GAP, &smaller_gap), (UNTIL_ALL_RAN, &sooner)] {
+            targets.push(Target {
+                title: title(1_000_000),
+                metric,
+                of,
+                want: want.clone(),
+            });
+        }
+    }
+    targets
 }
 
 fn workload(tasks: usize) -> Workload {
@@ -111,11 +106,7 @@ fn sample<C: Contestant>(tasks: usize, lead: Duration) -> Option<Sample> {
         return None;
     }
     let beats = stage.spawn(heartbeat(contestant, herd.clone()));
-    // Not by a timer of the runtime.
-    while !beats.is_finished() && Instant::now() < herd.instant + PATIENCE {
-        thread::sleep(Duration::from_millis(10));
-    }
-    let heart_stopped = !beats.is_finished();
+    let heart_stopped = !patience::wait_for(|| beats.is_finished());
     let beats = if heart_stopped {
         Beats::default()
     } else {

@@ -2,15 +2,22 @@
 
 mod cancel;
 mod churn;
+mod delay_queue;
 mod fire;
 mod fresh_task;
+mod growth;
 mod herd;
+mod idle;
+mod interval;
+mod memory;
 mod postpone;
+mod rpc;
 mod timeout;
+mod wheel;
 
 use waterwheel_suite::{Absent, Metric};
 
-use crate::rounds::Entrant;
+use crate::entrant::Entrant;
 use crate::targets::Target;
 
 /// One workload at one size.
@@ -25,6 +32,24 @@ pub(crate) struct Workload {
     pub(crate) absent: Vec<Absent>,
 }
 
+/// Where a round takes long and the next is much like it: at most so many, by how a title begins.
+const FEWER_ROUNDS: [(&str, usize); 4] = [
+    (idle::NAME, idle::ROUNDS),
+    (interval::NAME, interval::ROUNDS),
+    (memory::NAME, memory::ROUNDS),
+    (growth::NAME, growth::ROUNDS),
+];
+
+impl Workload {
+    /// How many rounds of those that were asked for are taken.
+    pub(crate) fn rounds(&self, asked: usize) -> usize {
+        let fewer = FEWER_ROUNDS
+            .iter()
+            .find(|(name, _)| self.title.starts_with(name));
+        fewer.map_or(asked, |(_, most)| asked.min(*most))
+    }
+}
+
 /// Every workload at every size, in the order of the report; smaller and fewer if `quick`.
 pub(crate) fn all(quick: bool) -> Vec<Workload> {
     let all = [
@@ -35,6 +60,13 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
         timeout::all(quick),
         herd::all(quick),
         fire::all(quick),
+        idle::all(quick),
+        interval::all(quick),
+        memory::all(quick),
+        rpc::all(quick),
+        wheel::all(quick),
+        delay_queue::all(quick),
+        growth::all(quick),
     ];
     all.into_iter().flatten().collect()
 }
@@ -49,6 +81,11 @@ pub(crate) fn targets() -> Vec<Target> {
         timeout::targets(),
         herd::targets(),
         fire::targets(),
+        idle::targets(),
+        interval::targets(),
+        memory::targets(),
+        rpc::targets(),
+        wheel::targets(),
     ];
     all.into_iter().flatten().collect()
 }

@@ -12,9 +12,9 @@ use crate::contestant::{
     Tokio,
 };
 use crate::engine::{self, Load};
+use crate::entrant::Entrant;
 use crate::operation::{LONG, METRICS, Operation, TIME, arm};
 use crate::ring::Ring;
-use crate::rounds::Entrant;
 use crate::targets::{Target, both_beat};
 use crate::workloads::Workload;
 

@@ -14,8 +14,8 @@ use crate::contestant::{
     Ambient, AsyncIo, Contestant, Floor, FuturesTimer, Own, Sleeps, Start, TimesOut, Tokio, pingora,
 };
 use crate::engine::{self, Load};
+use crate::entrant::Entrant;
 use crate::operation::{LONG, METRICS, Operation, TIME};
-use crate::rounds::Entrant;
 use crate::targets::{Target, both_beat};
 use crate::workloads::Workload;
 

@@ -4,6 +4,7 @@ use svg::Document;
 use svg::node::element::{Description, Group, Style, Title};
 
 use crate::draw::{bar, bold_width_of, text, width_of, wrap};
+use crate::source::Source;
 use crate::theme::style_sheet;
 
 /// Width of a README on GitHub.
@@ -28,8 +29,7 @@ pub(crate) struct Chart {
     pub(crate) height: f64,
     /// What a reader must know of this chart beyond the conditions.
     pub(crate) notes: Vec<String>,
-    /// The packages that are in it.
-    pub(crate) packages: Vec<&'static str>,
+    pub(crate) source: Source,
 }
 
 /// An entry of the legend.
@@ -58,10 +58,16 @@ pub(crate) fn frame(chart: Chart, conditions: &str, alert: Option<&str>) -> Docu
 
     let mut footer: Vec<(&str, String)> = Vec::new();
     footer.extend(alert.map(|alert| ("small alert", alert.to_owned())));
-    for paragraph in chart.notes.iter().map(String::as_str).chain([conditions]) {
+    let faults = chart
+        .source
+        .faults
+        .iter()
+        .map(|fault| ("small alert", fault.as_str()));
+    let notes = chart.notes.iter().map(|note| ("small", note.as_str()));
+    for (class, paragraph) in faults.chain(notes).chain([("small", conditions)]) {
         // The estimate is for 12 pixels, the footer has 11.
         let lines = wrap(paragraph, INNER * 12.0 / 11.0);
-        footer.extend(lines.into_iter().map(|line| ("small", line)));
+        footer.extend(lines.into_iter().map(|line| (class, line)));
     }
     for (class, line) in &footer {
         y += FOOTER_LINE;

@@ -2,32 +2,32 @@
 
 use waterwheel_suite::Conditions;
 
+use crate::source::Source;
+
 /// Who was measured, on what, and how a figure was made.
-pub(crate) fn line(conditions: &Conditions, packages: &[&str]) -> String {
-    let mut parts = Vec::new();
-    for package in packages {
+pub(crate) fn line(conditions: &Conditions, source: &Source) -> String {
+    let mut versions: Vec<String> = Vec::new();
+    for package in &source.packages {
         if let Some(version) = conditions.versions.get(*package) {
-            parts.push(format!("{package} {version}"));
+            versions.push(format!("{package} {version}"));
         }
     }
-    parts.push(
-        conditions
-            .rustc
-            .split(" (")
-            .next()
-            .unwrap_or_default()
-            .to_owned(),
-    );
+    // Without the commit and its date.
+    versions.extend(conditions.rustc.split(" (").next().map(str::to_owned));
     let Conditions {
         processor,
         cores,
         workers,
-        rounds,
         ..
     } = conditions;
+    let rounds = match source.rounds {
+        (1, 1) => "One round".to_owned(),
+        (fewest, most) if fewest == most => format!("Medians of {most} interleaved rounds"),
+        (fewest, most) => format!("Medians of {fewest} to {most} interleaved rounds"),
+    };
     format!(
-        "{}. {processor}, {cores} cores; a multi-thread runtime with {workers} workers. Medians of {rounds} interleaved rounds.",
-        parts.join(", ")
+        "{}. {processor}, {cores} cores; a multi-thread runtime with {workers} workers. {rounds}.",
+        versions.join(", ")
     )
 }
 

@@ -1,16 +1,18 @@
 //! Lines, one for each contestant: how a figure grows with something.
 
-use svg::node::element::Group;
+use svg::node::element::{Group, Text};
 
 use crate::card::{INNER, Sign, moved};
-use crate::draw::{line, mark, polyline, text, whisker_standing};
-use crate::figures::time_tick;
+use crate::draw::{line, mark, polyline, text, whisker_standing, width_of};
+use crate::figures::{tick, time_tick};
 use crate::looks::Look;
 use crate::scale::{Scale, round_ends};
 
 /// A panel with axes of its own.
 pub(crate) struct Panel {
     pub(crate) heading: String,
+    /// Below it, in small letters.
+    pub(crate) remark: String,
     pub(crate) x: Axis,
     pub(crate) y: Axis,
     pub(crate) curves: Vec<Curve>,
@@ -47,9 +49,13 @@ pub(crate) struct Point {
 }
 
 const BETWEEN_PANELS: f64 = 30.0;
-const HEADING: f64 = 26.0;
+const HEADING: f64 = 40.0;
 const Y_LABELS: f64 = 48.0;
 const TICKS: usize = 5;
+/// Above the highest point.
+const ROOM: f64 = 1.05;
+/// A whisker that reaches so many times as high as the highest point ends in an arrow.
+const FAR: f64 = 1.5;
 const X_LABELS: f64 = 44.0;
 
 /// Panels side by side in rows of `columns`. Returns the drawing and its height.
@@ -65,28 +71,27 @@ pub(crate) fn draw(panels: &[Panel], columns: usize, plot_height: f64) -> (Group
     (body, panels.len().div_ceil(columns) as f64 * height)
 }
 
-/// The line and the mark of each contestant.
+/// The line and the mark of each contestant, ours first.
 pub(crate) fn legend<'a>(curves: impl Iterator<Item = &'a Curve>) -> Vec<Sign> {
-    let mut signs: Vec<Sign> = Vec::new();
-    for curve in curves {
-        let look = &curve.look;
-        if signs.iter().any(|sign| sign.label == look.label) {
-            continue;
-        }
-        let mut symbol = Group::new()
-            .set("class", look.class)
-            .add(polyline("line", &[(0.0, -4.0), (24.0, -4.0)]));
-        if curve.marked {
-            symbol = symbol.add(mark(look.mark, (12.0, -4.0)));
-        }
-        signs.push(Sign {
-            symbol,
-            width: 24.0,
-            label: look.label.clone(),
-            ours: look.ours,
-        });
+    let mut curves: Vec<&Curve> = curves.collect();
+    curves.sort_by_key(|curve| curve.look.rank);
+    curves.dedup_by(|next, curve| next.look == curve.look);
+    curves.into_iter().map(sign).collect()
+}
+
+fn sign(curve: &Curve) -> Sign {
+    let look = &curve.look;
+    let line = polyline("line", &[(0.0, -4.0), (24.0, -4.0)]);
+    let mut symbol = Group::new().set("class", look.class).add(line);
+    if curve.marked {
+        symbol = symbol.add(mark(look.mark, (12.0, -4.0)));
     }
-    signs
+    Sign {
+        symbol,
+        width: 24.0,
+        label: look.label.clone(),
+        ours: look.ours,
+    }
 }
 
 fn draw_panel(panel: &Panel, width: f64, plot_height: f64) -> Group {
@@ -95,7 +100,9 @@ fn draw_panel(panel: &Panel, width: f64, plot_height: f64) -> Group {
     let y = panel.y.scale((HEADING + plot_height, HEADING));
     let (top, bottom) = (HEADING, HEADING + plot_height);
 
-    let mut group = Group::new().add(text("heading strong", (0.0, 10.0), &panel.heading));
+    let mut group = Group::new()
+        .add(text("heading strong", (0.0, 10.0), &panel.heading))
+        .add(text("small", (0.0, 25.0), &panel.remark));
     for (value, label) in &panel.y.ticks {
         let at = y.place(*value);
         group = group
@@ -108,7 +115,7 @@ fn draw_panel(panel: &Panel, width: f64, plot_height: f64) -> Group {
         group = group
             .add(line("axis", (at, bottom), (at, bottom + 4.0)))
             .add(line("grid", (at, top), (at, bottom)))
-            .add(text("small middle", (at, bottom + 17.0), label));
+            .add(x_label(label, at, bottom + 17.0, width));
     }
     let middle = (Y_LABELS + width) / 2.0;
     group = group.add(text(
@@ -116,11 +123,22 @@ fn draw_panel(panel: &Panel, width: f64, plot_height: f64) -> Group {
         (middle, bottom + 33.0),
         &panel.x.label,
     ));
-    // Ours last, and so on top.
-    for curve in panel.curves.iter().rev() {
+    // Ours on top; the thinner ambient line on the thicker one of an own timer, which it often follows.
+    let (ours, peers): (Vec<_>, Vec<_>) = panel.curves.iter().partition(|curve| curve.look.ours);
+    for curve in peers.into_iter().rev().chain(ours) {
         group = group.add(draw_curve(curve, &x, &y));
     }
     group
+}
+
+/// Under its tick, unless it would stick out at the right.
+fn x_label(label: &str, at: f64, base_line: f64, width: f64) -> Text {
+    let end = width + 8.0;
+    if at + width_of(label) / 2.0 > end {
+        text("small end", (end, base_line), label)
+    } else {
+        text("small middle", (at, base_line), label)
+    }
 }
 
 fn draw_curve(curve: &Curve, x: &Scale, y: &Scale) -> Group {
@@ -139,7 +157,11 @@ fn draw_curve(curve: &Curve, x: &Scale, y: &Scale) -> Group {
         for (point, at) in curve.points.iter().zip(places()) {
             let (min, max) = point.ends;
             group = group
-                .add(whisker_standing(at.0, (y.place(min), y.place(max))))
+                .add(whisker_standing(
+                    at.0,
+                    (y.place(min), y.place(max)),
+                    y.is_beyond(max),
+                ))
                 .add(mark(curve.look.mark, at));
         }
     }
@@ -183,10 +205,65 @@ impl Axis {
         })
     }
 
+    /// From 0 to a little beyond the highest point; none if there is none. Whiskers that are far longer are cut.
+    pub(crate) fn from_zero(curves: &[Curve]) -> Option<Self> {
+        let points = || curves.iter().flat_map(|curve| &curve.points);
+        let highest = points().map(|point| point.y).fold(0.0, f64::max);
+        let whiskers = points().map(|point| point.ends.1).fold(0.0, f64::max);
+        if highest <= 0.0 {
+            return None;
+        }
+        let top = whiskers.clamp(highest * ROOM, highest * FAR);
+        let ends = (0.0, top);
+        let ticks = Scale::linear(ends, (0.0, 1.0)).ticks(TICKS);
+        Some(Self {
+            kind: AxisKind::Linear,
+            ends,
+            ticks: ticks
+                .into_iter()
+                .map(|value| (value, tick(value)))
+                .collect(),
+            label: String::new(),
+        })
+    }
+
     fn scale(&self, pixels: (f64, f64)) -> Scale {
         match self.kind {
             AxisKind::Linear => Scale::linear(self.ends, pixels),
             AxisKind::Log => Scale::log(self.ends, pixels),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::looks::look;
+
+    fn curve(points: &[(f64, f64)]) -> Curve {
+        let point = |&(y, max): &(f64, f64)| Point {
+            x: 0.0,
+            y,
+            ends: (y, max),
+        };
+        Curve {
+            look: look("own"),
+            points: points.iter().map(point).collect(),
+            marked: true,
+        }
+    }
+
+    #[test]
+    fn whiskers_fit_unless_they_are_far_out() {
+        let top = |points: &[(f64, f64)]| Axis::from_zero(&[curve(points)]).map(|axis| axis.ends.1);
+        assert_eq!(top(&[(100.0, 120.0), (50.0, 60.0)]), Some(120.0));
+        assert_eq!(top(&[(100.0, 900.0)]), Some(150.0));
+        assert_eq!(top(&[]), None);
+    }
+
+    #[test]
+    fn the_legend_has_each_contestant_once() {
+        let curves = [curve(&[]), curve(&[])];
+        assert_eq!(legend(curves.iter()).len(), 1);
     }
 }

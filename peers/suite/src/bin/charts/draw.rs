@@ -97,9 +97,14 @@ pub(crate) fn whisker_lying(y: f64, (from, to): (f64, f64), beyond: bool) -> Gro
 }
 
 /// The same, standing, in the colour of its contestant; `low` is the lower end on the card.
-pub(crate) fn whisker_standing(x: f64, (low, high): (f64, f64)) -> Group {
+pub(crate) fn whisker_standing(x: f64, (low, high): (f64, f64), beyond: bool) -> Group {
     let (x, left, low, high) = (tenth(x), tenth(x - 2.5), tenth(low), tenth(high));
-    let data = format!("M{left} {low}h5M{x} {low}V{high}M{left} {high}h5");
+    let end = if beyond {
+        format!("M{left} {}l2.5 -4l2.5 4", tenth(high + 4.0))
+    } else {
+        format!("M{left} {high}h5")
+    };
+    let data = format!("M{left} {low}h5M{x} {low}V{high}{end}");
     Group::new().add(Path::new().set("class", "whisker own-ink").set("d", data))
 }
 

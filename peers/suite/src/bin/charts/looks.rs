@@ -3,6 +3,8 @@
 /// What stands for a contestant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Look {
+    /// Its place among the others: ours first.
+    pub(crate) rank: usize,
     /// Its class in the style sheet.
     pub(crate) class: &'static str,
     /// What the chart calls it.
@@ -77,11 +79,13 @@ const fn known(name: &'static str, class: &'static str, label: &'static str, mar
     }
 }
 
-/// The look of the contestant that has this name in the results, and its place among the others.
-pub(crate) fn look(name: &str) -> (usize, Look) {
+/// The look of the contestant that has this name in the results.
+pub(crate) fn look(name: &str) -> Look {
     let found = KNOWN.iter().position(|known| known.name == name);
-    let look = match found.map(|index| &KNOWN[index]) {
+    let rank = found.unwrap_or(KNOWN.len());
+    match found.map(|index| &KNOWN[index]) {
         Some(known) => Look {
+            rank,
             class: known.class,
             label: known.label.to_owned(),
             package: Some(known.package()),
@@ -89,14 +93,14 @@ pub(crate) fn look(name: &str) -> (usize, Look) {
             ours: known.package() == OURS,
         },
         None => Look {
+            rank,
             class: "other",
             label: name.to_owned(),
             package: None,
             mark: Mark::Ring,
             ours: false,
         },
-    };
-    (found.unwrap_or(KNOWN.len()), look)
+    }
 }
 
 const OURS: &str = "waterwheel";
@@ -109,15 +113,4 @@ impl Known {
             package => package,
         }
     }
-}
-
-/// The packages that these contestants come from, each once.
-pub(crate) fn packages(names: &[&str]) -> Vec<&'static str> {
-    let mut packages = Vec::new();
-    for package in names.iter().filter_map(|name| look(name).1.package) {
-        if !packages.contains(&package) {
-            packages.push(package);
-        }
-    }
-    packages
 }

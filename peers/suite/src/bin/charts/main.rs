@@ -26,6 +26,7 @@ mod draw;
 mod figures;
 mod looks;
 mod scale;
+mod source;
 mod tables;
 mod theme;
 
@@ -61,7 +62,7 @@ fn write_all(results: &Results, folder: &Path) -> std::io::Result<()> {
         let file = format!("{name}.svg");
         match build(results) {
             Ok(chart) => {
-                let conditions = conditions::line(&results.conditions, &chart.packages);
+                let conditions = conditions::line(&results.conditions, &chart.source);
                 let alert = conditions::alert(&results.conditions);
                 let card = card::frame(chart, &conditions, alert);
                 fs::write(folder.join(&file), format!("{card}\n"))?;

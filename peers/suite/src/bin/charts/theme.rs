@@ -47,7 +47,7 @@ text{font-family:-apple-system,BlinkMacSystemFont,'Segoe UI','Noto Sans',Helveti
 .end{text-anchor:end}
 .fill{fill:currentColor}
 .faint{fill-opacity:.42}
-.band{fill-opacity:.16}
+.band{fill-opacity:.12}
 .line{fill:none;stroke:currentColor;stroke-width:1.8;stroke-linejoin:round}
 .own .line,.own-fine .line{stroke-width:2.6}
 .own-no-bell .line,.tokio-alt .line{stroke-dasharray:5 3}

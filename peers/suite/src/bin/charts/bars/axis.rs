@@ -3,7 +3,7 @@
 use super::{Axes, Bar, Panel};
 
 /// A bar so many times longer than the longest whole one is torn.
-const TORN: f64 = 2.0;
+const TORN: f64 = 2.5;
 /// A whisker so many times longer than the longest bar ends in an arrow.
 const FAR: f64 = 1.5;
 
@@ -50,7 +50,7 @@ mod tests {
                 max,
             };
             BarGroup {
-                look: look(name).1,
+                look: look(name),
                 bars: vec![
                     Some(Bar {
                         spread,

@@ -3,12 +3,12 @@
 use svg::node::element::Group;
 
 use super::panel::shade;
-use super::{Axes, Panel, axis};
+use super::{Axes, Bar, Panel, axis};
 use crate::card::Sign;
 use crate::draw::{bar, line, whisker_lying};
 
-/// What the tints of the variants mean, the floor if there is one, and the whisker.
-pub(crate) fn legend(variants: &[&str], floor: Option<&str>) -> Vec<Sign> {
+/// What the tints of the variants mean, the whisker, and the floor; each if there is one.
+pub(crate) fn legend(panels: &[Panel], variants: &[&str]) -> Vec<Sign> {
     let sign = |symbol: Group, width, label: &str| Sign {
         symbol,
         width,
@@ -18,32 +18,27 @@ pub(crate) fn legend(variants: &[&str], floor: Option<&str>) -> Vec<Sign> {
     let mut signs = Vec::new();
     for (index, variant) in variants.iter().enumerate() {
         let shade = bar(shade(index, variants.len()), (0.0, -9.0), (22.0, 10.0));
-        signs.push(sign(
-            Group::new().set("class", "anyone").add(shade),
-            22.0,
-            variant,
-        ));
+        let symbol = Group::new().set("class", "anyone").add(shade);
+        signs.push(sign(symbol, 22.0, variant));
     }
-    signs.push(sign(
-        Group::new().add(whisker_lying(-4.0, (0.0, 22.0), false)),
-        22.0,
-        "least to greatest round",
-    ));
-    if let Some(label) = floor {
-        let tick = line("floor ink", (2.0, -10.0), (2.0, 2.0));
-        signs.push(sign(Group::new().add(tick), 4.0, label));
+    let bars = || panels.iter().flat_map(Panel::bars);
+    if bars().any(Bar::has_whisker) {
+        let symbol = Group::new().add(whisker_lying(-4.0, (0.0, 22.0), false));
+        signs.push(sign(symbol, 22.0, "least to greatest round"));
+    }
+    if panels.iter().any(Panel::has_floor) {
+        let symbol = Group::new().add(line("floor ink", (2.0, -10.0), (2.0, 2.0)));
+        signs.push(sign(symbol, 4.0, "the floor: what no timer can do without"));
     }
     signs
 }
 
 /// What must be said of bars that are longer than their axis; nothing if there are none.
-pub(crate) fn notes(panels: &[Panel], axes: Axes) -> Vec<String> {
+pub(crate) fn note(panels: &[Panel], axes: Axes) -> Option<String> {
     let torn = |panel: &Panel| {
         let end = axis::end(panel, panels, axes);
         panel.bars().any(|bar| bar.spread.median > end)
     };
     let any = panels.iter().any(torn);
     any.then(|| "A torn bar is longer than the axis; its figure stands behind it.".to_owned())
-        .into_iter()
-        .collect()
 }

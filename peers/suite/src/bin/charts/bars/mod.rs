@@ -18,7 +18,7 @@ use crate::draw::{bold_width_of, text};
 use crate::looks::Look;
 use crate::scale::Scale;
 
-pub(crate) use legend::{legend, notes};
+pub(crate) use legend::{legend, note};
 
 /// A metric of one load.
 pub(crate) struct Panel {
@@ -94,6 +94,10 @@ fn draw_names(panel: &Panel, width: f64) -> Group {
 }
 
 impl Panel {
+    pub(crate) fn has_floor(&self) -> bool {
+        self.bars().any(|bar| bar.floor.is_some())
+    }
+
     fn bars(&self) -> impl Iterator<Item = &Bar> {
         self.groups
             .iter()
@@ -102,6 +106,11 @@ impl Panel {
 }
 
 impl Bar {
+    /// With one round there is no spread.
+    fn has_whisker(&self) -> bool {
+        self.spread.min < self.spread.max
+    }
+
     fn length(&self) -> f64 {
         self.spread.median.max(self.floor.unwrap_or(0.0))
     }

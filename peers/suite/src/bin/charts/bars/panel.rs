@@ -69,14 +69,15 @@ fn draw_bars(contestant: &BarGroup, scale: &Scale) -> Group {
     group
 }
 
-fn draw_bar(&Bar { spread, floor }: &Bar, shade: &str, scale: &Scale) -> Group {
+fn draw_bar(measured: &Bar, shade: &str, scale: &Scale) -> Group {
+    let Bar { spread, floor } = *measured;
     let end = scale.place(spread.median);
     let mut group = Group::new().add(bar(shade, (0.0, 0.0), (end, THICK)));
     let mut behind = end;
     if scale.is_beyond(spread.median) {
         let tear = |x: f64| polyline("halo", &[(x - 4.0, THICK + 1.0), (x + 4.0, -1.0)]);
         group = group.add(tear(end - 12.0));
-    } else {
+    } else if measured.has_whisker() {
         let reach = (scale.place(spread.min), scale.place(spread.max));
         group = group.add(whisker_lying(
             THICK / 2.0,

@@ -3,16 +3,14 @@
 use waterwheel_suite::{Results, Table};
 
 use super::grouped::{self, Load};
-use crate::bars::{self, Axes};
+use crate::bars::{self, Axes, Panel};
 use crate::card::Chart;
 use crate::figures::count;
-use crate::looks::packages;
 use crate::tables::{self, Missing};
 
 const METRIC: &str = "one operation, per thread";
 const THREADS: [&str; 2] = ["1 thread", "2 threads"];
-const FLOOR: &str = "the floor: what no timer can do without";
-const FLOOR_IN_FULL: &str = "The floor: one clock read, two uncontended lock pairs, one waker, one slab entry; of the ambient timer also one look-up of the runtime.";
+const FLOOR: &str = "The floor: one clock read, two uncontended lock pairs, one waker, one slab entry; of the ambient timer also one look-up of the runtime.";
 
 /// With nothing else pending, and with 100 000 others.
 pub(crate) fn cancel(results: &Results) -> Result<Chart, Missing> {
@@ -66,18 +64,19 @@ fn by_threads(results: &Results, title: impl Fn(&str) -> String) -> Result<Vec<&
 }
 
 fn chart(title: &str, subtitle: &str, loads: &[Load<'_>]) -> Result<Chart, Missing> {
-    let (panels, names) = grouped::panels(loads)?;
+    let panels = grouped::panels(loads)?;
     let (body, height) = bars::draw(&panels, Axes::Shared);
-    let floor = grouped::has_floor(loads);
-    let mut notes = bars::notes(&panels, Axes::Shared);
-    notes.extend(floor.then(|| FLOOR_IN_FULL.to_owned()));
+    let has_floor = panels.iter().any(Panel::has_floor);
     Ok(Chart {
         title: title.to_owned(),
         subtitle: subtitle.to_owned(),
-        legend: bars::legend(&THREADS, floor.then_some(FLOOR)),
+        legend: bars::legend(&panels, &THREADS),
         body,
         height,
-        notes,
-        packages: packages(&names),
+        notes: bars::note(&panels, Axes::Shared)
+            .into_iter()
+            .chain(has_floor.then(|| FLOOR.to_owned()))
+            .collect(),
+        source: grouped::source(loads),
     })
 }

@@ -1,9 +1,10 @@
 //! From tables to panels of bars: what all bar charts have in common.
 
-use waterwheel_suite::{Series, Table};
+use waterwheel_suite::Table;
 
 use crate::bars::{Bar, BarGroup, Panel};
 use crate::looks::look;
+use crate::source::{Source, contestants};
 use crate::tables::{self, Missing};
 
 /// One panel: a metric, and the tables that are variants of one load.
@@ -13,34 +14,19 @@ pub(crate) struct Load<'a> {
     pub(crate) variants: Vec<&'a Table>,
 }
 
-/// The panels, and who is in them. All panels have the same contestants, ours first.
-pub(crate) fn panels<'a>(loads: &[Load<'a>]) -> Result<(Vec<Panel>, Vec<&'a str>), Missing> {
-    let names = contestants(loads.iter().flat_map(|load| &load.variants).copied());
-    let panels = loads.iter().map(|load| panel(load, &names));
-    Ok((panels.collect::<Result<_, _>>()?, names))
+/// All panels have the same contestants, ours first.
+pub(crate) fn panels(loads: &[Load<'_>]) -> Result<Vec<Panel>, Missing> {
+    let names = contestants(tables_of(loads));
+    loads.iter().map(|load| panel(load, &names)).collect()
 }
 
-/// Whether a floor stands beside the contestants.
-pub(crate) fn has_floor(loads: &[Load<'_>]) -> bool {
-    let mut tables = loads.iter().flat_map(|load| &load.variants);
-    tables.any(|table| table.series.iter().any(is_floor))
+/// Where the figures of these panels come from.
+pub(crate) fn source(loads: &[Load<'_>]) -> Source {
+    Source::of(tables_of(loads))
 }
 
-/// Who takes part in one of these tables, ours first.
-pub(crate) fn contestants<'a>(tables: impl Iterator<Item = &'a Table>) -> Vec<&'a str> {
-    let mut names: Vec<&str> = Vec::new();
-    for series in tables.flat_map(|table| &table.series) {
-        if !is_floor(series) && !names.contains(&&*series.name) {
-            names.push(&series.name);
-        }
-    }
-    // Stable: who is not known stays in the order of the report.
-    names.sort_by_key(|name| look(name).0);
-    names
-}
-
-fn is_floor(series: &Series) -> bool {
-    series.name.starts_with("floor")
+fn tables_of<'a>(loads: &[Load<'a>]) -> impl Iterator<Item = &'a Table> + Clone {
+    loads.iter().flat_map(|load| &load.variants).copied()
 }
 
 fn panel(load: &Load<'_>, names: &[&str]) -> Result<Panel, Missing> {
@@ -53,8 +39,8 @@ fn panel(load: &Load<'_>, names: &[&str]) -> Result<Panel, Missing> {
         .first()
         .map(|(table, metric)| table.metrics[*metric].unit.to_string());
     let groups = names.iter().map(|name| BarGroup {
-        look: look(name).1,
-        whole: look(name).1.ours || *name == "tokio",
+        look: look(name),
+        whole: look(name).ours || *name == "tokio",
         bars: metrics
             .iter()
             .map(|(table, metric)| bar(table, *metric, name))

@@ -6,7 +6,6 @@ use super::grouped::{self, Load};
 use crate::bars::{self, Axes};
 use crate::card::Chart;
 use crate::figures::count;
-use crate::looks::packages;
 use crate::tables::{self, Missing};
 
 /// The largest herd of the run.
@@ -24,17 +23,17 @@ pub(crate) fn chart(results: &Results) -> Result<Chart, Missing> {
         load("longest gap of the heartbeat", "longest heartbeat gap"),
         load("until all of them ran", "until all ran"),
     ];
-    let (panels, names) = grouped::panels(&loads)?;
+    let panels = grouped::panels(&loads)?;
     let (body, height) = bars::draw(&panels, Axes::Separate);
     Ok(Chart {
         title: format!("{} tasks wake at one instant: milliseconds", count(tasks)),
         subtitle:
             "All sleep to the same deadline. Beside them runs a heartbeat of 1 ms. Lower is better."
                 .to_owned(),
-        legend: bars::legend(&[], None),
+        legend: bars::legend(&panels, &[]),
         body,
         height,
-        notes: bars::notes(&panels, Axes::Separate),
-        packages: packages(&names),
+        notes: bars::note(&panels, Axes::Separate).into_iter().collect(),
+        source: grouped::source(&loads),
     })
 }

@@ -5,54 +5,80 @@
 
 use waterwheel_suite::{Results, Series, Table};
 
-use super::grouped::contestants;
 use crate::card::Chart;
 use crate::curves::{self, Axis, AxisKind, Curve, Panel, Point};
 use crate::figures::count;
-use crate::looks::{look, packages};
+use crate::looks::look;
+use crate::source::{Source, contestants};
 use crate::tables::{self, Missing};
 
 /// Name of the curve in the samples: lateness in µs, and the share of the timers that are no later.
 const CURVE: &str = "lateness";
 
 pub(crate) fn chart(results: &Results) -> Result<Chart, Missing> {
-    let tables = tables::sizes(results, "fire, ", " timers");
-    let loads: Vec<(usize, Vec<Curve>)> = tables
-        .iter()
-        .map(|(timers, table)| (*timers, curves_of(table)))
-        .filter(|(_, curves)| !curves.is_empty())
+    let loads: Vec<Load<'_>> = loads(results)
+        .into_iter()
+        .filter(|load| !load.curves.is_empty())
         .collect();
-    let all = || loads.iter().flat_map(|(_, curves)| curves);
+    let all = || loads.iter().flat_map(|load| &load.curves);
     // One axis for all panels, so that they compare.
     let lateness = Axis::log_time(all().flat_map(Curve::reach))
         .ok_or_else(|| Missing(format!("curve {CURVE:?} of \"fire\"")))?;
     let legend = curves::legend(all());
+    let source = Source::of(loads.iter().map(|load| load.table));
     let panels: Vec<Panel> = loads
         .into_iter()
-        .map(|(timers, curves)| Panel {
-            heading: format!("{} timers", count(timers)),
+        .map(|load| Panel {
+            heading: format!("{} timers", count(load.timers)),
+            remark: load.ticks.to_owned(),
             x: percentiles(),
             y: lateness.clone(),
-            curves,
+            curves: load.curves,
         })
         .collect();
-    let (body, height) = curves::draw(&panels, panels.len().min(2), PLOT_HEIGHT);
-    let tables = || tables.iter().map(|(_, table)| *table);
+    let (body, height) = curves::draw(&panels, panels.len(), PLOT_HEIGHT);
     Ok(Chart {
         title: "How late timers fire, by percentile".to_owned(),
         subtitle: "From a timer's deadline to the call of its waker. Lower is better. A band reaches from the least to the greatest round.".to_owned(),
         legend,
         body,
         height,
-        notes: tables().flat_map(faults).collect(),
-        packages: packages(&contestants(tables())),
+        notes: Vec::new(),
+        source,
     })
+}
+
+/// One panel.
+struct Load<'a> {
+    timers: usize,
+    ticks: &'static str,
+    table: &'a Table,
+    curves: Vec<Curve>,
+}
+
+/// With the default resolution at every size, then with a finer one.
+fn loads(results: &Results) -> Vec<Load<'_>> {
+    let mut loads = Vec::new();
+    for (after, ticks) in [
+        (" timers", "at the default resolution of 1 ms"),
+        (" timers, resolution 100 us", "with an own Timer at 100 µs"),
+    ] {
+        for (timers, table) in tables::sizes(results, "fire, ", after) {
+            loads.push(Load {
+                timers,
+                ticks,
+                table,
+                curves: curves_of(table),
+            });
+        }
+    }
+    loads
 }
 
 fn curves_of(table: &Table) -> Vec<Curve> {
     let curve = |name: &str| {
         Some(Curve {
-            look: look(name).1,
+            look: look(name),
             points: points(table.series(name)?)?,
             marked: false,
         })
@@ -61,21 +87,6 @@ fn curves_of(table: &Table) -> Vec<Curve> {
         .into_iter()
         .filter_map(curve)
         .collect()
-}
-
-/// Whose curve leaves timers out.
-fn faults(table: &Table) -> Vec<String> {
-    let fault = |series: &Series| {
-        let (early, lost) = (series.count(|s| s.early), series.count(|s| s.lost));
-        let title = &table.title;
-        (early + lost > 0).then(|| {
-            format!(
-                "{title}: of {}, {early} fired early and {lost} never.",
-                series.name
-            )
-        })
-    };
-    table.series.iter().filter_map(fault).collect()
 }
 
 /// The lateness in ns that each share of the timers keeps within: of the rounds the median, with the ends.
@@ -131,8 +142,8 @@ fn percentiles() -> Axis {
     Axis {
         kind: AxisKind::Linear,
         ends: (0.0, nines(LAST)),
-        ticks: [0.0, 50.0, 90.0, 99.0, 99.9, 99.99].map(tick).to_vec(),
-        label: "percent of the timers that were no later".to_owned(),
+        ticks: [50.0, 90.0, 99.0, 99.9, 99.99].map(tick).to_vec(),
+        label: "percentile of the timers".to_owned(),
     }
 }
 

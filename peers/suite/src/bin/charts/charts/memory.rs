@@ -3,13 +3,16 @@
 use waterwheel_suite::Results;
 
 use super::grouped::{self, Load};
-use crate::bars::{self, Axes};
+use crate::bars::{self, Axes, Panel};
 use crate::card::Chart;
 use crate::figures::count;
-use crate::looks::packages;
 use crate::tables::{self, Missing};
 
-const METRIC: &str = "live heap a pending timer";
+const METRIC: &str = "live heap, future + entry";
+/// Why the panels differ.
+const SLAB: &str =
+    "A slab grows in steps, and so has free places: how many depends on the number of timers.";
+const FLOOR: &str = "The floor: a boxed future with its deadline, and a waker in a slab.";
 
 pub(crate) fn chart(results: &Results) -> Result<Chart, Missing> {
     let sizes = tables::sizes(results, "memory, ", " timers");
@@ -24,15 +27,21 @@ pub(crate) fn chart(results: &Results) -> Result<Chart, Missing> {
             variants: vec![*table],
         })
         .collect();
-    let (panels, names) = grouped::panels(&loads)?;
+    let panels = grouped::panels(&loads)?;
     let (body, height) = bars::draw(&panels, Axes::Shared);
+    let has_floor = panels.iter().any(Panel::has_floor);
     Ok(Chart {
-        title: "Live heap of a pending boxed sleep: bytes".to_owned(),
-        subtitle: "The future and the entry behind it. Lower is better.".to_owned(),
-        legend: bars::legend(&[], None),
+        title: "Heap that a pending sleep takes: bytes".to_owned(),
+        subtitle: "The boxed future, and its share of what the timer keeps of all of them. Lower is better.".to_owned(),
+        legend: bars::legend(&panels, &[]),
         body,
         height,
-        notes: bars::notes(&panels, Axes::Shared),
-        packages: packages(&names),
+        notes: [SLAB]
+            .into_iter()
+            .chain(has_floor.then_some(FLOOR))
+            .map(str::to_owned)
+            .chain(bars::note(&panels, Axes::Shared))
+            .collect(),
+        source: grouped::source(&loads),
     })
 }

@@ -94,7 +94,7 @@ mod tests {
             .find(|(known, _)| *known == name)
             .expect("a chart of this name");
         let chart = build(results)?;
-        let line = conditions::line(&results.conditions, &chart.packages);
+        let line = conditions::line(&results.conditions, &chart.source);
         Ok(frame(chart, &line, conditions::alert(&results.conditions)).to_string())
     }
 

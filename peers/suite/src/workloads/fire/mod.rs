@@ -1,0 +1,206 @@
+//! `fire`: N sleeps spread evenly at random over one second, each polled once with a waker that records its time.
+//!
+//! No tasks are woken: what is left is the timer's own work. Two tasks arm the sleeps before the first is due, and then the
+//! workers have nothing else to do (`sample.rs`). Lateness is the time of the wake minus the deadline; a wake before the
+//! deadline is early, and a sleep that is not woken is lost.
+//!
+//! What a finer tick gains and costs is in two more tables: a tick of 100 µs beside those who have no tick at all, and every
+//! tick from there to a second. The CPU time that precision takes stands beside it.
+
+mod lateness;
+mod sample;
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use waterwheel::Timer;
+use waterwheel_suite::{Absent, Metric};
+
+use crate::contestant::{
+    Ambient, AsyncIo, Contestant, FuturesTimer, Own, PINGORA, Sleeps, Start, Tokio,
+};
+use crate::entrant::Entrant;
+use crate::targets::{Target, Want};
+use crate::workloads::Workload;
+
+use sample::sample;
+
+const P50: &str = "lateness p50";
+const P99: &str = "lateness p99";
+const CPU: &str = "CPU a timer";
+const METRICS: &[Metric] = &[
+    Metric::lower(P50, "us"),
+    Metric::lower(P99, "us"),
+    Metric::lower("lateness p99.9", "us"),
+    Metric::lower("lateness max", "us"),
+    Metric::lower(CPU, "ns"),
+];
+/// With the name of the row.
+const RESOLUTIONS: [(&str, Duration); 5] = [
+    (OWN_FINE, Duration::from_micros(100)),
+    ("own, 1 ms", Duration::from_millis(1)),
+    ("own, 10 ms", Duration::from_millis(10)),
+    ("own, 100 ms", Duration::from_millis(100)),
+    ("own, 1 s", Duration::from_secs(1)),
+];
+const OWN_FINE: &str = "own, 100 us";
+/// What arming a sleep takes at most, where it takes a lock of all threads or the wake of another.
+const SLOW_TO_ARM: Duration = Duration::from_micros(3);
+const QUICK_TO_ARM: Duration = Duration::from_nanos(800);
+
+#[derive(Clone, Copy)]
+struct Load {
+    timers: usize,
+    window: Duration,
+}
+
+impl Load {
+    fn workload(self, title: String, entrants: Vec<Entrant>) -> Workload {
+        Workload {
+            title,
+            work: format!("spread over {} ms", self.window.as_millis()),
+            metrics: METRICS,
+            entrants,
+            absent: vec![Absent::new(
+                PINGORA,
+                "it fires up to a millisecond early: a deadline is first cut to whole milliseconds",
+            )],
+        }
+    }
+}
+
+fn title(timers: usize) -> String {
+    format!("fire, {timers} timers")
+}
+
+fn fine_title(timers: usize) -> String {
+    format!("{}, resolution 100 us", title(timers))
+}
+
+pub(crate) fn all(quick: bool) -> Vec<Workload> {
+    // The quick run has the same timers a second as the smaller full one, over an eighth of the time.
+    let scale = |timers| {
+        let share = if quick { 8 } else { 1 };
+        Load {
+            timers: timers / share,
+            window: Duration::from_secs(1) / share as u32,
+        }
+    };
+    let sizes: &[usize] = if quick {
+        &[100_000]
+    } else {
+        &[100_000, 1_000_000]
+    };
+    let mut all: Vec<_> = sizes.iter().map(|&timers| by_size(scale(timers))).collect();
+    all.push(fine(scale(100_000)));
+    all.push(by_resolution(scale(10_000), quick));
+    all
+}
+
+fn by_size(load: Load) -> Workload {
+    let mut entrants = vec![
+        contestant::<Tokio>(load),
+        contestant::<Own<true>>(load),
+        contestant::<Ambient>(load),
+        contestant::<Own<false>>(load),
+    ];
+    entrants.extend(without_ticks(load));
+    load.workload(title(load.timers), entrants)
+}
+
+fn fine(load: Load) -> Workload {
+    let mut entrants = vec![
+        contestant::<Tokio>(load),
+        own(OWN_FINE, RESOLUTIONS[0].1, load),
+        contestant::<Own<true>>(load),
+    ];
+    entrants.extend(without_ticks(load));
+    load.workload(fine_title(load.timers), entrants)
+}
+
+fn by_resolution(load: Load, quick: bool) -> Workload {
+    // Each sample takes a tick at least.
+    let resolutions = if quick {
+        &RESOLUTIONS[..3]
+    } else {
+        &RESOLUTIONS[..]
+    };
+    let owns = resolutions
+        .iter()
+        .map(|&(name, tick)| own(name, tick, load));
+    let entrants = [contestant::<Tokio>(load)].into_iter().chain(owns);
+    load.workload(
+        format!("{}, by resolution", title(load.timers)),
+        entrants.collect(),
+    )
+}
+
+fn contestant<C: Contestant>(load: Load) -> Entrant {
+    entrant(C::NAME, C::start, C::sleep_until, load, QUICK_TO_ARM)
+}
+
+fn own(name: &'static str, tick: Duration, load: Load) -> Entrant {
+    let start = move || {
+        let timer = Timer::builder().resolution(tick).start();
+        Own::<true>(timer.expect("a timer of this resolution"))
+    };
+    entrant(name, start, Own::sleep_until, load, QUICK_TO_ARM)
+}
+
+/// The peers that sleep until the very nanosecond.
+fn without_ticks(load: Load) -> [Entrant; 2] {
+    [
+        by_duration(AsyncIo::start, load),
+        by_duration(FuturesTimer::start, load),
+    ]
+}
+
+/// One that is told how long and not until when. It reads the clock once more, so its deadline is some ten nanoseconds later than
+/// the one that its lateness is counted from.
+fn by_duration<S: Sleeps>(start: impl Start<S>, load: Load) -> Entrant {
+    let sleep_until = |sleeps: &S, deadline: Instant| sleeps.sleep(deadline - Instant::now());
+    entrant(S::NAME, start, sleep_until, load, SLOW_TO_ARM)
+}
+
+fn entrant<S: Sleeps>(
+    name: &'static str,
+    start: impl Start<S>,
+    sleep_until: fn(&S, Instant) -> S::Sleep,
+    load: Load,
+    to_arm: Duration,
+) -> Entrant {
+    Entrant::new(name, move || sample(start, sleep_until, load, to_arm))
+}
+
+pub(crate) fn targets() -> Vec<Target> {
+    let mut targets = Vec::new();
+    for (timers, p50, p99, cpu) in [
+        (100_000, 650.0, 1200.0, 1.0),
+        (1_000_000, 850.0, 1800.0, 0.9),
+    ] {
+        for of in [Own::<true>::NAME, Ambient::NAME] {
+            let target = |metric, want| Target {
+                title: title(timers),
+                metric,
+                of,
+                want,
+            };
+            let cpu = Want::Share {
+                of: Tokio::NAME,
+                at_most: cpu,
+            };
+            targets.push(target(P50, Want::AtMost(p50)));
+            targets.push(target(P99, Want::AtMost(p99)));
+            targets.push(target(CPU, cpu));
+        }
+    }
+    for (metric, micros) in [(P50, 150.0), (P99, 400.0)] {
+        targets.push(Target {
+            title: fine_title(100_000),
+            metric,
+            of: OWN_FINE,
+            want: Want::AtMost(micros),
+        });
+    }
+    targets
+}

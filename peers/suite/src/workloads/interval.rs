@@ -1,0 +1,209 @@
+//! `interval`: ten thousand tasks, each with an interval of 100 ms, as a service has one a connection.
+//!
+//! Their first ticks are spread evenly at random over one period, and from then on each ticks a given number of times and
+//! ends. The CPU time is that of all threads over all ticks: the timer's work, waking the task and running it, and one clock
+//! read of ours, by which a tick is seen to be early.
+//!
+//! A tick is lost if it does not come, or if the next one comes in its place: after each the following must be the one a
+//! period later, since by default (`MissedTickBehavior::Burst`) what was missed is made up for.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::thread;
+use std::time::Duration;
+
+use tokio::task::yield_now;
+use tokio::time::Instant;
+use waterwheel_suite::{Metric, Sample};
+
+use crate::contestant::{Ambient, Contestant, Own, Sleeps, Tokio};
+use crate::cpu;
+use crate::entrant::Entrant;
+use crate::lead::Lead;
+use crate::patience;
+use crate::random::SplitMix64;
+use crate::stage::{BATCH, Stage};
+use crate::targets::{Target, Want};
+use crate::workloads::Workload;
+
+pub(crate) const NAME: &str = "interval";
+/// Each takes seconds, and many seconds make a steady figure.
+pub(crate) const ROUNDS: usize = 5;
+
+const METRICS: &[Metric] = &[
+    Metric::lower("CPU a tick", "ns"),
+    Metric::lower("ticks lost", "count"),
+];
+const INTERVALS: usize = 10_000;
+const PERIOD: Duration = Duration::from_millis(100);
+/// Between the last task's start and the first tick.
+const CALM: Duration = Duration::from_millis(50);
+
+fn title() -> String {
+    format!("{NAME}, {INTERVALS} of {} ms", PERIOD.as_millis())
+}
+
+pub(crate) fn all(quick: bool) -> Vec<Workload> {
+    let ticks = if quick { 5 } else { 50 };
+    vec![Workload {
+        title: title(),
+        work: format!("{ticks} ticks each, one task an interval"),
+        metrics: METRICS,
+        entrants: vec![
+            entrant::<Tokio>(ticks),
+            entrant::<Own<true>>(ticks),
+            entrant::<Ambient>(ticks),
+            entrant::<Own<false>>(ticks),
+        ],
+        absent: Vec::new(),
+    }]
+}
+
+pub(crate) fn targets() -> Vec<Target> {
+    let mut targets = Vec::new();
+    for of in [Own::<true>::NAME, Ambient::NAME] {
+        let cpu = Want::Share {
+            of: Tokio::NAME,
+            at_most: 0.7,
+        };
+        for (metric, want) in [("CPU a tick", cpu), ("ticks lost", Want::AtMost(0.0))] {
+            targets.push(Target {
+                title: title(),
+                metric,
+                of,
+                want,
+            });
+        }
+    }
+    targets
+}
+
+/// A maker of intervals.
+trait Ticks: Contestant {
+    type Interval: Send + 'static;
+
+    fn interval_at(&self, start: Instant, period: Duration) -> Self::Interval;
+    /// When the tick was due.
+    fn tick(interval: &mut Self::Interval) -> impl Future<Output = Instant> + Send;
+}
+
+impl Ticks for Tokio {
+    type Interval = tokio::time::Interval;
+
+    fn interval_at(&self, start: Instant, period: Duration) -> Self::Interval {
+        tokio::time::interval_at(start, period)
+    }
+
+    fn tick(interval: &mut Self::Interval) -> impl Future<Output = Instant> + Send {
+        interval.tick()
+    }
+}
+
+impl Ticks for Ambient {
+    type Interval = waterwheel::Interval;
+
+    fn interval_at(&self, start: Instant, period: Duration) -> Self::Interval {
+        waterwheel::interval_at(start, period)
+    }
+
+    fn tick(interval: &mut Self::Interval) -> impl Future<Output = Instant> + Send {
+        interval.tick()
+    }
+}
+
+impl<const BELL: bool> Ticks for Own<BELL> {
+    type Interval = waterwheel::Interval;
+
+    fn interval_at(&self, start: Instant, period: Duration) -> Self::Interval {
+        self.0.interval_at(start, period)
+    }
+
+    fn tick(interval: &mut Self::Interval) -> impl Future<Output = Instant> + Send {
+        interval.tick()
+    }
+}
+
+fn entrant<C: Ticks>(ticks: u32) -> Entrant {
+    Entrant::new(C::NAME, move || {
+        Lead::new(CALM * 3).enough(|lead| sample::<C>(ticks, lead))
+    })
+}
+
+/// None if the tasks had not started in time.
+fn sample<C: Ticks>(ticks: u32, lead: Duration) -> Option<Sample> {
+    let stage = Stage::new();
+    let contestant = stage.run(async { C::start() });
+    let tally = Arc::new(Tally::default());
+    let first = Instant::now() + lead;
+    stage.run(start_all(contestant, first, ticks, tally.clone()));
+    if Instant::now() + CALM > first {
+        return None;
+    }
+
+    let before = cpu::nanos();
+    let over = first + PERIOD * (ticks + 1);
+    // Not by a timer of the runtime.
+    thread::sleep(over.saturating_duration_since(Instant::now()));
+    patience::wait_for(|| tally.ended.load(SeqCst) == INTERVALS);
+    let after = cpu::nanos();
+
+    let due = INTERVALS as u64 * u64::from(ticks);
+    let lost = due.saturating_sub(tally.ticked.load(SeqCst));
+    let cpu = before.zip(after).map_or(f64::NAN, |(before, after)| {
+        after.saturating_sub(before) as f64
+    });
+    Some(Sample {
+        values: vec![cpu / due as f64, lost as f64],
+        early: tally.early.load(SeqCst),
+        lost,
+        ..Sample::default()
+    })
+}
+
+/// What the tasks write down when they start and when they end.
+#[derive(Default)]
+struct Tally {
+    started: AtomicUsize,
+    ended: AtomicUsize,
+    ticked: AtomicU64,
+    early: AtomicU64,
+}
+
+/// Returns when every task has been polled (but for the two that are at it).
+async fn start_all<C: Ticks>(contestant: C, first: Instant, ticks: u32, tally: Arc<Tally>) {
+    let mut random = SplitMix64(0);
+    for index in 0..INTERVALS {
+        let offset = Duration::from_nanos(random.below(PERIOD.as_nanos() as u64));
+        let interval = contestant.interval_at(first + offset, PERIOD);
+        tokio::spawn(service::<C>(interval, first + offset, ticks, tally.clone()));
+        if index % BATCH == BATCH - 1 {
+            yield_now().await;
+        }
+    }
+    while tally.started.load(SeqCst) < INTERVALS {
+        yield_now().await;
+    }
+}
+
+/// One task with its interval.
+async fn service<C: Ticks>(
+    mut interval: C::Interval,
+    first: Instant,
+    ticks: u32,
+    tally: Arc<Tally>,
+) {
+    tally.started.fetch_add(1, SeqCst);
+    let last = first + PERIOD * (ticks - 1);
+    let mut due = first;
+    let (mut ticked, mut early) = (0, 0);
+    while due <= last {
+        let tick = C::tick(&mut interval).await;
+        early += u64::from(Instant::now() < tick);
+        ticked += u64::from(tick == due);
+        due = tick + PERIOD;
+    }
+    tally.ticked.fetch_add(ticked, SeqCst);
+    tally.early.fetch_add(early, SeqCst);
+    tally.ended.fetch_add(1, SeqCst);
+}

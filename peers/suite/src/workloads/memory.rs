@@ -1,0 +1,74 @@
+//! `memory`: the heap that a pending sleep takes, in a box as tasks keep it: the future, and what the timer notes down of it.
+//!
+//! Each sample is taken by another program, `heap.rs`, whose allocator counts. The bytes are those that were asked for;
+//! *resident* is what the system gave: more than that, since an allocator rounds up and has a header for each block, and
+//! since a thread's part of the heap is not given back.
+//!
+//! waterwheel keeps its records in a slab for each worker, which doubles when it is full. So the bytes of a sleep depend on how
+//! full the slabs are: *room* tells how many times the sleeps they would hold. A little over 1 is the best case, a little under 2
+//! the worst, and the population of one million stands near the best. While it grows, a slab is there twice if the system
+//! cannot extend it in its place (for blocks of this size Linux can, by its page table, and *peak* counts them once).
+//! tokio has no such records, its sleep is larger instead.
+//!
+//! One round: nothing here varies but by a few kilobytes.
+
+use waterwheel_suite::{Metric, Sample};
+
+use crate::contestant::{Ambient, Measure, Own, Sleeps, Start, everyone};
+use crate::process::Program;
+use crate::targets::{Target, Want};
+use crate::workloads::Workload;
+
+pub(crate) const NAME: &str = "memory";
+pub(crate) const ROUNDS: usize = 1;
+
+const LIVE: &str = "live heap, future + entry";
+const METRICS: &[Metric] = &[
+    Metric::lower(LIVE, "bytes"),
+    Metric::lower("live heap, entry alone", "bytes"),
+    Metric::lower("room, times the sleeps", "x"),
+    Metric::lower("kept when all are dropped", "bytes"),
+    Metric::lower("peak heap", "bytes"),
+    Metric::lower("resident", "bytes"),
+];
+const POPULATIONS: &[usize] = &[600_000, 1_000_000, 1_100_000];
+const HEAP: &str = env!("CARGO_BIN_EXE_heap");
+
+fn title(sleeps: usize) -> String {
+    format!("{NAME}, {sleeps} timers")
+}
+
+pub(crate) fn all(quick: bool) -> Vec<Workload> {
+    let populations = if quick { &[60_000] } else { POPULATIONS };
+    let workload = |&sleeps| Workload {
+        title: title(sleeps),
+        work: "all pending, each figure a timer".to_owned(),
+        metrics: METRICS,
+        entrants: everyone(Memory { sleeps }),
+        absent: Vec::new(),
+    };
+    populations.iter().map(workload).collect()
+}
+
+pub(crate) fn targets() -> Vec<Target> {
+    let target = |of| Target {
+        title: title(1_000_000),
+        metric: LIVE,
+        of,
+        want: Want::AtMost(80.0),
+    };
+    [Own::<true>::NAME, Ambient::NAME].map(target).into()
+}
+
+#[derive(Clone, Copy)]
+struct Memory {
+    sleeps: usize,
+}
+
+impl Measure for Memory {
+    fn sample<S: Sleeps>(self, _: impl Start<S>) -> Sample {
+        let program = Program::new(HEAP.into(), false);
+        let sample = program.sample(&self.sleeps.to_string(), S::NAME);
+        sample.unwrap_or_else(|error| panic!("{HEAP}: {error}"))
+    }
+}
