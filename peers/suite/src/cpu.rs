@@ -1,8 +1,8 @@
 //! What the measured threads cost: their CPU time, and how often they woke up.
 //!
-//! Measured is every thread but the main one, which only waits and counts here: the workers, the bell, and whatever else a
-//! contestant started. A thread that is running is up to a scheduler tick (4 ms) behind, one that ended is missing: read
-//! while the workers rest.
+//! Measured is every thread but the main one, which only waits and counts here: the workers, the bell, and whatever
+//! else a contestant started. A thread that is running is up to a scheduler tick (4 ms) behind, one that ended is
+//! missing: read while the workers rest.
 
 use std::fs;
 use std::path::Path;
@@ -18,8 +18,8 @@ pub(crate) fn nanos() -> Option<u64> {
     nanos.filter(|&nanos| nanos > 0)
 }
 
-/// How often those measured threads whose name is wanted gave up the processor to wait, and so were woken. `None` if there
-/// is no such thread.
+/// How often those measured threads whose name is wanted gave up the processor to wait, and so were woken. `None` if
+/// there is no such thread.
 pub(crate) fn wake_ups(wanted: impl Fn(&str) -> bool) -> Option<u64> {
     sum(|thread| {
         let name = fs::read_to_string(thread.join("comm")).ok()?;
@@ -34,8 +34,8 @@ pub(crate) fn wake_ups(wanted: impl Fn(&str) -> bool) -> Option<u64> {
     })
 }
 
-/// A figure of each measured thread, summed up. A thread without one does not count: it may have ended between the listing and
-/// the reading. `None` if no thread has it.
+/// A figure of each measured thread, summed up. A thread without one does not count: it may have ended between the
+/// listing and the reading. `None` if no thread has it.
 fn sum(figure: impl Fn(&Path) -> Option<u64>) -> Option<u64> {
     let main = std::process::id().to_string();
     let threads = fs::read_dir("/proc/self/task").ok()?.flatten();

@@ -61,8 +61,8 @@ pub(crate) struct Share {
     end: Instant,
 }
 
-/// Measures one operation, in nanoseconds. `start` is called on a worker; of what it returns each task has a clone in its
-/// operation, and its own number.
+/// Measures one operation, in nanoseconds. `start` is called on a worker; of what it returns each task has a clone in
+/// its operation, and its own number.
 pub(crate) fn sample<C, O>(
     load: Load,
     start: impl Start<C>,
@@ -78,8 +78,8 @@ where
     })
 }
 
-/// What all tasks do together, in million operations a second: from the first to start until the first to end, which ends it
-/// for all. With more threads than processors, the time in which one of them does not run counts as well.
+/// What all tasks do together, in million operations a second: from the first to start until the first to end, which
+/// ends it for all. With more threads than processors, the time in which one of them does not run counts as well.
 pub(crate) fn throughput(shares: &[Share]) -> f64 {
     let start = shares.iter().map(|share| share.start).min();
     let end = shares.iter().map(|share| share.end).min();

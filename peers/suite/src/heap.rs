@@ -4,8 +4,8 @@
 //! heap --sample SLEEPS CONTESTANT
 //! ```
 //!
-//! A program of its own, since an allocator that counts makes each allocation some nanoseconds dearer, and with it whatever
-//! is timed. It prints the sample as the suite's own child processes do.
+//! A program of its own, since an allocator that counts makes each allocation some nanoseconds dearer, and with it
+//! whatever is timed. It prints the sample as the suite's own child processes do.
 
 #![forbid(unsafe_code)]
 #![expect(
@@ -35,16 +35,16 @@ use contestant::{Measure, Sleeps, Start, everyone};
 use crowd::Crowd;
 use stage::Stage;
 
-/// Without a limit: only the count is wanted. What it counts are the bytes that were asked for, without what the system's
-/// allocator adds to each.
+/// Without a limit: only the count is wanted. What it counts are the bytes that were asked for, without what the
+/// system's allocator adds to each.
 #[global_allocator]
 static HEAP: Cap<System> = Cap::new(System, usize::MAX);
 
 const DELAYS: Range<Duration> = Duration::from_secs(3600)..Duration::from_secs(2 * 3600);
 /// What a sleep takes in the list that it is kept in.
 const IN_THE_LIST: usize = size_of::<usize>();
-/// A fiftieth more sleeps at a time, until the contestant's memory grows.
-const STEPS: usize = 50;
+/// A hundredth more sleeps at a time, until the contestant's memory grows.
+const STEPS: usize = 100;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -104,8 +104,8 @@ impl Heap {
         after.saturating_sub(before) as f64 / self.sleeps as f64
     }
 
-    /// For how many times the sleeps there is room, until what is beside their boxes grows at a blow. NaN if it does not before there
-    /// are twice as many.
+    /// For how many times the sleeps there is room, until what is beside their boxes grows; 1 if every few sleeps take
+    /// something of their own there. NaN if it has not grown when there are twice as many.
     fn room<S: Sleeps>(self, stage: &Stage, sleeps: &S) -> f64 {
         let step = self.sleeps / STEPS;
         // The box and the place in the list.
@@ -122,8 +122,8 @@ impl Heap {
         let mut last = beside(step * STEPS);
         for more in 1..=STEPS {
             let now = beside(step);
-            // More than nodes that come with a fiftieth of the sleeps, less than the smallest part of a slab that doubles.
-            if now - last > self.sleeps * size_of::<usize>() {
+            // More than the two tasks that armed them, which their wakers keep, and less than any record.
+            if now > last + step * 4 {
                 return 1.0 + (more - 1) as f64 / STEPS as f64;
             }
             last = now;
@@ -136,8 +136,8 @@ fn arm<S: Sleeps>(stage: &Stage, sleeps: &S, crowd: &mut Crowd<S::Sleep>) {
     crowd.arm(stage, sleeps, &DELAYS);
 }
 
-/// What the process has of the machine's memory, in bytes; with what its allocator adds to each allocation, and keeps for later. 0 where there
-/// is no `/proc`.
+/// What the process has of the machine's memory, in bytes; with what its allocator adds to each allocation, and keeps
+/// for later. 0 where there is no `/proc`.
 fn resident() -> usize {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let kilobytes = status.lines().find_map(|line| {

@@ -1,12 +1,12 @@
 //! `idle`: nothing to do, for some seconds, with a million timers pending that are due in an hour at the earliest, and with none.
 //!
 //! How often does anything run all the same? Counted are the turns of our driver (tokio's has no such count), and the
-//! wake-ups of each thread: its voluntary context switches, since a thread that wakes must have gone to sleep. The bell's
-//! thread is counted on its own; for those who have none there is no figure. Before that, one short sleep has come and gone, so that
-//! every timer is running, and half a second has passed.
+//! wake-ups of each thread: its voluntary context switches, since a thread that wakes must have gone to sleep. The
+//! bell's thread is counted on its own; for those who have none there is no figure. Before that, one short sleep has
+//! come and gone, so that every timer is running, and half a second has passed.
 //!
-//! One round: these are counts over a long time, not times. pingora-timeout leaves sleeps of more than a quarter of an hour
-//! to tokio, and its thread wakes every 10 ms in any case.
+//! One round: these are counts over a long time, not times. pingora-timeout leaves sleeps of more than a quarter of an
+//! hour to tokio, and its thread wakes every 10 ms in any case.
 
 use std::thread;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! `interval`: ten thousand tasks, each with an interval of 100 ms, as a service has one a connection.
 //!
-//! Their first ticks are spread evenly at random over one period, and from then on each ticks a given number of times and
-//! ends. The CPU time is that of all threads over all ticks: the timer's work, waking the task and running it, and one clock
-//! read of ours, by which a tick is seen to be early.
+//! Their first ticks are spread evenly at random over one period, and from then on each ticks a given number of times
+//! and ends. The CPU time is that of all threads over all ticks: the timer's work, waking the task and running it, and
+//! one clock read of ours, by which a tick is seen to be early.
 //!
 //! A tick is lost if it does not come, or if the next one comes in its place: after each the following must be the one a
 //! period later, since by default (`MissedTickBehavior::Burst`) what was missed is made up for.

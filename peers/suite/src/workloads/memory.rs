@@ -4,11 +4,12 @@
 //! *resident* is what the system gave: more than that, since an allocator rounds up and has a header for each block, and
 //! since a thread's part of the heap is not given back.
 //!
-//! waterwheel keeps its records in a slab for each worker, which doubles when it is full. So the bytes of a sleep depend on how
-//! full the slabs are: *room* tells how many times the sleeps they would hold. A little over 1 is the best case, a little under 2
-//! the worst, and the population of one million stands near the best. While it grows, a slab is there twice if the system
-//! cannot extend it in its place (for blocks of this size Linux can, by its page table, and *peak* counts them once).
-//! tokio has no such records, its sleep is larger instead.
+//! waterwheel keeps its records in a slab for each worker, which has room to spare whenever it has just grown. So the
+//! bytes of a sleep depend on the population: *room* tells for how many times the sleeps the slabs have place (to a
+//! hundredth; 1 for those who allocate sleep by sleep, and no figure for tokio, whose sleep is larger instead and has
+//! nothing beside it). Two of the three populations are chosen to stand on either side of a power of two a worker.
+//! While a slab grows, it is there twice if the system cannot extend it in its place; for blocks of this size Linux
+//! moves pages and copies nothing, and *peak* counts it once. Room that was never written to is not *resident*.
 //!
 //! One round: nothing here varies but by a few kilobytes.
 

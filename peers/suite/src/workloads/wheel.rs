@@ -1,11 +1,12 @@
 //! `wheel`: the pure data structure, [`Wheel`], with no clock, no lock and no task around it, by how many timers it holds and
-//! how far ahead they are due: evenly at random, or in the order in which they are inserted, as with one timeout for all.
-//! The order decides whether neighbours in a slot are neighbours in memory.
+//! how far ahead they are due: evenly at random, or in the order in which they are inserted, as with one timeout for
+//! all. The order decides whether neighbours in a slot are neighbours in memory.
 //!
-//! Measured by the harness's own rounds, not by criterion. Its model is that one more iteration of the same thing costs one
-//! more time the same; here an insert without a cancel makes the wheel larger and an expiry makes it smaller, so that all of
-//! it would have to be `iter_custom` around the very loops below, with small first samples in which the clock is most of the
-//! figure. A sample here is long enough to need no regression, and stands in one file with all others.
+//! Measured by the harness's own rounds, not by criterion. Its model is that one more iteration of the same thing costs
+//! one more time the same; here an insert without a cancel makes the wheel larger and an expiry makes it smaller, so
+//! that all of it would have to be `iter_custom` around the very loops below, with small first samples in which the
+//! clock is most of the figure. A sample here is long enough to need no regression, and stands in one file with all
+//! others.
 //!
 //! | metric | what is timed |
 //! |:--|:--|
@@ -14,8 +15,8 @@
 //! | expire | the hand goes from one turn to the next until no timer is left: all of the advances, divided by the timers. Far ahead they cascade up to two times, and a turn has few timers to share its cost |
 //! | `next_turn` | many calls on a wheel at rest, whose branches the processor then knows |
 //!
-//! The payload has the size of a waker. Deadlines and the random order are made beforehand; that each key is stored is in the
-//! figure of the insert.
+//! The payload has the size of a waker. Deadlines and the random order are made beforehand; that each key is stored is
+//! in the figure of the insert.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

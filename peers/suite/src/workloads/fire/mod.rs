@@ -1,11 +1,11 @@
 //! `fire`: N sleeps spread evenly at random over one second, each polled once with a waker that records its time.
 //!
-//! No tasks are woken: what is left is the timer's own work. Two tasks arm the sleeps before the first is due, and then the
-//! workers have nothing else to do (`sample.rs`). Lateness is the time of the wake minus the deadline; a wake before the
-//! deadline is early, and a sleep that is not woken is lost.
+//! No tasks are woken: what is left is the timer's own work. Two tasks arm the sleeps before the first is due, and then
+//! the workers have nothing else to do (`sample.rs`). Lateness is the time of the wake minus the deadline; a wake
+//! before the deadline is early, and a sleep that is not woken is lost.
 //!
-//! What a finer tick gains and costs is in two more tables: a tick of 100 µs beside those who have no tick at all, and every
-//! tick from there to a second. The CPU time that precision takes stands beside it.
+//! What a finer tick gains and costs is in two more tables: a tick of 100 µs beside those who have no tick at all, and
+//! every tick from there to a second. The CPU time that precision takes stands beside it.
 
 mod lateness;
 mod sample;
@@ -155,8 +155,8 @@ fn without_ticks(load: Load) -> [Entrant; 2] {
     ]
 }
 
-/// One that is told how long and not until when. It reads the clock once more, so its deadline is some ten nanoseconds later than
-/// the one that its lateness is counted from.
+/// One that is told how long and not until when. It reads the clock once more, so its deadline is some ten nanoseconds
+/// later than the one that its lateness is counted from.
 fn by_duration<S: Sleeps>(start: impl Start<S>, load: Load) -> Entrant {
     let sleep_until = |sleeps: &S, deadline: Instant| sleeps.sleep(deadline - Instant::now());
     entrant(S::NAME, start, sleep_until, load, SLOW_TO_ARM)

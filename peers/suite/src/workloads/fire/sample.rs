@@ -1,9 +1,10 @@
 //! One sample: arm, wait, look.
 //!
-//! Every sleep is armed before the first is due, or the sample is taken again with twice the time to arm. The CPU time is
-//! that of the workers and every other thread of the contestant, from just before the first deadline until just after the
-//! last wake, the driver's own wake-ups among it, and one clock read a timer (our waker's). One more timer, an hour away,
-//! is pending throughout, so that no helper thread ends with the last sleep and takes its CPU time with it.
+//! Every sleep is armed before the first is due, or the sample is taken again with twice the time to arm. The CPU time
+//! is that of the workers and every other thread of the contestant, from just before the first deadline until just
+//! after the last wake, the driver's own wake-ups among it, and one clock read a timer (our waker's). One more timer,
+//! an hour away, is pending throughout, so that no helper thread ends with the last sleep and takes its CPU time with
+//! it.
 
 use std::future::Future;
 use std::ops::Range;

@@ -1,8 +1,8 @@
 //! A steady stream of timers of which ever more are left to fire: CPU time a timer.
 //!
-//! Two tasks are told once a millisecond, by the main thread, to make so many sleeps and to poll each once. Those that are
-//! to fire are due in 1 to 10 ms at random, the others in 30 s; each is dropped 20 ms after it was made, fired or not. What
-//! telling the tasks and two allocations a timer cost is in the figure, the same for all.
+//! Two tasks are told once a millisecond, by the main thread, to make so many sleeps and to poll each once. Those that
+//! are to fire are due in 1 to 10 ms at random, the others in 30 s; each is dropped 20 ms after it was made, fired or
+//! not. What telling the tasks and two allocations a timer cost is in the figure, the same for all.
 //!
 //! The wakers count. A sample in which one in fifty of those that were to fire was dropped before it did (a machine that
 //! is busy elsewhere) is taken again.

@@ -1,7 +1,7 @@
 //! Arm + cancel, with ever more timers pending beside: one task makes a sleep, polls it and drops it.
 //!
-//! The others are due evenly at random in one to three hours and the measured one in two, so that it is never the earliest
-//! of all (what it costs then is in `cancel`).
+//! The others are due evenly at random in one to three hours and the measured one in two, so that it is never the
+//! earliest of all (what it costs then is in `cancel`).
 
 use std::ops::Range;
 use std::pin::pin;

@@ -1,8 +1,8 @@
 //! Arm + cancel in a ring of pending timers, as in `churn`, whose deadlines lie ever further apart.
 //!
-//! A wheel files near and far deadlines on different dials. "1 s" is evenly at random up to a second, and so on; from 1 ms
-//! to 30 days every power is as likely as the next, so that all dials have timers. The shortest of them fire before their
-//! turn to be dropped comes: then it is the firing that is paid for.
+//! A wheel files near and far deadlines on different dials. "1 s" is evenly at random up to a second, and so on; from 1
+//! ms to 30 days every power is as likely as the next, so that all dials have timers. The shortest of them fire before
+//! their turn to be dropped comes: then it is the firing that is paid for.
 
 use std::future::Future;
 use std::pin::Pin;

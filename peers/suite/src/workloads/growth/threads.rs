@@ -1,8 +1,9 @@
-//! Arm + cancel by ever more threads: each task makes a sleep, polls it and drops it, beside ten thousand that are pending.
+//! Arm + cancel by ever more threads: each task makes a sleep, polls it and drops it, beside ten thousand that are
+//! pending.
 //!
-//! The runtime has as many workers as there are tasks (two at least). Beyond the number of processors they take turns, and
-//! a lock may be held by a thread that is not running. The figure is what all of them do together: with nothing shared
-//! it grows with the processors and then stays.
+//! The runtime has as many workers as there are tasks (two at least). Beyond the number of processors they take turns,
+//! and a lock may be held by a thread that is not running. The figure is what all of them do together: with nothing
+//! shared it grows with the processors and then stays.
 
 use std::sync::LazyLock;
 use std::thread;
