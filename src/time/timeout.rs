@@ -44,6 +44,7 @@ use crate::error::{Elapsed, Error};
 /// assert!(timeout(limit, future::pending::<()>()).await.is_err());
 /// # }
 /// ```
+#[inline(always)]
 #[track_caller]
 pub fn timeout<F>(duration: Duration, future: F) -> Timeout<F::IntoFuture>
 where
@@ -83,6 +84,7 @@ impl Timer {
     ///
     /// If the timer was stopped or has reached its `max_pending`; see
     /// [`try_timeout`](Timer::try_timeout).
+    #[inline(always)]
     #[track_caller]
     pub fn timeout<F>(&self, duration: Duration, future: F) -> Timeout<F::IntoFuture>
     where
@@ -168,7 +170,7 @@ pin_project! {
 }
 
 impl<T> Timeout<T> {
-    #[inline]
+    #[inline(always)]
     fn new<F>(delay: Option<Sleep>, future: F) -> Timeout<T>
     where
         F: IntoFuture<IntoFuture = T>,
