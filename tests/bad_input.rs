@@ -256,6 +256,30 @@ async fn the_longest_durations_neither_panic_nor_fire() {
     }
 }
 
+// On a clock that cannot be paused the first poll trusts the clock read that made the future: its
+// distance in ticks must not overflow, or the hand would be moved to the far deadline, and everything
+// after that would be due at once.
+#[test]
+fn the_longest_durations_leave_a_running_clock_where_it_is() {
+    for resolution in [Duration::from_micros(100), ms(1), Duration::from_secs(1)] {
+        let runtime = support::multi_thread(1);
+        let builder = Timer::builder().resolution(resolution);
+        let timer = builder.start_on(runtime.handle()).unwrap();
+        for long in [
+            Duration::MAX,
+            Duration::from_secs(u64::MAX),
+            Duration::from_secs(u64::MAX - 1),
+            Duration::from_secs(u64::MAX / 1_000),
+            Duration::from_secs(u64::MAX / 10_000),
+            FAR,
+        ] {
+            assert!(poll_once(&mut timer.sleep(long)).is_pending(), "{long:?}");
+            let soon = Duration::from_secs(5);
+            assert!(poll_once(&mut timer.sleep(soon)).is_pending(), "{long:?}");
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_quantile_that_is_no_share_panics_with_the_range() {
     let metrics = own_timer().metrics();

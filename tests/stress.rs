@@ -94,3 +94,45 @@ fn one_timer(timer: &Timer, dice: &mut u64) -> bool {
         }
     }
 }
+
+// An interval keeps its record from tick to tick, but moves it with its task: here the tasks are
+// stolen back and forth, and the ticks moved both ways meanwhile.
+#[test]
+fn intervals_of_tasks_that_move_tick_on_time_and_the_books_balance() {
+    let runtime = multi_thread(2);
+    let timer = runtime.block_on(async { Timer::builder().start().unwrap() });
+    let end = Instant::now() + LENGTH;
+    let ticks = Arc::new(AtomicU64::new(0));
+    let tasks: Vec<_> = (0..200_u64)
+        .map(|n| {
+            let (timer, ticks) = (timer.clone(), Arc::clone(&ticks));
+            runtime.spawn(async move {
+                let mut interval = timer.interval(us(500 + n * 10));
+                for round in n.. {
+                    let tick = interval.tick().await;
+                    assert!(Instant::now() >= tick, "a tick came early");
+                    ticks.fetch_add(1, Ordering::Relaxed);
+                    match round % 7 {
+                        0 => interval.reset_after(us(100)),
+                        1 => interval.reset_after(us(3_000)),
+                        2 => tokio::task::yield_now().await,
+                        _ => {}
+                    }
+                    if tick > end {
+                        return;
+                    }
+                }
+            })
+        })
+        .collect();
+    runtime.block_on(async {
+        for task in tasks {
+            let ended = tokio::time::timeout(PATIENCE, task).await;
+            ended.expect("an interval waits in vain").unwrap();
+        }
+    });
+    assert!(ticks.load(Ordering::Relaxed) > 10_000);
+    let metrics = metrics(&timer);
+    assert_eq!(metrics.pending(), 0);
+    assert_eq!(metrics.stopped(), 0);
+}

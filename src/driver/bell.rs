@@ -134,7 +134,7 @@ thread_local! {
 
 /// Whether this is the bell's thread, which fires nothing itself.
 pub(super) fn is_this_thread() -> bool {
-    IS_BELL.get()
+    IS_BELL.try_with(Cell::get).unwrap_or(false)
 }
 
 fn run() {
@@ -152,7 +152,7 @@ fn run() {
             if let Some(at) = member.at.filter(|&at| at <= now) {
                 // A nudge that is not followed is made good by the waker.
                 member.nudged = !member.nudged;
-                member.at = member.nudged.then(|| now.max(at + PATIENCE));
+                member.at = member.nudged.then(|| now + PATIENCE);
                 due.push((Arc::clone(&member.driver), member.nudged));
                 let next = at + member.driver.clock().resolution().tick();
                 if next > now {

@@ -150,8 +150,9 @@ impl Clock {
         let per_second = u64::from(self.resolution.ticks_per_second());
         let nanos = u64::from(duration.subsec_nanos());
         // One more for the part of a tick, and one for the rounding up of the deadline.
-        let ticks = duration.as_secs().checked_mul(per_second)? + self.tick_nanos.divide(nanos) + 2;
-        u32::try_from(ticks).ok()
+        let part = self.tick_nanos.divide(nanos) + 2;
+        let ticks = duration.as_secs().checked_mul(per_second)?;
+        u32::try_from(ticks.checked_add(part)?).ok()
     }
 
     /// Seconds and the part of one are converted apart, so that no multiplication needs 128

@@ -8,15 +8,17 @@
 //! it to the present: that unparks the worker who waits on tokio's clock, if there is one, and only
 //! that. (`fire`, 100 000 timers over a second: 1000 wake-ups of workers in place of 1800.)
 //!
-//! It is a shortcut and no more. Where nobody waits on tokio's clock, because whoever did is
+//! It is a shortcut and no more. If tokio's clock was turned within the same of its milliseconds, the
+//! timer fires on the bell's own thread, which then rings. Where nobody waits on tokio's clock, because whoever did is
 //! blocked, nothing comes of it; so the bell uses the waker when a nudge was not followed.
 
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Waker};
 
 use super::clock::Clock;
 use crate::sync::Mutex;
+use tokio::task::coop;
 use tokio::time::{Duration, Instant, Sleep};
 
 /// Further than a driver ever sleeps for nothing; tokio's wheel looks at it again about once a day.
@@ -36,6 +38,8 @@ impl Nudge {
     pub(super) fn expect(&self, clock: &Clock, waker: &Waker) {
         let mut sleep = self.0.lock();
         let sleep = match &mut *sleep {
+            // Not polled all the same: a waker that tokio is about to wake would be woken here, under
+            // this lock.
             Some(sleep) if !sleep.is_elapsed() => return,
             Some(sleep) => {
                 sleep.as_mut().reset(clock.now() + FAR);
@@ -43,8 +47,9 @@ impl Nudge {
             }
             none => none.insert(Box::pin(clock.sleep_until(clock.now() + FAR))),
         };
-        // Pending, unless a nudge came in between; then the task has been woken.
-        let _ = sleep.as_mut().poll(&mut Context::from_waker(waker));
+        // Whatever the wakers of this turn have left of the task's budget. Pending, unless a nudge came in between; then the task has been woken.
+        let sleep = pin!(coop::unconstrained(sleep.as_mut()));
+        let _ = sleep.poll(&mut Context::from_waker(waker));
     }
 
     /// Nudges whoever expected it, if anybody ever did.

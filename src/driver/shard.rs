@@ -307,11 +307,11 @@ impl Shard {
             self.next.store(Tick::MAX.get(), Ordering::SeqCst);
         }
         self.unlock(state);
-        drop(waker);
-        drop(spare);
         if is_idle {
             self.shared.ring();
         }
+        drop(spare);
+        drop(waker);
     }
 
     /// Moves a timer to a deadline that is not before its present one, without the lock.

@@ -34,9 +34,9 @@ use tokio::time::{Duration, Instant};
 /// way to the tasks that it woke, unless it came late.
 pub(super) const BITE: usize = 128;
 
-/// And by the first turn after a sleep. As many as are due in a millisecond on a busy service go out
-/// at once: given out by 128, a worker without work would be woken for each bite and sleep again
-/// before the next. A larger herd has the rest of it served by the bite.
+/// And by the first turn after a sleep, of all shards. As many as are due in a millisecond on a busy
+/// service go out at once: given out by 128, a worker without work would be woken for each bite and
+/// sleep again before the next. A larger herd has the rest of it served by the bite.
 const FIRST_BITE: usize = 1024;
 
 /// A turn that had to wait for a worker serves one timer more for each time this has passed.
@@ -72,6 +72,7 @@ pub(crate) struct Shared {
     turns: OwnLine<AtomicU64>,
     roster: OwnLine<Mutex<Roster>>,
     nudge: OwnLine<Nudge>,
+    first_bite_taken: OwnLine<AtomicBool>,
     /// Those that wait for the timer to be drained, and by what number they go.
     drains: Mutex<Vec<(u64, Waker)>>,
 }
@@ -120,6 +121,7 @@ impl Shared {
             turns: OwnLine(AtomicU64::new(0)),
             roster: OwnLine(Mutex::new(Roster::default())),
             nudge: OwnLine(Nudge::new()),
+            first_bite_taken: OwnLine(AtomicBool::new(false)),
             drains: Mutex::new(Vec::new()),
         }
     }
@@ -198,6 +200,16 @@ impl Shared {
 
     // ----- the driver's side -----
 
+    /// The first turn after a sleep has been taken in the driver's stead.
+    pub(super) fn note_first_bite(&self) {
+        self.first_bite_taken.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it has, since the driver last asked.
+    pub(super) fn take_first_bite(&self) -> bool {
+        self.first_bite_taken.swap(false, Ordering::Relaxed)
+    }
+
     /// The driver is awake.
     pub(super) fn wake_up(&self, waker: &Waker) {
         if self.waker.get().is_none() {
@@ -215,7 +227,10 @@ impl Shared {
         let (least, since) = match waiting {
             Waiting::Never => (BITE, now),
             Waiting::SinceWayWasGiven(since) => (BITE, since),
-            Waiting::SinceTarget(since) => (FIRST_BITE, since.unwrap_or(now)),
+            Waiting::SinceTarget(since) => {
+                let each = FIRST_BITE / shards.len().max(1);
+                (each.max(BITE), since.unwrap_or(now))
+            }
         };
         let waited = now.duration_since(since);
         let bite = (waited.as_micros() / WAIT_PER_TIMER.as_micros()) as usize;
@@ -291,10 +306,12 @@ impl Shared {
     }
 
     /// Wakes the driver to look again, if a worker waits on tokio's clock.
+    ///
+    /// The target stays as it is, unlike for `ring`: nobody may take the driver for awake before it is,
+    /// and tell it nothing.
     pub(super) fn nudge(&self) {
-        self.target.store(AWAKE, Ordering::SeqCst);
         if !self.nudge.give(self.clock.now()) {
-            self.wake_task();
+            self.ring();
         }
     }
 
@@ -431,6 +448,7 @@ mod tests {
             offset_of!(Shared, turns),
             offset_of!(Shared, roster),
             offset_of!(Shared, nudge),
+            offset_of!(Shared, first_bite_taken),
         ];
         assert_eq!(align_of::<Shared>() % LINES, 0);
         for (n, write) in written.iter().enumerate() {

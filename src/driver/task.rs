@@ -107,6 +107,9 @@ impl Future for DriverTask {
                 None => Poll::Ready(()),
             };
         }
+        if shared.take_first_bite() {
+            this.waiting = Waiting::Never;
+        }
         shared.observe_clock();
         // Before the shards are listed: once it is closed, no more of them come.
         let closed = shared.is_closed();
@@ -160,6 +163,7 @@ impl Wake for FirstBite {
             if !bell::is_this_thread() {
                 let mut batch = Vec::with_capacity(BITE);
                 shared.turn(&shared.shards(), Waiting::SinceTarget(None), &mut batch);
+                shared.note_first_bite();
             }
             shared.ring();
         }

@@ -13,9 +13,11 @@ thread_local! {
 /// first use a timer, so those of a runtime's workers tend to fall on different shards.
 #[inline]
 pub(super) fn number() -> usize {
-    match NUMBER.get() {
-        0 => assign(),
-        number => number,
+    // A thread on its way out has no locals any more on some systems; any shard will do.
+    match NUMBER.try_with(Cell::get) {
+        Ok(0) => assign(),
+        Ok(number) => number,
+        Err(_) => 1,
     }
 }
 

@@ -10,10 +10,6 @@ pub(crate) struct Divisor {
     reciprocal: u64,
 }
 
-/// The product of `n + 1` and the reciprocal is short of `(n + 1) / divisor` by less than
-/// `(n + 1) / 2⁶⁴`. Rounded down it is exact as long as that is not more than `1 / divisor`.
-const EXACT_BELOW: u64 = 1 << 34;
-
 impl Divisor {
     /// Of a number from 1 to 2³⁰.
     pub(crate) fn new(divisor: u32) -> Divisor {
@@ -31,7 +27,10 @@ impl Divisor {
     /// `dividend / divisor`
     #[inline]
     pub(crate) fn divide(self, dividend: u64) -> u64 {
-        if dividend >= EXACT_BELOW {
+        // With r the reciprocal and r × divisor = 2⁶⁴ − 1 − e, where e < divisor: for a dividend n of
+        // quotient q, (n + 1) × r is less than (q + 1) × 2⁶⁴, and at least q × 2⁶⁴ if r is not less
+        // than q × (1 + e), which is at most n.
+        if dividend >= self.reciprocal {
             return self.divide_large(dividend);
         }
         let product = u128::from(dividend + 1) * u128::from(self.reciprocal);
@@ -52,7 +51,7 @@ impl Divisor {
 
 #[cfg(test)]
 mod tests {
-    use super::{Divisor, EXACT_BELOW};
+    use super::Divisor;
 
     #[test]
     fn divides_as_division_does() {
@@ -79,7 +78,7 @@ mod tests {
                 2,
                 59,
                 1_000_003,
-                EXACT_BELOW / divisor,
+                by.reciprocal / divisor,
                 u64::MAX / divisor,
             ] {
                 let exact = quotient * divisor;

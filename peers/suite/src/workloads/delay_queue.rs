@@ -4,9 +4,9 @@
 //! wakes nobody and ends no stream, so a delay queue of ours will cost more than the row here says. The other row is
 //! the whole thing.
 //!
-//! *Insert + remove* is the ring of `churn`: the oldest of N items goes, a new one comes, due 30 s later. Both are given the
-//! deadline (`insert_at`), so neither reads the clock. *Drain one* is one item of N that were due over a twentieth of a
-//! second and are all past it, taken out in a task that gives way every 128 items.
+//! *Insert + remove* is the ring of `churn`: the oldest of N items goes, a new one comes, due 30 s later. Both are
+//! given the deadline (`insert_at`), so neither reads the clock. *Drain one* is one item of N that were due over a
+//! twentieth of a second and are all past it, taken out in a task that gives way every 128 items.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};

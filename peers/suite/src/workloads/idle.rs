@@ -1,4 +1,5 @@
-//! `idle`: nothing to do, for some seconds, with a million timers pending that are due in an hour at the earliest, and with none.
+//! `idle`: nothing to do, for some seconds, with a million timers pending that are due in an hour at the earliest, and
+//! with none.
 //!
 //! How often does anything run all the same? Counted are the turns of our driver (tokio's has no such count), and the
 //! wake-ups of each thread: its voluntary context switches, since a thread that wakes must have gone to sleep. The

@@ -1,4 +1,5 @@
-//! `memory`: the heap that a pending sleep takes, in a box as tasks keep it: the future, and what the timer notes down of it.
+//! `memory`: the heap that a pending sleep takes, in a box as tasks keep it: the future, and what the timer notes down
+//! of it.
 //!
 //! Each sample is taken by another program, `heap.rs`, whose allocator counts. The bytes are those that were asked for;
 //! *resident* is what the system gave: more than that, since an allocator rounds up and has a header for each block, and

@@ -1,5 +1,5 @@
-//! `rpc`: calls to a server task in the same process, over an mpsc channel there and a oneshot back; bare, and each under a
-//! timeout of 30 s that never strikes.
+//! `rpc`: calls to a server task in the same process, over an mpsc channel there and a oneshot back; bare, and each
+//! under a timeout of 30 s that never strikes.
 //!
 //! What a timeout adds to the cheapest call there is: over a network the share would be smaller. One server for all
 //! clients. With one client, the two tasks take turns on one worker; with two, the server is woken from both workers,

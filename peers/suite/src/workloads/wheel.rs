@@ -1,6 +1,6 @@
-//! `wheel`: the pure data structure, [`Wheel`], with no clock, no lock and no task around it, by how many timers it holds and
-//! how far ahead they are due: evenly at random, or in the order in which they are inserted, as with one timeout for
-//! all. The order decides whether neighbours in a slot are neighbours in memory.
+//! `wheel`: the pure data structure, [`Wheel`], with no clock, no lock and no task around it, by how many timers it
+//! holds and how far ahead they are due: evenly at random, or in the order in which they are inserted, as with one
+//! timeout for all. The order decides whether neighbours in a slot are neighbours in memory.
 //!
 //! Measured by the harness's own rounds, not by criterion. Its model is that one more iteration of the same thing costs
 //! one more time the same; here an insert without a cancel makes the wheel larger and an expiry makes it smaller, so
