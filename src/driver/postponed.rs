@@ -54,7 +54,9 @@ impl Postponed {
     pub(super) fn clear(&self, index: u32) {
         let (segment, offset) = locate(index);
         let notes = &self.segments[segment].notes;
-        let notes = notes.get().unwrap_or_else(|| make(notes, segment));
+        let notes = notes
+            .get()
+            .map_or_else(|| make(notes, segment), Box::as_ref);
         notes[offset].store(FILED, Ordering::Relaxed);
     }
 
@@ -63,7 +65,9 @@ impl Postponed {
     pub(super) fn insert(&self, index: u32, deadline: Tick) {
         let (segment, offset) = locate(index);
         let deadlines = &self.segments[segment].deadlines;
-        let deadlines = deadlines.get().unwrap_or_else(|| make(deadlines, segment));
+        let deadlines = deadlines
+            .get()
+            .map_or_else(|| make(deadlines, segment), Box::as_ref);
         deadlines[offset].store(deadline.get(), Ordering::Relaxed);
         if let Some(note) = self.note(index) {
             // After the deadline, which whoever sees the note sees too.
@@ -105,8 +109,7 @@ impl Postponed {
 }
 
 #[cold]
-#[expect(clippy::borrowed_box, reason = "what `OnceLock::get` gives")]
-fn make<T: Default>(places: &OnceLock<Box<[T]>>, segment: usize) -> &Box<[T]> {
+fn make<T: Default>(places: &OnceLock<Box<[T]>>, segment: usize) -> &[T] {
     places.get_or_init(|| (0..length(segment)).map(|_| T::default()).collect())
 }
 
