@@ -77,7 +77,7 @@ impl Timer {
     #[must_use]
     #[track_caller]
     pub fn interval(&self, period: Duration) -> Interval {
-        super::sleep::expect(self.try_interval(period))
+        super::start::expect(self.try_interval(period))
     }
 
     /// [`interval_at`] on this timer.
@@ -89,7 +89,7 @@ impl Timer {
     #[must_use]
     #[track_caller]
     pub fn interval_at(&self, start: Instant, period: Duration) -> Interval {
-        super::sleep::expect(self.try_interval_at(start, period))
+        super::start::expect(self.try_interval_at(start, period))
     }
 
     /// [`interval`](Timer::interval), or an error.

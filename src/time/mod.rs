@@ -4,11 +4,13 @@ mod interval;
 mod missed;
 mod phase;
 mod sleep;
+mod start;
 mod timeout;
 
 pub use interval::{Interval, interval, interval_at};
 pub use missed::MissedTickBehavior;
-pub use sleep::{Sleep, sleep, sleep_until};
+pub use sleep::Sleep;
+pub use start::{sleep, sleep_until};
 pub use timeout::{Timeout, timeout, timeout_at};
 
 use tokio::time::{Duration, Instant};

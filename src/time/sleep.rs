@@ -7,216 +7,12 @@ use std::task::{Context, Poll, ready};
 use tokio::task::coop;
 use tokio::time::{Duration, Instant};
 
+use super::far_at_most;
 use super::phase::{Delay, Packed, Phase};
-use super::{FAR, far_at_most};
-use crate::Timer;
-use crate::driver::{Answer, Clock, Shard, Stage, ambient_shard};
-use crate::error::Error;
+use crate::driver::{Answer, Clock, Shard, Stage};
 use crate::wheel::{Key, Tick};
 
-/// Waits until `duration` has passed.
-///
-/// On the ambient timer, [`Timer::current`]. The deadline is `Instant::now() + duration`, with a
-/// duration cut to 30 years; a zero duration is ready at the first poll. Same name, signature and
-/// behaviour as `tokio::time::sleep`.
-///
-/// # Precision
-///
-/// Never ready before the deadline. The driver wakes the task at the first millisecond of the
-/// timer that is not before the deadline.
-///
-/// # Cancellation
-///
-/// Dropping the future cancels it, which frees its place at once.
-///
-/// # Panics
-///
-/// At the call: outside a tokio runtime, in one without `enable_time`, or if the runtime's timer
-/// was shut down.
-///
-/// # Example
-///
-/// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() {
-/// use waterwheel::{Duration, sleep};
-///
-/// sleep(Duration::from_millis(10)).await;
-/// println!("10 ms have passed");
-/// # }
-/// ```
-#[inline(always)]
-#[track_caller]
-pub fn sleep(duration: Duration) -> Sleep {
-    let shard = ambient_shard();
-    admit_ambient(&shard);
-    Sleep::after(shard, duration)
-}
-
-/// Waits until `deadline`; one that has passed is ready at the first poll.
-///
-/// Otherwise as [`sleep`]. Same as `tokio::time::sleep_until`.
-///
-/// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() {
-/// use waterwheel::{Duration, Instant, sleep_until};
-///
-/// let deadline = Instant::now() + Duration::from_millis(10);
-/// sleep_until(deadline).await;
-/// assert!(Instant::now() >= deadline);
-/// # }
-/// ```
-///
-/// # Panics
-///
-/// As [`sleep`].
-#[inline]
-#[track_caller]
-pub fn sleep_until(deadline: Instant) -> Sleep {
-    let shard = ambient_shard();
-    admit_ambient(&shard);
-    Sleep::new(shard, deadline, Delay::UNKNOWN)
-}
-
-impl Timer {
-    /// [`sleep`] on this timer. Needs no runtime around it.
-    ///
-    /// # Panics
-    ///
-    /// If the timer was stopped or has reached its `max_pending`; see
-    /// [`try_sleep`](Timer::try_sleep).
-    #[inline(always)]
-    #[track_caller]
-    pub fn sleep(&self, duration: Duration) -> Sleep {
-        let shard = self.shard();
-        expect(shard.admit());
-        Sleep::after(Arc::clone(shard), duration)
-    }
-
-    /// [`sleep_until`] on this timer. Needs no runtime around it.
-    ///
-    /// # Panics
-    ///
-    /// If the timer was stopped or has reached its `max_pending`; see
-    /// [`try_sleep_until`](Timer::try_sleep_until).
-    #[inline]
-    #[track_caller]
-    pub fn sleep_until(&self, deadline: Instant) -> Sleep {
-        let shard = self.shard();
-        expect(shard.admit());
-        Sleep::new(Arc::clone(shard), deadline, Delay::UNKNOWN)
-    }
-
-    /// [`sleep`](Timer::sleep), or an error.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use waterwheel::{Duration, Timer};
-    ///
-    /// let timer = Timer::builder().start()?;
-    /// timer.try_sleep(Duration::from_millis(2))?.await;
-    /// timer.shutdown();
-    /// assert!(timer.try_sleep(Duration::from_millis(2)).unwrap_err().is_shutdown());
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`Error::is_shutdown`] if the timer was stopped, [`Error::is_at_capacity`] if it has
-    /// reached its `max_pending`.
-    #[inline]
-    pub fn try_sleep(&self, duration: Duration) -> Result<Sleep, Error> {
-        let shard = self.shard();
-        shard.admit()?;
-        Ok(Sleep::after(Arc::clone(shard), duration))
-    }
-
-    /// [`sleep_until`](Timer::sleep_until), or an error.
-    ///
-    /// # Errors
-    ///
-    /// As [`try_sleep`](Timer::try_sleep).
-    #[inline]
-    pub fn try_sleep_until(&self, deadline: Instant) -> Result<Sleep, Error> {
-        let shard = self.shard();
-        shard.admit()?;
-        Ok(Sleep::new(Arc::clone(shard), deadline, Delay::UNKNOWN))
-    }
-
-    /// A sleep, or none if an `Instant` cannot tell its deadline.
-    #[inline(always)]
-    #[track_caller]
-    pub(super) fn sleep_within(&self, duration: Duration) -> Option<Sleep> {
-        if duration <= FAR {
-            return Some(self.sleep(duration));
-        }
-        expect(self.try_sleep_beyond(duration))
-    }
-
-    /// [`sleep_within`](Timer::sleep_within), or an error.
-    #[inline]
-    pub(super) fn try_sleep_within(&self, duration: Duration) -> Result<Option<Sleep>, Error> {
-        if duration <= FAR {
-            return self.try_sleep(duration).map(Some);
-        }
-        self.try_sleep_beyond(duration)
-    }
-
-    #[cold]
-    fn try_sleep_beyond(&self, duration: Duration) -> Result<Option<Sleep>, Error> {
-        match self.shard().clock().now().checked_add(duration) {
-            Some(deadline) => self.try_sleep_until(deadline).map(Some),
-            None => self.shard().is_open().map(|()| None),
-        }
-    }
-}
-
-/// Whether the ambient timer takes a future.
-///
-/// One whose runtime is being dropped does, and stops it: tasks may run to their next `.await`
-/// then, and must not panic for it.
-#[inline]
-#[track_caller]
-pub(super) fn admit_ambient(shard: &Shard) {
-    assert_open(shard, shard.admit());
-}
-
-#[inline]
-#[track_caller]
-fn assert_open(shard: &Shard, open: Result<(), Error>) {
-    if let Err(error) = open {
-        assert_abandoned(shard, error);
-    }
-}
-
-#[cold]
-#[track_caller]
-fn assert_abandoned(shard: &Shard, error: Error) {
-    assert!(
-        shard.shared().stage() == Stage::Abandoned,
-        "the ambient timer of this runtime refuses: {error}"
-    );
-}
-
-#[inline]
-#[track_caller]
-pub(super) fn expect<T>(made: Result<T, Error>) -> T {
-    match made {
-        Ok(made) => made,
-        Err(error) => refuse(error),
-    }
-}
-
-#[cold]
-#[track_caller]
-fn refuse(error: Error) -> ! {
-    panic!("{error}")
-}
-
-/// The future of [`sleep`] and [`sleep_until`].
+/// The future of [`sleep`](crate::sleep()) and [`sleep_until`](crate::sleep_until).
 ///
 /// It is registered at its first poll that is pending, with the shard of the thread that polls
 /// it, and cancelled when it is dropped. It is `Unpin`, so it can be held and polled without
@@ -302,28 +98,6 @@ impl Sleep {
         }
     }
 
-    /// A sleep on the ambient timer, or none if an `Instant` cannot tell its deadline.
-    #[inline(always)]
-    #[track_caller]
-    pub(super) fn ambient_within(duration: Duration) -> Option<Sleep> {
-        if duration <= FAR {
-            return Some(sleep(duration));
-        }
-        Sleep::ambient_beyond(duration)
-    }
-
-    #[cold]
-    #[track_caller]
-    fn ambient_beyond(duration: Duration) -> Option<Sleep> {
-        let shard = ambient_shard();
-        let deadline = shard.clock().now().checked_add(duration);
-        let Some(deadline) = deadline else {
-            assert_open(&shard, shard.is_open());
-            return None;
-        };
-        Some(sleep_until(deadline))
-    }
-
     /// Always inlined, as is what calls it, so that a `Sleep` is built where it ends up. One that is
     /// returned through memory is copied right after its parts were stored, which waits until they have
     /// left the processor's store buffer: 8 ns each time it is moved so, of 30 that a `timeout` takes.
@@ -363,14 +137,14 @@ impl Sleep {
     /// As `Future::poll`, but keeps the permit: for a future that lives on after it.
     #[inline]
     pub(super) fn poll_deadline(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let budget = ready!(coop::poll_proceed(context));
         let poll = match self.phase.phase() {
             Phase::New(delay) => self.poll_new(delay, context),
             Phase::Armed(_) => self.poll_armed(context),
             Phase::Fired | Phase::Stopped => Poll::Ready(()),
         };
+        // Last: it is what is ready that a task must not go on with for ever. (3 ns of an `arm`.)
         if poll.is_ready() {
-            budget.made_progress();
+            ready!(coop::poll_proceed(context)).made_progress();
         }
         poll
     }
@@ -383,11 +157,10 @@ impl Sleep {
             ready!(self.poll_deadline(context));
             return Poll::Ready(self.clock().now());
         };
-        let budget = ready!(coop::poll_proceed(context));
         let now = self.clock().now();
         if now >= self.deadline {
+            ready!(coop::poll_proceed(context)).made_progress();
             self.shard.park(key);
-            budget.made_progress();
             return Poll::Ready(now);
         }
         let answer = if !self.shard.is_parked(key) {
@@ -399,7 +172,6 @@ impl Sleep {
             // The task has moved, and its timer moves with it.
             self.set(Phase::New(Delay::UNKNOWN));
             self.shard.finish(key);
-            drop(budget);
             ready!(self.poll_deadline(context));
             return Poll::Ready(self.clock().now());
         };
@@ -408,7 +180,7 @@ impl Sleep {
             Answer::Due => self.set(Phase::Fired),
             Answer::Stopped => self.set(Phase::Stopped),
         }
-        budget.made_progress();
+        ready!(coop::poll_proceed(context)).made_progress();
         Poll::Ready(now)
     }
 
