@@ -25,7 +25,10 @@ pub(crate) fn read(flags: &Flags, no_alt_timer: Option<String>) -> Conditions {
     Conditions {
         versions: PACKAGES.into_iter().map(version).collect(),
         no_alt_timer,
-        rustc: rustc(),
+        commit: said("git", &["describe", "--always", "--dirty"]),
+        date: said("date", &["-u", "+%Y-%m-%d"]),
+        rustc: said("rustc", &["--version"]),
+        system: said("uname", &["-sr"]),
         processor: processor(),
         cores: available_parallelism().map_or(0, usize::from),
         workers: WORKERS,
@@ -52,10 +55,16 @@ fn locked(package: &str) -> String {
     })
 }
 
-fn rustc() -> String {
-    let output = Command::new("rustc").arg("--version").output();
+/// What a program says.
+fn said(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program)
+        .args(arguments)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .ok()
+        .filter(|output| output.status.success());
     let text = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
-    text.unwrap_or_else(|_| "rustc of unknown version".to_owned())
+    text.unwrap_or_else(|| format!("unknown ({program} does not say)"))
 }
 
 fn processor() -> String {

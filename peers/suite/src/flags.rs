@@ -35,12 +35,15 @@ pub(crate) enum Wish {
 impl Flags {
     /// Reads the arguments after the program's name.
     pub(crate) fn parse(arguments: impl Iterator<Item = String>) -> Result<Wish, String> {
-        let mut arguments = arguments;
-        let (mut under_bench, mut quick, mut alt_timer, mut rounds) = (false, false, true, None);
+        // Cargo appends its `--bench`, so it is looked for first: it must not be taken for the value of a flag.
+        let (benches, arguments): (Vec<_>, Vec<_>) =
+            arguments.partition(|argument| argument == "--bench");
+        let under_bench = !benches.is_empty();
+        let mut arguments = arguments.into_iter();
+        let (mut quick, mut alt_timer, mut rounds) = (false, true, None);
         let (mut json, mut filters) = (None, Vec::new());
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
-                "--bench" => under_bench = true,
                 "--quick" => quick = true,
                 "--no-alt-timer" => alt_timer = false,
                 process::FLAG => {
@@ -61,7 +64,9 @@ impl Flags {
                 "--json" => {
                     json = Some(arguments.next().ok_or("--json takes a path")?.into());
                 }
-                unknown if unknown.starts_with('-') && under_bench => {
+                // A test harness has flags of its own.
+                _ if !under_bench => {}
+                unknown if unknown.starts_with('-') => {
                     return Err(format!(
                         "{unknown}: not one of --quick, --no-alt-timer, --rounds N, --json PATH, or a filter"
                     ));
@@ -82,12 +87,16 @@ impl Flags {
         }))
     }
 
-    /// Whether the workload of this title was asked for.
+    /// Whether the workload of this title was asked for: a filter is how a title begins. `fire` is not in
+    /// `growth: share that fires`, then.
     pub(crate) fn wants(&self, title: &str) -> bool {
-        self.filters.is_empty()
-            || self
-                .filters
-                .iter()
-                .any(|filter| title.contains(filter.as_str()))
+        self.filters.is_empty() || self.filters.iter().any(|filter| title.starts_with(filter))
+    }
+
+    /// The filters that pick none of these titles.
+    pub(crate) fn unmatched(&self, titles: &[String]) -> Vec<&str> {
+        let picks = |filter: &str| titles.iter().any(|title| title.starts_with(filter));
+        let filters = self.filters.iter().map(String::as_str);
+        filters.filter(|filter| !picks(filter)).collect()
     }
 }

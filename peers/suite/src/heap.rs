@@ -26,6 +26,7 @@ use std::alloc::System;
 use std::fs;
 use std::mem::size_of;
 use std::ops::Range;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use cap::Cap;
@@ -46,18 +47,32 @@ const IN_THE_LIST: usize = size_of::<usize>();
 /// A hundredth more sleeps at a time, until the contestant's memory grows.
 const STEPS: usize = 100;
 
-fn main() {
+fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [_, sleeps, name] = &arguments[..] else {
-        panic!("not `heap --sample SLEEPS CONTESTANT`");
+    match sample(&arguments) {
+        Ok(text) => {
+            println!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(message) => {
+            eprintln!("heap: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn sample(arguments: &[String]) -> Result<String, String> {
+    let [_, sleeps, name] = arguments else {
+        return Err("not `heap --sample SLEEPS CONTESTANT`".to_owned());
     };
-    let sleeps = sleeps.parse().expect("a number of sleeps");
+    let sleeps = sleeps
+        .parse()
+        .map_err(|error| format!("{sleeps:?}, for SLEEPS: {error}"))?;
     let entrant = everyone(Heap { sleeps })
         .into_iter()
         .find(|entrant| entrant.name == name)
-        .expect("a contestant");
-    let sample = serde_json::to_string(&entrant.sample());
-    println!("{}", sample.expect("a sample is written as it is read"));
+        .ok_or_else(|| format!("no contestant {name:?}"))?;
+    serde_json::to_string(&entrant.sample()).map_err(|error| error.to_string())
 }
 
 #[derive(Clone, Copy)]

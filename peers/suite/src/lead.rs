@@ -1,23 +1,18 @@
-//! How long before the first deadline arming begins.
+//! How long before the first deadline arming begins: a guess, and twice as long whenever that was too short.
 
-use std::cell::Cell;
 use std::time::Duration;
 
-/// The time that was enough so far, for all contestants of a workload.
-pub(crate) struct Lead(Cell<Duration>);
+use waterwheel_suite::Sample;
 
-impl Lead {
-    pub(crate) fn new(guess: Duration) -> Self {
-        Self(Cell::new(guess))
-    }
-
-    /// Calls `sample` with the lead; where it answers that it was too short to arm everything, again with twice of it.
-    pub(crate) fn enough<T>(&self, sample: impl Fn(Duration) -> Option<T>) -> T {
-        loop {
-            if let Some(taken) = sample(self.0.get()) {
-                return taken;
-            }
-            self.0.set(self.0.get() * 2);
+/// Calls `attempt` with the time that it has to arm everything, until it answers with a sample. Those that were too short
+/// count as retaken.
+pub(crate) fn long_enough(guess: Duration, attempt: impl Fn(Duration) -> Option<Sample>) -> Sample {
+    let (mut lead, mut retaken) = (guess, 0);
+    loop {
+        if let Some(sample) = attempt(lead) {
+            return Sample { retaken, ..sample };
         }
+        lead *= 2;
+        retaken += 1;
     }
 }

@@ -68,10 +68,16 @@ fn report_all(flags: &Flags) -> Result<ExitCode, String> {
         let slips = slips.join("; ");
         return Err(format!("targets for what is not measured: {slips}"));
     }
-    let results = measure(flags)?;
-    if results.tables.is_empty() {
-        return Err(format!("no workload has {:?} in its title", flags.filters));
+    let workloads = workloads::all(flags.quick).into_iter();
+    let titles: Vec<String> = workloads.map(|workload| workload.title).collect();
+    let unmatched = flags.unmatched(&titles);
+    if !unmatched.is_empty() {
+        let titles = titles.join("\n  ");
+        return Err(format!(
+            "no title begins with {unmatched:?}; this run has\n  {titles}"
+        ));
     }
+    let results = measure(flags)?;
     targets::print(&results.targets);
     println!("\nAll samples: {}", flags.json.display());
 

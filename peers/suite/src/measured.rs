@@ -21,8 +21,17 @@ pub struct Table {
     pub absent: Vec<Absent>,
     /// How long all rounds of it took.
     pub seconds: f64,
-    /// Samples that ended without a result: contestant and reason.
-    pub failures: Vec<String>,
+    /// Samples that ended without a result.
+    pub failures: Vec<Failure>,
+}
+
+/// A sample that there is not.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Failure {
+    /// The contestant.
+    pub name: String,
+    /// What happened.
+    pub why: String,
 }
 
 /// Who is not in a table, and why.
@@ -61,6 +70,9 @@ pub struct Series {
     pub name: Cow<'static, str>,
     /// One for each round.
     pub samples: Vec<Sample>,
+    /// Of each metric, over the rounds: for whoever reads the file. Made of the samples when all are there.
+    #[serde(default)]
+    pub spreads: Vec<Spread>,
 }
 
 /// What one contestant did in one round.
@@ -169,6 +181,7 @@ impl Series {
         Self {
             name: Cow::Borrowed(name),
             samples: Vec::new(),
+            spreads: Vec::new(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What is printed: the conditions first, then a table for each workload.
 
-use waterwheel_suite::{Absent, Better, Conditions, Spread, Table};
+use waterwheel_suite::{Absent, Better, Conditions, Failure, Spread, Table};
 
 /// Prints a table as soon as it is there.
 pub(crate) fn print(table: &Table) {
@@ -40,8 +40,8 @@ pub(crate) fn print(table: &Table) {
 }
 
 fn print_trouble(table: &Table) {
-    for failure in &table.failures {
-        println!("\nFAULT: {failure}");
+    for Failure { name, why } in &table.failures {
+        println!("\nFAULT: {name}: {why}");
     }
     for series in &table.series {
         let (early, lost) = (series.count(|s| s.early), series.count(|s| s.lost));
@@ -69,12 +69,17 @@ pub(crate) fn print_conditions(conditions: &Conditions) {
         .map(|(name, version)| format!("{name} {version}"))
         .collect();
     println!("- {}", versions.join(", "));
+    println!("- commit {}, {}", conditions.commit, conditions.date);
     if let Some(why) = &conditions.no_alt_timer {
         println!("- no rows of tokio's alternative timer: {why}");
     }
     println!(
-        "- {}; {}, {} cores, load before: {}",
-        conditions.rustc, conditions.processor, conditions.cores, conditions.load
+        "- {}; {}; {}, {} cores, load before: {}",
+        conditions.rustc,
+        conditions.system,
+        conditions.processor,
+        conditions.cores,
+        conditions.load
     );
     println!(
         "- multi-thread runtime, {} workers; a yield every {} operations",

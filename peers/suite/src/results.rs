@@ -24,10 +24,19 @@ pub struct Results {
 pub struct Conditions {
     /// By package: waterwheel, tokio and the other peers.
     pub versions: BTreeMap<String, String>,
+    /// What was measured of waterwheel: the commit, and whether anything was changed since.
+    #[serde(default)]
+    pub commit: String,
+    /// The day.
+    #[serde(default)]
+    pub date: String,
     /// Why there is no row of tokio's alternative timer; none if there is.
     pub no_alt_timer: Option<String>,
     /// The compiler.
     pub rustc: String,
+    /// The kernel.
+    #[serde(default)]
+    pub system: String,
     /// The processor's model.
     pub processor: String,
     /// Processors that the run may use.
@@ -38,7 +47,7 @@ pub struct Conditions {
     pub batch: usize,
     /// The machine's load average of one minute before the run.
     pub load: String,
-    /// Interleaved rounds.
+    /// Interleaved rounds that were asked for: a table has as many samples of each contestant as it took.
     pub rounds: usize,
     /// Small sizes and few rounds, for plausibility only.
     pub quick: bool,

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use waterwheel_suite::{Series, Table};
+use waterwheel_suite::{Failure, Series, Table};
 
 use crate::alt_timer;
 use crate::contestant::{Sleeps, Tokio};
@@ -42,13 +42,20 @@ impl Programs {
             for ((row, name, program), series) in turns.iter().zip(&mut table.series) {
                 match program.sample(&table.title, name) {
                     Ok(sample) => series.samples.push(sample),
-                    Err(why) => table.failures.push(format!("{row}: {why}")),
+                    Err(why) => table.failures.push(Failure {
+                        name: (*row).to_owned(),
+                        why,
+                    }),
                 }
             }
         }
         table.seconds = start.elapsed().as_secs_f64();
         // A ratio pairs the samples of one round: who missed one has no row.
         table.series.retain(|series| series.samples.len() == rounds);
+        for series in &mut table.series {
+            let metrics = 0..table.metrics.len();
+            series.spreads = metrics.map(|metric| series.spread(metric)).collect();
+        }
         table
     }
 }

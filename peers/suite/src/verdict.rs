@@ -15,7 +15,7 @@ pub struct Verdict {
     pub wanted: String,
     /// A ratio or a figure, as `wanted` says; none if the run has no such table or contestant.
     pub measured: Option<Spread>,
-    /// The median against what is wanted.
+    /// The median against what is wanted; of a count that is to be 0, the greatest.
     pub outcome: Outcome,
 }
 
@@ -28,7 +28,7 @@ pub enum Outcome {
     Miss,
     /// The workload did not run at its size, or a contestant was not there.
     NotRun,
-    /// Timers fired early or never: such a figure means nothing.
+    /// Timers of one of the compared fired early or never, or a sample of it failed: such a figure means nothing.
     Void,
 }
 

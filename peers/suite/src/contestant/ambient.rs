@@ -5,11 +5,17 @@ use std::time::Duration;
 use tokio::time::Instant;
 use waterwheel::Sleep;
 
-use super::{Contestant, Postpones, Sleeps, TimesOut};
+use super::{Postpones, Sleeps, TimesOut};
 
 /// waterwheel's free functions: the timer of the current runtime, looked up by each call.
 #[derive(Clone)]
 pub(crate) struct Ambient;
+
+impl Ambient {
+    pub(crate) fn start() -> Self {
+        Self
+    }
+}
 
 impl Sleeps for Ambient {
     const NAME: &'static str = "ambient";
@@ -17,6 +23,9 @@ impl Sleeps for Ambient {
 
     fn sleep(&self, duration: Duration) -> Sleep {
         waterwheel::sleep(duration)
+    }
+    fn sleep_until(&self, deadline: Instant) -> Sleep {
+        waterwheel::sleep_until(deadline)
     }
 }
 
@@ -29,15 +38,5 @@ impl Postpones for Ambient {
 impl TimesOut for Ambient {
     async fn timeout<F: Future + Send>(&self, duration: Duration, future: F) -> bool {
         waterwheel::timeout(duration, future).await.is_ok()
-    }
-}
-
-impl Contestant for Ambient {
-    fn start() -> Self {
-        Self
-    }
-
-    fn sleep_until(&self, deadline: Instant) -> Sleep {
-        waterwheel::sleep_until(deadline)
     }
 }

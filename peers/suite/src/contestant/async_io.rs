@@ -4,6 +4,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use async_io::Timer;
+use tokio::time::Instant;
 
 use super::{Postpones, Sleeps};
 
@@ -25,6 +26,10 @@ impl Sleeps for AsyncIo {
 
     fn sleep(&self, duration: Duration) -> AsyncIoSleep {
         AsyncIoSleep(Timer::after(duration))
+    }
+
+    fn sleep_until(&self, deadline: Instant) -> AsyncIoSleep {
+        AsyncIoSleep(Timer::at(deadline.into_std()))
     }
 }
 

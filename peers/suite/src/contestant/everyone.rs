@@ -2,7 +2,7 @@
 
 use waterwheel_suite::Sample;
 
-use super::{Ambient, AsyncIo, Contestant, Floor, FuturesTimer, Own, Sleeps, Tokio, pingora};
+use super::{Ambient, AsyncIo, Floor, FuturesTimer, Own, Sleeps, Tokio, pingora};
 use crate::entrant::Entrant;
 
 /// How a contestant begins: called once a sample, on a worker.

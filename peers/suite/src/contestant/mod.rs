@@ -32,6 +32,11 @@ pub(crate) trait Sleeps: Clone + Send + Sync + 'static {
     type Sleep: Future<Output = ()> + Send + 'static;
 
     fn sleep(&self, duration: Duration) -> Self::Sleep;
+
+    /// One that is only told how long reads the clock for it twice: its deadline is some ten nanoseconds later than asked.
+    fn sleep_until(&self, deadline: Instant) -> Self::Sleep {
+        self.sleep(deadline - Instant::now())
+    }
 }
 
 /// One whose sleeps can be put off.
@@ -48,11 +53,4 @@ pub(crate) trait TimesOut: Sleeps {
         duration: Duration,
         future: F,
     ) -> impl Future<Output = bool> + Send;
-}
-
-/// One that can do all that the workloads ask for.
-pub(crate) trait Contestant: Sleeps {
-    /// Called once a sample, on a worker of the runtime that is to be measured.
-    fn start() -> Self;
-    fn sleep_until(&self, deadline: Instant) -> Self::Sleep;
 }

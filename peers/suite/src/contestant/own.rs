@@ -5,11 +5,27 @@ use std::time::Duration;
 use tokio::time::Instant;
 use waterwheel::{Sleep, Timer};
 
-use super::{Contestant, Postpones, Sleeps, TimesOut};
+use super::{Postpones, Sleeps, TimesOut};
 
 /// A waterwheel [`Timer`] of one's own, with the bell (the default) or without.
 #[derive(Clone)]
 pub(crate) struct Own<const BELL: bool>(pub(crate) Timer);
+
+impl<const BELL: bool> Own<BELL> {
+    pub(crate) fn start() -> Self {
+        let builder = Timer::builder();
+        let builder = if BELL { builder } else { builder.bell(false) };
+        Self(builder.start().expect("a timer starts on a runtime"))
+    }
+}
+
+impl Own<true> {
+    /// With another tick than a millisecond.
+    pub(crate) fn with_resolution(tick: Duration) -> Self {
+        let timer = Timer::builder().resolution(tick).start();
+        Self(timer.expect("a timer of this resolution"))
+    }
+}
 
 impl<const BELL: bool> Sleeps for Own<BELL> {
     const NAME: &'static str = if BELL { "own" } else { "own, no bell" };
@@ -17,6 +33,10 @@ impl<const BELL: bool> Sleeps for Own<BELL> {
 
     fn sleep(&self, duration: Duration) -> Sleep {
         self.0.sleep(duration)
+    }
+
+    fn sleep_until(&self, deadline: Instant) -> Sleep {
+        self.0.sleep_until(deadline)
     }
 }
 
@@ -29,17 +49,5 @@ impl<const BELL: bool> Postpones for Own<BELL> {
 impl<const BELL: bool> TimesOut for Own<BELL> {
     async fn timeout<F: Future + Send>(&self, duration: Duration, future: F) -> bool {
         self.0.timeout(duration, future).await.is_ok()
-    }
-}
-
-impl<const BELL: bool> Contestant for Own<BELL> {
-    fn start() -> Self {
-        let builder = Timer::builder();
-        let builder = if BELL { builder } else { builder.bell(false) };
-        Self(builder.start().expect("a timer starts on a runtime"))
-    }
-
-    fn sleep_until(&self, deadline: Instant) -> Sleep {
-        self.0.sleep_until(deadline)
     }
 }

@@ -4,11 +4,17 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep};
 
-use super::{Contestant, Postpones, Sleeps, TimesOut};
+use super::{Postpones, Sleeps, TimesOut};
 
 /// `tokio::time`, as it comes.
 #[derive(Clone)]
 pub(crate) struct Tokio;
+
+impl Tokio {
+    pub(crate) fn start() -> Self {
+        Self
+    }
+}
 
 impl Sleeps for Tokio {
     const NAME: &'static str = "tokio";
@@ -16,6 +22,9 @@ impl Sleeps for Tokio {
 
     fn sleep(&self, duration: Duration) -> Sleep {
         tokio::time::sleep(duration)
+    }
+    fn sleep_until(&self, deadline: Instant) -> Sleep {
+        tokio::time::sleep_until(deadline)
     }
 }
 
@@ -28,15 +37,5 @@ impl Postpones for Tokio {
 impl TimesOut for Tokio {
     async fn timeout<F: Future + Send>(&self, duration: Duration, future: F) -> bool {
         tokio::time::timeout(duration, future).await.is_ok()
-    }
-}
-
-impl Contestant for Tokio {
-    fn start() -> Self {
-        Self
-    }
-
-    fn sleep_until(&self, deadline: Instant) -> Sleep {
-        tokio::time::sleep_until(deadline)
     }
 }

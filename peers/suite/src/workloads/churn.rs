@@ -6,14 +6,14 @@
 
 use std::task::Context;
 
-use waterwheel_suite::Sample;
+use waterwheel_suite::{Sample, Target, Want};
 
 use crate::alt_timer;
 use crate::contestant::{Measure, PINGORA, Sleeps, Start, Tokio, everyone};
 use crate::engine::{self, Load};
 use crate::operation::{LONG, METRICS, Operation, TIME, arm};
 use crate::ring::Ring;
-use crate::targets::{Target, Want, both_beat, of_own};
+use crate::targets::{both_beat, of_own};
 use crate::workloads::Workload;
 
 const SMALL: usize = 1_000;
@@ -55,11 +55,10 @@ pub(crate) fn targets() -> Vec<Target> {
             targets.extend(beat(alt_timer::NAME, [2.0, 1.5]));
             let (than, at_least) = (PINGORA, 2.0);
             targets.push(of_own(&title, TIME, Want::Times { than, at_least }));
+            // Flat, however many are pending.
+            let (from, at_most) = (self::title(SMALL, threads), 1.2);
+            targets.push(of_own(&title, TIME, Want::Grows { from, at_most }));
         }
-        // Flat, however many are pending.
-        let (from, at_most) = (title(SMALL, threads), 1.2);
-        let title = title(HUGE, threads);
-        targets.push(of_own(&title, TIME, Want::Grows { from, at_most }));
     }
     targets
 }

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Poll};
 
-use waterwheel_suite::{Metric, Sample};
+use waterwheel_suite::{Metric, Sample, Target};
 
 use crate::contestant::{Measure, Sleeps, Start, Tokio, everyone};
 use crate::engine::{self, Load};
 use crate::operation::{LONG, Operation, arm};
-use crate::targets::{Target, both_beat};
+use crate::targets::both_beat;
 use crate::workloads::Workload;
 
 const METRICS: &[Metric] = &[

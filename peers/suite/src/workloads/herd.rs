@@ -7,22 +7,21 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 use tokio::task::yield_now;
 use tokio::time::Instant;
-use waterwheel_suite::{Metric, Sample};
+use waterwheel_suite::{Absent, Metric, Sample, Target, Want};
 
-use crate::contestant::{Ambient, Contestant, Own, Sleeps, Tokio};
+use crate::contestant::{Ambient, AsyncIo, FuturesTimer, Own, PINGORA, Sleeps, Start, Tokio};
 use crate::entrant::Entrant;
-use crate::lead::Lead;
+use crate::lead;
 use crate::patience;
 use crate::stage::{BATCH, Stage};
-use crate::targets::{Target, Want};
-use crate::workloads::Workload;
+use crate::targets::of_both;
+use crate::workloads::{Workload, fire};
 
 const GAP: &str = "longest heartbeat gap";
 const UNTIL_ALL_RAN: &str = "until all ran";
@@ -48,7 +47,6 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
 
 pub(crate) fn targets() -> Vec<Target> {
     let than = Tokio::NAME;
-    let gap = Want::AtMost(4.0);
     let smaller_gap = Want::Times {
         than,
         at_least: 20.0,
@@ -57,55 +55,50 @@ pub(crate) fn targets() -> Vec<Target> {
         of: than,
         at_most: 0.6,
     };
-    let mut targets = Vec::new();
-    for of in [Own::<true>::NAME, Ambient::NAME] {
-        for (metric, want) in [(GAP, &gap), (GAP, &smaller_gap), (UNTIL_ALL_RAN, &sooner)] {
-            targets.push(Target {
-                title: title(1_000_000),
-                metric,
-                of,
-                want: want.clone(),
-            });
-        }
-    }
-    targets
+    [
+        (GAP, Want::AtMost(4.0)),
+        (GAP, smaller_gap),
+        (UNTIL_ALL_RAN, sooner),
+    ]
+    .into_iter()
+    .flat_map(|(metric, want)| of_both(&title(1_000_000), metric, want))
+    .collect()
 }
 
 fn workload(tasks: usize) -> Workload {
-    let lead = Rc::new(Lead::new(
-        CALM * 2 + Duration::from_nanos(1200) * tasks as u32,
-    ));
-    let entrants = vec![
-        entrant::<Tokio>(tasks, lead.clone()),
-        entrant::<Own<true>>(tasks, lead.clone()),
-        entrant::<Ambient>(tasks, lead.clone()),
-        entrant::<Own<false>>(tasks, lead),
-    ];
     Workload {
         title: title(tasks),
         work: "all asleep to one instant".to_owned(),
         metrics: METRICS,
-        entrants,
-        absent: Vec::new(),
+        entrants: vec![
+            entrant(Tokio::start, tasks),
+            entrant(Own::<true>::start, tasks),
+            entrant(Ambient::start, tasks),
+            entrant(Own::<false>::start, tasks),
+            entrant(AsyncIo::start, tasks),
+            entrant(FuturesTimer::start, tasks),
+        ],
+        absent: vec![Absent::new(PINGORA, fire::PINGORA_IS_EARLY)],
     }
 }
 
-fn entrant<C: Contestant>(tasks: usize, lead: Rc<Lead>) -> Entrant {
-    Entrant::new(C::NAME, move || {
-        lead.enough(|lead| sample::<C>(tasks, lead))
+fn entrant<S: Sleeps>(start: impl Start<S>, tasks: usize) -> Entrant {
+    let guess = CALM * 2 + Duration::from_nanos(1200) * tasks as u32;
+    Entrant::new(S::NAME, move || {
+        lead::long_enough(guess, |lead| sample(start, tasks, lead))
     })
 }
 
 /// None if the tasks were not armed in time.
-fn sample<C: Contestant>(tasks: usize, lead: Duration) -> Option<Sample> {
+fn sample<S: Sleeps>(start: impl Start<S>, tasks: usize, lead: Duration) -> Option<Sample> {
     let stage = Stage::new();
-    let contestant = stage.run(async { C::start() });
+    let sleeps = stage.run(async move { start() });
     let herd = Arc::new(Herd::new(Instant::now() + lead, tasks));
-    stage.run(spawn_tasks(contestant.clone(), herd.clone(), tasks));
+    stage.run(spawn_tasks(sleeps.clone(), herd.clone(), tasks));
     if Instant::now() + CALM > herd.instant {
         return None;
     }
-    let beats = stage.spawn(heartbeat(contestant, herd.clone()));
+    let beats = stage.spawn(heartbeat(sleeps, herd.clone()));
     let heart_stopped = !patience::wait_for(|| beats.is_finished());
     let beats = if heart_stopped {
         Beats::default()
@@ -125,12 +118,12 @@ fn sample<C: Contestant>(tasks: usize, lead: Duration) -> Option<Sample> {
 }
 
 /// Returns when every task has been polled once.
-async fn spawn_tasks<C: Contestant>(contestant: C, herd: Arc<Herd>, tasks: usize) {
+async fn spawn_tasks<S: Sleeps>(sleeps: S, herd: Arc<Herd>, tasks: usize) {
     for start in (0..tasks).step_by(GROUP) {
         let members = GROUP.min(tasks - start);
         let group = Arc::new(Group::new(herd.clone(), members));
         for _ in 0..members {
-            tokio::spawn(asleep(contestant.sleep_until(herd.instant), group.clone()));
+            tokio::spawn(asleep(sleeps.sleep_until(herd.instant), group.clone()));
         }
         if (start / GROUP) % (BATCH / GROUP) == 1 {
             yield_now().await;
@@ -164,11 +157,11 @@ struct Beats {
 }
 
 /// Beats until all ran; the beat that ends the last gap is still taken.
-async fn heartbeat<C: Contestant>(contestant: C, herd: Arc<Herd>) -> Beats {
+async fn heartbeat<S: Sleeps>(sleeps: S, herd: Arc<Herd>) -> Beats {
     let mut beats = Beats::default();
     let mut last = Instant::now();
     while !herd.all_ran.load(SeqCst) {
-        contestant.sleep(BEAT).await;
+        sleeps.sleep(BEAT).await;
         let now = Instant::now();
         let gap = now - last;
         beats.early += u64::from(gap < BEAT);

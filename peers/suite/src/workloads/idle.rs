@@ -13,22 +13,24 @@ use std::thread;
 use std::time::Duration;
 
 use waterwheel::Timer;
-use waterwheel_suite::{Metric, Sample};
+use waterwheel_suite::{Metric, Sample, Target, Want};
 
-use crate::contestant::{Ambient, Contestant, Own, Sleeps, Start, Tokio, pingora};
+use crate::contestant::{Ambient, AsyncIo, FuturesTimer, Own, Sleeps, Start, Tokio, pingora};
 use crate::cpu;
 use crate::crowd::Crowd;
 use crate::entrant::Entrant;
 use crate::stage::Stage;
-use crate::targets::{Target, Want};
+use crate::targets::of_both;
 use crate::workloads::Workload;
 
 pub(crate) const NAME: &str = "idle";
 pub(crate) const ROUNDS: usize = 1;
 
+const TURNS: &str = "driver turns";
+const BELL_RINGS: &str = "wake-ups of the bell";
 const METRICS: &[Metric] = &[
-    Metric::lower("driver turns", "count"),
-    Metric::lower("wake-ups of the bell", "count"),
+    Metric::lower(TURNS, "count"),
+    Metric::lower(BELL_RINGS, "count"),
     Metric::lower("wake-ups of other threads", "count"),
     Metric::lower("CPU", "us"),
 ];
@@ -65,6 +67,8 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
                 ),
                 entrant(Ambient::start, |_| Some(Timer::current()), timers, time),
                 entrant(pingora, |_| None, timers, time),
+                entrant(AsyncIo::start, |_| None, timers, time),
+                entrant(FuturesTimer::start, |_| None, timers, time),
             ],
             absent: Vec::new(),
         }
@@ -75,15 +79,8 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
 pub(crate) fn targets() -> Vec<Target> {
     let mut targets = Vec::new();
     for &timers in SIZES {
-        for metric in ["driver turns", "wake-ups of the bell"] {
-            for of in [Own::<true>::NAME, Ambient::NAME] {
-                targets.push(Target {
-                    title: title(timers),
-                    metric,
-                    of,
-                    want: Want::AtMost(0.0),
-                });
-            }
+        for metric in [TURNS, BELL_RINGS] {
+            targets.extend(of_both(&title(timers), metric, Want::Zero));
         }
     }
     targets

@@ -15,26 +15,23 @@ use std::time::Duration;
 
 use tokio::task::yield_now;
 use tokio::time::Instant;
-use waterwheel_suite::{Metric, Sample};
+use waterwheel_suite::{Absent, Metric, Sample, Target, Want};
 
-use crate::contestant::{Ambient, Contestant, Own, Sleeps, Tokio};
+use crate::contestant::{Ambient, AsyncIo, FuturesTimer, Own, PINGORA, Sleeps, Start, Tokio};
 use crate::cpu;
 use crate::entrant::Entrant;
-use crate::lead::Lead;
+use crate::lead;
 use crate::patience;
 use crate::random::SplitMix64;
 use crate::stage::{BATCH, Stage};
-use crate::targets::{Target, Want};
+use crate::targets::of_both;
 use crate::workloads::Workload;
 
-pub(crate) const NAME: &str = "interval";
-/// Each takes seconds, and many seconds make a steady figure.
-pub(crate) const ROUNDS: usize = 5;
+const NAME: &str = "interval";
 
-const METRICS: &[Metric] = &[
-    Metric::lower("CPU a tick", "ns"),
-    Metric::lower("ticks lost", "count"),
-];
+const CPU: &str = "CPU a tick";
+const LOST: &str = "ticks lost";
+const METRICS: &[Metric] = &[Metric::lower(CPU, "ns"), Metric::lower(LOST, "count")];
 const INTERVALS: usize = 10_000;
 const PERIOD: Duration = Duration::from_millis(100);
 /// Between the last task's start and the first tick.
@@ -51,36 +48,31 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
         work: format!("{ticks} ticks each, one task an interval"),
         metrics: METRICS,
         entrants: vec![
-            entrant::<Tokio>(ticks),
-            entrant::<Own<true>>(ticks),
-            entrant::<Ambient>(ticks),
-            entrant::<Own<false>>(ticks),
+            entrant(Tokio::start, ticks),
+            entrant(Own::<true>::start, ticks),
+            entrant(Ambient::start, ticks),
+            entrant(Own::<false>::start, ticks),
+            entrant(AsyncIo::start, ticks),
         ],
-        absent: Vec::new(),
+        absent: [PINGORA, FuturesTimer::NAME]
+            .map(|name| Absent::new(name, "has no interval"))
+            .into(),
     }]
 }
 
 pub(crate) fn targets() -> Vec<Target> {
-    let mut targets = Vec::new();
-    for of in [Own::<true>::NAME, Ambient::NAME] {
-        let cpu = Want::Share {
-            of: Tokio::NAME,
-            at_most: 0.7,
-        };
-        for (metric, want) in [("CPU a tick", cpu), ("ticks lost", Want::AtMost(0.0))] {
-            targets.push(Target {
-                title: title(),
-                metric,
-                of,
-                want,
-            });
-        }
-    }
-    targets
+    let cpu = Want::Share {
+        of: Tokio::NAME,
+        at_most: 0.7,
+    };
+    [(CPU, cpu), (LOST, Want::Zero)]
+        .into_iter()
+        .flat_map(|(metric, want)| of_both(&title(), metric, want))
+        .collect()
 }
 
 /// A maker of intervals.
-trait Ticks: Contestant {
+trait Ticks: Sleeps {
     type Interval: Send + 'static;
 
     fn interval_at(&self, start: Instant, period: Duration) -> Self::Interval;
@@ -124,19 +116,32 @@ impl<const BELL: bool> Ticks for Own<BELL> {
     }
 }
 
-fn entrant<C: Ticks>(ticks: u32) -> Entrant {
-    Entrant::new(C::NAME, move || {
-        Lead::new(CALM * 3).enough(|lead| sample::<C>(ticks, lead))
+/// Whose future ends with when the tick was due, as often as it is awaited.
+impl Ticks for AsyncIo {
+    type Interval = async_io::Timer;
+
+    fn interval_at(&self, start: Instant, period: Duration) -> Self::Interval {
+        async_io::Timer::interval_at(start.into_std(), period)
+    }
+
+    async fn tick(interval: &mut Self::Interval) -> Instant {
+        interval.await.into()
+    }
+}
+
+fn entrant<T: Ticks>(start: impl Start<T>, ticks: u32) -> Entrant {
+    Entrant::new(T::NAME, move || {
+        lead::long_enough(CALM * 3, |lead| sample(start, ticks, lead))
     })
 }
 
 /// None if the tasks had not started in time.
-fn sample<C: Ticks>(ticks: u32, lead: Duration) -> Option<Sample> {
+fn sample<T: Ticks>(start: impl Start<T>, ticks: u32, lead: Duration) -> Option<Sample> {
     let stage = Stage::new();
-    let contestant = stage.run(async { C::start() });
+    let ticker = stage.run(async move { start() });
     let tally = Arc::new(Tally::default());
     let first = Instant::now() + lead;
-    stage.run(start_all(contestant, first, ticks, tally.clone()));
+    stage.run(start_all(ticker, first, ticks, tally.clone()));
     if Instant::now() + CALM > first {
         return None;
     }
@@ -171,12 +176,12 @@ struct Tally {
 }
 
 /// Returns when every task has been polled (but for the two that are at it).
-async fn start_all<C: Ticks>(contestant: C, first: Instant, ticks: u32, tally: Arc<Tally>) {
+async fn start_all<T: Ticks>(ticker: T, first: Instant, ticks: u32, tally: Arc<Tally>) {
     let mut random = SplitMix64(0);
     for index in 0..INTERVALS {
         let offset = Duration::from_nanos(random.below(PERIOD.as_nanos() as u64));
-        let interval = contestant.interval_at(first + offset, PERIOD);
-        tokio::spawn(service::<C>(interval, first + offset, ticks, tally.clone()));
+        let interval = ticker.interval_at(first + offset, PERIOD);
+        tokio::spawn(service::<T>(interval, first + offset, ticks, tally.clone()));
         if index % BATCH == BATCH - 1 {
             yield_now().await;
         }
@@ -187,8 +192,8 @@ async fn start_all<C: Ticks>(contestant: C, first: Instant, ticks: u32, tally: A
 }
 
 /// One task with its interval.
-async fn service<C: Ticks>(
-    mut interval: C::Interval,
+async fn service<T: Ticks>(
+    mut interval: T::Interval,
     first: Instant,
     ticks: u32,
     tally: Arc<Tally>,
@@ -198,7 +203,7 @@ async fn service<C: Ticks>(
     let mut due = first;
     let (mut ticked, mut early) = (0, 0);
     while due <= last {
-        let tick = C::tick(&mut interval).await;
+        let tick = T::tick(&mut interval).await;
         early += u64::from(Instant::now() < tick);
         ticked += u64::from(tick == due);
         due = tick + PERIOD;

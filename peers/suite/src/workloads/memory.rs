@@ -14,11 +14,11 @@
 //!
 //! One round: nothing here varies but by a few kilobytes.
 
-use waterwheel_suite::{Metric, Sample};
+use waterwheel_suite::{Metric, Sample, Target, Want};
 
-use crate::contestant::{Ambient, Measure, Own, Sleeps, Start, everyone};
+use crate::contestant::{Measure, Sleeps, Start, everyone};
 use crate::process::Program;
-use crate::targets::{Target, Want};
+use crate::targets::of_both;
 use crate::workloads::Workload;
 
 pub(crate) const NAME: &str = "memory";
@@ -53,13 +53,10 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
 }
 
 pub(crate) fn targets() -> Vec<Target> {
-    let target = |of| Target {
-        title: title(1_000_000),
-        metric: LIVE,
-        of,
-        want: Want::AtMost(80.0),
-    };
-    [Own::<true>::NAME, Ambient::NAME].map(target).into()
+    POPULATIONS
+        .iter()
+        .flat_map(|&sleeps| of_both(&title(sleeps), LIVE, Want::AtMost(80.0)))
+        .collect()
 }
 
 #[derive(Clone, Copy)]

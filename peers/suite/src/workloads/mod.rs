@@ -15,10 +15,9 @@ mod rpc;
 mod timeout;
 mod wheel;
 
-use waterwheel_suite::{Absent, Metric};
+use waterwheel_suite::{Absent, Metric, Target};
 
 use crate::entrant::Entrant;
-use crate::targets::Target;
 
 /// One workload at one size.
 pub(crate) struct Workload {
@@ -33,9 +32,8 @@ pub(crate) struct Workload {
 }
 
 /// Where a round takes long and the next is much like it: at most so many, by how a title begins.
-const FEWER_ROUNDS: [(&str, usize); 4] = [
+const FEWER_ROUNDS: [(&str, usize); 3] = [
     (idle::NAME, idle::ROUNDS),
-    (interval::NAME, interval::ROUNDS),
     (memory::NAME, memory::ROUNDS),
     (growth::NAME, growth::ROUNDS),
 ];

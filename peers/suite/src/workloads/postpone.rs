@@ -5,17 +5,16 @@
 
 use std::task::Context;
 
-use waterwheel_suite::Absent;
+use waterwheel_suite::{Absent, Target};
 
 use crate::contestant::{
-    Ambient, AsyncIo, Contestant, Floor, FuturesTimer, Own, PINGORA, Postpones, Sleeps, Start,
-    Tokio,
+    Ambient, AsyncIo, Floor, FuturesTimer, Own, PINGORA, Postpones, Sleeps, Start, Tokio,
 };
 use crate::engine::{self, Load};
 use crate::entrant::Entrant;
 use crate::operation::{LONG, METRICS, Operation, TIME, arm};
 use crate::ring::Ring;
-use crate::targets::{Target, both_beat};
+use crate::targets::both_beat;
 use crate::workloads::Workload;
 
 pub(crate) fn all(quick: bool) -> Vec<Workload> {

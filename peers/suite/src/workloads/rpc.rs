@@ -13,15 +13,18 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot};
-use waterwheel_suite::{Metric, Sample};
+use waterwheel_suite::{Absent, Metric, Sample, Target, Want};
 
-use crate::contestant::{Ambient, Contestant, Own, Sleeps, TimesOut, Tokio};
+use crate::contestant::{
+    Ambient, AsyncIo, FuturesTimer, Own, Sleeps, Start, TimesOut, Tokio, pingora,
+};
 use crate::entrant::Entrant;
 use crate::stage::Stage;
-use crate::targets::{Target, Want};
+use crate::targets::of_both;
 use crate::workloads::Workload;
 
-const METRICS: &[Metric] = &[Metric::higher("calls", "calls/s")];
+const CALLS: &str = "calls";
+const METRICS: &[Metric] = &[Metric::higher(CALLS, "calls/s")];
 const CLIENTS: [usize; 2] = [1, 2];
 const BARE: &str = "bare";
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -43,35 +46,30 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
         metrics: METRICS,
         entrants: vec![
             bare(clients, time),
-            entrant::<Tokio>(clients, time),
-            entrant::<Own<true>>(clients, time),
-            entrant::<Ambient>(clients, time),
+            entrant(Tokio::start, clients, time),
+            entrant(Own::<true>::start, clients, time),
+            entrant(Ambient::start, clients, time),
+            entrant(pingora, clients, time),
         ],
-        absent: Vec::new(),
+        absent: [AsyncIo::NAME, FuturesTimer::NAME]
+            .map(|name| Absent::new(name, "has no timeout"))
+            .into(),
     };
     CLIENTS.map(workload).into()
 }
 
 pub(crate) fn targets() -> Vec<Target> {
-    let target = |of| Target {
-        title: title(2),
-        metric: "calls",
-        of,
-        want: Want::Times {
-            than: BARE,
-            at_least: 0.95,
-        },
-    };
-    [Own::<true>::NAME, Ambient::NAME].map(target).into()
+    let (than, at_least) = (BARE, 0.95);
+    of_both(&title(2), CALLS, Want::Times { than, at_least }).into()
 }
 
 fn bare(clients: usize, time: Duration) -> Entrant {
     Entrant::new(BARE, move || sample(clients, time, || Bare))
 }
 
-fn entrant<C: Contestant + TimesOut>(clients: usize, time: Duration) -> Entrant {
-    Entrant::new(C::NAME, move || {
-        sample(clients, time, || Limited(C::start()))
+fn entrant<T: TimesOut>(start: impl Start<T>, clients: usize, time: Duration) -> Entrant {
+    Entrant::new(T::NAME, move || {
+        sample(clients, time, move || Limited(start()))
     })
 }
 

@@ -8,15 +8,15 @@ use std::future::Future;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
-use waterwheel_suite::Absent;
+use waterwheel_suite::{Absent, Target};
 
 use crate::contestant::{
-    Ambient, AsyncIo, Contestant, Floor, FuturesTimer, Own, Sleeps, Start, TimesOut, Tokio, pingora,
+    Ambient, AsyncIo, Floor, FuturesTimer, Own, Sleeps, Start, TimesOut, Tokio, pingora,
 };
 use crate::engine::{self, Load};
 use crate::entrant::Entrant;
 use crate::operation::{LONG, METRICS, Operation, TIME};
-use crate::targets::{Target, both_beat};
+use crate::targets::both_beat;
 use crate::workloads::Workload;
 
 pub(crate) fn all(quick: bool) -> Vec<Workload> {

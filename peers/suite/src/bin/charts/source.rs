@@ -1,6 +1,6 @@
 //! Where the figures of a chart come from, for the foot of its card.
 
-use waterwheel_suite::{Series, Table};
+use waterwheel_suite::{Failure, Series, Table};
 
 use crate::looks::look;
 
@@ -75,7 +75,7 @@ fn faults(table: &Table) -> Vec<String> {
     let failures = table
         .failures
         .iter()
-        .map(|failure| format!("{title}: a sample failed: {failure}"));
+        .map(|Failure { name, why }| format!("{title}: a sample of {name} failed: {why}"));
     table
         .series
         .iter()
@@ -95,6 +95,7 @@ mod tests {
         let series = |name: &'static str, samples: &[Sample]| Series {
             name: name.into(),
             samples: samples.to_vec(),
+            spreads: Vec::new(),
         };
         let early = Sample {
             early: 2,
@@ -111,14 +112,17 @@ mod tests {
             ],
             absent: Vec::new(),
             seconds: 0.0,
-            failures: vec!["own: killed".to_owned()],
+            failures: vec![Failure {
+                name: "own".to_owned(),
+                why: "killed".to_owned(),
+            }],
         };
         let source = Source::of([&table].into_iter());
         assert_eq!(source.packages, ["waterwheel", "tokio"]);
         assert_eq!(source.rounds, (1, 2));
         let faults = [
             "fire: of tokio, 2 timers fired early and 0 never.",
-            "fire: a sample failed: own: killed",
+            "fire: a sample of own failed: killed",
         ];
         assert_eq!(source.faults, faults);
     }

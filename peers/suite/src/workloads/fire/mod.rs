@@ -12,15 +12,11 @@ mod sample;
 
 use std::time::Duration;
 
-use tokio::time::Instant;
-use waterwheel::Timer;
-use waterwheel_suite::{Absent, Metric};
+use waterwheel_suite::{Absent, Metric, Target, Want};
 
-use crate::contestant::{
-    Ambient, AsyncIo, Contestant, FuturesTimer, Own, PINGORA, Sleeps, Start, Tokio,
-};
+use crate::contestant::{Ambient, AsyncIo, FuturesTimer, Own, PINGORA, Sleeps, Start, Tokio};
 use crate::entrant::Entrant;
-use crate::targets::{Target, Want};
+use crate::targets::of_both;
 use crate::workloads::Workload;
 
 use sample::sample;
@@ -28,12 +24,14 @@ use sample::sample;
 const P50: &str = "lateness p50";
 const P99: &str = "lateness p99";
 const CPU: &str = "CPU a timer";
+const EARLY: &str = "fired early";
 const METRICS: &[Metric] = &[
     Metric::lower(P50, "us"),
     Metric::lower(P99, "us"),
     Metric::lower("lateness p99.9", "us"),
     Metric::lower("lateness max", "us"),
     Metric::lower(CPU, "ns"),
+    Metric::lower(EARLY, "count"),
 ];
 /// With the name of the row.
 const RESOLUTIONS: [(&str, Duration); 5] = [
@@ -44,6 +42,8 @@ const RESOLUTIONS: [(&str, Duration); 5] = [
     ("own, 1 s", Duration::from_secs(1)),
 ];
 const OWN_FINE: &str = "own, 100 us";
+pub(super) const PINGORA_IS_EARLY: &str =
+    "it fires up to a millisecond early: a deadline is first cut to whole milliseconds";
 /// What arming a sleep takes at most, where it takes a lock of all threads or the wake of another.
 const SLOW_TO_ARM: Duration = Duration::from_micros(3);
 const QUICK_TO_ARM: Duration = Duration::from_nanos(800);
@@ -61,10 +61,7 @@ impl Load {
             work: format!("spread over {} ms", self.window.as_millis()),
             metrics: METRICS,
             entrants,
-            absent: vec![Absent::new(
-                PINGORA,
-                "it fires up to a millisecond early: a deadline is first cut to whole milliseconds",
-            )],
+            absent: vec![Absent::new(PINGORA, PINGORA_IS_EARLY)],
         }
     }
 }
@@ -99,20 +96,21 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
 
 fn by_size(load: Load) -> Workload {
     let mut entrants = vec![
-        contestant::<Tokio>(load),
-        contestant::<Own<true>>(load),
-        contestant::<Ambient>(load),
-        contestant::<Own<false>>(load),
+        entrant(Tokio::start, load, QUICK_TO_ARM),
+        entrant(Own::<true>::start, load, QUICK_TO_ARM),
+        entrant(Ambient::start, load, QUICK_TO_ARM),
+        entrant(Own::<false>::start, load, QUICK_TO_ARM),
     ];
     entrants.extend(without_ticks(load));
     load.workload(title(load.timers), entrants)
 }
 
+/// The ambient timer has the default tick, and so no row here.
 fn fine(load: Load) -> Workload {
     let mut entrants = vec![
-        contestant::<Tokio>(load),
-        own(OWN_FINE, RESOLUTIONS[0].1, load),
-        contestant::<Own<true>>(load),
+        entrant(Tokio::start, load, QUICK_TO_ARM),
+        own(RESOLUTIONS[0], load),
+        entrant(Own::<true>::start, load, QUICK_TO_ARM),
     ];
     entrants.extend(without_ticks(load));
     load.workload(fine_title(load.timers), entrants)
@@ -125,51 +123,29 @@ fn by_resolution(load: Load, quick: bool) -> Workload {
     } else {
         &RESOLUTIONS[..]
     };
-    let owns = resolutions
-        .iter()
-        .map(|&(name, tick)| own(name, tick, load));
-    let entrants = [contestant::<Tokio>(load)].into_iter().chain(owns);
+    let owns = resolutions.iter().map(|&row| own(row, load));
+    let tokio = entrant(Tokio::start, load, QUICK_TO_ARM);
     load.workload(
         format!("{}, by resolution", title(load.timers)),
-        entrants.collect(),
+        [tokio].into_iter().chain(owns).collect(),
     )
 }
 
-fn contestant<C: Contestant>(load: Load) -> Entrant {
-    entrant(C::NAME, C::start, C::sleep_until, load, QUICK_TO_ARM)
-}
-
-fn own(name: &'static str, tick: Duration, load: Load) -> Entrant {
-    let start = move || {
-        let timer = Timer::builder().resolution(tick).start();
-        Own::<true>(timer.expect("a timer of this resolution"))
-    };
-    entrant(name, start, Own::sleep_until, load, QUICK_TO_ARM)
+fn own((name, tick): (&'static str, Duration), load: Load) -> Entrant {
+    let start = move || Own::with_resolution(tick);
+    Entrant::new(name, move || sample(start, load, QUICK_TO_ARM))
 }
 
 /// The peers that sleep until the very nanosecond.
 fn without_ticks(load: Load) -> [Entrant; 2] {
     [
-        by_duration(AsyncIo::start, load),
-        by_duration(FuturesTimer::start, load),
+        entrant(AsyncIo::start, load, SLOW_TO_ARM),
+        entrant(FuturesTimer::start, load, SLOW_TO_ARM),
     ]
 }
 
-/// One that is told how long and not until when. It reads the clock once more, so its deadline is some ten nanoseconds
-/// later than the one that its lateness is counted from.
-fn by_duration<S: Sleeps>(start: impl Start<S>, load: Load) -> Entrant {
-    let sleep_until = |sleeps: &S, deadline: Instant| sleeps.sleep(deadline - Instant::now());
-    entrant(S::NAME, start, sleep_until, load, SLOW_TO_ARM)
-}
-
-fn entrant<S: Sleeps>(
-    name: &'static str,
-    start: impl Start<S>,
-    sleep_until: fn(&S, Instant) -> S::Sleep,
-    load: Load,
-    to_arm: Duration,
-) -> Entrant {
-    Entrant::new(name, move || sample(start, sleep_until, load, to_arm))
+fn entrant<S: Sleeps>(start: impl Start<S>, load: Load, to_arm: Duration) -> Entrant {
+    Entrant::new(S::NAME, move || sample(start, load, to_arm))
 }
 
 pub(crate) fn targets() -> Vec<Target> {
@@ -178,28 +154,29 @@ pub(crate) fn targets() -> Vec<Target> {
         (100_000, 650.0, 1200.0, 1.0),
         (1_000_000, 850.0, 1800.0, 0.9),
     ] {
-        for of in [Own::<true>::NAME, Ambient::NAME] {
-            let target = |metric, want| Target {
-                title: title(timers),
-                metric,
-                of,
-                want,
-            };
-            let cpu = Want::Share {
-                of: Tokio::NAME,
-                at_most: cpu,
-            };
-            targets.push(target(P50, Want::AtMost(p50)));
-            targets.push(target(P99, Want::AtMost(p99)));
-            targets.push(target(CPU, cpu));
+        let cpu = Want::Share {
+            of: Tokio::NAME,
+            at_most: cpu,
+        };
+        for (metric, want) in [
+            (P50, Want::AtMost(p50)),
+            (P99, Want::AtMost(p99)),
+            (EARLY, Want::Zero),
+            (CPU, cpu),
+        ] {
+            targets.extend(of_both(&title(timers), metric, want));
         }
     }
-    for (metric, micros) in [(P50, 150.0), (P99, 400.0)] {
+    for (metric, want) in [
+        (P50, Want::AtMost(150.0)),
+        (P99, Want::AtMost(400.0)),
+        (EARLY, Want::Zero),
+    ] {
         targets.push(Target {
             title: fine_title(100_000),
             metric,
             of: OWN_FINE,
-            want: Want::AtMost(micros),
+            want,
         });
     }
     targets

@@ -12,7 +12,6 @@ use std::thread;
 use std::time::Duration;
 
 use tokio::task::yield_now;
-use tokio::time::Instant;
 use waterwheel_suite::Sample;
 
 use super::Load;
@@ -20,7 +19,7 @@ use super::lateness::Lateness;
 use crate::armed::{Armed, instant, nanos, now};
 use crate::contestant::{Sleeps, Start};
 use crate::cpu;
-use crate::lead::Lead;
+use crate::lead;
 use crate::patience;
 use crate::random::SplitMix64;
 use crate::stage::{BATCH, Stage};
@@ -30,23 +29,13 @@ const CALM: Duration = Duration::from_millis(50);
 const FAR: Duration = Duration::from_secs(3600);
 
 /// `to_arm` is a guess at the time that arming one sleep takes.
-pub(super) fn sample<S: Sleeps>(
-    start: impl Start<S>,
-    sleep_until: fn(&S, Instant) -> S::Sleep,
-    load: Load,
-    to_arm: Duration,
-) -> Sample {
+pub(super) fn sample<S: Sleeps>(start: impl Start<S>, load: Load, to_arm: Duration) -> Sample {
     let guess = CALM * 3 + to_arm * load.timers as u32;
-    Lead::new(guess).enough(|lead| attempt(start, sleep_until, load, lead))
+    lead::long_enough(guess, |lead| attempt(start, load, lead))
 }
 
 /// None if the sleeps were not armed in time.
-fn attempt<S: Sleeps>(
-    start: impl Start<S>,
-    sleep_until: fn(&S, Instant) -> S::Sleep,
-    load: Load,
-    lead: Duration,
-) -> Option<Sample> {
+fn attempt<S: Sleeps>(start: impl Start<S>, load: Load, lead: Duration) -> Option<Sample> {
     let stage = Stage::new();
     let sleeps = stage.run(async move { start() });
     let far = stage.run(arm_far(sleeps.clone()));
@@ -56,7 +45,6 @@ fn attempt<S: Sleeps>(
     let tasks = [0, 1].map(|seed| {
         let arming = Arming {
             sleeps: sleeps.clone(),
-            sleep_until,
             random: SplitMix64(seed as u64),
             due: first..last,
         };
@@ -91,7 +79,6 @@ async fn arm_far<S: Sleeps>(sleeps: S) -> Armed<S::Sleep> {
 /// One task's share of the arming.
 struct Arming<S: Sleeps> {
     sleeps: S,
-    sleep_until: fn(&S, Instant) -> S::Sleep,
     random: SplitMix64,
     due: Range<u64>,
 }
@@ -101,7 +88,7 @@ impl<S: Sleeps> Arming<S> {
         let mut all = Vec::with_capacity(count);
         for index in 0..count {
             let deadline = self.due.start + self.random.below(self.due.end - self.due.start);
-            let sleep = (self.sleep_until)(&self.sleeps, instant(deadline));
+            let sleep = self.sleeps.sleep_until(instant(deadline));
             all.push(Armed::new(sleep, deadline));
             if index % BATCH == BATCH - 1 {
                 yield_now().await;
@@ -131,6 +118,7 @@ async fn evaluate<S: Future<Output = ()>>(all: Vec<Armed<S>>, cpu: f64) -> Sampl
     let lateness = Lateness::new(lateness);
     let mut values = lateness.percentiles().to_vec();
     values.push(cpu / timers as f64);
+    values.push(early as f64);
     Sample {
         values,
         early,

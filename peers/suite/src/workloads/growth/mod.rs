@@ -14,9 +14,9 @@ mod population;
 mod spread;
 mod threads;
 
-use waterwheel_suite::{Metric, Sample};
+use waterwheel_suite::{Absent, Metric, Sample};
 
-use crate::contestant::{Ambient, Contestant, Own, Sleeps, Start, Tokio};
+use crate::contestant::{Ambient, AsyncIo, FuturesTimer, Own, PINGORA, Sleeps, Start, Tokio};
 use crate::entrant::Entrant;
 use crate::workloads::Workload;
 
@@ -48,7 +48,9 @@ fn workload(what: &str, work: String, metrics: &'static [Metric], climb: impl Cl
             entrant(Own::<true>::start, climb),
             entrant(Ambient::start, climb),
         ],
-        absent: Vec::new(),
+        absent: [PINGORA, AsyncIo::NAME, FuturesTimer::NAME]
+            .map(|name| Absent::new(name, "at two sizes it is in `cancel`, at three in `churn`"))
+            .into(),
     }
 }
 

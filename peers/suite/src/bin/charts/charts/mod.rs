@@ -37,6 +37,9 @@ mod tests {
 
     fn results(tables: Vec<Table>) -> Results {
         let conditions = Conditions {
+            commit: String::new(),
+            date: String::new(),
+            system: String::new(),
             versions: BTreeMap::from([("tokio".to_owned(), "1.2.3".to_owned())]),
             no_alt_timer: None,
             rustc: "rustc 1.95.0 (59807616e 2026-04-14)".to_owned(),
@@ -63,6 +66,7 @@ mod tests {
         };
         let series = |name: &&'static str| Series {
             name: (*name).into(),
+            spreads: Vec::new(),
             samples: values.iter().map(sample).collect(),
         };
         Table {
