@@ -95,7 +95,7 @@ fn one_timer(timer: &Timer, dice: &mut u64) -> bool {
     }
 }
 
-// An interval keeps its record from tick to tick, but moves it with its task: here the tasks are
+// An interval keeps its record from tick to tick, wherever its task has gone: here the tasks are
 // stolen back and forth, and the ticks moved both ways meanwhile.
 #[test]
 fn intervals_of_tasks_that_move_tick_on_time_and_the_books_balance() {

@@ -163,17 +163,13 @@ impl Sleep {
             self.shard.park(key);
             return Poll::Ready(now);
         }
-        let answer = if !self.shard.is_parked(key) {
-            self.shard.poll(key, || self.tick(), context.waker())
-        } else if self.shard.is_of_this_thread() {
+        // Where it is, even if the task has moved to another thread: to move with it would take the
+        // locks of two shards, and count references that all threads share.
+        let answer = if self.shard.is_parked(key) {
             self.shard
                 .poll_anew(key, self.tick(), context.waker().clone())
         } else {
-            // The task has moved, and its timer moves with it.
-            self.set(Phase::New(Delay::UNKNOWN));
-            self.shard.finish(key);
-            ready!(self.poll_deadline(context));
-            return Poll::Ready(self.clock().now());
+            self.shard.poll(key, || self.tick(), context.waker())
         };
         match answer {
             Answer::Pending(()) => return Poll::Pending,

@@ -113,16 +113,10 @@ impl Shard {
         self.permits.as_deref()
     }
 
-    /// Whether this is the shard of the thread that asks.
-    #[inline]
-    pub(crate) fn is_of_this_thread(&self) -> bool {
-        self.slot == self.shared.slot_of_this_thread()
-    }
-
     /// The shard of the thread that asks, if it is another one and the timer still has a handle.
     #[inline]
     pub(crate) fn of_this_thread(&self) -> Option<Arc<Shard>> {
-        if self.is_of_this_thread() {
+        if self.slot == self.shared.slot_of_this_thread() {
             return None;
         }
         Some(Arc::clone(self.core.upgrade()?.shard()))

@@ -141,23 +141,23 @@ fn sample<T: Ticks>(start: impl Start<T>, ticks: u32, lead: Duration) -> Option<
     let ticker = stage.run(async move { start() });
     let tally = Arc::new(Tally::default());
     let first = Instant::now() + lead;
+    // A timer without a handle ends with its last interval, and its threads with it, before their time is read.
+    let handle = ticker.clone();
     stage.run(start_all(ticker, first, ticks, tally.clone()));
     if Instant::now() + CALM > first {
         return None;
     }
 
-    let before = cpu::nanos();
     let over = first + PERIOD * (ticks + 1);
-    // Not by a timer of the runtime.
-    thread::sleep(over.saturating_duration_since(Instant::now()));
-    patience::wait_for(|| tally.ended.load(SeqCst) == INTERVALS);
-    let after = cpu::nanos();
+    let cpu = cpu::nanos_of(|| {
+        // Not by a timer of the runtime.
+        thread::sleep(over.saturating_duration_since(Instant::now()));
+        patience::wait_for(|| tally.ended.load(SeqCst) == INTERVALS);
+    });
+    drop(handle);
 
     let due = INTERVALS as u64 * u64::from(ticks);
     let lost = due.saturating_sub(tally.ticked.load(SeqCst));
-    let cpu = before.zip(after).map_or(f64::NAN, |(before, after)| {
-        after.saturating_sub(before) as f64
-    });
     Some(Sample {
         values: vec![cpu / due as f64, lost as f64],
         early: tally.early.load(SeqCst),

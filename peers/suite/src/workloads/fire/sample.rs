@@ -59,13 +59,9 @@ fn attempt<S: Sleeps>(start: impl Start<S>, load: Load, lead: Duration) -> Optio
     }
 
     wait_until(first - nanos(CALM));
-    let before = cpu::nanos();
-    wait_until(last + nanos(CALM));
-    patience::wait_for(|| armed.iter().all(|armed| armed.woken().is_some()));
-    let after = cpu::nanos();
-
-    let cpu = before.zip(after).map_or(f64::NAN, |(before, after)| {
-        after.saturating_sub(before) as f64
+    let cpu = cpu::nanos_of(|| {
+        wait_until(last + nanos(CALM));
+        patience::wait_for(|| armed.iter().all(|armed| armed.woken().is_some()));
     });
     let sample = stage.run(evaluate(armed, cpu));
     drop(far);

@@ -108,9 +108,7 @@ impl Fired {
             }
         };
         tell(WARM_UP);
-        let before = cpu::nanos();
-        tell(self.measured);
-        let after = cpu::nanos();
+        let cpu = cpu::nanos_of(|| tell(self.measured));
         thread::sleep(TOLD_EVERY * KEPT as u32);
         drop(signals);
 
@@ -121,9 +119,6 @@ impl Fired {
             .map(|stream| stream.fired.0.load(Relaxed))
             .sum();
         let made = self.measured as usize * AT_A_TIME * WORKERS;
-        let cpu = before.zip(after).map_or(f64::NAN, |(before, after)| {
-            after.saturating_sub(before) as f64
-        });
         (cpu / made as f64, fired * 50 >= to_fire * 49)
     }
 }
