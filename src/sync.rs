@@ -1,12 +1,12 @@
 //! The one door to threads' shared memory: std's types, or loom's under `--cfg waterwheel_loom`.
 //!
-//! The target, the shards' locks and published turns, the cells and the stage are made of these, so
-//! that a model checker can run the real code. What is written once (`OnceLock`), the bell's
-//! condition variable and the registry of ambient timers are std's in either case. (loom's own
+//! The target, the shards' locks and published turns, the cells, the stage and the bell are made of
+//! these, so that the models in `driver/models` run the real code. What is written once (`OnceLock`),
+//! counts of references and the registry of ambient timers are std's in either case. (loom's own
 //! `--cfg loom` would rebuild tokio as well, which breaks it.)
 
 #[cfg(waterwheel_loom)]
-pub(crate) use loom::sync::atomic;
+pub(crate) mod atomic;
 #[cfg(not(waterwheel_loom))]
 pub(crate) use std::sync::atomic;
 
@@ -15,7 +15,13 @@ use loom::sync as imp;
 #[cfg(not(waterwheel_loom))]
 use std::sync as imp;
 
+#[cfg(waterwheel_loom)]
+pub(crate) use model_local as thread_local;
+#[cfg(not(waterwheel_loom))]
+pub(crate) use std::thread_local;
+
 use std::sync::PoisonError;
+use std::time::Duration;
 
 /// A mutex that knows no poison.
 ///
@@ -42,6 +48,70 @@ impl<T> Mutex<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// A condition variable for it.
+#[derive(Debug, Default)]
+pub(crate) struct Condvar(imp::Condvar);
+
+impl Condvar {
+    #[cfg(not(waterwheel_loom))]
+    pub(crate) const fn new() -> Condvar {
+        Condvar(imp::Condvar::new())
+    }
+
+    #[cfg(waterwheel_loom)]
+    pub(crate) fn new() -> Condvar {
+        Condvar(imp::Condvar::new())
+    }
+
+    pub(crate) fn notify_one(&self) {
+        self.0.notify_one();
+    }
+
+    /// Waits to be notified, for so long at most, if that is said. In a model time does not pass by
+    /// itself, so there whoever moves the clock notifies.
+    pub(crate) fn wait<'a, T>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        most: Option<Duration>,
+    ) -> MutexGuard<'a, T> {
+        match most {
+            Some(most) => {
+                let waited = self.0.wait_timeout(guard, most);
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            }
+            None => self.0.wait(guard).unwrap_or_else(PoisonError::into_inner),
+        }
+    }
+}
+
+/// A static of these types. In a model each execution has its own, made when first used.
+macro_rules! global {
+    ($(#[$attribute:meta])* static $name:ident: $type:ty = $value:expr;) => {
+        #[cfg(not(waterwheel_loom))]
+        $(#[$attribute])*
+        static $name: $type = $value;
+        #[cfg(waterwheel_loom)]
+        loom::lazy_static! {
+            $(#[$attribute])*
+            static ref $name: $type = $value;
+        }
+    };
+}
+pub(crate) use global;
+
+/// loom's `thread_local!` knows no `const` blocks.
+#[cfg(waterwheel_loom)]
+macro_rules! model_local {
+    ($(#[$attribute:meta])* static $name:ident: $type:ty = const { $value:expr };) => {
+        loom::thread_local! {
+            $(#[$attribute])*
+            static $name: $type = $value;
+        }
+    };
+}
+#[cfg(waterwheel_loom)]
+pub(crate) use model_local;
 
 /// A value on cache lines of its own: 128 bytes, since processors fetch lines in pairs.
 #[derive(Debug, Default)]

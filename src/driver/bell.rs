@@ -14,23 +14,26 @@
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::host;
 use super::shared::{Shared, Stage};
+use crate::sync::{Condvar, Mutex, global, thread_local};
 
 /// A driver that was nudged has so long to come by.
 const PATIENCE: Duration = Duration::from_millis(1);
 
-static BELL: Bell = Bell {
-    state: Mutex::new(State {
-        running: false,
-        members: Vec::new(),
-        sleep: Sleep::Awake,
-    }),
-    changed: Condvar::new(),
-};
+global! {
+    static BELL: Bell = Bell {
+        state: Mutex::new(State {
+            running: false,
+            members: Vec::new(),
+            sleep: Sleep::Awake,
+        }),
+        changed: Condvar::new(),
+    };
+}
 
 struct Bell {
     state: Mutex<State>,
@@ -67,7 +70,7 @@ enum Sleep {
 /// The target is read with the bell's lock held, so that of two calls at once the later one, and
 /// with it the earlier target, wins.
 pub(super) fn update(driver: &Arc<Shared>) {
-    let mut state = BELL.lock();
+    let mut state = BELL.state.lock();
     if driver.stage() >= Stage::Stopped {
         // A future that raced with the end of its timer: nobody would ever leave for it.
         return;
@@ -91,8 +94,7 @@ pub(super) fn update(driver: &Arc<Shared>) {
         if at.is_none() {
             return;
         }
-        let thread = thread::Builder::new().name("waterwheel-bell".into());
-        if thread.spawn(run).is_err() {
+        if host::start_bell(run).is_err() {
             drop(state);
             leave(driver);
             driver.lose_bell();
@@ -115,7 +117,7 @@ pub(super) fn update(driver: &Arc<Shared>) {
 pub(super) fn leave(driver: &Arc<Shared>) {
     // Whoever updates looks whether the timer is stopped with this lock held: either it sees that,
     // or what it adds is removed here.
-    let mut state = BELL.lock();
+    let mut state = BELL.state.lock();
     let Some(at) = state.position(driver) else {
         return;
     };
@@ -138,15 +140,15 @@ pub(super) fn is_this_thread() -> bool {
 }
 
 fn run() {
-    IS_BELL.set(true);
+    IS_BELL.with(|is_bell| is_bell.set(true));
     let mut due = Vec::new();
     // A driver that was rung will soon have a new target, as a rule the next tick. The thread
     // sleeps until then rather than without end, so that the driver need not wake it to say so:
     // half the wake-ups while timers fire, for one too many after the last.
     let mut glance: Option<Instant> = None;
-    let mut state = BELL.lock();
+    let mut state = BELL.state.lock();
     while !state.members.is_empty() {
-        let now = Instant::now();
+        let now = host::machine_now();
         glance = glance.filter(|&glance| glance > now);
         for member in &mut state.members {
             if let Some(at) = member.at.filter(|&at| at <= now) {
@@ -174,30 +176,24 @@ fn run() {
                     drop(driver);
                 }));
             }
-            state = BELL.lock();
+            state = BELL.state.lock();
             continue;
         }
         let targets = state.members.iter().filter_map(|member| member.at);
         let next = targets.chain(glance).min();
         state.sleep = next.map_or(Sleep::Endless, Sleep::Until);
-        state = match next {
-            Some(at) => {
-                let waited = BELL.changed.wait_timeout(state, at - now);
-                waited.unwrap_or_else(PoisonError::into_inner).0
-            }
-            None => BELL
-                .changed
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner),
-        };
+        state = BELL.changed.wait(state, next.map(|at| at - now));
         state.sleep = Sleep::Awake;
     }
     state.running = false;
 }
 
-impl Bell {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+/// In a model no wait times out by itself: whoever moves the clock says so.
+#[cfg(waterwheel_loom)]
+pub(super) fn clock_has_moved() {
+    let state = BELL.state.lock();
+    if matches!(state.sleep, Sleep::Until(until) if until <= host::machine_now()) {
+        BELL.changed.notify_one();
     }
 }
 

@@ -1,7 +1,7 @@
 //! Where time enters: the clock of the timer's home runtime, in instants and in ticks.
 //!
 //! `now` and `sleep_until` are here, and the third door, being rung from outside, is the `bell`.
-//! Another host of the driver, a simulation say, replaces these two files.
+//! They stand on `host`, which another host of the driver, a simulation say, replaces.
 //!
 //! A timer's time is that of the runtime it was started on, whichever thread asks. On a
 //! multi-thread runtime that is the machine's monotonic clock, always. A current-thread runtime's
@@ -13,6 +13,7 @@ use std::future::Future;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::time::{Duration, Instant};
 
+use super::host;
 use crate::wheel::{Divisor, Resolution, Tick};
 
 #[derive(Debug, Clone)]
@@ -31,7 +32,7 @@ impl Clock {
     pub(crate) fn new(home: Handle, resolution: Resolution) -> Clock {
         let epoch = {
             let _entered = home.enter();
-            Instant::now()
+            host::tokio_now()
         };
         // Any flavor but the one that is known to be unable to pause is taken to be able to.
         let pausable = !matches!(home.runtime_flavor(), RuntimeFlavor::MultiThread);
@@ -59,32 +60,32 @@ impl Clock {
         if self.pausable {
             return self.now_at_home();
         }
-        Instant::from_std(std::time::Instant::now())
+        Instant::from_std(host::machine_now())
     }
 
     #[cold]
     fn now_at_home(&self) -> Instant {
         match Handle::try_current() {
-            Ok(here) if here.id() == self.home.id() => Instant::now(),
+            Ok(here) if here.id() == self.home.id() => host::tokio_now(),
             // A thread on its way out has no context to enter any more.
             Err(error) if error.is_thread_local_destroyed() => {
-                Instant::from_std(std::time::Instant::now())
+                Instant::from_std(host::machine_now())
             }
             _ => {
                 let _entered = self.home.enter();
-                Instant::now()
+                host::tokio_now()
             }
         }
     }
 
     /// A sleep on the home runtime's own clock; to be made in its context.
-    pub(super) fn sleep_until(&self, at: Instant) -> tokio::time::Sleep {
-        tokio::time::sleep_until(at)
+    pub(super) fn sleep_until(&self, at: Instant) -> host::Sleep {
+        host::sleep_until(at)
     }
 
     /// Has the home runtime run a task of ours.
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        drop(self.home.spawn(task));
+        host::spawn(&self.home, task);
     }
 
     /// Now, rounded down to a tick.
@@ -98,9 +99,9 @@ impl Clock {
             return false;
         }
         let _entered = self.home.enter();
-        let before = std::time::Instant::now();
-        let now = Instant::now().into_std();
-        let after = std::time::Instant::now();
+        let before = host::machine_now();
+        let now = host::tokio_now().into_std();
+        let after = host::machine_now();
         now < before || now > after
     }
 

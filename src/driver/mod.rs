@@ -17,6 +17,8 @@
 //! | `permits` | `max_pending` |
 //! | `metrics` | what was done |
 //! | `thread` | which shard is a thread's |
+//! | `host` | what all this has of the machine and of tokio |
+//! | `models` | every interleaving of two or three threads, under loom |
 
 mod ambient;
 mod bell;
@@ -24,7 +26,10 @@ mod builder;
 mod clock;
 mod drain;
 mod help;
+mod host;
 mod metrics;
+#[cfg(waterwheel_loom)]
+mod models;
 mod nudge;
 mod permits;
 mod postponed;

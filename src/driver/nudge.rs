@@ -17,9 +17,10 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Waker};
 
 use super::clock::Clock;
+use super::host::Sleep;
 use crate::sync::Mutex;
 use tokio::task::coop;
-use tokio::time::{Duration, Instant, Sleep};
+use tokio::time::{Duration, Instant};
 
 /// Further than a driver ever sleeps for nothing; tokio's wheel looks at it again about once a day.
 const FAR: Duration = Duration::from_secs(86_400 * 365);

@@ -14,8 +14,8 @@ use std::sync::OnceLock;
 use crate::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use crate::wheel::Tick;
 
-/// log2 of the places in the first segment.
-const FIRST: u32 = 6;
+/// log2 of the places in the first segment. A model has no use for many.
+const FIRST: u32 = if cfg!(waterwheel_loom) { 1 } else { 6 };
 /// Segments of 2^6, 2^6, 2^7, … places reach every 32-bit index.
 const SEGMENTS: usize = (u32::BITS - FIRST + 1) as usize;
 

@@ -11,8 +11,9 @@ use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 
 use tokio::runtime::Id;
-use tokio::time::{Duration, Instant, Sleep};
+use tokio::time::{Duration, Instant};
 
+use super::host::Sleep;
 use super::shared::{BITE, Shared, Stage, Waiting};
 use super::{ambient, bell};
 use crate::wheel::Tick;

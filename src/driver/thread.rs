@@ -1,6 +1,8 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::sync::thread_local;
+
 static NEXT: AtomicUsize = AtomicUsize::new(1);
 
 thread_local! {
@@ -24,6 +26,10 @@ pub(super) fn number() -> usize {
 #[cold]
 fn assign() -> usize {
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    NUMBER.set(number);
+    set(number);
     number
+}
+
+pub(super) fn set(number: usize) {
+    NUMBER.with(|own| own.set(number));
 }

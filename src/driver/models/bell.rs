@@ -1,0 +1,178 @@
+//! The bell: its thread, the driver's task and the futures that tell it of earlier targets.
+
+use super::arm::settle_until_asleep;
+use super::host::{
+    Nudges, at, join_bell, move_clock_for_bell, refuse_threads, set_nudges, spawn_thread,
+    turn_tokios_clock, wait_for_nudge,
+};
+use super::world::{Driver, Run, Setup, Task, all_fired, books, explore, settle};
+use crate::Timer;
+
+fn start() -> (Timer, Driver) {
+    let setup = Setup {
+        has_bell: true,
+        ..Setup::default()
+    };
+    setup.start()
+}
+
+/// A thread that runs the driver until the timer is gone.
+fn run(mut driver: Driver) -> loom::thread::JoinHandle<()> {
+    spawn_thread(move || driver.run_until(|| false))
+}
+
+#[test]
+fn a_timer_that_is_armed_while_the_driver_goes_to_sleep_is_rung_for() {
+    explore(2, || {
+        let (timer, driver) = start();
+        let host = run(driver);
+        let mut task = Task::new(timer.sleep_until(at(5)));
+        task.run();
+        move_clock_for_bell(5);
+        task.block_on();
+        assert_eq!(task.done_at, Some(5));
+        assert_eq!(books(&timer), all_fired(1));
+        drop((task, timer));
+        host.join().unwrap();
+        join_bell();
+    });
+}
+
+#[test]
+fn a_timer_that_is_armed_while_the_bell_goes_to_sleep_is_rung_for() {
+    explore(2, || {
+        let (timer, mut driver) = start();
+        let mut late = Task::new(timer.sleep_until(at(10)));
+        // The bell's thread is started here.
+        settle_until_asleep(&mut [&mut late, &mut driver]);
+        let mut early = Task::new(timer.sleep_until(at(5)));
+        early.run();
+        let host = run(driver);
+        move_clock_for_bell(5);
+        early.block_on();
+        assert_eq!(early.done_at, Some(5));
+        move_clock_for_bell(10);
+        late.block_on();
+        assert_eq!(books(&timer), all_fired(2));
+        drop((early, late, timer));
+        host.join().unwrap();
+        join_bell();
+    });
+}
+
+#[test]
+fn a_nudge_that_nobody_follows_is_made_good_by_the_waker() {
+    explore(2, || {
+        set_nudges(Nudges::WaitForAWorker);
+        let (timer, mut driver) = start();
+        let mut task = Task::new(timer.sleep_until(at(5)));
+        settle_until_asleep(&mut [&mut task, &mut driver]);
+        let host = run(driver);
+        move_clock_for_bell(5);
+        wait_for_nudge();
+        // Meanwhile, and whatever the bell is about to do.
+        let mut late = Task::new(timer.sleep_until(at(8)));
+        late.run();
+        move_clock_for_bell(6);
+        task.block_on();
+        assert_eq!(task.done_at, Some(6));
+        drop((task, late, timer));
+        host.join().unwrap();
+        join_bell();
+    });
+}
+
+#[test]
+fn a_nudge_that_a_worker_follows_serves_what_is_due_and_the_driver_hears_of_the_rest() {
+    explore(2, || {
+        set_nudges(Nudges::WaitForAWorker);
+        let (timer, mut driver) = start();
+        let mut task = Task::new(timer.sleep_until(at(5)));
+        settle_until_asleep(&mut [&mut task, &mut driver]);
+        let host = run(driver);
+        move_clock_for_bell(5);
+        wait_for_nudge();
+        // Takes the first bite here, and wakes the driver for the rest.
+        turn_tokios_clock();
+        assert_eq!(task.flag().wakes(), 1);
+        task.block_on();
+        set_nudges(Nudges::FireAtOnce);
+        let mut late = Task::new(timer.sleep_until(at(8)));
+        late.run();
+        move_clock_for_bell(8);
+        late.block_on();
+        assert_eq!(books(&timer), all_fired(2));
+        drop((task, late, timer));
+        host.join().unwrap();
+        join_bell();
+    });
+}
+
+#[test]
+fn a_timer_that_is_stopped_while_a_future_tells_the_bell_of_it_does_not_hold_the_bell() {
+    explore(2, || {
+        let (timer, mut driver) = start();
+        let mut task = Task::new(timer.sleep_until(at(5)));
+        driver.run();
+        let owner = timer.clone();
+        let owner = spawn_thread(move || {
+            owner.shutdown();
+            driver.run_at_most(1);
+            driver
+        });
+        task.run();
+        let mut driver = owner.join().unwrap();
+        settle_until_asleep(&mut [&mut driver, &mut task]);
+        assert!(driver.is_over());
+        assert_eq!(task.done_at, Some(0));
+        drop((task, timer));
+        // If it is still told of this driver, it waits for it for ever.
+        join_bell();
+    });
+}
+
+#[test]
+fn a_bell_whose_thread_cannot_be_started_is_made_good_by_tokios_clock() {
+    explore(3, || {
+        refuse_threads();
+        let (timer, mut driver) = start();
+        let host = spawn_thread(move || {
+            driver.run_at_most(2);
+            driver
+        });
+        let mut task = Task::new(timer.sleep_until(at(5)));
+        task.run();
+        let mut driver = host.join().unwrap();
+        settle(&mut [&mut driver, &mut task]);
+        assert_eq!(task.done_at, Some(5));
+        assert_eq!(books(&timer), all_fired(1));
+    });
+}
+
+#[test]
+fn a_driver_that_joins_the_bell_while_the_last_one_leaves_is_rung_for() {
+    explore(2, || {
+        let (first, mut first_driver) = start();
+        let mut task = Task::new(first.sleep_until(at(10)));
+        // The bell's thread is started here, for this one.
+        settle_until_asleep(&mut [&mut task, &mut first_driver]);
+        let (second, mut second_driver) = start();
+        second_driver.run();
+        let owner = spawn_thread(move || {
+            drop((task, first));
+            settle_until_asleep(&mut [&mut first_driver]);
+            assert!(first_driver.is_over());
+        });
+        let mut task = Task::new(second.sleep_until(at(5)));
+        task.run();
+        owner.join().unwrap();
+        move_clock_for_bell(5);
+        // By hand: loom has no more threads than this model uses.
+        second_driver.run_until(|| task.flag().wakes() > 0);
+        assert!(task.poll());
+        drop((task, second));
+        second_driver.run_until(|| false);
+        assert!(second_driver.is_over());
+        join_bell();
+    });
+}

@@ -1,0 +1,56 @@
+//! The end of a timer: the last handle, the last future and the driver, in any order.
+
+use std::sync::Arc;
+
+use super::host::{at, spawn_thread};
+use super::world::{Run, Task, explore, settle, start};
+
+#[test]
+fn the_driver_ends_when_the_last_handle_and_the_last_future_go_at_once() {
+    explore(3, || {
+        let (timer, mut driver) = start();
+        let mut task = Task::new(timer.sleep_until(at(5)));
+        task.run();
+        let shared = Arc::downgrade(timer.core.shared());
+        let host = spawn_thread(move || {
+            driver.run_at_most(1);
+            driver
+        });
+        let owner = spawn_thread(move || drop(timer));
+        let flag = task.cancel();
+        owner.join().unwrap();
+        let mut driver = host.join().unwrap();
+        while driver.run() {}
+        assert!(
+            driver.is_over(),
+            "it is not left asleep, nor until a deadline"
+        );
+        assert!(flag.is_let_go());
+        assert_eq!(shared.strong_count(), 0);
+    });
+}
+
+#[test]
+fn a_future_that_outlives_the_handles_is_served_and_then_the_driver_ends() {
+    explore(3, || {
+        let (timer, mut driver) = start();
+        let shared = Arc::downgrade(timer.core.shared());
+        let host = spawn_thread(move || {
+            driver.run_at_most(2);
+            driver
+        });
+        // Its shard is made here.
+        let mut task = Task::new(timer.sleep_until(at(5)));
+        task.run();
+        drop(timer);
+        let mut driver = host.join().unwrap();
+        assert!(!driver.is_over());
+        settle(&mut [&mut driver, &mut task]);
+        assert_eq!(task.done_at, Some(5));
+        assert!(!task.future.was_stopped());
+        drop(task);
+        settle(&mut [&mut driver]);
+        assert!(driver.is_over());
+        assert_eq!(shared.strong_count(), 0);
+    });
+}

@@ -1,0 +1,136 @@
+//! Firing a timer while its future is dropped, polled with another waker, or found due by a poll.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use super::arm::settle_until_asleep;
+use super::host::{at, move_clock, set_clock, spawn_thread};
+use super::world::{Books, Driver, Run, Setup, Task, all_fired, books, explore, settle, start};
+use tokio::time::Duration;
+
+/// A thread that fires what is due at 5 ms and lets the driver have a turn.
+fn fires_at_five(mut driver: Driver) -> loom::thread::JoinHandle<Driver> {
+    spawn_thread(move || {
+        move_clock(5);
+        driver.run_at_most(1);
+        driver
+    })
+}
+
+#[test]
+fn a_timer_that_is_dropped_while_it_fires_is_counted_once_and_its_waker_let_go() {
+    let outcomes = explore(3, || {
+        let (timer, mut driver) = start();
+        let mut task = Task::new(timer.sleep_until(at(5)));
+        settle_until_asleep(&mut [&mut task, &mut driver]);
+        let host = fires_at_five(driver);
+        let flag = task.cancel();
+        let mut driver = host.join().unwrap();
+        settle(&mut [&mut driver]);
+        let books = books(&timer);
+        assert_eq!((books.armed, books.pending), (1, 0));
+        assert_eq!(flag.wakes() as u64, books.fired);
+        assert!(flag.is_let_go());
+        (books.fired, books.cancelled)
+    });
+    assert_eq!(outcomes, [(0, 1), (1, 0)].into());
+}
+
+#[test]
+fn of_two_wakers_only_the_last_is_woken_while_the_timer_fires() {
+    let outcomes = explore(3, || {
+        let (timer, mut driver) = start();
+        let mut task = Task::new(timer.sleep_until(at(5)));
+        settle_until_asleep(&mut [&mut task, &mut driver]);
+        let host = fires_at_five(driver);
+        let before = task.change_flag();
+        let is_ready = task.poll();
+        let mut driver = host.join().unwrap();
+        settle(&mut [&mut driver, &mut task]);
+        assert_eq!(task.done_at, Some(5));
+        let wakes = (before.wakes(), task.flag().wakes());
+        match is_ready {
+            true => assert!(wakes.0 <= 1 && wakes.1 == 0, "{wakes:?}"),
+            false => assert_eq!(wakes, (0, 1)),
+        }
+        assert!(before.is_let_go() && task.flag().is_let_go());
+        assert_eq!(books(&timer), all_fired(1));
+        (is_ready, wakes)
+    });
+    let all = [(false, (0, 1)), (true, (0, 0)), (true, (1, 0))];
+    assert_eq!(outcomes, all.into());
+}
+
+#[test]
+fn a_poll_past_the_deadline_and_the_driver_count_one_end() {
+    let wakes = explore(3, || {
+        let (timer, mut driver) = start();
+        let mut task = Task::new(timer.sleep_until(at(5)));
+        settle_until_asleep(&mut [&mut task, &mut driver]);
+        set_clock(5);
+        let host = fires_at_five(driver);
+        assert!(task.poll(), "ready whatever the driver has got to");
+        let mut driver = host.join().unwrap();
+        settle(&mut [&mut driver]);
+        assert!(task.flag().is_let_go());
+        assert_eq!(books(&timer), all_fired(1));
+        task.flag().wakes()
+    });
+    assert_eq!(wakes, [0, 1].into());
+}
+
+#[test]
+fn an_interval_that_takes_its_tick_while_it_fires_ticks_again() {
+    explore(3, || {
+        let (timer, mut driver) = start();
+        let mut interval = timer.interval_at(at(5), Duration::from_millis(5));
+        let ticks: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(async move {
+            assert_eq!(interval.tick().await, at(5));
+            assert_eq!(interval.tick().await, at(10));
+        });
+        let mut task = Task::new(ticks);
+        settle_until_asleep(&mut [&mut task, &mut driver]);
+        set_clock(5);
+        let host = fires_at_five(driver);
+        assert!(!task.poll(), "the second tick is to come");
+        let mut driver = host.join().unwrap();
+        settle(&mut [&mut driver, &mut task]);
+        assert_eq!(task.done_at, Some(10));
+        drop(task);
+        assert_eq!(books(&timer), all_fired(2));
+    });
+}
+
+/// One permit, which the future gives back in its end or its drop, and two that want it.
+#[test]
+fn a_bound_is_neither_exceeded_nor_eaten_up() {
+    let outcomes = explore(3, || {
+        let setup = Setup {
+            max_pending: Some(1),
+            ..Setup::default()
+        };
+        let (timer, mut driver) = setup.start();
+        let mut holder = Task::new(timer.sleep_until(at(5)));
+        holder.run();
+        let rival = timer.clone();
+        let rival = spawn_thread(move || rival.try_sleep_until(at(7)).ok().map(Task::new));
+        let _ = holder.cancel();
+        let mine = timer.try_sleep_until(at(8)).ok().map(Task::new);
+        let theirs = rival.join().unwrap();
+        let admitted = (mine.is_some(), theirs.is_some());
+        assert_ne!(admitted, (true, true));
+        drop((mine, theirs));
+        let mut last = Task::new(timer.sleep_until(at(9)));
+        settle(&mut [&mut driver, &mut last]);
+        assert_eq!(last.done_at, Some(9));
+        let expected = Books {
+            armed: 2,
+            fired: 1,
+            cancelled: 1,
+            ..Books::default()
+        };
+        assert_eq!(books(&timer), expected);
+        admitted
+    });
+    assert_eq!(outcomes, [(false, true), (true, false)].into());
+}

@@ -1,0 +1,64 @@
+//! Two threads that turn one overdue shard: the driver, or what stands in for it, and the help that
+//! a future has called.
+
+use super::arm::settle_until_asleep;
+use super::host::{at, run_tasks, set_clock, spawn_thread, turn_tokios_clock};
+use super::world::{Run, Task, all_fired, books, explore, settle, start};
+
+#[test]
+fn the_driver_and_its_help_serve_each_overdue_timer_once() {
+    let outcomes = explore(3, || {
+        let (timer, mut driver) = start();
+        let mut overdue = [5, 5, 6].map(|millis| Task::new(timer.sleep_until(at(millis))));
+        for task in &mut overdue {
+            task.run();
+        }
+        settle_until_asleep(&mut [&mut driver]);
+        // Nobody comes by.
+        set_clock(8);
+        let host = spawn_thread(move || {
+            turn_tokios_clock();
+            driver.run_at_most(1);
+            driver
+        });
+        let mut late = Task::new(timer.sleep_until(at(20)));
+        late.run();
+        let had_help = run_tasks();
+        let mut driver = host.join().unwrap();
+        settle(&mut [&mut driver]);
+        for task in &mut overdue {
+            assert_eq!(task.flag().wakes(), 1);
+            assert!(task.poll() && task.flag().is_let_go());
+        }
+        settle(&mut [&mut driver, &mut late]);
+        assert_eq!(late.done_at, Some(20));
+        assert_eq!(books(&timer), all_fired(4));
+        had_help
+    });
+    assert_eq!(outcomes, [0, 1].into());
+}
+
+#[test]
+fn two_futures_that_find_a_shard_overdue_call_help_once() {
+    explore(2, || {
+        let (timer, mut driver) = start();
+        let mut overdue = Task::new(timer.sleep_until(at(5)));
+        settle_until_asleep(&mut [&mut overdue, &mut driver]);
+        set_clock(8);
+        let rival = timer.clone();
+        let rival = spawn_thread(move || {
+            let mut task = Task::new(rival.sleep_until(at(9)));
+            task.run();
+            (run_tasks(), task)
+        });
+        let mut mine = Task::new(timer.sleep_until(at(20)));
+        mine.run();
+        let helps = run_tasks();
+        let (more, mut theirs) = rival.join().unwrap();
+        assert_eq!(helps + more, 1);
+        assert_eq!(overdue.flag().wakes(), 1, "though the driver never came");
+        settle(&mut [&mut driver, &mut overdue, &mut mine, &mut theirs]);
+        assert_eq!((theirs.done_at, mine.done_at), (Some(9), Some(20)));
+        assert_eq!(books(&timer), all_fired(3));
+    });
+}

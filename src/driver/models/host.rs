@@ -1,0 +1,277 @@
+//! What a model has in place of the machine and of tokio: a clock that stands still until it is moved,
+//! sleeps on it, and tasks that are run when somebody runs them.
+
+#![cfg_attr(not(test), allow(dead_code))]
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::OnceLock;
+use std::task::{Context, Poll, Waker};
+
+use loom::sync::atomic::{AtomicU64, Ordering};
+use loom::sync::{Condvar, Mutex};
+use loom::thread::{self, JoinHandle};
+use tokio::runtime::Handle;
+use tokio::time::{Duration, Instant};
+
+use crate::driver::bell;
+
+/// In words. loom's own stacks are an eighth of it, which a panic's message outgrows.
+const STACK: usize = 0x8000;
+
+loom::lazy_static! {
+    /// Milliseconds since `epoch`.
+    static ref NOW: AtomicU64 = AtomicU64::new(0);
+    static ref HOST: Mutex<Host> = Mutex::new(Host::default());
+    static ref NUDGED: Condvar = Condvar::new();
+}
+
+#[derive(Default)]
+struct Host {
+    /// What tokio's clock knows of.
+    sleeps: Vec<Entry>,
+    last_id: u64,
+    tasks: Vec<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    bell: Option<JoinHandle<()>>,
+    has_no_threads: bool,
+    nudges: Nudges,
+    nudged: bool,
+}
+
+struct Entry {
+    id: u64,
+    at: Instant,
+    has_fired: bool,
+    waker: Option<Waker>,
+}
+
+/// What becomes of a sleep of tokio's that is moved to the past.
+#[derive(Clone, Copy, Default, PartialEq)]
+pub(super) enum Nudges {
+    /// It fires on the thread that moves it, as it does if tokio's clock was turned just before.
+    #[default]
+    FireAtOnce,
+    /// It fires when tokio's clock is turned, by whichever worker waits on it.
+    WaitForAWorker,
+}
+
+// ----- what the driver sees -----
+
+pub(in crate::driver) fn machine_now() -> std::time::Instant {
+    epoch() + Duration::from_millis(NOW.load(Ordering::Relaxed))
+}
+
+pub(in crate::driver) fn tokio_now() -> Instant {
+    Instant::from_std(machine_now())
+}
+
+/// A sleep on tokio's clock.
+pub(in crate::driver) struct Sleep {
+    /// Zero until it is first polled, and known to the clock.
+    id: u64,
+    at: Instant,
+}
+
+pub(in crate::driver) fn sleep_until(at: Instant) -> Sleep {
+    Sleep { id: 0, at }
+}
+
+impl Sleep {
+    pub(in crate::driver) fn is_elapsed(&self) -> bool {
+        let host = HOST.lock().unwrap();
+        host.sleeps.iter().any(|s| s.id == self.id && s.has_fired)
+    }
+
+    pub(in crate::driver) fn reset(mut self: Pin<&mut Self>, at: Instant) {
+        self.at = at;
+        let is_past = at <= tokio_now();
+        let mut host = HOST.lock().unwrap();
+        let fires_here = is_past && host.nudges == Nudges::FireAtOnce;
+        if is_past {
+            host.nudged = true;
+            NUDGED.notify_all();
+        }
+        let Some(entry) = host.entry(self.id) else {
+            return;
+        };
+        entry.at = at;
+        entry.has_fired = fires_here;
+        let waker = if fires_here { entry.waker.take() } else { None };
+        drop(host);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let waker = context.waker().clone();
+        let now = tokio_now();
+        let mut host = HOST.lock().unwrap();
+        if self.id == 0 {
+            host.last_id += 1;
+            self.id = host.last_id;
+            let entry = Entry {
+                id: self.id,
+                at: self.at,
+                has_fired: false,
+                waker: None,
+            };
+            host.sleeps.push(entry);
+        }
+        let entry = host.entry(self.id).expect("it has just been added");
+        entry.has_fired |= entry.at <= now;
+        if entry.has_fired {
+            return Poll::Ready(());
+        }
+        let replaced = entry.waker.replace(waker);
+        drop(host);
+        drop(replaced);
+        Poll::Pending
+    }
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        if self.id == 0 {
+            return;
+        }
+        let mut host = HOST.lock().unwrap();
+        let at = host.sleeps.iter().position(|s| s.id == self.id);
+        let entry = at.map(|at| host.sleeps.swap_remove(at));
+        drop(host);
+        drop(entry);
+    }
+}
+
+pub(in crate::driver) fn spawn(_: &Handle, task: impl Future<Output = ()> + Send + 'static) {
+    HOST.lock().unwrap().tasks.push(Box::pin(task));
+}
+
+pub(in crate::driver) fn start_bell(run: fn()) -> io::Result<()> {
+    let mut host = HOST.lock().unwrap();
+    if host.has_no_threads {
+        return Err(io::ErrorKind::OutOfMemory.into());
+    }
+    let before = host.bell.replace(spawn_thread(run));
+    drop(host);
+    // It is on its way out, and needs nothing more of us.
+    drop(before);
+    Ok(())
+}
+
+// ----- what the models do with it -----
+
+/// Where every model's clock starts. Made once, so that all executions are alike.
+fn epoch() -> std::time::Instant {
+    static EPOCH: OnceLock<std::time::Instant> = OnceLock::new();
+    *EPOCH.get_or_init(std::time::Instant::now)
+}
+
+/// The instant so many milliseconds after the start.
+pub(super) fn at(millis: u64) -> Instant {
+    Instant::from_std(epoch() + Duration::from_millis(millis))
+}
+
+/// The milliseconds that have passed since.
+pub(super) fn now() -> u64 {
+    NOW.load(Ordering::Relaxed)
+}
+
+/// Moves the clock, and nothing else: whoever waits for that time has not noticed yet.
+pub(super) fn set_clock(millis: u64) {
+    NOW.store(millis, Ordering::Relaxed);
+}
+
+/// Moves the clock and turns tokio's.
+pub(super) fn move_clock(millis: u64) {
+    set_clock(millis);
+    turn_tokios_clock();
+}
+
+/// Moves the clock and ends the bell's wait if it is over. No worker waits on tokio's clock.
+pub(super) fn move_clock_for_bell(millis: u64) {
+    set_clock(millis);
+    bell::clock_has_moved();
+}
+
+/// What a worker does that waits on tokio's clock: fires the sleeps that are due.
+pub(super) fn turn_tokios_clock() {
+    let now = tokio_now();
+    let mut due = Vec::new();
+    let mut host = HOST.lock().unwrap();
+    for entry in &mut host.sleeps {
+        if entry.at <= now && !entry.has_fired {
+            entry.has_fired = true;
+            due.extend(entry.waker.take());
+        }
+    }
+    drop(host);
+    due.into_iter().for_each(Waker::wake);
+}
+
+/// When the next of tokio's sleeps is due, but for the one that waits to be nudged.
+pub(super) fn next_sleep() -> Option<u64> {
+    let host = HOST.lock().unwrap();
+    let waiting = host.sleeps.iter().filter(|s| !s.has_fired);
+    let next = waiting
+        .map(|s| s.at)
+        .filter(|&s| s < at(86_400_000))
+        .min()?;
+    let since = next.saturating_duration_since(at(0));
+    // Rounded up, as tokio does.
+    Some(since.as_nanos().div_ceil(1_000_000) as u64)
+}
+
+/// Runs what was spawned, each once: none of it waits for anything. Tells how many there were.
+pub(super) fn run_tasks() -> usize {
+    let tasks = std::mem::take(&mut HOST.lock().unwrap().tasks);
+    let count = tasks.len();
+    for mut task in tasks {
+        let poll = task.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(poll.is_ready(), "what is spawned does not wait");
+    }
+    count
+}
+
+pub(super) fn set_nudges(nudges: Nudges) {
+    HOST.lock().unwrap().nudges = nudges;
+}
+
+/// Waits until a sleep of tokio's is moved to the past.
+pub(super) fn wait_for_nudge() {
+    let mut host = HOST.lock().unwrap();
+    while !host.nudged {
+        host = NUDGED.wait(host).unwrap();
+    }
+}
+
+/// From now on the bell's thread cannot be started.
+pub(super) fn refuse_threads() {
+    HOST.lock().unwrap().has_no_threads = true;
+}
+
+/// Waits until the bell's thread has ended.
+pub(super) fn join_bell() {
+    let bell = HOST.lock().unwrap().bell.take();
+    if let Some(bell) = bell {
+        bell.join().expect("the bell does not panic");
+    }
+}
+
+pub(super) fn spawn_thread<R: Send + 'static>(
+    run: impl FnOnce() -> R + Send + 'static,
+) -> JoinHandle<R> {
+    let thread = thread::Builder::new().stack_size(STACK);
+    thread.spawn(run).expect("loom has room for it")
+}
+
+impl Host {
+    fn entry(&mut self, id: u64) -> Option<&mut Entry> {
+        self.sleeps.iter_mut().find(|entry| entry.id == id)
+    }
+}

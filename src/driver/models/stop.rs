@@ -1,0 +1,150 @@
+//! Stopping a timer, or dropping its driver with the runtime, while others use it.
+
+use super::arm::settle_until_asleep;
+use super::host::{at, move_clock, spawn_thread};
+use super::world::{Books, Run, Setup, Task, books, explore, settle, start};
+
+#[test]
+fn a_timer_that_is_armed_while_it_is_stopped_ends_at_once() {
+    let outcomes = explore(3, || {
+        let (timer, mut driver) = start();
+        let mut task = Task::new(timer.sleep_until(at(5)));
+        driver.run();
+        let owner = timer.clone();
+        let owner = spawn_thread(move || owner.shutdown());
+        task.run();
+        let stopped = owner.join().unwrap();
+        settle(&mut [&mut driver, &mut task]);
+        assert_eq!(task.done_at, Some(0));
+        assert!(task.future.was_stopped() && task.flag().is_let_go());
+        assert!(driver.is_over());
+        let expected = Books {
+            armed: stopped as u64,
+            stopped: stopped as u64,
+            ..Books::default()
+        };
+        assert_eq!(books(&timer), expected);
+        stopped
+    });
+    assert_eq!(outcomes, [0, 1].into());
+}
+
+/// The roster does not list the shard yet when the timer is stopped, or just does.
+#[test]
+fn a_shard_that_is_made_while_the_timer_is_stopped_is_stopped_too() {
+    let outcomes = explore(3, || {
+        let (timer, mut driver) = start();
+        driver.run();
+        let owner = timer.clone();
+        let owner = spawn_thread(move || owner.shutdown());
+        let task = timer.try_sleep_until(at(5)).ok().map(Task::new);
+        let was_admitted = task.is_some();
+        if let Some(mut task) = task {
+            task.run();
+            owner.join().unwrap();
+            settle(&mut [&mut driver, &mut task]);
+            assert_eq!(task.done_at, Some(0));
+            assert!(task.future.was_stopped() && task.flag().is_let_go());
+        } else {
+            owner.join().unwrap();
+            settle(&mut [&mut driver]);
+        }
+        assert!(driver.is_over());
+        assert_eq!(books(&timer).pending, 0);
+        (was_admitted, books(&timer).stopped)
+    });
+    assert_eq!(outcomes, [(false, 0), (true, 0), (true, 1)].into());
+}
+
+#[test]
+fn a_timer_that_fires_while_it_is_stopped_ends_once() {
+    let outcomes = explore(3, || {
+        let (timer, mut driver) = start();
+        let mut task = Task::new(timer.sleep_until(at(5)));
+        settle_until_asleep(&mut [&mut task, &mut driver]);
+        let host = spawn_thread(move || {
+            move_clock(5);
+            driver.run_at_most(1);
+            driver
+        });
+        let stopped = timer.shutdown() as u64;
+        let mut driver = host.join().unwrap();
+        settle(&mut [&mut driver, &mut task]);
+        assert!(task.done_at.is_some());
+        assert_eq!(task.flag().wakes(), 1);
+        assert!(task.flag().is_let_go() && driver.is_over());
+        let expected = Books {
+            armed: 1,
+            fired: 1 - stopped,
+            stopped,
+            ..Books::default()
+        };
+        assert_eq!(books(&timer), expected);
+        stopped
+    });
+    assert_eq!(outcomes, [0, 1].into());
+}
+
+#[test]
+fn a_timer_that_is_moved_and_polled_anew_while_it_is_stopped_ends_at_once() {
+    for deadline in [3, 9] {
+        explore(3, move || {
+            let (timer, mut driver) = start();
+            let mut task = Task::new(timer.sleep_until(at(5)));
+            settle_until_asleep(&mut [&mut task, &mut driver]);
+            let owner = timer.clone();
+            let owner = spawn_thread(move || owner.shutdown());
+            task.future.set_deadline(at(deadline));
+            let before = task.change_flag();
+            task.run();
+            assert_eq!(owner.join().unwrap(), 1);
+            settle(&mut [&mut driver, &mut task]);
+            assert_eq!(task.done_at, Some(0));
+            assert!(before.is_let_go() && task.flag().is_let_go());
+            assert_eq!(books(&timer).stopped, 1);
+        });
+    }
+}
+
+#[test]
+fn two_that_stop_a_timer_count_its_pending_once() {
+    let counts = explore(3, || {
+        let (timer, mut driver) = start();
+        let mut task = Task::new(timer.sleep_until(at(5)));
+        settle_until_asleep(&mut [&mut task, &mut driver]);
+        let other = timer.clone();
+        let other = spawn_thread(move || other.shutdown());
+        let mine = timer.shutdown();
+        let both = (mine, other.join().unwrap());
+        settle(&mut [&mut driver, &mut task]);
+        assert_eq!(task.done_at, Some(0));
+        assert_eq!(books(&timer).stopped, 1);
+        both
+    });
+    assert_eq!(counts, [(0, 1), (1, 0)].into());
+}
+
+#[test]
+fn a_timer_that_is_armed_while_its_runtime_ends_is_stopped() {
+    for has_bell in [false, true] {
+        explore(3, move || {
+            let setup = Setup {
+                has_bell,
+                ..Setup::default()
+            };
+            let (timer, mut driver) = setup.start();
+            let mut task = Task::new(timer.sleep_until(at(5)));
+            driver.run();
+            let runtime = spawn_thread(move || drop(driver));
+            task.run();
+            runtime.join().unwrap();
+            settle(&mut [&mut task]);
+            assert_eq!(task.done_at, Some(0));
+            assert!(task.future.was_stopped() && task.flag().is_let_go());
+            assert!(timer.is_stopped());
+            assert_eq!(books(&timer).pending, 0);
+            // It ends once no driver wants it. One that is left behind would wait for ever.
+            super::host::join_bell();
+        });
+    }
+}

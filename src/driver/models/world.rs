@@ -1,0 +1,327 @@
+//! What the models are made of: a timer, its driver polled by hand, tasks, and time that goes on when
+//! there is nothing left to do.
+
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, Wake, Waker};
+
+use loom::model::Builder;
+use loom::sync::{Condvar, Mutex};
+use tokio::runtime::{Handle, Runtime};
+
+use super::host;
+use crate::driver::task::DriverTask;
+use crate::driver::timer::{Core, Plan, Timer};
+use crate::wheel::Resolution;
+
+/// Runs a scenario in every interleaving with at most so many preemptions, and gives what came of
+/// it, each outcome once: a scenario that always ends the same way has not met its race.
+///
+/// `LOOM_MAX_PREEMPTIONS` in the environment goes deeper.
+pub(super) fn explore<O: Ord + Send + 'static>(
+    preemptions: usize,
+    scenario: impl Fn() -> O + Send + Sync + 'static,
+) -> BTreeSet<O> {
+    home();
+    let outcomes = Arc::new(std::sync::Mutex::new(BTreeSet::new()));
+    let found = Arc::clone(&outcomes);
+    let scenario = Arc::new(scenario);
+    let mut builder = Builder::new();
+    builder.preemption_bound.get_or_insert(preemptions);
+    builder.max_branches = 10_000;
+    builder.check(move || {
+        let scenario = Arc::clone(&scenario);
+        // Not on loom's first thread, whose stack is small.
+        let outcome = host::spawn_thread(move || scenario()).join();
+        found.lock().unwrap().insert(outcome.unwrap());
+    });
+    std::mem::take(&mut *outcomes.lock().unwrap())
+}
+
+/// A runtime for the timers to be at home on. Its clock cannot be paused, and it runs nothing.
+fn home() -> &'static Handle {
+    static HOME: OnceLock<Runtime> = OnceLock::new();
+    HOME.get_or_init(|| {
+        tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_time()
+            .build()
+            .expect("a runtime")
+    })
+    .handle()
+}
+
+/// How a model's timer is built: as a rule with one shard, whose driver sleeps on tokio's clock.
+#[derive(Default)]
+pub(super) struct Setup {
+    pub(super) has_bell: bool,
+    pub(super) has_two_shards: bool,
+    pub(super) max_pending: Option<usize>,
+}
+
+impl Setup {
+    pub(super) fn start(self) -> (Timer, Driver) {
+        let plan = Plan {
+            resolution: Resolution::MILLISECOND,
+            shards: Some(if self.has_two_shards { 2 } else { 1 }),
+            max_pending: self.max_pending,
+            name: None,
+            has_bell: self.has_bell,
+        };
+        let timer = Timer {
+            core: Core::new(home(), plan),
+        };
+        let driver = Driver::new(&timer);
+        (timer, driver)
+    }
+}
+
+pub(super) fn start() -> (Timer, Driver) {
+    Setup::default().start()
+}
+
+/// A waker that counts. Whoever has it can ask, or wait for the next time.
+pub(super) struct Flag {
+    state: Mutex<FlagState>,
+    woken: Condvar,
+}
+
+struct FlagState {
+    wakes: usize,
+    is_awaited: bool,
+}
+
+impl Flag {
+    fn new() -> Arc<Flag> {
+        Arc::new(Flag {
+            state: Mutex::new(FlagState {
+                wakes: 0,
+                is_awaited: false,
+            }),
+            woken: Condvar::new(),
+        })
+    }
+
+    pub(super) fn wakes(&self) -> usize {
+        self.state.lock().unwrap().wakes
+    }
+
+    /// Whether nobody holds a waker of it any more.
+    pub(super) fn is_let_go(self: &Arc<Self>) -> bool {
+        Arc::strong_count(self) == 1
+    }
+
+    fn wait_beyond(&self, seen: usize) {
+        let mut state = self.state.lock().unwrap();
+        while state.wakes == seen {
+            state.is_awaited = true;
+            state = self.woken.wait(state).unwrap();
+        }
+        state.is_awaited = false;
+    }
+}
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        let mut state = self.state.lock().unwrap();
+        state.wakes += 1;
+        if state.is_awaited {
+            self.woken.notify_all();
+        }
+    }
+}
+
+/// A future and its waker, polled when it was woken and no more, as a runtime would.
+pub(super) struct Task<F> {
+    pub(super) future: F,
+    flag: Arc<Flag>,
+    /// The wakes that were there at the last poll; `None` before the first.
+    seen: Option<usize>,
+    /// The millisecond at which it was found ready.
+    pub(super) done_at: Option<u64>,
+}
+
+impl<F: Future + Unpin> Task<F> {
+    pub(super) fn new(future: F) -> Task<F> {
+        Task {
+            future,
+            flag: Flag::new(),
+            seen: None,
+            done_at: None,
+        }
+    }
+
+    /// Polls it, woken or not; whether it is ready.
+    pub(super) fn poll(&mut self) -> bool {
+        assert_eq!(self.done_at, None, "a task that is done is not polled");
+        self.seen = Some(self.flag.wakes());
+        let waker = Waker::from(Arc::clone(&self.flag));
+        let poll = Pin::new(&mut self.future).poll(&mut Context::from_waker(&waker));
+        self.done_at = poll.is_ready().then(host::now);
+        poll.is_ready()
+    }
+
+    /// From now on it is polled with another waker. Gives the one from before.
+    pub(super) fn change_flag(&mut self) -> Arc<Flag> {
+        self.seen = None;
+        std::mem::replace(&mut self.flag, Flag::new())
+    }
+
+    pub(super) fn flag(&self) -> &Arc<Flag> {
+        &self.flag
+    }
+
+    /// Polls it each time that it is woken, until it is ready.
+    pub(super) fn block_on(&mut self) {
+        while self.done_at.is_none() {
+            if let Some(seen) = self.seen {
+                self.flag.wait_beyond(seen);
+            }
+            self.poll();
+        }
+    }
+
+    /// Drops the future. Gives its waker's flag.
+    pub(super) fn cancel(self) -> Arc<Flag> {
+        drop(self.future);
+        self.flag
+    }
+}
+
+/// What can be woken, and has something to do then.
+pub(super) trait Run {
+    /// Does it, once; whether there was anything.
+    fn run(&mut self) -> bool;
+}
+
+impl<F: Future + Unpin> Run for Task<F> {
+    fn run(&mut self) -> bool {
+        let is_idle = self.done_at.is_some() || self.seen == Some(self.flag.wakes());
+        if !is_idle {
+            self.poll();
+        }
+        !is_idle
+    }
+}
+
+/// The real driver's task, on whichever thread runs it.
+pub(super) struct Driver {
+    /// `None` once it has ended.
+    task: Option<Pin<Box<DriverTask>>>,
+    flag: Arc<Flag>,
+    /// As for a [`Task`].
+    seen: Option<usize>,
+}
+
+impl Driver {
+    fn new(timer: &Timer) -> Driver {
+        let shared = Arc::clone(timer.core.shared());
+        Driver {
+            task: Some(Box::pin(DriverTask::new(shared, None))),
+            flag: Flag::new(),
+            seen: None,
+        }
+    }
+
+    /// Runs it as often as it is woken, but only so many times.
+    pub(super) fn run_at_most(&mut self, times: usize) {
+        for _ in 0..times {
+            if !self.run() {
+                return;
+            }
+        }
+    }
+
+    /// Runs it until this is so or it ends, and waits in between.
+    pub(super) fn run_until(&mut self, is_enough: impl Fn() -> bool) {
+        while !self.is_over() && !is_enough() {
+            if let Some(seen) = self.seen {
+                self.flag.wait_beyond(seen);
+            }
+            self.run();
+        }
+    }
+
+    /// Has it run once more.
+    pub(super) fn wake(&mut self) {
+        self.seen = None;
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.task.is_none()
+    }
+}
+
+impl Run for Driver {
+    fn run(&mut self) -> bool {
+        let wakes = self.flag.wakes();
+        let Some(task) = self.task.as_mut().filter(|_| self.seen != Some(wakes)) else {
+            return false;
+        };
+        self.seen = Some(wakes);
+        let waker = Waker::from(Arc::clone(&self.flag));
+        if task.as_mut().poll(&mut Context::from_waker(&waker)) == Poll::Ready(()) {
+            self.task = None;
+        }
+        true
+    }
+}
+
+/// Runs whatever is woken; when nothing is, has the clock jump to the next moment that tokio's clock
+/// knows of, until there is none. So a timer that the driver does not know of is never served, and
+/// one that it was told of too late is late.
+pub(super) fn settle(parts: &mut [&mut dyn Run]) {
+    for _ in 0..100 {
+        let mut any = host::run_tasks() > 0;
+        for part in parts.iter_mut() {
+            any |= part.run();
+        }
+        if any {
+            continue;
+        }
+        match host::next_sleep() {
+            Some(next) => host::move_clock(next.max(host::now())),
+            None => return,
+        }
+    }
+    panic!("something spins");
+}
+
+/// What a timer did. The books always balance.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Books {
+    pub(super) armed: u64,
+    pub(super) fired: u64,
+    pub(super) cancelled: u64,
+    pub(super) stopped: u64,
+    pub(super) pending: u64,
+}
+
+pub(super) fn books(timer: &Timer) -> Books {
+    let metrics = timer.metrics();
+    let books = Books {
+        armed: metrics.armed(),
+        fired: metrics.fired(),
+        cancelled: metrics.cancelled(),
+        stopped: metrics.stopped(),
+        pending: metrics.pending(),
+    };
+    let ended = books.fired + books.cancelled + books.stopped;
+    assert_eq!(books.armed, ended + books.pending, "{books:?}");
+    books
+}
+
+/// The books of a timer that has armed and fired so many, and nothing else.
+pub(super) fn all_fired(armed: u64) -> Books {
+    Books {
+        armed,
+        fired: armed,
+        ..Books::default()
+    }
+}
