@@ -61,6 +61,28 @@ fn a_timer_that_is_armed_while_the_bell_goes_to_sleep_is_rung_for() {
 }
 
 #[test]
+fn of_two_timers_that_are_armed_at_once_the_bell_hears_of_the_earlier() {
+    explore(2, || {
+        let (timer, mut driver) = start();
+        driver.run();
+        let mut early = Task::new(timer.sleep_until(at(5)));
+        let mut late = Task::new(timer.sleep_until(at(7)));
+        let rival = spawn_thread(move || {
+            late.run();
+            late
+        });
+        early.run();
+        let late = rival.join().unwrap();
+        move_clock_for_bell(5);
+        driver.run_until(|| early.flag().wakes() > 0);
+        assert!(early.poll());
+        drop((early, late, timer));
+        driver.run_until(|| false);
+        join_bell();
+    });
+}
+
+#[test]
 fn a_nudge_that_nobody_follows_is_made_good_by_the_waker() {
     explore(2, || {
         set_nudges(Nudges::WaitForAWorker);

@@ -2,7 +2,8 @@
 
 use super::arm::settle_until_asleep;
 use super::host::{at, move_clock, spawn_thread};
-use super::world::{Run, Task, books, explore, settle, start};
+use super::world::{Run, Setup, Task, books, explore, settle, start};
+use crate::driver::thread;
 
 #[test]
 fn the_last_timer_is_cancelled_while_the_drain_looks_for_it() {
@@ -80,6 +81,36 @@ fn a_timer_that_is_armed_while_the_drain_begins_is_waited_for_or_stopped() {
         });
         assert_eq!(outcomes, [None, Some(false), Some(true)].into());
     }
+}
+
+/// Its future was admitted long ago, and polls on another thread, which makes its shard.
+#[test]
+fn a_shard_that_is_made_by_a_poll_while_the_drain_begins_is_drained_too() {
+    let outcomes = explore(3, || {
+        let setup = Setup {
+            has_two_shards: true,
+            ..Setup::default()
+        };
+        let (timer, mut driver) = setup.start();
+        thread::set(2);
+        let mut task = Task::new(timer.sleep_until(at(5)));
+        driver.run();
+        let drainer = timer.clone();
+        let drainer = spawn_thread(move || {
+            let mut drain = Task::new(Box::pin(drainer.drain()));
+            drain.run();
+            drain
+        });
+        thread::set(1);
+        task.run();
+        let mut drain = drainer.join().unwrap();
+        settle(&mut [&mut driver, &mut drain]);
+        assert_eq!(drain.done_at, Some(5 * books(&timer).fired));
+        settle(&mut [&mut task]);
+        assert!(task.done_at.is_some() && driver.is_over());
+        task.future.was_stopped()
+    });
+    assert_eq!(outcomes, [false, true].into());
 }
 
 #[test]

@@ -23,6 +23,38 @@
 //! and one that it was told of too late is late. Each ends with the books: armed = fired + cancelled +
 //! stopped + pending. What can come of a race is listed and must all come up.
 //!
+//! # What was broken to see them fail
+//!
+//! Each line was broken by hand, alone, and these models saw it.
+//!
+//! | broken | seen by |
+//! |---|---|
+//! | `Shard::lower`: the target is read before `next` is lowered | `arm`, `reset`, `bell`, `end`, `help`, `fire` |
+//! | `Shared::aim`: the shards, or the roster, are not read again | `arm`, `bell`, `end`; the shards also `reset`, `help`, `fire` |
+//! | both accesses of the futures, or both of the driver, `Release` and `Acquire` for `SeqCst` | the same |
+//! | `Shard::turn`: `published` is not kept, `next` is not raised | all that fire |
+//! | `Shard::poll_anew`: unlocked between the look and the new waker | `fire` |
+//! | `poll_anew`: what is armed again is not published | `reset`, `fire` |
+//! | `hasten`: not published; no look whether it is pending | `reset` |
+//! | `Postponed::insert`: the note before the deadline, or `Relaxed` | `reset` |
+//! | `remove`, `park`: an end is counted twice | all that fire; `fire` |
+//! | `FirstBite`: the driver is not rung | `arm`, `fire`, `reset`, `help`, `bell` |
+//! | `DriverTask`: a sleep that is over is slept on | `arm` |
+//! | `DriverTask`: closed is read after the shards are listed; `Drop for Shard`: the driver is not told | `end` |
+//! | `Shared::enlist`: no look at the stage | `stop`, `drain` |
+//! | `Shared::stop`: the shards are listed before the stage is moved | `stop` |
+//! | `stop`, `turn`, `remove`: drains are not told; `is_drained`: looks before it leaves its waker | `drain` |
+//! | `arm`: help is called though some is on its way | `help` |
+//! | `Permits::try_take`: a load and a store | `fire` |
+//! | `bell::update`: no look at the stage | `bell`, `stop` |
+//! | `bell::update`: the target read before the lock; no notify; `leave`: no notify | `bell` |
+//! | `bell::run`: a nudge is not made good by the waker | `bell` |
+//! | `Shared::heed`: the bell told before the target is lowered; the target stored, not lowered | `bell` |
+//! | `Shared::lose_bell`: the driver is not woken | `bell` |
+//!
+//! Not seen: one access of the four on `next` and `target` made weaker and the other three left, since
+//! `sync::atomic` fences each of them on both sides.
+//!
 //! # What loom does not see
 //!
 //! What is written once (`OnceLock`: the shards, the segments of notes and cells, the driver's waker),

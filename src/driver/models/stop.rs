@@ -3,6 +3,7 @@
 use super::arm::settle_until_asleep;
 use super::host::{at, move_clock, spawn_thread};
 use super::world::{Books, Run, Setup, Task, books, explore, settle, start};
+use crate::driver::thread;
 
 #[test]
 fn a_timer_that_is_armed_while_it_is_stopped_ends_at_once() {
@@ -54,6 +55,32 @@ fn a_shard_that_is_made_while_the_timer_is_stopped_is_stopped_too() {
         (was_admitted, books(&timer).stopped)
     });
     assert_eq!(outcomes, [(false, 0), (true, 0), (true, 1)].into());
+}
+
+/// As before, but its future was admitted long ago, and only polls on another thread.
+#[test]
+fn a_shard_that_is_made_by_a_poll_while_the_timer_is_stopped_is_stopped_too() {
+    let outcomes = explore(3, || {
+        let setup = Setup {
+            has_two_shards: true,
+            ..Setup::default()
+        };
+        let (timer, mut driver) = setup.start();
+        thread::set(2);
+        let mut task = Task::new(timer.sleep_until(at(5)));
+        driver.run();
+        let owner = timer.clone();
+        let owner = spawn_thread(move || owner.shutdown());
+        thread::set(1);
+        task.run();
+        owner.join().unwrap();
+        settle(&mut [&mut driver, &mut task]);
+        assert_eq!(task.done_at, Some(0));
+        assert!(task.future.was_stopped() && task.flag().is_let_go());
+        assert!(driver.is_over());
+        books(&timer).stopped
+    });
+    assert_eq!(outcomes, [0, 1].into());
 }
 
 #[test]
