@@ -1,9 +1,14 @@
 //! The pure wheel against a naive list, and against the bugs that other timers shipped.
 
+#[path = "../support/bytes.rs"]
+mod bytes;
+#[path = "../support/corpus.rs"]
+mod corpus_files;
 mod edges;
 mod model;
 mod support;
 
+mod corpus;
 mod cpu;
 mod early;
 mod fairness;

@@ -7,7 +7,7 @@ use proptest::sample::select;
 use waterwheel::wheel::Resolution;
 
 use crate::edges::{self, YEAR};
-use crate::model::{Op, Says, run};
+use crate::model::{Case, Op, Says, Wakes, run};
 
 /// Delays and steps: mostly around the edges of the dials.
 fn ticks(resolution: Resolution) -> impl Strategy<Value = u64> {
@@ -53,6 +53,16 @@ fn says(resolution: Resolution) -> impl Strategy<Value = Says> {
     ]
 }
 
+fn wakes(resolution: Resolution) -> impl Strategy<Value = Wakes> {
+    let which = 0..1_000_usize;
+    let ticks = || ticks(resolution);
+    prop_oneof![
+        2 => ticks().prop_map(|delay| Wakes::Insert { delay }),
+        1 => which.clone().prop_map(|which| Wakes::Cancel { which }),
+        1 => (which, ticks()).prop_map(|(which, delay)| Wakes::Reset { which, delay }),
+    ]
+}
+
 fn ops(resolution: Resolution) -> impl Strategy<Value = Vec<Op>> {
     let ticks = || ticks(resolution);
     let steps = || steps(resolution);
@@ -61,18 +71,22 @@ fn ops(resolution: Resolution) -> impl Strategy<Value = Vec<Op>> {
     let insert = (ticks(), prop::bool::weighted(0.05));
     let op = prop_oneof![
         20 => insert.prop_map(|(delay, bomb)| Op::Insert { delay, bomb }),
+        1 => (ticks(), 0..40_u8).prop_map(|(delay, count)| Op::Herd { delay, count }),
         2 => ticks().prop_map(|ago| Op::InsertPast { ago }),
         5 => which.clone().prop_map(|which| Op::Cancel { which }),
         3 => (which.clone(), ticks()).prop_map(|(which, delay)| Op::Reset { which, delay }),
         2 => (which.clone(), ticks()).prop_map(|(which, by)| Op::ResetEarlier { which, by }),
         2 => (which.clone(), ticks()).prop_map(|(which, by)| Op::ResetLater { which, by }),
-        2 => which.prop_map(|which| Op::Park { which }),
+        2 => which.clone().prop_map(|which| Op::Park { which }),
         3 => steps().prop_map(|by| Op::SkipTo { by }),
         12 => (steps(), budget(), says(resolution))
             .prop_map(|(by, budget, says)| Op::Advance { by, budget, says }),
+        6 => (steps(), budget(), wakes(resolution))
+            .prop_map(|(by, bite, wakes)| Op::Turn { by, bite, wakes }),
         5 => Just(Op::AdvanceToTurn),
         1 => (ticks(), budget()).prop_map(|(by, budget)| Op::ClockBack { by, budget }),
-        1 => Just(Op::Drain),
+        1 => which.prop_map(|taken| Op::Drain { taken }),
+        1 => starts(resolution).prop_map(|start| Op::Replace { start }),
     ];
     vec(op, 1..60)
 }
@@ -88,7 +102,8 @@ macro_rules! does_what_a_list_does {
             #![proptest_config(cases($cases))]
             #[test]
             fn $name(start in starts($resolution), ops in ops($resolution)) {
-                run($resolution, start, &ops);
+                let resolution = $resolution;
+                run(&Case { resolution, start, ops });
             }
         }
     };

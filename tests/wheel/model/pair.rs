@@ -1,156 +1,29 @@
-//! What a wheel must do, told by a naive list.
-//!
-//! There is no property-testing crate in this file, so that a fuzzer may share it.
+//! The wheel and the list side by side.
 
-use std::collections::BTreeMap;
+use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
+use std::rc::Rc;
 use std::thread;
 
-use waterwheel::wheel::{Key, Resolution, Tick, Verdict, Wheel};
+use waterwheel::wheel::{Resolution, Tick, Verdict, Wheel};
 
-/// One step. Times count from the wheel's hand unless they say otherwise, and saturate.
-///
-/// `which` picks a timer: mostly one that is there, each fourth number one that is gone.
-#[derive(Debug, Clone)]
-pub(crate) enum Op {
-    /// Adds a timer; the drop of a `bomb` panics.
-    Insert {
-        delay: u64,
-        bomb: bool,
-    },
-    /// Adds a timer that was due before it was added.
-    InsertPast {
-        ago: u64,
-    },
-    Cancel {
-        which: usize,
-    },
-    /// Moves a timer to a deadline counted from the hand.
-    Reset {
-        which: usize,
-        delay: u64,
-    },
-    /// Moves a timer to a deadline before its own.
-    ResetEarlier {
-        which: usize,
-        by: u64,
-    },
-    /// Moves a timer to a deadline after its own.
-    ResetLater {
-        which: usize,
-        by: u64,
-    },
-    Park {
-        which: usize,
-    },
-    SkipTo {
-        by: u64,
-    },
-    /// Advances the hand; `says` is what the judge says of every second timer.
-    Advance {
-        by: u64,
-        budget: usize,
-        says: Says,
-    },
-    /// Advances to just before the next turn, then to the turn itself.
-    AdvanceToTurn,
-    /// Advances and skips to a time that has passed.
-    ClockBack {
-        by: u64,
-        budget: usize,
-    },
-    Drain,
-}
-
-/// What the judge says of the timers with an odd number; the others are due.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Says {
-    Due,
-    Refile { by: u64 },
-    Park,
-    Panic,
-}
-
-/// Does the steps on a wheel and on the list, and compares the two after each; then lets time
-/// end, so that whatever was lost is missed.
-///
-/// # Panics
-///
-/// If they differ.
-pub(crate) fn run(resolution: Resolution, start: u64, ops: &[Op]) {
-    let mut pair = Pair::new(resolution, start);
-    for op in ops {
-        pair.apply(op);
-        pair.check();
-    }
-    pair.finish();
-}
-
-/// The naive list.
-struct Model {
-    now: u64,
-    second: u64,
-    timers: BTreeMap<u64, Timer>,
-    gone: Vec<Key>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Timer {
-    key: Key,
-    deadline: u64,
-    parked: bool,
-    /// Filed when it was less than a second away: the wheel knows its deadline exactly.
-    near: bool,
-}
-
-impl Model {
-    fn file(&mut self, id: u64, key: Key, deadline: u64) {
-        let timer = Timer {
-            key,
-            deadline,
-            parked: false,
-            near: deadline.saturating_sub(self.now) <= self.second,
-        };
-        self.timers.insert(id, timer);
-    }
-
-    fn park(&mut self, id: u64) {
-        self.timers.get_mut(&id).expect("is there").parked = true;
-    }
-
-    fn remove(&mut self, id: u64) {
-        let timer = self.timers.remove(&id).expect("is there");
-        self.gone.push(timer.key);
-    }
-
-    fn pending(&self) -> impl Iterator<Item = (u64, Timer)> {
-        let timers = self.timers.iter().filter(|(_, timer)| !timer.parked);
-        timers.map(|(&id, &timer)| (id, timer))
-    }
-
-    /// A key that is there, with the number of its timer, or one that is gone.
-    fn pick(&self, which: usize) -> Option<(Key, Option<u64>)> {
-        let (kind, which) = (which % 4, which / 4);
-        if kind == 0 && !self.gone.is_empty() {
-            return Some((self.gone[which % self.gone.len()], None));
-        }
-        let which = which.checked_rem(self.timers.len())?;
-        let (&id, timer) = self.timers.iter().nth(which)?;
-        Some((timer.key, Some(id)))
-    }
-}
+use super::list::List;
+use super::{Op, Says, Wakes};
 
 /// A payload whose drop may panic, once, without a message.
 #[derive(Debug)]
 struct Payload {
     id: u64,
     bomb: bool,
+    /// How many of them there are.
+    alive: Rc<Cell<usize>>,
 }
 
 struct Boom;
 
 impl Drop for Payload {
     fn drop(&mut self) {
+        self.alive.set(self.alive.get() - 1);
         if self.bomb && !thread::panicking() {
             panic::resume_unwind(Box::new(Boom));
         }
@@ -169,31 +42,32 @@ fn survive<R>(step: impl FnOnce() -> R) -> Option<R> {
 /// How many timers may cascade for each that may be served.
 const CASCADES_PER_FIRE: u64 = 8;
 
-struct Pair {
+pub(super) struct Pair {
     wheel: Wheel<Payload>,
-    model: Model,
+    list: List,
     inserted: u64,
+    alive: Rc<Cell<usize>>,
 }
 
 impl Pair {
-    fn new(resolution: Resolution, start: u64) -> Pair {
-        let model = Model {
-            now: start,
-            second: u64::from(resolution.ticks_per_second()),
-            timers: BTreeMap::new(),
-            gone: Vec::new(),
-        };
+    pub(super) fn new(resolution: Resolution, start: u64) -> Pair {
         Pair {
             wheel: Wheel::starting_at(resolution, Tick::new(start)),
-            model,
+            list: List::new(resolution, start),
             inserted: 0,
+            alive: Rc::default(),
         }
     }
 
-    fn apply(&mut self, op: &Op) {
-        let now = self.model.now;
+    pub(super) fn apply(&mut self, op: &Op) {
+        let now = self.list.now;
         match *op {
             Op::Insert { delay, bomb } => self.insert(now.saturating_add(delay), bomb),
+            Op::Herd { delay, count } => {
+                for _ in 0..count {
+                    self.insert(now.saturating_add(delay), false);
+                }
+            }
             Op::InsertPast { ago } => self.insert(now.saturating_sub(ago), false),
             Op::Cancel { which } => self.cancel(which),
             Op::Reset { which, delay } => self.reset(which, |_| now.saturating_add(delay)),
@@ -204,6 +78,7 @@ impl Pair {
             Op::Advance { by, budget, says } => {
                 self.advance(now.saturating_add(by), budget, says);
             }
+            Op::Turn { by, bite, wakes } => self.turn(now.saturating_add(by), bite, wakes),
             Op::AdvanceToTurn => {
                 let Some(turn) = self.wheel.next_turn().map(Tick::get) else {
                     return;
@@ -217,31 +92,38 @@ impl Pair {
                 self.check();
                 self.advance(now.saturating_sub(by), budget, Says::Due);
             }
-            Op::Drain => self.drain(),
+            Op::Drain { taken } => self.drain(taken),
+            Op::Replace { start } => self.replace(start),
         }
     }
 
     fn insert(&mut self, deadline: u64, bomb: bool) {
         let id = self.inserted;
         self.inserted += 1;
-        let key = self.wheel.insert(Tick::new(deadline), Payload { id, bomb });
-        self.model.file(id, key, deadline);
+        self.alive.set(self.alive.get() + 1);
+        let payload = Payload {
+            id,
+            bomb,
+            alive: Rc::clone(&self.alive),
+        };
+        let key = self.wheel.insert(Tick::new(deadline), payload);
+        self.list.file(id, key, deadline);
     }
 
     fn cancel(&mut self, which: usize) {
-        let Some((key, id)) = self.model.pick(which) else {
+        let Some((key, id)) = self.list.pick(which) else {
             return;
         };
         let payload = self.wheel.cancel(key);
         assert_eq!(payload.as_ref().map(|payload| payload.id), id, "cancelled");
         survive(|| drop(payload));
         if let Some(id) = id {
-            self.model.remove(id);
+            self.list.remove(id);
         }
     }
 
     fn reset(&mut self, which: usize, deadline: impl FnOnce(u64) -> u64) {
-        let Some((key, id)) = self.model.pick(which) else {
+        let Some((key, id)) = self.list.pick(which) else {
             return;
         };
         let own = self.wheel.deadline(key).unwrap_or_default();
@@ -249,37 +131,67 @@ impl Pair {
         let moved = self.wheel.reset(key, Tick::new(deadline));
         assert_eq!(moved, id.is_some(), "reset");
         if let Some(id) = id {
-            self.model.file(id, key, deadline);
+            self.list.file(id, key, deadline);
         }
     }
 
     fn park(&mut self, which: usize) {
-        let Some((key, id)) = self.model.pick(which) else {
+        let Some((key, id)) = self.list.pick(which) else {
             return;
         };
-        let pending = id.is_some_and(|id| !self.model.timers[&id].parked);
+        let pending = id.is_some_and(|id| !self.list.timers[&id].parked);
         assert_eq!(self.wheel.park(key), pending, "parked");
         if let Some(id) = id {
-            self.model.park(id);
+            self.list.park(id);
         }
     }
 
     fn skip_to(&mut self, to: u64) {
         let turn = self.wheel.next_turn();
-        let quiet = match self.model.pending().next() {
+        let quiet = match self.list.pending().next() {
             Some(_) => self.wheel.quiet_until().get(),
             None => u64::MAX,
         };
         self.wheel.skip_to(Tick::new(to));
         assert_eq!(self.wheel.next_turn(), turn, "nothing comes up by skipping");
-        self.model.now = to.min(quiet.saturating_sub(1)).max(self.model.now);
+        self.list.now = to.min(quiet.saturating_sub(1)).max(self.list.now);
     }
 
-    fn advance(&mut self, to: u64, budget: usize, says: Says) {
+    /// What a driver does, and the tasks that it wakes.
+    fn turn(&mut self, to: u64, bite: usize, wakes: Wakes) {
+        let bite = bite.max(1);
+        let (first_new, there) = (self.inserted, self.wheel.len());
+        let mut bites = 0;
+        loop {
+            let handed = self.advance(to, bite, Says::Due);
+            self.check();
+            // Those that are inserted in this turn do not go on for ever.
+            for _ in handed.iter().filter(|&&id| id < first_new) {
+                let now = self.list.now;
+                match wakes {
+                    Wakes::Insert { delay } => self.insert(now.saturating_add(delay), false),
+                    Wakes::Cancel { which } => self.cancel(which),
+                    Wakes::Reset { which, delay } => {
+                        self.reset(which, |_| now.saturating_add(delay));
+                    }
+                }
+                self.check();
+            }
+            if !self.wheel.has_backlog() {
+                return;
+            }
+            bites += 1;
+            let inserted = (self.inserted - first_new) as usize;
+            assert!(bites <= 2 * (there + inserted) + 2, "a turn without end");
+        }
+    }
+
+    /// Gives the numbers of those that were handed out.
+    fn advance(&mut self, to: u64, budget: usize, says: Says) -> Vec<u64> {
         let turn = self.wheel.next_turn().map(Tick::get);
         let idle = !self.wheel.has_backlog();
         let cascaded = self.wheel.cascaded();
-        let hand = to.max(self.model.now);
+        let hand = to.max(self.list.now);
         let there = self.wheel.len();
         let (mut judged, mut handed) = (Vec::new(), Vec::new());
         let progress = survive(|| {
@@ -299,12 +211,14 @@ impl Pair {
             self.wheel.advance(Tick::new(to), budget, judge, due)
         });
 
-        self.model.now = hand;
+        self.list.now = hand;
         assert!(judged.len() <= budget, "the budget is respected");
+        self.list
+            .cascade(progress.is_some_and(|done| !done.backlog));
         let mut in_hand = handed.iter();
         let mut refiled = 0;
         for &(id, key, deadline, verdict) in &judged {
-            let timer = *self.model.timers.get(&id).expect("judged and not there");
+            let timer = *self.list.timers.get(&id).expect("judged and not there");
             assert!(!timer.parked, "parked, and judged");
             assert_eq!((timer.key, Tick::new(timer.deadline)), (key, deadline));
             assert!(
@@ -313,21 +227,22 @@ impl Pair {
             );
             match verdict {
                 Verdict::Refile(later) if later.get() > hand => {
-                    self.model.file(id, key, later.get());
+                    self.list.file(id, key, later.get());
                     refiled += 1;
                 }
-                Verdict::Park => self.model.park(id),
+                Verdict::Park => self.list.park(id),
                 Verdict::Refile(_) | Verdict::Due => {
                     assert_eq!(in_hand.next(), Some(&(deadline, id)), "handed out");
-                    self.model.remove(id);
+                    self.list.remove(id);
                 }
             }
         }
         assert_eq!(in_hand.next(), None, "handed out and not judged");
 
         // The rest is known only if nothing panicked.
+        let handed = handed.iter().map(|&(_, id)| id).collect();
         let Some(progress) = progress else {
-            return;
+            return handed;
         };
         assert_eq!(progress.fired, judged.len() - refiled);
         assert_eq!(progress.refiled, refiled);
@@ -350,46 +265,59 @@ impl Pair {
         }
         let next = self.wheel.next_turn().unwrap_or(Tick::MAX);
         assert_eq!(self.wheel.quiet_until(), next, "exact after an advance");
+        handed
     }
 
-    fn drain(&mut self) {
-        let defuse = |mut payload: Payload| {
+    fn drain(&mut self, taken: usize) {
+        let mut drained = self.wheel.drain();
+        let there: Vec<u64> = self.list.timers.keys().copied().collect();
+        for _ in 0..taken.min(there.len()) {
+            let mut payload = drained.next().expect("there is more");
             payload.bomb = false;
-            payload.id
-        };
-        let mut drained: Vec<u64> = self.wheel.drain().map(defuse).collect();
-        drained.sort_unstable();
-        let there: Vec<u64> = self.model.timers.keys().copied().collect();
-        assert_eq!(drained, there, "drained");
-        for id in drained {
-            self.model.remove(id);
+            assert!(there.contains(&payload.id), "{payload:?} was not there");
+        }
+        if taken >= there.len() {
+            assert!(drained.next().is_none(), "more than there was");
+        }
+        survive(|| drop(drained));
+        for id in there {
+            self.list.remove(id);
         }
     }
 
-    fn check(&self) {
-        let (wheel, model) = (&self.wheel, &self.model);
+    fn replace(&mut self, start: u64) {
+        let resolution = self.wheel.resolution();
+        let new = Wheel::starting_at(resolution, Tick::new(start));
+        let old = std::mem::replace(&mut self.wheel, new);
+        survive(|| drop(old));
+        self.list = List::new(resolution, start);
+    }
+
+    pub(super) fn check(&self) {
+        let (wheel, list) = (&self.wheel, &self.list);
         wheel.check_invariants();
-        assert_eq!(wheel.now().get(), model.now);
+        assert_eq!(wheel.now().get(), list.now);
 
         let mut listed: Vec<_> = wheel
             .iter()
             .map(|(key, deadline, payload)| (payload.id, key, deadline.get()))
             .collect();
         listed.sort_unstable_by_key(|&(id, ..)| id);
-        let pending: Vec<_> = model
+        let pending: Vec<_> = list
             .pending()
             .map(|(id, timer)| (id, timer.key, timer.deadline))
             .collect();
         assert_eq!(listed, pending, "the pending timers");
         assert_eq!(wheel.len(), pending.len());
         assert_eq!(wheel.is_empty(), pending.is_empty());
+        assert_eq!(self.alive.get(), list.timers.len(), "payloads kept alive");
 
-        for (&id, timer) in &model.timers {
+        for (&id, timer) in &list.timers {
             assert_eq!(wheel.get(timer.key).map(|payload| payload.id), Some(id));
             assert_eq!(wheel.deadline(timer.key), Some(Tick::new(timer.deadline)));
             assert_eq!(wheel.is_pending(timer.key), !timer.parked);
         }
-        for &key in &model.gone {
+        for &key in &list.gone {
             assert!(wheel.get(key).is_none(), "{key:?} is gone");
             assert_eq!(wheel.deadline(key), None, "{key:?} is gone");
             assert!(!wheel.is_pending(key), "{key:?} is gone");
@@ -399,40 +327,36 @@ impl Pair {
 
     fn check_next_turn(&self) {
         let turn = self.wheel.next_turn().map(Tick::get);
-        let now = self.model.now;
-        let timers = self.model.pending().map(|(_, timer)| timer);
-        let Some(earliest) = timers.min_by_key(|timer| timer.deadline) else {
-            assert_eq!(turn, None, "nothing is pending");
-            return;
-        };
-        let turn = turn.expect("something is pending");
+        let now = self.list.now;
+        let mut pending = self.list.pending().map(|(_, timer)| timer);
         if self.wheel.has_backlog() {
-            assert_eq!(turn, now, "something waits to be served");
+            assert_eq!(turn, Some(now), "something waits to be served");
+            let waits = pending.any(|timer| timer.turn.is_none_or(|turn| turn <= now));
+            assert!(waits, "nothing has come up, and there is a backlog");
             return;
         }
-        assert!(
-            turn > now,
-            "{earliest:?} waits to be served, and is no backlog"
-        );
-        assert!(turn <= earliest.deadline, "{earliest:?} is late, at {turn}");
-        let second = self.model.second;
-        let exact = earliest.deadline / second == now / second
-            || self.model.pending().all(|(_, timer)| timer.near);
-        assert!(
-            turn == earliest.deadline || !exact && turn % second == 0,
-            "{earliest:?} comes up at {turn}"
-        );
+        let overdue = pending.find(|timer| timer.deadline <= now);
+        assert_eq!(overdue, None, "waits to be served, and is no backlog");
+        match (turn, self.list.next_turn()) {
+            (Some(turn), Some((latest, false))) => {
+                assert!(
+                    now < turn && turn <= latest,
+                    "{turn} is not before {latest}"
+                );
+            }
+            (turn, known) => assert_eq!(turn, known.map(|(exact, _)| exact), "the next turn"),
+        }
     }
 
     /// Nothing is lost: at the end of time everything comes up, and the parked are still there.
-    fn finish(mut self) {
-        let bombs_at_most = self.model.timers.len();
+    pub(super) fn finish(mut self) {
+        let bombs_at_most = self.list.timers.len();
         for _ in 0..=bombs_at_most {
             self.advance(u64::MAX, usize::MAX, Says::Due);
             self.check();
         }
         assert_eq!(self.wheel.next_turn(), None, "time has ended");
-        self.drain();
+        self.drain(usize::MAX);
         self.check();
     }
 }

@@ -1,0 +1,27 @@
+//! Inputs that the fuzzer found worth keeping, done again by plain tests.
+
+use std::fmt::Debug;
+use std::fs;
+use std::panic::{self, AssertUnwindSafe};
+use std::path::Path;
+
+/// Runs each file of `tests/corpus/<name>`. One that fails is named, and told in steps: so a finding of
+/// the fuzzer is understood by putting it there and running the tests.
+///
+/// # Panics
+///
+/// If one fails, or if there are next to none, which would prove nothing.
+pub(crate) fn replay<C: Debug>(name: &str, decode: fn(&[u8]) -> C, run: fn(&C)) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
+    let files = fs::read_dir(folder.join(name)).expect("the corpus is there");
+    let mut files: Vec<_> = files.map(|file| file.expect("a file").path()).collect();
+    files.sort();
+    assert!(files.len() >= 10, "{} inputs", files.len());
+    for file in files {
+        let case = decode(&fs::read(&file).expect("a file"));
+        if let Err(panic) = panic::catch_unwind(AssertUnwindSafe(|| run(&case))) {
+            eprintln!("{} fails: {case:#?}", file.display());
+            panic::resume_unwind(panic);
+        }
+    }
+}

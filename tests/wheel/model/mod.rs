@@ -1,0 +1,147 @@
+//! What a wheel must do, told by a naive list: the steps, the list, and the two side by side.
+//!
+//! Shared with the fuzzer (`fuzz/targets/wheel.rs`), which makes the steps of bytes; the properties make
+//! them at random. A new operation of the wheel goes into [`Op`] and, so that both reach it, into
+//! `decode` and `properties`.
+//!
+//! | file | what is there |
+//! |---|---|
+//! | `list` | the naive list, and the naive geometry that says when a timer is looked at |
+//! | `pair` | does the steps on a wheel and on the list, and compares them |
+//! | `decode` | steps from bytes |
+//!
+//! A wheel lends itself out whole while it advances, so nobody enters it again from within: what a
+//! woken task does to its wheel, it does between two bites. [`Op::Turn`] is that. The re-entry from
+//! within a waker is in `tests/futures`.
+
+mod decode;
+mod list;
+mod pair;
+
+use waterwheel::wheel::Resolution;
+
+pub(crate) use decode::decode;
+use pair::Pair;
+
+/// A wheel, and what is done to it.
+#[derive(Debug, Clone)]
+pub(crate) struct Case {
+    pub(crate) resolution: Resolution,
+    /// Where the hand stands at first.
+    pub(crate) start: u64,
+    pub(crate) ops: Vec<Op>,
+}
+
+/// One step. Times count from the wheel's hand unless they say otherwise, and saturate.
+///
+/// `which` picks a timer: mostly one that is there, each fourth number one that is gone.
+#[derive(Debug, Clone)]
+pub(crate) enum Op {
+    /// Adds a timer; the drop of a `bomb` panics.
+    Insert {
+        delay: u64,
+        bomb: bool,
+    },
+    /// Adds many of one deadline.
+    Herd {
+        delay: u64,
+        count: u8,
+    },
+    /// Adds a timer that was due before it was added.
+    InsertPast {
+        ago: u64,
+    },
+    Cancel {
+        which: usize,
+    },
+    /// Moves a timer to a deadline counted from the hand.
+    Reset {
+        which: usize,
+        delay: u64,
+    },
+    /// Moves a timer to a deadline before its own.
+    ResetEarlier {
+        which: usize,
+        by: u64,
+    },
+    /// Moves a timer to a deadline after its own.
+    ResetLater {
+        which: usize,
+        by: u64,
+    },
+    Park {
+        which: usize,
+    },
+    SkipTo {
+        by: u64,
+    },
+    /// Advances the hand; `says` is what the judge says of every second timer.
+    Advance {
+        by: u64,
+        budget: usize,
+        says: Says,
+    },
+    /// Advances bite by bite until nothing is left over; after each bite those that were handed out
+    /// do what `wakes` says.
+    Turn {
+        by: u64,
+        bite: usize,
+        wakes: Wakes,
+    },
+    /// Advances to just before the next turn, then to the turn itself.
+    AdvanceToTurn,
+    /// Advances and skips to a time that has passed.
+    ClockBack {
+        by: u64,
+        budget: usize,
+    },
+    /// Takes everything out, looks at so many, and drops the rest unseen.
+    Drain {
+        taken: usize,
+    },
+    /// Drops the wheel with all that is in it, and goes on with a new one whose hand stands here.
+    Replace {
+        start: u64,
+    },
+}
+
+/// What the judge says of the timers with an odd number; the others are due.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Says {
+    Due,
+    Refile { by: u64 },
+    Park,
+    Panic,
+}
+
+/// What the owner of a timer does when it is handed out.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Wakes {
+    /// Adds another; one without a delay comes up in the next bite, and must not keep the turn from
+    /// ending.
+    Insert {
+        delay: u64,
+    },
+    Cancel {
+        which: usize,
+    },
+    Reset {
+        which: usize,
+        delay: u64,
+    },
+}
+
+/// Does the steps on a wheel and on the list, and compares the two after each; then lets time
+/// end, so that whatever was lost is missed.
+///
+/// # Panics
+///
+/// If they differ.
+pub(crate) fn run(case: &Case) {
+    let mut pair = Pair::new(case.resolution, case.start);
+    for op in &case.ops {
+        pair.apply(op);
+        pair.check();
+    }
+    pair.finish();
+}
