@@ -1,4 +1,11 @@
 //! The pure wheel against a naive list: the steps, the list and the checks are those of the tests.
+//!
+//! Broken by hand, and seen to be found within a second from the corpus:
+//!
+//! - a dial reaches one slot too far (`Dials::place_on`)
+//! - a slot that comes up keeps its bit; one that a cancel empties does
+//! - a cancel ignores the key's stamp
+//! - a record leaves its ring before it is judged, so that a judge that panics loses it
 
 #![no_main]
 
