@@ -32,7 +32,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Case {
         most => Some(usize::from(most)).filter(|&most| most < 9),
     };
     let mut read = Reader { bytes, resolution };
-    let starts = [read.duration(), read.duration()].map(|start| start.min(YEAR));
+    let starts = [read.duration(), read.duration()].map(|start| start.min(YEAR / 4));
     let mut ops = Vec::new();
     while !read.bytes.is_empty() && ops.len() < MOST_OPS {
         read.op(&mut ops);
@@ -175,7 +175,7 @@ impl Reader<'_> {
     /// As [`duration`](Reader::duration), but time does not end so soon.
     fn step(&mut self) -> Duration {
         match self.duration() {
-            far if far > 20 * YEAR => far / u32::MAX,
+            far if far > YEAR => far / u32::MAX,
             step => step,
         }
     }

@@ -18,8 +18,12 @@ use crate::support::{Probe, metrics, poll_with};
 
 pub(super) const HOMES: [Home; 2] = [Home::Ambient, Home::Own];
 
-/// What tokio's clock takes without overflowing on any system.
-const LAST: Duration = Duration::from_secs(86_400 * 365 * 120);
+/// How far the clock is moved. Deadlines may be further away.
+///
+/// tokio's own wheel turns over after 2³⁶ ms, or 795 days, and tokio 1.49, the lowest that we admit, writes to
+/// memory that it has freed once a sleep of whomever, such as our driver's, waits beyond that. The driver
+/// sleeps for 64 days at most.
+const LAST: Duration = Duration::from_secs(86_400 * 700);
 
 /// How often the driver gets to run until it is to have nothing more to do.
 const YIELDS: usize = 4;
