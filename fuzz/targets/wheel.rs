@@ -2,9 +2,11 @@
 //!
 //! Broken by hand, and seen to be found within a second from the corpus:
 //!
-//! - a dial reaches one slot too far (`Dials::place_on`)
+//! - a dial reaches one slot too far; a timer is filed a slot too late (`Dials::place`)
 //! - a slot that comes up keeps its bit; one that a cancel empties does
-//! - a cancel ignores the key's stamp
+//! - the slots after the wrap of a dial are not taken
+//! - an insert does not lower `quiet_until`
+//! - a cancel ignores the key's stamp; a drain starts the stamps anew
 //! - a record leaves its ring before it is judged, so that a judge that panics loses it
 
 #![no_main]
