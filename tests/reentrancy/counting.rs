@@ -1,0 +1,93 @@
+//! Whatever runs in between, the metrics add up.
+
+use std::thread;
+
+use waterwheel::{Duration, Instant, Sleep};
+
+use crate::support::{
+    Probe, eventually, inside, metrics, ms, multi_thread, own_timer, poll_once, within,
+};
+
+#[tokio::test(start_paused = true)]
+async fn metrics_add_up_after_every_step() {
+    for seed in 1..=30_u64 {
+        let timer = own_timer();
+        let mut random = seed;
+        let mut below = |most: u64| {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            random % most
+        };
+        let mut sleeps: Vec<Sleep> = Vec::new();
+        for _ in 0..400 {
+            let now = Instant::now();
+            let at = below(sleeps.len() as u64 + 1) as usize;
+            let sleep = sleeps.get_mut(at);
+            match (below(8), sleep) {
+                (0 | 1, _) | (_, None) => {
+                    let mut sleep = timer.sleep(ms(below(3_000)));
+                    let _ = poll_once(&mut sleep);
+                    sleeps.push(sleep);
+                }
+                (2, Some(_)) => drop(sleeps.swap_remove(at)),
+                (3, Some(sleep)) => sleep.set_deadline(now + ms(below(3_000))),
+                (4, Some(sleep)) => sleep.set_deadline(now - ms(1)),
+                (5, Some(_)) => tokio::time::advance(ms(below(400))).await,
+                (_, Some(sleep)) => drop(poll_once(sleep)),
+            }
+            let metrics = metrics(&timer);
+            // Those that were made and wait: what is not polled again after a reset does not.
+            let waiting = sleeps.iter().filter(|sleep| !sleep.is_elapsed()).count();
+            assert!(metrics.pending() <= waiting as u64, "{metrics}");
+        }
+        let pending = metrics(&timer).pending();
+        assert_eq!(timer.shutdown() as u64, pending);
+        assert_eq!(metrics(&timer).stopped(), pending);
+        drop(sleeps);
+        metrics(&timer);
+    }
+}
+
+// netty#2651, #2662, KAFKA-2226: cancel races fire.
+#[test]
+fn metrics_add_up_when_cancels_and_resets_race_with_the_driver() {
+    within(Duration::from_secs(40), || {
+        let runtime = multi_thread(2);
+        let timer = inside(&runtime, own_timer);
+        thread::scope(|scope| {
+            for thread in 0..4_u64 {
+                let timer = &timer;
+                scope.spawn(move || {
+                    for round in 0..2_000_u64 {
+                        let probe = Probe::new();
+                        let micros = (round * 37 + thread * 101) % 2_500;
+                        let mut sleep = timer.sleep(Duration::from_micros(micros));
+                        let _ = probe.poll(&mut sleep);
+                        match round % 4 {
+                            0 => drop(sleep),
+                            1 => {
+                                sleep.set_deadline(Instant::now() + ms(1));
+                                let _ = probe.poll(&mut sleep);
+                                futures::executor::block_on(sleep);
+                            }
+                            2 => {
+                                sleep.set_deadline(Instant::now());
+                                assert!(poll_once(&mut sleep).is_ready());
+                            }
+                            _ => futures::executor::block_on(sleep),
+                        }
+                        assert!(probe.wakes() <= 2);
+                        metrics(timer);
+                    }
+                });
+            }
+        });
+        assert_eq!(metrics(&timer).pending(), 0);
+        // Whatever waker was collected to be woken is let go in the end.
+        let last = Probe::new();
+        let mut sleep = timer.sleep(ms(1));
+        assert!(last.poll(&mut sleep).is_pending());
+        eventually("the driver goes on", || last.wakes() == 1);
+    });
+}
