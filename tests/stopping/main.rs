@@ -1,0 +1,12 @@
+//! Stopping a timer: `shutdown`, `drain`, the end of its runtime.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod drain;
+mod races;
+mod runtime_end;
+mod shutdown;
+
+/// What an infallible call says once the timer takes nothing new.
+const STOPPED: &[&str] = &["was stopped", "Timer::builder"];
