@@ -1,0 +1,104 @@
+//! The coop budget.
+
+use std::future::{Future, pending};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+
+use tokio::runtime::Runtime;
+use waterwheel::{Duration, Instant, interval_at, sleep, timeout};
+
+use crate::LIMIT;
+use crate::support::{current_thread, ms, multi_thread, own_timer, within};
+
+fn on_its_own(runtime: fn() -> Runtime, future: impl Future<Output = ()> + Send + 'static) {
+    within(LIMIT, move || runtime().block_on(future));
+}
+
+#[test]
+fn a_loop_of_ready_sleeps_yields_to_other_tasks() {
+    on_its_own(current_thread, async {
+        let done = Arc::new(AtomicBool::new(false));
+        let spinning = tokio::spawn({
+            let done = Arc::clone(&done);
+            async move {
+                let mut rounds = 0_u64;
+                while !done.load(Ordering::SeqCst) {
+                    sleep(Duration::ZERO).await;
+                    rounds += 1;
+                }
+                rounds
+            }
+        });
+        let other = tokio::spawn(async move { done.store(true, Ordering::SeqCst) });
+        other.await.expect("it had its turn");
+        assert!(spinning.await.expect("it ends") > 0);
+    });
+}
+
+#[test]
+fn a_loop_of_ticks_that_were_missed_yields_to_other_tasks() {
+    on_its_own(current_thread, async {
+        let done = Arc::new(AtomicBool::new(false));
+        let spinning = tokio::spawn({
+            let done = Arc::clone(&done);
+            async move {
+                let long_ago = Instant::now() - ms(1_000);
+                let mut ticks = interval_at(long_ago, Duration::from_nanos(1));
+                while !done.load(Ordering::SeqCst) {
+                    ticks.tick().await;
+                }
+            }
+        });
+        let other = tokio::spawn(async move { done.store(true, Ordering::SeqCst) });
+        other.await.expect("it had its turn");
+        spinning.await.expect("it ends");
+    });
+}
+
+// tokio#4314: a future that burns its coop budget inside a timeout still times out.
+#[test]
+fn a_timeout_around_a_future_that_burns_the_budget_still_elapses() {
+    struct Burns(Arc<AtomicUsize>);
+    impl Future for Burns {
+        type Output = ();
+        fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+            self.0.fetch_add(1, Ordering::SeqCst);
+            while tokio::task::coop::has_budget_remaining() {
+                let mut step = std::pin::pin!(tokio::task::coop::consume_budget());
+                if step.as_mut().poll(context).is_pending() {
+                    break;
+                }
+            }
+            context.waker().wake_by_ref();
+            Poll::Pending
+        }
+    }
+    for runtime in [current_thread as fn() -> Runtime, || multi_thread(1)] {
+        on_its_own(runtime, async {
+            let polls = Arc::new(AtomicUsize::new(0));
+            let limited = tokio::spawn(timeout(ms(10), Burns(Arc::clone(&polls))));
+            assert!(limited.await.expect("it does not panic").is_err());
+            assert!(polls.load(Ordering::SeqCst) > 0);
+        });
+    }
+}
+
+#[test]
+fn a_loop_of_polls_past_the_deadline_does_not_live_lock() {
+    on_its_own(current_thread, async {
+        let timer = own_timer();
+        let limited = timeout(ms(5), async {
+            // Always ready and always polled again, as `select!` in a loop does.
+            loop {
+                tokio::select! {
+                    biased;
+                    () = timer.sleep(Duration::ZERO) => {}
+                    () = pending() => break,
+                }
+            }
+        });
+        assert!(limited.await.is_err());
+    });
+}

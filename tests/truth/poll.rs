@@ -1,0 +1,89 @@
+//! The poll and the clock.
+
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Context;
+use std::thread;
+use std::time::Instant as RealInstant;
+
+use waterwheel::{Duration, Instant, interval_at, sleep, timeout};
+
+use crate::LIMIT;
+use crate::support::{current_thread, metrics, ms, multi_thread, own_timer, poll_once, within};
+
+// tokio#7883: `poll` past the deadline still pending.
+#[test]
+fn a_poll_past_the_deadline_is_ready_though_the_driver_never_ran() {
+    let runtime = current_thread();
+    let _entered = runtime.enter();
+    let timer = own_timer();
+    let mut naps = [sleep(ms(5)), timer.sleep(ms(5))];
+    let mut limited = timeout(ms(5), pending::<()>());
+    let mut ticks = interval_at(Instant::now() + ms(5), ms(5));
+    let mut context = Context::from_waker(std::task::Waker::noop());
+    assert!(naps.iter_mut().all(|nap| poll_once(nap).is_pending()));
+    assert!(poll_once(&mut limited).is_pending());
+    assert!(ticks.poll_tick(&mut context).is_pending());
+    thread::sleep(ms(10));
+    assert!(naps.iter_mut().all(|nap| poll_once(nap).is_ready()));
+    assert!(poll_once(&mut limited).is_ready());
+    assert!(ticks.poll_tick(&mut context).is_ready());
+    assert_eq!(timer.metrics().driver_turns(), 0);
+    let metrics = metrics(&timer);
+    assert_eq!((metrics.fired(), metrics.lateness().count()), (1, 0));
+}
+
+#[test]
+fn a_poll_past_the_deadline_is_ready_though_every_worker_is_blocked() {
+    within(LIMIT, || {
+        let runtime = multi_thread(1);
+        let timer = runtime.block_on(async { own_timer() });
+        let mut nap = timer.sleep(ms(20));
+        assert!(poll_once(&mut nap).is_pending());
+        let (blocked, wait) = std::sync::mpsc::channel();
+        let release = Arc::new(AtomicBool::new(false));
+        runtime.spawn({
+            let release = Arc::clone(&release);
+            async move {
+                let _ = blocked.send(());
+                while !release.load(Ordering::SeqCst) {
+                    thread::sleep(ms(1));
+                }
+            }
+        });
+        wait.recv().expect("the worker is blocked");
+        thread::sleep(ms(30));
+        assert!(poll_once(&mut nap).is_ready());
+        release.store(true, Ordering::SeqCst);
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_poll_before_the_deadline_is_pending_whoever_woke_it() {
+    let mut nap = sleep(ms(50));
+    for _ in 0..20 {
+        assert!(poll_once(&mut nap).is_pending());
+    }
+    tokio::time::advance(ms(49)).await;
+    for _ in 0..20 {
+        assert!(poll_once(&mut nap).is_pending());
+    }
+    tokio::time::advance(ms(1)).await;
+    assert!(poll_once(&mut nap).is_ready());
+}
+
+#[test]
+fn a_long_delay_that_has_passed_at_its_first_poll_completes_at_once() {
+    within(LIMIT, || {
+        let runtime = multi_thread(2);
+        let slow = runtime.block_on(async {
+            let nap = sleep(Duration::from_secs(1));
+            thread::sleep(ms(1_100));
+            let start = RealInstant::now();
+            nap.await;
+            start.elapsed()
+        });
+        assert!(slow < ms(500), "{slow:?}");
+    });
+}
