@@ -1,0 +1,108 @@
+//! Who moves the clock by hand, a little or by decades.
+
+use std::future::pending;
+
+use tokio::time::advance;
+use waterwheel::{Duration, Instant, Timer, interval, sleep, sleep_until, timeout};
+
+use crate::support::{Probe, ms, own_timer, poll_once, us};
+
+#[tokio::test(start_paused = true)]
+async fn a_sleep_is_woken_before_whoever_advances_the_clock_goes_on() {
+    let timer = own_timer();
+    let probe = Probe::new();
+    let (mut ambient, mut own) = (sleep(ms(10)), timer.sleep(ms(10)));
+    assert!(probe.poll(&mut ambient).is_pending());
+    assert!(probe.poll(&mut own).is_pending());
+    tokio::task::yield_now().await;
+    advance(ms(9)).await;
+    assert_eq!(probe.wakes(), 0);
+    advance(ms(1)).await;
+    assert_eq!(probe.wakes(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_advance_is_not_cut_short_by_what_it_passes() {
+    let start = Instant::now();
+    let passed = tokio::spawn(async move {
+        sleep(ms(10)).await;
+        start.elapsed()
+    });
+    tokio::task::yield_now().await;
+    advance(ms(1_000)).await;
+    assert_eq!(start.elapsed(), ms(1_000));
+    assert_eq!(passed.await.expect("it does not panic"), ms(1_000));
+}
+
+#[tokio::test(start_paused = true)]
+async fn sub_millisecond_delays_wait_for_the_clock() {
+    let mut short = sleep(us(300));
+    assert!(poll_once(&mut short).is_pending());
+    advance(us(299)).await;
+    assert!(poll_once(&mut short).is_pending());
+    advance(us(1)).await;
+    assert!(poll_once(&mut short).is_ready());
+    let start = Instant::now();
+    sleep(us(300)).await;
+    assert!(start.elapsed() >= us(300) && start.elapsed() <= ms(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn jumps_of_ten_years_are_as_good_as_any() {
+    let decade = Duration::from_secs(86_400 * 3_653);
+    let start = Instant::now();
+    let mut metronome = interval(decade);
+    for jump in 0..5 {
+        assert_eq!(metronome.tick().await, start + decade * jump);
+        assert_eq!(start.elapsed(), decade * jump);
+        // A short one right after a long jump.
+        let now = Instant::now();
+        sleep(ms(3)).await;
+        assert_eq!(now.elapsed(), ms(3));
+    }
+    let mut passed: Vec<_> = (1..100).map(|n| sleep(decade / n)).collect();
+    assert!(passed.iter_mut().all(|sleep| poll_once(sleep).is_pending()));
+    advance(decade).await;
+    assert!(passed.iter_mut().all(|sleep| poll_once(sleep).is_ready()));
+}
+
+// A long suspend replayed tick by tick (Netty): jump instead.
+#[tokio::test(start_paused = true)]
+async fn a_jump_takes_a_few_turns_whatever_its_length() {
+    let timer = own_timer();
+    timer.sleep(ms(1)).await;
+    let before = timer.metrics().driver_turns();
+    timer.sleep(Duration::from_secs(86_400 * 3_653)).await;
+    let turns = timer.metrics().driver_turns() - before;
+    // The dial beyond the last is looked at every 64 days: 57 times in ten years.
+    assert!(turns < 1_000, "{turns} turns");
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_resolution_jumps_to_its_next_tick() {
+    for micros in [100, 250, 500, 1_000, 2_000, 8_000, 100_000, 1_000_000] {
+        let resolution = us(micros);
+        let timer = Timer::builder().resolution(resolution).start();
+        let timer = timer.expect("a timer");
+        for delay in [us(1), us(999), ms(1), ms(17), ms(1_001), ms(61_000)] {
+            let start = Instant::now();
+            timer.sleep(delay).await;
+            let late = start.elapsed() - delay;
+            assert!(
+                late <= resolution + ms(1),
+                "{delay:?} at {resolution:?} was {late:?} late"
+            );
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sleep_until_an_instant_that_tokios_paused_clock_gave_is_exact() {
+    let start = Instant::now();
+    advance(ms(1_234)).await;
+    sleep_until(start + ms(5_000)).await;
+    assert_eq!(start.elapsed(), ms(5_000));
+    let never = timeout(ms(10), pending::<()>());
+    assert!(never.await.is_err());
+    assert_eq!(start.elapsed(), ms(5_010));
+}

@@ -1,0 +1,97 @@
+//! With everything idle the clock jumps to the next deadline, and only to one.
+
+use std::thread;
+
+use futures::future::join_all;
+use tokio::sync::oneshot;
+use waterwheel::{Duration, Instant, Timer, sleep, timeout};
+
+use crate::paused;
+use crate::support::{HOUR, ms, own_timer, poll_once, within};
+
+#[test]
+fn the_idle_clock_jumps_to_the_next_deadline() {
+    within(Duration::from_secs(20), || {
+        paused().block_on(async {
+            let start = Instant::now();
+            let timer = own_timer();
+            let naps = [7_u64, 30_000, 86_400_000];
+            let ambient = naps.map(|millis| async move {
+                sleep(ms(millis)).await;
+                start.elapsed()
+            });
+            let own = naps.map(|millis| {
+                let nap = timer.sleep(ms(millis + 1));
+                async move {
+                    nap.await;
+                    start.elapsed()
+                }
+            });
+            let (ambient, own) = tokio::join!(join_all(ambient), join_all(own));
+            assert_eq!(ambient, naps.map(ms));
+            assert_eq!(own, naps.map(|millis| ms(millis + 1)));
+        });
+    });
+}
+
+#[test]
+fn the_idle_clock_stands_still_when_nothing_is_pending() {
+    within(Duration::from_secs(20), || {
+        paused().block_on(async {
+            let timer = own_timer();
+            // Both have something to do, and then nothing.
+            tokio::join!(sleep(ms(5)), timer.sleep(ms(7)));
+            assert_stands_still().await;
+        });
+    });
+}
+
+#[test]
+fn the_idle_clock_does_not_jump_to_a_deadline_that_was_cancelled() {
+    within(Duration::from_secs(20), || {
+        paused().block_on(async {
+            // Before the driver has seen it, and after.
+            timeout(HOUR, tokio::task::yield_now())
+                .await
+                .expect("it is done");
+            assert_stands_still().await;
+            let mut dropped = sleep(HOUR);
+            assert!(poll_once(&mut dropped).is_pending());
+            settle().await;
+            drop(dropped);
+            assert_stands_still().await;
+        });
+    });
+}
+
+#[test]
+fn the_idle_clock_does_not_jump_to_a_deadline_of_a_timer_that_was_stopped() {
+    within(Duration::from_secs(20), || {
+        paused().block_on(async {
+            let mut stopped = sleep(HOUR);
+            assert!(poll_once(&mut stopped).is_pending());
+            settle().await;
+            Timer::current().shutdown();
+            assert_stands_still().await;
+        });
+    });
+}
+
+/// Lets the driver run.
+async fn settle() {
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// While it waits for a word from outside, with nothing pending.
+async fn assert_stands_still() {
+    let before = Instant::now();
+    let (sender, receiver) = oneshot::channel();
+    thread::spawn(move || {
+        thread::sleep(ms(50));
+        sender.send(())
+    });
+    receiver.await.expect("a word from outside");
+    assert_eq!(before.elapsed(), Duration::ZERO);
+}

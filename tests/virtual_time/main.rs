@@ -1,0 +1,19 @@
+//! Under a paused clock: as tokio's own timers, to the instant.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod advancing;
+mod beside_tokio;
+mod idle_clock;
+mod pausing;
+
+use tokio::runtime::{Builder, Runtime};
+
+fn paused() -> Runtime {
+    Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime")
+}
