@@ -78,3 +78,27 @@ fn an_earlier_timer_that_is_armed_at_any_moment_is_not_missed() {
         });
     });
 }
+
+// embassy#4736: a timer for ever was cancelled, and a short one after it never woke anybody.
+#[test]
+fn a_short_sleep_after_one_for_ever_that_was_cancelled_fires_on_time() {
+    within(LIMIT, || {
+        let runtime = multi_thread(1);
+        for bell in [true, false] {
+            let timer = Timer::builder().bell(bell).start_on(runtime.handle());
+            let timer = timer.expect("a timer");
+            for the_driver_knows_of_it in [true, false] {
+                let mut for_ever = timer.sleep(Duration::MAX);
+                assert!(poll_once(&mut for_ever).is_pending());
+                if the_driver_knows_of_it {
+                    settle(&timer);
+                }
+                drop(for_ever);
+                let probe = Probe::new();
+                let mut short = timer.sleep(ms(5));
+                assert!(probe.poll(&mut short).is_pending());
+                eventually("it fires", || probe.wakes() == 1);
+            }
+        }
+    });
+}
