@@ -100,14 +100,34 @@ fn with_registry<R>(f: impl FnOnce(&mut Registry) -> R) -> R {
 
 #[cfg(test)]
 mod tests {
-    use super::{LAST, shard};
+    use tokio::runtime::{Builder, Runtime};
+
+    use super::{LAST, shard, with_registry};
+
+    fn current_thread() -> Runtime {
+        Builder::new_current_thread().enable_time().build().unwrap()
+    }
+
+    #[test]
+    fn a_runtime_that_ends_takes_its_timer_out_of_the_registry() {
+        for _ in 0..100 {
+            let runtime = current_thread();
+            let handle = runtime.handle().clone();
+            let is_known = || with_registry(|registry| registry.contains_key(&handle.id()));
+            runtime.block_on(async { drop(shard()) });
+            assert!(is_known());
+            drop(runtime);
+            assert!(!is_known());
+            // And one that is started too late does not stay there.
+            let _entered = handle.enter();
+            drop(shard());
+            assert!(!is_known());
+        }
+    }
 
     #[test]
     fn a_thread_that_outlives_a_runtime_does_not_keep_its_timer() {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .build()
-            .unwrap();
+        let runtime = current_thread();
         let is_kept = || {
             LAST.with_borrow(|last| {
                 let (_, shard) = last.as_ref().expect("this thread has used a shard");
