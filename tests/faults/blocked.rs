@@ -1,0 +1,91 @@
+//! Workers that are blocked: whoever is left fires the timers. In real time, which is the point,
+//! with bounds that a busy machine keeps and that are far from the time that is blocked.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use tokio::task::block_in_place;
+use waterwheel::{Duration, Instant, sleep, sleep_until};
+
+use crate::support::{Probe, ms, multi_thread, poll_once, within};
+
+const LIMIT: Duration = Duration::from_secs(20);
+/// What the scheduler may take on a busy machine.
+const PROMPT: Duration = ms(250);
+
+// netty#11724, tokio#4730: one blocked worker delays everyone. Here it is all but one, and each of
+// them was woken by a timer just before.
+#[test]
+fn with_every_worker_but_one_blocked_for_two_seconds_timers_fire_on_the_last_one() {
+    const BLOCKED: usize = 3;
+    within(LIMIT, || {
+        multi_thread(BLOCKED + 1).block_on(async {
+            let blocked = Arc::new(AtomicUsize::new(0));
+            for n in 1..=BLOCKED as u64 {
+                let blocked = Arc::clone(&blocked);
+                tokio::spawn(async move {
+                    sleep(ms(20 * n)).await;
+                    blocked.fetch_add(1, Ordering::SeqCst);
+                    thread::sleep(ms(2_000));
+                    blocked.fetch_sub(1, Ordering::SeqCst);
+                });
+            }
+            // A thousand that are armed before, and a heartbeat that is armed meanwhile.
+            let start = Instant::now();
+            let armed: Vec<_> = (0..1_000_u64)
+                .map(|n| {
+                    let deadline = start + ms(200 + n);
+                    tokio::spawn(async move {
+                        sleep_until(deadline).await;
+                        deadline.elapsed()
+                    })
+                })
+                .collect();
+            let heartbeat = tokio::spawn(async move {
+                let (mut beats, mut latest) = (0, Duration::ZERO);
+                while start.elapsed() < ms(1_500) {
+                    let deadline = Instant::now() + ms(5);
+                    sleep_until(deadline).await;
+                    latest = latest.max(deadline.elapsed());
+                    beats += usize::from(blocked.load(Ordering::SeqCst) == BLOCKED);
+                }
+                (beats, latest)
+            });
+            let (beats, latest) = heartbeat.await.expect("it does not panic");
+            assert!(beats > 20, "{beats} beats while all but one were blocked");
+            assert!(latest < PROMPT, "a beat was {latest:?} late");
+            for nap in armed {
+                let late = nap.await.expect("it does not panic");
+                assert!(late < PROMPT, "{late:?} late");
+            }
+        });
+    });
+}
+
+#[test]
+fn a_task_that_blocks_in_place_holds_up_no_timer_and_finds_its_own_one_fired() {
+    within(LIMIT, || {
+        // The only worker, whose core goes to another thread meanwhile.
+        multi_thread(1).block_on(async {
+            let task = tokio::spawn(async {
+                let deadline = Instant::now() + ms(20);
+                let (probe, mut own) = (Probe::new(), sleep_until(deadline));
+                assert!(probe.poll(&mut own).is_pending());
+                let beside = tokio::spawn(async move {
+                    sleep_until(deadline).await;
+                    deadline.elapsed()
+                });
+                block_in_place(|| thread::sleep(ms(600)));
+                // Fired by somebody else, not by a poll.
+                assert_eq!(probe.wakes(), 1);
+                assert!(poll_once(&mut own).is_ready());
+                // And from here on it is the other thread's worker.
+                sleep(ms(5)).await;
+                beside.await.expect("it does not panic")
+            });
+            let late = task.await.expect("it does not panic");
+            assert!(late < PROMPT, "{late:?} late");
+        });
+    });
+}
