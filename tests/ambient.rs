@@ -8,8 +8,8 @@ use std::thread;
 use std::time::Instant as RealInstant;
 
 use support::{
-    HOUR, Probe, alone, current_thread, eventually, inside, metrics, ms, multi_thread, own_timer,
-    poll_once, within,
+    HOUR, Probe, alone, assert_settled, current_thread, eventually, inside, metrics, ms,
+    multi_thread, own_timer, poll_once, within,
 };
 use tokio::runtime::{Handle, Runtime};
 use waterwheel::{Duration, Instant, Sleep, Timer, interval, sleep, sleep_until, timeout};
@@ -147,6 +147,7 @@ fn within_enter_it_is_the_timer_of_the_inner_runtime() {
         naps.push(armed_here());
         assert_eq!(pending(), (3, 3));
     });
+    assert_eq!(pending(), (0, 0));
 }
 
 #[test]
@@ -180,8 +181,12 @@ fn one_thread_may_go_to_and_fro_between_runtimes() {
                 naps.push(armed_here());
             }
         }
-        for timer in timers {
-            assert_eq!(metrics(&timer).pending(), 100);
+        for timer in &timers {
+            assert_eq!(metrics(timer).pending(), 100);
+        }
+        drop(naps);
+        for timer in &timers {
+            assert_settled(timer);
         }
     });
 }
@@ -204,6 +209,7 @@ fn methods_of_a_timer_need_no_runtime() {
             timer.drain().await;
         });
         assert_eq!(timer.shutdown(), 0);
+        assert_settled(&timer);
     });
 }
 
@@ -233,7 +239,7 @@ fn a_sleep_may_move_between_runtimes_while_it_is_pending() {
         });
         nap.set_deadline(Instant::now() + ms(5));
         home.block_on(nap);
-        assert_eq!(metrics(&ambient_of(&home)).pending(), 0);
+        assert_settled(&ambient_of(&home));
     });
 }
 

@@ -6,7 +6,8 @@ mod support;
 use std::future::pending;
 
 use support::{
-    FAR, HOUR, assert_panics_here, current_thread, end_of_time, ms, own_timer, poll_once, us,
+    FAR, HOUR, assert_panics_here, assert_settled, current_thread, end_of_time, ms, own_timer,
+    poll_once, us,
 };
 use tokio::runtime::Builder as RuntimeBuilder;
 use waterwheel::{
@@ -179,6 +180,7 @@ async fn deadlines_in_the_past_are_due_at_once() {
         let mut interval = interval_at(past, HOUR);
         assert_eq!(interval.tick().await, past);
     }
+    assert_settled(&timer);
 }
 
 // Before the timer's own time began, which is when it was started.
@@ -194,6 +196,7 @@ async fn deadlines_before_the_timer_was_started_are_due_at_once() {
         reset.set_deadline(past);
         assert!(poll_once(&mut reset).is_ready());
     }
+    assert_settled(&timer);
 }
 
 // netty#7760, JDK-6725789: a huge delay wraps and fires at once.
@@ -254,6 +257,8 @@ async fn the_longest_durations_neither_panic_nor_fire() {
             assert_eq!(jittered.period(), FAR);
         }
     }
+    assert_settled(&timer);
+    assert_settled(&Timer::current());
 }
 
 // On a clock that cannot be paused the first poll trusts the clock read that made the future: its

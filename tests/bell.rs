@@ -6,7 +6,7 @@ mod support;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use support::{ms, multi_thread, own_timer, poll_giving, waker_on_wake};
+use support::{assert_settled, ms, multi_thread, own_timer, poll_giving, waker_on_wake};
 use tokio::sync::oneshot;
 use waterwheel::{Duration, Instant, Timer, sleep, sleep_until};
 
@@ -132,6 +132,7 @@ fn timers_fire_without_the_bell() {
             timer.sleep(ms(millis)).await;
             assert!(start.elapsed() >= ms(millis));
         }
+        assert_settled(&timer);
         // Armed while the driver sleeps towards a later one.
         let later = tokio::spawn(timer.sleep(support::HOUR));
         tokio::task::yield_now().await;

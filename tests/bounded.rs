@@ -8,7 +8,7 @@ use std::thread;
 
 use futures::StreamExt;
 use support::{
-    HOUR, Probe, assert_panics_here, bounded_timer, metrics, ms, multi_thread, panic_of,
+    HOUR, Probe, assert_panics_here, assert_settled, bounded_timer, ms, multi_thread, panic_of,
     poll_giving, poll_once, refusals, waker_on_drop, within,
 };
 use waterwheel::{Duration, Instant, Sleep, Timer};
@@ -33,6 +33,7 @@ async fn the_one_beyond_the_bound_is_refused() {
     assert_eq!(free(&timer), 0);
     drop(all);
     assert_eq!(free(&timer), 3);
+    assert_settled(&timer);
 }
 
 #[tokio::test(start_paused = true)]
@@ -69,6 +70,7 @@ async fn a_place_is_free_again_when_a_sleep_is_dropped() {
     assert_eq!(free(&timer), 1);
     drop(polled);
     assert_eq!(free(&timer), 2);
+    assert_settled(&timer);
 }
 
 #[tokio::test(start_paused = true)]
@@ -85,6 +87,7 @@ async fn a_place_is_free_again_once_when_a_sleep_is_done_and_then_dropped() {
     assert_eq!(free(&timer), 1);
     assert!(poll_once(&mut at_once).is_ready());
     assert_eq!(free(&timer), 2);
+    assert_settled(&timer);
 }
 
 #[tokio::test(start_paused = true)]
@@ -100,6 +103,7 @@ async fn a_sleep_that_is_reset_keeps_its_place() {
     }
     assert!(poll_once(&mut sleep).is_ready());
     assert_eq!(free(&timer), 1);
+    assert_settled(&timer);
 }
 
 #[tokio::test(start_paused = true)]
@@ -118,6 +122,7 @@ async fn a_sleep_that_was_done_and_is_reset_counts_again() {
     assert_eq!(free(&timer), 0);
     drop(sleep);
     assert_eq!(free(&timer), 1);
+    assert_settled(&timer);
 }
 
 #[tokio::test(start_paused = true)]
@@ -135,6 +140,7 @@ async fn a_timeout_takes_one_place_until_it_is_dropped_or_elapses() {
     let inner = timer.timeout(ms(10), ready(1)).into_inner();
     assert_eq!(free(&timer), 1);
     assert_eq!(inner.await, 1);
+    assert_settled(&timer);
 }
 
 #[tokio::test(start_paused = true)]
@@ -162,6 +168,7 @@ async fn an_interval_takes_one_place_for_as_long_as_it_lives() {
     assert_eq!(free(&timer), 0);
     drop(interval);
     assert_eq!(free(&timer), 1);
+    assert_settled(&timer);
 }
 
 #[tokio::test(start_paused = true)]
@@ -189,6 +196,7 @@ async fn a_stopped_timer_gives_every_place_back_once() {
     drop((sleep, interval, limited));
     let refused = timer.try_sleep(ms(1));
     assert!(refused.is_err_and(|error| error.is_shutdown()));
+    assert_settled(&timer);
 }
 
 #[tokio::test(start_paused = true)]
@@ -219,6 +227,7 @@ async fn the_count_does_not_drift_when_a_waker_panics_as_it_is_let_go() {
     }));
     drop(outcome);
     assert_eq!(free(&timer), 1, "reset to the past, polled and dropped");
+    assert_settled(&timer);
 }
 
 #[test]
@@ -269,7 +278,7 @@ fn the_bound_is_exact_under_contention() {
         });
         assert!(refused.load(Ordering::SeqCst) > 0, "it was contended");
         assert_eq!(free(&timer), BOUND);
-        assert_eq!(metrics(&timer).pending(), 0);
+        assert_settled(&timer);
     });
 }
 
@@ -284,4 +293,5 @@ async fn a_full_timer_still_fires_what_it_holds() {
     assert_eq!(probe.wakes(), 100);
     assert!(all.iter_mut().all(|sleep| poll_once(sleep).is_ready()));
     assert_eq!(free(&timer), 100);
+    assert_eq!(assert_settled(&timer).fired(), 100);
 }

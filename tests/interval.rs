@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use futures::{FutureExt, Stream, StreamExt};
-use support::{FAR, Probe, end_of_time, ms, own_timer, us};
+use support::{FAR, Probe, assert_settled, end_of_time, ms, own_timer, us};
 use waterwheel::{
     Duration, Instant, Interval, MissedTickBehavior, Timer, interval, interval_at, sleep, timeout,
 };
@@ -60,6 +60,8 @@ async fn a_timer_of_ones_own_ticks_alike() {
         assert_eq!(tick(&mut own_at, start).await, (expected, expected));
         assert_eq!(tick(&mut tried_at, start).await, (expected, expected));
     }
+    drop((own, own_at, tried, tried_at));
+    assert_settled(&timer);
 }
 
 #[tokio::test(start_paused = true)]
@@ -84,6 +86,8 @@ async fn tick_is_cancel_safe() {
     assert!(timeout(ms(4), interval.tick()).await.is_err());
     assert_eq!(tick(&mut interval, start).await, (10, 10));
     assert_eq!(tick(&mut interval, start).await, (20, 20));
+    drop(interval);
+    assert_settled(&Timer::current());
 }
 
 #[tokio::test(start_paused = true)]
@@ -111,7 +115,7 @@ async fn ready_from_poll_tick_leaves_no_waker_registered() {
     assert_eq!(probe.held(), 0);
     sleep(ms(100)).await;
     assert_eq!(probe.wakes(), 1);
-    assert_eq!(support::metrics(&timer).pending(), 0);
+    assert_settled(&timer);
 }
 
 #[tokio::test(start_paused = true)]
@@ -213,6 +217,7 @@ async fn a_tick_counts_as_missed_when_it_is_more_than_five_milliseconds_late() {
     let more = us(5_001);
     assert_eq!(missed(more).await, (period + more, 1));
     assert_eq!(missed(ms(6)).await, (period + ms(6), 1));
+    assert_settled(&timer);
 }
 
 #[tokio::test(start_paused = true)]
@@ -223,6 +228,7 @@ async fn on_a_coarse_timer_a_tick_counts_as_missed_when_it_is_more_than_two_tick
     assert_eq!(missed(ms(6)).await, (period, 0));
     assert_eq!(missed(ms(200)).await, (period, 0));
     assert_eq!(missed(ms(201)).await, (period + ms(201), 1));
+    assert_settled(&timer);
 }
 
 // spring#18458: a burst after a suspend.
@@ -256,6 +262,8 @@ async fn ticks_taken_in_time_are_not_missed() {
         interval.tick().await;
     }
     assert_eq!(interval.missed_ticks(), 0);
+    drop(interval);
+    assert_settled(&Timer::current());
 }
 
 // ----- resets -----
@@ -319,6 +327,8 @@ async fn a_reset_of_a_pending_tick_wakes_when_it_has_come() {
     interval.reset_immediately();
     assert_eq!(probe.wakes(), 2);
     assert!(probe_tick(&probe, &mut interval).is_ready());
+    drop(interval);
+    assert_settled(&Timer::current());
 }
 
 #[tokio::test(start_paused = true)]
@@ -398,6 +408,7 @@ async fn as_a_stream_it_ends_when_its_timer_is_stopped() {
     }
     assert!(interval.was_stopped());
     assert_eq!(interval.size_hint(), (0, Some(0)));
+    assert_eq!(assert_settled(&timer).stopped(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use futures::future::join_all;
 use pin_project_lite::pin_project;
-use support::{FAR, Probe, ms, multi_thread, own_timer, poll_once, us};
+use support::{FAR, Probe, assert_settled, ms, multi_thread, own_timer, poll_once, us};
 use waterwheel::{Duration, Instant, Sleep, Timer, sleep, sleep_until};
 
 /// Deltas at the edges of every dial and beyond the last, in milliseconds.
@@ -49,6 +49,7 @@ async fn a_sleep_is_ready_at_its_deadline_and_not_before() {
         sleep.await;
         assert_eq!(start.elapsed(), ms(delay));
     }
+    assert_settled(&Timer::current());
 }
 
 // folly c53bda788, akka-core#1016, netty#1959: a slot of the next revolution drained in this one.
@@ -69,6 +70,7 @@ async fn a_sleep_at_the_edge_of_a_dial_is_not_early_when_others_are_pending() {
     for task in all {
         task.await.expect("a sleep on time");
     }
+    assert_settled(&Timer::current());
 }
 
 #[test]
@@ -153,6 +155,7 @@ async fn a_poll_after_ready_is_ready_again() {
     for _ in 0..3 {
         assert!(poll_once(&mut sleep).is_ready());
     }
+    assert_settled(&Timer::current());
 }
 
 #[tokio::test(start_paused = true)]
@@ -171,6 +174,7 @@ async fn reset_before_completion_moves_the_deadline_either_way() {
     }
     let total = 30 + 10 + 5_000 + 10 + 7;
     assert_eq!(start.elapsed(), ms(total));
+    assert_settled(&Timer::current());
 }
 
 #[tokio::test(start_paused = true)]
@@ -183,6 +187,7 @@ async fn many_resets_to_and_fro_end_at_the_last_deadline() {
     }
     sleep.await;
     assert_eq!(start.elapsed(), ms(90));
+    assert_settled(&Timer::current());
 }
 
 #[tokio::test(start_paused = true)]
@@ -208,6 +213,7 @@ async fn reset_to_the_past_makes_it_ready() {
     assert!(poll_once(&mut sleep).is_ready());
     sleep.set_deadline(Instant::now());
     assert!(poll_once(&mut sleep).is_ready(), "after completion too");
+    assert_settled(&Timer::current());
 }
 
 #[tokio::test(start_paused = true)]
@@ -271,6 +277,8 @@ async fn delays_without_end_are_cut_to_thirty_years() {
     assert_eq!(sleep(short).deadline(), now + short);
     sleep(Duration::MAX).await;
     assert_eq!(now.elapsed(), FAR);
+    assert_settled(&timer);
+    assert_settled(&Timer::current());
 }
 
 #[tokio::test(start_paused = true)]
@@ -284,6 +292,7 @@ async fn sleeps_due_at_one_tick_all_fire_at_it() {
     for elapsed in join_all(sleeps).await {
         assert_eq!(elapsed, ms(50));
     }
+    assert_eq!(assert_settled(&Timer::current()).fired(), 2_000);
 }
 
 #[tokio::test(start_paused = true)]
@@ -311,6 +320,7 @@ async fn a_fine_or_coarse_resolution_rounds_up_to_its_own_ticks() {
         if resolution >= ms(1) {
             assert_eq!(elapsed, fired);
         }
+        assert_settled(&timer);
         // Back to a whole millisecond.
         tokio::time::sleep(ms(1)).await;
     }

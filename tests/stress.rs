@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use support::{current_thread, metrics, multi_thread, poll_with, us, waker_on_wake};
+use support::{assert_settled, current_thread, multi_thread, poll_with, us, waker_on_wake};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use waterwheel::{Duration, Instant, Timer};
@@ -53,7 +53,7 @@ fn stress(runtime: Runtime, bell: bool) {
         thread.join().expect("nobody waits in vain");
     }
     assert!(waits.load(Ordering::Relaxed) > 100, "this test can tell");
-    assert_eq!(metrics(&timer).pending(), 0);
+    assert_settled(&timer);
     drop(stop);
     assert!(host.join().expect("it does not panic").is_err());
 }
@@ -132,7 +132,5 @@ fn intervals_of_tasks_that_move_tick_on_time_and_the_books_balance() {
         }
     });
     assert!(ticks.load(Ordering::Relaxed) > 10_000);
-    let metrics = metrics(&timer);
-    assert_eq!(metrics.pending(), 0);
-    assert_eq!(metrics.stopped(), 0);
+    assert_eq!(assert_settled(&timer).stopped(), 0);
 }

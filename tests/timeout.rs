@@ -8,10 +8,10 @@ use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 
-use support::{Probe, ms, own_timer, poll_once};
+use support::{Probe, assert_settled, ms, own_timer, poll_once};
 use tokio::sync::oneshot;
 use waterwheel::error::Elapsed;
-use waterwheel::{Duration, Instant, sleep, timeout, timeout_at};
+use waterwheel::{Duration, Instant, Timer, sleep, timeout, timeout_at};
 
 #[tokio::test(start_paused = true)]
 async fn a_future_that_is_done_in_time_wins() {
@@ -22,6 +22,7 @@ async fn a_future_that_is_done_in_time_wins() {
     };
     assert_eq!(timeout(ms(10), slow).await, Ok(7));
     assert_eq!(start.elapsed(), ms(9));
+    assert_settled(&Timer::current());
 }
 
 #[tokio::test(start_paused = true)]
@@ -32,6 +33,7 @@ async fn a_future_that_is_too_slow_is_given_up_at_the_deadline() {
     let deadline = Instant::now() + ms(25);
     assert!(timeout_at(deadline, pending::<()>()).await.is_err());
     assert_eq!(Instant::now(), deadline);
+    assert_settled(&Timer::current());
 }
 
 #[tokio::test(start_paused = true)]
@@ -46,6 +48,7 @@ async fn a_future_that_is_ready_wins_even_past_the_deadline() {
     tokio::time::advance(ms(50)).await;
     sender.send(3).expect("the receiver is there");
     assert_eq!(late.await, Ok(Ok(3)));
+    assert_settled(&Timer::current());
 }
 
 #[tokio::test(start_paused = true)]
@@ -77,7 +80,7 @@ async fn into_inner_cancels_the_delay() {
     let mut limited = timer.timeout(ms(10), pending::<()>());
     assert!(poll_once(&mut limited).is_pending());
     let _future = limited.into_inner();
-    assert_eq!(support::metrics(&timer).cancelled(), 1);
+    assert_eq!(assert_settled(&timer).cancelled(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -113,6 +116,9 @@ async fn a_duration_that_overflows_means_never() {
     assert!(poll_once(&mut second).is_pending());
     sender.send(1).expect("the receiver is there");
     assert_eq!(first.await, Ok(Ok(1)));
+    drop(second);
+    assert_settled(&timer);
+    assert_settled(&Timer::current());
 }
 
 #[tokio::test(start_paused = true)]
@@ -124,6 +130,7 @@ async fn a_duration_of_more_than_thirty_years_is_not_cut() {
     let timer = own_timer();
     assert!(timer.timeout(century, pending::<()>()).await.is_err());
     assert_eq!(start.elapsed(), century * 2);
+    assert_settled(&timer);
 }
 
 #[tokio::test(start_paused = true)]
@@ -161,7 +168,7 @@ async fn dropping_it_drops_the_future_and_cancels_the_delay() {
     drop(limited);
     assert_eq!(Arc::strong_count(&inside), 1, "the future is gone");
     assert_eq!(probe.held(), 0);
-    assert_eq!(support::metrics(&timer).cancelled(), 1);
+    assert_eq!(assert_settled(&timer).cancelled(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -183,4 +190,5 @@ async fn the_inner_one_of_nested_timeouts_is_the_first_to_elapse() {
     let nested = timeout(ms(10), timeout(ms(20), pending::<()>()));
     assert!(nested.await.is_err());
     assert_eq!(start.elapsed(), ms(20));
+    assert_settled(&Timer::current());
 }

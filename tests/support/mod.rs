@@ -1,5 +1,5 @@
-//! What the tests share: wakers that count and wakers that act, panics caught with the place they
-//! came from, limits of time, runtimes.
+//! What the tests share: wakers that count and wakers that act, chance, panics caught with the place
+//! they came from, limits of time, runtimes, timers and the end of their books.
 
 // Every test crate uses a part of this.
 #![allow(dead_code)]
@@ -137,6 +137,32 @@ pub(crate) fn poll_giving<F: Future + Unpin>(future: &mut F, waker: Waker) -> Po
     let poll = poll_with(future, &waker);
     drop(waker);
     poll
+}
+
+// ----- chance -----
+
+/// Random numbers, the same ones in every run: splitmix64.
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// From zero to less than `sides`.
+    pub(crate) fn roll(&mut self, sides: u64) -> u64 {
+        self.next() % sides
+    }
+
+    /// From one to `most`, and as likely of seven digits as of two: a million years and a blink.
+    pub(crate) fn any_magnitude(&mut self, most: u64) -> u64 {
+        let shift = self.roll(u64::from(most.ilog2()) + 1);
+        (self.roll(most) >> shift) + 1
+    }
 }
 
 // ----- panics -----
@@ -314,6 +340,14 @@ pub(crate) fn refusals(timer: &Timer) -> [Error; 6] {
         timer.try_interval_at(later, ms(1)).err(),
     ]
     .map(|error| error.expect("the timer takes nothing"))
+}
+
+/// The end of a test: the timer's books balance, and nothing is pending any more.
+#[track_caller]
+pub(crate) fn assert_settled(timer: &Timer) -> Metrics {
+    let metrics = metrics(timer);
+    assert_eq!(metrics.pending(), 0, "{metrics}");
+    metrics
 }
 
 /// The metrics, which must add up.
