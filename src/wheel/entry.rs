@@ -53,13 +53,51 @@ impl fmt::Debug for Key {
 #[cfg(test)]
 mod tests {
     use std::mem::size_of;
+    use std::num::NonZeroU32;
     use std::task::Waker;
 
     use super::{Entry, Key};
+    use crate::wheel::{Resolution, Tick, Verdict, Wheel};
 
     #[test]
     fn a_record_of_a_waker_takes_40_bytes_in_the_slab() {
         assert_eq!(size_of::<Option<Entry<Option<Waker>>>>(), 40);
         assert_eq!(size_of::<Option<Key>>(), 8);
+    }
+
+    // Stamps wrap after four thousand million insertions, which no test can wait for.
+    #[test]
+    fn keys_on_both_sides_of_the_stamps_wrap_name_their_own_timers() {
+        let mut wheel = Wheel::new(Resolution::MILLISECOND);
+        let stale = wheel.insert(Tick::new(1), 0);
+        assert_eq!(wheel.cancel(stale), Some(0));
+        wheel.last_stamp = NonZeroU32::new(u32::MAX - 2).unwrap();
+        let keys: Vec<Key> = (0..6).map(|n| wheel.insert(Tick::new(10 + n), n)).collect();
+        let stamps: Vec<u32> = keys.iter().map(|key| key.stamp.get()).collect();
+        assert_eq!(stamps, [u32::MAX - 1, u32::MAX, 1, 2, 3, 4]);
+        for (n, &key) in keys.iter().enumerate() {
+            assert_eq!(wheel.get(key), Some(&(n as u64)));
+            let other = Key {
+                stamp: keys[(n + 1) % 6].stamp,
+                ..key
+            };
+            assert_eq!(wheel.get(other), None, "a stamp of another's");
+        }
+        // The place is used again by a stamp that comes after the wrap.
+        assert_eq!(wheel.cancel(keys[1]), Some(1));
+        let again = wheel.insert(Tick::new(30), 30);
+        assert_eq!(again.index(), keys[1].index());
+        assert!(!wheel.reset(keys[1], Tick::new(1)) && wheel.cancel(keys[1]).is_none());
+        assert!(wheel.reset(keys[0], Tick::new(20)) && wheel.park(keys[2]));
+        wheel.check_invariants();
+        let mut handed = Vec::new();
+        let due = |_, payload| handed.push(payload);
+        wheel.advance(Tick::new(20), usize::MAX, |_, _, _| Verdict::Due, due);
+        handed.sort_unstable();
+        assert_eq!(handed, [0, 3, 4, 5]);
+        assert_eq!((wheel.len(), wheel.cancel(keys[2])), (1, Some(2)));
+        // Draining goes on from the stamp that was last given.
+        assert_eq!(wheel.drain().count(), 1);
+        assert_eq!(wheel.insert(Tick::new(40), 40).stamp.get(), 6);
     }
 }

@@ -18,3 +18,4 @@ mod panics;
 mod properties;
 mod resolution;
 mod verdicts;
+mod wraps;

@@ -1,0 +1,95 @@
+//! The clock is started near every wrap of every dial and counter, and timers are armed, moved,
+//! parked and cancelled across it; against the naive list after every step.
+//!
+//! The properties do so at random; here each wrap has its turn.
+
+use waterwheel::wheel::Resolution;
+
+use crate::edges;
+use crate::model::{Op, Says, run};
+
+/// How far before the wrap the hand stands, in ticks: close, and a second and a little.
+fn before(resolution: Resolution) -> [u64; 2] {
+    [2, edges::second(resolution) + 1]
+}
+
+/// Timers at, before and behind the wrap, and a whole turn of each dial behind it.
+fn arm(wrap: u64, resolution: Resolution) -> Vec<Op> {
+    let around = wrap.saturating_sub(2)..=wrap.saturating_add(2);
+    let turns = edges::turns(resolution);
+    let whole = turns.map(|turn| wrap.saturating_add(turn));
+    let almost = whole.map(|whole| whole - 1);
+    let delays = around.chain(whole).chain(almost);
+    let insert = |delay| Op::Insert { delay, bomb: false };
+    delays.map(insert).collect()
+}
+
+/// Moves some timers from this side of the wrap to the other, and back, and ends others.
+///
+/// Of `which`, the lowest two bits say whether it is a timer that is there (not zero), the rest
+/// which.
+fn meddle(wrap: u64) -> [Op; 6] {
+    let there = |number: usize| number * 4 + 1;
+    [
+        Op::Cancel { which: there(1) },
+        Op::ResetLater {
+            which: there(0),
+            by: wrap + 1,
+        },
+        Op::ResetEarlier {
+            which: there(6),
+            by: wrap + 1,
+        },
+        Op::Reset {
+            which: there(3),
+            delay: wrap,
+        },
+        Op::Park { which: there(2) },
+        Op::Cancel { which: 0 },
+    ]
+}
+
+/// Steps over the wrap tick by tick, with what is there, and with what is armed on the way.
+fn step_over(wrap: u64) -> Vec<Op> {
+    // As far as nothing comes up, which is three ticks before the wrap at most.
+    let mut ops = vec![Op::SkipTo { by: wrap }];
+    for step in 0..7 {
+        ops.push(Op::Insert {
+            delay: step % 3,
+            bomb: false,
+        });
+        ops.push(Op::Advance {
+            by: 1,
+            budget: if step == 2 { 1 } else { usize::MAX },
+            says: if step == 3 {
+                Says::Refile { by: 2 }
+            } else {
+                Says::Due
+            },
+        });
+    }
+    ops.push(Op::ClockBack {
+        by: 3,
+        budget: usize::MAX,
+    });
+    ops
+}
+
+#[test]
+fn a_wheel_started_near_any_wrap_does_what_a_list_does() {
+    for resolution in edges::resolutions() {
+        for wrap in edges::starts(resolution) {
+            for before in before(resolution) {
+                let Some(start) = wrap.checked_sub(before) else {
+                    continue;
+                };
+                let mut ops = arm(before, resolution);
+                ops.extend(meddle(before));
+                ops.extend(step_over(before));
+                // On to a whole turn of each dial from there, by the turns that the wheel asks for.
+                ops.extend(std::iter::repeat_n(Op::AdvanceToTurn, 8));
+                run(resolution, start, &ops);
+            }
+        }
+    }
+}
