@@ -1,0 +1,296 @@
+//! Nothing is left behind: under an allocator that counts, the live bytes come back to what they were
+//! after the first rounds, whatever the rounds did with timers.
+//!
+//! Each test has a process of its own, since the allocator counts what all threads do. `.ci/memcheck`
+//! runs the same under valgrind.
+
+mod support;
+
+use std::alloc::System;
+use std::future::pending;
+use std::thread;
+
+use cap::Cap;
+use futures::StreamExt;
+use support::{
+    Dice, HOUR, Probe, alone, assert_settled, bounded_timer, current_thread, inside, ms,
+    multi_thread, own_timer, poll_once,
+};
+use tokio::runtime::{Builder, Runtime};
+use waterwheel::{
+    Duration, Instant, MissedTickBehavior, Timer, interval, sleep, sleep_until, timeout,
+};
+
+/// Without a limit: only the count is wanted.
+#[global_allocator]
+static HEAP: Cap<System> = Cap::new(System, usize::MAX);
+
+/// What is made once is there after so many rounds.
+const WARM_UP: usize = 5;
+
+/// Less than one byte a round, and more than the test's own harness ever needs meanwhile.
+const SLACK: usize = 64;
+
+/// How many rounds; valgrind, which is slow, is given fewer.
+fn rounds() -> usize {
+    match std::env::var("WATERWHEEL_LEAK_ROUNDS") {
+        Ok(rounds) => rounds.parse().expect("a number of rounds"),
+        Err(_) => 200,
+    }
+}
+
+/// Does the round over and over, and fails if that leaves anything on the heap.
+fn leaves_nothing(mut round: impl FnMut(u64)) {
+    for number in 0..WARM_UP {
+        round(number as u64);
+    }
+    let warm = HEAP.allocated();
+    for number in 0..rounds() {
+        round(number as u64);
+    }
+    // A thread that has nothing left to do may be on its way out still: the bell's, a runtime's.
+    let start = Instant::now();
+    while HEAP.allocated() > warm + SLACK && start.elapsed() < ms(2_000) {
+        thread::sleep(ms(5));
+    }
+    let left = HEAP.allocated().saturating_sub(warm);
+    assert!(left <= SLACK, "{left} bytes of {} rounds", rounds());
+}
+
+fn paused() -> Runtime {
+    Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime")
+}
+
+// The test of this test.
+#[test]
+#[should_panic(expected = "bytes of")]
+fn what_is_left_is_seen() {
+    let mut kept = Vec::with_capacity(1_000_000);
+    leaves_nothing(|_| kept.push(Box::new([0_u8; 100])));
+}
+
+#[test]
+fn arming_and_cancelling_leave_nothing() {
+    alone(|| {
+        let runtime = multi_thread(1);
+        let timer = inside(&runtime, own_timer);
+        leaves_nothing(|seed| {
+            let (mut dice, probe) = (Dice(seed), Probe::new());
+            // More than a shard keeps room for.
+            let mut sleeps = Vec::new();
+            for _ in 0..2_000 {
+                let mut sleep = timer.sleep(HOUR + ms(dice.any_magnitude(HOUR.as_millis() as u64)));
+                // One of ten is never polled.
+                if dice.roll(10) > 0 {
+                    assert!(probe.poll(&mut sleep).is_pending());
+                }
+                sleeps.push(sleep);
+                if dice.roll(3) == 0 {
+                    let any = dice.roll(sleeps.len() as u64);
+                    drop(sleeps.swap_remove(any as usize));
+                }
+            }
+            drop(sleeps);
+            assert_eq!(probe.held(), 0);
+            assert_settled(&timer);
+        });
+    });
+}
+
+#[test]
+fn firing_leaves_nothing() {
+    alone(|| {
+        let runtime = paused();
+        let timer = inside(&runtime, own_timer);
+        leaves_nothing(|seed| {
+            let mut dice = Dice(seed);
+            runtime.block_on(async {
+                let sleeps: Vec<_> = (0..300)
+                    .map(|number| {
+                        let deadline = Instant::now() + ms(dice.any_magnitude(100_000_000));
+                        match number % 2 {
+                            0 => tokio::spawn(timer.sleep_until(deadline)),
+                            _ => tokio::spawn(sleep_until(deadline)),
+                        }
+                    })
+                    .collect();
+                for sleep in sleeps {
+                    sleep.await.expect("it does not panic");
+                }
+                assert_settled(&Timer::current());
+            });
+            assert_settled(&timer);
+        });
+    });
+}
+
+#[test]
+fn resetting_leaves_nothing() {
+    alone(|| {
+        let runtime = paused();
+        leaves_nothing(|seed| {
+            let (mut dice, probe) = (Dice(seed), Probe::new());
+            runtime.block_on(async {
+                let mut sleeps: Vec<_> = (0..200).map(|_| sleep(ms(50))).collect();
+                for round in 0..10 {
+                    for sleep in &mut sleeps {
+                        let _ = probe.poll(sleep);
+                        // Later, earlier and to the past, before completion and after it.
+                        let delay = ms(dice.roll(100));
+                        sleep.set_deadline(Instant::now() + delay - ms(20));
+                    }
+                    tokio::time::sleep(ms(7 + round)).await;
+                }
+                drop(sleeps);
+                assert_settled(&Timer::current());
+            });
+            assert_eq!(probe.held(), 0);
+        });
+    });
+}
+
+#[test]
+fn timeouts_leave_nothing() {
+    alone(|| {
+        let runtime = paused();
+        leaves_nothing(|_| {
+            runtime.block_on(async {
+                let mut calls = Vec::new();
+                for millis in 1..=60 {
+                    calls.push(tokio::spawn(async move {
+                        let slow = async {
+                            sleep(ms(30)).await;
+                            vec![millis]
+                        };
+                        let answer = timeout(ms(millis), slow).await;
+                        assert_eq!(answer.is_err(), millis < 30);
+                        let mut dropped = timeout(HOUR, pending::<()>());
+                        assert!(poll_once(&mut dropped).is_pending());
+                        let mut taken = timeout(HOUR, pending::<()>());
+                        assert!(poll_once(&mut taken).is_pending());
+                        let _inner = taken.into_inner();
+                    }));
+                }
+                let aborted = tokio::spawn(timeout(HOUR, sleep(HOUR)));
+                tokio::task::yield_now().await;
+                aborted.abort();
+                assert!(aborted.await.is_err());
+                for call in calls {
+                    call.await.expect("it does not panic");
+                }
+                assert_settled(&Timer::current());
+            });
+        });
+    });
+}
+
+#[test]
+fn intervals_leave_nothing() {
+    alone(|| {
+        let runtime = paused();
+        leaves_nothing(|_| {
+            runtime.block_on(async {
+                for behavior in [
+                    MissedTickBehavior::Burst,
+                    MissedTickBehavior::Delay,
+                    MissedTickBehavior::Skip,
+                ] {
+                    let timer = bounded_timer(2);
+                    let mut ticks = timer.interval(ms(10));
+                    ticks.set_missed_tick_behavior(behavior);
+                    for _ in 0..20 {
+                        ticks.tick().await;
+                    }
+                    tokio::time::sleep(ms(45)).await;
+                    ticks.tick().await;
+                    ticks.reset_after(ms(3));
+                    assert!(ticks.next().await.is_some());
+                    let mut ambient = interval(ms(7));
+                    ambient.tick().await;
+                    ambient.tick().await;
+                    // Dropped as it waits, on either timer, and ended by the timer's end.
+                    assert!(timeout(ms(2), ambient.tick()).await.is_err());
+                    let mut other = timer.interval_at(Instant::now() + HOUR, HOUR);
+                    assert!(timeout(ms(2), other.tick()).await.is_err());
+                    drop(other);
+                    timer.shutdown();
+                    // A tick that was due may come still.
+                    while ticks.next().await.is_some() {}
+                    assert_settled(&timer);
+                }
+                assert_settled(&Timer::current());
+            });
+        });
+    });
+}
+
+#[test]
+fn timers_of_ones_own_leave_nothing_however_they_end() {
+    alone(|| {
+        let (virt, real) = (paused(), multi_thread(1));
+        leaves_nothing(|number| {
+            for runtime in [&virt, &real] {
+                let timer = Timer::builder().name("short").shards(4).max_pending(1_000);
+                let timer = timer.start_on(runtime.handle()).expect("a timer");
+                let probe = Probe::new();
+                let mut sleeps: Vec<_> = (0..100).map(|_| timer.sleep(HOUR)).collect();
+                assert!(sleeps.iter_mut().all(|it| probe.poll(it).is_pending()));
+                runtime.block_on(timer.sleep(Duration::from_micros(300)));
+                match number % 4 {
+                    // The handle goes first, and the futures keep the timer.
+                    0 => drop(timer),
+                    1 => assert_eq!(timer.shutdown(), sleeps.len()),
+                    2 => {
+                        let mut drain = Box::pin(timer.drain());
+                        assert!(poll_once(&mut drain).is_pending());
+                        sleeps.clear();
+                        runtime.block_on(drain);
+                        assert!(timer.is_stopped());
+                    }
+                    _ => sleeps.clear(),
+                }
+                drop(sleeps);
+                assert_eq!(probe.held(), 0);
+                // The driver's task ends when it is polled next.
+                runtime.block_on(async { tokio::task::yield_now().await });
+            }
+        });
+    });
+}
+
+#[test]
+fn short_runtimes_leave_nothing() {
+    alone(|| {
+        leaves_nothing(|number| {
+            let runtime = match number % 3 {
+                0 => multi_thread(2),
+                1 => current_thread(),
+                _ => paused(),
+            };
+            let probe = Probe::new();
+            let mut left = Vec::new();
+            runtime.block_on(async {
+                sleep(ms(1)).await;
+                own_timer().sleep(ms(1)).await;
+                for delay in 0..100 {
+                    let delay = HOUR + ms(delay);
+                    // Half of them go with the runtime, half outlive it.
+                    tokio::spawn(sleep(delay));
+                    let mut outlives = sleep(delay);
+                    assert!(probe.poll(&mut outlives).is_pending());
+                    left.push(outlives);
+                }
+                tokio::task::yield_now().await;
+            });
+            let ambient = inside(&runtime, Timer::current);
+            drop(runtime);
+            assert_settled(&ambient);
+            assert!(left.iter().all(|sleep| sleep.is_elapsed()));
+            assert_eq!((probe.wakes(), probe.held()), (100, 0));
+        });
+    });
+}
