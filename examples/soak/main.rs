@@ -1,0 +1,155 @@
+//! A soak: every kind of load at once, for as long as you like. Nothing may be lost, nothing early,
+//! the books must balance, and memory must stay flat.
+//!
+//! ```text
+//! cargo run --release --example soak
+//! cargo run --release --example soak -- --seconds 600
+//! ```
+//!
+//! The run is cut into lives of some seconds. Each is a runtime of its own, with the ambient timer and
+//! two timers of its own, under a load of sleeps, timeouts, intervals, resets both ways, cancels, herds
+//! and tasks that block their worker; and each ends in another way: in good order, by a shutdown of the
+//! timers, or by dropping the runtime in the middle of it all.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `flags` | the command line |
+//! | `life` | one runtime, from start to end: **how a service starts and stops** |
+//! | `load` | what its tasks do, a function each |
+//! | `timers` | a timer of one's own and the ambient one, used alike |
+//! | `watch` | finds timers that did not complete: the lost ones |
+//! | `books` | what completed, how late, and what was wrong; totals of the timers' own counters |
+//! | `memory` | resident memory over time, and whether it grows |
+//! | `report` | what a person reads |
+//!
+//! Exit code: 0 if all holds; 1 if anything was lost, early, off its grid, unbalanced, panicked or grew;
+//! 2 for flags that make no sense.
+
+#![forbid(unsafe_code)]
+
+mod books;
+mod dice;
+mod flags;
+#[path = "../rpc_timeouts/histogram.rs"]
+mod histogram;
+mod life;
+mod load;
+mod memory;
+mod report;
+mod timers;
+mod watch;
+
+use std::io::{self, Write as _};
+use std::panic;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::books::Books;
+use crate::flags::{Command, Flags};
+use crate::memory::Memory;
+use crate::watch::Watch;
+
+fn main() -> ExitCode {
+    let arguments = std::env::args_os().skip(1);
+    match flags::parse(arguments.map(|argument| argument.to_string_lossy().into_owned())) {
+        Ok(Command::Help) => {
+            print(flags::USAGE);
+            ExitCode::SUCCESS
+        }
+        Ok(Command::Run(flags)) => match run(&flags) {
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) => ExitCode::FAILURE,
+            Err(error) => {
+                eprintln!("soak: {error}");
+                ExitCode::FAILURE
+            }
+        },
+        Err(complaint) => {
+            eprint!("soak: {complaint}\n\n{}", flags::USAGE);
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Lives one life after the other and prints the report. True if all holds.
+fn run(flags: &Flags) -> io::Result<bool> {
+    let panics = count_panics();
+    let books = Arc::new(Books::default());
+    let watch = Arc::new(Watch::new());
+    let workers = thread::available_parallelism().map_or(2, |workers| workers.get().clamp(2, 8));
+    print(&report::method(flags, workers));
+
+    let start = Instant::now();
+    let end = start + flags.length;
+    let over = Arc::new(AtomicBool::new(false));
+    let guard = thread::Builder::new().name("guard".into()).spawn({
+        let (flags, books, watch) = (flags.clone(), Arc::clone(&books), Arc::clone(&watch));
+        let over = Arc::clone(&over);
+        move || stand_guard(start, &flags, &books, &watch, &over)
+    })?;
+    let mut number = 0;
+    while Instant::now() < end {
+        let length = flags.life().min(end - Instant::now());
+        life::live(number, length, workers, flags, &books, &watch)?;
+        number += 1;
+    }
+    over.store(true, Relaxed);
+    let memory = guard.join().expect("the guard does not panic");
+
+    let failures = report::failures(&books, watch.lost(), panics.load(Relaxed), &memory);
+    print(&report::summary(
+        start.elapsed(),
+        number,
+        &books,
+        &watch,
+        &memory,
+    ));
+    print(&report::verdict(&failures));
+    Ok(failures.is_empty())
+}
+
+/// Until it is over: measures the memory, looks for what is lost, and shows now and then how far it is.
+fn stand_guard(
+    start: Instant,
+    flags: &Flags,
+    books: &Books,
+    watch: &Watch,
+    over: &AtomicBool,
+) -> Memory {
+    const ROUND: Duration = Duration::from_millis(50);
+    let pause = (flags.length / 20).clamp(Duration::from_secs(1), Duration::from_secs(30));
+    let mut memory = Memory::new(flags.length);
+    let mut shown = Duration::ZERO;
+    while !over.load(Relaxed) {
+        thread::sleep(ROUND);
+        let elapsed = start.elapsed();
+        memory.sample(elapsed);
+        watch.look();
+        if elapsed - shown >= pause {
+            shown = elapsed;
+            print(&report::progress(elapsed, books, watch, &memory));
+        }
+    }
+    memory
+}
+
+/// tokio catches the panics of tasks, so they are counted where they are told.
+fn count_panics() -> Arc<AtomicU64> {
+    let panics = Arc::new(AtomicU64::new(0));
+    let tell = panic::take_hook();
+    let counter = Arc::clone(&panics);
+    panic::set_hook(Box::new(move |info| {
+        counter.fetch_add(1, Relaxed);
+        tell(info);
+    }));
+    panics
+}
+
+/// Like `print!`, but a closed pipe (`… | head`) is no reason to panic.
+fn print(text: &str) {
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}

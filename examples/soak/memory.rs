@@ -1,0 +1,116 @@
+//! Resident memory over time: the peak of each part of the run, and whether it grows.
+
+use std::fs;
+use std::time::Duration;
+
+/// So many parts, however long the run: what measures must not grow either.
+const PARTS: usize = 300;
+
+/// The first parts warm up: threads, tables, arenas of the allocator.
+const WARM_UP: usize = PARTS / 10;
+
+/// The last third's peak may be above the first third's by this share and by this many kilobytes:
+/// the allocator's own doing, and the chance of when a herd was measured.
+const GROWTH_PERCENT: u64 = 10;
+const GROWTH_KILOBYTES: u64 = 16 * 1024;
+
+pub(crate) struct Memory {
+    length: Duration,
+    /// Kilobytes; zero where nothing was measured.
+    peaks: [u64; PARTS],
+}
+
+/// The peaks of the first and of the last third of the run, after it has warmed up, in kilobytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Thirds {
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+}
+
+impl Memory {
+    pub(crate) fn new(length: Duration) -> Memory {
+        Memory {
+            length,
+            peaks: [0; PARTS],
+        }
+    }
+
+    pub(crate) fn sample(&mut self, elapsed: Duration) {
+        if let Some(now) = resident() {
+            self.note(elapsed, now);
+        }
+    }
+
+    fn note(&mut self, elapsed: Duration, kilobytes: u64) {
+        let part = PARTS as f64 * elapsed.as_secs_f64() / self.length.as_secs_f64();
+        let peak = &mut self.peaks[(part as usize).min(PARTS - 1)];
+        *peak = kilobytes.max(*peak);
+    }
+
+    /// `None` where the system does not tell.
+    pub(crate) fn thirds(&self) -> Option<Thirds> {
+        let warm = &self.peaks[WARM_UP..];
+        let peak = |part: &[u64]| part.iter().max().copied().filter(|&peak| peak > 0);
+        Some(Thirds {
+            first: peak(&warm[..warm.len() / 3])?,
+            last: peak(&warm[warm.len() - warm.len() / 3..])?,
+        })
+    }
+
+    /// What was measured last.
+    pub(crate) fn now(&self) -> Option<u64> {
+        self.peaks.iter().rev().find(|&&peak| peak > 0).copied()
+    }
+}
+
+impl Thirds {
+    pub(crate) fn grow(self) -> bool {
+        self.last > self.first + self.first * GROWTH_PERCENT / 100 + GROWTH_KILOBYTES
+    }
+}
+
+/// What this process has in memory, in kilobytes, where the system tells.
+fn resident() -> Option<u64> {
+    // Unlike `statm`, which counts pages, this needs no size of a page.
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
+    line.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is found of a run whose memory is this at each hundredth.
+    fn run(memory_at: impl Fn(u64) -> u64) -> Thirds {
+        let mut memory = Memory::new(Duration::from_secs(100));
+        for second in 0..=100 {
+            memory.note(Duration::from_secs(second), memory_at(second));
+        }
+        memory.thirds().expect("it was measured")
+    }
+
+    #[test]
+    fn memory_that_goes_up_and_down_does_not_grow() {
+        let thirds = run(|second| 50_000 + second % 7 * 10_000);
+        assert_eq!((thirds.first, thirds.last), (110_000, 110_000));
+        assert!(!thirds.grow());
+    }
+
+    #[test]
+    fn memory_that_is_taken_at_first_and_kept_does_not_grow() {
+        assert!(!run(|second| 20_000 + second.min(10) * 10_000).grow());
+    }
+
+    #[test]
+    fn memory_that_goes_up_all_the_time_grows() {
+        assert!(run(|second| 50_000 + second * 1_000).grow());
+        assert!(run(|second| 2_000_000 + second * 10_000).grow());
+    }
+
+    #[test]
+    fn a_run_that_was_not_measured_tells_nothing() {
+        let memory = Memory::new(Duration::from_secs(1));
+        assert_eq!((memory.thirds(), memory.now()), (None, None));
+    }
+}
