@@ -1,6 +1,6 @@
 //! Never early, over real time: sleeps of 0 to 50 ms, to the nanosecond, from two threads.
 //!
-//! `WATERWHEEL_SLEEPS=10000000 cargo test --release --test time_itself never_early` takes half a
+//! `WATERWHEEL_SLEEPS=10000000 cargo test --release --test time_itself never_early::` takes half a
 //! minute; without the variable it is a smaller number and a few seconds.
 
 use std::sync::Arc;
@@ -71,8 +71,8 @@ fn no_sleep_of_up_to_50_ms_is_early_or_lost() {
                 tokio::spawn(run.sleep_again_and_again(own, Dice(task)))
             })
             .collect();
-        // A busy machine may take a hundred times what an idle one does.
-        let patience = Duration::from_secs(60 + number / 2_000);
+        // An idle machine does some hundred thousand a second.
+        let patience = Duration::from_secs(30 + number / 10_000);
         let all = async {
             for task in tasks {
                 task.await.expect("it does not panic");
