@@ -6,7 +6,7 @@
 use waterwheel::wheel::Resolution;
 
 use crate::edges;
-use crate::model::{Op, Says, run};
+use crate::model::{Case, Op, Says, run};
 
 /// How far before the wrap the hand stands, in ticks: close, and a second and a little.
 fn before(resolution: Resolution) -> [u64; 2] {
@@ -88,7 +88,11 @@ fn a_wheel_started_near_any_wrap_does_what_a_list_does() {
                 ops.extend(step_over(before));
                 // On to a whole turn of each dial from there, by the turns that the wheel asks for.
                 ops.extend(std::iter::repeat_n(Op::AdvanceToTurn, 8));
-                run(resolution, start, &ops);
+                run(&Case {
+                    resolution,
+                    start,
+                    ops,
+                });
             }
         }
     }
