@@ -22,8 +22,10 @@ use crate::sync::Mutex;
 use tokio::task::coop;
 use tokio::time::{Duration, Instant};
 
-/// Further than a driver ever sleeps for nothing; tokio's wheel looks at it again about once a day.
-const FAR: Duration = Duration::from_secs(86_400 * 365);
+/// So long that a needless wake-up after it is nothing. Not longer: before 1.54, tokio's wheel takes no
+/// timers beyond 2^36 ms of its clock, two years (tokio#8334), and a process should be that old
+/// before it has one there.
+const FAR: Duration = Duration::from_secs(86_400 * 30);
 
 /// tokio rounds up to its next millisecond; by so much earlier, that is not after the present.
 const ROUNDING: Duration = Duration::from_millis(1);

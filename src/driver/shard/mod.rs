@@ -59,7 +59,7 @@ struct State {
     /// What `next` holds, to be compared with the lock held.
     published: Tick,
     draining: bool,
-    /// A [`Help`] is on its way.
+    /// A [`Help`](super::help::Help) is on its way.
     has_help: bool,
     armed: u64,
     fired: u64,
