@@ -4,7 +4,7 @@
 //! worker is unparked to look for it. Once that one has found it, it unparks another worker to look
 //! for more, which there is not: two workers awake for each tick (tokio 1.54,
 //! `transition_from_searching`). A worker that comes back from tokio's own clock with a task in hand
-//! does not. So the driver also keeps a timer of tokio's, as far away as can be, and the bell moves
+//! does not. So the driver also keeps a timer of tokio's, far away, and the bell moves
 //! it to the present: that unparks the worker who waits on tokio's clock, if there is one, and only
 //! that. (`fire`, 100 000 timers over a second: 1000 wake-ups of workers in place of 1800.)
 //!
