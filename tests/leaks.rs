@@ -242,7 +242,7 @@ fn timers_of_ones_own_leave_nothing_however_they_end() {
                 runtime.block_on(timer.sleep(Duration::from_micros(300)));
                 match number % 4 {
                     // The handle goes first, and the futures keep the timer.
-                    0 => drop(timer),
+                    0 => {}
                     1 => assert_eq!(timer.shutdown(), sleeps.len()),
                     2 => {
                         let mut drain = Box::pin(timer.drain());
@@ -253,9 +253,10 @@ fn timers_of_ones_own_leave_nothing_however_they_end() {
                     }
                     _ => sleeps.clear(),
                 }
+                drop(timer);
                 drop(sleeps);
                 assert_eq!(probe.held(), 0);
-                // The driver's task ends when it is polled next.
+                // The driver's task ends when it is polled next, which is now, if not before.
                 runtime.block_on(async { tokio::task::yield_now().await });
             }
         });
