@@ -129,3 +129,35 @@ does_what_a_list_does!(
     edges::resolutions()[3],
     600
 );
+
+// A turn in which each timer that comes up brings back one that was parked: it ends with the last of
+// them. (Found by the property above, whose bound had forgotten the parked.)
+#[test]
+fn a_turn_ends_though_each_timer_brings_back_one_that_was_parked() {
+    for start in [0, u64::MAX - 1] {
+        run(&Case {
+            resolution: Resolution::MILLISECOND,
+            start,
+            ops: vec![
+                Op::Herd {
+                    delay: 0,
+                    count: 12,
+                },
+                Op::Advance {
+                    by: 0,
+                    budget: usize::MAX,
+                    says: Says::Park,
+                },
+                Op::Reset {
+                    which: 105,
+                    delay: 0,
+                },
+                Op::Turn {
+                    by: 1,
+                    bite: usize::MAX,
+                    wakes: Wakes::Reset { which: 1, delay: 0 },
+                },
+            ],
+        });
+    }
+}

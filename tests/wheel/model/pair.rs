@@ -160,7 +160,8 @@ impl Pair {
     /// What a driver does, and the tasks that it wakes.
     fn turn(&mut self, to: u64, bite: usize, wakes: Wakes) {
         let bite = bite.max(1);
-        let (first_new, there) = (self.inserted, self.wheel.len());
+        // Those that are parked may be moved into the turn, by what comes up in it.
+        let (first_new, there) = (self.inserted, self.list.timers.len());
         let mut bites = 0;
         loop {
             let handed = self.advance(to, bite, Says::Due);
