@@ -115,9 +115,12 @@ impl<T> Wheel<T> {
             self.queue(CASCADING),
         );
         self.rings.append(fresh, backlog);
+        let passed = self.dials.slots_passed(now);
         for dial in (0..dials::COUNT).rev() {
             let queue = if dial == 0 { fresh } else { cascading };
-            self.take_slots(dial, self.dials.slots_passed(dial, now), queue);
+            if passed[dial] > 0 {
+                self.take_slots(dial, passed[dial], queue);
+            }
         }
         if now >= self.dials.beyond_turn() {
             self.take_slot(self.dials.beyond(), cascading);
@@ -162,8 +165,9 @@ impl<T> Wheel<T> {
             let Some(node) = next else {
                 return;
             };
-            self.rings.unlink(node);
-            let deadline = self.rings.entries[self.rings.index(node)].deadline;
+            let entry = &self.rings.entries[self.rings.index(node)];
+            let (link, deadline) = (entry.link, entry.deadline);
+            self.rings.join(link);
             self.file(node, deadline);
             self.cascaded += 1;
         }
@@ -194,22 +198,27 @@ impl<T> Wheel<T> {
                 stamp: entry.stamp,
             };
             let deadline = entry.deadline;
+            let link = entry.link;
             // The record is still in its ring here: a panicking judge loses nothing.
             let verdict = judge(key, deadline, &mut entry.payload);
-            if let Verdict::Refile(later) = verdict {
-                if later > self.dials.hand() {
+            match verdict {
+                Verdict::Refile(later) if later > self.dials.hand() => {
                     entry.deadline = later;
-                    self.rings.unlink(node);
+                    self.rings.join(link);
                     self.file(node, later);
                     progress.refiled += 1;
-                    continue;
                 }
-            }
-            self.unfile(node);
-            progress.fired += 1;
-            if verdict != Verdict::Park {
-                let entry = self.rings.entries.remove(index);
-                due(deadline, entry.payload);
+                Verdict::Park => {
+                    self.unfile(node);
+                    progress.fired += 1;
+                }
+                Verdict::Due | Verdict::Refile(_) => {
+                    self.rings.join(link);
+                    self.pending -= 1;
+                    progress.fired += 1;
+                    let entry = self.rings.entries.remove(index);
+                    due(deadline, entry.payload);
+                }
             }
         }
         budget

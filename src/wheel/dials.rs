@@ -171,10 +171,15 @@ impl Dials {
         Tick::new((self.units[dial] + 1).saturating_mul(self.length(dial)))
     }
 
-    /// How many of this dial's slots come up as the hand moves on to `now`; all of them at most.
-    pub(super) fn slots_passed(&self, dial: usize, now: Tick) -> u64 {
-        let slots = self.slots_of(dial);
-        (now.get() / self.length(dial) - self.units[dial]).min(u64::from(slots.end - slots.start))
+    /// How many slots of each dial come up as the hand moves on to `now`; all of a dial's at most.
+    #[inline]
+    pub(super) fn slots_passed(&self, now: Tick) -> [u64; COUNT] {
+        let mut passed = self.units_of(now);
+        for (dial, passed) in passed.iter_mut().enumerate() {
+            let slots = self.slots_of(dial);
+            *passed = (*passed - self.units[dial]).min(u64::from(slots.end - slots.start));
+        }
+        passed
     }
 
     /// When what lies beyond the last dial is looked at again: at its next full turn.
@@ -206,6 +211,7 @@ impl Dials {
         }
     }
 
+    #[inline]
     fn units_of(&self, tick: Tick) -> [u64; COUNT] {
         let seconds = self.per_second.divide(tick.get());
         let minutes = seconds / DIALS[1].of_below;
