@@ -25,6 +25,7 @@ use super::clock::Clock;
 use super::metrics::Metrics;
 use super::nudge::Nudge;
 use super::shard::Shard;
+use crate::error::Error;
 use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use crate::sync::{Mutex, OwnLine};
 use crate::wheel::Tick;
@@ -56,8 +57,6 @@ const AWAKE: u64 = 0;
 pub(crate) struct Shared {
     // What every future reads and nobody writes, or once.
     clock: Clock,
-    /// Shards of the timer, less one; a power of two less one.
-    mask: usize,
     stage: AtomicU8,
     /// Whether the bell rings for this driver; else tokio's clock alone wakes it.
     has_bell: AtomicBool,
@@ -109,11 +108,10 @@ pub(crate) enum Stage {
 }
 
 impl Shared {
-    pub(super) fn new(clock: Clock, shards: usize, has_bell: bool) -> Shared {
+    pub(super) fn new(clock: Clock, has_bell: bool) -> Shared {
         Shared {
             warped: AtomicBool::new(clock.is_warped()),
             clock,
-            mask: shards - 1,
             stage: AtomicU8::new(Stage::Running as u8),
             has_bell: AtomicBool::new(has_bell),
             waker: OnceLock::new(),
@@ -153,10 +151,13 @@ impl Shared {
         }
     }
 
-    /// The shard that this thread's futures go to.
+    /// Whether the timer takes anything new.
     #[inline]
-    pub(crate) fn slot_of_this_thread(&self) -> usize {
-        super::thread::number() & self.mask
+    pub(crate) fn is_open(&self) -> Result<(), Error> {
+        match self.stage() {
+            Stage::Running => Ok(()),
+            _ => Err(Error::shutdown()),
+        }
     }
 
     /// Puts a new shard on the roster, stopped if the timer is.
@@ -437,7 +438,6 @@ mod tests {
     fn what_the_driver_writes_is_on_no_line_that_futures_read() {
         let read = [
             offset_of!(Shared, clock),
-            offset_of!(Shared, mask),
             offset_of!(Shared, stage),
             offset_of!(Shared, has_bell),
             offset_of!(Shared, warped),

@@ -15,6 +15,8 @@ use super::permits::Permits;
 use super::shard::Shard;
 use super::shared::{Shared, Stage};
 use super::task::DriverTask;
+use super::thread;
+use crate::error::Error;
 use crate::wheel::Resolution;
 
 /// A timer: the wheels, and the driver that turns them.
@@ -57,7 +59,7 @@ pub struct Timer {
 /// What the handles of a timer share.
 pub(crate) struct Core {
     shared: Arc<Shared>,
-    /// The shards, made when first used.
+    /// The shards, made when first used; a power of two of them.
     shards: Box<[OnceLock<Arc<Shard>>]>,
     name: Option<Box<str>>,
     permits: Option<Arc<Permits>>,
@@ -80,7 +82,7 @@ impl Core {
     pub(super) fn new(home: &Handle, plan: Plan) -> Arc<Core> {
         let clock = Clock::new(home.clone(), plan.resolution);
         let shards = plan.shards_on(home);
-        let shared = Arc::new(Shared::new(clock, shards, plan.has_bell));
+        let shared = Arc::new(Shared::new(clock, plan.has_bell));
         Arc::new_cyclic(|this| Core {
             shared,
             shards: (0..shards).map(|_| OnceLock::new()).collect(),
@@ -106,10 +108,23 @@ impl Core {
         &self.shared
     }
 
+    /// Whether a future may be made now; takes its permit.
+    ///
+    /// Nothing of it is asked of the shard, which is further away: the processor would wait for each
+    /// step of that way.
+    #[inline]
+    fn admit(&self) -> Result<(), Error> {
+        self.shared.is_open()?;
+        match &self.permits {
+            Some(permits) => permits.try_take(),
+            None => Ok(()),
+        }
+    }
+
     /// The shard that this thread's futures go to.
     #[inline]
     pub(super) fn shard(&self) -> &Arc<Shard> {
-        let slot = self.shared.slot_of_this_thread();
+        let slot = thread::number() & (self.shards.len() - 1);
         match self.shards[slot].get() {
             Some(shard) => shard,
             None => self.make_shard(slot),
@@ -123,6 +138,7 @@ impl Core {
                 &self.shared,
                 Weak::clone(&self.this),
                 slot,
+                self.shards.len() - 1,
                 self.permits.clone(),
             );
             let shard = Arc::new(shard);
@@ -245,6 +261,12 @@ impl Timer {
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.core.shared.stage() >= Stage::Stopped
+    }
+
+    /// Whether a future may be made now; takes its permit.
+    #[inline]
+    pub(crate) fn admit(&self) -> Result<(), Error> {
+        self.core.admit()
     }
 
     /// The shard that this thread's futures go to.

@@ -47,7 +47,7 @@ use crate::error::Error;
 #[track_caller]
 pub fn sleep(duration: Duration) -> Sleep {
     let shard = ambient_shard();
-    admit_ambient(&shard);
+    assert_open(&shard);
     Sleep::after(shard, duration)
 }
 
@@ -73,7 +73,7 @@ pub fn sleep(duration: Duration) -> Sleep {
 #[track_caller]
 pub fn sleep_until(deadline: Instant) -> Sleep {
     let shard = ambient_shard();
-    admit_ambient(&shard);
+    assert_open(&shard);
     Sleep::new(shard, deadline, Delay::UNKNOWN)
 }
 
@@ -87,9 +87,8 @@ impl Timer {
     #[inline(always)]
     #[track_caller]
     pub fn sleep(&self, duration: Duration) -> Sleep {
-        let shard = self.shard();
-        expect(shard.admit());
-        Sleep::after(Arc::clone(shard), duration)
+        expect(self.admit());
+        Sleep::after(Arc::clone(self.shard()), duration)
     }
 
     /// [`sleep_until`] on this timer. Needs no runtime around it.
@@ -101,9 +100,8 @@ impl Timer {
     #[inline]
     #[track_caller]
     pub fn sleep_until(&self, deadline: Instant) -> Sleep {
-        let shard = self.shard();
-        expect(shard.admit());
-        Sleep::new(Arc::clone(shard), deadline, Delay::UNKNOWN)
+        expect(self.admit());
+        Sleep::new(Arc::clone(self.shard()), deadline, Delay::UNKNOWN)
     }
 
     /// [`sleep`](Timer::sleep), or an error.
@@ -127,9 +125,8 @@ impl Timer {
     /// reached its `max_pending`.
     #[inline]
     pub fn try_sleep(&self, duration: Duration) -> Result<Sleep, Error> {
-        let shard = self.shard();
-        shard.admit()?;
-        Ok(Sleep::after(Arc::clone(shard), duration))
+        self.admit()?;
+        Ok(Sleep::after(Arc::clone(self.shard()), duration))
     }
 
     /// [`sleep_until`](Timer::sleep_until), or an error.
@@ -139,9 +136,12 @@ impl Timer {
     /// As [`try_sleep`](Timer::try_sleep).
     #[inline]
     pub fn try_sleep_until(&self, deadline: Instant) -> Result<Sleep, Error> {
-        let shard = self.shard();
-        shard.admit()?;
-        Ok(Sleep::new(Arc::clone(shard), deadline, Delay::UNKNOWN))
+        self.admit()?;
+        Ok(Sleep::new(
+            Arc::clone(self.shard()),
+            deadline,
+            Delay::UNKNOWN,
+        ))
     }
 
     /// A sleep, or none if an `Instant` cannot tell its deadline.
@@ -167,7 +167,7 @@ impl Timer {
     fn try_sleep_beyond(&self, duration: Duration) -> Result<Option<Sleep>, Error> {
         match self.shard().clock().now().checked_add(duration) {
             Some(deadline) => self.try_sleep_until(deadline).map(Some),
-            None => self.shard().is_open().map(|()| None),
+            None => self.shard().shared().is_open().map(|()| None),
         }
     }
 }
@@ -178,14 +178,8 @@ impl Timer {
 /// then, and must not panic for it.
 #[inline]
 #[track_caller]
-fn admit_ambient(shard: &Shard) {
-    assert_open(shard, shard.admit());
-}
-
-#[inline]
-#[track_caller]
-fn assert_open(shard: &Shard, open: Result<(), Error>) {
-    if let Err(error) = open {
+fn assert_open(shard: &Shard) {
+    if let Err(error) = shard.shared().is_open() {
         assert_abandoned(shard, error);
     }
 }
@@ -231,7 +225,7 @@ impl Sleep {
         let shard = ambient_shard();
         let deadline = shard.clock().now().checked_add(duration);
         let Some(deadline) = deadline else {
-            assert_open(&shard, shard.is_open());
+            assert_open(&shard);
             return None;
         };
         Some(sleep_until(deadline))

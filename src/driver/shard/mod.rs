@@ -35,6 +35,7 @@ use super::metrics::Lateness;
 use super::permits::Permits;
 use super::postponed::Postponed;
 use super::shared::Shared;
+use super::thread;
 use super::timer::Core;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Mutex, MutexGuard, OwnLine};
@@ -50,6 +51,8 @@ pub(crate) struct Shard {
     shared: Arc<Shared>,
     core: Weak<Core>,
     slot: usize,
+    /// What of a thread's number tells its slot.
+    mask: usize,
     permits: Option<Arc<Permits>>,
 }
 
@@ -74,6 +77,7 @@ impl Shard {
         shared: &Arc<Shared>,
         core: Weak<Core>,
         slot: usize,
+        mask: usize,
         permits: Option<Arc<Permits>>,
     ) -> Shard {
         let clock = shared.clock().clone();
@@ -96,6 +100,7 @@ impl Shard {
             shared: Arc::clone(shared),
             core,
             slot,
+            mask,
             permits,
         }
     }
@@ -116,7 +121,7 @@ impl Shard {
     /// The shard of the thread that asks, if it is another one and the timer still has a handle.
     #[inline]
     pub(crate) fn of_this_thread(&self) -> Option<Arc<Shard>> {
-        if self.slot == self.shared.slot_of_this_thread() {
+        if self.slot == thread::number() & self.mask {
             return None;
         }
         Some(Arc::clone(self.core.upgrade()?.shard()))

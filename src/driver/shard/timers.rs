@@ -5,8 +5,6 @@ use std::task::Waker;
 
 use super::{Shard, State};
 use crate::driver::help::Help;
-use crate::driver::shared::Stage;
-use crate::error::Error;
 use crate::sync::MutexGuard;
 use crate::sync::atomic::Ordering;
 use crate::wheel::{Key, Tick};
@@ -23,25 +21,6 @@ pub(crate) enum Answer<T> {
 }
 
 impl Shard {
-    /// Whether the timer takes anything new.
-    #[inline]
-    pub(crate) fn is_open(&self) -> Result<(), Error> {
-        match self.shared.stage() {
-            Stage::Running => Ok(()),
-            _ => Err(Error::shutdown()),
-        }
-    }
-
-    /// Whether a future may be made now; takes its permit.
-    #[inline]
-    pub(crate) fn admit(&self) -> Result<(), Error> {
-        self.is_open()?;
-        match &self.permits {
-            Some(permits) => permits.try_take(),
-            None => Ok(()),
-        }
-    }
-
     /// Files a timer. `not_before` is a time that has passed for sure.
     #[inline]
     pub(crate) fn arm(
