@@ -4,12 +4,12 @@ mod support;
 
 use std::future::{pending, ready};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+use std::{hint, thread};
 
 use futures::StreamExt;
 use support::{
-    HOUR, Probe, assert_panics_here, assert_settled, bounded_timer, ms, multi_thread, panic_of,
-    poll_giving, poll_once, refusals, waker_on_drop, within,
+    HOUR, Probe, assert_panics_here, assert_settled, bounded_timer, inside, ms, multi_thread,
+    panic_of, poll_giving, poll_once, refusals, waker_on_drop, within,
 };
 use waterwheel::{Duration, Instant, Sleep, Timer};
 
@@ -230,56 +230,83 @@ async fn the_count_does_not_drift_when_a_waker_panics_as_it_is_let_go() {
     assert_settled(&timer);
 }
 
+/// Where two threads meet, to go on at the same moment. They spin: to be woken takes far longer than
+/// what is to collide.
+#[derive(Default)]
+struct Meeting(AtomicUsize);
+
+impl Meeting {
+    fn wait(&self) {
+        let both = (self.0.fetch_add(1, Ordering::SeqCst) / 2 + 1) * 2;
+        let mut spins = 0_u32;
+        while self.0.load(Ordering::SeqCst) < both {
+            spins += 1;
+            // The other one may not even run.
+            if spins % 1_000 == 0 {
+                thread::yield_now();
+            }
+            assert!(spins < 1 << 30, "the other one has gone");
+            hint::spin_loop();
+        }
+    }
+}
+
+/// Both at once, on two threads; gives what came of each.
+fn both<R: Send>(first: impl FnOnce() -> R, second: impl FnOnce() -> R + Send) -> (R, R) {
+    thread::scope(|scope| {
+        let second = scope.spawn(second);
+        (first(), second.join().expect("it does not panic"))
+    })
+}
+
+const ROUNDS: usize = 50_000;
+
+// In every order, with fewer rounds: `a_bound_is_neither_exceeded_nor_eaten_up` and its sibling, of the models
+// of `src/driver`.
 #[test]
 fn the_bound_is_exact_under_contention() {
-    within(Duration::from_secs(30), || {
-        // Fewer than one thread alone would hold, so that some are refused however they are scheduled.
-        const BOUND: usize = 3;
-        let runtime = multi_thread(2);
-        let timer = runtime.block_on(async { bounded_timer(BOUND) });
-        let alive = AtomicUsize::new(0);
-        let refused = AtomicUsize::new(0);
-        thread::scope(|scope| {
-            for thread in 0..4_usize {
-                let (timer, alive, refused) = (&timer, &alive, &refused);
-                scope.spawn(move || {
-                    let mut mine: Vec<Sleep> = Vec::new();
-                    for round in 0..5_000 {
-                        match timer.try_sleep(HOUR) {
-                            Ok(mut sleep) => {
-                                let now = alive.fetch_add(1, Ordering::SeqCst) + 1;
-                                assert!(now <= BOUND, "{now} at a time");
-                                if round % 2 == 0 {
-                                    assert!(poll_once(&mut sleep).is_pending());
-                                }
-                                mine.push(sleep);
-                            }
-                            Err(error) => {
-                                assert!(error.is_at_capacity());
-                                refused.fetch_add(1, Ordering::SeqCst);
-                            }
-                        }
-                        if (round + thread) % 3 == 0 || mine.len() > 3 {
-                            if let Some(mut sleep) = mine.pop() {
-                                // Counted down first: the permit may be taken by another thread
-                                // as soon as it is given back.
-                                alive.fetch_sub(1, Ordering::SeqCst);
-                                if round % 5 == 0 {
-                                    sleep.set_deadline(Instant::now());
-                                    assert!(poll_once(&mut sleep).is_ready());
-                                }
-                                drop(sleep);
-                            }
-                        }
-                    }
-                    alive.fetch_sub(mine.len(), Ordering::SeqCst);
-                });
-            }
+    within(Duration::from_secs(60), || {
+        let runtime = multi_thread(1);
+        inside(&runtime, || {
+            two_want_the_last_place(&bounded_timer(1));
+            one_gives_a_place_back_as_another_takes_one(&bounded_timer(2));
         });
-        assert!(refused.load(Ordering::SeqCst) > 0, "it was contended");
-        assert_eq!(free(&timer), BOUND);
-        assert_settled(&timer);
     });
+}
+
+fn two_want_the_last_place(timer: &Timer) {
+    let meeting = Meeting::default();
+    let rival = || -> Vec<bool> {
+        let round = |_| {
+            meeting.wait();
+            let sleep = timer.try_sleep(HOUR);
+            meeting.wait();
+            sleep.is_ok()
+        };
+        (0..ROUNDS).map(round).collect()
+    };
+    let (mine, theirs) = both(rival, rival);
+    let wrong = mine.iter().zip(&theirs).filter(|(a, b)| a == b).count();
+    assert_eq!(wrong, 0, "of {ROUNDS} rounds both had it, or none");
+    assert_eq!(free(timer), 1);
+    assert_settled(timer);
+}
+
+fn one_gives_a_place_back_as_another_takes_one(timer: &Timer) {
+    let meeting = Meeting::default();
+    let rival = |mut held: Option<Sleep>| {
+        for _ in 0..ROUNDS {
+            meeting.wait();
+            held = match held {
+                None => timer.try_sleep(HOUR).ok(),
+                Some(_given_back) => None,
+            };
+        }
+    };
+    let first = timer.sleep(HOUR);
+    both(|| rival(Some(first)), || rival(None));
+    assert_eq!(free(timer), 2, "what went wrong once stays");
+    assert_settled(timer);
 }
 
 #[tokio::test(start_paused = true)]

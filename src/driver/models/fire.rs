@@ -134,3 +134,24 @@ fn a_bound_is_neither_exceeded_nor_eaten_up() {
     });
     assert_eq!(outcomes, [(false, true), (true, false)].into());
 }
+
+/// Two places, of which one is given back while another is taken: one is free then.
+#[test]
+fn a_place_that_is_given_back_while_another_is_taken_is_counted() {
+    explore(3, || {
+        let setup = Setup {
+            max_pending: Some(2),
+            ..Setup::default()
+        };
+        let (timer, _driver) = setup.start();
+        let holder = timer.sleep_until(at(5));
+        let rival = timer.clone();
+        let rival = spawn_thread(move || rival.sleep_until(at(7)));
+        drop(holder);
+        let theirs = rival.join().unwrap();
+        let mine = timer.try_sleep_until(at(8));
+        assert!(mine.is_ok(), "eaten up");
+        assert!(timer.try_sleep_until(at(9)).is_err(), "exceeded");
+        drop((theirs, mine));
+    });
+}
