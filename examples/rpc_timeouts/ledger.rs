@@ -11,8 +11,9 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use crate::histogram::{Histogram, Quantiles};
-use crate::plan::{CallId, Dice};
+use crate::common::dice::Dice;
+use crate::common::histogram::{Histogram, Quantiles};
+use crate::plan::CallId;
 
 /// Declares the counters once: atomic in the [`Ledger`], plain numbers in the [`Tally`].
 macro_rules! counters {

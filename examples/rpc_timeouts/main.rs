@@ -19,9 +19,11 @@
 //! | `wire` | frames, and the codec that puts them on a socket |
 //! | `server`, `client` | the two ends of a connection |
 //! | `load` | one clock's turn: connections, callers, progress, an orderly end |
-//! | `ledger`, `histogram` | the books, in fixed memory however long the run |
+//! | `ledger` | the books, in fixed memory however long the run |
 //! | `check` | the self-check on the books |
 //! | `report` | what a person reads |
+//!
+//! `../common` has the command line, chance and histograms, which it shares with `soak`.
 //!
 //! Exit code: 0 if the self-check holds, also after Ctrl-C; 1 if it fails, or if the load cannot be
 //! set up; 2 for flags that make no sense.
@@ -31,8 +33,9 @@
 mod check;
 mod client;
 mod clock;
+#[path = "../common/mod.rs"]
+mod common;
 mod flags;
-mod histogram;
 mod ledger;
 mod load;
 mod plan;
@@ -40,7 +43,7 @@ mod report;
 mod server;
 mod wire;
 
-use std::io::{self, Write as _};
+use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
@@ -49,30 +52,14 @@ use tokio::runtime;
 use tokio::sync::watch;
 
 use crate::clock::{Clock, Tokio, Waterwheel};
-use crate::flags::{Command, Flags, Side};
+use crate::common::command_line;
+use crate::common::text::print;
+use crate::flags::{Flags, Side};
 use crate::load::Outcome;
 use crate::plan::Plan;
 
 fn main() -> ExitCode {
-    let arguments = std::env::args_os().skip(1);
-    match flags::parse(arguments.map(|argument| argument.to_string_lossy().into_owned())) {
-        Ok(Command::Help) => {
-            print(flags::USAGE);
-            ExitCode::SUCCESS
-        }
-        Ok(Command::Run(flags)) => match run(&flags) {
-            Ok(true) => ExitCode::SUCCESS,
-            Ok(false) => ExitCode::FAILURE,
-            Err(error) => {
-                eprintln!("rpc_timeouts: {error}");
-                ExitCode::FAILURE
-            }
-        },
-        Err(complaint) => {
-            eprint!("rpc_timeouts: {complaint}\n\n{}", flags::USAGE);
-            ExitCode::from(2)
-        }
-    }
+    command_line::main(run)
 }
 
 /// Gives each clock its turn and prints the report. True if the self-check holds.
@@ -136,10 +123,4 @@ fn watch_for_interrupt() -> io::Result<watch::Receiver<bool>> {
             });
         })?;
     Ok(interrupted)
-}
-
-/// Like `print!`, but a closed pipe (`… | head`) is no reason to panic.
-fn print(text: &str) {
-    let mut out = io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::common::dice::Dice;
 use crate::flags::Flags;
 
 pub(crate) struct Plan {
@@ -38,7 +39,7 @@ impl Plan {
     /// What the server does about a call. It depends on the seed and the call alone: neither the
     /// clock under test nor the order in which calls arrive changes it.
     pub(crate) fn fate(&self, call: CallId) -> Fate {
-        let mut dice = Dice(self.seed ^ call.0.wrapping_mul(0xD6E8_FEB8_6659_FD93));
+        let mut dice = Dice::new(self.seed, call.0);
         let timeout = self.timeout;
         match dice.roll(1000) {
             0..880 => Fate::Reply(dice.between(timeout / 250, timeout / 5)),
@@ -63,28 +64,6 @@ pub(crate) struct CallId(pub(crate) u64);
 impl CallId {
     pub(crate) fn new(connection: u32, call: u32) -> Self {
         CallId(u64::from(connection) << 32 | u64::from(call))
-    }
-}
-
-/// The `SplitMix64` generator: random enough for delays, and reproducible.
-pub(crate) struct Dice(pub(crate) u64);
-
-impl Dice {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.next() % sides
-    }
-
-    fn between(&mut self, least: Duration, most: Duration) -> Duration {
-        let span = u64::try_from((most - least).as_nanos()).unwrap_or(u64::MAX);
-        least + Duration::from_nanos(self.roll(span.max(1)))
     }
 }
 

@@ -4,7 +4,8 @@ use std::fmt::{Display, Write as _};
 use std::time::Duration;
 
 use crate::clock::{Clock, Tokio, Waterwheel};
-use crate::histogram::Quantiles;
+use crate::common::histogram::Quantiles;
+use crate::common::text::{grouped, milliseconds};
 use crate::ledger::Tally;
 use crate::load::Outcome;
 use crate::plan::Plan;
@@ -18,9 +19,9 @@ pub(crate) fn method(plan: &Plan, workers: usize) -> String {
         grouped(plan.connections.into()),
         plan.silent,
         grouped(plan.concurrency.into()),
-        milliseconds(plan.timeout),
-        milliseconds(plan.heartbeat),
-        milliseconds(plan.idle),
+        whole_milliseconds(plan.timeout),
+        whole_milliseconds(plan.heartbeat),
+        whole_milliseconds(plan.idle),
         plan.seed,
     )
 }
@@ -116,7 +117,7 @@ impl Table<'_> {
 
     fn lateness(&mut self, label: &str, quantile: impl Fn(&Quantiles) -> Duration) {
         self.row(label, |side| match &side.tally.lateness {
-            Some(lateness) => format!("{:.2} ms", quantile(lateness).as_secs_f64() * 1e3),
+            Some(lateness) => milliseconds(quantile(lateness)),
             None => "no timeouts".into(),
         });
     }
@@ -175,31 +176,6 @@ fn seconds_exactly(duration: Duration) -> String {
     format!("{:.2} s", duration.as_secs_f64())
 }
 
-fn milliseconds(duration: Duration) -> String {
+fn whole_milliseconds(duration: Duration) -> String {
     format!("{} ms", duration.as_millis())
-}
-
-/// `1234567` as `1 234 567`.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn digits_are_grouped_by_three() {
-        let numbers = [0, 12, 999, 1_000, 123_456, 1_234_567];
-        let texts = ["0", "12", "999", "1 000", "123 456", "1 234 567"];
-        assert_eq!(numbers.map(grouped), texts);
-    }
 }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use waterwheel::{Instant, Metrics};
 
-use crate::histogram::{Histogram, Quantiles};
+use crate::common::histogram::{Histogram, Quantiles};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {

@@ -12,7 +12,7 @@ use tokio::task;
 use waterwheel::Timer;
 
 use crate::books::{Books, Kind};
-use crate::dice::Dice;
+use crate::common::dice::Dice;
 use crate::flags::Flags;
 use crate::load::{self, Desk};
 use crate::timers::Timers;

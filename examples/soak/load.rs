@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use waterwheel::{Duration, Instant, MissedTickBehavior, Sleep};
 
 use crate::books::{Books, Kind};
-use crate::dice::Dice;
+use crate::common::dice::Dice;
 use crate::timers::Timers;
 use crate::watch::Slot;
 
@@ -30,6 +30,11 @@ pub(crate) struct Desk {
 impl Desk {
     fn goes_on(&self) -> bool {
         !self.stopping.load(Relaxed)
+    }
+
+    fn millis(&mut self, least: u64, most: u64) -> Duration {
+        let millis = Duration::from_millis;
+        self.dice.between(millis(least), millis(most))
     }
 
     /// Waits for a sleep and books it.
@@ -61,7 +66,7 @@ impl Desk {
 /// Sleeps, one after the other.
 pub(crate) async fn sleeps(mut desk: Desk, kind: Kind) -> Option<()> {
     while desk.goes_on() {
-        let deadline = Instant::now() + desk.dice.millis(0, 50);
+        let deadline = Instant::now() + desk.millis(0, 50);
         let mut sleep = desk.timers.sleep_until(deadline)?;
         desk.wait(kind, &mut sleep).await?;
     }
@@ -73,12 +78,12 @@ pub(crate) async fn cancels(mut desk: Desk) -> Option<()> {
     while desk.goes_on() {
         let mut calls = Vec::new();
         for _ in 0..50 {
-            let limit = desk.dice.millis(1_000, 60_000);
+            let limit = desk.millis(1_000, 60_000);
             calls.push(desk.armed(limit).await?);
         }
         // Some are answered at once.
         calls.truncate(desk.dice.roll(50) as usize);
-        let answer = desk.dice.millis(1, 10);
+        let answer = desk.millis(1, 10);
         desk.pause(answer).await?;
         drop(calls);
         desk.books.cancelled(50);
@@ -90,8 +95,8 @@ pub(crate) async fn cancels(mut desk: Desk) -> Option<()> {
 pub(crate) async fn timeouts(mut desk: Desk) -> Option<()> {
     while desk.goes_on() {
         let now = Instant::now();
-        let limit = now + desk.dice.millis(1, 40);
-        let answer = now + desk.dice.millis(0, 60);
+        let limit = now + desk.millis(1, 40);
+        let answer = now + desk.millis(0, 60);
         let mut inner = desk.timers.sleep_until(answer)?;
         let call = async {
             (&mut inner).await;
@@ -116,20 +121,20 @@ pub(crate) async fn resets(mut desk: Desk) -> Option<()> {
     while desk.goes_on() {
         let mut idle = desk.armed(Duration::from_millis(20)).await?;
         for _packet in 0..desk.dice.roll(10) {
-            let next_packet = desk.dice.millis(1, 5);
+            let next_packet = desk.millis(1, 5);
             desk.pause(next_packet).await?;
             idle.set_deadline(Instant::now() + Duration::from_millis(20));
         }
         desk.wait(Kind::Reset, &mut idle).await?;
 
         let mut hastened = desk.armed(MINUTE).await?;
-        hastened.set_deadline(Instant::now() + desk.dice.millis(0, 20));
+        hastened.set_deadline(Instant::now() + desk.millis(0, 20));
         desk.wait(Kind::Reset, &mut hastened).await?;
 
         let mut at_once = desk.armed(MINUTE).await?;
         at_once.set_deadline(Instant::now());
         desk.wait(Kind::Reset, &mut at_once).await?;
-        at_once.set_deadline(Instant::now() + desk.dice.millis(0, 20));
+        at_once.set_deadline(Instant::now() + desk.millis(0, 20));
         desk.wait(Kind::Reset, &mut at_once).await?;
     }
     Some(())
@@ -138,7 +143,7 @@ pub(crate) async fn resets(mut desk: Desk) -> Option<()> {
 /// Intervals of every behaviour, held up now and then; each tick must be where it belongs.
 pub(crate) async fn ticks(mut desk: Desk) -> Option<()> {
     while desk.goes_on() {
-        let period = desk.dice.millis(2, 40);
+        let period = desk.millis(2, 40);
         let behavior = match desk.dice.roll(3) {
             0 => MissedTickBehavior::Burst,
             1 => MissedTickBehavior::Delay,
@@ -187,7 +192,7 @@ pub(crate) async fn ticks(mut desk: Desk) -> Option<()> {
 /// Many timers at one tick, each of a task of its own.
 pub(crate) async fn herds(mut desk: Desk, size: u64) -> Option<()> {
     while desk.goes_on() {
-        let deadline = Instant::now() + desk.dice.millis(50, 250);
+        let deadline = Instant::now() + desk.millis(50, 250);
         desk.slot.expects(size, deadline);
         let mut herd = JoinSet::new();
         for _ in 0..size {
@@ -218,9 +223,9 @@ pub(crate) async fn herds(mut desk: Desk, size: u64) -> Option<()> {
 /// Wakes from a sleep and then blocks its worker, as nobody should.
 pub(crate) async fn blocks(mut desk: Desk) -> Option<()> {
     while desk.goes_on() {
-        let idle = desk.dice.millis(20, 400);
+        let idle = desk.millis(20, 400);
         desk.pause(idle).await?;
-        thread::sleep(desk.dice.millis(5, 50));
+        thread::sleep(desk.millis(5, 50));
         desk.books.blocked();
     }
     Some(())

@@ -22,16 +22,17 @@
 //! | `memory` | resident memory over time, and whether it grows |
 //! | `report` | what a person reads |
 //!
+//! `../common` has the command line, chance and histograms, which it shares with `rpc_timeouts`.
+//!
 //! Exit code: 0 if all holds; 1 if anything was lost, early, off its grid, unbalanced, panicked or grew;
 //! 2 for flags that make no sense.
 
 #![forbid(unsafe_code)]
 
 mod books;
-mod dice;
+#[path = "../common/mod.rs"]
+mod common;
 mod flags;
-#[path = "../rpc_timeouts/histogram.rs"]
-mod histogram;
 mod life;
 mod load;
 mod memory;
@@ -39,7 +40,7 @@ mod report;
 mod timers;
 mod watch;
 
-use std::io::{self, Write as _};
+use std::io;
 use std::panic;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -48,30 +49,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::books::Books;
-use crate::flags::{Command, Flags};
+use crate::common::command_line;
+use crate::common::text::print;
+use crate::flags::Flags;
 use crate::memory::Memory;
 use crate::watch::Watch;
 
 fn main() -> ExitCode {
-    let arguments = std::env::args_os().skip(1);
-    match flags::parse(arguments.map(|argument| argument.to_string_lossy().into_owned())) {
-        Ok(Command::Help) => {
-            print(flags::USAGE);
-            ExitCode::SUCCESS
-        }
-        Ok(Command::Run(flags)) => match run(&flags) {
-            Ok(true) => ExitCode::SUCCESS,
-            Ok(false) => ExitCode::FAILURE,
-            Err(error) => {
-                eprintln!("soak: {error}");
-                ExitCode::FAILURE
-            }
-        },
-        Err(complaint) => {
-            eprint!("soak: {complaint}\n\n{}", flags::USAGE);
-            ExitCode::from(2)
-        }
-    }
+    command_line::main(run)
 }
 
 /// Lives one life after the other and prints the report. True if all holds.
@@ -146,10 +131,4 @@ fn count_panics() -> Arc<AtomicU64> {
         tell(info);
     }));
     panics
-}
-
-/// Like `print!`, but a closed pipe (`… | head`) is no reason to panic.
-fn print(text: &str) {
-    let mut out = io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }

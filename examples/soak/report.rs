@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::books::{Books, Kind};
+use crate::common::text::{grouped, milliseconds};
 use crate::flags::Flags;
 use crate::memory::Memory;
 use crate::watch::Watch;
@@ -53,9 +54,9 @@ pub(crate) fn summary(
             Some(late) => writeln!(
                 text,
                 "{:>12}{:>12}{:>12}",
-                millis(late.p50),
-                millis(late.p99),
-                millis(late.max)
+                milliseconds(late.p50),
+                milliseconds(late.p99),
+                milliseconds(late.max)
             ),
             None => writeln!(text),
         };
@@ -117,42 +118,13 @@ pub(crate) fn verdict(failures: &[String]) -> String {
     failures
 }
 
-fn millis(duration: Duration) -> String {
-    format!("{:.2} ms", duration.as_secs_f64() * 1e3)
-}
-
 fn megabytes(kilobytes: u64) -> String {
     format!("{:.1} MB", kilobytes as f64 / 1024.0)
-}
-
-/// With a space at each third digit.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_grouped_by_three() {
-        for (number, text) in [
-            (0, "0"),
-            (999, "999"),
-            (1_000, "1 000"),
-            (1_234_567, "1 234 567"),
-        ] {
-            assert_eq!(grouped(number), text);
-        }
-    }
 
     #[test]
     fn each_failure_is_named() {
