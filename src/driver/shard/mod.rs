@@ -183,8 +183,9 @@ mod tests {
     use std::future::Future;
     use std::mem::offset_of;
     use std::pin::pin;
-    use std::sync::Arc;
+    use std::sync::{Arc, mpsc};
     use std::task::{Context, Waker};
+    use std::thread;
 
     use tokio::runtime::Builder;
     use tokio::time::Duration;
@@ -240,6 +241,27 @@ mod tests {
         drop(second);
         assert_eq!(counts(), before);
         drop(first);
+        drop(runtime);
+    }
+
+    // What idle deadlines are pushed back with, at each packet.
+    #[test]
+    fn a_sleep_is_pushed_back_though_somebody_holds_the_lock() {
+        let (runtime, timer) = timer();
+        let mut sleep = timer.sleep(Duration::from_secs(3600));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(pin!(&mut sleep).poll(&mut context).is_pending());
+        let held = timer.shard().state.lock();
+        let (done, wait) = mpsc::channel();
+        let pushes = thread::spawn(move || {
+            sleep.set_deadline(sleep.deadline() + Duration::from_secs(60));
+            let _ = done.send(());
+            sleep
+        });
+        let waited = wait.recv_timeout(Duration::from_secs(20));
+        drop(held);
+        assert!(waited.is_ok(), "it waited for the lock");
+        drop(pushes.join().unwrap());
         drop(runtime);
     }
 
