@@ -14,9 +14,8 @@ use cap::Cap;
 use futures::StreamExt;
 use support::{
     Dice, HOUR, Probe, alone, assert_settled, bounded_timer, current_thread, inside, ms,
-    multi_thread, own_timer, poll_once,
+    multi_thread, own_timer, paused, poll_once,
 };
-use tokio::runtime::{Builder, Runtime};
 use waterwheel::{
     Duration, Instant, MissedTickBehavior, Timer, interval, sleep, sleep_until, timeout,
 };
@@ -55,14 +54,6 @@ fn leaves_nothing(mut round: impl FnMut(u64)) {
     }
     let left = HEAP.allocated().saturating_sub(warm);
     assert!(left <= SLACK, "{left} bytes of {} rounds", rounds());
-}
-
-fn paused() -> Runtime {
-    Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .expect("a runtime")
 }
 
 // The test of this test.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use support::{assert_settled, current_thread, multi_thread, poll_with, us, waker_on_wake};
+use support::{Dice, assert_settled, current_thread, multi_thread, poll_with, us, waker_on_wake};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use waterwheel::{Duration, Instant, Timer};
@@ -42,7 +42,7 @@ fn stress(runtime: Runtime, bell: bool) {
         .map(|seed| {
             let (timer, waits) = (timer.clone(), Arc::clone(&waits));
             thread::spawn(move || {
-                let mut dice = 0x9e37_79b9_7f4a_7c15_u64.rotate_left(seed);
+                let mut dice = Dice(seed);
                 while Instant::now() < end {
                     waits.fetch_add(u64::from(one_timer(&timer, &mut dice)), Ordering::Relaxed);
                 }
@@ -60,13 +60,8 @@ fn stress(runtime: Runtime, bell: bool) {
 
 /// Arms a timer, perhaps moves it, and cancels it or waits for it, by its wakes alone; whether it
 /// was waited for.
-fn one_timer(timer: &Timer, dice: &mut u64) -> bool {
-    let mut roll = |sides: u64| {
-        *dice ^= *dice << 13;
-        *dice ^= *dice >> 7;
-        *dice ^= *dice << 17;
-        *dice % sides
-    };
+fn one_timer(timer: &Timer, dice: &mut Dice) -> bool {
+    let mut roll = |sides| dice.roll(sides);
     let mut sleep = timer.sleep(us(roll(4_000)));
     let woken = Arc::new(AtomicBool::new(false));
     let waker = waker_on_wake({

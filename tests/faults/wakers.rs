@@ -137,7 +137,7 @@ fn two_timers_whose_wakers_use_each_other_do_not_lock_each_other_out() {
         let played = Match {
             timers: runtimes
                 .each_ref()
-                .map(|runtime| inside(runtime, own_timer)),
+                .map(|runtime| inside(runtime, own_timer).clone()),
             sleeps: Arc::default(),
             strokes: Arc::default(),
         };
@@ -196,7 +196,8 @@ fn a_waker_may_shut_its_own_runtime_down() {
 fn a_waker_may_drop_the_last_handle_and_the_last_future_of_its_timer() {
     within(LIMIT, || {
         let runtime = multi_thread(1);
-        let timer = inside(&runtime, own_timer);
+        // Nobody else has a handle.
+        let timer = inside(&runtime, own_timer).clone();
         let last: Arc<Mutex<Option<(Timer, Sleep)>>> = Arc::default();
         let waker = waker_on_wake({
             let last = Arc::clone(&last);

@@ -7,20 +7,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
 use std::thread;
 
-use tokio::runtime::Builder;
 use waterwheel::{Duration, Instant, Sleep, Timer};
 
 use crate::support::{
-    HOUR, current_thread, inside, metrics, ms, multi_thread, own_timer, poll_giving, poll_once,
-    waker_on_drop, waker_on_wake, within,
+    HOUR, current_thread, inside, metrics, ms, multi_thread, own_timer, paused, poll_giving,
+    poll_once, waker_on_drop, waker_on_wake, within,
 };
 
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// What the wakers act on: a timer, and some of its sleeps that are pending.
 #[derive(Clone)]
-struct Stage {
-    timer: Timer,
+pub(crate) struct Stage {
+    pub(crate) timer: Timer,
     others: Arc<Mutex<Vec<Sleep>>>,
 }
 
@@ -52,10 +51,10 @@ impl Stage {
     }
 }
 
-type Act = fn(&Stage);
+pub(crate) type Act = fn(&Stage);
 
 /// What a waker may do to its own timer.
-const ACTS: &[(&str, Act)] = &[
+pub(crate) const ACTS: &[(&str, Act)] = &[
     ("drop others", |stage| drop(stage.others())),
     ("arm", |stage| stage.arm(HOUR)),
     ("arm earlier than all", |stage| stage.arm(ms(1))),
@@ -81,7 +80,7 @@ const ACTS: &[(&str, Act)] = &[
     }),
 ];
 
-type Occasion = fn(&Stage, Waker) -> Option<Sleep>;
+pub(crate) type Occasion = fn(&Stage, Waker) -> Option<Sleep>;
 
 fn armed_with(stage: &Stage, delay: Duration, waker: Waker) -> Sleep {
     let mut sleep = stage.timer.sleep(delay);
@@ -130,41 +129,46 @@ const OCCASIONS: &[(&str, Occasion)] = &[
     }),
 ];
 
-/// Every act on every occasion, each with a limit of time: a deadlock is a failure.
+/// Every act on every occasion: a deadlock is a failure.
 fn act_on_every_occasion(waker: fn(Stage, Act) -> Waker) {
-    for &(act_name, act) in ACTS {
-        for &(occasion_name, occasion) in OCCASIONS {
-            let case = format!("{act_name} when {occasion_name}");
-            let act_out = move || {
-                let runtime = Builder::new_current_thread()
-                    .enable_time()
-                    .start_paused(true)
-                    .build()
-                    .expect("a runtime");
-                runtime.block_on(async {
-                    let stage = Stage {
-                        timer: own_timer(),
-                        others: Arc::default(),
-                    };
-                    for delay in [ms(2), ms(3), ms(1_500), HOUR] {
-                        stage.arm(delay);
-                    }
-                    let sleep = occasion(&stage, waker(stage.clone(), act));
-                    tokio::time::sleep(ms(5)).await;
-                    metrics(&stage.timer);
-                    drop(sleep);
-                    drop(stage.others());
-                    // The timer works on, or was stopped and says so.
-                    if let Ok(sleep) = stage.timer.try_sleep(ms(1)) {
-                        sleep.await;
-                    }
-                    metrics(&stage.timer);
-                });
-            };
-            let done = catch_unwind(AssertUnwindSafe(|| within(LIMIT, act_out)));
-            assert!(done.is_ok(), "{case}");
+    for &act in ACTS {
+        for &occasion in OCCASIONS {
+            on_a_stage_of_its_own(waker, act, occasion);
         }
     }
+}
+
+/// Has a waker act on an occasion, with a limit of time; the timer must work on, or say that it was
+/// stopped.
+pub(crate) fn on_a_stage_of_its_own(
+    waker: fn(Stage, Act) -> Waker,
+    (act_name, act): (&str, Act),
+    (occasion_name, occasion): (&str, Occasion),
+) {
+    let act_out = move || {
+        let runtime = paused();
+        runtime.block_on(async {
+            let timer = own_timer();
+            let stage = Stage {
+                timer: timer.clone(),
+                others: Arc::default(),
+            };
+            for delay in [ms(2), ms(3), ms(1_500), HOUR] {
+                stage.arm(delay);
+            }
+            let sleep = occasion(&stage, waker(stage.clone(), act));
+            tokio::time::sleep(ms(5)).await;
+            metrics(&stage.timer);
+            drop(sleep);
+            drop(stage.others());
+            if let Ok(sleep) = stage.timer.try_sleep(ms(1)) {
+                sleep.await;
+            }
+            metrics(&stage.timer);
+        });
+    };
+    let done = catch_unwind(AssertUnwindSafe(|| within(LIMIT, act_out)));
+    assert!(done.is_ok(), "{act_name} when {occasion_name}");
 }
 
 // tokio `drop_from_wake`, embassy#4978.
@@ -185,8 +189,9 @@ fn a_waker_may_use_its_timer_while_its_runtime_is_dropped() {
         for woken in [true, false] {
             within(LIMIT, move || {
                 let runtime = multi_thread(1);
+                let timer = inside(&runtime, own_timer);
                 let stage = Stage {
-                    timer: inside(&runtime, own_timer),
+                    timer: timer.clone(),
                     others: Arc::default(),
                 };
                 stage.arm(HOUR);

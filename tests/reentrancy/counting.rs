@@ -5,35 +5,29 @@ use std::thread;
 use waterwheel::{Duration, Instant, Sleep};
 
 use crate::support::{
-    Probe, eventually, inside, metrics, ms, multi_thread, own_timer, poll_once, within,
+    Dice, Probe, eventually, inside, metrics, ms, multi_thread, own_timer, poll_once, within,
 };
 
 #[tokio::test(start_paused = true)]
 async fn metrics_add_up_after_every_step() {
     for seed in 1..=30_u64 {
         let timer = own_timer();
-        let mut random = seed;
-        let mut below = |most: u64| {
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            random % most
-        };
+        let mut dice = Dice(seed);
         let mut sleeps: Vec<Sleep> = Vec::new();
         for _ in 0..400 {
             let now = Instant::now();
-            let at = below(sleeps.len() as u64 + 1) as usize;
+            let at = dice.roll(sleeps.len() as u64 + 1) as usize;
             let sleep = sleeps.get_mut(at);
-            match (below(8), sleep) {
+            match (dice.roll(8), sleep) {
                 (0 | 1, _) | (_, None) => {
-                    let mut sleep = timer.sleep(ms(below(3_000)));
+                    let mut sleep = timer.sleep(ms(dice.roll(3_000)));
                     let _ = poll_once(&mut sleep);
                     sleeps.push(sleep);
                 }
                 (2, Some(_)) => drop(sleeps.swap_remove(at)),
-                (3, Some(sleep)) => sleep.set_deadline(now + ms(below(3_000))),
+                (3, Some(sleep)) => sleep.set_deadline(now + ms(dice.roll(3_000))),
                 (4, Some(sleep)) => sleep.set_deadline(now - ms(1)),
-                (5, Some(_)) => tokio::time::advance(ms(below(400))).await,
+                (5, Some(_)) => tokio::time::advance(ms(dice.roll(400))).await,
                 (_, Some(sleep)) => drop(poll_once(sleep)),
             }
             let metrics = metrics(&timer);

@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use tokio::runtime::Builder;
 use waterwheel::{Sleep, Timer, sleep};
 
 use crate::support::{
-    HOUR, Probe, alone, current_thread, inside, metrics, ms, multi_thread, own_timer, poll_once,
+    HOUR, Probe, alone, current_thread, inside, metrics, ms, multi_thread, own_timer, paused,
+    poll_once,
 };
 
 #[tokio::test(start_paused = true)]
@@ -37,11 +37,7 @@ fn a_sleep_may_be_dropped_in_the_destructor_of_a_thread_local() {
             static KEPT: RefCell<Vec<Sleep>> = const { RefCell::new(Vec::new()) };
         }
         let runtime = multi_thread(1);
-        let paused = Builder::new_current_thread()
-            .enable_time()
-            .start_paused(true)
-            .build();
-        let paused = paused.expect("a runtime");
+        let paused = paused();
         let timer = inside(&runtime, own_timer);
         let warped = inside(&paused, own_timer);
         let handle = runtime.handle().clone();
@@ -61,8 +57,8 @@ fn a_sleep_may_be_dropped_in_the_destructor_of_a_thread_local() {
             });
             ends.join().expect("it does not panic");
         }
-        for timer in [timer, warped, inside(&runtime, Timer::current)] {
-            let metrics = metrics(&timer);
+        for timer in [&*timer, &*warped, &inside(&runtime, Timer::current)] {
+            let metrics = metrics(timer);
             assert_eq!((metrics.cancelled(), metrics.pending()), (2, 0));
         }
     });

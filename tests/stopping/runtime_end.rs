@@ -39,14 +39,14 @@ fn dropping_the_runtime_stops_its_timers() {
             assert_eq!(interval.next().now_or_never(), Some(None));
             let elapsed = (&mut limited).now_or_never().expect("it is ready");
             assert!(elapsed.is_err_and(|elapsed| elapsed.was_stopped()));
-            for timer in [own, ambient] {
+            for timer in [&*own, &ambient] {
                 assert_panics_here(STOPPED, || timer.sleep(ms(1)));
                 let refused = timer.try_sleep(ms(1));
                 assert!(refused.is_err_and(|error| error.is_shutdown()));
                 assert_eq!(timer.shutdown(), 0);
                 assert!(timer.drain().now_or_never().is_some());
-                assert_eq!(metrics(&timer).pending(), 0);
-                assert!(metrics(&timer).stopped() >= 1);
+                assert_eq!(metrics(timer).pending(), 0);
+                assert!(metrics(timer).stopped() >= 1);
             }
         }
     });

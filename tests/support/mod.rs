@@ -6,6 +6,7 @@
 
 use std::cell::RefCell;
 use std::future::{Future, pending};
+use std::ops::Deref;
 use std::panic::{self, AssertUnwindSafe, Location};
 use std::pin::pin;
 use std::process::Command;
@@ -300,6 +301,15 @@ pub(crate) fn current_thread() -> Runtime {
         .expect("a runtime")
 }
 
+/// One whose clock stands still, and jumps when there is nothing to do.
+pub(crate) fn paused() -> Runtime {
+    Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime")
+}
+
 pub(crate) fn multi_thread(workers: usize) -> Runtime {
     Builder::new_multi_thread()
         .worker_threads(workers)
@@ -316,15 +326,34 @@ pub(crate) fn inside<R>(runtime: &Runtime, act: impl FnOnce() -> R) -> R {
 
 /// A timer of one's own on the runtime we are in.
 #[track_caller]
-pub(crate) fn own_timer() -> Timer {
-    Timer::builder().start().expect("a timer")
+pub(crate) fn own_timer() -> OwnTimer {
+    OwnTimer(Timer::builder().start().expect("a timer"))
 }
 
 /// A timer of one's own with a bound, on the runtime we are in.
 #[track_caller]
-pub(crate) fn bounded_timer(max_pending: usize) -> Timer {
+pub(crate) fn bounded_timer(max_pending: usize) -> OwnTimer {
     let timer = Timer::builder().max_pending(max_pending).start();
-    timer.expect("a timer")
+    OwnTimer(timer.expect("a timer"))
+}
+
+/// A timer whose books must balance when the test lets go of it, whatever the test is about.
+pub(crate) struct OwnTimer(Timer);
+
+impl Deref for OwnTimer {
+    type Target = Timer;
+
+    fn deref(&self) -> &Timer {
+        &self.0
+    }
+}
+
+impl Drop for OwnTimer {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            metrics(&self.0);
+        }
+    }
 }
 
 /// The errors of all calls that may be refused; each of them must be.

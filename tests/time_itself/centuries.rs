@@ -1,10 +1,9 @@
 //! Centuries of virtual time in seconds of the machine's: every timer fires once, and at its tick.
 
-use tokio::runtime::Builder;
 use waterwheel::wheel::{Key, Resolution, Tick, Verdict, Wheel};
 use waterwheel::{Duration, Instant, Timer, sleep_until};
 
-use crate::support::{Dice, assert_settled, ms, own_timer, within};
+use crate::support::{Dice, assert_settled, ms, own_timer, paused, within};
 
 /// 365 days in milliseconds.
 const YEAR: u64 = 365 * 86_400_000;
@@ -110,11 +109,7 @@ fn a_wheel_that_is_in_use_for_three_centuries_loses_nothing_and_is_never_early()
 #[test]
 fn tasks_that_sleep_through_three_centuries_wake_at_each_of_their_deadlines() {
     within(Duration::from_secs(300), || {
-        let runtime = Builder::new_current_thread()
-            .enable_time()
-            .start_paused(true)
-            .build()
-            .expect("a runtime");
+        let runtime = paused();
         runtime.block_on(sleep_through_three_centuries());
     });
 }

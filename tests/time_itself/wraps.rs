@@ -3,13 +3,12 @@
 //!
 //! `tests/wheel/wraps.rs` does the first for the wheel alone, against the model.
 
-use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 use tokio::time::advance;
 use waterwheel::{Duration, Instant, Sleep, Timer};
 
 use crate::support::{
-    FAR, HOUR, Probe, assert_settled, ms, multi_thread, own_timer, poll_once, us,
+    FAR, HOUR, Probe, assert_settled, ms, multi_thread, own_timer, paused, poll_once, us,
 };
 use crate::{DAY, timer_of, yield_until};
 
@@ -38,11 +37,7 @@ fn timers_across_every_wrap_fire_at_their_deadlines() {
         let wraps = wraps(resolution).into_iter();
         for wrap in wraps.filter(|&wrap| wrap > resolution * 3) {
             for hand_is_held_back in [false, true] {
-                let runtime = Builder::new_current_thread()
-                    .enable_time()
-                    .start_paused(true)
-                    .build()
-                    .expect("a runtime");
+                let runtime = paused();
                 runtime.block_on(across(resolution, wrap, hand_is_held_back));
             }
         }

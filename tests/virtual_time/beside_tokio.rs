@@ -7,26 +7,12 @@ use futures::future::{BoxFuture, join_all};
 use tokio::time::advance;
 use waterwheel::{Duration, Instant, sleep, timeout};
 
-use crate::paused;
-use crate::support::{ms, us};
+use crate::support::{Dice, ms, paused, us};
 
-/// Numbers that look random: a script is the same for both timers.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, most: u64) -> u64 {
-        // Marsaglia's xorshift.
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % most
-    }
-
-    fn millis(&mut self) -> u64 {
-        let longest = [3, 20, 1_100, 130_000, 8_000_000, 200_000_000];
-        let among = longest[self.below(6) as usize];
-        self.below(among)
-    }
+fn millis(dice: &mut Dice) -> u64 {
+    let longest = [3, 20, 1_100, 130_000, 8_000_000, 200_000_000];
+    let among = longest[dice.roll(6) as usize];
+    dice.roll(among)
 }
 
 /// What tokio's timers and ours have in common.
@@ -79,20 +65,20 @@ fn play<T: Times>(seed: u64) -> Vec<Vec<(Duration, bool)>> {
                 let mut dice = Dice(seed * 100 + task + 1);
                 let mut seen = Vec::new();
                 for _ in 0..20 {
-                    let delay = ms(dice.millis());
-                    let in_time = match dice.below(4) {
+                    let delay = ms(millis(&mut dice));
+                    let in_time = match dice.roll(4) {
                         0 => {
                             let mut sleep = Box::pin(T::sleep(delay));
-                            for _ in 0..dice.below(4) {
+                            for _ in 0..dice.roll(4) {
                                 let _ = futures::poll!(&mut sleep);
-                                let again = Instant::now() + ms(dice.millis());
+                                let again = Instant::now() + ms(millis(&mut dice));
                                 T::reset(sleep.as_mut(), again);
                             }
                             sleep.await;
                             true
                         }
                         1 => {
-                            let inner = T::sleep(ms(dice.millis()));
+                            let inner = T::sleep(ms(millis(&mut dice)));
                             T::timeout(delay, Box::pin(inner)).await
                         }
                         _ => {
@@ -108,7 +94,7 @@ fn play<T: Times>(seed: u64) -> Vec<Vec<(Duration, bool)>> {
         let tasks: Vec<_> = tasks.collect();
         let mut dice = Dice(seed * 100 + 99);
         for _ in 0..10 {
-            advance(ms(dice.millis())).await;
+            advance(ms(millis(&mut dice))).await;
             tokio::task::yield_now().await;
         }
         let seen = join_all(tasks).await.into_iter();
@@ -141,8 +127,8 @@ fn take<T: Times>(before: Duration, between: Duration, delay: Duration) -> Durat
 fn with_parts_of_milliseconds_it_fires_at_most_one_tick_after_tokio() {
     let mut dice = Dice(7);
     for _ in 0..500 {
-        let [before, between] = [3_000, 3_000].map(|most| us(dice.below(most)));
-        let delay = us(dice.below(20_000));
+        let [before, between] = [3_000, 3_000].map(|most| us(dice.roll(most)));
+        let delay = us(dice.roll(20_000));
         let ours = take::<Ours>(before, between, delay);
         let tokios = take::<Tokios>(before, between, delay);
         assert!(
@@ -157,10 +143,10 @@ fn side_by_side_with_tokios_it_fires_at_most_one_tick_after_them() {
     for seed in 1..=100 {
         paused().block_on(async {
             let mut dice = Dice(seed);
-            advance(us(dice.below(3_000))).await;
+            advance(us(dice.roll(3_000))).await;
             for _ in 0..10 {
-                advance(us(dice.below(3_000))).await;
-                let (start, delay) = (Instant::now(), us(dice.below(20_000)));
+                advance(us(dice.roll(3_000))).await;
+                let (start, delay) = (Instant::now(), us(dice.roll(20_000)));
                 let ours = async {
                     sleep(delay).await;
                     start.elapsed()

@@ -6,8 +6,7 @@ use futures::future::join_all;
 use tokio::sync::oneshot;
 use waterwheel::{Duration, Instant, Timer, sleep, timeout};
 
-use crate::paused;
-use crate::support::{HOUR, ms, own_timer, poll_once, within};
+use crate::support::{HOUR, ms, own_timer, paused, poll_once, within};
 
 #[test]
 fn the_idle_clock_jumps_to_the_next_deadline() {

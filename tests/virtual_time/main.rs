@@ -7,13 +7,3 @@ mod advancing;
 mod beside_tokio;
 mod idle_clock;
 mod pausing;
-
-use tokio::runtime::{Builder, Runtime};
-
-fn paused() -> Runtime {
-    Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .expect("a runtime")
-}

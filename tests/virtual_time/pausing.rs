@@ -7,8 +7,9 @@ use tokio::sync::oneshot;
 use tokio::time::{advance, pause, resume};
 use waterwheel::{Duration, Instant, sleep};
 
-use crate::paused;
-use crate::support::{HOUR, Probe, current_thread, inside, ms, own_timer, poll_once, within};
+use crate::support::{
+    HOUR, Probe, current_thread, inside, ms, own_timer, paused, poll_once, within,
+};
 
 #[test]
 fn it_follows_a_clock_that_is_paused_after_the_timer_has_started_in_real_time() {

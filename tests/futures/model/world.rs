@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use tokio::runtime::{Builder, Handle};
+use tokio::runtime::Handle;
 use tokio::task::{unconstrained, yield_now};
 use waterwheel::{Instant, Interval, Metrics, Sleep, Timeout, Timer};
 
@@ -14,7 +14,7 @@ use super::known::{self, By, Counts, Drain, Kind, Life, Outcome, Stage};
 use super::oracle::{Oracle, PROBES, SLOTS};
 use super::waker::{Log, Sprung};
 use super::{Case, Home, Op};
-use crate::support::{Probe, metrics, poll_with};
+use crate::support::{Probe, metrics, paused, poll_with};
 
 pub(super) const HOMES: [Home; 2] = [Home::Ambient, Home::Own];
 
@@ -35,11 +35,7 @@ const YIELDS: usize = 4;
 ///
 /// If they differ.
 pub(crate) fn run(case: &Case) {
-    let runtime = Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .expect("a runtime");
+    let runtime = paused();
     let is_end = |op: &Op| matches!(op, Op::DropRuntime);
     let end = case.ops.iter().position(is_end);
     let (within, after) = case.ops.split_at(end.unwrap_or(case.ops.len()));
