@@ -15,7 +15,6 @@
 //! All four are sequentially consistent, so either 2 sees a or b sees 1. A shard that is made
 //! between the driver's a and b is on the roster before it is used, and b reads the roster.
 
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::Waker;
@@ -402,15 +401,6 @@ impl Shared {
             shard.add_to(&mut metrics);
         }
         metrics
-    }
-}
-
-impl fmt::Debug for Shared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared")
-            .field("target", &self.target())
-            .field("stage", &self.stage())
-            .finish_non_exhaustive()
     }
 }
 
