@@ -351,8 +351,8 @@ impl Interval {
 
 impl Drop for Interval {
     fn drop(&mut self) {
-        // Completed, and not armed again: a waker panicked as it was let go. The interval still
-        // has the permit then.
+        // Completed, and not armed again: it was due at a poll whose task had no budget left. The
+        // interval still has the permit then.
         if self.delay.has_completed() && !self.ended {
             self.delay.release_permit();
         }

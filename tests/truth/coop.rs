@@ -1,6 +1,6 @@
 //! The coop budget.
 
-use std::future::{Future, pending};
+use std::future::{Future, pending, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,10 +10,19 @@ use tokio::runtime::Runtime;
 use waterwheel::{Duration, Instant, interval_at, sleep, timeout};
 
 use crate::LIMIT;
-use crate::support::{current_thread, ms, multi_thread, own_timer, within};
+use crate::support::{HOUR, bounded_timer, current_thread, ms, multi_thread, own_timer, within};
 
 fn on_its_own(runtime: fn() -> Runtime, future: impl Future<Output = ()> + Send + 'static) {
     within(LIMIT, move || runtime().block_on(future));
+}
+
+fn burn_the_budget(context: &mut Context<'_>) {
+    while tokio::task::coop::has_budget_remaining() {
+        let mut step = std::pin::pin!(tokio::task::coop::consume_budget());
+        if step.as_mut().poll(context).is_pending() {
+            break;
+        }
+    }
 }
 
 #[test]
@@ -65,12 +74,7 @@ fn a_timeout_around_a_future_that_burns_the_budget_still_elapses() {
         type Output = ();
         fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
             self.0.fetch_add(1, Ordering::SeqCst);
-            while tokio::task::coop::has_budget_remaining() {
-                let mut step = std::pin::pin!(tokio::task::coop::consume_budget());
-                if step.as_mut().poll(context).is_pending() {
-                    break;
-                }
-            }
+            burn_the_budget(context);
             context.waker().wake_by_ref();
             Poll::Pending
         }
@@ -100,5 +104,31 @@ fn a_loop_of_polls_past_the_deadline_does_not_live_lock() {
             }
         });
         assert!(limited.await.is_err());
+    });
+}
+
+// Its delay has completed then, and the tick was not taken.
+#[test]
+fn an_interval_that_is_due_without_budget_has_one_place_and_gives_it_back() {
+    on_its_own(current_thread, async {
+        let timer = bounded_timer(1);
+        for again in [false, true] {
+            let mut ticks = timer.interval(HOUR);
+            poll_fn(|context| {
+                burn_the_budget(context);
+                assert!(ticks.poll_tick(context).is_pending());
+                Poll::Ready(())
+            })
+            .await;
+            tokio::task::yield_now().await;
+            assert!(timer.try_sleep(HOUR).is_err());
+            if again {
+                let start = Instant::now() + ms(2);
+                ticks.reset_at(start);
+                assert_eq!(ticks.tick().await, start);
+            }
+            drop(ticks);
+            assert!(timer.try_sleep(HOUR).is_ok());
+        }
     });
 }
