@@ -7,7 +7,7 @@ use std::task::Context;
 use std::thread;
 use std::time::Instant as RealInstant;
 
-use waterwheel::{Duration, Instant, interval_at, sleep, timeout};
+use waterwheel::{Duration, Instant, Timer, interval_at, sleep, timeout};
 
 use crate::LIMIT;
 use crate::support::{current_thread, metrics, ms, multi_thread, own_timer, poll_once, within};
@@ -85,5 +85,18 @@ fn a_long_delay_that_has_passed_at_its_first_poll_completes_at_once() {
             start.elapsed()
         });
         assert!(slow < ms(500), "{slow:?}");
+    });
+}
+
+// Such a delay trusts the clock read that made it; the hand knows better.
+#[test]
+fn a_long_delay_that_the_hand_has_passed_at_its_first_poll_is_ready() {
+    within(LIMIT, || {
+        multi_thread(2).block_on(async {
+            let timer = Timer::builder().shards(1).start().expect("a timer");
+            let mut nap = timer.sleep(Duration::from_secs(1));
+            timer.sleep_until(nap.deadline() + ms(5)).await;
+            assert!(poll_once(&mut nap).is_ready());
+        });
     });
 }
