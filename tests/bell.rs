@@ -8,7 +8,10 @@ mod support;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use support::{assert_settled, ms, multi_thread, own_timer, poll_giving, waker_on_wake};
+use support::{
+    alone_with, assert_settled, current_thread, ms, multi_thread, own_timer, poll_giving,
+    waker_on_wake,
+};
 use tokio::sync::oneshot;
 use waterwheel::{Duration, Instant, Timer, sleep};
 
@@ -148,4 +151,33 @@ fn there_is_one_bell_for_all_timers() {
     if let Some(bells) = bells() {
         assert_eq!(bells, 1);
     }
+}
+
+// 2^62 bytes of stack for whoever does not say how much: more than a process can address.
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[test]
+fn timers_fire_where_the_thread_of_the_bell_cannot_be_started() {
+    alone_with([("RUST_MIN_STACK", "4611686018427387904")], || {
+        let thread = thread::Builder::new().spawn(|| ());
+        assert!(thread.is_err(), "this test can tell");
+        let workers = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_stack_size(1 << 21)
+            .enable_time()
+            .build()
+            .expect("a runtime");
+        for runtime in [workers, current_thread()] {
+            runtime.block_on(async {
+                let timer = own_timer();
+                let later = tokio::spawn(timer.sleep(support::HOUR));
+                for millis in [1, 5, 20] {
+                    let start = Instant::now();
+                    timer.sleep(ms(millis)).await;
+                    assert!(start.elapsed() >= ms(millis));
+                }
+                later.abort();
+            });
+        }
+        assert_eq!(bells(), Some(0));
+    });
 }

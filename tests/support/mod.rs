@@ -261,6 +261,15 @@ pub(crate) fn eventually(what: &str, holds: impl Fn() -> bool) {
 /// `body` must be a closure written in the test itself: its name gives the test's.
 #[track_caller]
 pub(crate) fn alone<F: FnOnce()>(body: F) {
+    alone_with([], body);
+}
+
+/// The same, with these variables in its environment.
+#[track_caller]
+pub(crate) fn alone_with<'a, F: FnOnce()>(
+    environment: impl IntoIterator<Item = (&'a str, &'a str)>,
+    body: F,
+) {
     const CHILD: &str = "WATERWHEEL_TEST_ALONE";
     if std::env::var_os(CHILD).is_some() {
         return body();
@@ -271,6 +280,7 @@ pub(crate) fn alone<F: FnOnce()>(body: F) {
     let mut child = Command::new(this)
         .args([name, "--exact", "--nocapture", "--test-threads=1"])
         .env(CHILD, "1")
+        .envs(environment)
         .stdout(std::process::Stdio::piped())
         .spawn()
         .expect("this test, again");
