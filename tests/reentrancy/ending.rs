@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use waterwheel::{Sleep, Timer, sleep};
+use waterwheel::{Duration, Sleep, Timer, sleep};
 
 use crate::support::{
     HOUR, Probe, alone, current_thread, inside, metrics, ms, multi_thread, own_timer, paused,
@@ -123,4 +123,37 @@ async fn a_task_that_panics_or_is_aborted_cancels_its_sleeps() {
     assert!(aborted.await.is_err() && panicking.await.is_err());
     let metrics = metrics(&timer);
     assert_eq!((metrics.cancelled(), metrics.pending()), (2, 0));
+}
+
+// There is no runtime's context any more in which the clock could be read.
+#[test]
+fn a_timer_may_be_used_in_the_destructor_of_a_thread_local() {
+    struct Uses(Timer);
+    impl Drop for Uses {
+        fn drop(&mut self) {
+            assert!(poll_once(&mut self.0.sleep(Duration::ZERO)).is_ready());
+            assert!(poll_once(&mut self.0.sleep(HOUR)).is_pending());
+        }
+    }
+    thread_local! {
+        static KEPT: RefCell<Option<Uses>> = const { RefCell::new(None) };
+    }
+    // A panic there aborts the process.
+    alone(|| {
+        for timer in [current_thread(), multi_thread(1)].map(|runtime| {
+            let timer = inside(&runtime, own_timer);
+            std::mem::forget(runtime);
+            timer
+        }) {
+            let uses = Uses(timer.clone());
+            let ends = thread::spawn(move || {
+                KEPT.set(Some(uses));
+                // Made after it, and so destroyed before it.
+                assert!(tokio::runtime::Handle::try_current().is_err());
+            });
+            ends.join().expect("it does not panic");
+            let metrics = metrics(&timer);
+            assert_eq!((metrics.cancelled(), metrics.pending()), (1, 0));
+        }
+    });
 }
