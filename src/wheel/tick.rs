@@ -60,3 +60,17 @@ impl fmt::Display for Tick {
         fmt::Display::fmt(&self.0, f)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Tick;
+
+    #[test]
+    fn a_tick_shows_its_number_and_obeys_the_width() {
+        let tick = Tick::new(1_500);
+        assert_eq!(
+            format!("{tick}|{tick:>6}|{tick:?}"),
+            "1500|  1500|Tick(1500)"
+        );
+    }
+}

@@ -85,3 +85,14 @@ fn metrics_add_up_when_cancels_and_resets_race_with_the_driver() {
         eventually("the driver goes on", || last.wakes() == 1);
     });
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_timer_of_seconds_cascades_once_and_one_of_less_never() {
+    let timer = own_timer();
+    timer.sleep(ms(900)).await;
+    assert_eq!(metrics(&timer).cascaded(), 0);
+    timer.sleep(ms(10_500)).await;
+    assert_eq!(metrics(&timer).cascaded(), 1);
+    timer.shutdown();
+    assert_eq!(metrics(&timer).cascaded(), 1);
+}
