@@ -11,9 +11,13 @@ use crate::support::{HOUR, current_thread, ms, multi_thread, own_timer, poll_onc
 
 /// Waits until the driver has nothing to do: no turn for 30 ms.
 pub(crate) fn settle(timer: &Timer) {
+    settle_for(timer, ms(30));
+}
+
+fn settle_for(timer: &Timer, quiet: Duration) {
     let (mut turns, mut since) = (timer.metrics().driver_turns(), RealInstant::now());
     let start = RealInstant::now();
-    while since.elapsed() < ms(30) {
+    while since.elapsed() < quiet {
         assert!(start.elapsed() < Duration::from_secs(5), "it never settles");
         thread::sleep(ms(2));
         let now = timer.metrics().driver_turns();
@@ -34,11 +38,12 @@ pub(crate) fn with_a_parked_runtime(act: impl FnOnce(&Timer)) {
     let _ = driving.join().expect("it does not panic");
 }
 
+/// No turn for 200 ms, after those that were under way, which a busy machine may put off.
 fn assert_idle(timer: &Timer) {
-    settle(timer);
     let before = timer.metrics().driver_turns();
-    thread::sleep(ms(200));
-    assert_eq!(timer.metrics().driver_turns(), before);
+    settle_for(timer, ms(200));
+    let turns = timer.metrics().driver_turns() - before;
+    assert!(turns <= 10, "{turns} turns");
 }
 
 // netty#1246, netty#9710, pulsar#6414: an idle spin.
