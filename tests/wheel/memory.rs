@@ -230,3 +230,24 @@ fn draining_gives_the_memory_back_and_leaves_a_wheel_that_works() {
     assert_eq!(advance(&mut wheel, 3_001).len(), 1);
     assert_eq!(wheel.drain().count(), 0);
 }
+
+// Doubling leaves up to half of a slab in vain; steps of one size copy it over and over.
+#[test]
+fn the_slab_grows_by_an_eighth() {
+    let mut wheel = Wheel::new(Resolution::MILLISECOND);
+    let mut capacities = vec![0];
+    for timers in 1..=20_000 {
+        wheel.insert(Tick::new(timers as u64), ());
+        let capacity = wheel.capacity();
+        let vain = capacity - timers;
+        assert!(
+            vain <= 64.max(timers / 8),
+            "{vain} places for {timers} timers"
+        );
+        if capacity != capacities[capacities.len() - 1] {
+            capacities.push(capacity);
+        }
+    }
+    // By 64 up to 576, and then by an eighth up to 22 093.
+    assert!(capacities.len() <= 42, "{capacities:?}");
+}
