@@ -11,6 +11,7 @@ use std::fmt;
 ///
 /// let tick = Tick::new(1_500);
 /// assert_eq!(tick.get(), 1_500);
+/// assert_eq!(tick.to_string(), "1500");
 /// assert_eq!(tick.plus(Tick::new(1)), Tick::new(1_501));
 /// assert_eq!(Tick::MAX.plus(tick), Tick::MAX);
 /// ```

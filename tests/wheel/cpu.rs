@@ -225,3 +225,15 @@ fn what_lies_beyond_the_last_dial_is_looked_at_at_its_full_turns_only() {
     }
     assert_eq!(advance(&mut wheel, 10 * all + 5), ["far"]);
 }
+
+// Who is told of a turn that is too early takes it for nothing, at each insertion.
+#[test]
+fn an_insertion_asks_for_no_turn_before_its_own_slot_comes_up() {
+    for resolution in edges::resolutions() {
+        for delay in edges::delays(resolution) {
+            let mut wheel = Wheel::new(resolution);
+            wheel.insert(Tick::new(delay), ());
+            assert_eq!(Some(wheel.quiet_until()), wheel.next_turn(), "{delay}");
+        }
+    }
+}

@@ -56,6 +56,16 @@ fn the_last_to_be_filed_for_a_tick_is_served_first() {
     wheel.check_invariants();
 }
 
+// From one end alone, the other waits for the whole herd.
+#[test]
+fn of_those_due_at_a_tick_the_last_filed_and_the_first_are_served_in_turn() {
+    let mut wheel = Wheel::new(Resolution::MILLISECOND);
+    for filed in 0..100 {
+        wheel.insert(Tick::new(5), filed);
+    }
+    assert_eq!(bite(&mut wheel, 5, 8), [99, 0, 98, 1, 97, 2, 96, 3]);
+}
+
 // The same for a herd that cascades: filing it again is bounded as well.
 #[test]
 fn a_herd_that_cascades_does_not_hold_up_its_neighbours() {
