@@ -106,3 +106,21 @@ async fn a_sleep_until_an_instant_that_tokios_paused_clock_gave_is_exact() {
     assert!(never.await.is_err());
     assert_eq!(start.elapsed(), ms(5_010));
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_metrics_tell_how_late_the_driver_fired_each_timer() {
+    let timer = own_timer();
+    let probe = Probe::new();
+    let mut sleeps = [10, 10, 25].map(|millis| timer.sleep(ms(millis)));
+    for sleep in &mut sleeps {
+        assert!(probe.poll(sleep).is_pending());
+    }
+    tokio::task::yield_now().await;
+    advance(ms(40)).await;
+    assert_eq!(probe.wakes(), 3);
+    let metrics = timer.metrics();
+    let lateness = metrics.lateness();
+    assert_eq!((lateness.count(), lateness.max()), (3, ms(30)));
+    assert_eq!(lateness.mean(), ms(30 + 30 + 15) / 3);
+    assert!(metrics.driver_turns() > 0);
+}
