@@ -10,7 +10,9 @@ use std::time::Instant as RealInstant;
 use waterwheel::{Duration, Instant, Timer, interval_at, sleep, timeout};
 
 use crate::LIMIT;
-use crate::support::{current_thread, metrics, ms, multi_thread, own_timer, poll_once, within};
+use crate::support::{
+    HOUR, Probe, current_thread, inside, metrics, ms, multi_thread, own_timer, poll_once, within,
+};
 
 // tokio#7883: `poll` past the deadline still pending.
 #[test]
@@ -32,6 +34,26 @@ fn a_poll_past_the_deadline_is_ready_though_the_driver_never_ran() {
     assert_eq!(timer.metrics().driver_turns(), 0);
     let metrics = metrics(&timer);
     assert_eq!((metrics.fired(), metrics.lateness().count()), (1, 0));
+}
+
+// An interval keeps its record from tick to tick; nothing may come of the tick that it has told.
+#[test]
+fn a_tick_that_a_poll_found_before_the_driver_did_is_told_once_and_leaves_no_waker() {
+    let runtime = current_thread();
+    let timer = inside(&runtime, own_timer);
+    let probe = Probe::new();
+    let mut ticks = timer.interval_at(Instant::now() + ms(50), HOUR);
+    let waker = probe.waker();
+    let mut context = Context::from_waker(&waker);
+    assert!(ticks.poll_tick(&mut context).is_pending());
+    thread::sleep(ms(60));
+    assert!(ticks.poll_tick(&mut context).is_ready());
+    assert_eq!((timer.metrics().fired(), timer.metrics().pending()), (1, 0));
+    // Now the driver runs.
+    runtime.block_on(timer.sleep(ms(5)));
+    assert_eq!(probe.wakes(), 0);
+    let metrics = metrics(&timer);
+    assert_eq!((metrics.fired(), metrics.pending()), (2, 0));
 }
 
 #[test]
