@@ -108,7 +108,7 @@ async fn a_sleep_until_an_instant_that_tokios_paused_clock_gave_is_exact() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_metrics_tell_how_late_the_driver_fired_each_timer() {
+async fn the_metrics_tell_turns_and_cascades_and_how_late_each_timer_fired() {
     let timer = own_timer();
     let probe = Probe::new();
     let mut sleeps = [10, 10, 25].map(|millis| timer.sleep(ms(millis)));
@@ -123,4 +123,7 @@ async fn the_metrics_tell_how_late_the_driver_fired_each_timer() {
     assert_eq!((lateness.count(), lateness.max()), (3, ms(30)));
     assert_eq!(lateness.mean(), ms(30 + 30 + 15) / 3);
     assert!(metrics.driver_turns() > 0);
+    assert_eq!(metrics.cascaded(), 0);
+    timer.sleep(ms(1_500)).await;
+    assert_eq!(timer.metrics().cascaded(), 1);
 }
