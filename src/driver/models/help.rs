@@ -62,3 +62,29 @@ fn two_futures_that_find_a_shard_overdue_call_help_once() {
         assert_eq!(books(&timer), all_fired(3));
     });
 }
+
+#[test]
+fn help_that_is_over_may_be_called_again() {
+    explore(1, || {
+        let (timer, mut driver) = start();
+        let mut overdue = [5, 10].map(|millis| Task::new(timer.sleep_until(at(millis))));
+        for task in &mut overdue {
+            task.run();
+        }
+        settle_until_asleep(&mut [&mut driver]);
+        let mut late = [8, 13].map(|now| {
+            set_clock(now);
+            let mut task = Task::new(timer.sleep_until(at(20)));
+            task.run();
+            assert_eq!(run_tasks(), 1, "at {now}");
+            task
+        });
+        for task in &mut overdue {
+            assert_eq!(task.flag().wakes(), 1, "though the driver never came");
+            task.run();
+        }
+        let [first, second] = &mut late;
+        settle(&mut [&mut driver, first, second]);
+        assert_eq!(books(&timer), all_fired(4));
+    });
+}

@@ -44,7 +44,7 @@
 //! | `Shared::enlist`: no look at the stage | `stop`, `drain` |
 //! | `Shared::stop`: the shards are listed before the stage is moved | `stop` |
 //! | `stop`, `turn`, `remove`: drains are not told; `is_drained`: looks before it leaves its waker | `drain` |
-//! | `arm`: help is called though some is on its way | `help` |
+//! | `arm`: help is called though some is on its way; `help_is_over`: not noted | `help` |
 //! | `Permits::try_take`, `release`: a load and a store | `fire` |
 //! | `bell::update`: no look at the stage | `bell`, `stop` |
 //! | `bell::update`: the target read before the lock; no notify; `leave`: no notify | `bell` |
