@@ -143,13 +143,15 @@ impl<T> Rings<T> {
         self.join(neighbours)
     }
 
-    /// Has two nodes be neighbours whose common neighbour leaves, and tells which ring that left
-    /// empty.
+    /// Has two nodes be neighbours whose common neighbour leaves, which is in a ring, and tells which
+    /// ring that left empty.
     #[inline]
     pub(super) fn join(&mut self, Link { next, previous }: Link) -> Option<u32> {
         self.link(next).previous = previous;
         self.link(previous).next = next;
-        (next == previous && (next as usize) < self.ends.len()).then_some(next)
+        // Nothing but a ring's end is on both sides of what is in a ring.
+        debug_assert!(next != previous || (next as usize) < self.ends.len());
+        (next == previous).then_some(next)
     }
 
     /// Moves all of a ring behind the back of another.
