@@ -210,7 +210,7 @@ impl fmt::Display for Lateness {
 
 #[cfg(test)]
 mod tests {
-    use super::Lateness;
+    use super::{Lateness, Metrics};
     use std::time::Duration;
 
     #[test]
@@ -228,5 +228,39 @@ mod tests {
         assert_eq!(lateness.quantile(1.0), Duration::from_micros(100));
         lateness.record(u64::MAX);
         assert_eq!(lateness.quantile(1.0), Duration::from_micros(1 << 31));
+    }
+
+    #[test]
+    fn the_lateness_of_two_shards_is_that_of_all_their_timers() {
+        let (mut one, mut other) = (Lateness::default(), Lateness::default());
+        one.record(1_000_000);
+        for _ in 0..3 {
+            other.record(50_000);
+        }
+        one.add(&other);
+        assert_eq!((one.count(), one.max()), (4, Duration::from_millis(1)));
+        assert_eq!(one.mean(), Duration::from_nanos(287_500));
+        assert_eq!(one.quantile(0.75), Duration::from_micros(64));
+        assert_eq!(one.quantile(0.76), Duration::from_millis(1));
+    }
+
+    #[test]
+    fn display_tells_all_figures() {
+        let mut metrics = Metrics {
+            armed: 10,
+            fired: 4,
+            cancelled: 3,
+            stopped: 2,
+            pending: 1,
+            cascaded: 5,
+            turns: 6,
+            ..Metrics::default()
+        };
+        metrics.lateness.record(3_000);
+        assert_eq!(
+            metrics.to_string(),
+            "armed 10, fired 4, cancelled 3, stopped 2, pending 1, cascaded 5, turns 6, \
+             lateness mean 3µs, p50 ≤ 3µs, p99 ≤ 3µs, max 3µs"
+        );
     }
 }

@@ -33,3 +33,19 @@ fn assign() -> usize {
 pub(super) fn set(number: usize) {
     NUMBER.with(|own| own.set(number));
 }
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::number;
+
+    #[test]
+    fn each_thread_has_a_number_of_its_own_and_keeps_it() {
+        let mine = number();
+        let others = thread::spawn(|| (number(), number())).join().unwrap();
+        assert_eq!(others.0, others.1);
+        assert_ne!(others.0, mine);
+        assert_eq!(number(), mine);
+    }
+}

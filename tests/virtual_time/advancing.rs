@@ -1,11 +1,13 @@
 //! Who moves the clock by hand, a little or by decades.
 
 use std::future::pending;
+use std::pin::pin;
 
+use futures::future::join_all;
 use tokio::time::advance;
 use waterwheel::{Duration, Instant, Timer, interval, sleep, sleep_until, timeout};
 
-use crate::support::{Probe, ms, own_timer, poll_once, us};
+use crate::support::{Probe, ms, own_timer, paused, poll_once, us, within};
 
 #[tokio::test(start_paused = true)]
 async fn a_sleep_is_woken_before_whoever_advances_the_clock_goes_on() {
@@ -94,6 +96,62 @@ async fn every_resolution_jumps_to_its_next_tick() {
             );
         }
     }
+}
+
+// What the driver asks of tokio's clock must lie ahead, or the clock does not move.
+#[test]
+fn a_clock_that_is_at_the_first_nanosecond_of_a_tick_moves_on() {
+    within(Duration::from_secs(20), || {
+        paused().block_on(async {
+            let nanosecond = Duration::from_nanos(1);
+            advance(ms(1) - nanosecond).await;
+            let timer = own_timer();
+            advance(nanosecond).await;
+            let start = Instant::now();
+            timer.sleep(ms(1) - nanosecond).await;
+            assert!(start.elapsed() <= ms(2), "{:?}", start.elapsed());
+        });
+    });
+}
+
+/// So many that are due at once, beyond what the first turn serves.
+const HERD: usize = 10_000;
+
+// 1024 with the first turn, which tokio's clock takes in the driver's stead, and then 128 with each.
+#[tokio::test(start_paused = true)]
+async fn a_herd_is_served_by_the_bite() {
+    let timer = own_timer();
+    let herd: Vec<_> = (0..HERD)
+        .map(|_| tokio::spawn(timer.sleep(ms(5))))
+        .collect();
+    tokio::task::yield_now().await;
+    let before = timer.metrics().driver_turns();
+    join_all(herd).await;
+    let turns = timer.metrics().driver_turns() - before;
+    let bites = (HERD as u64 - 1024) / 128;
+    assert!((bites..bites + 5).contains(&turns), "{turns} turns");
+}
+
+// With a fixed bite a turn, the timers of a busy service would fall further and further behind.
+#[tokio::test(start_paused = true)]
+async fn a_driver_that_had_to_wait_serves_one_more_for_each_four_microseconds() {
+    let timer = own_timer();
+    let herd: Vec<_> = (0..HERD)
+        .map(|_| {
+            let nap = timer.sleep(ms(5));
+            tokio::spawn(async move {
+                nap.await;
+                // The clock moves when this is polled, and whoever waits for it yields.
+                assert!(poll_once(&mut pin!(advance(us(10)))).is_pending());
+            })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    let before = timer.metrics().driver_turns();
+    join_all(herd).await;
+    let turns = timer.metrics().driver_turns() - before;
+    // 1024, 128, and then two and a half times as many each time: 320, 800, 2000, 5000, the rest.
+    assert!((7..10).contains(&turns), "{turns} turns");
 }
 
 #[tokio::test(start_paused = true)]

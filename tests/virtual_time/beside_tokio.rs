@@ -139,6 +139,16 @@ fn with_parts_of_milliseconds_it_fires_at_most_one_tick_after_tokio() {
 }
 
 #[test]
+fn a_timer_that_starts_in_between_tokios_milliseconds_is_no_later_than_tokios() {
+    let half = us(500);
+    for micros in (0..5_000).step_by(100) {
+        let ours = take::<Ours>(half, Duration::ZERO, us(micros));
+        let tokios = take::<Tokios>(half, Duration::ZERO, us(micros));
+        assert!(ours <= tokios, "{micros} µs: {ours:?} against {tokios:?}");
+    }
+}
+
+#[test]
 fn side_by_side_with_tokios_it_fires_at_most_one_tick_after_them() {
     for seed in 1..=100 {
         paused().block_on(async {

@@ -4,9 +4,10 @@ use std::thread;
 
 use futures::future::join_all;
 use tokio::sync::oneshot;
+use tokio::time::pause;
 use waterwheel::{Duration, Instant, Timer, sleep, timeout};
 
-use crate::support::{HOUR, ms, own_timer, paused, poll_once, within};
+use crate::support::{HOUR, current_thread, ms, own_timer, paused, poll_once, within};
 
 #[test]
 fn the_idle_clock_jumps_to_the_next_deadline() {
@@ -54,6 +55,23 @@ fn the_idle_clock_does_not_jump_to_a_deadline_that_was_cancelled() {
                 .await
                 .expect("it is done");
             assert_stands_still().await;
+            let mut dropped = sleep(HOUR);
+            assert!(poll_once(&mut dropped).is_pending());
+            settle().await;
+            drop(dropped);
+            assert_stands_still().await;
+        });
+    });
+}
+
+#[test]
+fn a_clock_that_is_paused_later_does_not_jump_to_a_deadline_that_was_cancelled() {
+    within(Duration::from_secs(20), || {
+        current_thread().block_on(async {
+            sleep(ms(1)).await;
+            pause();
+            // The driver finds it out.
+            sleep(ms(1)).await;
             let mut dropped = sleep(HOUR);
             assert!(poll_once(&mut dropped).is_pending());
             settle().await;

@@ -76,6 +76,24 @@ fn a_pause_in_the_middle_of_a_sleep_does_not_let_it_fire_by_the_real_clock() {
     });
 }
 
+// The bell, which knows real time alone, has no part in it.
+#[test]
+fn while_a_paused_clock_stands_still_the_driver_takes_no_turns() {
+    within(Duration::from_secs(20), || {
+        paused().block_on(async {
+            let timer = own_timer();
+            let mut nap = timer.sleep(ms(30));
+            assert!(poll_once(&mut nap).is_pending());
+            tokio::task::yield_now().await;
+            let before = timer.metrics().driver_turns();
+            // tokio's clock does not jump while a blocking task runs.
+            let blocking = tokio::task::spawn_blocking(|| thread::sleep(ms(80)));
+            blocking.await.expect("it ends");
+            assert_eq!(timer.metrics().driver_turns(), before);
+        });
+    });
+}
+
 #[test]
 fn after_resume_it_follows_the_real_clock_again() {
     within(Duration::from_secs(20), || {
@@ -111,12 +129,14 @@ async fn a_thread_outside_the_runtime_sees_the_paused_clock_of_the_timer() {
         move || {
             let mut nap = timer.sleep_until(deadline);
             let mut zero = timer.sleep(Duration::ZERO);
+            let relative = timer.sleep(ms(5));
             let first = (poll_once(&mut nap).is_ready(), poll_once(&mut zero));
-            (first.0, first.1.is_ready(), nap)
+            (first.0, first.1.is_ready(), nap, relative.deadline())
         }
     });
-    let (early, zero, nap) = outside.join().expect("it does not panic");
+    let (early, zero, nap, relative) = outside.join().expect("it does not panic");
     assert!(!early && zero);
+    assert_eq!(relative, deadline);
     nap.await;
     assert_eq!(Instant::now(), deadline);
 }
