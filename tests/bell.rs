@@ -10,8 +10,8 @@ use std::thread;
 
 use futures::future::join_all;
 use support::{
-    alone_with, assert_settled, current_thread, ms, multi_thread, own_timer, poll_giving,
-    waker_on_wake,
+    alone, alone_with, assert_settled, current_thread, ms, multi_thread, own_timer, poll_giving,
+    poll_once, waker_on_wake,
 };
 use tokio::sync::oneshot;
 use waterwheel::{Duration, Instant, Timer, sleep};
@@ -153,6 +153,61 @@ fn there_is_one_bell_for_all_timers() {
     if let Some(bells) = bells() {
         assert_eq!(bells, 1);
     }
+}
+
+#[test]
+fn the_bell_rings_for_a_runtime_of_one_thread_as_well_and_not_for_a_timer_without_it() {
+    alone(|| {
+        let without = || Timer::builder().bell(false).start().expect("it starts");
+        for runtime in [current_thread(), multi_thread(2)] {
+            runtime.block_on(async {
+                let timer = without();
+                timer.sleep(ms(5)).await;
+                let mut later = timer.sleep(support::HOUR);
+                assert!(poll_once(&mut later).is_pending());
+                timer.sleep(ms(5)).await;
+                if let Some(bells) = bells() {
+                    assert_eq!(bells, 0);
+                }
+            });
+        }
+        current_thread().block_on(async {
+            sleep(ms(5)).await;
+            if let Some(bells) = bells() {
+                assert_eq!(bells, 1);
+            }
+        });
+    });
+}
+
+// With ten ticks to each of tokio's milliseconds, tokio has often turned its clock in the one that a nudge falls
+// into; then the nudge fires on the bell's thread.
+#[test]
+fn the_bell_runs_no_wakers() {
+    let here = Arc::new(Mutex::new(Vec::new()));
+    multi_thread(2).block_on(async {
+        let timer = Timer::builder().resolution(Duration::from_micros(100));
+        let timer = timer.start().expect("it starts");
+        let start = Instant::now();
+        let mut naps: Vec<_> = (1..=2_000)
+            .map(|n| timer.sleep_until(start + ms(5) + Duration::from_micros(100) * n))
+            .collect();
+        for nap in &mut naps {
+            let here = Arc::clone(&here);
+            let waker = waker_on_wake(move || {
+                let name = thread::current().name().map(String::from);
+                here.lock().expect("no poison").push(name);
+            });
+            let _ = poll_giving(nap, waker);
+        }
+        timer.sleep_until(start + ms(250)).await;
+    });
+    let here = here.lock().expect("no poison");
+    assert!(here.len() > 1_000, "{}", here.len());
+    let bells = here
+        .iter()
+        .filter(|name| name.as_deref() == Some("waterwheel-bell"));
+    assert_eq!(bells.count(), 0);
 }
 
 // 2^62 bytes of stack for whoever does not say how much: more than a process can address.

@@ -4,7 +4,7 @@ use std::thread;
 
 use futures::future::join_all;
 use tokio::sync::oneshot;
-use tokio::time::pause;
+use tokio::time::{advance, pause};
 use waterwheel::{Duration, Instant, Timer, sleep, timeout};
 
 use crate::support::{HOUR, current_thread, ms, own_timer, paused, poll_once, within};
@@ -67,17 +67,21 @@ fn the_idle_clock_does_not_jump_to_a_deadline_that_was_cancelled() {
 #[test]
 fn a_clock_that_is_paused_later_does_not_jump_to_a_deadline_that_was_cancelled() {
     within(Duration::from_secs(20), || {
-        current_thread().block_on(async {
-            sleep(ms(1)).await;
-            pause();
-            // The driver finds it out.
-            sleep(ms(1)).await;
-            let mut dropped = sleep(HOUR);
-            assert!(poll_once(&mut dropped).is_pending());
-            settle().await;
-            drop(dropped);
-            assert_stands_still().await;
-        });
+        // It is behind the machine's clock then, or ahead of it.
+        for jump in [Duration::ZERO, HOUR] {
+            current_thread().block_on(async {
+                sleep(ms(1)).await;
+                pause();
+                advance(jump).await;
+                // The driver finds it out.
+                sleep(ms(1)).await;
+                let mut dropped = sleep(HOUR);
+                assert!(poll_once(&mut dropped).is_pending());
+                settle().await;
+                drop(dropped);
+                assert_stands_still().await;
+            });
+        }
     });
 }
 
@@ -90,6 +94,32 @@ fn the_idle_clock_does_not_jump_to_a_deadline_of_a_timer_that_was_stopped() {
             settle().await;
             Timer::current().shutdown();
             assert_stands_still().await;
+        });
+    });
+}
+
+// A driver that took the shard that is gone for one that it has not seen would look for it without end.
+#[test]
+fn the_idle_clock_jumps_though_a_shard_has_gone_with_the_last_handle() {
+    within(Duration::from_secs(20), || {
+        paused().block_on(async {
+            let timer = Timer::builder().shards(64).start().expect("a timer");
+            let left = timer.sleep(HOUR);
+            // On a shard of its own.
+            let dropped = thread::scope(|scope| {
+                let arm = || {
+                    let mut nap = timer.sleep(HOUR);
+                    assert!(poll_once(&mut nap).is_pending());
+                    nap
+                };
+                scope.spawn(arm).join().expect("it does not panic")
+            });
+            let left = tokio::spawn(left);
+            settle().await;
+            drop(timer);
+            drop(dropped);
+            settle().await;
+            left.await.expect("it does not panic");
         });
     });
 }
