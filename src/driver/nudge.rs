@@ -71,3 +71,72 @@ impl Nudge {
         drop(sleep);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Wake, Waker};
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use super::super::{clock::Clock, shared::Shared};
+    use crate::wheel::Resolution;
+
+    #[derive(Default)]
+    struct Wakes(AtomicUsize);
+
+    impl Wake for Wakes {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    impl Wakes {
+        fn count(&self) -> usize {
+            self.0.load(Ordering::SeqCst)
+        }
+
+        fn wait_for(&self, count: usize) {
+            let start = Instant::now();
+            while self.count() < count {
+                assert!(start.elapsed() < Duration::from_secs(20), "not woken");
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
+
+    #[test]
+    fn whoever_expects_a_nudge_is_nudged_and_whoever_does_not_is_rung() {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_time()
+            .build()
+            .unwrap();
+        let _entered = runtime.enter();
+        let clock = Clock::new(runtime.handle().clone(), Resolution::MILLISECOND);
+        let shared = Shared::new(clock, true);
+        let [task, nudged] = [(), ()].map(|()| Arc::new(Wakes::default()));
+        shared.wake_up(&Waker::from(Arc::clone(&task)));
+        shared.nudge();
+        assert_eq!((task.count(), nudged.count()), (1, 0));
+        for round in 1..=3 {
+            // The second time it is expected already.
+            for _ in 0..2 {
+                shared.expect_nudge(&Waker::from(Arc::clone(&nudged)));
+            }
+            shared.nudge();
+            nudged.wait_for(round);
+        }
+        assert_eq!((task.count(), nudged.count()), (1, 3));
+        shared.expect_nudge(&Waker::from(Arc::clone(&nudged)));
+        shared.forget_nudge();
+        shared.nudge();
+        assert_eq!((task.count(), nudged.count()), (2, 3));
+        // Nothing is left of them but ours, and the one that the timer has of its task.
+        assert_eq!(
+            (Arc::strong_count(&task), Arc::strong_count(&nudged)),
+            (2, 1)
+        );
+    }
+}
