@@ -121,8 +121,8 @@ mod tests {
         shared.nudge();
         assert_eq!((task.count(), nudged.count()), (1, 0));
         for round in 1..=3 {
-            // The second time it is expected already.
-            for _ in 0..2 {
+            // From the second time on it is expected already.
+            for _ in 0..round {
                 shared.expect_nudge(&Waker::from(Arc::clone(&nudged)));
             }
             shared.nudge();
