@@ -100,6 +100,10 @@ fn with_registry<R>(f: impl FnOnce(&mut Registry) -> R) -> R {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, mpsc};
+    use std::thread;
+    use std::time::Duration;
+
     use tokio::runtime::{Builder, Runtime};
 
     use super::{LAST, shard, with_registry};
@@ -138,5 +142,29 @@ mod tests {
         assert!(is_kept());
         drop(runtime);
         assert!(!is_kept());
+    }
+
+    #[test]
+    fn a_thread_finds_the_shard_that_it_used_last_without_the_registry() {
+        let runtime = current_thread();
+        let (sender, receiver) = mpsc::channel();
+        let (go, held) = mpsc::channel();
+        let handle = runtime.handle().clone();
+        let asks = thread::spawn(move || {
+            let _entered = handle.enter();
+            sender.send(shard()).unwrap();
+            held.recv().unwrap();
+            sender.send(shard()).unwrap();
+        });
+        let first = receiver.recv().unwrap();
+        let again = with_registry(|_| {
+            go.send(()).unwrap();
+            receiver.recv_timeout(Duration::from_secs(20))
+        });
+        assert!(Arc::ptr_eq(
+            &again.expect("it waits for the registry"),
+            &first
+        ));
+        asks.join().unwrap();
     }
 }

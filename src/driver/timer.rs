@@ -294,11 +294,40 @@ impl fmt::Debug for Timer {
 
 #[cfg(test)]
 mod tests {
-    use super::Core;
+    use std::sync::Arc;
+    use std::thread;
+
+    use tokio::runtime::Builder;
+
+    use super::{Core, Plan};
 
     #[test]
     fn to_clone_a_handle_writes_no_line_that_futures_read() {
         // `Arc` keeps its counts before the value, on the line before if the value begins one.
         assert_eq!(align_of::<Core>() % 128, 0);
+    }
+
+    #[test]
+    fn a_shard_finds_the_one_of_the_thread_that_asks_unless_that_is_itself() {
+        let runtime = Builder::new_current_thread().enable_time().build().unwrap();
+        // More than there are threads here, so that no two share one.
+        let plan = Plan {
+            shards: Some(1024),
+            ..Plan::ambient()
+        };
+        let core = Core::new(runtime.handle(), plan);
+        let mine = core.shard();
+        assert!(mine.of_this_thread().is_none());
+        // The second of them has a number above 1, whichever the first has.
+        for _ in 0..2 {
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    let theirs = core.shard();
+                    assert!(theirs.of_this_thread().is_none());
+                    let found = mine.of_this_thread().expect("another one");
+                    assert!(Arc::ptr_eq(&found, theirs));
+                });
+            });
+        }
     }
 }

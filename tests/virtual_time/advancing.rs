@@ -2,12 +2,13 @@
 
 use std::future::pending;
 use std::pin::pin;
+use std::thread;
 
 use futures::future::join_all;
 use tokio::time::advance;
 use waterwheel::{Duration, Instant, Timer, interval, sleep, sleep_until, timeout};
 
-use crate::support::{Probe, ms, own_timer, paused, poll_once, us, within};
+use crate::support::{HOUR, Probe, ms, own_timer, paused, poll_once, us, within};
 
 #[tokio::test(start_paused = true)]
 async fn a_sleep_is_woken_before_whoever_advances_the_clock_goes_on() {
@@ -74,6 +75,10 @@ async fn a_jump_takes_a_few_turns_whatever_its_length() {
     let timer = own_timer();
     timer.sleep(ms(1)).await;
     let before = timer.metrics().driver_turns();
+    timer.sleep(ms(10)).await;
+    let turns = timer.metrics().driver_turns() - before;
+    assert!(turns <= 2, "{turns} turns");
+    let before = timer.metrics().driver_turns();
     timer.sleep(Duration::from_secs(86_400 * 3_653)).await;
     let turns = timer.metrics().driver_turns() - before;
     // The dial beyond the last is looked at every 64 days: 57 times in ten years.
@@ -117,19 +122,31 @@ fn a_clock_that_is_at_the_first_nanosecond_of_a_tick_moves_on() {
 /// So many that are due at once, beyond what the first turn serves.
 const HERD: usize = 10_000;
 
-// 1024 with the first turn, which tokio's clock takes in the driver's stead, and then 128 with each.
+// 1024 with the first turn, which tokio's clock takes in the driver's stead, an equal part of each shard;
+// and then 128 with each.
 #[tokio::test(start_paused = true)]
 async fn a_herd_is_served_by_the_bite() {
-    let timer = own_timer();
-    let herd: Vec<_> = (0..HERD)
-        .map(|_| tokio::spawn(timer.sleep(ms(5))))
-        .collect();
-    tokio::task::yield_now().await;
-    let before = timer.metrics().driver_turns();
-    join_all(herd).await;
-    let turns = timer.metrics().driver_turns() - before;
-    let bites = (HERD as u64 - 1024) / 128;
-    assert!((bites..bites + 5).contains(&turns), "{turns} turns");
+    for shards in [1, 2] {
+        let timer = Timer::builder().shards(64).start().expect("a timer");
+        let others: Vec<_> = (1..shards)
+            .map(|_| {
+                let mut far = timer.sleep(HOUR);
+                let arm = || assert!(poll_once(&mut far).is_pending());
+                thread::scope(|scope| scope.spawn(arm).join()).expect("it does not panic");
+                far
+            })
+            .collect();
+        let mut herd: Vec<_> = (0..HERD).map(|_| timer.sleep(ms(5))).collect();
+        assert!(herd.iter_mut().all(|nap| poll_once(nap).is_pending()));
+        let herd: Vec<_> = herd.into_iter().map(tokio::spawn).collect();
+        tokio::task::yield_now().await;
+        let before = timer.metrics().driver_turns();
+        join_all(herd).await;
+        let turns = timer.metrics().driver_turns() - before;
+        let bites = (HERD as u64 - 1024 / shards) / 128;
+        assert!((bites..bites + 4).contains(&turns), "{turns} turns");
+        drop(others);
+    }
 }
 
 // With a fixed bite a turn, the timers of a busy service would fall further and further behind.
