@@ -170,3 +170,25 @@ impl Clock {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::runtime::Builder;
+
+    use super::{Clock, Duration, Resolution};
+
+    #[test]
+    fn ticks_cover_a_duration_from_wherever_it_starts() {
+        let runtime = Builder::new_current_thread().enable_time().build().unwrap();
+        let clock = Clock::new(runtime.handle().clone(), Resolution::MILLISECOND);
+        let covering = |micros| clock.ticks_covering(Duration::from_micros(micros));
+        // One for the part of a tick that it starts in, and one for the rounding up of its end.
+        assert_eq!(covering(0), Some(2));
+        assert_eq!([1, 999, 1_000].map(covering), [Some(2), Some(2), Some(3)]);
+        assert_eq!(covering(61_000_999), Some(61_002));
+        let most = u64::from(u32::MAX) * 1_000;
+        assert_eq!(covering(most - 2_000), Some(u32::MAX));
+        assert_eq!([covering(most - 1_000), covering(u64::MAX)], [None, None]);
+        assert_eq!(clock.ticks_covering(Duration::MAX), None);
+    }
+}
