@@ -127,7 +127,7 @@ const HERD: usize = 10_000;
 #[tokio::test(start_paused = true)]
 async fn a_herd_is_served_by_the_bite() {
     for shards in [1, 2] {
-        let timer = Timer::builder().shards(64).start().expect("a timer");
+        let timer = Timer::builder().shards(1024).start().expect("a timer");
         let others: Vec<_> = (1..shards)
             .map(|_| {
                 let mut far = timer.sleep(HOUR);
