@@ -100,8 +100,8 @@ impl Timer {
     /// use waterwheel::{Duration, Timer};
     ///
     /// let timer = Timer::builder().start()?;
-    /// let mut ticks = timer.try_interval(Duration::from_millis(2))?;
-    /// ticks.try_tick().await?;
+    /// let mut ticks = timer.try_interval(Duration::from_secs(60))?;
+    /// ticks.try_tick().await?; // the first comes at once
     /// timer.shutdown();
     /// assert!(ticks.try_tick().await.unwrap_err().is_shutdown());
     /// # Ok(())
