@@ -11,6 +11,8 @@
 //! 3. the *backlog*, oldest first, with at least half of the budget, so that a steady overload
 //!    of fresh timers does not starve the old ones.
 //!
+//! That is fair, and keeps no order. [`in_order`](super::in_order) has the other way.
+//!
 //! A ring is walked from both its ends in turn where no order is promised: each record names the
 //! next one, so on its way from one end a processor waits for one record after the other to
 //! come from memory; from both ends it waits for two at once. (A million timers at random over a
@@ -46,14 +48,33 @@ pub struct Progress {
 
 /// How many timers may cascade for each that may be served: filing one again costs about a
 /// tenth of waking a task.
-const CASCADES_PER_FIRE: usize = 8;
+pub(crate) const CASCADES_PER_FIRE: usize = 8;
+
+/// Where a judge meets a timer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Met {
+    /// Where the hand stands: a timer that is due no later than this is due.
+    pub(crate) hand: Tick,
+    /// The walk took the timer from the back of its slot.
+    pub(crate) at_back: bool,
+}
+
+/// From which end of a queue its timers are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Walk {
+    Front,
+    /// From both in turn, from the front first.
+    FrontAndBack,
+    /// From both in turn, from the back first.
+    BackAndFront,
+}
 
 impl<T> Wheel<T> {
     /// Moves the hand to `now` and serves what has come up.
     ///
     /// The judge is asked about each timer that has come up, and those that it calls
-    /// [`Verdict::Due`] are handed to `due` with their deadlines. Timers due at the same tick
-    /// come in no promised order.
+    /// [`Verdict::Due`] are handed to `due` with their deadlines. They come in no promised order;
+    /// [`advance_in_order`](Wheel::advance_in_order) keeps one.
     ///
     /// At most `budget` timers are judged (and at most eight times as many cascaded); the rest
     /// waits for the next call, which [`Progress::backlog`] tells. While there is a backlog, what
@@ -70,9 +91,7 @@ impl<T> Wheel<T> {
         mut due: impl FnMut(Tick, T),
     ) -> Progress {
         let now = now.max(self.now());
-        if now < self.quiet_until {
-            self.skip_to(now);
-            self.quiet_until = self.next_turn().unwrap_or(Tick::MAX);
+        if self.is_quiet_at(now) {
             return Progress::default();
         }
         if now > self.now() {
@@ -81,8 +100,14 @@ impl<T> Wheel<T> {
         let mut progress = Progress::default();
         self.cascade(budget.saturating_mul(CASCADES_PER_FIRE));
         let mut left = budget;
-        for (queue, share) in [(FRESH, budget / 2), (BACKLOG, budget), (FRESH, budget)] {
-            left -= self.serve(queue, share.min(left), &mut judge, &mut due, &mut progress);
+        let mut judge = |_: Met, key, deadline, payload: &mut T| judge(key, deadline, payload);
+        for (queue, walk, share) in [
+            (FRESH, Walk::BackAndFront, budget / 2),
+            (BACKLOG, Walk::Front, budget),
+            (FRESH, Walk::BackAndFront, budget),
+        ] {
+            let share = share.min(left);
+            left -= self.serve(queue, walk, share, &mut judge, &mut due, &mut progress);
         }
         progress.backlog = self.has_backlog();
         self.quiet_until = self.next_turn().unwrap_or(Tick::MAX);
@@ -106,6 +131,17 @@ impl<T> Wheel<T> {
             .entries
             .into_iter()
             .map(|(_, entry)| entry.payload)
+    }
+
+    /// Whether nothing has come up by `now`; then the hand is moved there.
+    #[inline]
+    pub(super) fn is_quiet_at(&mut self, now: Tick) -> bool {
+        let is_quiet = now < self.quiet_until;
+        if is_quiet {
+            self.skip_to(now);
+            self.quiet_until = self.next_turn().unwrap_or(Tick::MAX);
+        }
+        is_quiet
     }
 
     fn move_hand(&mut self, now: Tick) {
@@ -149,7 +185,7 @@ impl<T> Wheel<T> {
         }
     }
 
-    fn take_slot(&mut self, slot: u32, queue: u32) {
+    pub(super) fn take_slot(&mut self, slot: u32, queue: u32) {
         self.rings.append(slot, queue);
         self.occupied.clear(slot);
     }
@@ -174,19 +210,26 @@ impl<T> Wheel<T> {
     }
 
     /// Serves up to `budget` timers of a queue, and tells how many it was.
-    fn serve(
+    #[inline]
+    pub(super) fn serve(
         &mut self,
         queue: u32,
+        walk: Walk,
         budget: usize,
-        judge: &mut impl FnMut(Key, Tick, &mut T) -> Verdict,
+        judge: &mut impl FnMut(Met, Key, Tick, &mut T) -> Verdict,
         due: &mut impl FnMut(Tick, T),
         progress: &mut Progress,
     ) -> usize {
         let ring = self.queue(queue);
         for served in 0..budget {
-            let next = match queue {
-                FRESH if served % 2 == 0 => self.rings.last(ring),
-                _ => self.rings.first(ring),
+            let at_back = match walk {
+                Walk::Front => false,
+                Walk::FrontAndBack => served % 2 == 1,
+                Walk::BackAndFront => served % 2 == 0,
+            };
+            let next = match at_back {
+                true => self.rings.last(ring),
+                false => self.rings.first(ring),
             };
             let Some(node) = next else {
                 return served;
@@ -200,7 +243,8 @@ impl<T> Wheel<T> {
             let deadline = entry.deadline;
             let link = entry.link;
             // The record is still in its ring here: a panicking judge loses nothing.
-            let verdict = judge(key, deadline, &mut entry.payload);
+            let hand = self.dials.hand();
+            let verdict = judge(Met { hand, at_back }, key, deadline, &mut entry.payload);
             match verdict {
                 Verdict::Refile(later) if later > self.dials.hand() => {
                     entry.deadline = later;

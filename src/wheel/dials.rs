@@ -84,10 +84,27 @@ impl Dials {
         self.hand
     }
 
-    #[inline(never)]
+    /// Moves the hand, never back.
+    #[inline]
     pub(super) fn set_hand(&mut self, hand: Tick) {
         self.hand = hand;
+        if hand < self.next_unit(1) {
+            // Within its second, which most moves are: the other units stand still.
+            self.units[0] = hand.get();
+        } else {
+            self.set_units(hand);
+        }
+    }
+
+    #[inline(never)]
+    fn set_units(&mut self, hand: Tick) {
         self.units = self.units_of(hand);
+    }
+
+    /// The slot of the first dial that this tick is filed in, if the hand is less than a full turn before it.
+    #[inline]
+    pub(super) fn slot_of_tick(&self, tick: Tick) -> u32 {
+        self.per_second.remainder(tick.get()) as u32
     }
 
     /// The slots of all dials together, and after them the one for what lies beyond.
@@ -187,6 +204,11 @@ impl Dials {
         let turn = DIALS[LAST - 1].slots;
         let units = (self.units[LAST] / turn + 1) * turn;
         Tick::new(units.saturating_mul(self.length(LAST)))
+    }
+
+    /// How far apart the looks at what lies beyond the last dial are.
+    pub(super) fn beyond_length(&self) -> Tick {
+        Tick::new(DIALS[LAST - 1].slots.saturating_mul(self.length(LAST)))
     }
 
     /// Ticks in one slot of this dial.

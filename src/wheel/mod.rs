@@ -61,6 +61,7 @@ mod advance;
 mod dials;
 mod divisor;
 mod entry;
+mod in_order;
 mod invariants;
 mod occupancy;
 mod resolution;
@@ -74,6 +75,7 @@ use dials::Dials;
 use occupancy::Occupancy;
 use rings::Rings;
 
+pub(crate) use advance::{CASCADES_PER_FIRE, Met, Walk};
 pub(crate) use divisor::Divisor;
 
 pub use advance::{Progress, Verdict};
@@ -96,6 +98,8 @@ pub struct Wheel<T> {
     /// Records that are in a ring: those that are pending.
     pending: usize,
     cascaded: u64,
+    /// When what lies beyond the last dial was last filed again in order.
+    looked_beyond: Tick,
     last_stamp: NonZeroU32,
 }
 
@@ -128,6 +132,7 @@ impl<T> Wheel<T> {
             quiet_until: Tick::MAX,
             pending: 0,
             cascaded: 0,
+            looked_beyond: Tick::ZERO,
             last_stamp: NonZeroU32::MAX,
         }
     }
@@ -329,8 +334,19 @@ impl<T> Wheel<T> {
         if self.has_backlog() {
             return Some(self.now());
         }
+        let turn = self.next_turn_of_dials(0);
+        if self.rings.is_empty(self.dials.beyond()) {
+            return turn;
+        }
+        let beyond = self.dials.beyond_turn();
+        Some(turn.map_or(beyond, |turn| turn.min(beyond)))
+    }
+
+    /// When the next slot of this dial, or of one above it, comes up.
+    #[inline]
+    fn next_turn_of_dials(&self, lowest: usize) -> Option<Tick> {
         let mut earliest = None;
-        for dial in 0..dials::COUNT {
+        for dial in lowest..dials::COUNT {
             // Nothing on this dial or above comes up before its hand moves on.
             if earliest.is_some_and(|earliest| earliest <= self.dials.next_unit(dial)) {
                 return earliest;
@@ -338,10 +354,6 @@ impl<T> Wheel<T> {
             if let Some(turn) = self.next_turn_on(dial) {
                 earliest = Some(earliest.map_or(turn, |earliest| turn.min(earliest)));
             }
-        }
-        if !self.rings.is_empty(self.dials.beyond()) {
-            let turn = self.dials.beyond_turn();
-            earliest = Some(earliest.map_or(turn, |earliest| turn.min(earliest)));
         }
         earliest
     }

@@ -131,6 +131,18 @@ impl<T> Rings<T> {
         self.ends[ring as usize].previous = node;
     }
 
+    /// Puts an entry that is in no ring at a ring's front.
+    #[inline]
+    pub(super) fn push_front(&mut self, ring: u32, node: u32) {
+        let first = self.ends[ring as usize].next;
+        *self.link(node) = Link {
+            next: first,
+            previous: ring,
+        };
+        self.link(first).previous = node;
+        self.ends[ring as usize].next = node;
+    }
+
     /// Takes an entry out of its ring, if it is in one, and tells which ring that left empty.
     #[inline]
     pub(super) fn unlink(&mut self, node: u32) -> Option<u32> {

@@ -14,6 +14,7 @@ mod early;
 mod fairness;
 mod late;
 mod memory;
+mod order;
 mod panics;
 mod properties;
 mod resolution;
