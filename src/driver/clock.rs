@@ -14,6 +14,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::time::{Duration, Instant};
 
 use super::host;
+use super::test_util::CLOCKS_CAN_PAUSE;
 use crate::wheel::{Divisor, Resolution, Tick};
 
 #[derive(Debug, Clone)]
@@ -23,8 +24,8 @@ pub(crate) struct Clock {
     /// The resolution's nanoseconds.
     tick_nanos: Divisor,
     home: Handle,
-    /// Whether the home runtime's clock can be paused at all.
-    pausable: bool,
+    /// Whether the home runtime has one thread.
+    single: bool,
 }
 
 impl Clock {
@@ -34,14 +35,14 @@ impl Clock {
             let _entered = home.enter();
             host::tokio_now()
         };
-        // Any flavor but the one that is known to be unable to pause is taken to be able to.
-        let pausable = !matches!(home.runtime_flavor(), RuntimeFlavor::MultiThread);
+        // Any flavor but the one that is known to have more is taken for one.
+        let single = !matches!(home.runtime_flavor(), RuntimeFlavor::MultiThread);
         Clock {
             epoch,
             resolution,
             tick_nanos: Divisor::new(resolution.nanos()),
             home,
-            pausable,
+            single,
         }
     }
 
@@ -49,15 +50,21 @@ impl Clock {
         self.resolution
     }
 
-    /// Whether now may jump; then a clock read of a while ago says little about now.
+    /// Whether the home runtime has one thread.
+    pub(super) fn is_single(&self) -> bool {
+        self.single
+    }
+
+    /// Whether now may jump; then a clock read of a while ago says little about now. tokio pauses clocks of
+    /// runtimes of one thread only.
     #[inline]
     pub(crate) fn is_pausable(&self) -> bool {
-        self.pausable
+        CLOCKS_CAN_PAUSE && self.single
     }
 
     #[inline]
     pub(crate) fn now(&self) -> Instant {
-        if self.pausable {
+        if self.is_pausable() {
             return self.now_at_home();
         }
         Instant::from_std(host::machine_now())
@@ -95,14 +102,12 @@ impl Clock {
 
     /// Whether the home runtime's clock is not the machine's: it is paused, or was.
     pub(super) fn is_warped(&self) -> bool {
-        if !self.pausable {
+        if !self.is_pausable() {
             return false;
         }
-        let _entered = self.home.enter();
         let before = host::machine_now();
-        let now = host::tokio_now().into_std();
-        let after = host::machine_now();
-        now < before || now > after
+        let now = self.now().into_std();
+        now < before || now > host::machine_now()
     }
 
     /// An instant, rounded up to a tick: what a deadline is filed under.
@@ -118,6 +123,12 @@ impl Clock {
     #[inline]
     pub(crate) fn tick_before(&self, instant: Instant) -> Tick {
         self.tick(instant, |subsecond| self.tick_nanos.divide(subsecond))
+    }
+
+    /// Whether the tick of `deadline` has come at `now`. One that is after `now` costs no conversion.
+    #[inline]
+    pub(crate) fn is_due(&self, deadline: Instant, now: Instant) -> bool {
+        now >= deadline && self.tick_after(deadline) <= self.tick_before(now)
     }
 
     /// The start of a tick; `None` for [`Tick::MAX`], which is never, and for one that lies beyond

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::shard::Shard;
-use super::shared::{BITE, wake_all};
 
 /// A task that takes a bite of a shard in the driver's stead, which is a tick late or more.
 ///
@@ -28,10 +27,7 @@ impl Future for Help {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
-        let mut batch = Vec::new();
-        let now = self.0.clock().now();
-        self.0.turn(now, BITE, &mut batch);
-        wake_all(batch.into_iter());
+        self.0.help(self.0.clock().now());
         Poll::Ready(())
     }
 }

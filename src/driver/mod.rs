@@ -9,10 +9,12 @@
 //! | `postponed` | deadlines beside the slab, moved without the lock |
 //! | `shared` | what the task, the shards and the bell share; the lost wake-up and why it is not |
 //! | `task` | the task that turns the wheels |
+//! | `batch` | the wakers of a turn, in the order in which they are woken |
 //! | `help` | a task that turns a shard when that task is late |
 //! | `bell` | the thread that wakes the task |
 //! | `nudge` | how the bell wakes the task without waking more workers than one |
 //! | `clock` | the seam through which time enters |
+//! | `test_util` | whether tokio's clocks can be paused in this build |
 //! | `drain` | waiting until nothing is pending |
 //! | `permits` | `max_pending` |
 //! | `metrics` | what was done |
@@ -21,6 +23,7 @@
 //! | `models` | every interleaving of two or three threads, under loom |
 
 mod ambient;
+mod batch;
 mod bell;
 mod builder;
 mod clock;
@@ -36,6 +39,7 @@ mod postponed;
 mod shard;
 mod shared;
 mod task;
+mod test_util;
 mod thread;
 mod timer;
 

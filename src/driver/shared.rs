@@ -15,26 +15,22 @@
 //! All four are sequentially consistent, so either 2 sees a or b sees 1. A shard that is made
 //! between the driver's a and b is on the roster before it is used, and b reads the roster.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::Waker;
 
+use super::batch::{Batch, wake_all};
 use super::bell;
 use super::clock::Clock;
 use super::metrics::Metrics;
 use super::nudge::Nudge;
-use super::shard::Shard;
+use super::shard::{BITE, Shard};
 use crate::error::Error;
 use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use crate::sync::{Mutex, OwnLine};
 use crate::wheel::Tick;
 use tokio::time::{Duration, Instant};
 
-/// How many timers are served with a shard's lock held; and by a turn of a shard, before it gives
-/// way to the tasks that it woke, unless it came late.
-pub(super) const BITE: usize = 128;
-
-/// And by the first turn after a sleep, of all shards. As many as are due in a millisecond on a busy
+/// How many timers the first turn after a sleep serves, of all shards. As many as are due in a millisecond on a busy
 /// service go out at once: given out by 128, a worker without work would be woken for each bite and
 /// sleep again before the next. A larger herd has the rest of it served by the bite.
 const FIRST_BITE: usize = 1024;
@@ -133,11 +129,13 @@ impl Shared {
         self.warped.load(Ordering::Relaxed)
     }
 
-    /// Looks whether the clock is paused.
-    pub(super) fn observe_clock(&self) {
-        if !self.is_warped() && self.clock.is_warped() {
+    /// Looks whether the clock is paused, or was ever before.
+    pub(super) fn observe_clock(&self) -> bool {
+        let is_warped = self.is_warped() || self.clock.is_warped();
+        if is_warped {
             self.warped.store(true, Ordering::Relaxed);
         }
+        is_warped
     }
 
     #[inline]
@@ -221,9 +219,8 @@ impl Shared {
 
     /// Turns every shard that is due, once, and wakes what comes up. `waiting` is since when the
     /// turn should have come.
-    pub(super) fn turn(&self, shards: &[Arc<Shard>], waiting: Waiting, batch: &mut Vec<Waker>) {
+    pub(super) fn turn(&self, shards: &[Arc<Shard>], waiting: Waiting, batch: &mut Batch) {
         let now = self.clock.now();
-        let tick = self.clock.tick_before(now);
         let (least, since) = match waiting {
             Waiting::Never => (BITE, now),
             Waiting::SinceWayWasGiven(since) => (BITE, since),
@@ -237,15 +234,8 @@ impl Shared {
         let bite = bite.clamp(least, LARGEST_BITE);
         self.turns.fetch_add(1, Ordering::Relaxed);
         for shard in shards {
-            let mut left = bite;
-            while left > 0 && shard.next() <= tick {
-                let part = left.min(BITE);
-                shard.turn(now, part, batch);
-                wake_all(batch.drain(..));
-                left -= part;
-            }
+            shard.turn(now, bite, batch);
         }
-        batch.shrink_to(BITE);
     }
 
     /// The driver is about to sleep until `next`, of `shards`. Whether it may: nothing earlier has
@@ -266,6 +256,14 @@ impl Shared {
         Tick::new(self.target.load(Ordering::SeqCst))
     }
 
+    /// When the driver was to wake up, if it sleeps and ever was to.
+    pub(super) fn slept_until(&self) -> Option<Instant> {
+        let target = self.target();
+        self.clock
+            .instant_of(target)
+            .filter(|_| target.get() != AWAKE)
+    }
+
     pub(super) fn has_bell(&self) -> bool {
         self.has_bell.load(Ordering::Relaxed)
     }
@@ -279,7 +277,7 @@ impl Shared {
     /// Whether the driver sleeps on tokio's clock: a clock that can be paused must know what the
     /// driver waits for, and so must any clock if there is no bell.
     pub(super) fn sleeps_on_clock(&self) -> bool {
-        self.clock.is_pausable() || !self.has_bell()
+        self.clock.is_single() || !self.has_bell()
     }
 
     // ----- the futures' side -----
@@ -401,17 +399,6 @@ impl Shared {
             shard.add_to(&mut metrics);
         }
         metrics
-    }
-}
-
-/// Wakes each, with no lock held. One that panics must not strand the others or end the driver;
-/// the panic hook has told of it.
-pub(super) fn wake_all(wakers: impl Iterator<Item = Waker>) {
-    for waker in wakers {
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
-            // A payload whose destructor panics as well is let go.
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(payload))).map_err(std::mem::forget);
-        }
     }
 }
 

@@ -13,8 +13,9 @@ use std::task::{Context, Poll, Wake, Waker};
 use tokio::runtime::Id;
 use tokio::time::{Duration, Instant};
 
+use super::batch::Batch;
 use super::host::Sleep;
-use super::shared::{BITE, Shared, Stage, Waiting};
+use super::shared::{Shared, Stage, Waiting};
 use super::{ambient, bell};
 use crate::wheel::Tick;
 
@@ -25,7 +26,7 @@ pub(super) struct DriverTask {
     /// tokio's own timer, where the clock can be paused or there is no bell.
     sleep: Option<Pin<Box<Sleep>>>,
     first_bite: Waker,
-    batch: Vec<Waker>,
+    batch: Batch,
     /// Since when the next turn should have come.
     waiting: Waiting,
 }
@@ -38,8 +39,8 @@ impl DriverTask {
             ambient,
             sleep: None,
             first_bite,
-            batch: Vec::with_capacity(BITE),
-            waiting: Waiting::Never,
+            batch: Batch::new(),
+            waiting: Waiting::SinceTarget(None),
         }
     }
 
@@ -162,8 +163,8 @@ impl Wake for FirstBite {
     fn wake_by_ref(self: &Arc<Self>) {
         if let Some(shared) = self.0.upgrade() {
             if !bell::is_this_thread() {
-                let mut batch = Vec::with_capacity(BITE);
-                shared.turn(&shared.shards(), Waiting::SinceTarget(None), &mut batch);
+                let waiting = Waiting::SinceTarget(shared.slept_until());
+                shared.turn(&shared.shards(), waiting, &mut Batch::new());
                 shared.note_first_bite();
             }
             shared.ring();

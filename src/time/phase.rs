@@ -14,6 +14,8 @@ pub(super) struct Packed {
 pub(super) enum Phase {
     /// Not in the wheel.
     New(Delay),
+    /// Not in the wheel, and its deadline was moved since it was made, fired or stopped.
+    Reset,
     /// In the wheel: it has a record there.
     Armed(Key),
     /// Past its deadline.
@@ -28,7 +30,8 @@ pub(super) struct Delay(Option<u32>);
 
 const FIRED: u32 = u32::MAX;
 const STOPPED: u32 = u32::MAX - 1;
-const UNKNOWN: u32 = u32::MAX - 2;
+const RESET: u32 = u32::MAX - 2;
+const UNKNOWN: u32 = u32::MAX - 3;
 
 impl Delay {
     pub(super) const UNKNOWN: Delay = Delay(None);
@@ -56,6 +59,7 @@ impl Packed {
             }
             Phase::New(Delay(Some(ticks))) => ticks,
             Phase::New(Delay(None)) => UNKNOWN,
+            Phase::Reset => RESET,
             Phase::Fired => FIRED,
             Phase::Stopped => STOPPED,
         };
@@ -68,6 +72,7 @@ impl Packed {
             (Some(stamp), index) => Phase::Armed(Key::from_parts(index, stamp)),
             (None, FIRED) => Phase::Fired,
             (None, STOPPED) => Phase::Stopped,
+            (None, RESET) => Phase::Reset,
             (None, UNKNOWN) => Phase::New(Delay::UNKNOWN),
             (None, ticks) => Phase::New(Delay(Some(ticks))),
         }
@@ -87,6 +92,7 @@ mod tests {
             Phase::New(Delay::UNKNOWN),
             Phase::New(Delay::covering(Some(0))),
             Phase::New(Delay::covering(Some(UNKNOWN - 1))),
+            Phase::Reset,
             Phase::Armed(key(0, 1)),
             Phase::Armed(key(u32::MAX, u32::MAX)),
             Phase::Fired,

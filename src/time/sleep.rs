@@ -53,26 +53,34 @@ impl Sleep {
         self.deadline
     }
 
-    /// Whether it has completed, or the driver has fired it and it will at its next poll.
+    /// Whether its deadline has come, or its timer was stopped, so that it completes at its next poll.
+    ///
+    /// `false` until the first poll or reset, as in tokio, whose sleeps are registered then.
     #[must_use]
     pub fn is_elapsed(&self) -> bool {
         match self.phase.phase() {
             Phase::New(_) => false,
-            Phase::Armed(key) => self.shard.has_ended(key, self.tick()),
+            Phase::Reset => self.is_due() || self.shard.is_stopped(),
+            Phase::Armed(key) => self.is_due() || self.shard.has_ended(key, self.tick()),
             Phase::Fired | Phase::Stopped => true,
         }
     }
 
-    /// Whether it completed because its timer was stopped, before its deadline.
+    /// Whether its timer was stopped before its deadline: it has completed by that, or will at its next poll.
     #[must_use]
     pub fn was_stopped(&self) -> bool {
-        self.phase.phase() == Phase::Stopped
+        match self.phase.phase() {
+            Phase::New(_) | Phase::Fired => false,
+            Phase::Reset | Phase::Armed(_) => !self.is_due() && self.shard.is_stopped(),
+            Phase::Stopped => true,
+        }
     }
 
     /// Moves the deadline, earlier or later, before or after completion.
     ///
-    /// After completion it is pending again. Moving a pending sleep to a later deadline touches no
-    /// lock. Moving it to one that has passed wakes the task that waits for it.
+    /// After completion it is pending again, until it is polled: a reset alone wakes no task then. Moving a
+    /// pending sleep to a later deadline touches no lock. Moving it to one whose tick has passed wakes the task
+    /// that waits for it.
     ///
     /// This form is tokio's; [`set_deadline`](Sleep::set_deadline) is the same and needs no pin.
     pub fn reset(self: Pin<&mut Self>, deadline: Instant) {
@@ -84,16 +92,13 @@ impl Sleep {
         let before = std::mem::replace(&mut self.deadline, deadline);
         match self.phase.phase() {
             Phase::Armed(key) if deadline >= before => self.shard.postpone(key, self.tick()),
-            Phase::Armed(key) => {
-                let is_past = deadline <= self.clock().now();
-                self.shard.hasten(key, self.tick(), is_past);
-            }
-            Phase::New(_) => self.set(Phase::New(Delay::UNKNOWN)),
+            Phase::Armed(key) => self.shard.hasten(key, self.tick(), self.is_due()),
+            Phase::New(_) | Phase::Reset => self.set(Phase::Reset),
             Phase::Fired | Phase::Stopped => {
                 if let Some(permits) = self.shard.permits() {
                     permits.take();
                 }
-                self.set(Phase::New(Delay::UNKNOWN));
+                self.set(Phase::Reset);
             }
         }
     }
@@ -139,6 +144,7 @@ impl Sleep {
     pub(super) fn poll_deadline(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let poll = match self.phase.phase() {
             Phase::New(delay) => self.poll_new(delay, context),
+            Phase::Reset => self.poll_new(Delay::UNKNOWN, context),
             Phase::Armed(_) => self.poll_armed(context),
             Phase::Fired | Phase::Stopped => Poll::Ready(()),
         };
@@ -158,7 +164,8 @@ impl Sleep {
             return Poll::Ready(self.clock().now());
         };
         let now = self.clock().now();
-        if now >= self.deadline {
+        // That it is parked says nothing here: it may be since the tick before.
+        if self.clock().is_due(self.deadline, now) {
             ready!(coop::poll_proceed(context)).made_progress();
             self.shard.park(key);
             return Poll::Ready(now);
@@ -203,10 +210,11 @@ impl Sleep {
             Some(tick) => tick,
             None => {
                 let now = self.clock().now();
-                if now >= self.deadline {
+                let tick = self.clock().tick_before(now);
+                if deadline <= tick {
                     return self.complete(Phase::Fired);
                 }
-                self.clock().tick_before(now)
+                tick
             }
         };
         if let Some(shard) = self.shard.of_this_thread() {
@@ -236,8 +244,9 @@ impl Sleep {
         let Phase::Armed(key) = self.phase.phase() else {
             unreachable!("only an armed sleep is polled as one");
         };
-        // Whatever the driver has got to: past the deadline it is due.
-        if self.clock().now() >= self.deadline {
+        // Whatever the driver has got to: past its tick it is due.
+        let now = self.clock().now();
+        if now >= self.deadline && self.has_come(key, now) {
             // First: a waker that panics as it is let go must not leave the key behind.
             let ready = self.complete(Phase::Fired);
             self.shard.finish(key);
@@ -263,6 +272,19 @@ impl Sleep {
     #[inline]
     fn set(&mut self, phase: Phase) {
         self.phase = Packed::new(phase);
+    }
+
+    /// Whether the tick of the deadline has come. The deadline itself has, at `now`.
+    ///
+    /// That is so for sure if the driver has fired it, which costs no conversion to ticks.
+    #[inline]
+    fn has_come(&self, key: Key, now: Instant) -> bool {
+        self.shard.is_parked(key) || self.tick() <= self.clock().tick_before(now)
+    }
+
+    fn is_due(&self) -> bool {
+        let clock = self.clock();
+        clock.is_due(self.deadline, clock.now())
     }
 
     #[inline]
@@ -305,7 +327,7 @@ impl Drop for Sleep {
     #[inline]
     fn drop(&mut self) {
         match self.phase.phase() {
-            Phase::New(_) => self.release_permit(),
+            Phase::New(_) | Phase::Reset => self.release_permit(),
             Phase::Armed(key) => self.cancel(key),
             Phase::Fired | Phase::Stopped => {}
         }

@@ -1,44 +1,101 @@
 //! More timers come due than the driver's turns serve: neither the oldest nor the freshest starve.
 //!
-//! `tests/wheel/fairness.rs` says it of the wheel; this is the real driver, with its bites, and
-//! with the help that futures call for one that is late.
+//! `tests/wheel/fairness.rs` says it of the wheel; this is the real driver, with its bites. On a running clock: where
+//! it is paused, time waits for the driver, which then serves in order.
 
 use std::future::poll_fn;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
 use futures::task::AtomicWaker;
-use waterwheel::{Sleep, Timer};
+use waterwheel::{Duration, Instant, Sleep, Timer};
 
-use crate::support::{metrics, ms, own_timer, poll_giving, poll_once, waker_on_wake};
+use crate::support::{metrics, ms, own_timer, poll_giving, waker_on_wake};
 
 /// What is due before all that arrives.
 const HERD: usize = 20_000;
-/// What comes due in each step. A turn serves 128, and so may one that helps.
-const ARRIVALS: usize = 500;
-const STEPS: usize = 40;
+/// How many timers each that is woken arms: more than one, so that ever more come due.
+const ARRIVALS: usize = 2;
+/// So long does each that is woken take: a turn, which wakes 128, takes longer than a tick.
+const EACH: Duration = Duration::from_micros(20);
+/// Turns of the driver that are looked at.
+const STEPS: usize = 20;
 
-/// What all wakers tell: that the driver has turned.
-#[derive(Default)]
-struct Turns {
-    woken: AtomicUsize,
+struct Load {
+    timer: Timer,
+    sleeps: Mutex<Vec<Sleep>>,
+    /// How many of the herd were woken.
+    old: AtomicUsize,
+    /// How many were woken of those that arrived in each step.
+    arrived: Vec<AtomicUsize>,
+    step: AtomicUsize,
+    is_over: AtomicBool,
     watcher: AtomicWaker,
 }
 
-impl Turns {
-    fn note(&self) {
-        self.woken.fetch_add(1, Ordering::SeqCst);
+impl Load {
+    fn new(timer: &Timer) -> Arc<Load> {
+        Arc::new(Load {
+            timer: timer.clone(),
+            sleeps: Mutex::default(),
+            old: AtomicUsize::new(0),
+            arrived: (0..=STEPS).map(|_| AtomicUsize::new(0)).collect(),
+            step: AtomicUsize::new(0),
+            is_over: AtomicBool::new(false),
+            watcher: AtomicWaker::new(),
+        })
+    }
+
+    /// Arms a timer that arrives in this step; one of the herd if that is `None`.
+    fn arm(self: &Arc<Load>, step: Option<usize>) {
+        let load = Arc::clone(self);
+        let waker = waker_on_wake(move || load.wake(step));
+        let mut sleep = self.timer.sleep(ms(1));
+        while poll_giving(&mut sleep, waker.clone()).is_ready() {
+            // The thread was kept from running for a millisecond.
+            sleep = self.timer.sleep(ms(1));
+        }
+        self.sleeps.lock().unwrap().push(sleep);
+    }
+
+    fn wake(self: &Arc<Load>, step: Option<usize>) {
+        let count = step.map_or(&self.old, |step| &self.arrived[step]);
+        count.fetch_add(1, Ordering::SeqCst);
         self.watcher.wake();
+        if self.is_over.load(Ordering::SeqCst) || self.timer.is_stopped() {
+            return;
+        }
+        let now = self.step.load(Ordering::SeqCst);
+        for _ in 0..ARRIVALS {
+            self.arm(Some(now));
+        }
+        let start = Instant::now();
+        while start.elapsed() < EACH {
+            std::hint::spin_loop();
+        }
+    }
+
+    fn old(&self) -> usize {
+        self.old.load(Ordering::SeqCst)
+    }
+
+    fn arrived(&self) -> Vec<usize> {
+        let each = self.arrived.iter();
+        each.map(|count| count.load(Ordering::SeqCst)).collect()
+    }
+
+    fn woken(&self) -> usize {
+        self.old() + self.arrived().into_iter().sum::<usize>()
     }
 
     /// Waits for a turn that wakes something. On a runtime of one thread, a task that waits goes on
     /// after that turn and before the next.
-    async fn next(&self) {
-        let before = self.woken.load(Ordering::SeqCst);
+    async fn next_turn(&self) {
+        let before = self.woken();
         poll_fn(|context| {
             self.watcher.register(context.waker());
-            match self.woken.load(Ordering::SeqCst) == before {
+            match self.woken() == before {
                 true => Poll::Pending,
                 false => Poll::Ready(()),
             }
@@ -47,44 +104,7 @@ impl Turns {
     }
 }
 
-/// Timers due at one tick, and how many of them have been woken.
-struct Group {
-    woken: Arc<AtomicUsize>,
-    _sleeps: Vec<Sleep>,
-}
-
-impl Group {
-    /// Each of them tells when it is woken.
-    fn arm(timer: &Timer, count: usize, millis: u64, turns: &Arc<Turns>) -> Group {
-        let woken = Arc::new(AtomicUsize::new(0));
-        let sleeps = (0..count).map(|_| {
-            let (woken, turns) = (Arc::clone(&woken), Arc::clone(turns));
-            let waker = waker_on_wake(move || {
-                woken.fetch_add(1, Ordering::SeqCst);
-                turns.note();
-            });
-            let mut sleep = timer.sleep(ms(millis));
-            assert!(poll_giving(&mut sleep, waker).is_pending());
-            sleep
-        });
-        Group {
-            _sleeps: sleeps.collect(),
-            woken,
-        }
-    }
-
-    fn woken(&self) -> usize {
-        self.woken.load(Ordering::SeqCst)
-    }
-}
-
-/// Moves the paused clock and no more: whoever awaits an `advance` lets others run.
-fn advance_by_a_millisecond() {
-    let mut advance = Box::pin(tokio::time::advance(ms(1)));
-    assert!(poll_once(&mut advance).is_pending());
-}
-
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn under_a_steady_overload_neither_the_oldest_nor_the_freshest_starve() {
     // In a task, which takes its turns with the driver's; the test's own future comes every 61st time.
     tokio::spawn(overload()).await.expect("nobody starves");
@@ -92,40 +112,41 @@ async fn under_a_steady_overload_neither_the_oldest_nor_the_freshest_starve() {
 
 async fn overload() {
     let timer = own_timer();
-    let turns = Arc::new(Turns::default());
-    let herd = Group::arm(&timer, HERD, 10, &turns);
-    tokio::time::advance(ms(10)).await;
-    while herd.woken() == 0 {
-        turns.next().await;
+    let load = Load::new(&timer);
+    for _ in 0..HERD {
+        load.arm(None);
     }
-
-    let mut arrived: Vec<Group> = Vec::new();
-    let all_woken = |arrived: &[Group]| arrived.iter().map(Group::woken).sum::<usize>();
-    let (old_at_first, start) = (herd.woken(), metrics(&timer).pending());
-    for step in 0..STEPS {
-        let freshest = Group::arm(&timer, ARRIVALS, 1, &turns);
-        arrived.push(freshest);
-        advance_by_a_millisecond();
-        let before = (herd.woken(), all_woken(&arrived));
-        turns.next().await;
-        let old = herd.woken() - before.0;
-        let freshest = arrived[step].woken();
-        assert!(old > 0, "none of the oldest in step {step}");
-        assert!(freshest > 0, "none of the freshest in step {step}");
-        let served = old + all_woken(&arrived) - before.1;
-        assert!(served < ARRIVALS, "{served} in one step is no overload");
+    // Until the first to arrive are due as well.
+    while load.arrived()[0] == 0 {
+        load.next_turn().await;
     }
+    let start = metrics(&timer).pending();
+    let (old_at_first, new_at_first) = (load.old(), load.arrived()[0]);
+    for step in 1..=STEPS {
+        load.step.store(step, Ordering::SeqCst);
+        let before = (load.old(), load.arrived());
+        load.next_turn().await;
+        assert!(load.old() > before.0, "none of the oldest in step {step}");
+        // Those of this step may not be due yet.
+        let freshest = step.saturating_sub(2)..=step;
+        let woken = load.arrived()[freshest.clone()] != before.1[freshest];
+        assert!(woken, "none of the freshest in step {step}");
+    }
+    assert!(load.old() < HERD, "some of the herd are left");
     assert!(metrics(&timer).pending() > start, "it was an overload");
-    let (old, new) = (herd.woken() - old_at_first, all_woken(&arrived));
+    let old = load.old() - old_at_first;
+    let new = load.arrived().into_iter().sum::<usize>() - new_at_first;
     assert!(
         old >= new / 2 && new >= old / 2,
         "{old} of the herd and {new} that came after it"
     );
 
     // What was left over is neither lost nor woken twice.
+    load.is_over.store(true, Ordering::SeqCst);
     while metrics(&timer).pending() > 0 {
-        turns.next().await;
+        load.next_turn().await;
     }
-    assert_eq!(herd.woken(), HERD);
-    assert!(arrived.iter().all(|group| group.woken() == ARRIVALS));
+    assert_eq!(load.old(), HERD);
+    let sleeps = std::mem::take(&mut *load.sleeps.lock().unwrap());
+    assert_eq!(load.woken(), sleeps.len());
 }

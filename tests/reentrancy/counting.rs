@@ -66,7 +66,7 @@ fn metrics_add_up_when_cancels_and_resets_race_with_the_driver() {
                                 futures::executor::block_on(sleep);
                             }
                             2 => {
-                                sleep.set_deadline(Instant::now());
+                                sleep.set_deadline(Instant::now() - ms(1));
                                 assert!(poll_once(&mut sleep).is_ready());
                             }
                             _ => futures::executor::block_on(sleep),

@@ -43,6 +43,11 @@ async fn sub_millisecond_delays_wait_for_the_clock() {
     assert!(poll_once(&mut short).is_pending());
     advance(us(299)).await;
     assert!(poll_once(&mut short).is_pending());
+    // Past its deadline, and not past its tick.
+    advance(us(1)).await;
+    assert!(poll_once(&mut short).is_pending());
+    advance(us(699)).await;
+    assert!(poll_once(&mut short).is_pending());
     advance(us(1)).await;
     assert!(poll_once(&mut short).is_ready());
     let start = Instant::now();

@@ -26,6 +26,7 @@ mod timers;
 mod turn;
 
 pub(crate) use timers::Answer;
+pub(super) use turn::BITE;
 
 use std::sync::{Arc, Weak};
 use std::task::Waker;
@@ -37,7 +38,7 @@ use super::postponed::Postponed;
 use super::shared::Shared;
 use super::thread;
 use super::timer::Core;
-use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Mutex, MutexGuard, OwnLine};
 use crate::wheel::{Tick, Wheel};
 
@@ -45,6 +46,8 @@ pub(crate) struct Shard {
     state: OwnLine<Mutex<State>>,
     /// When the driver must look at this shard next.
     next: OwnLine<AtomicU64>,
+    /// A thread serves what is due: the driver's, or one that helps.
+    is_turned: OwnLine<AtomicBool>,
     postponed: Postponed,
     /// The timer's, within reach of those who have the shard.
     clock: Clock,
@@ -62,6 +65,8 @@ struct State {
     /// What `next` holds, to be compared with the lock held.
     published: Tick,
     draining: bool,
+    /// The driver's last turn left a backlog.
+    gave_way: bool,
     /// A [`Help`](super::help::Help) is on its way.
     has_help: bool,
     armed: u64,
@@ -86,6 +91,7 @@ impl Shard {
                 wheel: Some(Wheel::starting_at(clock.resolution(), clock.now_tick())),
                 published: Tick::MAX,
                 draining: false,
+                gave_way: false,
                 has_help: false,
                 armed: 0,
                 fired: 0,
@@ -95,6 +101,7 @@ impl Shard {
                 lateness: Lateness::default(),
             })),
             next: OwnLine(AtomicU64::new(Tick::MAX.get())),
+            is_turned: OwnLine(AtomicBool::new(false)),
             postponed: Postponed::new(),
             clock,
             shared: Arc::clone(shared),

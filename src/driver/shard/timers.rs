@@ -7,7 +7,7 @@ use super::{Shard, State};
 use crate::driver::help::Help;
 use crate::sync::MutexGuard;
 use crate::sync::atomic::Ordering;
-use crate::wheel::{Key, Tick};
+use crate::wheel::{Key, Tick, Wheel};
 
 /// A shard that has nothing to do gives back the memory of its records if it is for more than this
 /// many: 40 KiB.
@@ -131,7 +131,7 @@ impl Shard {
             state.fired += 1;
         }
         self.postponed.park(key.index());
-        self.unlock(state);
+        self.unlock_with_one_less(state);
         drop(waker);
     }
 
@@ -160,18 +160,38 @@ impl Shard {
         if was_pending {
             count(&mut state);
         }
-        // A paused clock would jump to where the driver sleeps towards, though nothing is pending.
-        let is_idle = is_empty && state.published < Tick::MAX && self.shared.is_warped();
-        if is_idle {
-            state.published = Tick::MAX;
-            self.next.store(Tick::MAX.get(), Ordering::SeqCst);
-        }
-        self.unlock(state);
-        if is_idle {
-            self.shared.ring();
-        }
+        self.unlock_with_one_less(state);
         drop(spare);
         drop(waker);
+    }
+
+    /// Unlocks after a timer has left the dials without the driver.
+    ///
+    /// If it was the last one, a paused clock would still jump to what the driver sleeps towards. The driver may
+    /// have gone to sleep before the clock was paused, so the clock itself is asked.
+    #[inline]
+    fn unlock_with_one_less(&self, state: MutexGuard<'_, State>) {
+        let is_empty = state.wheel.as_ref().is_none_or(Wheel::is_empty);
+        if is_empty && self.clock.is_pausable() && state.published < Tick::MAX {
+            return self.unlock_pausable(state);
+        }
+        self.unlock(state);
+    }
+
+    #[cold]
+    fn unlock_pausable(&self, state: MutexGuard<'_, State>) {
+        self.unlock(state);
+        if !self.shared.observe_clock() {
+            return;
+        }
+        let mut state = self.state.lock();
+        let is_empty = state.wheel.as_ref().is_some_and(Wheel::is_empty);
+        if is_empty && state.published < Tick::MAX {
+            state.published = Tick::MAX;
+            self.next.store(Tick::MAX.get(), Ordering::SeqCst);
+            drop(state);
+            self.shared.ring();
+        }
     }
 
     /// Moves a timer to a deadline that is not before its present one, without the lock.
@@ -194,7 +214,7 @@ impl Shard {
             wheel.park(key);
             self.postponed.park(key.index());
             state.fired += 1;
-            self.unlock(state);
+            self.unlock_with_one_less(state);
             if let Some(waker) = waker {
                 waker.wake();
             }
@@ -214,6 +234,11 @@ impl Shard {
             Some(wheel) => !wheel.is_pending(key) && deadline <= wheel.now(),
             None => true,
         }
+    }
+
+    /// Whether the timer was stopped.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.state.lock().wheel.is_none()
     }
 
     /// The help that was called has come, or will not.

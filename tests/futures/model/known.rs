@@ -78,6 +78,8 @@ pub(super) struct Ticks {
 pub(super) enum Life {
     /// Not armed.
     New,
+    /// Not armed, and moved since it was made or done.
+    Reset,
     /// Whoever is given here is to be woken.
     Pending(By),
     /// Fired or stopped, and not polled since.
@@ -129,6 +131,16 @@ impl Timer {
     pub(super) fn tick_of(&self, deadline: Duration) -> u128 {
         let since = deadline.saturating_sub(self.start).as_nanos();
         since.div_ceil(self.tick.as_nanos())
+    }
+
+    /// Whether the tick of a deadline has come.
+    pub(super) fn is_due(&self, deadline: Duration, now: Duration) -> bool {
+        self.tick_of(deadline) <= self.hand(now)
+    }
+
+    /// Now, rounded down to a tick.
+    pub(super) fn hand(&self, now: Duration) -> u128 {
+        now.saturating_sub(self.start).as_nanos() / self.tick.as_nanos()
     }
 
     /// The first whole millisecond of tokio's clock that is not before the tick of a deadline.

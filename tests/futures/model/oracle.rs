@@ -104,10 +104,12 @@ impl Oracle {
             self.let_go(by);
             return None;
         };
-        let is_stopped = self.timer(slot.home).stage == Stage::Stopped;
+        let timer = self.timer(slot.home);
+        let is_stopped = timer.stage == Stage::Stopped;
+        let is_due = timer.is_due(deadline, now);
         let stopped = match slot.life {
             Life::Done { stopped } => stopped,
-            Life::Pending(before) if now >= deadline => {
+            Life::Pending(before) if is_due => {
                 self.counts(which).fired += 1;
                 self.slot(which).life = Life::Done { stopped: false };
                 self.let_go(before);
@@ -121,9 +123,9 @@ impl Oracle {
                 }
                 return None;
             }
-            Life::New | Life::Parked if now >= deadline => false,
-            Life::New | Life::Parked if is_stopped => true,
-            Life::New | Life::Parked => {
+            Life::New | Life::Reset | Life::Parked if is_due => false,
+            Life::New | Life::Reset | Life::Parked if is_stopped => true,
+            Life::New | Life::Reset | Life::Parked => {
                 self.counts(which).armed += 1;
                 self.slot(which).life = Life::Pending(by);
                 return None;
@@ -145,7 +147,7 @@ impl Oracle {
             self.let_go(by);
             return Some(Outcome::Ended);
         }
-        let was_new = self.slot(which).life == Life::New;
+        let was_new = matches!(self.slot(which).life, Life::New | Life::Reset);
         let stopped = self.poll_delay(which, by, now)?;
         if stopped {
             ticks.has_ended = true;
@@ -174,19 +176,23 @@ impl Oracle {
             return;
         }
         let before = slot.deadline.replace(to).expect("it has a deadline");
-        match slot.life {
-            Life::Pending(by) if to < before && to <= now => {
+        let life = slot.life;
+        let is_past = self.timer(home).is_due(to, now);
+        let slot = self.slot(which);
+        match life {
+            Life::Pending(by) if to < before && is_past => {
                 slot.life = Life::Parked;
                 self.counts(which).fired += 1;
                 self.wake(by);
                 self.has_one_less(home);
             }
             Life::Done { .. } => {
-                slot.life = Life::New;
+                slot.life = Life::Reset;
                 slot.has_permit = true;
                 self.timer(home).permits += 1;
             }
-            Life::New | Life::Pending(_) | Life::Parked => {}
+            Life::New => slot.life = Life::Reset,
+            Life::Reset | Life::Pending(_) | Life::Parked => {}
         }
     }
 
@@ -219,8 +225,6 @@ impl Oracle {
 
     /// The driver of a timer runs at this time.
     pub(super) fn run(&mut self, home: Home, now: Duration) {
-        let timer = self.timer(home);
-        let hand = now.saturating_sub(timer.start).as_nanos() / timer.tick.as_nanos();
         for which in 0..SLOTS {
             let Some(slot) = &self.slots[which] else {
                 continue;
@@ -228,7 +232,7 @@ impl Oracle {
             let (Life::Pending(by), Some(deadline)) = (slot.life, slot.deadline) else {
                 continue;
             };
-            if slot.home == home && self.timer(home).tick_of(deadline) <= hand {
+            if slot.home == home && self.timer(home).is_due(deadline, now) {
                 self.slot(which).life = Life::Parked;
                 self.counts(which).fired += 1;
                 self.wake(by);

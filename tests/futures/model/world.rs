@@ -348,17 +348,18 @@ impl World {
         ) {
             (Timed::Sleep(sleep), Kind::Sleep) => {
                 assert_eq!(Some(sleep.deadline() - self.start), known.deadline);
-                let stopped = known.life == Life::Done { stopped: true };
-                assert_eq!(sleep.was_stopped(), stopped, "{known:?}");
-                let is_elapsed = match known.life {
-                    Life::New | Life::Pending(_) => false,
-                    Life::Done { .. } => true,
-                    Life::Parked if home.stage == Stage::Stopped => true,
-                    // By a reset to within the present tick, which the hand has not reached; or reset
-                    // to a later deadline.
-                    Life::Parked => return,
+                let deadline = known.deadline.expect("a sleep has one");
+                let is_due = home.is_due(deadline, self.oracle.now);
+                let is_stopped = home.stage == Stage::Stopped;
+                let (is_elapsed, was_stopped) = match known.life {
+                    Life::New => (false, false),
+                    Life::Done { stopped } => (true, stopped),
+                    Life::Reset | Life::Pending(_) | Life::Parked => {
+                        (is_due || is_stopped, is_stopped && !is_due)
+                    }
                 };
                 assert_eq!(sleep.is_elapsed(), is_elapsed, "{known:?}");
+                assert_eq!(sleep.was_stopped(), was_stopped, "{known:?}");
             }
             (Timed::Timeout(timeout), Kind::Timeout { is_ready }) => {
                 assert_eq!(timeout.get_ref().is_ready, *is_ready);

@@ -1,0 +1,58 @@
+//! Whether tokio's clocks can be paused in this build.
+//!
+//! They can if any crate of the build asks for tokio's feature `test-util`, which services do not. What
+//! a clock that can be paused costs, they need not pay: each read of the clock asks for the runtime, and
+//! each drop of the last pending timer asks whether the clock was paused.
+//!
+//! A crate cannot ask for the features of another. But with that feature tokio's `Builder` has a
+//! method `start_paused` of its own, and a method call prefers the type's own methods to those of traits.
+//! So the type that the call below gives tells which it is. Nothing of it is ever called.
+
+use tokio::runtime::Builder;
+
+/// Whether tokio has `pause`.
+pub(super) const CLOCKS_CAN_PAUSE: bool =
+    gives(&|builder: &'static mut Builder| builder.start_paused(false));
+
+// What it is without the feature.
+const _: () = assert!(!gives(
+    &|other: &'static mut Other| other.start_paused(false)
+));
+
+struct Other;
+
+trait WithoutTestUtil {
+    fn start_paused(&mut self, _: bool) -> Missing {
+        Missing
+    }
+}
+
+impl WithoutTestUtil for Builder {}
+impl WithoutTestUtil for Other {}
+
+struct Missing;
+
+trait Given {
+    const IS_TOKIOS: bool;
+}
+
+impl Given for &mut Builder {
+    const IS_TOKIOS: bool = true;
+}
+
+impl Given for Missing {
+    const IS_TOKIOS: bool = false;
+}
+
+const fn gives<B, G: Given>(_: &impl FnOnce(B) -> G) -> bool {
+    G::IS_TOKIOS
+}
+
+#[cfg(test)]
+mod tests {
+    // The tests' own tokio has the feature.
+    #[test]
+    fn a_build_with_test_util_can_pause_clocks() {
+        const { assert!(super::CLOCKS_CAN_PAUSE) }
+    }
+}
