@@ -300,7 +300,7 @@ impl Interval {
         let share = random as f64 / 2_f64.powi(64);
         let start = self.delay.deadline();
         if let Some(start) = start.checked_add(most.min(FAR).mul_f64(share)) {
-            self.delay.set_deadline(start);
+            self.reset_at(start);
         }
         self
     }

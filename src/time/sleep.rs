@@ -207,8 +207,8 @@ impl Sleep {
     fn poll_new(&mut self, delay: Delay, context: &mut Context<'_>) -> Poll<()> {
         let deadline = self.tick();
         let not_before = match delay.before(deadline) {
-            Some(tick) => tick,
-            None => {
+            Some(tick) if tokio::task::try_id().is_some() => tick,
+            _ => {
                 let now = self.clock().now();
                 let tick = self.clock().tick_before(now);
                 if deadline <= tick {
@@ -293,8 +293,9 @@ impl Sleep {
     }
 }
 
-/// From this delay on the first poll trusts the clock read that made the future. Should the
-/// deadline have passed by then all the same, the driver wakes the task at once.
+/// From this delay on, a first poll within a task trusts the clock read that made the future. Should the
+/// deadline have passed by then all the same, the driver wakes the task at once: a task that runs has a
+/// worker, and the driver comes next. From outside of tasks the clock is read: all workers may be blocked there.
 const TRUSTED: Duration = Duration::from_secs(1);
 
 impl Future for Sleep {

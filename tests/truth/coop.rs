@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
 use tokio::runtime::Runtime;
-use waterwheel::{Duration, Instant, interval_at, sleep, timeout};
+use waterwheel::{Duration, Instant, Interval, Timer, interval_at, sleep, timeout};
 
 use crate::LIMIT;
 use crate::support::{HOUR, bounded_timer, current_thread, ms, multi_thread, own_timer, within};
@@ -107,20 +107,37 @@ fn a_loop_of_polls_past_the_deadline_does_not_live_lock() {
     });
 }
 
-// Its delay has completed then, and the tick was not taken.
+#[test]
+fn an_interval_that_is_due_without_budget_keeps_its_place_when_it_is_given_a_jitter() {
+    on_its_own(current_thread, async {
+        let timer = bounded_timer(1);
+        let ticks = due_without_budget(&timer).await;
+        let ticks = ticks.with_start_jitter(ms(1));
+        assert!(timer.try_sleep(HOUR).is_err());
+        drop(ticks);
+        assert!(timer.try_sleep(HOUR).is_ok());
+    });
+}
+
+/// An interval whose delay has completed, and whose tick was not taken.
+async fn due_without_budget(timer: &Timer) -> Interval {
+    let mut ticks = timer.interval_at(Instant::now() - ms(1), HOUR);
+    poll_fn(|context| {
+        burn_the_budget(context);
+        assert!(ticks.poll_tick(context).is_pending());
+        Poll::Ready(())
+    })
+    .await;
+    tokio::task::yield_now().await;
+    ticks
+}
+
 #[test]
 fn an_interval_that_is_due_without_budget_has_one_place_and_gives_it_back() {
     on_its_own(current_thread, async {
         let timer = bounded_timer(1);
         for again in [false, true] {
-            let mut ticks = timer.interval(HOUR);
-            poll_fn(|context| {
-                burn_the_budget(context);
-                assert!(ticks.poll_tick(context).is_pending());
-                Poll::Ready(())
-            })
-            .await;
-            tokio::task::yield_now().await;
+            let mut ticks = due_without_budget(&timer).await;
             assert!(timer.try_sleep(HOUR).is_err());
             if again {
                 let start = Instant::now() + ms(2);

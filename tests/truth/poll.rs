@@ -81,6 +81,29 @@ fn a_poll_past_the_deadline_is_ready_though_every_worker_is_blocked() {
     });
 }
 
+// The first poll of a long delay may trust the clock read that made it, and then only the driver finds it due: not
+// here, where the driver has no worker.
+#[test]
+fn a_long_delay_is_ready_at_a_late_first_poll_though_every_worker_is_blocked() {
+    within(LIMIT, || {
+        let runtime = multi_thread(1);
+        let timer = runtime.block_on(async { own_timer() });
+        let mut naps = [999, 1_000].map(|millis| timer.sleep(ms(millis)));
+        let mut limited = timer.timeout(ms(1_000), pending::<()>());
+        let (blocked, wait) = std::sync::mpsc::channel();
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        runtime.spawn(async move {
+            let _ = blocked.send(());
+            let _ = released.recv();
+        });
+        wait.recv().expect("the worker is blocked");
+        thread::sleep(ms(1_010));
+        assert!(naps.iter_mut().all(|nap| poll_once(nap).is_ready()));
+        assert!(poll_once(&mut limited).is_ready());
+        drop(release);
+    });
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_poll_before_the_deadline_is_pending_whoever_woke_it() {
     let mut nap = sleep(ms(50));

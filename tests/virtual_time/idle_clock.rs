@@ -5,7 +5,7 @@ use std::thread;
 use futures::future::join_all;
 use tokio::sync::oneshot;
 use tokio::time::{advance, pause};
-use waterwheel::{Duration, Instant, Timer, sleep, timeout};
+use waterwheel::{Duration, Instant, Timer, interval, sleep, timeout};
 
 use crate::support::{HOUR, current_thread, ms, own_timer, paused, poll_once, within};
 
@@ -82,6 +82,49 @@ fn a_clock_that_is_paused_later_does_not_jump_to_a_deadline_that_was_cancelled()
                 assert_stands_still().await;
             });
         }
+    });
+}
+
+// The driver sleeps, and has not seen the pause.
+#[test]
+fn a_clock_that_is_paused_later_does_not_jump_to_a_deadline_that_is_cancelled_first_thing() {
+    within(Duration::from_secs(20), || {
+        for own in [false, true] {
+            current_thread().block_on(async {
+                let timer = own_timer();
+                let mut dropped = match own {
+                    false => sleep(HOUR),
+                    true => timer.sleep(HOUR),
+                };
+                assert!(poll_once(&mut dropped).is_pending());
+                settle().await;
+                pause();
+                drop(dropped);
+                assert_stands_still().await;
+            });
+        }
+    });
+}
+
+#[test]
+fn the_idle_clock_does_not_jump_to_a_deadline_that_was_reset_to_the_past() {
+    within(Duration::from_secs(20), || {
+        paused().block_on(async {
+            let mut reset = sleep(HOUR);
+            assert!(poll_once(&mut reset).is_pending());
+            settle().await;
+            reset.set_deadline(Instant::now() - ms(1));
+            assert_stands_still().await;
+            assert!(poll_once(&mut reset).is_ready());
+
+            let mut ticks = interval(HOUR);
+            ticks.tick().await;
+            assert!(poll_once(&mut Box::pin(ticks.tick())).is_pending());
+            settle().await;
+            ticks.reset_immediately();
+            ticks.tick().await;
+            assert_stands_still().await;
+        });
     });
 }
 
