@@ -74,26 +74,25 @@
 #![forbid(unsafe_code)]
 
 pub mod error;
+pub mod time;
 pub mod wheel;
 
 mod driver;
 mod sync;
-mod time;
 
 pub use driver::{Builder, Lateness, Metrics, Timer};
+#[doc(inline)]
 pub use time::{
     Interval, MissedTickBehavior, Sleep, Timeout, interval, interval_at, sleep, sleep_until,
     timeout, timeout_at,
 };
 
 #[doc(no_inline)]
-pub use std::time::Duration;
-#[doc(no_inline)]
-pub use tokio::time::Instant;
+pub use time::{Duration, Instant};
 
 #[cfg(feature = "test-util")]
 #[doc(no_inline)]
-pub use tokio::time::{advance, pause, resume};
+pub use time::{advance, pause, resume};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
