@@ -218,8 +218,8 @@ impl Shared {
     }
 
     /// Turns every shard that is due, once, and wakes what comes up. `waiting` is since when the
-    /// turn should have come.
-    pub(super) fn turn(&self, shards: &[Arc<Shard>], waiting: Waiting, batch: &mut Batch) {
+    /// turn should have come. `false` if a shard was left to another thread, which will wake the driver.
+    pub(super) fn turn(&self, shards: &[Arc<Shard>], waiting: Waiting, batch: &mut Batch) -> bool {
         let now = self.clock.now();
         let (least, since) = match waiting {
             Waiting::Never => (BITE, now),
@@ -233,9 +233,11 @@ impl Shared {
         let bite = (waited.as_micros() / WAIT_PER_TIMER.as_micros()) as usize;
         let bite = bite.clamp(least, LARGEST_BITE);
         self.turns.fetch_add(1, Ordering::Relaxed);
+        let mut all = true;
         for shard in shards {
-            shard.turn(now, bite, batch);
+            all &= shard.turn(now, bite, batch);
         }
+        all
     }
 
     /// The driver is about to sleep until `next`, of `shards`. Whether it may: nothing earlier has

@@ -116,7 +116,10 @@ impl Future for DriverTask {
         // Before the shards are listed: once it is closed, no more of them come.
         let closed = shared.is_closed();
         let shards = shared.shards();
-        shared.turn(&shards, this.waiting, &mut this.batch);
+        if !shared.turn(&shards, this.waiting, &mut this.batch) {
+            this.waiting = Waiting::SinceWayWasGiven(shared.clock().now());
+            return Poll::Pending;
+        }
         if closed && shards.is_empty() {
             return Poll::Ready(());
         }

@@ -38,7 +38,7 @@ use super::postponed::Postponed;
 use super::shared::Shared;
 use super::thread;
 use super::timer::Core;
-use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use crate::sync::{Mutex, MutexGuard, OwnLine};
 use crate::wheel::{Tick, Wheel};
 
@@ -46,8 +46,8 @@ pub(crate) struct Shard {
     state: OwnLine<Mutex<State>>,
     /// When the driver must look at this shard next.
     next: OwnLine<AtomicU64>,
-    /// A thread serves what is due: the driver's, or one that helps.
-    is_turned: OwnLine<AtomicBool>,
+    /// Whether a thread serves what is due: the driver's, tokio's clock's, or one that helps.
+    turning: OwnLine<AtomicU8>,
     postponed: Postponed,
     /// The timer's, within reach of those who have the shard.
     clock: Clock,
@@ -101,7 +101,7 @@ impl Shard {
                 lateness: Lateness::default(),
             })),
             next: OwnLine(AtomicU64::new(Tick::MAX.get())),
-            is_turned: OwnLine(AtomicBool::new(false)),
+            turning: OwnLine(AtomicU8::new(turn::NO)),
             postponed: Postponed::new(),
             clock,
             shared: Arc::clone(shared),

@@ -13,6 +13,11 @@ use tokio::time::Instant;
 /// way to the tasks that it woke, unless it came late.
 pub(in crate::driver) const BITE: usize = 128;
 
+// Whether a thread turns a shard: no; yes; yes, and the driver has come by meanwhile.
+pub(super) const NO: u8 = 0;
+const YES: u8 = 1;
+const MISSED: u8 = 2;
+
 /// Who turns a shard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum By {
@@ -32,13 +37,20 @@ impl Shard {
     /// herd does not hold up its neighbours. On a clock that is or was paused every turn serves in
     /// order: there, time waits for the driver.
     ///
-    /// Wakers are woken without the lock, so two turns at once would mix the order. A shard that another thread turns is left to
-    /// that thread.
-    pub(in crate::driver) fn turn(&self, now: Instant, bite: usize, batch: &mut Batch) {
-        if self.is_turned.swap(true, Ordering::Acquire) {
-            return;
-        }
+    /// Wakers are woken without the lock, so two turns at once would mix the order. A shard that another thread turns is
+    /// left to that thread, which wakes the driver afterwards; then this tells `false`.
+    pub(in crate::driver) fn turn(&self, now: Instant, bite: usize, batch: &mut Batch) -> bool {
         let tick = self.clock.tick_before(now);
+        if self.next() > tick {
+            return true;
+        }
+        let begin = |turning| Some(if turning == NO { YES } else { MISSED });
+        let before = self
+            .turning
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, begin);
+        if before != Ok(NO) {
+            return false;
+        }
         let mut left = bite;
         while left > 0 && self.next() <= tick {
             let part = left.min(BITE);
@@ -52,18 +64,28 @@ impl Shard {
             batch.wake();
         }
         batch.finish();
-        self.is_turned.store(false, Ordering::Release);
+        self.end_turn();
+        true
     }
 
     /// Serves one part of a turn for a driver that is late.
     pub(in crate::driver) fn help(&self, now: Instant) {
-        if self.is_turned.swap(true, Ordering::Acquire) {
+        let begun = self
+            .turning
+            .compare_exchange(NO, YES, Ordering::AcqRel, Ordering::Acquire);
+        if begun.is_err() {
             return;
         }
         let mut batch = Batch::default();
         self.turn_part(now, BITE, By::Help, &mut batch);
         batch.finish();
-        self.is_turned.store(false, Ordering::Release);
+        self.end_turn();
+    }
+
+    fn end_turn(&self) {
+        if self.turning.swap(NO, Ordering::AcqRel) == MISSED {
+            self.shared.ring();
+        }
     }
 
     /// Moves the hand and puts the wakers of at most `budget` timers that are due by `now` into `batch`.
