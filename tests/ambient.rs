@@ -218,10 +218,16 @@ fn methods_of_a_timer_need_no_runtime() {
 fn a_sleep_made_in_one_runtime_may_be_polled_in_another() {
     within(LIMIT, || {
         let (home, away) = (multi_thread(1), current_thread());
-        let start = Instant::now();
-        let nap = inside(&home, || sleep(ms(10)));
-        away.block_on(async { tokio::spawn(nap).await.expect("it fires") });
-        assert!(start.elapsed() >= ms(10));
+        let mut nap = inside(&home, || sleep(HOUR));
+        let task = async move {
+            // Far away until it is armed: that may take any time.
+            assert!(poll_once(&mut nap).is_pending());
+            let start = Instant::now();
+            nap.set_deadline(start + ms(10));
+            nap.await;
+            assert!(start.elapsed() >= ms(10));
+        };
+        away.block_on(async { tokio::spawn(task).await.expect("it fires") });
         assert_eq!(armed_on(&ambient_of(&home)), 1);
         assert_eq!(armed_on(&ambient_of(&away)), 0);
     });

@@ -9,7 +9,7 @@ use std::{hint, thread};
 use futures::StreamExt;
 use support::{
     HOUR, Probe, assert_panics_here, assert_settled, bounded_timer, inside, ms, multi_thread,
-    panic_of, poll_giving, poll_once, refusals, waker_on_drop, within,
+    panic_of, poll_giving, poll_once, refusals, us, waker_on_drop, within,
 };
 use waterwheel::{Duration, Instant, Sleep, Timer};
 
@@ -230,24 +230,45 @@ async fn the_count_does_not_drift_when_a_waker_panics_as_it_is_let_go() {
     assert_settled(&timer);
 }
 
-/// Where two threads meet, to go on at the same moment. They spin: to be woken takes far longer than
-/// what is to collide.
-#[derive(Default)]
-struct Meeting(AtomicUsize);
+/// Where two threads meet, again and again, to go on at the same moment. They spin: to be woken takes far
+/// longer than what is to collide.
+struct Meeting {
+    arrived: AtomicUsize,
+    waits: AtomicUsize,
+    /// The number of the first meeting after which it is enough.
+    end: AtomicUsize,
+}
+
+/// Enough, if fewer meetings than were asked for have taken so many waits. A busy machine seldom runs both
+/// threads at once: a number of meetings alone would take it minutes.
+const MOST_WAITS: usize = 2_000;
 
 impl Meeting {
-    fn wait(&self) {
-        let both = (self.0.fetch_add(1, Ordering::SeqCst) / 2 + 1) * 2;
-        let mut spins = 0_u32;
-        while self.0.load(Ordering::SeqCst) < both {
+    fn new(most: usize) -> Meeting {
+        Meeting {
+            arrived: AtomicUsize::new(0),
+            waits: AtomicUsize::new(0),
+            end: AtomicUsize::new(most),
+        }
+    }
+
+    /// Waits for the other one. `false`, for both of them, if it is enough.
+    fn meet(&self) -> bool {
+        let number = self.arrived.fetch_add(1, Ordering::SeqCst) / 2;
+        let mut spins = 0;
+        while self.arrived.load(Ordering::SeqCst) / 2 <= number {
             spins += 1;
-            // The other one may not even run.
-            if spins % 1_000 == 0 {
-                thread::yield_now();
+            if spins == 1_000 && self.waits.fetch_add(1, Ordering::SeqCst) == MOST_WAITS {
+                // Not at the next meeting: the other one may be on its way to it.
+                self.end.fetch_min(number + 2, Ordering::SeqCst);
             }
-            assert!(spins < 1 << 30, "the other one has gone");
+            if spins % 1_000 == 0 {
+                thread::sleep(us(50));
+                assert!(spins < 50_000_000, "the other one has gone");
+            }
             hint::spin_loop();
         }
+        number < self.end.load(Ordering::SeqCst)
     }
 }
 
@@ -265,7 +286,8 @@ const ROUNDS: usize = 50_000;
 // of `src/driver`.
 #[test]
 fn the_bound_is_exact_under_contention() {
-    within(Duration::from_secs(60), || {
+    // A deadlock takes longer, a busy machine does not.
+    within(Duration::from_secs(600), || {
         let runtime = multi_thread(1);
         inside(&runtime, || {
             two_want_the_last_place(&bounded_timer(1));
@@ -275,28 +297,29 @@ fn the_bound_is_exact_under_contention() {
 }
 
 fn two_want_the_last_place(timer: &Timer) {
-    let meeting = Meeting::default();
+    let meeting = Meeting::new(ROUNDS * 2);
     let rival = || -> Vec<bool> {
-        let round = |_| {
-            meeting.wait();
+        let mut had_it = Vec::new();
+        while meeting.meet() {
             let sleep = timer.try_sleep(HOUR);
-            meeting.wait();
-            sleep.is_ok()
-        };
-        (0..ROUNDS).map(round).collect()
+            meeting.meet();
+            had_it.push(sleep.is_ok());
+        }
+        had_it
     };
     let (mine, theirs) = both(rival, rival);
     let wrong = mine.iter().zip(&theirs).filter(|(a, b)| a == b).count();
-    assert_eq!(wrong, 0, "of {ROUNDS} rounds both had it, or none");
+    let rounds = mine.len();
+    assert_eq!(wrong, 0, "of {rounds} rounds both had it, or none");
+    assert_eq!(rounds, theirs.len());
     assert_eq!(free(timer), 1);
     assert_settled(timer);
 }
 
 fn one_gives_a_place_back_as_another_takes_one(timer: &Timer) {
-    let meeting = Meeting::default();
+    let meeting = Meeting::new(ROUNDS);
     let rival = |mut held: Option<Sleep>| {
-        for _ in 0..ROUNDS {
-            meeting.wait();
+        while meeting.meet() {
             held = match held {
                 None => timer.try_sleep(HOUR).ok(),
                 Some(_given_back) => None,

@@ -1,14 +1,16 @@
-//! Never early, over real time: sleeps of 0 to 50 ms, to the nanosecond, from two threads.
+//! Never early, over real time: sleeps of 0 to 50 ms, to the nanosecond, from two threads; and what a
+//! long one does to the others.
 //!
 //! `WATERWHEEL_SLEEPS=10000000 cargo test --release --test time_itself never_early::` takes half a
 //! minute; without the variable it is a smaller number and a few seconds.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 
 use waterwheel::{Duration, Instant, Timer, sleep, sleep_until};
 
-use crate::support::{Dice, assert_settled, ms, multi_thread, us};
+use crate::support::{Dice, assert_settled, ms, multi_thread, poll_once, us};
 use crate::timer_of;
 
 const LONGEST: Duration = Duration::from_millis(50);
@@ -52,6 +54,25 @@ impl Run {
             self.done.fetch_add(1, Ordering::Relaxed);
         }
     }
+}
+
+// A delay of a second or more trusts the clock read that made it, and its first poll moves the hand to
+// the last tick that had passed by then for sure. With ticks of a second and a delay that is a
+// nanosecond short of two, that is the very tick that runs.
+#[test]
+fn a_long_sleep_does_not_move_the_hand_past_the_running_tick() {
+    multi_thread(1).block_on(async {
+        for delay in [ms(1_000), ms(2_000) - Duration::from_nanos(1)] {
+            let timer = timer_of(ms(1_000));
+            // A tick begins as the timer does: on into it.
+            thread::sleep(ms(2));
+            let mut long = timer.sleep(delay);
+            assert!(poll_once(&mut long).is_pending());
+            let mut other = timer.sleep(ms(500));
+            let is_early = poll_once(&mut other).is_ready() && Instant::now() < other.deadline();
+            assert!(!is_early, "beside a sleep of {delay:?}");
+        }
+    });
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod support;
 
 mod coop;
 mod driver_sleep;
+mod help;
 mod idle;
 mod poll;
 mod reset;

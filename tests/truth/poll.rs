@@ -118,6 +118,21 @@ async fn a_poll_before_the_deadline_is_pending_whoever_woke_it() {
     assert!(poll_once(&mut nap).is_ready());
 }
 
+// Such a delay does not trust the clock read that made it.
+#[test]
+fn a_short_delay_that_has_passed_at_its_first_poll_is_ready() {
+    multi_thread(1).block_on(async {
+        let timer = own_timer();
+        for delay in [ms(1), ms(20), ms(999)] {
+            let mut nap = timer.sleep(delay);
+            // And with it its tick.
+            thread::sleep(delay + ms(2));
+            assert!(poll_once(&mut nap).is_ready(), "{delay:?}");
+        }
+        assert_eq!(metrics(&timer).armed(), 0);
+    });
+}
+
 #[test]
 fn a_long_delay_that_has_passed_at_its_first_poll_completes_at_once() {
     within(LIMIT, || {

@@ -69,6 +69,22 @@ async fn a_reset_to_later_across_every_dial_wakes_nobody_before_the_new_deadline
     }
 }
 
+// A delay of a second or more trusts the clock read that made it, and its first poll moves the hand
+// there. Counted back from another deadline, that is a time to come.
+#[test]
+fn a_reset_before_the_first_poll_makes_no_other_timer_early() {
+    multi_thread(1).block_on(async {
+        for delay in [Duration::from_secs(1), Duration::from_secs(60)] {
+            let timer = own_timer();
+            let mut nap = timer.sleep(delay);
+            nap.set_deadline(nap.deadline() + HOUR);
+            assert!(poll_once(&mut nap).is_pending());
+            let mut other = timer.sleep(HOUR / 2);
+            assert!(poll_once(&mut other).is_pending(), "{delay:?}");
+        }
+    });
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_reset_to_earlier_wakes_at_the_new_deadline() {
     let start = Instant::now();

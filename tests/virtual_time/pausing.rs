@@ -1,14 +1,15 @@
 //! Pausing and resuming, and the clocks of others.
 
+use std::task::{Context, Poll, Waker};
 use std::thread;
 
 use futures::future::join_all;
 use tokio::sync::oneshot;
 use tokio::time::{advance, pause, resume};
-use waterwheel::{Duration, Instant, sleep};
+use waterwheel::{Duration, Instant, Interval, sleep};
 
 use crate::support::{
-    HOUR, Probe, current_thread, inside, ms, own_timer, paused, poll_once, within,
+    HOUR, Probe, current_thread, inside, ms, multi_thread, own_timer, paused, poll_once, within,
 };
 
 #[test]
@@ -139,6 +140,52 @@ async fn a_thread_outside_the_runtime_sees_the_paused_clock_of_the_timer() {
     assert_eq!(relative, deadline);
     nap.await;
     assert_eq!(Instant::now(), deadline);
+}
+
+/// What `act` gives on a thread outside of all runtimes, in a runtime whose clock runs, and in one
+/// whose clock stands elsewhere.
+fn elsewhere<R: Send>(act: impl Fn() -> R + Sync) -> [R; 3] {
+    thread::scope(|scope| {
+        let act = &act;
+        [
+            scope.spawn(act),
+            scope.spawn(|| multi_thread(1).block_on(async { act() })),
+            scope.spawn(|| paused().block_on(async { act() })),
+        ]
+        .map(|thread| thread.join().expect("it does not panic"))
+    })
+}
+
+// Each of these calls asks for now; it is the timer's and not that of whoever asks.
+#[tokio::test(start_paused = true)]
+async fn an_interval_goes_by_the_clock_of_its_timer_whoever_asks() {
+    let timer = own_timer();
+    advance(Duration::from_secs(1_000)).await;
+    let (now, period) = (Instant::now(), ms(10));
+    let first_tick = |mut ticks: Interval| {
+        let tick = ticks.poll_tick(&mut Context::from_waker(Waker::noop()));
+        assert!(tick.is_ready());
+        tick
+    };
+    let firsts = elsewhere(|| first_tick(timer.interval(period)));
+    assert_eq!(firsts, [Poll::Ready(now); 3]);
+    let firsts = elsewhere(|| first_tick(timer.try_interval(period).expect("it takes it")));
+    assert_eq!(firsts, [Poll::Ready(now); 3]);
+    for (reset, after) in [
+        (Interval::reset as fn(&mut Interval), period),
+        (Interval::reset_immediately, Duration::ZERO),
+        (|ticks| ticks.reset_after(ms(3)), ms(3)),
+    ] {
+        let now = Instant::now();
+        let made = elsewhere(|| {
+            let mut ticks = timer.interval_at(now + HOUR, period);
+            reset(&mut ticks);
+            ticks
+        });
+        for mut ticks in made {
+            assert_eq!(ticks.tick().await, now + after);
+        }
+    }
 }
 
 #[test]

@@ -81,6 +81,8 @@ fn ops(resolution: Resolution) -> impl Strategy<Value = Vec<Op>> {
         3 => steps().prop_map(|by| Op::SkipTo { by }),
         12 => (steps(), budget(), says(resolution))
             .prop_map(|(by, budget, says)| Op::Advance { by, budget, says }),
+        6 => (steps(), budget(), says(resolution))
+            .prop_map(|(by, budget, says)| Op::AdvanceInOrder { by, budget, says }),
         6 => (steps(), budget(), wakes(resolution))
             .prop_map(|(by, bite, wakes)| Op::Turn { by, bite, wakes }),
         5 => Just(Op::AdvanceToTurn),

@@ -194,7 +194,7 @@ mod tests {
     use std::task::{Context, Waker};
     use std::thread;
 
-    use tokio::runtime::Builder;
+    use tokio::runtime::{Builder, Runtime};
     use tokio::time::Duration;
 
     use super::Shard;
@@ -222,9 +222,18 @@ mod tests {
 
     #[test]
     fn to_arm_and_cancel_counts_no_reference_that_another_shard_counts() {
-        let (runtime, timer) = timer();
+        let runtime = runtime();
+        // The driver counts references as well while it turns: it is kept from its only worker.
+        let (entered, wait) = mpsc::channel();
+        let (release, released) = mpsc::channel::<()>();
+        runtime.spawn(async move {
+            let _ = entered.send(());
+            let _ = released.recv();
+        });
+        wait.recv().expect("the worker is blocked");
+        let timer = Timer::builder().start_on(runtime.handle()).unwrap();
         let shard = Arc::clone(timer.shard());
-        // The first sleep lists the shard and tells the driver; only what comes after is the path.
+        // The first sleep lists the shard and publishes its turn; only what comes after is the path.
         let first = armed(&timer);
         let counts = || {
             let shared = shard.shared();
@@ -248,6 +257,7 @@ mod tests {
         drop(second);
         assert_eq!(counts(), before);
         drop(first);
+        drop(release);
         drop(runtime);
     }
 
@@ -288,12 +298,16 @@ mod tests {
         drop(runtime);
     }
 
-    fn timer() -> (tokio::runtime::Runtime, Timer) {
-        let runtime = Builder::new_multi_thread()
+    fn runtime() -> Runtime {
+        Builder::new_multi_thread()
             .worker_threads(1)
             .enable_time()
             .build()
-            .unwrap();
+            .unwrap()
+    }
+
+    fn timer() -> (Runtime, Timer) {
+        let runtime = runtime();
         let timer = Timer::builder().start_on(runtime.handle()).unwrap();
         (runtime, timer)
     }

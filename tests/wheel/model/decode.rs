@@ -66,7 +66,12 @@ impl Reader<'_> {
                 which: self.which(),
             },
             18..=19 => Op::SkipTo { by: self.step() },
-            20..=23 => Op::Advance {
+            20..=22 => Op::Advance {
+                by: self.step(),
+                budget: self.budget(),
+                says: self.says(),
+            },
+            23 => Op::AdvanceInOrder {
                 by: self.step(),
                 budget: self.budget(),
                 says: self.says(),
