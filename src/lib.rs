@@ -17,8 +17,18 @@
 //! # }
 //! ```
 //!
-//! To switch, change `use tokio::time::…` to `use waterwheel::…`: the names and signatures are
-//! the same, and tokio's own tests of them pass.
+//! # Switching
+//!
+//! Replace `tokio::time` by [`waterwheel::time`](time), as `sed 's/tokio::time/waterwheel::time/g'` does. The names and
+//! signatures are the same, and tokio's own tests of them pass. [What behaves
+//! differently](time#what-behaves-differently-from-tokiotime) is one list.
+//!
+//! | in place of | write |
+//! |---|---|
+//! | `use tokio::time;` | `use waterwheel::time;` |
+//! | `use tokio::time::{self, sleep};` | `use waterwheel::time::{self, sleep};` |
+//! | `tokio::time::sleep(…)` | `waterwheel::time::sleep(…)` |
+//! | `use tokio::{net::TcpStream, time::sleep};`, which is edited by hand | `use tokio::net::TcpStream;` and `use waterwheel::time::sleep;` |
 //!
 //! # The index
 //!
@@ -27,6 +37,7 @@
 //! | wait | [`sleep`], [`sleep_until`], which give a [`Sleep`] |
 //! | limit the time of a future | [`timeout`], [`timeout_at`], which give a [`Timeout`]; [`error::Elapsed`] |
 //! | tick | [`interval`], [`interval_at`], which give an [`Interval`], also a `Stream`; [`MissedTickBehavior`] |
+//! | switch from `tokio::time` | [`time`]: all of the above by tokio's paths; when a timer is due, and in which order |
 //! | tell time | [`Instant`], [`Duration`]: tokio's and std's own |
 //! | have a timer of your own, bound it, stop it, look into it | [`Timer`], [`Builder`], [`Metrics`], [`Lateness`]; [`error::Error`], [`error::BuildError`] |
 //! | test in virtual time | `pause`, `advance`, `resume`: tokio's own, with the feature `test-util` |
@@ -43,18 +54,20 @@
 //!
 //! # What it does
 //!
-//! - A deadline is rounded up to a tick, by default a millisecond; now is rounded down. So a
-//!   timer is never early, and late by at most a tick and what the scheduler takes.
-//! - A poll past the deadline is ready, however late the driver is.
+//! - A timer is [due](time#when-a-timer-is-due) when its tick has come: the deadline is rounded up to a tick, by default a
+//!   millisecond, and now is rounded down. So it is never early, and late by at most a tick and what the scheduler takes.
+//! - A poll past its tick is ready, however late the driver is.
+//! - Due timers of a shard are woken in order of tick, equal ticks first in, first out. [Order](time#order) says how
+//!   many at a time.
 //! - A dropped future gives its place back at once. A deadline that is pushed back costs one
 //!   atomic write.
-//! - A million timers due at one tick do not hold up those that are due later.
+//! - On a running clock, a million timers due at one tick do not hold up those that are due later.
 //! - With nothing due, nothing runs: no ticking.
 //! - With tokio's clock paused, all timers follow it.
 //!
 //! # What it does not do
 //!
-//! - Fire timers of equal deadline in any promised order.
+//! - Promise an order across shards, or in which woken tasks run on a multi-thread runtime.
 //! - Survive a restart, or run on many machines. Durable and distributed timers are not there yet,
 //!   nor are calendars (cron) and a delay queue.
 //! - Change what other crates do: code within them that calls `tokio::time` keeps tokio's timers.
@@ -67,9 +80,9 @@
 //! - A shard's slab of records grows to its peak and stays there until the timer is gone.
 //! - The free functions look up the runtime's timer at each call; a [`Timer`] of your own is not
 //!   looked up.
-//! - The first poll of a delay of a second or more, on a multi-thread runtime, trusts the clock
-//!   read that made the future. If the deadline has passed by then all the same, the poll is
-//!   pending and the driver wakes the task at once.
+//! - The first poll of a delay of a second or more, within a task, trusts the clock read that made the
+//!   future. If the deadline has passed by then, the poll is pending and the driver wakes the task at
+//!   once. Not where the clock can be paused: on a current-thread runtime, with tokio's feature `test-util`.
 
 #![forbid(unsafe_code)]
 

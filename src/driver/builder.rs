@@ -48,7 +48,9 @@ impl Builder {
 
     /// The length of one tick: from 100 µs to 1 s, dividing a second. 1 ms if not set.
     ///
-    /// A deadline is rounded up to a tick, so a timer is up to one tick late. A fine resolution
+    /// A deadline is rounded up to a tick, so a timer is up to one tick late. That holds for a deadline that is
+    /// now or has just passed as well: `sleep(Duration::ZERO)`, an interval's first tick and a reset to now wait
+    /// for the end of the running tick, up to a whole one. A fine resolution
     /// costs driver turns while many timers fire; a coarse one lets more of them share a turn.
     pub fn resolution(mut self, tick: Duration) -> Builder {
         self.resolution = tick;

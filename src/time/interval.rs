@@ -12,11 +12,11 @@ use super::{FAR, far_at_most};
 use crate::Timer;
 use crate::error::Error;
 
-/// Ticks every `period`, for the first time at once.
+/// Ticks every `period`, for the first time now.
 ///
-/// On the ambient timer, [`Timer::current`]. A period is cut to 30 years. Each tick comes at the
-/// first tick of the timer, by default a millisecond, that is not before its time; the rounding
-/// does not add up. Dropping the interval cancels it. Same as `tokio::time::interval`.
+/// On the ambient timer, [`Timer::current`]. A period is cut to 30 years. Each tick comes when it is
+/// [due](crate::time#when-a-timer-is-due): at the first tick of the timer, by default a millisecond, that is not before
+/// its time. So the first one comes at the end of the running tick of the timer. The rounding does not add up. Dropping the interval cancels it. Same as `tokio::time::interval`.
 ///
 /// # Panics
 ///
@@ -43,7 +43,7 @@ pub fn interval(period: Duration) -> Interval {
     Interval::new(super::sleep_until(Instant::now()), period)
 }
 
-/// Ticks every `period`, for the first time at `start`. Otherwise as [`interval`]; same as
+/// Ticks every `period`, for the first time at the tick of `start`. Otherwise as [`interval`]; same as
 /// `tokio::time::interval_at`.
 ///
 /// ```
@@ -101,7 +101,7 @@ impl Timer {
     ///
     /// let timer = Timer::builder().start()?;
     /// let mut ticks = timer.try_interval(Duration::from_secs(60))?;
-    /// ticks.try_tick().await?; // the first comes at once
+    /// ticks.try_tick().await?; // the first comes now
     /// timer.shutdown();
     /// assert!(ticks.try_tick().await.unwrap_err().is_shutdown());
     /// # Ok(())
@@ -210,7 +210,7 @@ impl Interval {
         self.reset_at(far_at_most(self.delay.clock().now(), self.period));
     }
 
-    /// Makes the next tick come now.
+    /// Makes the next tick come now: at the end of the running tick of the timer.
     pub fn reset_immediately(&mut self) {
         self.reset_at(self.delay.clock().now());
     }
@@ -222,7 +222,7 @@ impl Interval {
 
     /// Makes the next tick come at `deadline`, and those after it one period apart.
     ///
-    /// If it has passed, ticks are missed, and what becomes of them is up to the
+    /// If that has passed, ticks are missed, and what becomes of them is up to the
     /// [`MissedTickBehavior`].
     pub fn reset_at(&mut self, deadline: Instant) {
         if self.ended {

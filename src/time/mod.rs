@@ -1,8 +1,7 @@
 //! What `tokio::time` has, by the same names: [`Sleep`], [`Timeout`], [`Interval`], and the functions that make them.
 //!
 //! All of it is at the crate root as well. With this module, `tokio::time` can be replaced by `waterwheel::time`
-//! wherever it stands: in `use tokio::time;`, in `use tokio::time::{self, sleep};`, in a path such as
-//! `tokio::time::sleep(…)`.
+//! wherever it stands; [the front page](crate#switching) shows each form of import.
 //!
 //! ```
 //! use waterwheel::time::{self, Duration, Instant};
@@ -15,6 +14,35 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # When a timer is due
+//!
+//! When its *tick* has come: the deadline, rounded up to a tick of the timer (by default a millisecond), is not after
+//! now, rounded down. So no timer is early, and:
+//!
+//! - A deadline that is a tick or more in the past is ready at the first poll.
+//! - One that is now, as of `sleep(Duration::ZERO)` or [`Interval::reset_immediately`], completes at the end of the running
+//!   tick. `loop { sleep(Duration::ZERO).await }` turns once a tick at most.
+//! - On a paused clock that stands at a whole tick, one that is now is ready at once.
+//! - A poll past the tick is ready, however late the driver is, but for [one case](crate#trade-offs).
+//!
+//! # Order
+//!
+//! Within a shard, due timers are woken in order of tick, and those of one tick first in, first out. What files a timer is
+//! its first poll, a reset to earlier, and the next poll after a reset of one that has fired. A timer that was reset to later may
+//! come anywhere among its equals.
+//!
+//! - On a clock that is or was paused, this holds for all that is due, however far the clock has jumped.
+//! - On a running clock it holds for the first turn after the driver slept, also after a stall of several seconds. That turn
+//!   wakes up to 1024 timers, divided among the shards, with 128 each at least; and more if the driver had to wait for
+//!   a worker. What is left then is woken the oldest and the freshest alternately, so that a herd does not hold up its neighbours.
+//!
+//! Not promised are the order across shards, of which there is one a worker, and the order in which woken tasks run on a
+//! multi-thread runtime.
+//!
+//! # What behaves differently from `tokio::time`
+//!
+#![doc = include_str!("differences.md")]
 
 mod interval;
 mod missed;

@@ -18,7 +18,7 @@ pub(super) enum Phase {
     Reset,
     /// In the wheel: it has a record there.
     Armed(Key),
-    /// Past its deadline.
+    /// Past the tick of its deadline.
     Fired,
     /// Its timer was stopped first.
     Stopped,

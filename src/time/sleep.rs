@@ -53,7 +53,7 @@ impl Sleep {
         self.deadline
     }
 
-    /// Whether its deadline has come, or its timer was stopped, so that it completes at its next poll.
+    /// Whether the tick of its deadline has come, or its timer was stopped, so that it completes at its next poll.
     ///
     /// `false` until the first poll or reset, as in tokio, whose sleeps are registered then.
     #[must_use]
@@ -78,7 +78,7 @@ impl Sleep {
 
     /// Moves the deadline, earlier or later, before or after completion.
     ///
-    /// After completion it is pending again, until it is polled: a reset alone wakes no task then. Moving a
+    /// After completion it is pending again, and wakes no task until it has been polled again. Moving a
     /// pending sleep to a later deadline touches no lock. Moving it to one whose tick has passed wakes the task
     /// that waits for it.
     ///
@@ -293,9 +293,9 @@ impl Sleep {
     }
 }
 
-/// From this delay on, a first poll within a task trusts the clock read that made the future. Should the
-/// deadline have passed by then all the same, the driver wakes the task at once: a task that runs has a
-/// worker, and the driver comes next. From outside of tasks the clock is read: all workers may be blocked there.
+/// From this delay on, a first poll within a task trusts the clock read that made the future. If the
+/// deadline has passed by then, the driver wakes the task at once: a task that runs has a
+/// worker, and the driver comes next. Outside of tasks the clock is read: all workers may be blocked.
 const TRUSTED: Duration = Duration::from_secs(1);
 
 impl Future for Sleep {

@@ -15,13 +15,13 @@ use crate::error::Error;
 /// Waits until `duration` has passed.
 ///
 /// On the ambient timer, [`Timer::current`]. The deadline is `Instant::now() + duration`, with a
-/// duration cut to 30 years; a zero duration is ready at the first poll. Same name, signature and
-/// behaviour as `tokio::time::sleep`.
+/// duration cut to 30 years. Same name, signature and behaviour as `tokio::time::sleep`.
 ///
 /// # Precision
 ///
-/// Never ready before the deadline. The driver wakes the task at the first millisecond of the
-/// timer that is not before the deadline.
+/// Never ready before the deadline. It is [due](crate::time#when-a-timer-is-due) at the first tick of the timer,
+/// by default a millisecond, that is not before the deadline. So a zero duration completes at the end of the
+/// running tick.
 ///
 /// # Cancellation
 ///
@@ -51,7 +51,7 @@ pub fn sleep(duration: Duration) -> Sleep {
     Sleep::after(shard, duration)
 }
 
-/// Waits until `deadline`; one that has passed is ready at the first poll.
+/// Waits until `deadline`; one whose tick has passed is ready at the first poll.
 ///
 /// Otherwise as [`sleep`]. Same as `tokio::time::sleep_until`.
 ///

@@ -19,8 +19,8 @@ use crate::error::{Elapsed, Error};
 ///
 /// # Precision
 ///
-/// As for [`sleep`](crate::sleep): never before the deadline, which is rounded up to a tick of the
-/// timer, by default a millisecond.
+/// As for [`sleep`](crate::sleep()): never before the deadline, and [due](crate::time#when-a-timer-is-due) at its
+/// tick. So with a zero duration, a future that is not ready has until the end of the running tick.
 ///
 /// # Cancellation
 ///

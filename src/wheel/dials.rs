@@ -185,7 +185,11 @@ impl Dials {
     /// The start of the hand's next unit on this dial: no slot of this dial, or of one above it,
     /// comes up before.
     pub(super) fn next_unit(&self, dial: usize) -> Tick {
-        Tick::new((self.units[dial] + 1).saturating_mul(self.length(dial)))
+        Tick::new(
+            self.units[dial]
+                .saturating_add(1)
+                .saturating_mul(self.length(dial)),
+        )
     }
 
     /// How many slots of each dial come up as the hand moves on to `now`; all of a dial's at most.

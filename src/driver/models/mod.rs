@@ -8,7 +8,7 @@
 //! | file | who meets whom |
 //! |---|---|
 //! | `arm` | arming and the driver that goes to sleep, or serves another |
-//! | `fire` | firing and a drop, another waker, a poll past the deadline; permits |
+//! | `fire` | firing and a drop, another waker, a poll past the tick; permits |
 //! | `reset` | firing, or going to sleep, and a deadline that moves |
 //! | `stop` | stopping, or the end of the runtime, and all of these |
 //! | `drain` | the last timer's end and whoever drains |

@@ -79,6 +79,18 @@ impl List {
         }
     }
 
+    /// What came up by `to` has been filed again, from wherever the hand stood then.
+    pub(super) fn cascade_in_order(&mut self, to: u64) {
+        for timer in self.timers.values_mut() {
+            timer.turn = timer.turn.filter(|&turn| turn > to);
+        }
+    }
+
+    /// It is not known when the wheel is to look at this timer.
+    pub(super) fn forget_turn(&mut self, id: u64) {
+        self.timers.get_mut(&id).expect("is there").turn = None;
+    }
+
     /// When the wheel is to be turned next, if nothing waits to be served: exactly, or, if that is
     /// not known, at the latest.
     pub(super) fn next_turn(&self) -> Option<(u64, bool)> {

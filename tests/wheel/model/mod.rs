@@ -81,6 +81,12 @@ pub(crate) enum Op {
         budget: usize,
         says: Says,
     },
+    /// The same in order.
+    AdvanceInOrder {
+        by: u64,
+        budget: usize,
+        says: Says,
+    },
     /// Advances bite by bite until nothing is left over; after each bite those that were handed out
     /// do what `wakes` says.
     Turn {

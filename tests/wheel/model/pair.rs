@@ -81,6 +81,9 @@ impl Pair {
             Op::Advance { by, budget, says } => {
                 self.advance(now.saturating_add(by), budget, says);
             }
+            Op::AdvanceInOrder { by, budget, says } => {
+                self.advance_in_order(now.saturating_add(by), budget, says);
+            }
             Op::Turn { by, bite, wakes } => self.turn(now.saturating_add(by), bite, wakes),
             Op::AdvanceToTurn => {
                 let Some(turn) = self.wheel.next_turn().map(Tick::get) else {
@@ -270,6 +273,67 @@ impl Pair {
         let next = self.wheel.next_turn().unwrap_or(Tick::MAX);
         assert_eq!(self.wheel.quiet_until(), next, "exact after an advance");
         handed
+    }
+
+    /// `tests/wheel/order.rs` looks at the order among equals.
+    fn advance_in_order(&mut self, to: u64, budget: usize, says: Says) {
+        let to = to.max(self.list.now);
+        let (mut judged, mut handed) = (Vec::new(), Vec::new());
+        let progress = survive(|| {
+            let judge = |key, deadline: Tick, payload: &mut Payload| {
+                let verdict = match says {
+                    _ if payload.id % 2 == 0 => Verdict::Due,
+                    Says::Due => Verdict::Due,
+                    // Not within this call: it would come up again and again.
+                    Says::Refile { by } => match to.saturating_add(by) {
+                        later if later > to => Verdict::Refile(Tick::new(later)),
+                        _ => Verdict::Due,
+                    },
+                    Says::Park => Verdict::Park,
+                    Says::Panic => panic::resume_unwind(Box::new(Boom)),
+                };
+                judged.push((payload.id, key, deadline, verdict));
+                verdict
+            };
+            let due = |deadline: Tick, payload: Payload| handed.push((deadline, payload.id));
+            self.wheel
+                .advance_in_order(Tick::new(to), budget, judge, due)
+        });
+
+        let before = std::mem::replace(&mut self.list.now, self.wheel.now().get());
+        assert!(before <= self.list.now && self.list.now <= to, "the hand");
+        assert!(judged.len() <= budget, "the budget is respected");
+        self.list.cascade_in_order(to);
+        let mut in_hand = handed.iter();
+        let mut latest = 0;
+        for &(id, key, deadline, verdict) in &judged {
+            let timer = *self.list.timers.get(&id).expect("judged and not there");
+            assert!(!timer.parked, "parked, and judged");
+            assert_eq!((timer.key, Tick::new(timer.deadline)), (key, deadline));
+            assert!(timer.deadline <= self.list.now, "{timer:?} comes up early");
+            if timer.deadline > before {
+                // What was due before may wait in no order.
+                assert!(latest <= timer.deadline, "{timer:?} comes up late");
+                latest = timer.deadline;
+            }
+            match verdict {
+                Verdict::Refile(later) if later.get() > self.list.now => {
+                    self.list.file(id, key, later.get());
+                    self.list.forget_turn(id);
+                }
+                Verdict::Park => self.list.park(id),
+                Verdict::Refile(_) | Verdict::Due => {
+                    assert_eq!(in_hand.next(), Some(&(deadline, id)), "handed out");
+                    self.list.remove(id);
+                }
+            }
+        }
+        assert_eq!(in_hand.next(), None, "handed out and not judged");
+        if let Some(progress) = progress {
+            assert_eq!(progress.backlog, self.wheel.has_backlog());
+            assert!(!progress.backlog || budget < usize::MAX, "a backlog");
+            assert!(progress.backlog || self.list.now == to, "the hand stopped");
+        }
     }
 
     fn drain(&mut self, taken: usize) {
