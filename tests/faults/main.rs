@@ -8,6 +8,5 @@ mod blocked;
 mod busy;
 mod herd;
 mod hostage;
-mod overload;
 mod runtimes;
 mod wakers;

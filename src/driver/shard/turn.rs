@@ -185,3 +185,113 @@ impl Shard {
         metrics.lateness.add(&state.lateness);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::pin::pin;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Context, Wake, Waker};
+
+    use tokio::runtime::Builder;
+    use tokio::time::{Duration, Instant};
+
+    use super::BITE;
+    use crate::driver::Timer;
+    use crate::driver::batch::Batch;
+    use crate::wheel::Tick;
+
+    /// What is due before all that arrives.
+    const HERD: usize = 20_000;
+    /// What comes due in each step, in which a turn serves 128.
+    const ARRIVALS: usize = 500;
+    const STEPS: usize = 40;
+
+    #[derive(Default)]
+    struct Woken(AtomicUsize);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// Timers due at one tick, and how many of them have been woken.
+    struct Group {
+        woken: Arc<Woken>,
+        _sleeps: Vec<crate::Sleep>,
+    }
+
+    impl Group {
+        fn arm(timer: &Timer, count: usize, deadline: Instant) -> Group {
+            let woken = Arc::new(Woken::default());
+            let waker = Waker::from(Arc::clone(&woken));
+            let sleeps = (0..count).map(|_| {
+                let mut sleep = timer.sleep_until(deadline);
+                let mut context = Context::from_waker(&waker);
+                assert!(pin!(&mut sleep).poll(&mut context).is_pending());
+                sleep
+            });
+            Group {
+                _sleeps: sleeps.collect(),
+                woken,
+            }
+        }
+
+        fn woken(&self) -> usize {
+            self.woken.0.load(Ordering::SeqCst)
+        }
+    }
+
+    // `tests/wheel/fairness` says it of the wheel. On a clock that runs: where it is paused, time waits for the driver,
+    // which serves in order. The turns are told a time that the driver itself does not reach.
+    #[test]
+    fn under_a_steady_overload_neither_the_oldest_nor_the_freshest_starve() {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_time()
+            .build()
+            .unwrap();
+        let timer = Timer::builder().start_on(runtime.handle()).unwrap();
+        let shard = Arc::clone(timer.shard());
+        // In the middle of a second of the wheel's.
+        let due = shard.clock().instant_of(Tick::new(3_600_500)).unwrap();
+        let mut batch = Batch::new();
+        let herd = Group::arm(&timer, HERD, due);
+        // All of it is to lie on the first dial when it comes due.
+        let before = due - Duration::from_millis(100);
+        while shard.next() <= shard.clock().tick_before(before) {
+            assert!(shard.turn(before, BITE, &mut batch));
+        }
+        assert!(shard.turn(due, BITE, &mut batch));
+        assert_eq!(herd.woken(), BITE);
+
+        let mut arrived: Vec<Group> = Vec::new();
+        let all_woken = |arrived: &[Group]| arrived.iter().map(Group::woken).sum::<usize>();
+        for step in 0..STEPS {
+            let now = due + Duration::from_millis(step as u64 + 1);
+            arrived.push(Group::arm(&timer, ARRIVALS, now));
+            let before = (herd.woken(), all_woken(&arrived));
+            assert!(shard.turn(now, BITE, &mut batch));
+            let old = herd.woken() - before.0;
+            assert!(old > 0, "none of the oldest in step {step}");
+            let freshest = arrived[step].woken();
+            assert!(freshest > 0, "none of the freshest in step {step}");
+            assert_eq!(old + all_woken(&arrived) - before.1, BITE);
+        }
+        let (old, new) = (herd.woken() - BITE, all_woken(&arrived));
+        assert!(
+            old >= new / 2 && new >= old / 2,
+            "{old} of the herd and {new} that came after it"
+        );
+
+        // What was left over is neither lost nor woken twice.
+        let end = due + Duration::from_secs(1);
+        while timer.metrics().pending() > 0 {
+            assert!(shard.turn(end, BITE, &mut batch));
+        }
+        assert_eq!(herd.woken(), HERD);
+        assert!(arrived.iter().all(|group| group.woken() == ARRIVALS));
+    }
+}
