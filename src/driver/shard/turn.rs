@@ -23,7 +23,7 @@ enum By {
 }
 
 impl Shard {
-    /// Serves at most `bite` timers that are due by `now` and wakes their tasks.
+    /// Serves at most `bite` timers that are due by `now`, which is in `tick`, and wakes their tasks.
     ///
     /// # Order
     ///
@@ -34,11 +34,10 @@ impl Shard {
     ///
     /// Wakers are woken without the lock, so two turns at once would mix the order. A shard that another thread turns is left to
     /// that thread.
-    pub(in crate::driver) fn turn(&self, now: Instant, bite: usize, batch: &mut Batch) {
+    pub(in crate::driver) fn turn(&self, now: Instant, tick: Tick, bite: usize, batch: &mut Batch) {
         if self.is_turned.swap(true, Ordering::Acquire) {
             return;
         }
-        let tick = self.clock.tick_before(now);
         let mut left = bite;
         while left > 0 && self.next() <= tick {
             let part = left.min(BITE);
@@ -48,7 +47,7 @@ impl Shard {
             } else {
                 By::DriverLastly
             };
-            self.turn_part(now, part, by, batch);
+            self.turn_part(now, tick, part, by, batch);
             batch.wake();
         }
         batch.finish();
@@ -61,13 +60,13 @@ impl Shard {
             return;
         }
         let mut batch = Batch::default();
-        self.turn_part(now, BITE, By::Help, &mut batch);
+        self.turn_part(now, self.clock.tick_before(now), BITE, By::Help, &mut batch);
         batch.finish();
         self.is_turned.store(false, Ordering::Release);
     }
 
     /// Moves the hand and puts the wakers of at most `budget` timers that are due by `now` into `batch`.
-    fn turn_part(&self, now: Instant, budget: usize, by: By, batch: &mut Batch) {
+    fn turn_part(&self, now: Instant, tick: Tick, budget: usize, by: By, batch: &mut Batch) {
         let clock = &self.clock;
         let is_warped = self.shared.is_warped();
         let mut state = self.state.lock();
@@ -81,7 +80,7 @@ impl Shard {
         else {
             return;
         };
-        let until = clock.tick_before(now).max(wheel.now());
+        let until = tick.max(wheel.now());
         let nanos = clock.nanos(now);
         let mut last = (Tick::MAX, 0);
         let mut judge = |met: Met, key: Key, filed: Tick, waker: &mut Option<Waker>| {
