@@ -94,7 +94,7 @@ impl Shard {
                 last = (deadline, clock.nanos_since(nanos, deadline));
             }
             lateness.record(last.1);
-            self.postponed.park(key.index());
+            self.postponed.park_unless_moved(key.index());
             if let Some(waker) = waker.take() {
                 batch.push(met, waker);
             }
