@@ -20,13 +20,6 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    pub(super) fn new() -> Batch {
-        Batch {
-            ready: Vec::with_capacity(BITE),
-            ..Batch::default()
-        }
-    }
-
     #[inline]
     pub(super) fn push(&mut self, met: Met, waker: Waker) {
         if met.hand != self.slot {
@@ -47,10 +40,18 @@ impl Batch {
 
     /// Wakes all that is left: the turn is over.
     pub(super) fn finish(&mut self) {
-        self.end_slot();
-        self.wake();
-        self.ready.shrink_to(BITE);
-        self.back.shrink_to(BITE);
+        if !self.back.is_empty() {
+            self.end_slot();
+        }
+        if !self.ready.is_empty() {
+            self.wake();
+        }
+        if self.ready.capacity() > BITE {
+            self.ready.shrink_to(BITE);
+        }
+        if self.back.capacity() > BITE {
+            self.back.shrink_to(BITE);
+        }
     }
 
     fn end_slot(&mut self) {

@@ -70,6 +70,15 @@ impl Clock {
         Instant::from_std(host::machine_now())
     }
 
+    /// [`now`](Clock::now), for a caller that is in the home runtime's context for sure.
+    #[inline]
+    pub(crate) fn now_here(&self) -> Instant {
+        if self.is_pausable() {
+            return host::tokio_now();
+        }
+        Instant::from_std(host::machine_now())
+    }
+
     #[cold]
     fn now_at_home(&self) -> Instant {
         match Handle::try_current() {

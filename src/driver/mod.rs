@@ -10,6 +10,7 @@
 //! | `shared` | what the task, the shards and the bell share; the lost wake-up and why it is not |
 //! | `task` | the task that turns the wheels |
 //! | `batch` | the wakers of a turn, in the order in which they are woken |
+//! | `alarm` | its sleep on tokio's clock |
 //! | `help` | a task that turns a shard when that task is late |
 //! | `bell` | the thread that wakes the task |
 //! | `nudge` | how the bell wakes the task without waking more workers than one |
@@ -22,6 +23,7 @@
 //! | `host` | what all this has of the machine and of tokio |
 //! | `models` | every interleaving of two or three threads, under loom |
 
+mod alarm;
 mod ambient;
 mod batch;
 mod bell;

@@ -33,8 +33,8 @@ struct Segment {
 const FILED: u8 = 0;
 /// It has a later one, in its cell.
 const MOVED: u8 = 1;
-/// The driver has parked it. Its future may write `MOVED` over that, so a timer may be parked
-/// without a note; but one with this note is.
+/// It is parked, and the deadline that it was filed under has passed. Its future may write `MOVED` over that, so a timer
+/// may be parked without a note; but one with this note is.
 const PARKED: u8 = 2;
 
 impl Postponed {
@@ -86,7 +86,7 @@ impl Postponed {
         Some(Tick::new(deadlines[offset].load(Ordering::Relaxed)))
     }
 
-    /// The timer at this place has been parked.
+    /// The timer at this place has been parked by its future, or for it while it is not moved.
     #[inline]
     pub(super) fn park(&self, index: u32) {
         if let Some(note) = self.note(index) {
@@ -94,11 +94,21 @@ impl Postponed {
         }
     }
 
-    /// Whether the timer at this place is parked for sure: its future asks, who alone unparks it.
+    /// The driver has parked the timer at this place. If it is or was moved meanwhile, its note does not tell.
+    #[inline]
+    pub(super) fn park_unless_moved(&self, index: u32) {
+        if let Some(note) = self.note(index) {
+            // Released: whoever sees it knows that the deadline has passed, and asks no clock.
+            let _ = note.compare_exchange(FILED, PARKED, Ordering::Release, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the timer at this place is parked for sure: its future asks, who alone unparks it. Its deadline
+    /// has passed then, unless the future has taken another without a note, as an interval does.
     #[inline]
     pub(super) fn is_parked(&self, index: u32) -> bool {
         self.note(index)
-            .is_some_and(|note| note.load(Ordering::Relaxed) == PARKED)
+            .is_some_and(|note| note.load(Ordering::Acquire) == PARKED)
     }
 
     #[inline]

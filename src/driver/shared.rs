@@ -14,16 +14,22 @@
 //!
 //! All four are sequentially consistent, so either 2 sees a or b sees 1. A shard that is made
 //! between the driver's a and b is on the roster before it is used, and b reads the roster.
+//!
+//! Where the alarm alone wakes the driver (`alarm`), what it wakes is a driver too, and does a and b. The future
+//! does not ring there, it lowers the target and sets the alarm; so does the driver after b. Both read the
+//! target with the alarm's lock held, so the last of them sets it to the earliest. Where the target says that
+//! the driver is awake, they set nothing: it does a and b again before it sleeps.
 
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::Waker;
 
+use super::alarm::{self, Alarm, Tools};
 use super::batch::{Batch, wake_all};
 use super::bell;
 use super::clock::Clock;
 use super::metrics::Metrics;
 use super::nudge::Nudge;
-use super::shard::{BITE, Shard};
+use super::shard::{BITE, Shard, Share};
 use crate::error::Error;
 use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use crate::sync::{Mutex, OwnLine};
@@ -59,13 +65,18 @@ pub(crate) struct Shared {
     warped: AtomicBool,
     /// The driver task's own waker.
     waker: OnceLock<Waker>,
+    /// The waker of what takes the first bite.
+    first_bite: OnceLock<Waker>,
 
     // What the driver writes, turn by turn, on lines of its own.
     /// The tick that the driver sleeps towards.
     target: OwnLine<AtomicU64>,
+    /// The target that the driver slept towards when it was rung, until it comes.
+    rung_from: OwnLine<AtomicU64>,
     turns: OwnLine<AtomicU64>,
     roster: OwnLine<Mutex<Roster>>,
     nudge: OwnLine<Nudge>,
+    alarm: OwnLine<Alarm>,
     first_bite_taken: OwnLine<AtomicBool>,
     /// Those that wait for the timer to be drained, and by what number they go.
     drains: Mutex<Vec<(u64, Waker)>>,
@@ -110,10 +121,13 @@ impl Shared {
             stage: AtomicU8::new(Stage::Running as u8),
             has_bell: AtomicBool::new(has_bell),
             waker: OnceLock::new(),
+            first_bite: OnceLock::new(),
             target: OwnLine(AtomicU64::new(AWAKE)),
+            rung_from: OwnLine(AtomicU64::new(AWAKE)),
             turns: OwnLine(AtomicU64::new(0)),
             roster: OwnLine(Mutex::new(Roster::default())),
             nudge: OwnLine(Nudge::new()),
+            alarm: OwnLine(Alarm::default()),
             first_bite_taken: OwnLine(AtomicBool::new(false)),
             drains: Mutex::new(Vec::new()),
         }
@@ -171,8 +185,16 @@ impl Shared {
 
     /// The shards that are still in use.
     pub(super) fn shards(&self) -> Vec<Arc<Shard>> {
+        let mut shards = Vec::new();
+        self.list_shards(&mut shards);
+        shards
+    }
+
+    /// Lists the shards that are still in use. Whether the timer is closed, so that no more of them come.
+    pub(super) fn list_shards(&self, shards: &mut Vec<Arc<Shard>>) -> bool {
         let roster = self.roster.lock();
-        roster.shards.iter().filter_map(Weak::upgrade).collect()
+        shards.extend(roster.shards.iter().filter_map(Weak::upgrade));
+        roster.closed
     }
 
     /// The last handle is gone.
@@ -190,10 +212,6 @@ impl Shared {
         if is_over {
             self.wake_task();
         }
-    }
-
-    pub(super) fn is_closed(&self) -> bool {
-        self.roster.lock().closed
     }
 
     // ----- the driver's side -----
@@ -215,11 +233,18 @@ impl Shared {
             self.waker.get_or_init(|| waker);
         }
         self.target.store(AWAKE, Ordering::SeqCst);
+        self.rung_from.store(AWAKE, Ordering::Relaxed);
     }
 
     /// Turns every shard that is due, once, and wakes what comes up. `waiting` is since when the
-    /// turn should have come. `false` if a shard was left to another thread, which will wake the driver.
-    pub(super) fn turn(&self, shards: &[Arc<Shard>], waiting: Waiting, batch: &mut Batch) -> bool {
+    /// turn should have come. Gives the tick that it was; `None` if a shard was left to another thread, which
+    /// will wake the driver.
+    pub(super) fn turn(
+        &self,
+        shards: &[Arc<Shard>],
+        waiting: Waiting,
+        batch: &mut Batch,
+    ) -> Option<Tick> {
         let now = self.clock.now();
         let (least, since) = match waiting {
             Waiting::Never => (BITE, now),
@@ -231,13 +256,17 @@ impl Shared {
         };
         let waited = now.duration_since(since);
         let bite = (waited.as_micros() / WAIT_PER_TIMER.as_micros()) as usize;
-        let bite = bite.clamp(least, LARGEST_BITE);
+        let share = Share {
+            bite: bite.clamp(least, LARGEST_BITE),
+            is_first: matches!(waiting, Waiting::SinceTarget(_)),
+        };
         self.turns.fetch_add(1, Ordering::Relaxed);
+        let tick = self.clock.tick_before(now);
         let mut all = true;
         for shard in shards {
-            all &= shard.turn(now, bite, batch);
+            all &= shard.turn(now, tick, share, batch);
         }
-        all
+        all.then_some(tick)
     }
 
     /// The driver is about to sleep until `next`, of `shards`. Whether it may: nothing earlier has
@@ -258,9 +287,12 @@ impl Shared {
         Tick::new(self.target.load(Ordering::SeqCst))
     }
 
-    /// When the driver was to wake up, if it sleeps and ever was to.
-    pub(super) fn slept_until(&self) -> Option<Instant> {
-        let target = self.target();
+    /// When the driver was to wake up, if it has not yet and ever was to.
+    fn slept_until(&self) -> Option<Instant> {
+        let mut target = self.target();
+        if target.get() == AWAKE {
+            target = Tick::new(self.rung_from.load(Ordering::Relaxed));
+        }
         self.clock
             .instant_of(target)
             .filter(|_| target.get() != AWAKE)
@@ -282,6 +314,71 @@ impl Shared {
         self.clock.is_single() || !self.has_bell()
     }
 
+    /// Whether tokio's clock alone wakes the driver: the bell knows nothing of a clock that is or was paused.
+    pub(super) fn has_alarm_alone(&self) -> bool {
+        self.is_warped() || !self.has_bell()
+    }
+
+    /// From now on whoever sets the alarm has it wake this waker.
+    pub(super) fn keep_first_bite(&self, waker: &Waker) {
+        self.first_bite.get_or_init(|| waker.clone());
+    }
+
+    /// Has tokio's clock wake the driver at its present target, whatever that is by now. `false` if that
+    /// has come already.
+    pub(super) fn set_alarm(&self) -> bool {
+        self.set_alarm_with(&mut self.alarm.lock())
+    }
+
+    fn set_alarm_with(&self, alarm: &mut alarm::State) -> bool {
+        let target = self.target();
+        let Some(waker) = self.first_bite.get().filter(|_| target.get() != AWAKE) else {
+            // Awake, it sets the alarm itself before it sleeps.
+            return true;
+        };
+        let mut at = self.clock.instant_of(target);
+        if self.is_warped() {
+            at = at.map(|at| self.before_rounding(at));
+        }
+        alarm.set(&self.clock, at, waker)
+    }
+
+    /// The earliest deadline that rounds up to a tick, or the tick itself if that has passed.
+    ///
+    /// tokio moves a paused clock by whole milliseconds of its own, which need not be ours.
+    /// Waiting for the tick would round twice, and come a millisecond after tokio's own timers.
+    fn before_rounding(&self, tick: Instant) -> Instant {
+        let rounding = self.clock.resolution().tick() - Duration::from_nanos(1);
+        match tick.checked_sub(rounding) {
+            Some(at) if at > self.clock.now() => at,
+            _ => tick,
+        }
+    }
+
+    /// The driver's task ends.
+    pub(super) fn forget_alarm(&self) {
+        self.alarm.forget();
+    }
+
+    /// Takes the first turn after a sleep in the driver's stead. Whether that is all: the alarm, which alone wakes
+    /// the driver, is set for the next turn.
+    pub(super) fn take_turn(&self) -> bool {
+        let Some(mut tools) = self.alarm.try_tools() else {
+            return false;
+        };
+        let Tools { shards, batch } = &mut tools;
+        self.list_shards(shards);
+        let now = self.turn(shards, Waiting::SinceTarget(self.slept_until()), batch);
+        self.note_first_bite();
+        let next = earliest(shards);
+        let is_over = now.is_some_and(|now| next > now);
+        let may_sleep = is_over && self.has_alarm_alone() && self.aim(next, shards);
+        shards.clear();
+        let mut alarm = self.alarm.lock();
+        alarm.put_back(tools);
+        may_sleep && self.set_alarm_with(&mut alarm)
+    }
+
     // ----- the futures' side -----
 
     /// Something must be looked at by `next`.
@@ -289,7 +386,15 @@ impl Shared {
         if next >= self.target() {
             return;
         }
-        if self.sleeps_on_clock() {
+        if self.has_alarm_alone() {
+            self.target.fetch_min(next.get(), Ordering::SeqCst);
+            let mut alarm = self.alarm.lock();
+            let is_set = alarm.is_made() && self.set_alarm_with(&mut alarm);
+            drop(alarm);
+            if !is_set {
+                self.ring();
+            }
+        } else if self.sleeps_on_clock() {
             self.ring();
         } else {
             // The bell is told rather than the task: a task that this thread wakes would run on
@@ -301,7 +406,10 @@ impl Shared {
 
     /// Wakes the driver to look again.
     pub(super) fn ring(&self) {
-        self.target.store(AWAKE, Ordering::SeqCst);
+        let target = self.target.swap(AWAKE, Ordering::SeqCst);
+        if target != AWAKE {
+            self.rung_from.store(target, Ordering::Relaxed);
+        }
         self.wake_task();
     }
 
@@ -404,6 +512,12 @@ impl Shared {
     }
 }
 
+/// When the first of these must be looked at.
+pub(super) fn earliest(shards: &[Arc<Shard>]) -> Tick {
+    let next = shards.iter().map(|shard| shard.next()).min();
+    next.unwrap_or(Tick::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use std::mem::offset_of;
@@ -421,12 +535,15 @@ mod tests {
             offset_of!(Shared, has_bell),
             offset_of!(Shared, warped),
             offset_of!(Shared, waker),
+            offset_of!(Shared, first_bite),
         ];
         let written = [
             offset_of!(Shared, target),
+            offset_of!(Shared, rung_from),
             offset_of!(Shared, turns),
             offset_of!(Shared, roster),
             offset_of!(Shared, nudge),
+            offset_of!(Shared, alarm),
             offset_of!(Shared, first_bite_taken),
         ];
         assert_eq!(align_of::<Shared>() % LINES, 0);

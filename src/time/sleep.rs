@@ -107,9 +107,9 @@ impl Sleep {
     /// returned through memory is copied right after its parts were stored, which waits until they have
     /// left the processor's store buffer: 8 ns each time it is moved so, of 30 that a `timeout` takes.
     #[inline(always)]
-    pub(super) fn after(shard: Arc<Shard>, duration: Duration) -> Sleep {
+    pub(super) fn after(shard: Arc<Shard>, now: Instant, duration: Duration) -> Sleep {
         let clock = shard.clock();
-        let deadline = far_at_most(clock.now(), duration);
+        let deadline = far_at_most(now, duration);
         // A short delay may have passed by the first poll, and a clock that can be paused may
         // have been moved: then the clock is to be read again.
         let delay = if duration >= TRUSTED && !clock.is_pausable() {
@@ -244,9 +244,9 @@ impl Sleep {
         let Phase::Armed(key) = self.phase.phase() else {
             unreachable!("only an armed sleep is polled as one");
         };
-        // Whatever the driver has got to: past its tick it is due.
-        let now = self.clock().now();
-        if now >= self.deadline && self.has_come(key, now) {
+        // Whatever the driver has got to: past its tick it is due. What it has fired is due without a look at the
+        // clock.
+        if self.shard.is_parked(key) || self.is_due() {
             // First: a waker that panics as it is let go must not leave the key behind.
             let ready = self.complete(Phase::Fired);
             self.shard.finish(key);
@@ -272,14 +272,6 @@ impl Sleep {
     #[inline]
     fn set(&mut self, phase: Phase) {
         self.phase = Packed::new(phase);
-    }
-
-    /// Whether the tick of the deadline has come. The deadline itself has, at `now`.
-    ///
-    /// That is so for sure if the driver has fired it, which costs no conversion to ticks.
-    #[inline]
-    fn has_come(&self, key: Key, now: Instant) -> bool {
-        self.shard.is_parked(key) || self.tick() <= self.clock().tick_before(now)
     }
 
     fn is_due(&self) -> bool {

@@ -48,7 +48,8 @@ use crate::error::Error;
 pub fn sleep(duration: Duration) -> Sleep {
     let shard = ambient_shard();
     assert_open(&shard);
-    Sleep::after(shard, duration)
+    let now = shard.clock().now_here();
+    Sleep::after(shard, now, duration)
 }
 
 /// Waits until `deadline`; one whose tick has passed is ready at the first poll.
@@ -88,7 +89,9 @@ impl Timer {
     #[track_caller]
     pub fn sleep(&self, duration: Duration) -> Sleep {
         expect(self.admit());
-        Sleep::after(Arc::clone(self.shard()), duration)
+        let shard = Arc::clone(self.shard());
+        let now = shard.clock().now();
+        Sleep::after(shard, now, duration)
     }
 
     /// [`sleep_until`] on this timer. Needs no runtime around it.
@@ -126,7 +129,9 @@ impl Timer {
     #[inline]
     pub fn try_sleep(&self, duration: Duration) -> Result<Sleep, Error> {
         self.admit()?;
-        Ok(Sleep::after(Arc::clone(self.shard()), duration))
+        let shard = Arc::clone(self.shard());
+        let now = shard.clock().now();
+        Ok(Sleep::after(shard, now, duration))
     }
 
     /// [`sleep_until`](Timer::sleep_until), or an error.

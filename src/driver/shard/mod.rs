@@ -26,7 +26,7 @@ mod timers;
 mod turn;
 
 pub(crate) use timers::Answer;
-pub(super) use turn::BITE;
+pub(super) use turn::{BITE, Share};
 
 use std::sync::{Arc, Weak};
 use std::task::Waker;
@@ -65,7 +65,9 @@ struct State {
     /// What `next` holds, to be compared with the lock held.
     published: Tick,
     draining: bool,
-    /// The driver's last turn left a backlog.
+    /// How many timers turns have served in order, and left a backlog.
+    in_order: usize,
+    /// They have served enough: the turns are fair until there is no backlog.
     gave_way: bool,
     /// A [`Help`](super::help::Help) is on its way.
     has_help: bool,
@@ -91,6 +93,7 @@ impl Shard {
                 wheel: Some(Wheel::starting_at(clock.resolution(), clock.now_tick())),
                 published: Tick::MAX,
                 draining: false,
+                in_order: 0,
                 gave_way: false,
                 has_help: false,
                 armed: 0,

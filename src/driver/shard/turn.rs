@@ -18,29 +18,46 @@ pub(super) const NO: u8 = 0;
 const YES: u8 = 1;
 const MISSED: u8 = 2;
 
+/// How many timers the turns of a shard serve in order before they are fair, if the first after a sleep does not serve
+/// more.
+const IN_ORDER: usize = 1024;
+
+/// What the driver gives a shard of its turn.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::driver) struct Share {
+    /// At most so many timers.
+    pub(in crate::driver) bite: usize,
+    /// It is the first turn after a sleep.
+    pub(in crate::driver) is_first: bool,
+}
+
 /// Who turns a shard.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 enum By {
-    Driver,
-    /// The last part of the driver's turn. If it leaves a backlog, the driver gives way.
-    DriverLastly,
+    /// The driver, with what is left of its share, this part included.
+    Driver(Share),
     Help,
 }
 
 impl Shard {
-    /// Serves at most `bite` timers that are due by `now` and wakes their tasks.
+    /// Serves at most `bite` timers that are due by `now`, which is in `tick`, and wakes their tasks.
     ///
     /// # Order
     ///
-    /// The first turn after a sleep serves in order of deadline, equal ticks first in, first out. If it does not
-    /// reach the end, the turns after it are fair instead: they serve the oldest and the freshest alternately, so that a
-    /// herd does not hold up its neighbours. On a clock that is or was paused every turn serves in
+    /// The first turn after a sleep serves in order of deadline, equal ticks first in, first out; so do others until they
+    /// have served 1024. If that does not reach the end, the turns after it are fair instead: they serve the oldest and
+    /// the freshest alternately, so that a herd does not hold up its neighbours. On a clock that is or was paused every turn serves in
     /// order: there, time waits for the driver.
     ///
     /// Wakers are woken without the lock, so two turns at once would mix the order. A shard that another thread turns is
     /// left to that thread, which wakes the driver afterwards; then this tells `false`.
-    pub(in crate::driver) fn turn(&self, now: Instant, bite: usize, batch: &mut Batch) -> bool {
-        let tick = self.clock.tick_before(now);
+    pub(in crate::driver) fn turn(
+        &self,
+        now: Instant,
+        tick: Tick,
+        mut share: Share,
+        batch: &mut Batch,
+    ) -> bool {
         if self.next() > tick {
             return true;
         }
@@ -51,17 +68,10 @@ impl Shard {
         if before != Ok(NO) {
             return false;
         }
-        let mut left = bite;
-        while left > 0 && self.next() <= tick {
-            let part = left.min(BITE);
-            left -= part;
-            let by = if left > 0 {
-                By::Driver
-            } else {
-                By::DriverLastly
-            };
-            self.turn_part(now, part, by, batch);
+        while share.bite > 0 && self.next() <= tick {
+            self.turn_part(now, tick, By::Driver(share), batch);
             batch.wake();
+            share.bite -= share.bite.min(BITE);
         }
         batch.finish();
         self.end_turn();
@@ -77,7 +87,7 @@ impl Shard {
             return;
         }
         let mut batch = Batch::default();
-        self.turn_part(now, BITE, By::Help, &mut batch);
+        self.turn_part(now, self.clock.tick_before(now), By::Help, &mut batch);
         batch.finish();
         self.end_turn();
     }
@@ -88,8 +98,12 @@ impl Shard {
         }
     }
 
-    /// Moves the hand and puts the wakers of at most `budget` timers that are due by `now` into `batch`.
-    fn turn_part(&self, now: Instant, budget: usize, by: By, batch: &mut Batch) {
+    /// Moves the hand and puts the wakers of at most a bite of timers that are due by `now` into `batch`.
+    fn turn_part(&self, now: Instant, tick: Tick, by: By, batch: &mut Batch) {
+        let budget = match by {
+            By::Driver(share) => share.bite.min(BITE),
+            By::Help => BITE,
+        };
         let clock = &self.clock;
         let is_warped = self.shared.is_warped();
         let mut state = self.state.lock();
@@ -97,13 +111,14 @@ impl Shard {
             wheel: Some(wheel),
             fired,
             lateness,
+            in_order,
             gave_way,
             ..
         } = &mut *state
         else {
             return;
         };
-        let until = clock.tick_before(now).max(wheel.now());
+        let until = tick.max(wheel.now());
         let nanos = clock.nanos(now);
         let mut last = (Tick::MAX, 0);
         let mut judge = |met: Met, key: Key, filed: Tick, waker: &mut Option<Waker>| {
@@ -117,7 +132,7 @@ impl Shard {
                 last = (deadline, clock.nanos_since(nanos, deadline));
             }
             lateness.record(last.1);
-            self.postponed.park(key.index());
+            self.postponed.park_unless_moved(key.index());
             if let Some(waker) = waker.take() {
                 batch.push(met, waker);
             }
@@ -127,9 +142,12 @@ impl Shard {
             let (cascades, walk) = match by {
                 // However far a clock that can be paused has jumped, that is one turn.
                 _ if is_warped => (usize::MAX, Walk::Front),
-                By::Help => (budget * CASCADES_PER_FIRE, Walk::Front),
-                // Two misses of the cache at once. For what keeps the order see `batch`.
-                By::Driver | By::DriverLastly => (budget * CASCADES_PER_FIRE, Walk::FrontAndBack),
+                // Two misses of the cache at once, where no turn goes on in order after this one. For what keeps the
+                // order of this one see `batch`.
+                By::Driver(share) if share.is_first || *in_order + share.bite >= IN_ORDER => {
+                    (budget * CASCADES_PER_FIRE, Walk::FrontAndBack)
+                }
+                _ => (budget * CASCADES_PER_FIRE, Walk::Front),
             };
             wheel.advance_slot_by_slot(until, budget, cascades, walk, judge, |_, _| ())
         } else {
@@ -142,7 +160,14 @@ impl Shard {
             };
             wheel.advance(until, budget, fair, |_, _| ())
         };
-        *gave_way = progress.backlog && (*gave_way || by == By::DriverLastly);
+        if progress.backlog {
+            *in_order += budget;
+            if let By::Driver(Share { bite, is_first }) = by {
+                *gave_way |= bite <= BITE && (is_first || *in_order >= IN_ORDER);
+            }
+        } else {
+            (*in_order, *gave_way) = (0, false);
+        }
         let next = wheel.quiet_until();
         state.published = next;
         self.next.store(next.get(), Ordering::SeqCst);
@@ -197,7 +222,7 @@ mod tests {
     use tokio::runtime::Builder;
     use tokio::time::{Duration, Instant};
 
-    use super::BITE;
+    use super::{BITE, Share};
     use crate::driver::Timer;
     use crate::driver::batch::Batch;
     use crate::wheel::Tick;
@@ -257,14 +282,22 @@ mod tests {
         let shard = Arc::clone(timer.shard());
         // In the middle of a second of the wheel's.
         let due = shard.clock().instant_of(Tick::new(3_600_500)).unwrap();
-        let mut batch = Batch::new();
+        let mut batch = Batch::default();
+        let mut turn = |now: Instant| {
+            let tick = shard.clock().tick_before(now);
+            let share = Share {
+                bite: BITE,
+                is_first: true,
+            };
+            assert!(shard.turn(now, tick, share, &mut batch));
+        };
         let herd = Group::arm(&timer, HERD, due);
         // All of it is to lie on the first dial when it comes due.
         let before = due - Duration::from_millis(100);
         while shard.next() <= shard.clock().tick_before(before) {
-            assert!(shard.turn(before, BITE, &mut batch));
+            turn(before);
         }
-        assert!(shard.turn(due, BITE, &mut batch));
+        turn(due);
         assert_eq!(herd.woken(), BITE);
 
         let mut arrived: Vec<Group> = Vec::new();
@@ -273,7 +306,7 @@ mod tests {
             let now = due + Duration::from_millis(step as u64 + 1);
             arrived.push(Group::arm(&timer, ARRIVALS, now));
             let before = (herd.woken(), all_woken(&arrived));
-            assert!(shard.turn(now, BITE, &mut batch));
+            turn(now);
             let old = herd.woken() - before.0;
             assert!(old > 0, "none of the oldest in step {step}");
             let freshest = arrived[step].woken();
@@ -289,7 +322,7 @@ mod tests {
         // What was left over is neither lost nor woken twice.
         let end = due + Duration::from_secs(1);
         while timer.metrics().pending() > 0 {
-            assert!(shard.turn(end, BITE, &mut batch));
+            turn(end);
         }
         assert_eq!(herd.woken(), HERD);
         assert!(arrived.iter().all(|group| group.woken() == ARRIVALS));
