@@ -11,7 +11,7 @@ use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 
 use super::alarm::Tools;
-use super::shared::{Shared, Stage, Waiting, earliest};
+use super::shared::{Shared, Stage, Waiting};
 use super::{ambient, bell};
 use tokio::runtime::Id;
 
@@ -73,15 +73,14 @@ impl Future for DriverTask {
             this.waiting = Waiting::Never;
         }
         shared.observe_clock();
-        let Tools { shards, batch } = &mut this.tools;
-        let closed = shared.list_shards(shards);
-        shared.turn(shards, this.waiting, batch);
-        if closed && shards.is_empty() {
+        let closed = shared.list_shards(&mut this.tools);
+        shared.turn(&mut this.tools, this.waiting);
+        if closed && this.tools.shards.is_empty() {
             return Poll::Ready(());
         }
-        let next = earliest(shards);
-        let may_sleep = next > shared.clock().now_tick() && shared.aim(next, shards);
-        shards.clear();
+        let next = this.tools.next();
+        let may_sleep = next > shared.clock().now_tick() && shared.aim(next, &this.tools);
+        this.tools.shards.clear();
         let give_way = !may_sleep || !this.sleep();
         if give_way {
             this.waiting = Waiting::SinceWayWasGiven(shared.clock().now());
