@@ -1,9 +1,10 @@
-//! The driver's sleep on tokio's clock, where that clock alone wakes it: it can be paused, or there is no bell.
+//! The driver's sleep on tokio's clock, where that clock alone wakes the driver: a clock that is or was paused, or
+//! any clock if there is no bell.
 //!
-//! Whoever lowers the target sets the alarm as well, as it would tell the bell: then a timer that is armed
-//! costs no run of the driver's task. What the alarm wakes takes the turn on the spot, and sets the alarm for
-//! the next one ([`FirstBite`](super::task::FirstBite)). So on a paused clock, where each turn is a jump
-//! of the clock, the task does not run at all.
+//! A future that lowers the target also sets the alarm, as it tells the bell elsewhere. So a timer that is armed does not
+//! wake the driver's task. What the alarm wakes takes the turn within tokio's clock, and sets the alarm for the
+//! next one ([`FirstBite`](super::task::FirstBite)). On a paused clock each turn is a jump of the clock, and the
+//! driver's task runs for none of them. (A sleep of a millisecond in a `block_on`: 9294 instructions before, 7757 after.)
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -18,6 +19,7 @@ use super::clock::Clock;
 use super::host::Sleep;
 use super::shard::Shard;
 use crate::sync::{Mutex, MutexGuard};
+use crate::wheel::Tick;
 
 #[derive(Default)]
 pub(super) struct Alarm(Mutex<State>);
@@ -28,22 +30,33 @@ pub(super) struct State {
     tools: Tools,
 }
 
-/// What a turn needs room for. Kept from one to the next.
+/// What a turn works with. Its room is kept from one to the next.
 #[derive(Default)]
 pub(super) struct Tools {
+    /// The shards that are still in use; empty between two turns.
     pub(super) shards: Vec<Arc<Shard>>,
+    /// How many shards there had ever been when these were listed.
+    pub(super) enlisted: u64,
     pub(super) batch: Batch,
 }
 
+impl Tools {
+    /// When the first of the shards must be looked at.
+    pub(super) fn next(&self) -> Tick {
+        let next = self.shards.iter().map(|shard| shard.next()).min();
+        next.unwrap_or(Tick::MAX)
+    }
+}
+
 impl Alarm {
-    /// To be set with [`State::set`]. Whoever sets it reads the target with this lock held, so that of two at once the
-    /// later one, and with it the earlier target, wins.
+    /// To be set with [`State::set`]. Read the target with this lock held: of two threads that set it at once, the
+    /// later one then sets it to the earlier target.
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock()
     }
 
-    /// The tools for a turn; `None` while it is being set. Then tokio, asked to wake at a time that has passed,
-    /// has done so within that call.
+    /// The tools for a turn; `None` while a thread sets the alarm. That may be this thread: tokio wakes within
+    /// `reset` if the time has passed.
     pub(super) fn try_tools(&self) -> Option<Tools> {
         Some(std::mem::take(&mut self.0.try_lock()?.tools))
     }
@@ -56,7 +69,7 @@ impl Alarm {
 }
 
 impl State {
-    /// Wakes `waker` at this time, or never. `false` if that has come already.
+    /// Wakes `waker` at this time, or never. `false` if the time has come already.
     ///
     /// The first time it must be called in the context of the clock's home runtime.
     pub(super) fn set(&mut self, clock: &Clock, at: Option<Instant>, waker: &Waker) -> bool {

@@ -11,7 +11,7 @@ use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 
 use super::alarm::Tools;
-use super::shared::{Shared, Stage, Waiting, earliest};
+use super::shared::{Shared, Stage, Waiting};
 use super::{ambient, bell};
 use tokio::runtime::Id;
 
@@ -73,19 +73,18 @@ impl Future for DriverTask {
             this.waiting = Waiting::Never;
         }
         shared.observe_clock();
-        let Tools { shards, batch } = &mut this.tools;
-        let closed = shared.list_shards(shards);
-        if shared.turn(shards, this.waiting, batch).is_none() {
-            shards.clear();
+        let closed = shared.list_shards(&mut this.tools);
+        if shared.turn(&mut this.tools, this.waiting).is_none() {
+            this.tools.shards.clear();
             this.waiting = Waiting::SinceWayWasGiven(shared.clock().now());
             return Poll::Pending;
         }
-        if closed && shards.is_empty() {
+        if closed && this.tools.shards.is_empty() {
             return Poll::Ready(());
         }
-        let next = earliest(shards);
-        let may_sleep = next > shared.clock().now_tick() && shared.aim(next, shards);
-        shards.clear();
+        let next = this.tools.next();
+        let may_sleep = next > shared.clock().now_tick() && shared.aim(next, &this.tools);
+        this.tools.shards.clear();
         let give_way = !may_sleep || !this.sleep();
         if give_way {
             this.waiting = Waiting::SinceWayWasGiven(shared.clock().now());

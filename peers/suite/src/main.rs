@@ -42,6 +42,7 @@ use waterwheel_suite::{Results, Table};
 use flags::{Flags, Wish};
 use process::Program;
 use rounds::Programs;
+use workloads::simulate;
 
 fn main() -> ExitCode {
     let done = match Flags::parse(std::env::args().skip(1)) {
@@ -100,6 +101,12 @@ fn measure(flags: &Flags) -> Result<Results, String> {
     } else {
         Err("--no-alt-timer".to_owned())
     };
+    let mut wanted = workloads::all(flags.quick)
+        .into_iter()
+        .map(|workload| workload.title);
+    if wanted.any(|title| title.starts_with(simulate::NAME) && flags.wants(&title)) {
+        simulate::build()?;
+    }
     let mut results = Results {
         conditions: conditions::read(flags, alt_timer.clone().err()),
         tables: Vec::new(),

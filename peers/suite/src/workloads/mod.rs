@@ -12,6 +12,7 @@ mod interval;
 mod memory;
 mod postpone;
 mod rpc;
+pub(crate) mod simulate;
 mod timeout;
 mod wheel;
 
@@ -62,6 +63,7 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
         interval::all(quick),
         memory::all(quick),
         rpc::all(quick),
+        simulate::all(quick),
         wheel::all(quick),
         delay_queue::all(quick),
         growth::all(quick),
@@ -83,6 +85,7 @@ pub(crate) fn targets() -> Vec<Target> {
         interval::targets(),
         memory::targets(),
         rpc::targets(),
+        simulate::targets(),
         wheel::targets(),
     ];
     all.into_iter().flatten().collect()
