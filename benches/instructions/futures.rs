@@ -1,44 +1,45 @@
-//! What a task pays: futures polled by hand, on the main thread, within a multi-thread runtime.
+//! What a task pays: futures polled by hand, on the main thread, within a task of a multi-thread runtime.
 //!
-//! That is the flavor of services, whose clock cannot be paused; on a current-thread runtime the
-//! library takes other paths. The main thread has a shard of its own, so nobody else wants its
-//! lock, and the driver sleeps on a worker towards deadlines that never come.
+//! The main thread has a shard of its own, so nobody else wants its lock, and the driver sleeps on a
+//! worker towards deadlines that never come. On a current-thread runtime the library takes other paths;
+//! those are in `current_thread`.
 
-use std::future::{Future, poll_fn, ready};
+use std::future::ready;
 use std::hint::black_box;
-use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::rc::Rc;
+use std::task::Waker;
 
-use tokio::runtime::{Builder, Runtime};
-use waterwheel::{Duration, Instant, Sleep, Timer, sleep, timeout};
+use tokio::runtime::{Builder, Handle, Runtime};
+use waterwheel::{Duration, Instant, Sleep, sleep, timeout};
 
 use crate::Counter;
+use crate::by_hand::{
+    DELAY, ambient, arm, complete_at_second_poll, own, own_timer, pending_once, poll,
+};
+use crate::task;
 use crate::waker::Wakes;
 
 /// A round's operations: few enough that some rounds see no tick pass.
 const OPERATIONS: usize = 100;
 
-/// What most timeouts are.
-const DELAY: Duration = Duration::from_secs(30);
-
 /// Keeps the wheel from ever being empty, which has ways of its own.
 const FAR: Duration = Duration::from_secs(3600);
 
-pub(crate) fn count_all(counter: &Counter) {
-    count_own(counter);
-    count_ambient(counter);
-    count_armed(counter);
+pub(crate) fn count_all(counter: &Rc<Counter>) {
+    task::within(&multi_thread(), count_own(Rc::clone(counter)));
+    task::within(&multi_thread(), count_ambient(Rc::clone(counter)));
+    task::within(&multi_thread(), count_armed(Rc::clone(counter)));
+    count_outside(counter);
 }
 
 /// With a timer of our own.
-fn count_own(counter: &Counter) {
-    let runtime = multi_thread();
-    let timer = own_timer(&runtime);
+async fn count_own(counter: Rc<Counter>) {
+    let timer = own_timer(&Handle::current());
     let (_, waker) = &Wakes::new();
     let mut far = timer.sleep(FAR);
     arm(&mut far, waker);
 
-    count_life(counter, "own", || own(&timer), waker);
+    count_life(&counter, "own", || own(&timer), waker);
     counter.count(
         "timeout_pending_own",
         OPERATIONS,
@@ -52,14 +53,12 @@ fn count_own(counter: &Counter) {
 }
 
 /// With the free functions.
-fn count_ambient(counter: &Counter) {
-    let runtime = multi_thread();
-    let _entered = runtime.enter();
+async fn count_ambient(counter: Rc<Counter>) {
     let (_, waker) = &Wakes::new();
     let mut far = sleep(FAR);
     arm(&mut far, waker);
 
-    count_life(counter, "ambient", ambient, waker);
+    count_life(&counter, "ambient", ambient, waker);
     counter.count(
         "timeout_pending_ambient",
         OPERATIONS,
@@ -115,9 +114,8 @@ fn count_life(counter: &Counter, timer: &str, make: impl Fn() -> Sleep, waker: &
 }
 
 /// What becomes of a sleep that is armed already; whichever way it found its timer.
-fn count_armed(counter: &Counter) {
-    let runtime = multi_thread();
-    let timer = own_timer(&runtime);
+async fn count_armed(counter: Rc<Counter>) {
+    let timer = own_timer(&Handle::current());
     let (_, waker) = &Wakes::new();
     let mut far = timer.sleep(FAR);
     arm(&mut far, waker);
@@ -145,20 +143,43 @@ fn count_armed(counter: &Counter) {
             }
         },
     );
+    let past = Instant::now()
+        .checked_sub(2 * timer.resolution())
+        .expect("the machine has run for longer");
     counter.count(
         "poll_fired",
         OPERATIONS,
         || {
             let mut sleeps = armed(make, waker);
             for sleep in &mut sleeps {
-                // It fires at once.
-                sleep.set_deadline(Instant::now());
+                // It fires at once: a tick is due when it has passed.
+                sleep.set_deadline(past);
             }
             sleeps
         },
         |sleeps| {
             for sleep in sleeps {
                 assert!(poll(sleep, waker).is_ready());
+            }
+        },
+    );
+}
+
+/// The first poll from outside of tasks.
+fn count_outside(counter: &Counter) {
+    let runtime = multi_thread();
+    let timer = own_timer(runtime.handle());
+    let (_, waker) = &Wakes::new();
+    let mut far = timer.sleep(FAR);
+    arm(&mut far, waker);
+    counter.count(
+        "arm_outside",
+        OPERATIONS,
+        || Vec::with_capacity(OPERATIONS),
+        |sleeps| {
+            for _ in 0..OPERATIONS {
+                sleeps.push(own(&timer));
+                arm(sleeps.last_mut().expect("it was pushed"), waker);
             }
         },
     );
@@ -172,54 +193,10 @@ fn multi_thread() -> Runtime {
     runtime.expect("a runtime starts")
 }
 
-fn own_timer(runtime: &Runtime) -> Timer {
-    let timer = Timer::builder().start_on(runtime.handle());
-    timer.expect("the settings are in range")
-}
-
 fn armed(make: impl Fn() -> Sleep, waker: &Waker) -> Vec<Sleep> {
     let mut sleeps: Vec<Sleep> = (0..OPERATIONS).map(|_| make()).collect();
     for sleep in &mut sleeps {
         arm(sleep, waker);
     }
     sleeps
-}
-
-// What is counted is not inlined into the loops above: else a change of a loop could change what
-// the compiler makes of the library's code.
-
-#[inline(never)]
-fn own(timer: &Timer) -> Sleep {
-    timer.sleep(DELAY)
-}
-
-#[inline(never)]
-fn ambient() -> Sleep {
-    sleep(DELAY)
-}
-
-#[inline(never)]
-fn poll<F: Future + Unpin>(future: &mut F, waker: &Waker) -> Poll<F::Output> {
-    Pin::new(future).poll(&mut Context::from_waker(waker))
-}
-
-fn arm(sleep: &mut Sleep, waker: &Waker) {
-    assert!(poll(sleep, waker).is_pending());
-}
-
-/// A call whose answer is not there at once.
-fn pending_once() -> impl Future<Output = ()> + Unpin {
-    let mut asked = false;
-    poll_fn(move |_| {
-        if std::mem::replace(&mut asked, true) {
-            Poll::Ready(())
-        } else {
-            Poll::Pending
-        }
-    })
-}
-
-fn complete_at_second_poll<F: Future + Unpin>(mut future: F, waker: &Waker) {
-    assert!(poll(&mut future, waker).is_pending());
-    assert!(poll(&mut future, waker).is_ready());
 }

@@ -10,6 +10,9 @@
 //! return from there, and this program prints a line for each: the path's name, and how many
 //! operations that was.
 //!
+//! Two builds of it share the paths: that of a service, and one with the feature `test-util`, whose
+//! clocks can be paused.
+//!
 //! A path is counted in many short rounds, and the least of them is its figure. The real clock
 //! runs under valgrind as well, some fifty times too fast for the code, so there are rounds that
 //! see a tick pass and have the wheel's hand to move; and the first grows the slab. The least has
@@ -20,12 +23,18 @@
 //! It is not time. A cache miss and an atomic operation count as one instruction each, and so does
 //! a system call, which is what it takes to read the clock under valgrind.
 
+mod by_hand;
+mod current_thread;
+#[cfg(feature = "test-util")]
 mod driver;
 mod futures;
+mod pausing;
+mod task;
 mod waker;
 mod wheel;
 
 use std::hint::black_box;
+use std::rc::Rc;
 
 fn main() {
     // After flags of ours, `cargo bench` gives its own.
@@ -34,12 +43,23 @@ fn main() {
         println!("instruction counts need valgrind around this: bash .ci/instructions");
         return;
     }
-    let counter = Counter {
-        only: arguments.next().filter(|path| !path.starts_with('-')),
-    };
-    futures::count_all(&counter);
-    driver::count_all(&counter);
-    wheel::count_all(&counter);
+    let only = arguments.next().filter(|path| !path.starts_with('-'));
+    let counter = Rc::new(Counter { only });
+    assert_eq!(
+        pausing::clocks_can_pause(),
+        cfg!(feature = "test-util"),
+        "another crate of this build turned tokio's feature test-util on",
+    );
+    if cfg!(feature = "test-util") {
+        // First: from the first pause in a process on, tokio's clocks are slower to read.
+        current_thread::count_all(&counter);
+        #[cfg(feature = "test-util")]
+        driver::count_all(&counter);
+    } else {
+        futures::count_all(&counter);
+        current_thread::count_all(&counter);
+        wheel::count_all(&counter);
+    }
 }
 
 /// How often a path is counted.

@@ -12,6 +12,7 @@ impl Wakes {
         (Arc::clone(&wakes), Waker::from(wakes))
     }
 
+    #[cfg(feature = "test-util")]
     pub(crate) fn count(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }

@@ -54,7 +54,12 @@ impl Batch {
         }
     }
 
+    #[inline]
     fn end_slot(&mut self) {
+        if self.back.is_empty() {
+            // As ever on a clock that is paused, whose slots are walked from the front.
+            return;
+        }
         self.ready.extend(self.back.drain(..).rev());
     }
 }

@@ -81,15 +81,31 @@ impl Clock {
 
     #[cold]
     fn now_at_home(&self) -> Instant {
+        self.at_home(|now| now())
+    }
+
+    /// Whether the home runtime's clock stands still: it is paused, or too coarse to tell.
+    #[cold]
+    pub(super) fn is_standing(&self) -> bool {
+        self.is_pausable()
+            && self.at_home(|now| {
+                let before = now();
+                now() == before
+            })
+    }
+
+    /// Hands out what reads the clock in the home runtime's context.
+    #[inline]
+    fn at_home<T>(&self, read: impl FnOnce(fn() -> Instant) -> T) -> T {
         match Handle::try_current() {
-            Ok(here) if here.id() == self.home.id() => host::tokio_now(),
+            Ok(here) if here.id() == self.home.id() => read(host::tokio_now),
             // A thread on its way out has no context to enter any more.
             Err(error) if error.is_thread_local_destroyed() => {
-                Instant::from_std(host::machine_now())
+                read(|| Instant::from_std(host::machine_now()))
             }
             _ => {
                 let _entered = self.home.enter();
-                host::tokio_now()
+                read(host::tokio_now)
             }
         }
     }

@@ -75,12 +75,27 @@ impl Postponed {
         }
     }
 
-    /// The later deadline of the timer at this place, if it has one.
+    /// Notes that the timer at this place is parked and gives its deadline, which is `filed` unless it has a
+    /// later one; but if that is after `hand`, only gives it, as an error.
     #[inline]
-    pub(super) fn get(&self, index: u32) -> Option<Tick> {
-        if self.note(index)?.load(Ordering::Acquire) != MOVED {
-            return None;
+    pub(super) fn park_due(&self, index: u32, filed: Tick, hand: Tick) -> Result<Tick, Tick> {
+        let note = self.note(index);
+        let is_moved = note.is_some_and(|note| note.load(Ordering::Acquire) == MOVED);
+        let deadline = if is_moved { self.later(index) } else { None };
+        let deadline = deadline.unwrap_or(filed);
+        if deadline > hand {
+            return Err(deadline);
         }
+        if let Some(note) = note {
+            // If the future has moved it or moves it meanwhile, the note does not tell. Released: whoever sees it knows
+            // that the deadline has passed, and asks no clock.
+            let _ = note.compare_exchange(FILED, PARKED, Ordering::Release, Ordering::Relaxed);
+        }
+        Ok(deadline)
+    }
+
+    /// What is in the cell of this place.
+    fn later(&self, index: u32) -> Option<Tick> {
         let (segment, offset) = locate(index);
         let deadlines = self.segments[segment].deadlines.get()?;
         Some(Tick::new(deadlines[offset].load(Ordering::Relaxed)))
@@ -91,15 +106,6 @@ impl Postponed {
     pub(super) fn park(&self, index: u32) {
         if let Some(note) = self.note(index) {
             note.store(PARKED, Ordering::Relaxed);
-        }
-    }
-
-    /// The driver has parked the timer at this place. If it is or was moved meanwhile, its note does not tell.
-    #[inline]
-    pub(super) fn park_unless_moved(&self, index: u32) {
-        if let Some(note) = self.note(index) {
-            // Released: whoever sees it knows that the deadline has passed, and asks no clock.
-            let _ = note.compare_exchange(FILED, PARKED, Ordering::Release, Ordering::Relaxed);
         }
     }
 
@@ -158,22 +164,26 @@ mod tests {
     #[test]
     fn a_cell_keeps_what_was_last_written_until_it_is_cleared() {
         let cells = Postponed::new();
+        // No hand is there yet, so nothing is parked.
+        let filed = Tick::new(1);
+        let get = |index| cells.park_due(index, filed, Tick::ZERO).unwrap_err();
         let places = [0, 63, 64, 127, 128, 1_000_000];
         for index in places {
-            assert_eq!(cells.get(index), None);
+            assert_eq!(get(index), filed);
             cells.clear(index);
-            assert_eq!(cells.get(index), None);
+            assert_eq!(get(index), filed);
             cells.insert(index, Tick::new(u64::from(index)));
             cells.insert(index, Tick::new(u64::from(index) + 7));
         }
         for index in places {
-            assert_eq!(cells.get(index), Some(Tick::new(u64::from(index) + 7)));
-            cells.park(index);
+            assert_eq!(get(index), Tick::new(u64::from(index) + 7));
+            let later = Tick::new(u64::from(index) + 7);
+            assert_eq!(cells.park_due(index, filed, later), Ok(later));
             assert!(cells.is_parked(index));
-            assert_eq!(cells.get(index), None);
+            assert_eq!(get(index), filed);
             cells.clear(index);
             assert!(!cells.is_parked(index));
-            assert_eq!(cells.get(index), None);
+            assert_eq!(get(index), filed);
         }
     }
 }

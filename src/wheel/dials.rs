@@ -107,6 +107,18 @@ impl Dials {
         self.per_second.remainder(tick.get()) as u32
     }
 
+    /// The number of slots of the first dial, which come first.
+    #[inline]
+    pub(super) fn slots_due(&self) -> u32 {
+        self.per_second.get() as u32
+    }
+
+    /// The slot of the first dial that comes up next.
+    #[inline]
+    pub(super) fn next_slot_due(&self) -> u32 {
+        self.slot_of_tick(Tick::new(self.hand.get().wrapping_add(1)))
+    }
+
     /// The slots of all dials together, and after them the one for what lies beyond.
     pub(super) fn slots(&self) -> u32 {
         self.beyond() + 1

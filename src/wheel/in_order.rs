@@ -87,17 +87,24 @@ impl<T> Wheel<T> {
         let fresh = self.queue(FRESH);
         let mut progress = Progress::default();
         let mut left = budget;
+        // Looked up again only after timers were filed: the hand passes no slot that cascades.
+        let mut next_cascade = self.next_cascade();
         progress.backlog = loop {
+            let refiled = progress.refiled;
             left -= self.serve(FRESH, walk, left, &mut judge, &mut due, &mut progress);
             if !self.rings.is_empty(fresh) {
                 break true;
             }
-            cascades -= self.cascade_in_order(cascades);
+            let cascaded = self.cascade_in_order(cascades);
+            cascades -= cascaded;
             if !self.rings.is_empty(self.queue(CASCADING)) {
                 break true;
             }
+            if cascaded > 0 || progress.refiled > refiled {
+                next_cascade = self.next_cascade();
+            }
             // What `advance` left to cascade may be due.
-            if self.rings.is_empty(fresh) && !self.step(now) {
+            if self.rings.is_empty(fresh) && !self.step(now, next_cascade) {
                 self.dials.set_hand(now);
                 break false;
             }
@@ -118,14 +125,12 @@ impl<T> Wheel<T> {
     /// Moves the hand to the next slot that comes up by `now` and queues it; to just before it, if it
     /// cascades. `false` if there is none.
     #[inline]
-    fn step(&mut self, now: Tick) -> bool {
-        let due = self.next_turn_on(0).filter(|&due| due <= now);
-        if now >= self.dials.next_unit(1) {
-            let first = due.unwrap_or(now);
-            if let Some(turn) = self.next_cascade().filter(|&turn| turn <= first) {
-                self.take_cascading(turn);
-                return true;
-            }
+    fn step(&mut self, now: Tick, next_cascade: Option<Tick>) -> bool {
+        let due = self.next_due().filter(|&due| due <= now);
+        let first = due.unwrap_or(now);
+        if let Some(turn) = next_cascade.filter(|&turn| turn <= first) {
+            self.take_cascading(turn);
+            return true;
         }
         let Some(due) = due else {
             return false;
@@ -137,7 +142,7 @@ impl<T> Wheel<T> {
 
     /// When the next slot cascades.
     fn next_cascade(&self) -> Option<Tick> {
-        let turn = self.next_turn_of_dials(1);
+        let turn = self.next_turn_above(None);
         if self.rings.is_empty(self.dials.beyond()) {
             return turn;
         }

@@ -334,7 +334,7 @@ impl<T> Wheel<T> {
         if self.has_backlog() {
             return Some(self.now());
         }
-        let turn = self.next_turn_of_dials(0);
+        let turn = self.next_turn_above(self.next_due());
         if self.rings.is_empty(self.dials.beyond()) {
             return turn;
         }
@@ -342,11 +342,21 @@ impl<T> Wheel<T> {
         Some(turn.map_or(beyond, |turn| turn.min(beyond)))
     }
 
-    /// When the next slot of this dial, or of one above it, comes up.
+    /// When the next slot of the first dial comes up.
     #[inline]
-    fn next_turn_of_dials(&self, lowest: usize) -> Option<Tick> {
-        let mut earliest = None;
-        for dial in lowest..dials::COUNT {
+    fn next_due(&self) -> Option<Tick> {
+        let (next, end) = (self.dials.next_slot_due(), self.dials.slots_due());
+        let distance = match self.occupied.first(next, end) {
+            Some(slot) => slot - next,
+            None => self.occupied.first(0, next)? + end - next,
+        };
+        Some(Tick::new(self.now().get() + 1 + u64::from(distance)))
+    }
+
+    /// When the next slot of a dial above the first comes up, or `earliest`, if that is before.
+    #[inline]
+    fn next_turn_above(&self, mut earliest: Option<Tick>) -> Option<Tick> {
+        for dial in 1..dials::COUNT {
             // Nothing on this dial or above comes up before its hand moves on.
             if earliest.is_some_and(|earliest| earliest <= self.dials.next_unit(dial)) {
                 return earliest;

@@ -181,7 +181,7 @@ impl Shard {
     #[cold]
     fn unlock_pausable(&self, state: MutexGuard<'_, State>) {
         self.unlock(state);
-        if !self.shared.observe_clock() {
+        if !self.shared.is_clock_standing() {
             return;
         }
         let mut state = self.state.lock();

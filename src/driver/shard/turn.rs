@@ -4,7 +4,7 @@ use std::task::Waker;
 
 use super::{Shard, State};
 use crate::driver::batch::Batch;
-use crate::driver::metrics::Metrics;
+use crate::driver::metrics::{Lateness, Metrics};
 use crate::sync::atomic::Ordering;
 use crate::wheel::{CASCADES_PER_FIRE, Key, Met, Tick, Verdict, Walk, Wheel};
 use tokio::time::Instant;
@@ -119,24 +119,13 @@ impl Shard {
             return;
         };
         let until = tick.max(wheel.now());
-        let nanos = clock.nanos(now);
-        let mut last = (Tick::MAX, 0);
-        let mut judge = |met: Met, key: Key, filed: Tick, waker: &mut Option<Waker>| {
-            let deadline = self.postponed.get(key.index()).unwrap_or(filed);
-            if deadline > met.hand {
-                return Verdict::Refile(deadline);
-            }
-            *fired += 1;
-            // Most come up with others of their tick.
-            if deadline != last.0 {
-                last = (deadline, clock.nanos_since(nanos, deadline));
-            }
-            lateness.record(last.1);
-            self.postponed.park_unless_moved(key.index());
-            if let Some(waker) = waker.take() {
-                batch.push(met, waker);
-            }
-            Verdict::Park
+        let mut judge = Judge {
+            shard: self,
+            nanos: clock.nanos(now),
+            fired,
+            lateness,
+            last: (Tick::MAX, 0),
+            batch,
         };
         let progress = if is_warped || !*gave_way {
             let (cascades, walk) = match by {
@@ -149,15 +138,15 @@ impl Shard {
                 }
                 _ => (budget * CASCADES_PER_FIRE, Walk::Front),
             };
-            wheel.advance_slot_by_slot(until, budget, cascades, walk, judge, |_, _| ())
+            let in_order =
+                |met: Met, key, filed, waker: &mut _| judge.judge(met, key, filed, waker);
+            wheel.advance_slot_by_slot(until, budget, cascades, walk, in_order, |_, _| ())
         } else {
-            let fair = |key, filed, waker: &mut Option<Waker>| {
-                let met = Met {
-                    hand: until,
-                    at_back: false,
-                };
-                judge(met, key, filed, waker)
+            let met = Met {
+                hand: until,
+                at_back: false,
             };
+            let fair = |key, filed, waker: &mut _| judge.judge(met, key, filed, waker);
             wheel.advance(until, budget, fair, |_, _| ())
         };
         if progress.backlog {
@@ -208,6 +197,41 @@ impl Shard {
         metrics.pending += wheel.map_or(0, |wheel| wheel.len() as u64);
         metrics.cascaded += wheel.map_or(state.cascaded, Wheel::cascaded);
         metrics.lateness.add(&state.lateness);
+    }
+}
+
+/// Says what becomes of the timers that come up in a turn.
+struct Judge<'a> {
+    shard: &'a Shard,
+    /// What time it is.
+    nanos: u128,
+    fired: &'a mut u64,
+    lateness: &'a mut Lateness,
+    /// The last deadline, and how late it was.
+    last: (Tick, u64),
+    batch: &'a mut Batch,
+}
+
+impl Judge<'_> {
+    /// Always inlined: into each of the two walks, which otherwise call it for each timer.
+    #[inline(always)]
+    fn judge(&mut self, met: Met, key: Key, filed: Tick, waker: &mut Option<Waker>) -> Verdict {
+        let parked = self.shard.postponed.park_due(key.index(), filed, met.hand);
+        let deadline = match parked {
+            Ok(deadline) => deadline,
+            Err(later) => return Verdict::Refile(later),
+        };
+        *self.fired += 1;
+        // Most come up with others of their tick.
+        if deadline != self.last.0 {
+            let late = self.shard.clock.nanos_since(self.nanos, deadline);
+            self.last = (deadline, late);
+        }
+        self.lateness.record(self.last.1);
+        if let Some(waker) = waker.take() {
+            self.batch.push(met, waker);
+        }
+        Verdict::Park
     }
 }
 
