@@ -179,6 +179,9 @@ mod tests {
             assert_eq!(get(index), Tick::new(u64::from(index) + 7));
             let later = Tick::new(u64::from(index) + 7);
             assert_eq!(cells.park_due(index, filed, later), Ok(later));
+            assert!(!cells.is_parked(index), "it may be moved anew");
+            cells.clear(index);
+            assert_eq!(cells.park_due(index, filed, filed), Ok(filed));
             assert!(cells.is_parked(index));
             assert_eq!(get(index), filed);
             cells.clear(index);

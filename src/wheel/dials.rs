@@ -222,9 +222,10 @@ impl Dials {
         Tick::new(units.saturating_mul(self.length(LAST)))
     }
 
-    /// How far apart the looks at what lies beyond the last dial are.
-    pub(super) fn beyond_length(&self) -> Tick {
-        Tick::new(DIALS[LAST - 1].slots.saturating_mul(self.length(LAST)))
+    /// The start of the full turn of the last dial that this tick is in: from then on the dials reach it.
+    pub(super) fn beyond_turn_of(&self, tick: Tick) -> Tick {
+        let turn = DIALS[LAST - 1].slots * self.length(LAST);
+        Tick::new(tick.get() / turn * turn)
     }
 
     /// Ticks in one slot of this dial.

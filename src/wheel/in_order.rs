@@ -23,6 +23,8 @@
 use super::advance::CASCADES_PER_FIRE;
 use super::{BACKLOG, CASCADING, FRESH, Key, Met, Progress, Tick, Verdict, Walk, Wheel, dials};
 
+const ONE: Tick = Tick::new(1);
+
 impl<T> Wheel<T> {
     /// As [`advance`](Wheel::advance), but in order: earlier deadlines first, and equal ones in the
     /// order in which they were filed, by [`insert`](Wheel::insert) or [`reset`](Wheel::reset), however many calls it takes.
@@ -88,7 +90,8 @@ impl<T> Wheel<T> {
         let mut progress = Progress::default();
         let mut left = budget;
         // Looked up again only after timers were filed: the hand passes no slot that cascades.
-        let mut next_cascade = self.next_cascade();
+        let mut next_look = self.next_look(now);
+        let mut next_cascade = self.next_cascade(next_look);
         progress.backlog = loop {
             let refiled = progress.refiled;
             left -= self.serve(FRESH, walk, left, &mut judge, &mut due, &mut progress);
@@ -100,11 +103,16 @@ impl<T> Wheel<T> {
             if !self.rings.is_empty(self.queue(CASCADING)) {
                 break true;
             }
+            if progress.refiled > refiled
+                || next_look.is_some_and(|look| look <= self.now().plus(ONE))
+            {
+                next_look = self.next_look(now);
+            }
             if cascaded > 0 || progress.refiled > refiled {
-                next_cascade = self.next_cascade();
+                next_cascade = self.next_cascade(next_look);
             }
             // What `advance` left to cascade may be due.
-            if self.rings.is_empty(fresh) && !self.step(now, next_cascade) {
+            if self.rings.is_empty(fresh) && !self.step(now, next_cascade, next_look) {
                 self.dials.set_hand(now);
                 break false;
             }
@@ -125,11 +133,11 @@ impl<T> Wheel<T> {
     /// Moves the hand to the next slot that comes up by `now` and queues it; to just before it, if it
     /// cascades. `false` if there is none.
     #[inline]
-    fn step(&mut self, now: Tick, next_cascade: Option<Tick>) -> bool {
+    fn step(&mut self, now: Tick, next_cascade: Option<Tick>, next_look: Option<Tick>) -> bool {
         let due = self.next_due().filter(|&due| due <= now);
         let first = due.unwrap_or(now);
         if let Some(turn) = next_cascade.filter(|&turn| turn <= first) {
-            self.take_cascading(turn);
+            self.take_cascading(turn, next_look == Some(turn));
             return true;
         }
         let Some(due) = due else {
@@ -140,28 +148,38 @@ impl<T> Wheel<T> {
         true
     }
 
-    /// When the next slot cascades.
-    fn next_cascade(&self) -> Option<Tick> {
+    /// When the next slot cascades, or what lies beyond the dials is looked at.
+    fn next_cascade(&self, next_look: Option<Tick>) -> Option<Tick> {
         let turn = self.next_turn_above(None);
-        if self.rings.is_empty(self.dials.beyond()) {
-            return turn;
+        match (turn, next_look) {
+            (Some(turn), Some(look)) => Some(turn.min(look)),
+            (turn, look) => turn.or(look),
         }
-        let beyond = match self.dials.beyond_turn() {
-            // The hand is still just before it.
-            looked if looked == self.looked_beyond => looked.plus(self.dials.beyond_length()),
-            ahead => ahead,
-        };
-        Some(turn.map_or(beyond, |turn| turn.min(beyond)))
+    }
+
+    /// When the first of what lies beyond the dials comes within their reach; if that is after `now`, perhaps some
+    /// turns of the last dial too early.
+    ///
+    /// By the deadlines themselves, so that a jump of centuries is not a look at each turn of the last dial.
+    fn next_look(&self, now: Tick) -> Option<Tick> {
+        let beyond = self.dials.beyond();
+        if self.rings.is_empty(beyond) || self.dials.beyond_turn() > now {
+            return (!self.rings.is_empty(beyond)).then(|| self.dials.beyond_turn());
+        }
+        let entries = &self.rings.entries;
+        let deadlines = self.rings.iter(beyond);
+        let deadlines = deadlines.map(|node| entries[self.rings.index(node)].deadline);
+        deadlines
+            .min()
+            .map(|earliest| self.dials.beyond_turn_of(earliest))
     }
 
     /// Queues what cascades at `turn`, which is the next to come up, the highest dial first.
-    fn take_cascading(&mut self, turn: Tick) {
-        self.dials.set_hand(turn.since(Tick::new(1)));
+    fn take_cascading(&mut self, turn: Tick, is_look: bool) {
+        self.dials.set_hand(turn.since(ONE));
         let cascading = self.queue(CASCADING);
-        let beyond = self.dials.beyond_turn();
-        if beyond == turn && self.looked_beyond != turn {
-            // What is too far for the dials even then goes back there, to be looked at a full turn later.
-            self.looked_beyond = turn;
+        if is_look {
+            // What is too far for the dials even then goes back there.
             self.take_slot(self.dials.beyond(), cascading);
         }
         for dial in (1..dials::COUNT).rev() {

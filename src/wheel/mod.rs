@@ -98,8 +98,6 @@ pub struct Wheel<T> {
     /// Records that are in a ring: those that are pending.
     pending: usize,
     cascaded: u64,
-    /// When what lies beyond the last dial was last filed again in order.
-    looked_beyond: Tick,
     last_stamp: NonZeroU32,
 }
 
@@ -132,7 +130,6 @@ impl<T> Wheel<T> {
             quiet_until: Tick::MAX,
             pending: 0,
             cascaded: 0,
-            looked_beyond: Tick::ZERO,
             last_stamp: NonZeroU32::MAX,
         }
     }

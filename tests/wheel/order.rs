@@ -260,3 +260,18 @@ fn a_timer_that_cascades_a_full_turn_before_it_is_due_stays_before_those_filed_a
     insert(&mut pair);
     pair.finish();
 }
+
+// Where what lies beyond the dials was looked at once in 64 days, it took for ever.
+#[test]
+fn a_jump_to_the_end_of_time_in_order_is_a_few_steps() {
+    let mut wheel = Wheel::new(Resolution::MILLISECOND);
+    let far = [u64::MAX - 1, 1 << 60, 1 << 50, u64::MAX];
+    for deadline in far {
+        wheel.insert(Tick::new(deadline), deadline);
+    }
+    let mut served = Vec::new();
+    let due = |_, deadline| served.push(deadline);
+    wheel.advance_in_order(Tick::MAX, usize::MAX, |_, _, _| Verdict::Due, due);
+    assert_eq!(served, [1 << 50, 1 << 60, u64::MAX - 1, u64::MAX]);
+    assert!(wheel.cascaded() < 40, "{} moves", wheel.cascaded());
+}
