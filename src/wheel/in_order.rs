@@ -98,6 +98,10 @@ impl<T> Wheel<T> {
             if !self.rings.is_empty(fresh) {
                 break true;
             }
+            if self.is_empty() {
+                self.dials.set_hand(now);
+                break false;
+            }
             let cascaded = self.cascade_in_order(cascades);
             cascades -= cascaded;
             if !self.rings.is_empty(self.queue(CASCADING)) {

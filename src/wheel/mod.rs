@@ -328,6 +328,9 @@ impl<T> Wheel<T> {
     /// [`now`](Wheel::now), unless timers that are due still wait to be served: then it is `now`.
     #[must_use]
     pub fn next_turn(&self) -> Option<Tick> {
+        if self.pending == 0 {
+            return None;
+        }
         if self.has_backlog() {
             return Some(self.now());
         }
