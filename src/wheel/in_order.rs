@@ -90,8 +90,8 @@ impl<T> Wheel<T> {
         let mut progress = Progress::default();
         let mut left = budget;
         // Looked up again only after timers were filed: the hand passes no slot that cascades.
-        let mut next_look = self.next_look(now);
-        let mut next_cascade = self.next_cascade(next_look);
+        let (mut next_look, mut next_cascade) = (None, None);
+        let mut is_known = false;
         progress.backlog = loop {
             let refiled = progress.refiled;
             left -= self.serve(FRESH, walk, left, &mut judge, &mut due, &mut progress);
@@ -107,14 +107,14 @@ impl<T> Wheel<T> {
             if !self.rings.is_empty(self.queue(CASCADING)) {
                 break true;
             }
-            if progress.refiled > refiled
-                || next_look.is_some_and(|look| look <= self.now().plus(ONE))
-            {
+            let is_refiled = progress.refiled > refiled || !is_known;
+            if is_refiled || next_look.is_some_and(|look| look <= self.now().plus(ONE)) {
                 next_look = self.next_look(now);
             }
-            if cascaded > 0 || progress.refiled > refiled {
+            if is_refiled || cascaded > 0 {
                 next_cascade = self.next_cascade(next_look);
             }
+            is_known = true;
             // What `advance` left to cascade may be due.
             if self.rings.is_empty(fresh) && !self.step(now, next_cascade, next_look) {
                 self.dials.set_hand(now);

@@ -275,3 +275,20 @@ fn a_jump_to_the_end_of_time_in_order_is_a_few_steps() {
     assert_eq!(served, [1 << 50, 1 << 60, u64::MAX - 1, u64::MAX]);
     assert!(wheel.cascaded() < 40, "{} moves", wheel.cascaded());
 }
+
+// `advance` had looked at it, and its budget was used up before it was filed again.
+#[test]
+fn what_lies_beyond_the_dials_and_waits_to_be_filed_there_again_comes_up() {
+    let mut wheel = Wheel::new(Resolution::MILLISECOND);
+    wheel.insert(Tick::new(8_262_432_000_000), ());
+    wheel.advance(
+        Tick::new(6_086_448_000_000),
+        0,
+        |_, _, ()| Verdict::Due,
+        |_, ()| (),
+    );
+    let now = Tick::new(8_262_432_000_000);
+    let progress = wheel.advance_in_order(now, 1, |_, _, ()| Verdict::Due, |_, ()| ());
+    assert_eq!(progress.fired, 1);
+    wheel.check_invariants();
+}
