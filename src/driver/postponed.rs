@@ -132,10 +132,11 @@ fn make<T: Default>(places: &OnceLock<Box<[T]>>, segment: usize) -> &[T] {
 /// The segment of an index, and the cell's place in it.
 #[inline]
 fn locate(index: u32) -> (usize, usize) {
-    match index.checked_ilog2() {
-        Some(log) if log >= FIRST => ((log - FIRST + 1) as usize, (index - (1 << log)) as usize),
-        _ => (0, index as usize),
-    }
+    // No less than that of the last place in the first segment.
+    let log = (index | ((1 << FIRST) - 1)).ilog2();
+    let segment = log + 1 - FIRST;
+    let start = if segment == 0 { 0 } else { 1 << log };
+    (segment as usize, (index - start) as usize)
 }
 
 fn length(segment: usize) -> usize {

@@ -274,6 +274,7 @@ impl Sleep {
         self.phase = Packed::new(phase);
     }
 
+    #[inline]
     fn is_due(&self) -> bool {
         let clock = self.clock();
         clock.is_due(self.deadline, clock.now())
