@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use futures::StreamExt as _;
+use futures::stream::{self, StreamExt as _};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -21,6 +21,12 @@ use crate::ledger::{Ledger, Tally};
 use crate::plan::Plan;
 use crate::report;
 use crate::server;
+
+/// How long silent connections are waited for at the end: a busy machine closes them late, and a lost timer never.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Connections that are opened at the same time: on a busy machine each waits for the scheduler more than once.
+const AT_ONCE: usize = 64;
 
 /// What a turn came to.
 pub(crate) struct Outcome {
@@ -50,9 +56,13 @@ pub(crate) async fn run<C: Clock>(
         closing.clone(),
     ));
 
-    let mut upkeep = JoinSet::new();
-    let clients = match connect::<C>(address, &plan, &ledger, &mut upkeep).await {
-        Ok(clients) => clients,
+    let connected = connect::<C>(address, &plan, &ledger).await;
+    let Connections {
+        clients,
+        mut upkeep,
+        mut silent,
+    } = match connected {
+        Ok(connections) => connections,
         Err(error) => {
             closing.cancel();
             // A server that gave up first knows why.
@@ -60,11 +70,6 @@ pub(crate) async fn run<C: Clock>(
             return Err(error);
         }
     };
-    let mut silent = JoinSet::new();
-    for _ in 0..plan.silent {
-        let (plan, ledger) = (Arc::clone(&plan), Arc::clone(&ledger));
-        silent.spawn(client::stay_silent(address, plan, ledger));
-    }
 
     let cpu_before = cpu_time();
     let started = Instant::now();
@@ -117,6 +122,16 @@ pub(crate) async fn run<C: Clock>(
     while let Some(connection) = upkeep.join_next().await {
         connection?;
     }
+    if !was_interrupted {
+        was_interrupted = tokio::select! {
+            biased;
+            Ok(_) = interrupted.wait_for(|&interrupted| interrupted) => true,
+            // Those that are open even then fail the self-check.
+            _ = tokio::time::timeout(PATIENCE, async {
+                while silent.join_next().await.is_some() {}
+            }) => false,
+        };
+    }
     silent.shutdown().await;
     closing.cancel();
     server.await??;
@@ -132,30 +147,47 @@ pub(crate) async fn run<C: Clock>(
     })
 }
 
+struct Connections {
+    clients: Vec<Client>,
+    upkeep: JoinSet<()>,
+    silent: JoinSet<()>,
+}
+
 async fn connect<C: Clock>(
     address: SocketAddr,
     plan: &Arc<Plan>,
     ledger: &Arc<Ledger>,
-    upkeep: &mut JoinSet<()>,
-) -> io::Result<Vec<Client>> {
-    let mut clients = Vec::new();
-    for number in 0..plan.connections {
-        let connected =
-            Client::connect::<C>(address, number, Arc::clone(plan), Arc::clone(ledger)).await;
-        let (client, keep_up) = connected.map_err(|error| {
-            io::Error::new(
-                error.kind(),
-                format!(
-                    "connection {} of {} failed: {error} (each takes two file descriptors)",
-                    number + 1,
-                    plan.connections
-                ),
-            )
-        })?;
-        upkeep.spawn(keep_up);
-        clients.push(client);
+) -> io::Result<Connections> {
+    let mut connections = Connections {
+        clients: Vec::new(),
+        upkeep: JoinSet::new(),
+        silent: JoinSet::new(),
+    };
+    let failed = |number: u32, error: io::Error| {
+        let (number, all) = (number + 1, plan.connections + plan.silent);
+        let text = format!(
+            "connection {number} of {all} failed: {error} (each takes two file descriptors)"
+        );
+        io::Error::new(error.kind(), text)
+    };
+    let mut connecting = stream::iter(0..plan.connections)
+        .map(|number| Client::connect::<C>(address, number, Arc::clone(plan), Arc::clone(ledger)))
+        .buffered(AT_ONCE);
+    while let Some(connected) = connecting.next().await {
+        let number = connections.clients.len() as u32;
+        let (client, upkeep) = connected.map_err(|error| failed(number, error))?;
+        connections.upkeep.spawn(upkeep);
+        connections.clients.push(client);
     }
-    Ok(clients)
+    let mut connecting = stream::iter(0..plan.silent)
+        .map(|_| client::connect_silently(address, Arc::clone(plan), Arc::clone(ledger)))
+        .buffered(AT_ONCE);
+    while let Some(connected) = connecting.next().await {
+        let number = plan.connections + connections.silent.len() as u32;
+        let silence = connected.map_err(|error| failed(number, error))?;
+        connections.silent.spawn(silence);
+    }
+    Ok(connections)
 }
 
 /// One caller: at any time one call, under a timeout.
