@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::client::{self, Client};
 use crate::clock::{Books, Clock};
 use crate::contestant::Phase;
+use crate::descriptors::Demand;
 use crate::ledger::{Ledger, Tally};
 use crate::plan::Plan;
 use crate::server;
@@ -113,12 +114,13 @@ async fn connect<C: Clock>(
         upkeep: JoinSet::new(),
         silent: JoinSet::new(),
     };
-    let failed = |number: u32, error: io::Error| {
-        let (number, all) = (number + 1, plan.connections + plan.silent);
-        let text = format!(
-            "connection {number} of {all} failed: {error} (each takes two file descriptors)"
-        );
-        io::Error::new(error.kind(), text)
+    let failed = |number: u32, error| {
+        let all = plan.connections + plan.silent;
+        not_set_up(
+            &format!("connection {} of {all} failed", number + 1),
+            plan,
+            error,
+        )
     };
     let mut connecting = stream::iter(0..plan.connections)
         .map(|number| Client::connect::<C>(address, number, Arc::clone(plan), Arc::clone(ledger)))
@@ -138,6 +140,12 @@ async fn connect<C: Clock>(
         connections.silent.spawn(silence);
     }
     Ok(connections)
+}
+
+/// What failed, and the remedy if there is one.
+pub(crate) fn not_set_up(what: &str, plan: &Plan, error: io::Error) -> io::Error {
+    let error = Demand::of(plan).explain(error);
+    io::Error::new(error.kind(), format!("{what}: {error}"))
 }
 
 /// Returns when it is over and all calls have ended. An error if the server gives up.

@@ -18,6 +18,7 @@
 //! | file | concept |
 //! |---|---|
 //! | `flags` | the command line |
+//! | `descriptors` | how many files the load takes, and the remedy if that is too many |
 //! | `plan` | what both clocks are put through: sizes, deadlines, the fate of each call |
 //! | `clock` | the timers under test, behind one trait: **how waterwheel is used** |
 //! | `wire` | frames, and the codec that puts them on a socket |
@@ -44,6 +45,7 @@ mod clock;
 mod common;
 mod contestant;
 mod cpu;
+mod descriptors;
 mod flags;
 mod ledger;
 mod load;
@@ -68,6 +70,7 @@ use crate::clock::{Clock, Tokio, Waterwheel};
 use crate::common::command_line;
 use crate::common::text::print;
 use crate::contestant::Contestant;
+use crate::descriptors::Demand;
 use crate::flags::{Flags, Side};
 use crate::load::Outcome;
 use crate::plan::Plan;
@@ -80,6 +83,7 @@ fn main() -> ExitCode {
 /// Runs the clocks by turns and prints the report. True if the self-check holds.
 fn run(flags: &Flags) -> io::Result<bool> {
     let plan = Arc::new(Plan::new(flags));
+    Demand::of(&plan).check(descriptors::limit())?;
     let workers = thread::available_parallelism().map_or(2, usize::from);
     let interrupted = watch_for_interrupt()?;
 

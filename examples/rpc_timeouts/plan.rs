@@ -29,7 +29,7 @@ impl Plan {
             seed: flags.seed,
             connections: flags.connections,
             concurrency: flags.concurrency,
-            silent: flags.connections.div_ceil(20),
+            silent: silent_beside(flags.connections),
             timeout: flags.timeout,
             idle,
             heartbeat: idle / 4,
@@ -51,6 +51,10 @@ impl Plan {
             _ => Fate::Silence,
         }
     }
+}
+
+pub(crate) fn silent_beside(connections: u32) -> u32 {
+    connections.div_ceil(20)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
