@@ -20,31 +20,13 @@ impl Histogram {
         self.longest.fetch_max(nanoseconds, Relaxed);
     }
 
-    /// `None` if nothing was recorded.
-    pub(crate) fn quantiles(&self) -> Option<Quantiles> {
-        let counts: Vec<u64> = self
-            .buckets
-            .iter()
-            .map(|count| count.load(Relaxed))
-            .collect();
-        let total: u64 = counts.iter().sum();
-        let longest = self.longest.load(Relaxed);
-        let quantile = |hundredths: u64| {
-            // The smallest value that this share of all values does not exceed; of a bucket, its
-            // upper end.
-            let wanted = (total * hundredths).div_ceil(100).max(1);
-            let mut seen = 0;
-            let reached = counts.iter().position(|count| {
-                seen += count;
-                seen >= wanted
-            });
-            Duration::from_nanos(reached.map_or(longest, upper_end).min(longest))
-        };
-        (total > 0).then(|| Quantiles {
-            p50: quantile(50),
-            p99: quantile(99),
-            max: Duration::from_nanos(longest),
-        })
+    /// What was recorded up to now.
+    pub(crate) fn counts(&self) -> Counts {
+        let buckets = self.buckets.iter().map(|count| count.load(Relaxed));
+        Counts {
+            buckets: buckets.collect(),
+            longest: self.longest.load(Relaxed),
+        }
     }
 }
 
@@ -54,6 +36,36 @@ impl Default for Histogram {
             buckets: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect(),
             longest: AtomicU64::new(0),
         }
+    }
+}
+
+/// A histogram at one moment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) buckets: Vec<u64>,
+    pub(crate) longest: u64,
+}
+
+impl Counts {
+    /// `None` if nothing was recorded.
+    pub(crate) fn quantiles(&self) -> Option<Quantiles> {
+        let total: u64 = self.buckets.iter().sum();
+        let quantile = |hundredths: u64| {
+            // The smallest value that this share of all values does not exceed; of a bucket, its
+            // upper end.
+            let wanted = (total * hundredths).div_ceil(100).max(1);
+            let mut seen = 0;
+            let reached = self.buckets.iter().position(|count| {
+                seen += count;
+                seen >= wanted
+            });
+            Duration::from_nanos(reached.map_or(self.longest, upper_end).min(self.longest))
+        };
+        (total > 0).then(|| Quantiles {
+            p50: quantile(50),
+            p99: quantile(99),
+            max: quantile(100),
+        })
     }
 }
 
@@ -95,11 +107,11 @@ mod tests {
     #[test]
     fn quantiles_are_never_below_the_truth_and_close_to_it() {
         let histogram = Histogram::default();
-        assert_eq!(histogram.quantiles(), None);
+        assert_eq!(histogram.counts().quantiles(), None);
         for microseconds in 1..=1000 {
             histogram.record(Duration::from_micros(microseconds));
         }
-        let Quantiles { p50, p99, max } = histogram.quantiles().expect("values");
+        let Quantiles { p50, p99, max } = histogram.counts().quantiles().expect("values");
         assert_eq!(max, Duration::from_micros(1000));
         for (quantile, truth) in [(p50, 500), (p99, 990)] {
             let truth = Duration::from_micros(truth);
@@ -115,7 +127,7 @@ mod tests {
         let histogram = Histogram::default();
         let value = Duration::from_nanos(1_234_567);
         histogram.record(value);
-        let quantiles = histogram.quantiles().expect("values");
+        let quantiles = histogram.counts().quantiles().expect("values");
         assert_eq!([quantiles.p50, quantiles.p99, quantiles.max], [value; 3]);
     }
 }

@@ -1,11 +1,11 @@
-//! The self-check: what has to hold of a turn that is over, whatever the clock and the load.
+//! The self-check: what has to hold of a run that is over, whatever the clock and the load.
 
 use crate::ledger::Tally;
 use crate::load::Outcome;
 
 /// What does not hold, each with the clock that it was found on.
-pub(crate) fn failures(outcomes: &[&Outcome]) -> Vec<String> {
-    let of_one = |outcome: &&Outcome| -> Vec<String> {
+pub(crate) fn failures(outcomes: &[Outcome]) -> Vec<String> {
+    let of_one = |outcome: &Outcome| -> Vec<String> {
         let mut found = broken(&outcome.tally);
         let never_closed = u64::from(outcome.silent) - outcome.tally.silent_closed;
         // Ctrl-C may come before the idle deadline does.

@@ -7,7 +7,7 @@ use crate::common::command_line::{self, Argument};
 const USAGE: &str = "\
 usage: rpc_timeouts [flags]
 
-  --seconds N       length of the whole run, shared by the two clocks [10]
+  --seconds N       length of the whole run; the two clocks take turns [10]
   --connections N   connections between client and server [200]
   --concurrency N   calls in flight on each connection [20]
   --timeout-ms N    timeout of a call; the server's delays scale with it [500]
@@ -37,12 +37,13 @@ impl Flags {
         self.only.is_none_or(|only| only == side)
     }
 
-    /// How long each clock is under load.
-    pub(crate) fn turn(&self) -> Duration {
-        match self.only {
-            Some(_) => self.length,
-            None => self.length / 2,
-        }
+    pub(crate) fn clocks(&self) -> u32 {
+        if self.only.is_some() { 1 } else { 2 }
+    }
+
+    /// How long each clock is under load, all its slices together.
+    pub(crate) fn share(&self) -> Duration {
+        self.length / self.clocks()
     }
 }
 
@@ -106,9 +107,9 @@ mod tests {
     #[test]
     fn the_length_is_shared_unless_one_clock_runs_alone() {
         let mut flags = Flags::default();
-        assert_eq!(flags.turn(), Duration::from_secs(5));
+        assert_eq!(flags.share(), Duration::from_secs(5));
         flags.only = Some(Side::Waterwheel);
-        assert_eq!(flags.turn(), Duration::from_secs(10));
+        assert_eq!(flags.share(), Duration::from_secs(10));
         assert!(flags.runs(Side::Waterwheel) && !flags.runs(Side::Tokio));
     }
 

@@ -1,4 +1,4 @@
-//! The books of one clock's turn, which `check` goes over at the end.
+//! The books of one clock, which `check` goes over at the end.
 //!
 //! A call is opened before its timeout is armed and handed a [`Ticket`], which it gives up when it
 //! ends; the ticket can be given up once only, and one that is merely dropped is on the books as
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use crate::common::dice::Dice;
-use crate::common::histogram::{Histogram, Quantiles};
+use crate::common::histogram::{Counts, Histogram};
 use crate::plan::CallId;
 
 /// Declares the counters once: atomic in the [`Ledger`], plain numbers in the [`Tally`].
@@ -29,14 +29,24 @@ macro_rules! counters {
         pub(crate) struct Tally {
             $($(#[$doc])* pub(crate) $name: u64,)*
             /// Of the timeouts: from the deadline to the moment the caller knew.
-            pub(crate) lateness: Option<Quantiles>,
+            pub(crate) lateness: Counts,
         }
 
         impl Ledger {
             pub(crate) fn tally(&self) -> Tally {
                 Tally {
                     $($name: self.$name.0.load(Relaxed),)*
-                    lateness: self.lateness.quantiles(),
+                    lateness: self.lateness.counts(),
+                }
+            }
+        }
+
+        impl Tally {
+            /// What was added after `earlier`, an older tally of the same ledger.
+            pub(crate) fn since(&self, earlier: &Tally) -> Tally {
+                Tally {
+                    $($name: self.$name.wrapping_sub(earlier.$name),)*
+                    lateness: self.lateness.since(&earlier.lateness),
                 }
             }
         }
@@ -163,5 +173,42 @@ impl Tally {
 
     pub(crate) fn fired(&self) -> u64 {
         self.timeouts + self.delays_fired
+    }
+}
+
+impl Counts {
+    /// What was recorded after `earlier`, an older state of the same histogram. The longest value is then that of a bucket,
+    /// as the other quantiles are.
+    fn since(&self, earlier: &Counts) -> Counts {
+        let pairs = self.buckets.iter().zip(&earlier.buckets);
+        Counts {
+            buckets: pairs.map(|(now, before)| now - before).collect(),
+            longest: self.longest,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_before_a_tally_is_not_in_the_difference() {
+        let ledger = Ledger::default();
+        let long_ago = Duration::from_secs(7);
+        ledger.lateness.record(long_ago);
+        ledger.open(CallId(1), Duration::ZERO).timed_out();
+        let before = ledger.tally();
+        let nothing = before.since(&before);
+        assert_eq!((nothing.calls, nothing.timeouts), (0, 0));
+        assert_eq!(nothing.lateness.quantiles(), None);
+
+        ledger.open(CallId(2), long_ago).replied();
+        let short = Duration::from_nanos(7);
+        ledger.lateness.record(short);
+        let since = ledger.tally().since(&before);
+        assert_eq!((since.calls, since.replies, since.timeouts), (1, 1, 0));
+        let quantiles = since.lateness.quantiles().expect("one value");
+        assert_eq!([quantiles.p50, quantiles.p99, quantiles.max], [short; 3]);
     }
 }

@@ -1,58 +1,66 @@
-//! One clock's turn: open the connections, keep calls in flight on all of them, stop, and wait for
-//! everything to end.
+//! The load on one clock: open the connections, keep calls in flight on all of them while it is this clock's turn, and
+//! wait for everything to end.
 
-use std::fs;
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use futures::StreamExt as _;
+use futures::stream::{self, StreamExt as _};
 use tokio::net::TcpListener;
-use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::sync::{oneshot, watch};
+use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{self, Client};
 use crate::clock::{Books, Clock};
+use crate::contestant::Phase;
+use crate::descriptors::Demand;
 use crate::ledger::{Ledger, Tally};
 use crate::plan::Plan;
-use crate::report;
 use crate::server;
 
-/// What a turn came to.
+/// How long silent connections are waited for at the end: a busy machine closes them late, and a lost timer never.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Connections that are opened at the same time: on a busy machine each waits for the scheduler more than once.
+const AT_ONCE: usize = 64;
+
+/// What the whole run came to.
 pub(crate) struct Outcome {
     pub(crate) clock: &'static str,
-    /// How long calls were made: shorter than planned if Ctrl-C cut it.
-    pub(crate) load: Duration,
     pub(crate) interrupted: bool,
     pub(crate) tally: Tally,
     pub(crate) silent: u32,
-    /// Of the whole process during this turn, where the system says.
-    pub(crate) cpu: Option<Duration>,
     pub(crate) books: Option<Books>,
 }
 
+/// Tells `opened` once all connections are there, and follows `phases` to the end.
 pub(crate) async fn run<C: Clock>(
     plan: Arc<Plan>,
+    ledger: Arc<Ledger>,
+    phases: watch::Receiver<Phase>,
     mut interrupted: watch::Receiver<bool>,
+    opened: oneshot::Sender<()>,
 ) -> io::Result<Outcome> {
-    let ledger = Arc::new(Ledger::default());
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let address = listener.local_addr()?;
     let closing = CancellationToken::new();
-    let server = tokio::spawn(server::serve::<C>(
+    let mut server = tokio::spawn(server::serve::<C>(
         listener,
         Arc::clone(&plan),
         Arc::clone(&ledger),
         closing.clone(),
     ));
 
-    let mut upkeep = JoinSet::new();
-    let clients = match connect::<C>(address, &plan, &ledger, &mut upkeep).await {
-        Ok(clients) => clients,
+    let connected = connect::<C>(address, &plan, &ledger).await;
+    let Connections {
+        clients,
+        mut upkeep,
+        mut silent,
+    } = match connected {
+        Ok(connections) => connections,
         Err(error) => {
             closing.cancel();
             // A server that gave up first knows why.
@@ -60,102 +68,130 @@ pub(crate) async fn run<C: Clock>(
             return Err(error);
         }
     };
-    let mut silent = JoinSet::new();
-    for _ in 0..plan.silent {
-        let (plan, ledger) = (Arc::clone(&plan), Arc::clone(&ledger));
-        silent.spawn(client::stay_silent(address, plan, ledger));
-    }
+    let _ = opened.send(());
 
-    let cpu_before = cpu_time();
-    let started = Instant::now();
-    let stopping = Arc::new(AtomicBool::new(false));
-    let mut callers = JoinSet::new();
-    for client in clients {
-        let client = Arc::new(client);
-        for _ in 0..plan.concurrency {
-            callers.spawn(call_again_and_again::<C>(
-                Arc::clone(&client),
-                Arc::clone(&plan),
-                Arc::clone(&ledger),
-                Arc::clone(&stopping),
-            ));
-        }
-    }
+    take_turns::<C>(&clients, &plan, &ledger, phases, &mut server).await?;
 
-    let mut was_interrupted = false;
-    {
-        let mut progress = Progress::default();
-        let mut seconds = pin!(C::heartbeats(Duration::from_secs(1)).skip(1));
-        let mut end = pin!(C::sleep(plan.load));
-        loop {
-            tokio::select! {
-                biased;
-                Ok(_) = interrupted.wait_for(|&interrupted| interrupted) => {
-                    was_interrupted = true;
-                    break;
-                }
-                () = &mut end => break,
-                Some(()) = seconds.next() => progress.show(C::NAME, started, &ledger),
-                ended = callers.join_next() => match ended {
-                    Some(caller) => caller?,
-                    // Only if every connection was lost.
-                    None => break,
-                },
-            }
-        }
-        progress.show(C::NAME, started, &ledger);
-        progress.end();
-    }
-    let load = started.elapsed();
-
-    // From the outside in: the callers let go of the clients, which close their connections, which
-    // end the server's.
-    stopping.store(true, Relaxed);
-    while let Some(caller) = callers.join_next().await {
-        caller?;
-    }
+    // From the outside in: the callers have let go of the clients. They close their connections, which end the server's.
+    drop(clients);
     while let Some(connection) = upkeep.join_next().await {
         connection?;
     }
+    let was_interrupted = tokio::select! {
+        biased;
+        Ok(_) = interrupted.wait_for(|&interrupted| interrupted) => true,
+        // Those that are open even then fail the self-check.
+        _ = tokio::time::timeout(PATIENCE, async {
+            while silent.join_next().await.is_some() {}
+        }) => false,
+    };
     silent.shutdown().await;
     closing.cancel();
     server.await??;
 
     Ok(Outcome {
         clock: C::NAME,
-        load,
         interrupted: was_interrupted,
         tally: ledger.tally(),
         silent: plan.silent,
-        cpu: cpu_before.and_then(|before| cpu_time()?.checked_sub(before)),
         books: C::books(),
     })
+}
+
+struct Connections {
+    clients: Vec<Arc<Client>>,
+    upkeep: JoinSet<()>,
+    silent: JoinSet<()>,
 }
 
 async fn connect<C: Clock>(
     address: SocketAddr,
     plan: &Arc<Plan>,
     ledger: &Arc<Ledger>,
-    upkeep: &mut JoinSet<()>,
-) -> io::Result<Vec<Client>> {
-    let mut clients = Vec::new();
-    for number in 0..plan.connections {
-        let connected =
-            Client::connect::<C>(address, number, Arc::clone(plan), Arc::clone(ledger)).await;
-        let (client, keep_up) = connected.map_err(|error| {
-            io::Error::new(
-                error.kind(),
-                format!(
-                    "connection {} of {} failed: {error} (each takes two file descriptors)",
-                    number + 1,
-                    plan.connections
-                ),
-            )
-        })?;
-        upkeep.spawn(keep_up);
-        clients.push(client);
+) -> io::Result<Connections> {
+    let mut connections = Connections {
+        clients: Vec::new(),
+        upkeep: JoinSet::new(),
+        silent: JoinSet::new(),
+    };
+    let failed = |number: u32, error| {
+        let all = plan.connections + plan.silent;
+        not_set_up(
+            &format!("connection {} of {all} failed", number + 1),
+            plan,
+            error,
+        )
+    };
+    let mut connecting = stream::iter(0..plan.connections)
+        .map(|number| Client::connect::<C>(address, number, Arc::clone(plan), Arc::clone(ledger)))
+        .buffered(AT_ONCE);
+    while let Some(connected) = connecting.next().await {
+        let number = connections.clients.len() as u32;
+        let (client, upkeep) = connected.map_err(|error| failed(number, error))?;
+        connections.upkeep.spawn(upkeep);
+        connections.clients.push(Arc::new(client));
     }
-    Ok(clients)
+    let mut connecting = stream::iter(0..plan.silent)
+        .map(|_| client::connect_silently(address, Arc::clone(plan), Arc::clone(ledger)))
+        .buffered(AT_ONCE);
+    while let Some(connected) = connecting.next().await {
+        let number = plan.connections + connections.silent.len() as u32;
+        let silence = connected.map_err(|error| failed(number, error))?;
+        connections.silent.spawn(silence);
+    }
+    Ok(connections)
+}
+
+/// What failed, and the remedy if there is one.
+pub(crate) fn not_set_up(what: &str, plan: &Plan, error: io::Error) -> io::Error {
+    let error = Demand::of(plan).explain(error);
+    io::Error::new(error.kind(), format!("{what}: {error}"))
+}
+
+/// Returns when it is over and all calls have ended. An error if the server gives up.
+async fn take_turns<C: Clock>(
+    clients: &[Arc<Client>],
+    plan: &Arc<Plan>,
+    ledger: &Arc<Ledger>,
+    mut phases: watch::Receiver<Phase>,
+    server: &mut JoinHandle<io::Result<()>>,
+) -> io::Result<()> {
+    let mut callers = JoinSet::new();
+    // Of the callers that do not know of an end.
+    let mut stopping: Option<Arc<AtomicBool>> = None;
+    loop {
+        let phase = *phases.borrow_and_update();
+        if phase != Phase::Calling {
+            if let Some(stopping) = stopping.take() {
+                stopping.store(true, Relaxed);
+            }
+        } else if stopping.is_none() {
+            let stopping = &*stopping.insert(Arc::default());
+            for client in clients {
+                for _ in 0..plan.concurrency {
+                    callers.spawn(call_again_and_again::<C>(
+                        Arc::clone(client),
+                        Arc::clone(plan),
+                        Arc::clone(ledger),
+                        Arc::clone(stopping),
+                    ));
+                }
+            }
+        }
+        if phase == Phase::Over && callers.is_empty() {
+            return Ok(());
+        }
+        tokio::select! {
+            changed = phases.changed(), if phase != Phase::Over => {
+                changed.map_err(|_| io::Error::other("no phase comes after this"))?;
+            }
+            Some(caller) = callers.join_next() => caller?,
+            ended = &mut *server => {
+                ended??;
+                return Err(io::Error::other("the server ended before its clients"));
+            }
+        }
+    }
 }
 
 /// One caller: at any time one call, under a timeout.
@@ -174,48 +210,4 @@ async fn call_again_and_again<C: Clock>(
             Ok(Err(_connection_lost)) => return ticket.failed(),
         }
     }
-}
-
-/// One line a second: rewritten in place on a terminal, one under the other elsewhere.
-#[derive(Default)]
-struct Progress {
-    shown_at: Duration,
-}
-
-impl Progress {
-    fn show(&mut self, clock: &str, started: Instant, ledger: &Ledger) {
-        let elapsed = started.elapsed();
-        // The last second's line and the one at the end are often the same.
-        if elapsed - self.shown_at < Duration::from_millis(100) {
-            return;
-        }
-        self.shown_at = elapsed;
-        let line = report::progress(clock, elapsed, &ledger.tally());
-        let mut out = io::stdout().lock();
-        let _ = if out.is_terminal() {
-            write!(out, "\r{line}")
-        } else {
-            writeln!(out, "{line}")
-        }
-        .and_then(|()| out.flush());
-    }
-
-    fn end(self) {
-        let mut out = io::stdout().lock();
-        if out.is_terminal() {
-            let _ = writeln!(out);
-        }
-    }
-}
-
-/// User and system time of this process.
-fn cpu_time() -> Option<Duration> {
-    let stat = fs::read_to_string("/proc/self/stat").ok()?;
-    // The second field is the program's name, which may contain anything but ends with the last
-    // parenthesis.
-    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
-    let user: u64 = fields.nth(11)?.parse().ok()?;
-    let system: u64 = fields.next()?.parse().ok()?;
-    // In hundredths of a second on every architecture that Linux is common on.
-    Some(Duration::from_millis((user + system) * 10))
 }

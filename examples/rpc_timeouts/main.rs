@@ -1,4 +1,4 @@
-//! An RPC server and its client under load: once with waterwheel's timers, once with tokio's.
+//! An RPC server and its client under load, with waterwheel's timers and with tokio's in turn.
 //!
 //! ```text
 //! cargo run --release --example rpc_timeouts
@@ -8,20 +8,28 @@
 //! Both ends live in this process and talk over loopback TCP. Thousands of calls are in flight at
 //! any time. Each is under a `timeout`; the server answers after a random delay, sometimes too
 //! late, sometimes never; every connection has an idle deadline that each frame pushes back, and a
-//! heartbeat that keeps it alive when there is nothing to say. At the end: what the timers cost,
-//! how late they were, and whether every call ended exactly once and none early.
+//! heartbeat that keeps it alive when there is nothing to say. At the end: what the timers cost and
+//! how late they were, as ratios with their spread, and whether every call ended exactly once and
+//! none early.
+//!
+//! Each clock has a runtime, a server and connections of its own, open for the whole run. The load
+//! goes from one to the other and back, slice by slice, so that noise of the machine hits both.
 //!
 //! | file | concept |
 //! |---|---|
 //! | `flags` | the command line |
+//! | `descriptors` | how many files the load takes, and the remedy if that is too many |
 //! | `plan` | what both clocks are put through: sizes, deadlines, the fate of each call |
 //! | `clock` | the timers under test, behind one trait: **how waterwheel is used** |
 //! | `wire` | frames, and the codec that puts them on a socket |
 //! | `server`, `client` | the two ends of a connection |
-//! | `load` | one clock's turn: connections, callers, progress, an orderly end |
-//! | `ledger` | the books, in fixed memory however long the run |
+//! | `slices` | how the seconds are cut |
+//! | `turns` | which clock is under load when, and what is measured |
+//! | `contestant`, `load` | a clock with its runtime; what runs there: connections, callers, an orderly end |
+//! | `ledger`, `cpu` | the books, in fixed memory however long the run; the CPU time of a clock's threads |
+//! | `spread` | ratios of pairs of slices, and how far they lie apart |
 //! | `check` | the self-check on the books |
-//! | `report` | what a person reads |
+//! | `report`, `table` | what a person reads |
 //!
 //! `../common` has the command line, chance and histograms, which it shares with `soak`.
 //!
@@ -35,12 +43,19 @@ mod client;
 mod clock;
 #[path = "../common/mod.rs"]
 mod common;
+mod contestant;
+mod cpu;
+mod descriptors;
 mod flags;
 mod ledger;
 mod load;
 mod plan;
 mod report;
 mod server;
+mod slices;
+mod spread;
+mod table;
+mod turns;
 mod wire;
 
 use std::io;
@@ -48,62 +63,80 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
 
-use tokio::runtime;
+use tokio::runtime::{self, Runtime};
 use tokio::sync::watch;
 
 use crate::clock::{Clock, Tokio, Waterwheel};
 use crate::common::command_line;
 use crate::common::text::print;
+use crate::contestant::Contestant;
+use crate::descriptors::Demand;
 use crate::flags::{Flags, Side};
 use crate::load::Outcome;
 use crate::plan::Plan;
+use crate::turns::Course;
 
 fn main() -> ExitCode {
     command_line::main(run)
 }
 
-/// Gives each clock its turn and prints the report. True if the self-check holds.
+/// Runs the clocks by turns and prints the report. True if the self-check holds.
 fn run(flags: &Flags) -> io::Result<bool> {
     let plan = Arc::new(Plan::new(flags));
+    Demand::of(&plan).check(descriptors::limit())?;
     let workers = thread::available_parallelism().map_or(2, usize::from);
     let interrupted = watch_for_interrupt()?;
 
-    print(&report::method(&plan, workers));
-    let waterwheel = turn::<Waterwheel>(flags, Side::Waterwheel, workers, &plan, &interrupted)?;
-    let tokio = turn::<Tokio>(flags, Side::Tokio, workers, &plan, &interrupted)?;
+    let clocks = [
+        (Side::Waterwheel, Waterwheel::NAME),
+        (Side::Tokio, Tokio::NAME),
+    ];
+    let clocks = clocks.into_iter().filter(|&(side, _)| flags.runs(side));
+    let names: Vec<&str> = clocks.map(|(_, name)| name).collect();
+    print(&report::method(&plan, &names, workers));
+    let (course, outcomes) = contest(flags, workers, &plan, &interrupted)?;
 
-    let run: Vec<&Outcome> = waterwheel.iter().chain(&tokio).collect();
-    let failures = check::failures(&run);
-    print(&report::table(waterwheel.as_ref(), tokio.as_ref()));
-    print(&report::notes(waterwheel.as_ref()));
+    let failures = check::failures(&outcomes);
+    print(&table::table(&outcomes, &course));
+    print(&report::notes(&plan, &outcomes, &course));
     print(&report::verdict(&failures, *interrupted.borrow()));
     Ok(failures.is_empty())
 }
 
-/// One clock's turn, in a runtime of its own so that nothing of it lives on into the other's.
-/// `None` if the flags leave it out, or if Ctrl-C came before it began.
-fn turn<C: Clock>(
+/// Directs the contest from the main thread, in a runtime that belongs to no clock.
+fn contest(
     flags: &Flags,
-    side: Side,
     workers: usize,
     plan: &Arc<Plan>,
     interrupted: &watch::Receiver<bool>,
-) -> io::Result<Option<Outcome>> {
-    if !flags.runs(side) || *interrupted.borrow() {
-        return Ok(None);
-    }
-    let runtime = runtime::Builder::new_multi_thread()
-        .worker_threads(workers)
+) -> io::Result<(Course, Vec<Outcome>)> {
+    let runtime = |side, build: fn(usize) -> io::Result<Runtime>| {
+        flags.runs(side).then(|| build(workers)).transpose()
+    };
+    let waterwheel = runtime(Side::Waterwheel, contestant::runtime_for::<Waterwheel>)?;
+    let tokio = runtime(Side::Tokio, contestant::runtime_for::<Tokio>)?;
+    let referee = runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime
-        .block_on(load::run::<C>(Arc::clone(plan), interrupted.clone()))
-        .map(Some)
+    referee.block_on(async {
+        let mut contestants = Vec::new();
+        if let Some(runtime) = &waterwheel {
+            contestants.push(Contestant::open::<Waterwheel>(runtime, plan, interrupted).await?);
+        }
+        if let Some(runtime) = &tokio {
+            contestants.push(Contestant::open::<Tokio>(runtime, plan, interrupted).await?);
+        }
+        let course = turns::take(&mut contestants, &plan.slices, interrupted).await?;
+        let mut outcomes = Vec::new();
+        for contestant in contestants {
+            outcomes.push(contestant.outcome().await?);
+        }
+        Ok((course, outcomes))
+    })
 }
 
-/// Turns Ctrl-C into a flag that both runtimes can wait for. It has a thread of its own because it
-/// outlives them: once tokio has taken the signal over, one that arrives between two runtimes would
-/// be lost. A second Ctrl-C ends the process at once.
+/// Turns Ctrl-C into a flag that all runtimes can wait for. It has a thread of its own, so that a
+/// second Ctrl-C ends the process at once, whatever the others do.
 fn watch_for_interrupt() -> io::Result<watch::Receiver<bool>> {
     let (interrupt, interrupted) = watch::channel(false);
     let runtime = runtime::Builder::new_current_thread()

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::common::dice::Dice;
 use crate::flags::Flags;
+use crate::slices::Slices;
 
 pub(crate) struct Plan {
     pub(crate) seed: u64,
@@ -15,24 +16,25 @@ pub(crate) struct Plan {
     pub(crate) timeout: Duration,
     pub(crate) idle: Duration,
     pub(crate) heartbeat: Duration,
-    /// How long calls are made; those still in flight then are let end.
-    pub(crate) load: Duration,
+    pub(crate) slices: Slices,
+    /// How many take turns.
+    pub(crate) clocks: u32,
 }
 
 impl Plan {
     pub(crate) fn new(flags: &Flags) -> Self {
-        let load = flags.turn();
-        // A third of the load at most, so that silent connections come to their end within it.
-        let idle = Duration::from_secs(1).min(load / 3);
+        // A third of a clock's share at most, so that silent connections come to their end within the run.
+        let idle = Duration::from_secs(1).min(flags.share() / 3);
         Plan {
             seed: flags.seed,
             connections: flags.connections,
             concurrency: flags.concurrency,
-            silent: flags.connections.div_ceil(20),
+            silent: silent_beside(flags.connections),
             timeout: flags.timeout,
             idle,
             heartbeat: idle / 4,
-            load,
+            slices: Slices::new(flags.length, flags.timeout),
+            clocks: flags.clocks(),
         }
     }
 
@@ -49,6 +51,10 @@ impl Plan {
             _ => Fate::Silence,
         }
     }
+}
+
+pub(crate) fn silent_beside(connections: u32) -> u32 {
+    connections.div_ceil(20)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,21 +1,30 @@
-//! What a person reads: the method, a line of progress, the two clocks side by side, the verdict.
+//! What a person reads beside the table: the method, a line for each slice, what the figures mean, the verdict.
 
-use std::fmt::{Display, Write as _};
+use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::clock::{Clock, Tokio, Waterwheel};
-use crate::common::histogram::Quantiles;
-use crate::common::text::{grouped, milliseconds};
-use crate::ledger::Tally;
+use crate::common::text::grouped;
 use crate::load::Outcome;
 use crate::plan::Plan;
+use crate::table::{self, DASH};
+use crate::turns::{Course, Window};
 
-pub(crate) fn method(plan: &Plan, workers: usize) -> String {
+pub(crate) fn method(plan: &Plan, clocks: &[&str], workers: usize) -> String {
+    let slices = &plan.slices;
+    let turns = if clocks.len() == 1 {
+        "alone"
+    } else {
+        "in turn"
+    };
     format!(
-        "RPC over loopback TCP, {} for each clock\n\
-         connections: {} and {} silent, calls in flight on each: {}, worker threads: {workers}\n\
-         timeout: {}, heartbeat: {}, idle deadline: {}, seed: {}\n\n",
-        seconds(plan.load),
+        "RPC over loopback TCP, {} slices of {}: {} {turns}\n\
+         not counted: set-up, and the first {} of each slice, in which calls build up or end\n\
+         connections: {} and {} silent for each clock, calls in flight on each: {}, workers: {workers}\n\
+         timeout: {}, heartbeat: {}, idle deadline: {}, seed: {}\n\n{}",
+        slices.count,
+        whole_milliseconds(slices.length),
+        clocks.join(" and "),
+        whole_milliseconds(slices.settling),
         grouped(plan.connections.into()),
         plan.silent,
         grouped(plan.concurrency.into()),
@@ -23,121 +32,71 @@ pub(crate) fn method(plan: &Plan, workers: usize) -> String {
         whole_milliseconds(plan.heartbeat),
         whole_milliseconds(plan.idle),
         plan.seed,
+        slice_line(["slice", "", "calls/s", "CPU a call", "late by: p50", "p99"]),
     )
 }
 
-/// Fits into 80 columns, so that a terminal can rewrite it in place.
-pub(crate) fn progress(clock: &str, elapsed: Duration, tally: &Tally) -> String {
-    format!(
-        "{:>6} {clock:<11} {:>8} calls {:>8} replies {:>7} timeouts {:>6} open",
-        seconds(elapsed),
-        grouped(tally.calls),
-        grouped(tally.replies),
-        grouped(tally.timeouts),
-        grouped(tally.in_flight()),
-    )
+/// One slice, once it is over.
+pub(crate) fn slice(number: u32, clock: &str, window: &Window) -> String {
+    let or_dash = |figure: Option<f64>, shown: fn(f64) -> String| figure.map_or(DASH.into(), shown);
+    slice_line([
+        &number.to_string(),
+        clock,
+        &table::per_second(window.a_second(|tally| tally.calls)),
+        &or_dash(window.cpu_a_call(), table::microseconds),
+        &or_dash(window.late(|it| it.p50), table::milliseconds),
+        &or_dash(window.late(|it| it.p99), table::milliseconds),
+    ])
 }
 
-/// The two clocks side by side. `None`: this clock was not run.
-pub(crate) fn table(waterwheel: Option<&Outcome>, tokio: Option<&Outcome>) -> String {
-    let mut table = Table {
-        sides: [waterwheel, tokio],
-        text: String::from("\n"),
-    };
-    table.line("", Waterwheel::NAME, Tokio::NAME);
-    table.row("load", |side| {
-        let cut = if side.interrupted { "cut at " } else { "" };
-        format!("{cut}{}", seconds(side.load))
-    });
-    table.count("calls", |tally| tally.calls);
-    table.rate("  a second", |tally| tally.calls);
-    table.count("  replies", |tally| tally.replies);
-    table.count("  timeouts", |tally| tally.timeouts);
-    table.count("  connection errors", |tally| tally.errors);
-    table.count("replies that came too late", |tally| tally.late_replies);
-    table.gap();
-    table.lateness("lateness of the timeouts, p50", |lateness| lateness.p50);
-    table.lateness("                          p99", |lateness| lateness.p99);
-    table.lateness("                          max", |lateness| lateness.max);
-    table.gap();
-    table.rate("timers armed a second", Tally::armed);
-    table.rate("  cancelled a second", Tally::cancelled);
-    table.rate("  fired a second", Tally::fired);
-    table.rate("idle deadlines pushed back a second", |tally| tally.frames);
-    table.gap();
-    table.row("silent connections closed as idle", |side| {
-        format!("{} of {}", side.tally.silent_closed, side.silent)
-    });
-    table.count("other connections lost", |tally| tally.connections_lost);
-    table.count("heartbeats", |tally| tally.heartbeats);
-    table.gap();
-    if [waterwheel, tokio]
-        .into_iter()
-        .flatten()
-        .all(|side| side.cpu.is_some())
-    {
-        table.row("CPU time of the process", |side| {
-            side.cpu.map_or_else(String::new, seconds_exactly)
-        });
-        table.row("  for a call", |side| {
-            let cpu = side.cpu.unwrap_or_default();
-            format!(
-                "{:.2} µs",
-                cpu.as_secs_f64() * 1e6 / side.tally.calls.max(1) as f64
-            )
-        });
-        table.gap();
-    }
-    table.text
+fn slice_line([number, clock, calls, cpu, p50, p99]: [&str; 6]) -> String {
+    format!("{number:>5}  {clock:<11} {calls:>12} {cpu:>13} {p50:>14} {p99:>12}\n")
 }
 
-struct Table<'a> {
-    sides: [Option<&'a Outcome>; 2],
-    text: String,
-}
-
-impl Table<'_> {
-    fn row(&mut self, label: &str, cell: impl Fn(&Outcome) -> String) {
-        let [left, right] = self.sides.map(|side| match side {
-            Some(outcome) => cell(outcome),
-            None => "not run".into(),
-        });
-        self.line(label, left, right);
-    }
-
-    fn count(&mut self, label: &str, count: impl Fn(&Tally) -> u64) {
-        self.row(label, |side| grouped(count(&side.tally)));
-    }
-
-    fn rate(&mut self, label: &str, count: impl Fn(&Tally) -> u64) {
-        self.row(label, |side| {
-            grouped((count(&side.tally) as f64 / side.load.as_secs_f64()).round() as u64)
-        });
-    }
-
-    fn lateness(&mut self, label: &str, quantile: impl Fn(&Quantiles) -> Duration) {
-        self.row(label, |side| match &side.tally.lateness {
-            Some(lateness) => milliseconds(quantile(lateness)),
-            None => "no timeouts".into(),
-        });
-    }
-
-    fn gap(&mut self) {
-        self.text.push('\n');
-    }
-
-    fn line(&mut self, label: &str, left: impl Display, right: impl Display) {
-        let _ = writeln!(self.text, "{label:<36}{left:>16}{right:>16}");
-    }
-}
+/// When the clocks differ and when not: by the figures and the issues of tokio's that the README has.
+const EXPECTATION: &str = "\
+expect level calls/s, a lower p50 and a little more CPU (the bell) while workers have time to spare;
+  more calls/s and less CPU only where many workers are busy, which share one lock in tokio
+";
 
 /// What the figures of the table mean, and the account that waterwheel's timer gives of itself.
-pub(crate) fn notes(waterwheel: Option<&Outcome>) -> String {
-    let mut notes = String::from(
-        "lateness: from a call's deadline until its task knew, so scheduling is in it\n\
+pub(crate) fn notes(plan: &Plan, outcomes: &[Outcome], course: &Course) -> String {
+    let mut notes = String::new();
+    if plan.clocks == 2 {
+        notes.push_str(match plan.slices.count {
+            2 => "ratio: of one pair of slices, so without a spread; take more --seconds\n",
+            _ => "ratio: of each slice and the one before it; the median (least–greatest)\n",
+        });
+        notes.push_str(EXPECTATION);
+    }
+    notes.push_str(
+        "CPU time: of the threads of the clock's runtime, and of the bell\n\
+         lateness: from a call's deadline until its task knew, so scheduling is in it\n\
          timers: the timeout of every call, and the server's delay before every reply\n",
     );
-    if let Some(books) = waterwheel.and_then(|side| side.books) {
+    if course.overlaps > 0 {
+        let remedy = if plan.slices.settling < plan.timeout {
+            "these --seconds are too few for the timeout"
+        } else {
+            "the machine is too busy for this load"
+        };
+        let _ = writeln!(
+            notes,
+            "slices that began to count before the other clock's calls had ended: {}: {remedy}",
+            course.overlaps
+        );
+    }
+    let lost: u64 = outcomes
+        .iter()
+        .map(|outcome| outcome.tally.connections_lost)
+        .sum();
+    if lost > 0 {
+        let _ = writeln!(
+            notes,
+            "connections lost: {lost}, so later slices had less load"
+        );
+    }
+    for books in outcomes.iter().filter_map(|outcome| outcome.books) {
         let _ = writeln!(
             notes,
             "waterwheel's own books, with idle deadlines and heartbeats:\n  \
@@ -155,7 +114,7 @@ pub(crate) fn notes(waterwheel: Option<&Outcome>) -> String {
 pub(crate) fn verdict(failures: &[String], interrupted: bool) -> String {
     let mut text = String::new();
     if interrupted {
-        text.push_str("interrupted: the figures are those up to Ctrl-C\n");
+        text.push_str("interrupted: a slice that Ctrl-C cut is not counted\n");
     }
     if failures.is_empty() {
         text.push_str("self-check: ok: every call ended exactly once, no timer fired early\n");
@@ -166,14 +125,6 @@ pub(crate) fn verdict(failures: &[String], interrupted: bool) -> String {
         }
     }
     text
-}
-
-fn seconds(duration: Duration) -> String {
-    format!("{:.1} s", duration.as_secs_f64())
-}
-
-fn seconds_exactly(duration: Duration) -> String {
-    format!("{:.2} s", duration.as_secs_f64())
 }
 
 fn whole_milliseconds(duration: Duration) -> String {

@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::ledger::Ledger;
+use crate::load;
 use crate::plan::{CallId, Fate, Plan};
 use crate::wire::{Frame, FrameCodec};
 
@@ -34,7 +35,7 @@ pub(crate) async fn serve<C: Clock>(
         tokio::select! {
             accepted = listener.accept() => {
                 let (socket, _) = accepted.map_err(|error| {
-                    io::Error::new(error.kind(), format!("the server cannot accept: {error}"))
+                    load::not_set_up("the server cannot accept", &plan, error)
                 })?;
                 let (plan, ledger) = (Arc::clone(&plan), Arc::clone(&ledger));
                 connections.spawn(connection::<C>(socket, plan, ledger));

@@ -124,7 +124,7 @@ impl Books {
     }
 
     pub(crate) fn lateness(&self, kind: Kind) -> Option<Quantiles> {
-        self.rows[kind as usize].lateness.quantiles()
+        self.rows[kind as usize].lateness.counts().quantiles()
     }
 
     pub(crate) fn all_early(&self) -> u64 {

@@ -1,0 +1,144 @@
+//! Which clock is under load when, and what is measured: the clocks take turns by the plan's slices.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use futures::future;
+use tokio::sync::watch;
+use tokio::time;
+
+use crate::common::histogram::Quantiles;
+use crate::common::text::print;
+use crate::contestant::{Contestant, Phase};
+use crate::cpu;
+use crate::ledger::Tally;
+use crate::report;
+use crate::slices::Slices;
+
+/// What a clock came to in the part of a slice that counts.
+pub(crate) struct Window {
+    pub(crate) length: Duration,
+    pub(crate) tally: Tally,
+    /// Of the threads of this clock's runtime, where the system says.
+    pub(crate) cpu: Option<Duration>,
+}
+
+impl Window {
+    pub(crate) fn a_second(&self, count: impl Fn(&Tally) -> u64) -> f64 {
+        count(&self.tally) as f64 / self.length.as_secs_f64()
+    }
+
+    /// In microseconds.
+    pub(crate) fn cpu_a_call(&self) -> Option<f64> {
+        let calls = Some(self.tally.calls).filter(|&calls| calls > 0)?;
+        Some(self.cpu?.as_secs_f64() * 1e6 / calls as f64)
+    }
+
+    /// In milliseconds.
+    pub(crate) fn late(&self, quantile: fn(&Quantiles) -> Duration) -> Option<f64> {
+        let quantiles = self.tally.lateness.quantiles()?;
+        Some(quantile(&quantiles).as_secs_f64() * 1e3)
+    }
+}
+
+/// The measured windows of each contestant, in the order of the contestants.
+pub(crate) struct Course {
+    pub(crate) windows: Vec<Vec<Window>>,
+    /// How many of them began while calls of the other clock were still under way.
+    pub(crate) overlaps: u32,
+}
+
+/// Goes through all slices, or up to Ctrl-C, and ends the load. A slice that is cut is not counted. An error is that of a
+/// contestant that could not go on.
+pub(crate) async fn take(
+    contestants: &mut [Contestant],
+    slices: &Slices,
+    interrupted: &watch::Receiver<bool>,
+) -> io::Result<Course> {
+    let mut course = Course {
+        windows: contestants.iter().map(|_| Vec::new()).collect(),
+        overlaps: 0,
+    };
+    let start = time::Instant::now();
+    for slice in 0..slices.count {
+        let turn = slice as usize % contestants.len();
+        for (place, contestant) in contestants.iter().enumerate() {
+            let is_next = place == turn;
+            contestant.enter(if is_next {
+                Phase::Calling
+            } else {
+                Phase::Resting
+            });
+        }
+        let begin = start + slices.length * slice;
+        if !wait(contestants, interrupted, begin + slices.settling).await? {
+            break;
+        }
+        let before = Reading::of(&contestants[turn]);
+        let mut others = contestants
+            .iter()
+            .enumerate()
+            .filter(|(place, _)| *place != turn);
+        if others.any(|(_, other)| other.ledger.tally().in_flight() > 0) {
+            course.overlaps += 1;
+        }
+        if !wait(contestants, interrupted, begin + slices.length).await? {
+            break;
+        }
+        let window = Reading::of(&contestants[turn]).since(&before);
+        print(&report::slice(slice + 1, contestants[turn].name, &window));
+        course.windows[turn].push(window);
+    }
+    for contestant in &*contestants {
+        contestant.enter(Phase::Over);
+    }
+    Ok(course)
+}
+
+/// False if Ctrl-C came first.
+async fn wait(
+    contestants: &mut [Contestant],
+    interrupted: &watch::Receiver<bool>,
+    until: time::Instant,
+) -> io::Result<bool> {
+    let mut interrupted = interrupted.clone();
+    let ends = contestants
+        .iter_mut()
+        .map(|contestant| &mut contestant.life);
+    tokio::select! {
+        biased;
+        Ok(_) = interrupted.wait_for(|&interrupted| interrupted) => Ok(false),
+        (ended, ..) = future::select_all(ends) => match ended? {
+            Err(error) => Err(error),
+            Ok(_) => Err(io::Error::other("a clock ended before its last turn")),
+        },
+        () = time::sleep_until(until) => Ok(true),
+    }
+}
+
+struct Reading {
+    at: Instant,
+    tally: Tally,
+    cpu: Option<Duration>,
+}
+
+impl Reading {
+    fn of(contestant: &Contestant) -> Reading {
+        Reading {
+            at: Instant::now(),
+            tally: contestant.ledger.tally(),
+            cpu: cpu::of_threads(contestant.name),
+        }
+    }
+
+    fn since(&self, earlier: &Reading) -> Window {
+        Window {
+            length: self.at - earlier.at,
+            tally: self.tally.since(&earlier.tally),
+            cpu: self
+                .cpu
+                .zip(earlier.cpu)
+                .and_then(|(now, then)| now.checked_sub(then)),
+        }
+    }
+}
