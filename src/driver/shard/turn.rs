@@ -237,6 +237,7 @@ impl Judge<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::any::Any;
     use std::future::Future;
     use std::pin::pin;
     use std::sync::Arc;
@@ -269,7 +270,7 @@ mod tests {
     /// Timers due at one tick, and how many of them have been woken.
     struct Group {
         woken: Arc<Woken>,
-        _sleeps: Vec<crate::Sleep>,
+        _sleeps: Box<dyn Any>,
     }
 
     impl Group {
@@ -283,7 +284,7 @@ mod tests {
                 sleep
             });
             Group {
-                _sleeps: sleeps.collect(),
+                _sleeps: Box::new(sleeps.collect::<Vec<_>>()),
                 woken,
             }
         }
