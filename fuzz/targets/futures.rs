@@ -10,7 +10,7 @@
 //! - a shard that has published a turn does not publish an earlier one
 //! - a reset to the past wakes nobody; a cancel does not tell who waits for the timer to be drained
 //! - one that fired while it was being postponed is not armed again
-//! - a poll past the deadline waits for the driver
+//! - a poll past the tick of its deadline waits for the driver
 //! - in the wheel: a timer is filed a slot too late; the slots after the wrap of a dial are not taken
 //! - a slot that comes up keeps its bit: a turn without end, which is found by its time limit
 //!
