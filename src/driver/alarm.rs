@@ -21,12 +21,11 @@ use super::shard::Shard;
 use crate::sync::{Mutex, MutexGuard};
 use crate::wheel::Tick;
 
-#[derive(Default)]
 pub(super) struct Alarm(Mutex<State>);
 
-#[derive(Default)]
 pub(super) struct State {
-    sleep: Option<Pin<Box<Sleep>>>,
+    /// In one place on the heap, whether there is one or not.
+    sleep: Pin<Box<Option<Sleep>>>,
     tools: Tools,
 }
 
@@ -41,6 +40,15 @@ pub(super) struct Tools {
 }
 
 impl Tools {
+    /// Room for a usual turn, made at once: no turn takes more for good.
+    pub(super) fn new() -> Tools {
+        Tools {
+            shards: Vec::with_capacity(4),
+            enlisted: 0,
+            batch: Batch::new(),
+        }
+    }
+
     /// When the first of the shards must be looked at.
     pub(super) fn next(&self) -> Tick {
         let next = self.shards.iter().map(|shard| shard.next()).min();
@@ -49,6 +57,13 @@ impl Tools {
 }
 
 impl Alarm {
+    pub(super) fn new() -> Alarm {
+        Alarm(Mutex::new(State {
+            sleep: Box::pin(None),
+            tools: Tools::new(),
+        }))
+    }
+
     /// To be set with [`State::set`]. Read the target with this lock held: of two threads that set it at once, the
     /// later one then sets it to the earlier target.
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
@@ -63,8 +78,7 @@ impl Alarm {
 
     /// The driver's task ends.
     pub(super) fn forget(&self) {
-        let state = std::mem::take(&mut *self.0.lock());
-        drop(state);
+        self.0.lock().sleep.set(None);
     }
 }
 
@@ -76,18 +90,25 @@ impl State {
         let Some(at) = at else {
             // tokio's clock must not be held up by, or jump to, an old target. One that has fired is kept:
             // tokio does not know of it any more.
-            self.sleep = self.sleep.take().filter(|sleep| sleep.is_elapsed());
+            if self
+                .sleep
+                .as_ref()
+                .as_pin_ref()
+                .is_some_and(|sleep| !sleep.is_elapsed())
+            {
+                self.sleep.set(None);
+            }
             return true;
         };
-        let sleep = match &mut self.sleep {
-            Some(sleep) => {
-                sleep.as_mut().reset(at);
-                sleep
-            }
-            none => none.insert(Box::pin(clock.sleep_until(at))),
+        match self.sleep.as_mut().as_pin_mut() {
+            Some(sleep) => sleep.reset(at),
+            None => self.sleep.set(Some(clock.sleep_until(at))),
+        }
+        let Some(sleep) = self.sleep.as_mut().as_pin_mut() else {
+            unreachable!("it has just been set");
         };
         // Whatever is left of the budget of the task that this runs in.
-        let sleep = pin!(coop::unconstrained(sleep.as_mut()));
+        let sleep = pin!(coop::unconstrained(sleep));
         sleep.poll(&mut Context::from_waker(waker)).is_pending()
     }
 

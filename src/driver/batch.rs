@@ -20,6 +20,14 @@ pub(super) struct Batch {
 }
 
 impl Batch {
+    pub(super) fn new() -> Batch {
+        Batch {
+            ready: Vec::with_capacity(BITE),
+            back: Vec::with_capacity(BITE),
+            slot: Tick::ZERO,
+        }
+    }
+
     #[inline]
     pub(super) fn push(&mut self, met: Met, waker: Waker) {
         if met.hand != self.slot {

@@ -130,7 +130,7 @@ impl Shared {
             roster: OwnLine(Mutex::new(Roster::default())),
             enlisted: OwnLine(AtomicU64::new(0)),
             nudge: OwnLine(Nudge::new()),
-            alarm: OwnLine(Alarm::default()),
+            alarm: OwnLine(Alarm::new()),
             first_bite_taken: OwnLine(AtomicBool::new(false)),
             drains: Mutex::new(Vec::new()),
         }

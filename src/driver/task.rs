@@ -33,7 +33,7 @@ impl DriverTask {
             shared,
             ambient,
             first_bite,
-            tools: Tools::default(),
+            tools: Tools::new(),
             waiting: Waiting::SinceTarget(None),
         }
     }
