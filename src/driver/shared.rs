@@ -36,7 +36,7 @@ use crate::sync::{Mutex, OwnLine};
 use crate::wheel::Tick;
 use tokio::time::{Duration, Instant};
 
-/// How many timers the first turn after a sleep serves, of all shards. As many as are due in a millisecond on a busy
+/// How many timers the first turn after a sleep serves: of each shard, on a paused clock of all. As many as are due in a millisecond on a busy
 /// service go out at once: given out by 128, a worker without work would be woken for each bite and
 /// sleep again before the next. A larger herd has the rest of it served by the bite.
 const FIRST_BITE: usize = 1024;
@@ -244,8 +244,8 @@ impl Shared {
             let waker = waker.clone();
             self.waker.get_or_init(|| waker);
         }
-        self.target.store(AWAKE, Ordering::SeqCst);
-        self.rung_from.store(AWAKE, Ordering::Relaxed);
+        // Kept until it has turned: the first bite may come at the same moment, and be the one to turn.
+        self.keep_target();
     }
 
     /// Turns every listed shard that is due, once, and wakes what comes up. `waiting` is since when the
@@ -258,8 +258,13 @@ impl Shared {
             Waiting::Never => (BITE, now),
             Waiting::SinceWayWasGiven(since) => (BITE, since),
             Waiting::SinceTarget(since) => {
-                let each = FIRST_BITE / shards.len().max(1);
-                (each.max(BITE), since.unwrap_or(now))
+                // What a shard has on a running clock is to go out in order, so it may be all of that shard's.
+                let of = if self.is_warped() {
+                    shards.len().max(1)
+                } else {
+                    1
+                };
+                ((FIRST_BITE / of).max(BITE), since.unwrap_or(now))
             }
         };
         let waited = now.duration_since(since);
@@ -414,11 +419,21 @@ impl Shared {
 
     /// Wakes the driver to look again.
     pub(super) fn ring(&self) {
+        self.keep_target();
+        self.wake_task();
+    }
+
+    /// The driver is awake, or will be. Keeps since when.
+    fn keep_target(&self) {
         let target = self.target.swap(AWAKE, Ordering::SeqCst);
         if target != AWAKE {
             self.rung_from.store(target, Ordering::Relaxed);
         }
-        self.wake_task();
+    }
+
+    /// The driver has turned: what it slept towards says nothing of the next turn.
+    pub(super) fn forget_target(&self) {
+        self.rung_from.store(AWAKE, Ordering::Relaxed);
     }
 
     /// Wakes the driver to look again, if a worker waits on tokio's clock.

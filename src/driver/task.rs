@@ -79,6 +79,7 @@ impl Future for DriverTask {
             this.waiting = Waiting::SinceWayWasGiven(shared.clock().now());
             return Poll::Pending;
         }
+        shared.forget_target();
         if closed && this.tools.shards.is_empty() {
             return Poll::Ready(());
         }
