@@ -84,7 +84,7 @@ fn a_task_that_blocks_in_place_holds_up_no_timer_and_finds_its_own_one_fired() {
         // The only worker, whose core goes to another thread meanwhile.
         multi_thread(1).block_on(async {
             let task = tokio::spawn(async {
-                let deadline = Instant::now() + ms(20);
+                let deadline = Instant::now() + ms(200);
                 let (probe, mut own) = (Probe::new(), sleep_until(deadline));
                 assert!(probe.poll(&mut own).is_pending());
                 let beside = tokio::spawn(async move {

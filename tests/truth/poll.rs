@@ -20,14 +20,14 @@ fn a_poll_past_the_deadline_is_ready_though_the_driver_never_ran() {
     let runtime = current_thread();
     let _entered = runtime.enter();
     let timer = own_timer();
-    let mut naps = [sleep(ms(5)), timer.sleep(ms(5))];
-    let mut limited = timeout(ms(5), pending::<()>());
-    let mut ticks = interval_at(Instant::now() + ms(5), ms(5));
+    let mut naps = [sleep(ms(50)), timer.sleep(ms(50))];
+    let mut limited = timeout(ms(50), pending::<()>());
+    let mut ticks = interval_at(Instant::now() + ms(50), ms(50));
     let mut context = Context::from_waker(std::task::Waker::noop());
     assert!(naps.iter_mut().all(|nap| poll_once(nap).is_pending()));
     assert!(poll_once(&mut limited).is_pending());
     assert!(ticks.poll_tick(&mut context).is_pending());
-    thread::sleep(ms(10));
+    thread::sleep(ms(60));
     assert!(naps.iter_mut().all(|nap| poll_once(nap).is_ready()));
     assert!(poll_once(&mut limited).is_ready());
     assert!(ticks.poll_tick(&mut context).is_ready());
@@ -61,7 +61,7 @@ fn a_poll_past_the_deadline_is_ready_though_every_worker_is_blocked() {
     within(LIMIT, || {
         let runtime = multi_thread(1);
         let timer = runtime.block_on(async { own_timer() });
-        let mut nap = timer.sleep(ms(20));
+        let mut nap = timer.sleep(ms(50));
         assert!(poll_once(&mut nap).is_pending());
         let (blocked, wait) = std::sync::mpsc::channel();
         let release = Arc::new(AtomicBool::new(false));
@@ -75,7 +75,7 @@ fn a_poll_past_the_deadline_is_ready_though_every_worker_is_blocked() {
             }
         });
         wait.recv().expect("the worker is blocked");
-        thread::sleep(ms(30));
+        thread::sleep(ms(60));
         assert!(poll_once(&mut nap).is_ready());
         release.store(true, Ordering::SeqCst);
     });
