@@ -455,8 +455,9 @@ fn the_bell_is_not_started_for_a_timer_with_nothing_to_wait_for() {
         eventually("they turn", || timer.1.metrics().driver_turns() > 0);
         thread::sleep(ms(20));
         assert!(the_bell_has_gone(), "{:?}", threads());
-        runtime.block_on(async { sleep(ms(2)).await });
+        let nap = inside(&runtime, armed_here);
         eventually("it is there: this test can tell", || !the_bell_has_gone());
+        drop(nap);
         drop(runtime);
         eventually("the bell goes with the last timer", the_bell_has_gone);
     });

@@ -9,6 +9,7 @@ use std::task::Context;
 use std::thread::{self, JoinHandle, ThreadId};
 
 use futures::future::BoxFuture;
+use tokio::sync::oneshot;
 use waterwheel::{Duration, Instant, sleep_until};
 
 use crate::support::{ms, multi_thread, waker_on_wake};
@@ -109,26 +110,36 @@ struct Round {
 
 /// How a sleep `beside` fares if the worker that fired the `blocking` one is blocked by its task before
 /// that is due. Another worker has nothing to do.
-fn round(blocking: SleepUntil, beside: SleepUntil, blocked: Duration) -> Round {
+///
+/// The other worker may take a woken task over, round after round. Of several it leaves some.
+fn round(blocking: SleepUntil, tasks: usize, beside: SleepUntil, blocked: Duration) -> Round {
     let start = Instant::now() + STEP;
     let control = Control::start(start + STEP, STEP * 2);
     let (deadline, late, waited) = multi_thread(2).block_on(async move {
         let is_blocked = Arc::new(AtomicBool::new(false));
         let (free, freed) = channel();
-        let blocker = tokio::spawn({
-            let is_blocked = Arc::clone(&is_blocked);
-            async move {
+        let (tell, told) = oneshot::channel();
+        let block = Arc::new(Mutex::new(Some((freed, tell))));
+        for _ in 0..tasks {
+            let (is_blocked, block) = (Arc::clone(&is_blocked), Arc::clone(&block));
+            tokio::spawn(async move {
                 for round in 0.. {
                     let driver = fired_by(blocking(start + STEP * 2 * round)).await;
-                    // Else the other worker took the task over: once more.
-                    if driver == Some(thread::current().id()) {
-                        break;
+                    if driver != Some(thread::current().id()) {
+                        // It was taken over. Meanwhile its new worker takes no other.
+                        thread::sleep(ms(1));
+                        continue;
                     }
+                    // Not within the `if`, which would hold the lock while it blocks.
+                    let first = block.lock().expect("no poison").take();
+                    if let Some((freed, tell)) = first {
+                        is_blocked.store(true, Ordering::SeqCst);
+                        let _ = tell.send(freed.recv_timeout(blocked).is_err());
+                    }
+                    return;
                 }
-                is_blocked.store(true, Ordering::SeqCst);
-                freed.recv_timeout(blocked).is_err()
-            }
-        });
+            });
+        }
         let beside = tokio::spawn(async move {
             let mut deadline = start + STEP;
             loop {
@@ -142,8 +153,7 @@ fn round(blocking: SleepUntil, beside: SleepUntil, blocked: Duration) -> Round {
             }
         });
         let (deadline, late) = beside.await.expect("it does not panic");
-        let waited = blocker.await.expect("it does not panic");
-        (deadline, late, waited)
+        (deadline, late, told.await.expect("it does not panic"))
     });
     Round {
         late,
@@ -156,14 +166,14 @@ fn round(blocking: SleepUntil, beside: SleepUntil, blocked: Duration) -> Round {
 // wait there in its place; so while that task blocks, nobody does.
 #[test]
 fn while_a_worker_is_blocked_tokios_timers_wait_for_it_and_ours_fire_within_ten_milliseconds() {
-    let waited = || round(tokios, tokios, BLOCKED).waited;
+    let waited = || round(tokios, 1, tokios, BLOCKED).waited;
     assert!((0..MOST_ROUNDS).any(|_| waited()), "tokio's did not wait");
     // The second time, with nobody waiting on tokio's clock either.
-    for blocking in [ours as SleepUntil, tokios] {
+    for (blocking, tasks) in [(ours as SleepUntil, 8), (tokios, 1)] {
         let mut rounds = Vec::new();
         let mut is_shown = false;
         while rounds.len() < LEAST_ROUNDS || !is_shown && rounds.len() < MOST_ROUNDS {
-            let round = round(blocking, ours, BLOCKED_LONG);
+            let round = round(blocking, tasks, ours, BLOCKED_LONG);
             // However busy the machine.
             assert!(!round.waited, "{round:?}, after {rounds:?}");
             is_shown |= round.late < round.control + ms(10);

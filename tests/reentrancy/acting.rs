@@ -296,10 +296,10 @@ fn a_poll_that_arms_wakes_nobody_else_on_the_spot() {
             is_within.fetch_add(usize::from(lock.try_lock().is_err()), Ordering::SeqCst);
         }
     });
-    let mut due = timer.sleep(ms(2));
+    let mut due = timer.sleep(ms(50));
     assert!(poll_giving(&mut due, waker).is_pending());
     // In real time, since nobody drives the runtime.
-    thread::sleep(ms(20));
+    thread::sleep(ms(60));
     let guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
     let mut armed = timer.sleep(HOUR);
     assert!(poll_once(&mut armed).is_pending());

@@ -128,13 +128,13 @@ fn a_waker_that_panics_when_its_sleep_completes_leaves_it_and_its_neighbours_usa
     alone(|| {
         let runtime = current_thread();
         let timer = inside(&runtime, own_timer);
-        let mut sleep = timer.sleep(ms(3));
+        let mut sleep = timer.sleep(ms(50));
         assert!(poll_giving(&mut sleep, panics_when_dropped()).is_pending());
         // Past the deadline with nobody driving, so that it is the poll that completes it.
-        thread::sleep(ms(6));
+        thread::sleep(ms(60));
         let_panic(|| poll_once(&mut sleep));
         // Takes the place of the other.
-        let mut neighbour = timer.sleep(ms(20));
+        let mut neighbour = timer.sleep(ms(50));
         assert!(poll_once(&mut neighbour).is_pending());
         sleep.set_deadline(Instant::now() + HOUR);
         assert!(poll_once(&mut sleep).is_pending());
@@ -151,9 +151,9 @@ fn a_sleep_whose_waker_panicked_as_it_completed_may_be_dropped() {
     alone(|| {
         let runtime = current_thread();
         let timer = inside(&runtime, own_timer);
-        let mut sleep = timer.sleep(ms(3));
+        let mut sleep = timer.sleep(ms(50));
         assert!(poll_giving(&mut sleep, panics_when_dropped()).is_pending());
-        thread::sleep(ms(6));
+        thread::sleep(ms(60));
         let_panic(|| poll_once(&mut sleep));
         drop(sleep);
         assert_eq!(metrics(&timer).pending(), 0);

@@ -328,6 +328,14 @@ pub(crate) fn multi_thread(workers: usize) -> Runtime {
         .expect("a runtime")
 }
 
+/// Does this in a task of a runtime that has one worker.
+pub(crate) fn in_a_task<R: Send + 'static>(act: impl FnOnce() -> R + Send + 'static) -> R {
+    multi_thread(1).block_on(async {
+        let task = tokio::spawn(async { act() });
+        task.await.expect("it does not panic")
+    })
+}
+
 /// Does this within the runtime, in none of its tasks.
 pub(crate) fn inside<R>(runtime: &Runtime, act: impl FnOnce() -> R) -> R {
     let _entered = runtime.enter();

@@ -10,7 +10,7 @@ use std::thread;
 
 use waterwheel::{Duration, Instant, Timer, sleep, sleep_until};
 
-use crate::support::{Dice, assert_settled, ms, multi_thread, poll_once, us};
+use crate::support::{Dice, assert_settled, in_a_task, ms, multi_thread, poll_once, us};
 use crate::timer_of;
 
 const LONGEST: Duration = Duration::from_millis(50);
@@ -56,12 +56,12 @@ impl Run {
     }
 }
 
-// A delay of a second or more trusts the clock read that made it, and its first poll moves the hand to
-// the last tick that had passed by then for sure. With ticks of a second and a delay that is a
+// In a task a delay of a second or more trusts the clock read that made it, and its first poll moves the
+// hand to the last tick that had passed by then for sure. With ticks of a second and a delay that is a
 // nanosecond short of two, that is the very tick that runs.
 #[test]
 fn a_long_sleep_does_not_move_the_hand_past_the_running_tick() {
-    multi_thread(1).block_on(async {
+    in_a_task(|| {
         for delay in [ms(1_000), ms(2_000) - Duration::from_nanos(1)] {
             let timer = timer_of(ms(1_000));
             // A tick begins as the timer does: on into it.

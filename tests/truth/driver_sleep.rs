@@ -25,7 +25,7 @@ fn an_earlier_timer_that_is_armed_while_the_driver_sleeps_fires_on_time() {
                     settle(&timer);
                 }
                 let probe = Probe::new();
-                let mut soon = timer.sleep(ms(20));
+                let mut soon = timer.sleep(ms(50));
                 assert!(probe.poll(&mut soon).is_pending());
                 let start = RealInstant::now();
                 eventually("it fires", || probe.wakes() == 1);
@@ -43,7 +43,7 @@ fn an_earlier_timer_that_is_armed_from_outside_while_the_runtime_is_parked_fires
             assert!(poll_once(&mut far).is_pending());
             settle(timer);
             let probe = Probe::new();
-            let mut soon = timer.sleep(ms(20));
+            let mut soon = timer.sleep(ms(50));
             assert!(probe.poll(&mut soon).is_pending());
             eventually("it fires", || probe.wakes() == 1);
             let mut reset = timer.sleep(HOUR);
@@ -95,7 +95,7 @@ fn a_short_sleep_after_one_for_ever_that_was_cancelled_fires_on_time() {
                 }
                 drop(for_ever);
                 let probe = Probe::new();
-                let mut short = timer.sleep(ms(5));
+                let mut short = timer.sleep(ms(50));
                 assert!(probe.poll(&mut short).is_pending());
                 eventually("it fires", || probe.wakes() == 1);
             }

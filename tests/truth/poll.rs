@@ -11,7 +11,8 @@ use waterwheel::{Duration, Instant, Timer, interval_at, sleep, timeout};
 
 use crate::LIMIT;
 use crate::support::{
-    HOUR, Probe, current_thread, inside, metrics, ms, multi_thread, own_timer, poll_once, within,
+    HOUR, Probe, current_thread, in_a_task, inside, metrics, ms, multi_thread, own_timer,
+    poll_once, within,
 };
 
 // tokio#7883: `poll` past the deadline still pending.
@@ -20,14 +21,14 @@ fn a_poll_past_the_deadline_is_ready_though_the_driver_never_ran() {
     let runtime = current_thread();
     let _entered = runtime.enter();
     let timer = own_timer();
-    let mut naps = [sleep(ms(5)), timer.sleep(ms(5))];
-    let mut limited = timeout(ms(5), pending::<()>());
-    let mut ticks = interval_at(Instant::now() + ms(5), ms(5));
+    let mut naps = [sleep(ms(50)), timer.sleep(ms(50))];
+    let mut limited = timeout(ms(50), pending::<()>());
+    let mut ticks = interval_at(Instant::now() + ms(50), ms(50));
     let mut context = Context::from_waker(std::task::Waker::noop());
     assert!(naps.iter_mut().all(|nap| poll_once(nap).is_pending()));
     assert!(poll_once(&mut limited).is_pending());
     assert!(ticks.poll_tick(&mut context).is_pending());
-    thread::sleep(ms(10));
+    thread::sleep(ms(60));
     assert!(naps.iter_mut().all(|nap| poll_once(nap).is_ready()));
     assert!(poll_once(&mut limited).is_ready());
     assert!(ticks.poll_tick(&mut context).is_ready());
@@ -61,7 +62,7 @@ fn a_poll_past_the_deadline_is_ready_though_every_worker_is_blocked() {
     within(LIMIT, || {
         let runtime = multi_thread(1);
         let timer = runtime.block_on(async { own_timer() });
-        let mut nap = timer.sleep(ms(20));
+        let mut nap = timer.sleep(ms(50));
         assert!(poll_once(&mut nap).is_pending());
         let (blocked, wait) = std::sync::mpsc::channel();
         let release = Arc::new(AtomicBool::new(false));
@@ -75,7 +76,7 @@ fn a_poll_past_the_deadline_is_ready_though_every_worker_is_blocked() {
             }
         });
         wait.recv().expect("the worker is blocked");
-        thread::sleep(ms(30));
+        thread::sleep(ms(60));
         assert!(poll_once(&mut nap).is_ready());
         release.store(true, Ordering::SeqCst);
     });
@@ -118,10 +119,10 @@ async fn a_poll_before_the_deadline_is_pending_whoever_woke_it() {
     assert!(poll_once(&mut nap).is_ready());
 }
 
-// Such a delay does not trust the clock read that made it.
+// Such a delay does not trust the clock read that made it, in a task either.
 #[test]
 fn a_short_delay_that_has_passed_at_its_first_poll_is_ready() {
-    multi_thread(1).block_on(async {
+    in_a_task(|| {
         let timer = own_timer();
         for delay in [ms(1), ms(20), ms(999)] {
             let mut nap = timer.sleep(delay);
@@ -137,26 +138,33 @@ fn a_short_delay_that_has_passed_at_its_first_poll_is_ready() {
 fn a_long_delay_that_has_passed_at_its_first_poll_completes_at_once() {
     within(LIMIT, || {
         let runtime = multi_thread(2);
-        let slow = runtime.block_on(async {
+        let completes = || async {
             let nap = sleep(Duration::from_secs(1));
             thread::sleep(ms(1_100));
             let start = RealInstant::now();
             nap.await;
             start.elapsed()
-        });
-        assert!(slow < ms(500), "{slow:?}");
+        };
+        let in_a_task = runtime.spawn(completes());
+        let outside = runtime.block_on(completes());
+        let in_a_task = runtime.block_on(in_a_task).expect("it does not panic");
+        for slow in [in_a_task, outside] {
+            assert!(slow < ms(500), "{slow:?}");
+        }
     });
 }
 
-// Such a delay trusts the clock read that made it; the hand knows better.
+// In a task such a delay trusts the clock read that made it; the hand knows better.
 #[test]
 fn a_long_delay_that_the_hand_has_passed_at_its_first_poll_is_ready() {
     within(LIMIT, || {
-        multi_thread(2).block_on(async {
+        let runtime = multi_thread(2);
+        let task = runtime.spawn(async {
             let timer = Timer::builder().shards(1).start().expect("a timer");
             let mut nap = timer.sleep(Duration::from_secs(1));
             timer.sleep_until(nap.deadline() + ms(5)).await;
             assert!(poll_once(&mut nap).is_ready());
         });
+        runtime.block_on(task).expect("it does not panic");
     });
 }

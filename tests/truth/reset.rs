@@ -8,8 +8,8 @@ use waterwheel::{Duration, Instant, sleep};
 
 use crate::LIMIT;
 use crate::support::{
-    HOUR, Probe, current_thread, eventually, inside, metrics, ms, multi_thread, own_timer,
-    poll_once, within,
+    HOUR, Probe, current_thread, eventually, in_a_task, inside, metrics, ms, multi_thread,
+    own_timer, poll_once, within,
 };
 
 #[test]
@@ -69,11 +69,11 @@ async fn a_reset_to_later_across_every_dial_wakes_nobody_before_the_new_deadline
     }
 }
 
-// A delay of a second or more trusts the clock read that made it, and its first poll moves the hand
-// there. Counted back from another deadline, that is a time to come.
+// In a task a delay of a second or more trusts the clock read that made it, and its first poll moves the
+// hand there. Counted back from another deadline, that is a time to come.
 #[test]
 fn a_reset_before_the_first_poll_makes_no_other_timer_early() {
-    multi_thread(1).block_on(async {
+    in_a_task(|| {
         for delay in [Duration::from_secs(1), Duration::from_secs(60)] {
             let timer = own_timer();
             let mut nap = timer.sleep(delay);
