@@ -30,6 +30,9 @@ const WARM_UP: usize = 5;
 /// Less than one byte a round, and more than the test's own harness ever needs meanwhile.
 const SLACK: usize = 64;
 
+/// How often all rounds may leave something.
+const PASSES: usize = 2;
+
 /// How many rounds; valgrind, which is slow, is given fewer.
 fn rounds() -> usize {
     match std::env::var("WATERWHEEL_LEAK_ROUNDS") {
@@ -43,6 +46,20 @@ fn leaves_nothing(mut round: impl FnMut(u64)) {
     for number in 0..WARM_UP {
         round(number as u64);
     }
+    // The harness's own thread takes some bytes when it first waits for the test, which a busy machine may put off
+    // beyond the warm-up. What leaks does so in each pass.
+    let mut left = 0;
+    for _ in 0..PASSES {
+        left = left_by(&mut round);
+        if left <= SLACK {
+            return;
+        }
+    }
+    panic!("{left} bytes of {} rounds", rounds());
+}
+
+/// How many bytes more there are after all rounds.
+fn left_by(round: &mut impl FnMut(u64)) -> usize {
     let warm = HEAP.allocated();
     for number in 0..rounds() {
         round(number as u64);
@@ -52,8 +69,7 @@ fn leaves_nothing(mut round: impl FnMut(u64)) {
     while HEAP.allocated() > warm + SLACK && start.elapsed() < ms(2_000) {
         thread::sleep(ms(5));
     }
-    let left = HEAP.allocated().saturating_sub(warm);
-    assert!(left <= SLACK, "{left} bytes of {} rounds", rounds());
+    HEAP.allocated().saturating_sub(warm)
 }
 
 // The test of this test.
