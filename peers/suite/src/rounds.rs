@@ -30,10 +30,12 @@ impl Programs {
             failures: Vec::new(),
         };
         let start = Instant::now();
+        let alt_is_absent = table.absent.iter().any(|it| it.name == alt_timer::NAME);
+        let alt_timer = self.alt_timer.as_ref().filter(|_| !alt_is_absent);
         let mut turns = Vec::new();
         for Entrant { name, .. } in workload.entrants {
             turns.push((name, name, &self.this));
-            if let Some(alt) = self.alt_timer.as_ref().filter(|_| name == Tokio::NAME) {
+            if let Some(alt) = alt_timer.filter(|_| name == Tokio::NAME) {
                 turns.push((alt_timer::NAME, name, alt));
             }
         }

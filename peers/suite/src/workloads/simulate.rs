@@ -12,8 +12,9 @@ use std::env;
 use std::ffi::OsString;
 use std::process::Command;
 
-use waterwheel_suite::{Metric, Target, Want, target_dir};
+use waterwheel_suite::{Absent, Metric, Target, Want, target_dir};
 
+use crate::alt_timer;
 use crate::contestant::{Ambient, Own, Sleeps, Tokio};
 use crate::entrant::Entrant;
 use crate::process::Program;
@@ -24,6 +25,9 @@ pub(crate) const NAME: &str = "simulate";
 
 const CPU: &str = "CPU a sleep";
 const METRICS: &[Metric] = &[Metric::lower(CPU, "ns")];
+
+const ALT_TIMER_NEEDS_WORKERS: &str =
+    "it needs the multi-thread runtime, whose clock cannot be paused";
 
 struct Size {
     title: &'static str,
@@ -88,7 +92,7 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
         entrants: [Tokio::NAME, Own::<true>::NAME, Ambient::NAME]
             .map(|name| size.entrant(name, quick))
             .into(),
-        absent: Vec::new(),
+        absent: vec![Absent::new(alt_timer::NAME, ALT_TIMER_NEEDS_WORKERS)],
     };
     SIZES.iter().map(workload).collect()
 }
