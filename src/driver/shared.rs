@@ -36,7 +36,7 @@ use crate::sync::{Mutex, OwnLine};
 use crate::wheel::Tick;
 use tokio::time::{Duration, Instant};
 
-/// How many timers the first turn after a sleep serves: of each shard, on a paused clock of all. As many as are due in a millisecond on a busy
+/// How many timers of a shard the first turn after a sleep serves, in order. As many as are due in a millisecond on a busy
 /// service go out at once: given out by 128, a worker without work would be woken for each bite and
 /// sleep again before the next. A larger herd has the rest of it served by the bite.
 const FIRST_BITE: usize = 1024;
@@ -98,8 +98,8 @@ pub(super) enum Waiting {
     Never,
     /// The driver gave way to others with more to do.
     SinceWayWasGiven(Instant),
-    /// The driver slept until then, if ever.
-    SinceTarget(Option<Instant>),
+    /// The driver slept until then; the last tick if until nothing, or it is not known.
+    SinceTarget(Tick),
 }
 
 /// How far a timer is in its life.
@@ -254,27 +254,22 @@ impl Shared {
     pub(super) fn turn(&self, tools: &mut Tools, waiting: Waiting) -> Option<Tick> {
         let Tools { shards, batch, .. } = tools;
         let now = self.clock.now();
-        let (least, since) = match waiting {
-            Waiting::Never => (BITE, now),
-            Waiting::SinceWayWasGiven(since) => (BITE, since),
-            Waiting::SinceTarget(since) => {
-                // What a shard has on a running clock is to go out in order, so it may be all of that shard's.
-                let of = if self.is_warped() {
-                    shards.len().max(1)
-                } else {
-                    1
-                };
-                ((FIRST_BITE / of).max(BITE), since.unwrap_or(now))
+        let tick = self.clock.tick_before(now);
+        let (least, waited) = match waiting {
+            Waiting::Never => (BITE, Duration::ZERO),
+            Waiting::SinceWayWasGiven(since) => (BITE, now.duration_since(since)),
+            Waiting::SinceTarget(target) => {
+                let ticks = u32::try_from(tick.since(target).get()).unwrap_or(u32::MAX);
+                let waited = self.clock.resolution().tick().saturating_mul(ticks);
+                (FIRST_BITE, waited)
             }
         };
-        let waited = now.duration_since(since);
         let bite = (waited.as_micros() / WAIT_PER_TIMER.as_micros()) as usize;
         let share = Share {
             bite: bite.clamp(least, LARGEST_BITE),
             is_first: matches!(waiting, Waiting::SinceTarget(_)),
         };
         self.turns.fetch_add(1, Ordering::Relaxed);
-        let tick = self.clock.tick_before(now);
         let mut all = true;
         for shard in shards {
             all &= shard.turn(now, tick, share, batch);
@@ -294,15 +289,16 @@ impl Shared {
         Tick::new(self.target.load(Ordering::SeqCst))
     }
 
-    /// When the driver was to wake up, if it has not yet and ever was to.
-    fn slept_until(&self) -> Option<Instant> {
+    /// When the driver was to wake up, if it has not yet; else the last tick.
+    fn slept_until(&self) -> Tick {
         let mut target = self.target();
         if target.get() == AWAKE {
             target = Tick::new(self.rung_from.load(Ordering::Relaxed));
         }
-        self.clock
-            .instant_of(target)
-            .filter(|_| target.get() != AWAKE)
+        if target.get() == AWAKE {
+            return Tick::MAX;
+        }
+        target
     }
 
     pub(super) fn has_bell(&self) -> bool {

@@ -13,6 +13,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use super::alarm::Tools;
 use super::shared::{Shared, Stage, Waiting};
 use super::{ambient, bell};
+use crate::wheel::Tick;
 use tokio::runtime::Id;
 
 pub(super) struct DriverTask {
@@ -34,7 +35,7 @@ impl DriverTask {
             ambient,
             first_bite,
             tools: Tools::new(),
-            waiting: Waiting::SinceTarget(None),
+            waiting: Waiting::SinceTarget(Tick::MAX),
         }
     }
 
@@ -91,7 +92,7 @@ impl Future for DriverTask {
             this.waiting = Waiting::SinceWayWasGiven(shared.clock().now());
             context.waker().wake_by_ref();
         } else {
-            this.waiting = Waiting::SinceTarget(shared.clock().instant_of(next));
+            this.waiting = Waiting::SinceTarget(next);
         }
         Poll::Pending
     }
