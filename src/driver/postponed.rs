@@ -16,7 +16,7 @@ use crate::wheel::Tick;
 
 /// log2 of the places in the first segment. A model has no use for many.
 const FIRST: u32 = if cfg!(waterwheel_loom) { 1 } else { 6 };
-/// Segments of 2^6, 2^6, 2^7, … places reach every 32-bit index.
+/// Segments of 2^6, 2^7, 2^8, … places reach every 32-bit index.
 const SEGMENTS: usize = (u32::BITS - FIRST + 1) as usize;
 
 pub(super) struct Postponed {
@@ -132,15 +132,14 @@ fn make<T: Default>(places: &OnceLock<Box<[T]>>, segment: usize) -> &[T] {
 /// The segment of an index, and the cell's place in it.
 #[inline]
 fn locate(index: u32) -> (usize, usize) {
-    // No less than that of the last place in the first segment.
-    let log = (index | ((1 << FIRST) - 1)).ilog2();
-    let segment = log + 1 - FIRST;
-    let start = if segment == 0 { 0 } else { 1 << log };
-    (segment as usize, (index - start) as usize)
+    // Counted from the length of the first segment, each segment begins at its own length.
+    let place = u64::from(index) + (1 << FIRST);
+    let log = place.ilog2();
+    ((log - FIRST) as usize, (place ^ (1 << log)) as usize)
 }
 
 fn length(segment: usize) -> usize {
-    1 << (FIRST as usize + segment.saturating_sub(1))
+    1 << (FIRST as usize + segment)
 }
 
 #[cfg(test)]
@@ -159,7 +158,7 @@ mod tests {
             }
         }
         let (segment, offset) = locate(u32::MAX);
-        assert_eq!((segment, offset), (SEGMENTS - 1, length(segment) - 1));
+        assert_eq!((segment, offset), (SEGMENTS - 1, length(0) - 1));
     }
 
     #[test]

@@ -145,7 +145,7 @@ impl Sleep {
         let poll = match self.phase.phase() {
             Phase::New(delay) => self.poll_new(delay, context),
             Phase::Reset => self.poll_new(Delay::UNKNOWN, context),
-            Phase::Armed(_) => self.poll_armed(context),
+            Phase::Armed(key) => self.poll_armed(key, context),
             Phase::Fired | Phase::Stopped => Poll::Ready(()),
         };
         // Last: it is what is ready that a task must not go on with for ever. (3 ns of an `arm`.)
@@ -240,10 +240,7 @@ impl Sleep {
         self.shard.cancel(key);
     }
 
-    fn poll_armed(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let Phase::Armed(key) = self.phase.phase() else {
-            unreachable!("only an armed sleep is polled as one");
-        };
+    fn poll_armed(&mut self, key: Key, context: &mut Context<'_>) -> Poll<()> {
         // Whatever the driver has got to: past its tick it is due. What it has fired is due without a look at the
         // clock.
         if self.shard.is_parked(key) || self.is_due() {

@@ -154,7 +154,12 @@ impl<T> Wheel<T> {
 
     /// When the next slot cascades, or what lies beyond the dials is looked at.
     fn next_cascade(&self, next_look: Option<Tick>) -> Option<Tick> {
-        let turn = self.next_turn_above(None);
+        // No dial is asked if there is nothing above the first. (280 instructions of a turn with one timer.)
+        let (above, end) = (self.dials.slots_due(), self.dials.beyond());
+        let turn = match self.occupied.first(above, end) {
+            Some(_) => self.next_turn_above(None),
+            None => None,
+        };
         match (turn, next_look) {
             (Some(turn), Some(look)) => Some(turn.min(look)),
             (turn, look) => turn.or(look),

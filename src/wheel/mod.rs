@@ -356,11 +356,6 @@ impl<T> Wheel<T> {
     /// When the next slot of a dial above the first comes up, or `earliest`, if that is before.
     #[inline]
     fn next_turn_above(&self, mut earliest: Option<Tick>) -> Option<Tick> {
-        if earliest.is_none_or(|earliest| earliest > self.dials.next_unit(1))
-            && self.is_empty_above()
-        {
-            return earliest;
-        }
         for dial in 1..dials::COUNT {
             // Nothing on this dial or above comes up before its hand moves on.
             if earliest.is_some_and(|earliest| earliest <= self.dials.next_unit(dial)) {
@@ -371,16 +366,6 @@ impl<T> Wheel<T> {
             }
         }
         earliest
-    }
-
-    /// Whether no dial above the first holds a timer. (As most often in tests and simulations: a lone timer comes up for
-    /// 280 instructions less.)
-    #[inline]
-    fn is_empty_above(&self) -> bool {
-        let above = self
-            .occupied
-            .first(self.dials.slots_due(), self.dials.beyond());
-        above.is_none()
     }
 
     /// Whether timers that have come up still wait to be served or filed again, because the
