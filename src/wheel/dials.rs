@@ -47,6 +47,29 @@ const DIALS: [Dial; 4] = [
 pub(super) const COUNT: usize = DIALS.len() + 1;
 const LAST: usize = COUNT - 1;
 
+/// The seconds in one slot of a dial above the first, by the dial's number.
+const SECONDS: [u64; COUNT] = {
+    let mut seconds = [1; COUNT];
+    let mut dial = 2;
+    while dial < COUNT {
+        seconds[dial] = seconds[dial - 1] * DIALS[dial - 1].of_below;
+        dial += 1;
+    }
+    seconds
+};
+
+/// The first slot of a dial above the first, counted from the end of the first one; and that of what lies beyond.
+/// (Constants rather than sums: 3500 instructions less of 57 500 that a sleep takes where nothing is optimised, as tests are.)
+const FIRST_SLOTS: [u32; COUNT + 1] = {
+    let mut first = [0; COUNT + 1];
+    let mut dial = 2;
+    while dial <= COUNT {
+        first[dial] = first[dial - 1] + DIALS[dial - 2].slots as u32;
+        dial += 1;
+    }
+    first
+};
+
 // A full turn of one dial moves the next by one; only the last dial may be of any size.
 const _: () = assert!(DIALS[0].slots == DIALS[1].of_below);
 const _: () = assert!(DIALS[1].slots == DIALS[2].of_below);
@@ -233,9 +256,7 @@ impl Dials {
     fn length(&self, dial: usize) -> u64 {
         match dial {
             0 => 1,
-            _ => DIALS[1..dial]
-                .iter()
-                .fold(self.per_second.get(), |length, dial| length * dial.of_below),
+            _ => self.per_second.get() * SECONDS[dial],
         }
     }
 
@@ -243,10 +264,7 @@ impl Dials {
     fn first_slot(&self, dial: usize) -> u32 {
         match dial {
             0 => 0,
-            _ => DIALS[..dial - 1]
-                .iter()
-                .fold(self.per_second.get(), |first, dial| first + dial.slots)
-                as u32,
+            _ => self.slots_due() + FIRST_SLOTS[dial],
         }
     }
 
