@@ -118,22 +118,23 @@ mod tests {
         let shared = Shared::new(clock, true);
         let [task, nudged] = [(), ()].map(|()| Arc::new(Wakes::default()));
         shared.wake_up(&Waker::from(Arc::clone(&task)));
+        shared.keep_first_bite(Waker::from(Arc::clone(&nudged)));
         shared.nudge();
         assert_eq!((task.count(), nudged.count()), (1, 0));
         for round in 1..=3 {
             // From the second time on it is expected already.
             for _ in 0..round {
-                shared.expect_nudge(&Waker::from(Arc::clone(&nudged)));
+                shared.expect_nudge();
             }
             shared.nudge();
             eventually(|| nudged.count() == round);
         }
         assert_eq!((task.count(), nudged.count()), (1, 3));
-        shared.expect_nudge(&Waker::from(Arc::clone(&nudged)));
+        shared.expect_nudge();
         shared.forget_nudge();
         shared.nudge();
         assert_eq!((task.count(), nudged.count()), (2, 3));
-        // Nothing is left of them but ours, and the one that the timer has of its task.
-        eventually(|| (Arc::strong_count(&task), Arc::strong_count(&nudged)) == (2, 1));
+        // Nothing is left of them but ours and the two that the timer keeps.
+        eventually(|| (Arc::strong_count(&task), Arc::strong_count(&nudged)) == (2, 2));
     }
 }

@@ -228,12 +228,7 @@ impl Shared {
 
     // ----- the driver's side -----
 
-    /// The first turn after a sleep has been taken in the driver's stead.
-    pub(super) fn note_first_bite(&self) {
-        self.first_bite_taken.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether it has, since the driver last asked.
+    /// Whether the first turn after a sleep was taken for the driver and left it more to do, since it last asked.
     pub(super) fn take_first_bite(&self) -> bool {
         self.first_bite_taken.swap(false, Ordering::Relaxed)
     }
@@ -249,9 +244,10 @@ impl Shared {
     }
 
     /// Turns every listed shard that is due, once, and wakes what comes up. `waiting` is since when the
-    /// turn should have come. Gives the tick that it was; `None` if a shard was left to another thread, which
-    /// will wake the driver.
-    pub(super) fn turn(&self, tools: &mut Tools, waiting: Waiting) -> Option<Tick> {
+    /// turn should have come. Gives the tick that it was.
+    ///
+    /// A shard that another thread turns leaves the list. That thread will wake the driver.
+    pub(super) fn turn(&self, tools: &mut Tools, waiting: Waiting) -> Tick {
         let Tools { shards, batch, .. } = tools;
         let now = self.clock.now();
         let tick = self.clock.tick_before(now);
@@ -270,11 +266,8 @@ impl Shared {
             is_first: matches!(waiting, Waiting::SinceTarget(_)),
         };
         self.turns.fetch_add(1, Ordering::Relaxed);
-        let mut all = true;
-        for shard in shards {
-            all &= shard.turn(now, tick, share, batch);
-        }
-        all.then_some(tick)
+        shards.retain(|shard| shard.turn(now, tick, share, batch));
+        tick
     }
 
     /// The driver is about to sleep until `next`, of the shards that are listed. Whether it may: nothing earlier has
@@ -323,8 +316,8 @@ impl Shared {
     }
 
     /// What the alarm is to wake.
-    pub(super) fn keep_first_bite(&self, waker: &Waker) {
-        self.first_bite.get_or_init(|| waker.clone());
+    pub(super) fn keep_first_bite(&self, waker: Waker) {
+        self.first_bite.get_or_init(|| waker);
     }
 
     /// Has tokio's clock wake the driver at its present target, whatever that is by now. `false` if that
@@ -376,14 +369,17 @@ impl Shared {
         };
         self.list_shards(&mut tools);
         let now = self.turn(&mut tools, Waiting::SinceTarget(self.slept_until()));
-        self.note_first_bite();
         let next = tools.next();
-        let is_over = now.is_some_and(|now| next > now);
-        let may_sleep = is_over && self.has_alarm_alone() && self.aim(next, &tools);
+        let may_sleep = next > now && self.has_alarm_alone() && self.aim(next, &tools);
         tools.shards.clear();
         let mut alarm = self.alarm.lock();
         alarm.put_back(tools);
-        may_sleep && self.set_alarm_with(&mut alarm, |at| at > self.clock.now())
+        let may_sleep = may_sleep && self.set_alarm_with(&mut alarm, |at| at > self.clock.now());
+        drop(alarm);
+        if !may_sleep {
+            self.first_bite_taken.store(true, Ordering::Relaxed);
+        }
+        may_sleep
     }
 
     // ----- the futures' side -----
@@ -443,8 +439,8 @@ impl Shared {
     }
 
     /// The driver goes to sleep and can be nudged; on a clock that it sleeps on itself it need not be.
-    pub(super) fn expect_nudge(&self, waker: &Waker) {
-        if !self.sleeps_on_clock() {
+    pub(super) fn expect_nudge(&self) {
+        if let Some(waker) = self.first_bite.get().filter(|_| !self.sleeps_on_clock()) {
             self.nudge.expect(&self.clock, waker);
         }
     }

@@ -20,7 +20,6 @@ pub(super) struct DriverTask {
     shared: Arc<Shared>,
     /// The runtime whose ambient timer this is.
     ambient: Option<Id>,
-    first_bite: Waker,
     tools: Tools,
     /// Since when the next turn should have come.
     waiting: Waiting,
@@ -29,11 +28,10 @@ pub(super) struct DriverTask {
 impl DriverTask {
     pub(super) fn new(shared: Arc<Shared>, ambient: Option<Id>) -> DriverTask {
         let first_bite = Waker::from(Arc::new(FirstBite(Arc::downgrade(&shared))));
-        shared.keep_first_bite(&first_bite);
+        shared.keep_first_bite(first_bite);
         DriverTask {
             shared,
             ambient,
-            first_bite,
             tools: Tools::new(),
             waiting: Waiting::SinceTarget(Tick::MAX),
         }
@@ -44,7 +42,7 @@ impl DriverTask {
         let shared = &self.shared;
         if shared.has_bell() && !shared.is_warped() {
             // First: the bell may ring as soon as it is told.
-            shared.expect_nudge(&self.first_bite);
+            shared.expect_nudge();
             bell::update(shared);
         }
         // Losing the bell wakes this task, so that it comes by here once more.
@@ -75,15 +73,11 @@ impl Future for DriverTask {
         }
         shared.observe_clock();
         let closed = shared.list_shards(&mut this.tools);
-        if shared.turn(&mut this.tools, this.waiting).is_none() {
-            this.tools.shards.clear();
-            this.waiting = Waiting::SinceWayWasGiven(shared.clock().now());
-            return Poll::Pending;
-        }
-        shared.forget_target();
         if closed && this.tools.shards.is_empty() {
             return Poll::Ready(());
         }
+        shared.turn(&mut this.tools, this.waiting);
+        shared.forget_target();
         let next = this.tools.next();
         let may_sleep = next > shared.clock().now_tick() && shared.aim(next, &this.tools);
         this.tools.shards.clear();
@@ -110,7 +104,7 @@ impl Drop for DriverTask {
     }
 }
 
-/// What tokio's timer wakes: takes the first bite on the spot, then wakes the task for the rest.
+/// What tokio's timer wakes: takes the first bite on the spot, and wakes the task if that leaves it anything to do.
 ///
 /// tokio's own sleeps are woken before whoever moved a paused clock goes on; ours would only be
 /// once the driver task has run. And what is woken from within tokio's clock is queued before any
