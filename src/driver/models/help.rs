@@ -2,14 +2,15 @@
 //! a future has called.
 
 use super::arm::settle_until_asleep;
-use super::host::{at, run_tasks, set_clock, spawn_thread, turn_tokios_clock};
-use super::world::{Run, Task, all_fired, books, explore, settle, start};
+use super::host::{at, move_clock, run_tasks, set_clock, spawn_thread, turn_tokios_clock};
+use super::world::{Run, Setup, Task, all_fired, books, explore, settle, start};
+use crate::driver::thread;
 
 #[test]
 fn the_driver_and_its_help_serve_each_overdue_timer_once() {
     let outcomes = explore(3, || {
         let (timer, mut driver) = start();
-        let mut overdue = [5, 5, 6].map(|millis| Task::new(timer.sleep_until(at(millis))));
+        let mut overdue = [5, 5, 9].map(|millis| Task::new(timer.sleep_until(at(millis))));
         for task in &mut overdue {
             task.run();
         }
@@ -19,6 +20,9 @@ fn the_driver_and_its_help_serve_each_overdue_timer_once() {
         let host = spawn_thread(move || {
             turn_tokios_clock();
             driver.run_at_most(1);
+            // One more comes due while the help may still be waking the first.
+            move_clock(9);
+            driver.run_at_most(1);
             driver
         });
         let mut late = Task::new(timer.sleep_until(at(20)));
@@ -26,6 +30,8 @@ fn the_driver_and_its_help_serve_each_overdue_timer_once() {
         let had_help = run_tasks();
         let mut driver = host.join().unwrap();
         settle(&mut [&mut driver]);
+        let wakes: Vec<_> = overdue.iter().map(|it| it.flag().last_wake()).collect();
+        assert!(wakes.is_sorted(), "woken as they were filed: {wakes:?}");
         for task in &mut overdue {
             assert_eq!(task.flag().wakes(), 1);
             assert!(task.poll() && task.flag().is_let_go());
@@ -33,6 +39,44 @@ fn the_driver_and_its_help_serve_each_overdue_timer_once() {
         settle(&mut [&mut driver, &mut late]);
         assert_eq!(late.done_at, Some(20));
         assert_eq!(books(&timer), all_fired(4));
+        had_help
+    });
+    assert_eq!(outcomes, [0, 1].into());
+}
+
+#[test]
+fn help_that_takes_its_time_with_one_shard_holds_up_no_other() {
+    let outcomes = explore(2, || {
+        let setup = Setup {
+            has_two_shards: true,
+            ..Setup::default()
+        };
+        let (timer, mut driver) = setup.start();
+        thread::set(1);
+        let mut overdue = Task::new(timer.sleep_until(at(5)));
+        overdue.run();
+        thread::set(2);
+        let mut other = Task::new(timer.sleep_until(at(10)));
+        other.run();
+        settle_until_asleep(&mut [&mut driver]);
+        // Nobody comes by.
+        set_clock(8);
+        let handle = timer.clone();
+        let helper = spawn_thread(move || {
+            thread::set(1);
+            let mut late = Task::new(handle.sleep_until(at(20)));
+            late.run();
+            (run_tasks(), late)
+        });
+        turn_tokios_clock();
+        driver.run_at_most(2);
+        // Whether or not the helper still holds its shard.
+        move_clock(10);
+        driver.run_at_most(2);
+        assert_eq!(other.flag().wakes(), 1);
+        let (had_help, mut late) = helper.join().unwrap();
+        settle(&mut [&mut driver, &mut overdue, &mut other, &mut late]);
+        assert_eq!(books(&timer), all_fired(3));
         had_help
     });
     assert_eq!(outcomes, [0, 1].into());

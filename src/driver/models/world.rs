@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Wake, Waker};
 
 use loom::model::Builder;
+use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::sync::{Condvar, Mutex};
 use tokio::runtime::{Handle, Runtime};
 
@@ -90,7 +91,14 @@ pub(super) struct Flag {
 
 struct FlagState {
     wakes: usize,
+    /// How many wakes of all flags there had been at the last one, this included.
+    last: usize,
     is_awaited: bool,
+}
+
+loom::lazy_static! {
+    /// The wakes of all flags. loom's, so that it tries each order of two wakes.
+    static ref WAKES: AtomicUsize = AtomicUsize::new(0);
 }
 
 impl Flag {
@@ -98,6 +106,7 @@ impl Flag {
         Arc::new(Flag {
             state: Mutex::new(FlagState {
                 wakes: 0,
+                last: 0,
                 is_awaited: false,
             }),
             woken: Condvar::new(),
@@ -106,6 +115,11 @@ impl Flag {
 
     pub(super) fn wakes(&self) -> usize {
         self.state.lock().unwrap().wakes
+    }
+
+    /// A number that is larger the later it was woken last.
+    pub(super) fn last_wake(&self) -> usize {
+        self.state.lock().unwrap().last
     }
 
     /// Whether nobody holds a waker of it any more.
@@ -131,6 +145,7 @@ impl Wake for Flag {
     fn wake_by_ref(self: &Arc<Self>) {
         let mut state = self.state.lock().unwrap();
         state.wakes += 1;
+        state.last = WAKES.fetch_add(1, Ordering::Relaxed) + 1;
         if state.is_awaited {
             self.woken.notify_all();
         }
