@@ -77,12 +77,14 @@
 //! - The bell is a thread. [`Builder::bell`] tells what is lost without it.
 //! - The driver is a task among yours. If every worker is blocked, no task is woken until one is
 //!   free again.
-//! - A shard's slab of records grows to its peak and stays there until the timer is gone.
+//! - A shard's slab of records grows to its peak and stays there until nothing is left in the shard.
 //! - The free functions look up the runtime's timer at each call; a [`Timer`] of your own is not
 //!   looked up.
 //! - The first poll of a delay of a second or more, within a task, trusts the clock read that made the
 //!   future. If the deadline has passed by then, the poll is pending and the driver wakes the task at
-//!   once. Not where the clock can be paused: on a current-thread runtime, with tokio's feature `test-util`.
+//!   once. If all workers of the timer's runtime are blocked and the task runs without one (on another runtime, in a
+//!   `LocalSet` or in `spawn_blocking`), that is when a worker is free.
+//!   Not where the clock can be paused: on a current-thread runtime, with tokio's feature `test-util`.
 
 #![forbid(unsafe_code)]
 

@@ -86,8 +86,8 @@ impl Builder {
     /// that is asleep unless a deadline is near. `true` if not set.
     ///
     /// Without it the driver sleeps on tokio's clock. Then timers fire about a millisecond later,
-    /// since tokio rounds that sleep up once more; and a worker that arms a timer earlier than all
-    /// others and then blocks holds up the driver, and all timers, for as long as it blocks.
+    /// since tokio rounds that sleep up once more; and a worker that arms the first timer of a driver that has nothing
+    /// to do, and then blocks, holds up the driver, and all timers, for as long as it blocks.
     ///
     /// While a runtime's clock is paused, the driver sleeps on it either way.
     pub fn bell(mut self, bell: bool) -> Builder {

@@ -316,7 +316,7 @@ impl Interval {
             return Poll::Ready(Err(Error::shutdown()));
         }
         let now = ready!(self.delay.poll_tick(context));
-        if self.delay.was_stopped() {
+        if self.delay.has_stopped() {
             self.delay.release_permit();
             return Poll::Ready(Err(self.end()));
         }

@@ -34,7 +34,8 @@
 //!
 //! - On a clock that is or was paused, this holds for all that is due, however far the clock has jumped.
 //! - On a running clock it holds for the first turn after the driver slept, also after a stall of several seconds. That turn
-//!   wakes up to 1024 timers of each shard, and more if the driver had to wait for a worker. What is left
+//!   wakes up to 1024 timers of each shard, and more if the driver had to wait for a worker. Of a tick
+//!   that it does not finish, it wakes the first and the last. What is left
 //!   then is woken the oldest and the freshest alternately, so that a herd does not hold up its neighbours.
 //!
 //! Not promised are the order across shards, of which there is one a worker, and the order in which woken tasks run on a

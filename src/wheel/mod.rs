@@ -26,7 +26,7 @@
 //! | operation | cost |
 //! |---|---|
 //! | [`insert`](Wheel::insert), [`cancel`](Wheel::cancel), [`reset`](Wheel::reset) | O(1) |
-//! | [`advance`](Wheel::advance), [`advance_in_order`](Wheel::advance_in_order) | O(timers handed out + timers cascaded + slots that came up) |
+//! | [`advance`](Wheel::advance), [`advance_in_order`](Wheel::advance_in_order) | O(timers handed out + timers cascaded + slots that came up), and in order, over a turn of the last dial, for each slot with refiled timers once those beyond the dials |
 //! | [`next_turn`](Wheel::next_turn) | O(dials) |
 //! | memory | 24 bytes and the payload a timer, rounded up to the payload's alignment; 8 bytes a slot |
 //!

@@ -10,7 +10,7 @@ use std::thread;
 use waterwheel::{Duration, Instant, Sleep, Timer};
 
 use crate::support::{
-    HOUR, current_thread, inside, metrics, ms, multi_thread, own_timer, paused, poll_giving,
+    HOUR, armed, current_thread, inside, metrics, ms, multi_thread, own_timer, paused, poll_giving,
     poll_once, waker_on_drop, waker_on_wake, within,
 };
 
@@ -296,8 +296,7 @@ fn a_poll_that_arms_wakes_nobody_else_on_the_spot() {
             is_within.fetch_add(usize::from(lock.try_lock().is_err()), Ordering::SeqCst);
         }
     });
-    let mut due = timer.sleep(ms(50));
-    assert!(poll_giving(&mut due, waker).is_pending());
+    let _due = armed(&timer, ms(50), |nap| poll_giving(nap, waker.clone()));
     // In real time, since nobody drives the runtime.
     thread::sleep(ms(60));
     let guard = lock.lock().unwrap_or_else(PoisonError::into_inner);

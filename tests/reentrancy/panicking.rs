@@ -7,8 +7,8 @@ use std::thread;
 use waterwheel::Instant;
 
 use crate::support::{
-    HOUR, Probe, alone, current_thread, inside, metrics, ms, multi_thread, own_timer, poll_giving,
-    poll_once, waker_on_drop, waker_on_wake,
+    HOUR, Probe, alone, armed, current_thread, inside, metrics, ms, multi_thread, own_timer,
+    poll_giving, poll_once, waker_on_drop, waker_on_wake,
 };
 
 fn panics_when_woken() -> Waker {
@@ -134,8 +134,7 @@ fn a_waker_that_panics_when_its_sleep_completes_leaves_it_and_its_neighbours_usa
         thread::sleep(ms(60));
         let_panic(|| poll_once(&mut sleep));
         // Takes the place of the other.
-        let mut neighbour = timer.sleep(ms(50));
-        assert!(poll_once(&mut neighbour).is_pending());
+        let mut neighbour = armed(&timer, ms(50), poll_once);
         sleep.set_deadline(Instant::now() + HOUR);
         assert!(poll_once(&mut sleep).is_pending());
         runtime.block_on(&mut neighbour);

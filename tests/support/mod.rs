@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::unconstrained;
 use waterwheel::error::Error;
-use waterwheel::{Metrics, Timer};
+use waterwheel::{Metrics, Sleep, Timer};
 
 /// So many milliseconds.
 pub(crate) const fn ms(millis: u64) -> Duration {
@@ -58,6 +58,20 @@ pub(crate) fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
 }
 
 /// Polls once, with this waker. The coop budget of the test's own task has no say in it.
+/// A sleep of so long that `poll` has found pending. A busy machine may let some pass before their first poll.
+pub(crate) fn armed(
+    timer: &Timer,
+    duration: Duration,
+    poll: impl Fn(&mut Sleep) -> Poll<()>,
+) -> Sleep {
+    loop {
+        let mut sleep = timer.sleep(duration);
+        if poll(&mut sleep).is_pending() {
+            return sleep;
+        }
+    }
+}
+
 pub(crate) fn poll_with<F: Future + Unpin>(future: &mut F, waker: &Waker) -> Poll<F::Output> {
     pin!(unconstrained(future)).poll(&mut Context::from_waker(waker))
 }

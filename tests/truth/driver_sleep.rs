@@ -7,7 +7,9 @@ use waterwheel::{Duration, Instant, Timer};
 
 use crate::LIMIT;
 use crate::idle::{settle, with_a_parked_runtime};
-use crate::support::{HOUR, Probe, eventually, ms, multi_thread, own_timer, poll_once, within};
+use crate::support::{
+    HOUR, Probe, armed, eventually, ms, multi_thread, own_timer, poll_once, within,
+};
 
 // tokio#6683, storm#4830: an earlier timer armed while the driver sleeps is missed.
 #[test]
@@ -25,8 +27,7 @@ fn an_earlier_timer_that_is_armed_while_the_driver_sleeps_fires_on_time() {
                     settle(&timer);
                 }
                 let probe = Probe::new();
-                let mut soon = timer.sleep(ms(50));
-                assert!(probe.poll(&mut soon).is_pending());
+                let _soon = armed(&timer, ms(50), |nap| probe.poll(nap));
                 let start = RealInstant::now();
                 eventually("it fires", || probe.wakes() == 1);
                 assert!(start.elapsed() < Duration::from_secs(5));
@@ -43,8 +44,7 @@ fn an_earlier_timer_that_is_armed_from_outside_while_the_runtime_is_parked_fires
             assert!(poll_once(&mut far).is_pending());
             settle(timer);
             let probe = Probe::new();
-            let mut soon = timer.sleep(ms(50));
-            assert!(probe.poll(&mut soon).is_pending());
+            let _soon = armed(timer, ms(50), |nap| probe.poll(nap));
             eventually("it fires", || probe.wakes() == 1);
             let mut reset = timer.sleep(HOUR);
             assert!(probe.poll(&mut reset).is_pending());
@@ -95,8 +95,7 @@ fn a_short_sleep_after_one_for_ever_that_was_cancelled_fires_on_time() {
                 }
                 drop(for_ever);
                 let probe = Probe::new();
-                let mut short = timer.sleep(ms(50));
-                assert!(probe.poll(&mut short).is_pending());
+                let _short = armed(&timer, ms(50), |nap| probe.poll(nap));
                 eventually("it fires", || probe.wakes() == 1);
             }
         }

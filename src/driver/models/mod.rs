@@ -45,6 +45,10 @@
 //! | `Shared::stop`: the shards are listed before the stage is moved | `stop` |
 //! | `stop`, `turn`, `remove`: drains are not told; `is_drained`: looks before it leaves its waker | `drain` |
 //! | `arm`: help is called though some is on its way; `help_is_over`: not noted | `help` |
+//! | `Shard::turn` or `Shard::help`: a shard is turned though another thread turns it | `help` |
+//! | `Shard::end_turn`: the driver is not rung | `arm`, `help` |
+//! | `DriverTask`: a shard that is left to another thread holds up the rest | `help` |
+//! | `Shared::heed`: the alarm is not set | `arm`, `drain`, `end` |
 //! | `Permits::try_take`, `release`: a load and a store | `fire` |
 //! | `bell::update`: no look at the stage | `bell`, `stop` |
 //! | `bell::update`: the target read before the lock; no notify; `leave`: no notify | `bell` |

@@ -40,7 +40,7 @@ enum By {
 }
 
 impl Shard {
-    /// Serves at most `bite` timers that are due by `now`, which is in `tick`, and wakes their tasks.
+    /// Serves a `share` of the timers that are due by `now`, which is in `tick`, and wakes their tasks.
     ///
     /// # Order
     ///
