@@ -26,9 +26,12 @@
 //! | operation | cost |
 //! |---|---|
 //! | [`insert`](Wheel::insert), [`cancel`](Wheel::cancel), [`reset`](Wheel::reset) | O(1) |
-//! | [`advance`](Wheel::advance), [`advance_in_order`](Wheel::advance_in_order) | O(timers handed out + timers cascaded + slots that came up), and in order, over a turn of the last dial, for each slot with refiled timers once those beyond the dials |
+//! | [`advance`](Wheel::advance), [`advance_in_order`](Wheel::advance_in_order) | O(timers handed out + timers cascaded + slots that came up) |
 //! | [`next_turn`](Wheel::next_turn) | O(dials) |
 //! | memory | 24 bytes and the payload a timer, rounded up to the payload's alignment; 8 bytes a slot |
+//!
+//! A jump of 64 days or more, in order, also looks at what lies beyond the last dial, once for each slot from which
+//! timers were filed again.
 //!
 //! Cancelling gives a timer's record back at once. The slab of records grows by an eighth at a time
 //! to its peak, and stays there.
