@@ -130,6 +130,9 @@ async fn a_duration_of_more_than_thirty_years_is_not_cut() {
     let timer = own_timer();
     assert!(timer.timeout(century, pending::<()>()).await.is_err());
     assert_eq!(start.elapsed(), century * 2);
+    let tried = timer.try_timeout(century, pending::<()>());
+    assert!(tried.expect("it takes it").await.is_err());
+    assert_eq!(start.elapsed(), century * 3);
     assert_settled(&timer);
 }
 

@@ -14,6 +14,42 @@ use crate::support::{
     own_timer, panic_of, poll_once, refusals, within,
 };
 
+// It was false without a poll in between, beside an `is_elapsed` that was true.
+#[tokio::test(start_paused = true)]
+async fn a_sleep_tells_that_its_timer_was_stopped_before_any_poll_does_unless_it_is_due() {
+    let timer = own_timer();
+    let mut later = [timer.sleep(ms(20)), timer.sleep(ms(20))];
+    let mut due = [timer.sleep(ms(10)), timer.sleep(ms(10))];
+    // One of each is pending, the other was reset before its first poll.
+    for [armed, reset] in [&mut later, &mut due] {
+        assert!(poll_once(armed).is_pending());
+        reset.set_deadline(armed.deadline());
+    }
+    assert!(later.iter().chain(&due).all(|nap| !nap.was_stopped()));
+    timer.shutdown();
+    assert!(
+        later
+            .iter()
+            .chain(&due)
+            .all(|nap| nap.was_stopped() && nap.is_elapsed())
+    );
+    tokio::time::advance(ms(10)).await;
+    assert!(
+        later
+            .iter()
+            .all(|nap| nap.was_stopped() && nap.is_elapsed())
+    );
+    assert!(due.iter().all(|nap| !nap.was_stopped() && nap.is_elapsed()));
+    assert!(
+        later
+            .iter_mut()
+            .chain(&mut due)
+            .all(|nap| poll_once(nap).is_ready())
+    );
+    assert!(later.iter().all(|nap| nap.was_stopped()));
+    assert!(due.iter().all(|nap| !nap.was_stopped()));
+}
+
 #[tokio::test(start_paused = true)]
 async fn shutdown_makes_pending_sleeps_ready_at_once() {
     let start = Instant::now();

@@ -10,6 +10,17 @@ use waterwheel::{Duration, Instant, Timer, interval, sleep, sleep_until, timeout
 
 use crate::support::{HOUR, Probe, ms, own_timer, paused, poll_once, us, within};
 
+// A clock read of before says nothing there, in a task either.
+#[tokio::test(start_paused = true)]
+async fn a_long_delay_that_the_clock_has_jumped_over_is_ready_at_its_first_poll_in_a_task() {
+    let task = tokio::spawn(async {
+        let mut naps = [sleep(HOUR), own_timer().sleep(HOUR)];
+        advance(HOUR).await;
+        assert!(naps.iter_mut().all(|nap| poll_once(nap).is_ready()));
+    });
+    task.await.expect("it does not panic");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_sleep_is_woken_before_whoever_advances_the_clock_goes_on() {
     let timer = own_timer();
