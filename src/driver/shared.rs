@@ -392,7 +392,7 @@ impl Shared {
         if self.has_alarm_alone() {
             self.target.fetch_min(next.get(), Ordering::SeqCst);
             let mut alarm = self.alarm.lock();
-            // No clock is asked: a time that has passed wakes the driver, which asks. (A clock read is 130 of the 7300
+            // No clock is asked: a time that has passed wakes the driver, which asks. (A clock read is 130 of the 6400
             // instructions of a sleep on a paused clock.)
             let is_set = alarm.is_made() && self.set_alarm_with(&mut alarm, |_| true);
             drop(alarm);

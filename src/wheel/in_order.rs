@@ -156,10 +156,8 @@ impl<T> Wheel<T> {
     fn next_cascade(&self, next_look: Option<Tick>) -> Option<Tick> {
         // No dial is asked if there is nothing above the first. (280 instructions of a turn with one timer.)
         let (above, end) = (self.dials.slots_due(), self.dials.beyond());
-        let turn = match self.occupied.first(above, end) {
-            Some(_) => self.next_turn_above(None),
-            None => None,
-        };
+        let any = self.occupied.first(above, end);
+        let turn = any.and_then(|_| self.next_turn_above(None));
         match (turn, next_look) {
             (Some(turn), Some(look)) => Some(turn.min(look)),
             (turn, look) => turn.or(look),
