@@ -74,7 +74,7 @@
 //!
 //! # Trade-offs
 //!
-//! - The bell is a thread. [`Builder::bell`] tells what is lost without it.
+//! - The bell is a thread. [`Builder::wakeup_thread`] tells what is lost without it.
 //! - The driver is a task among yours. If every worker is blocked, no task is woken until one is
 //!   free again.
 //! - A shard's slab of records grows to its peak and stays there until nothing is left in the shard.
@@ -92,6 +92,7 @@ pub mod error;
 pub mod time;
 pub mod wheel;
 
+mod clock;
 mod driver;
 mod sync;
 

@@ -385,7 +385,7 @@ fn threads() -> Vec<String> {
 fn the_bell_has_gone() -> bool {
     !threads()
         .iter()
-        .any(|name| name.starts_with("waterwheel-bel"))
+        .any(|name| name.starts_with("waterwheel-wak"))
 }
 
 #[test]

@@ -111,7 +111,10 @@ fn a_worker_that_blocks_after_dropping_the_last_handle_does_not_hold_up_what_is_
 #[test]
 fn timers_fire_without_the_bell() {
     multi_thread(2).block_on(async {
-        let timer = Timer::builder().bell(false).start().expect("it starts");
+        let timer = Timer::builder()
+            .wakeup_thread(false)
+            .start()
+            .expect("it starts");
         for millis in [0, 1, 5, 20] {
             let start = Instant::now();
             timer.sleep(ms(millis)).await;
@@ -133,7 +136,7 @@ fn bells() -> Option<usize> {
         tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());
     Some(
         names
-            .filter(|name| name.trim() == "waterwheel-bell")
+            .filter(|name| name.trim() == "waterwheel-wake")
             .count(),
     )
 }
@@ -155,7 +158,12 @@ fn there_is_one_bell_for_all_timers() {
 #[test]
 fn the_bell_rings_for_a_runtime_of_one_thread_as_well_and_not_for_a_timer_without_it() {
     alone(|| {
-        let without = || Timer::builder().bell(false).start().expect("it starts");
+        let without = || {
+            Timer::builder()
+                .wakeup_thread(false)
+                .start()
+                .expect("it starts")
+        };
         for runtime in [current_thread(), multi_thread(2)] {
             runtime.block_on(async {
                 let timer = without();
@@ -206,7 +214,7 @@ fn the_bell_runs_no_wakers() {
     assert!(!here.is_empty(), "this test can tell");
     let bells = here
         .iter()
-        .filter(|name| name.as_deref() == Some("waterwheel-bell"));
+        .filter(|name| name.as_deref() == Some("waterwheel-wake"));
     assert_eq!(bells.count(), 0);
 }
 

@@ -32,7 +32,7 @@ fn nobody_waits_in_vain_on_one_thread() {
 }
 
 fn stress(runtime: Runtime, bell: bool) {
-    let builder = Timer::builder().shards(4).bell(bell);
+    let builder = Timer::builder().shards(4).wakeup_thread(bell);
     let timer = builder.start_on(runtime.handle()).expect("it starts");
     let (stop, stopped) = oneshot::channel::<()>();
     let host = thread::spawn(move || runtime.block_on(stopped));

@@ -2,7 +2,9 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 
-use super::timer::{Core, Plan, Timer};
+use super::core::{Core, MOST_SHARDS, Plan};
+use super::host::assert_time_is_enabled;
+use super::timer::Timer;
 use crate::error::{BuildError, BuildKind};
 use crate::wheel::Resolution;
 
@@ -29,29 +31,32 @@ pub struct Builder {
     shards: Option<usize>,
     max_pending: Option<usize>,
     name: Option<String>,
-    bell: bool,
+    wakeup_thread: bool,
 }
 
-/// More shards than the largest machines have processors gain nothing.
-const MOST_SHARDS: usize = 1024;
+impl Timer {
+    /// Settings for a timer of your own.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+}
 
 impl Builder {
-    pub(super) fn new() -> Builder {
+    fn new() -> Builder {
         Builder {
             resolution: Resolution::MILLISECOND.tick(),
             shards: None,
             max_pending: None,
             name: None,
-            bell: true,
+            wakeup_thread: true,
         }
     }
 
     /// The length of one tick: from 100 µs to 1 s, dividing a second. 1 ms if not set.
     ///
-    /// A deadline is rounded up to a tick, so a timer is up to one tick late. That holds for a deadline that is
-    /// now or has just passed as well: `sleep(Duration::ZERO)`, an interval's first tick and a reset to now wait
-    /// for the end of the running tick, up to a whole one. A fine resolution
-    /// costs driver turns while many timers fire; a coarse one lets more of them share a turn.
+    /// A deadline is rounded up to a tick, so a timer is up to one tick late. That also holds for a deadline that is now or has
+    /// just passed: `sleep(Duration::ZERO)`, an interval's first tick and a reset to now wait for the end of the running
+    /// tick. A fine resolution costs turns of the driver while many timers fire. With a coarse one, more timers share a turn.
     pub fn resolution(mut self, tick: Duration) -> Builder {
         self.resolution = tick;
         self
@@ -67,10 +72,9 @@ impl Builder {
     /// How many futures the timer takes at a time: made, and neither done nor dropped. No bound
     /// if not set.
     ///
-    /// The next one is refused: [`try_sleep`](Timer::try_sleep) and its like return an error,
-    /// [`sleep`](Timer::sleep) and its like panic. A future that was done and is reset counts
-    /// again, even if that is one too many. Counting costs a shared counter, which timers without
-    /// a bound do not touch.
+    /// The next one is refused: [`try_sleep`](Timer::try_sleep) and the other `try_` methods return an error,
+    /// [`sleep`](Timer::sleep) and the others panic. A future that was done and is reset counts again, even if that exceeds
+    /// the bound. Counting costs a counter that all threads share. A timer without a bound does not touch it.
     pub fn max_pending(mut self, futures: usize) -> Builder {
         self.max_pending = Some(futures);
         self
@@ -82,16 +86,18 @@ impl Builder {
         self
     }
 
-    /// Whether the bell wakes the driver: a helper thread, one for all timers of the process,
-    /// that is asleep unless a deadline is near. `true` if not set.
+    /// Whether the wake-up thread wakes the driver: a helper thread, one for all timers of the process, that is asleep unless
+    /// a deadline is near. `true` if not set.
     ///
-    /// Without it the driver sleeps on tokio's clock. Then timers fire about a millisecond later,
-    /// since tokio rounds that sleep up once more; and a worker that arms the first timer of a driver that has nothing
-    /// to do, and then blocks, holds up the driver, and all timers, for as long as it blocks.
+    /// Without it the driver sleeps on tokio's clock. That changes two things:
     ///
-    /// While a runtime's clock is paused, the driver sleeps on it either way.
-    pub fn bell(mut self, bell: bool) -> Builder {
-        self.bell = bell;
+    /// - Timers fire about a millisecond later, since tokio rounds that sleep up once more.
+    /// - A worker that arms the first timer of an idle driver, and then blocks, delays the driver and with it all timers,
+    ///   until the worker is free.
+    ///
+    /// While a runtime's clock is paused, the driver sleeps on that clock either way.
+    pub fn wakeup_thread(mut self, wakeup_thread: bool) -> Builder {
+        self.wakeup_thread = wakeup_thread;
         self
     }
 
@@ -145,36 +151,15 @@ impl Builder {
             shards,
             max_pending: self.max_pending,
             name: self.name.map(String::into_boxed_str),
-            has_bell: self.bell,
+            has_wakeup_thread: self.wakeup_thread,
         })
     }
 }
 
 #[track_caller]
 fn start_on(handle: &Handle, plan: Plan) -> Timer {
-    super::assert_time_is_enabled(handle);
+    assert_time_is_enabled(handle);
     let core = Core::new(handle, plan);
-    core.spawn_driver(handle, None);
+    core.spawn_driver(handle, None::<()>);
     Timer { core }
-}
-
-impl Plan {
-    /// What an ambient timer is built by.
-    pub(super) fn ambient() -> Plan {
-        Plan {
-            resolution: Resolution::MILLISECOND,
-            shards: None,
-            max_pending: None,
-            name: None,
-            has_bell: true,
-        }
-    }
-
-    /// The number of shards, one a worker if nothing else was asked for.
-    pub(super) fn shards_on(&self, home: &Handle) -> usize {
-        self.shards.unwrap_or_else(|| {
-            let workers = home.metrics().num_workers();
-            workers.next_power_of_two().min(MOST_SHARDS)
-        })
-    }
 }

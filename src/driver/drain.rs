@@ -4,22 +4,50 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
-use super::shared::{Shared, Stage};
+use super::lifecycle::{Lifecycle, State};
+use super::shard::ShardList;
+use super::stop::stop;
+use super::wakeup::Wakeup;
 
-/// Waits until a timer that takes nothing new has nothing pending, then stops it.
+/// Waits until no shard of a draining timer has a pending timer, then stops the timer.
 pub(super) struct Drain {
-    shared: Arc<Shared>,
+    lifecycle: Arc<Lifecycle>,
+    shards: Arc<ShardList>,
+    wakeup: Arc<Wakeup>,
+    /// The number that its waker goes by.
     number: u64,
 }
 
+/// No two drains of the process have one number.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 impl Drain {
-    pub(super) fn new(shared: Arc<Shared>) -> Drain {
+    /// From this call on the timer takes nothing new.
+    pub(super) fn start(
+        lifecycle: Arc<Lifecycle>,
+        shards: Arc<ShardList>,
+        wakeup: Arc<Wakeup>,
+    ) -> Drain {
+        lifecycle.advance(State::Draining);
+        for shard in shards.in_use() {
+            shard.start_draining();
+        }
         Drain {
-            shared,
+            lifecycle,
+            shards,
+            wakeup,
+            // Relaxed: the number alone matters.
             number: NEXT.fetch_add(1, Ordering::Relaxed),
         }
+    }
+
+    /// Whether nothing is pending. If something is, the waker is woken when the last timer may have ended: a shard
+    /// that has become empty calls `wake_drains`.
+    fn is_drained(&self, context: &Context<'_>) -> bool {
+        // The waker first: a shard that becomes empty after the look finds it.
+        let waker = context.waker().clone();
+        self.lifecycle.await_drain(self.number, waker);
+        self.shards.in_use().iter().all(|shard| shard.is_empty())
     }
 }
 
@@ -27,18 +55,16 @@ impl Future for Drain {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let is_over = self.shared.stage() >= Stage::Stopped
-            || self.shared.is_drained(self.number, context.waker());
-        if is_over {
-            self.shared.stop(Stage::Stopped);
-            return Poll::Ready(());
+        if self.lifecycle.state() < State::Stopped && !self.is_drained(context) {
+            return Poll::Pending;
         }
-        Poll::Pending
+        stop(&self.lifecycle, &self.shards, &self.wakeup, State::Stopped);
+        Poll::Ready(())
     }
 }
 
 impl Drop for Drain {
     fn drop(&mut self) {
-        self.shared.forget_drain(self.number);
+        self.lifecycle.forget_drain(self.number);
     }
 }

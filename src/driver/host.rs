@@ -1,14 +1,19 @@
-//! What the driver has of the machine and of tokio: the time, sleeps on tokio's clock, tasks, and a
-//! thread for the bell. In a model it has them of the model, `models/host`.
+//! What the driver takes from the machine and from tokio, but for the time: sleeps on tokio's clock, tasks, and the
+//! wake-up thread. In a model it takes them from the model, `models/host`. The time is `clock`'s.
 
 #[cfg(waterwheel_loom)]
-pub(super) use super::models::host::{
-    Sleep, machine_now, sleep_until, spawn, start_bell, tokio_now,
-};
+pub(super) use super::models::host::{TokioSleep, sleep_until, spawn, start_wakeup_thread};
 #[cfg(not(waterwheel_loom))]
-pub(super) use real::{machine_now, spawn, start_bell, tokio_now};
+pub(super) use real::{spawn, start_wakeup_thread};
 #[cfg(not(waterwheel_loom))]
-pub(super) use tokio::time::{Sleep, sleep_until};
+pub(super) use tokio::time::{Sleep as TokioSleep, sleep_until};
+
+/// Panics where tokio's own `sleep` would for want of a time driver, and with its words.
+#[track_caller]
+pub(super) fn assert_time_is_enabled(handle: &tokio::runtime::Handle) {
+    let _entered = handle.enter();
+    drop(tokio::time::sleep(std::time::Duration::ZERO));
+}
 
 #[cfg(not(waterwheel_loom))]
 mod real {
@@ -17,23 +22,13 @@ mod real {
 
     use tokio::runtime::Handle;
 
-    #[inline]
-    pub(in crate::driver) fn machine_now() -> std::time::Instant {
-        std::time::Instant::now()
-    }
-
-    /// Now, by the clock of the runtime that the thread is in.
-    #[inline]
-    pub(in crate::driver) fn tokio_now() -> tokio::time::Instant {
-        tokio::time::Instant::now()
-    }
-
     pub(in crate::driver) fn spawn(home: &Handle, task: impl Future<Output = ()> + Send + 'static) {
         drop(home.spawn(task));
     }
 
-    pub(in crate::driver) fn start_bell(run: fn()) -> io::Result<()> {
-        let thread = thread::Builder::new().name("waterwheel-bell".into());
+    pub(in crate::driver) fn start_wakeup_thread(run: fn()) -> io::Result<()> {
+        // Linux shows 15 bytes of a thread's name.
+        let thread = thread::Builder::new().name("waterwheel-wake".into());
         thread.spawn(run).map(drop)
     }
 }

@@ -1,62 +1,45 @@
-//! The driver: shards, the task that turns them, the handle, the bell.
+//! The driver: shards, the tasks that turn them, how those are woken in time, and the handle.
 //!
-//! | file | concept |
+//! | file or folder | question |
 //! |---|---|
-//! | `timer` | [`Timer`], the handle |
-//! | `builder` | [`Builder`], its settings |
-//! | `ambient` | which timer the free functions use |
-//! | `shard` | one wheel of wakers behind one lock |
-//! | `postponed` | deadlines beside the slab, moved without the lock |
-//! | `shared` | what the task, the shards and the bell share; the lost wake-up and why it is not |
-//! | `task` | the task that turns the wheels |
-//! | `batch` | the wakers of a turn, in the order in which they are woken |
-//! | `alarm` | its sleep on tokio's clock |
-//! | `help` | a task that turns a shard when that task is late |
-//! | `bell` | the thread that wakes the task |
-//! | `nudge` | how the bell wakes the task without waking more workers than one |
-//! | `clock` | the seam through which time enters |
-//! | `test_util` | whether tokio's clocks can be paused in this build |
-//! | `drain` | waiting until nothing is pending |
-//! | `permits` | `max_pending` |
-//! | `metrics` | what was done |
-//! | `thread` | which shard is a thread's |
-//! | `host` | what all this has of the machine and of tokio |
-//! | `models` | every interleaving of two or three threads, under loom |
+//! | `timer`, `builder`, `metrics` | what does a user see? [`Timer`], [`Builder`], [`Metrics`] |
+//! | `current` | which timer do the free functions use? |
+//! | `core` | what do the handles of a timer share, and how is its driver started? |
+//! | `turn/` | who turns a shard, how much at a time, and who wakes what comes up? |
+//! | `stop`, `drain` | how does a timer end? |
+//! | `shard/` | what is behind one lock, and what do futures do with it? |
+//! | `wakeup/` | how is the driver woken in time, and why is no wake-up lost? |
+//! | `lifecycle` | what state is this timer in, and who waits for a drain? |
+//! | `permits`, `wake_all`, `thread_number` | how is `max_pending` counted, how are wakers woken, which thread is this? |
+//! | `host` | what is taken from the machine and from tokio? |
+//! | `models/` | does all this hold in every interleaving of two or three threads? |
+//!
+//! A file knows those below it in this table, and none above. Two things are known in both directions: a shard and the list of
+//! shards (`shard/list`), and the wake-up thread and the driver that it wakes (`wakeup/thread`). `tests/layering.rs` checks it.
 
-mod alarm;
-mod ambient;
-mod batch;
-mod bell;
 mod builder;
-mod clock;
+mod core;
+mod current;
 mod drain;
-mod help;
 mod host;
+mod lifecycle;
 mod metrics;
 #[cfg(waterwheel_loom)]
 mod models;
-mod nudge;
 mod permits;
-mod postponed;
 mod shard;
-mod shared;
-mod task;
-mod test_util;
-mod thread;
+mod stop;
+mod thread_number;
 mod timer;
+mod turn;
+mod wake_all;
+mod wakeup;
 
 pub use builder::Builder;
 pub use metrics::{Lateness, Metrics};
 pub use timer::Timer;
 
-pub(crate) use ambient::shard as ambient_shard;
-pub(crate) use clock::Clock;
+pub(crate) use current::current_shard;
+pub(crate) use lifecycle::State;
 pub(crate) use shard::{Answer, Shard};
-pub(crate) use shared::Stage;
-
-/// Panics where tokio's own `sleep` would for want of a time driver, and with its words.
-#[track_caller]
-fn assert_time_is_enabled(handle: &tokio::runtime::Handle) {
-    let _entered = handle.enter();
-    drop(tokio::time::sleep(std::time::Duration::ZERO));
-}
+pub(crate) use turn::catch_up;

@@ -32,7 +32,7 @@ impl Permits {
         self.taken.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn release(&self) {
+    pub(crate) fn give_back(&self) {
         self.taken.fetch_sub(1, Ordering::Relaxed);
     }
 

@@ -228,11 +228,7 @@ impl Interval {
         if self.ended {
             return;
         }
-        if self.delay.has_completed() {
-            self.delay.rearm(deadline);
-        } else {
-            self.delay.set_deadline(deadline);
-        }
+        self.delay.set_deadline(deadline);
     }
 
     /// What happens when a tick was missed.
@@ -317,7 +313,6 @@ impl Interval {
         }
         let now = ready!(self.delay.poll_tick(context));
         if self.delay.has_stopped() {
-            self.delay.release_permit();
             return Poll::Ready(Err(self.end()));
         }
         let tick = self.delay.deadline();
@@ -346,16 +341,6 @@ impl Interval {
             tick.checked_add(self.period)
         };
         next.unwrap_or_else(|| far_at_most(now, FAR))
-    }
-}
-
-impl Drop for Interval {
-    fn drop(&mut self) {
-        // Completed, and not armed again: it was due at a poll whose task had no budget left. The
-        // interval still has the permit then.
-        if self.delay.has_completed() && !self.ended {
-            self.delay.release_permit();
-        }
     }
 }
 

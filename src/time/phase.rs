@@ -2,21 +2,21 @@ use std::num::NonZeroU32;
 
 use crate::wheel::{Key, Tick};
 
-/// Where a `Sleep` is in its life, in eight bytes: a key's stamp is never zero, and with a stamp
-/// of zero the other half says what else it is.
+/// Where a `Sleep` is in its life, in eight bytes. A key's generation is never zero. With a generation of zero, the other half
+/// names the phase.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Packed {
     half: u32,
-    stamp: u32,
+    generation: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Not in the wheel.
-    New(Delay),
+    New(Lead),
     /// Not in the wheel, and its deadline was moved since it was made, fired or stopped.
     Reset,
-    /// In the wheel: it has a record there.
+    /// In the wheel: it has an entry there.
     Armed(Key),
     /// Past the tick of its deadline.
     Fired,
@@ -24,20 +24,31 @@ pub(super) enum Phase {
     Stopped,
 }
 
-/// How long before the deadline the clock was read, in ticks rounded up, if it was.
+/// How long before the deadline the clock was read that made the sleep, in ticks rounded up. `None` if no clock was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Delay(Option<u32>);
+pub(super) struct Lead(Option<u32>);
 
 const FIRED: u32 = u32::MAX;
 const STOPPED: u32 = u32::MAX - 1;
 const RESET: u32 = u32::MAX - 2;
 const UNKNOWN: u32 = u32::MAX - 3;
 
-impl Delay {
-    pub(super) const UNKNOWN: Delay = Delay(None);
+impl Phase {
+    /// Whether the sleep holds a place of the timer's `max_pending`: from when it is made until it completes or is dropped.
+    #[inline]
+    pub(super) fn holds_permit(self) -> bool {
+        match self {
+            Phase::New(_) | Phase::Reset | Phase::Armed(_) => true,
+            Phase::Fired | Phase::Stopped => false,
+        }
+    }
+}
 
-    pub(super) fn covering(ticks: Option<u32>) -> Delay {
-        Delay(ticks.filter(|&ticks| ticks < UNKNOWN))
+impl Lead {
+    pub(super) const UNKNOWN: Lead = Lead(None);
+
+    pub(super) fn covering(ticks: Option<u32>) -> Lead {
+        Lead(ticks.filter(|&ticks| ticks < UNKNOWN))
     }
 
     /// A tick that had passed when the clock was read.
@@ -51,47 +62,50 @@ impl Packed {
     pub(super) fn new(phase: Phase) -> Packed {
         let half = match phase {
             Phase::Armed(key) => {
-                let (index, stamp) = key.into_parts();
+                let (index, generation) = key.into_parts();
                 return Packed {
                     half: index,
-                    stamp: stamp.get(),
+                    generation: generation.get(),
                 };
             }
-            Phase::New(Delay(Some(ticks))) => ticks,
-            Phase::New(Delay(None)) => UNKNOWN,
+            Phase::New(Lead(Some(ticks))) => ticks,
+            Phase::New(Lead(None)) => UNKNOWN,
             Phase::Reset => RESET,
             Phase::Fired => FIRED,
             Phase::Stopped => STOPPED,
         };
-        Packed { half, stamp: 0 }
+        Packed {
+            half,
+            generation: 0,
+        }
     }
 
     #[inline]
     pub(super) fn phase(self) -> Phase {
-        match (NonZeroU32::new(self.stamp), self.half) {
-            (Some(stamp), index) => Phase::Armed(Key::from_parts(index, stamp)),
+        match (NonZeroU32::new(self.generation), self.half) {
+            (Some(generation), index) => Phase::Armed(Key::from_parts(index, generation)),
             (None, FIRED) => Phase::Fired,
             (None, STOPPED) => Phase::Stopped,
             (None, RESET) => Phase::Reset,
-            (None, UNKNOWN) => Phase::New(Delay::UNKNOWN),
-            (None, ticks) => Phase::New(Delay(Some(ticks))),
+            (None, UNKNOWN) => Phase::New(Lead::UNKNOWN),
+            (None, ticks) => Phase::New(Lead(Some(ticks))),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Delay, Packed, Phase, UNKNOWN};
+    use super::{Lead, Packed, Phase, UNKNOWN};
     use crate::wheel::Key;
     use std::num::NonZeroU32;
 
     #[test]
     fn each_phase_survives_the_packing() {
-        let key = |index, stamp| Key::from_parts(index, NonZeroU32::new(stamp).unwrap());
+        let key = |index, generation| Key::from_parts(index, NonZeroU32::new(generation).unwrap());
         for phase in [
-            Phase::New(Delay::UNKNOWN),
-            Phase::New(Delay::covering(Some(0))),
-            Phase::New(Delay::covering(Some(UNKNOWN - 1))),
+            Phase::New(Lead::UNKNOWN),
+            Phase::New(Lead::covering(Some(0))),
+            Phase::New(Lead::covering(Some(UNKNOWN - 1))),
             Phase::Reset,
             Phase::Armed(key(0, 1)),
             Phase::Armed(key(u32::MAX, u32::MAX)),
@@ -100,7 +114,7 @@ mod tests {
         ] {
             assert_eq!(Packed::new(phase).phase(), phase);
         }
-        assert_eq!(Delay::covering(Some(UNKNOWN)), Delay::UNKNOWN);
-        assert_eq!(Delay::covering(Some(u32::MAX)), Delay::UNKNOWN);
+        assert_eq!(Lead::covering(Some(UNKNOWN)), Lead::UNKNOWN);
+        assert_eq!(Lead::covering(Some(u32::MAX)), Lead::UNKNOWN);
     }
 }

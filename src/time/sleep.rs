@@ -8,8 +8,9 @@ use tokio::task::coop;
 use tokio::time::{Duration, Instant};
 
 use super::far_at_most;
-use super::phase::{Delay, Packed, Phase};
-use crate::driver::{Answer, Clock, Shard, Stage};
+use super::phase::{Lead, Packed, Phase};
+use crate::clock::Clock;
+use crate::driver::{self, Answer, Shard, State};
 use crate::wheel::{Key, Tick};
 
 /// The future of [`sleep`](crate::sleep()) and [`sleep_until`](crate::sleep_until).
@@ -93,14 +94,8 @@ impl Sleep {
         let before = std::mem::replace(&mut self.deadline, deadline);
         match self.phase.phase() {
             Phase::Armed(key) if deadline >= before => self.shard.postpone(key, self.tick()),
-            Phase::Armed(key) => self.shard.hasten(key, self.tick(), self.is_due()),
-            Phase::New(_) | Phase::Reset => self.set(Phase::Reset),
-            Phase::Fired | Phase::Stopped => {
-                if let Some(permits) = self.shard.permits() {
-                    permits.take();
-                }
-                self.set(Phase::Reset);
-            }
+            Phase::Armed(key) => self.shard.move_earlier(key, self.tick(), self.is_due()),
+            phase => self.set(phase, Phase::Reset),
         }
     }
 
@@ -113,20 +108,20 @@ impl Sleep {
         let deadline = far_at_most(now, duration);
         // A short delay may have passed by the first poll, and a clock that can be paused may
         // have been moved: then the clock is to be read again.
-        let delay = if duration >= TRUSTED && !clock.is_pausable() {
-            Delay::covering(clock.ticks_covering(duration))
+        let lead = if duration >= TRUSTED && !clock.is_pausable() {
+            Lead::covering(clock.ticks_covering(duration))
         } else {
-            Delay::UNKNOWN
+            Lead::UNKNOWN
         };
-        Sleep::new(shard, deadline, delay)
+        Sleep::new(shard, deadline, lead)
     }
 
     #[inline(always)]
-    pub(super) fn new(shard: Arc<Shard>, deadline: Instant, delay: Delay) -> Sleep {
+    pub(super) fn new(shard: Arc<Shard>, deadline: Instant, lead: Lead) -> Sleep {
         Sleep {
             deadline,
             shard,
-            phase: Packed::new(Phase::New(delay)),
+            phase: Packed::new(Phase::New(lead)),
         }
     }
 
@@ -135,126 +130,123 @@ impl Sleep {
         self.shard.clock()
     }
 
-    /// Whether the timer takes nothing new, so that what ticks for ever has to end.
+    /// Whether the timer takes nothing new, so that an interval must end.
     pub(super) fn is_closing(&self) -> bool {
-        self.shard.shared().stage() != Stage::Running
+        self.shard.lifecycle().state() != State::Running
     }
 
-    /// As `Future::poll`, but keeps the permit: for a future that lives on after it.
-    #[inline]
-    pub(super) fn poll_deadline(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let poll = match self.phase.phase() {
-            Phase::New(delay) => self.poll_new(delay, context),
-            Phase::Reset => self.poll_new(Delay::UNKNOWN, context),
-            Phase::Armed(key) => self.poll_armed(key, context),
-            Phase::Fired | Phase::Stopped => Poll::Ready(()),
-        };
-        // Last: it is what is ready that a task must not go on with for ever. (3 ns of an `arm`.)
-        if poll.is_ready() {
-            ready!(coop::poll_proceed(context)).made_progress();
-        }
-        poll
-    }
-
-    /// As `poll_deadline`, for a future that is about to [`rearm`](Sleep::rearm) this: gives the
-    /// time, and leaves the record where it is, to be filed again.
+    /// Polls for an interval, which will [`rearm`](Sleep::rearm) this sleep. When the sleep is due, returns the time, and keeps
+    /// the entry and the permit.
     #[inline]
     pub(super) fn poll_tick(&mut self, context: &mut Context<'_>) -> Poll<Instant> {
-        let Phase::Armed(key) = self.phase.phase() else {
-            ready!(self.poll_deadline(context));
-            return Poll::Ready(self.clock().now());
-        };
-        let now = self.clock().now();
-        // That it is parked says nothing here: it may be since the tick before.
-        if self.clock().is_due(self.deadline, now) {
-            ready!(coop::poll_proceed(context)).made_progress();
-            self.shard.park(key);
-            return Poll::Ready(now);
-        }
-        // Where it is, even if the task has moved to another thread: to move with it would take the
-        // locks of two shards, and count references that all threads share.
-        let answer = if self.shard.is_parked(key) {
-            self.shard
-                .poll_anew(key, self.tick(), context.waker().clone())
-        } else {
-            self.shard.poll(key, || self.tick(), context.waker())
+        let phase = self.phase.phase();
+        let answer = match phase {
+            Phase::New(lead) => self.arm(phase, lead, context),
+            Phase::Reset => self.arm(phase, Lead::UNKNOWN, context),
+            Phase::Armed(key) => {
+                let now = self.clock().now();
+                // A disarmed entry says nothing here: it may be disarmed since the tick before.
+                if self.clock().is_due(self.deadline, now) {
+                    ready!(coop::poll_proceed(context)).made_progress();
+                    self.shard.disarm(key);
+                    return Poll::Ready(now);
+                }
+                self.poll_tick_armed(key, context)
+            }
+            Phase::Fired | Phase::Stopped => Answer::Stopped,
         };
         match answer {
             Answer::Pending(()) => return Poll::Pending,
-            Answer::Due => self.set(Phase::Fired),
-            Answer::Stopped => self.set(Phase::Stopped),
+            // There is no entry, or the shard has freed it.
+            Answer::Due => self.set(phase, Phase::New(Lead::UNKNOWN)),
+            Answer::Stopped => self.set(phase, Phase::Stopped),
         }
         ready!(coop::poll_proceed(context)).made_progress();
-        Poll::Ready(now)
+        Poll::Ready(self.clock().now())
     }
 
-    /// Sets a deadline on a sleep that was due and still has its permit.
+    /// The sleep stays on its shard, even if the task has moved to another thread. To move with the task would take the locks
+    /// of two shards, and count references that all threads share.
+    fn poll_tick_armed(&mut self, key: Key, context: &mut Context<'_>) -> Answer<()> {
+        if self.shard.is_disarmed(key) {
+            let waker = context.waker().clone();
+            return self.shard.poll_with_new_waker(key, self.tick(), waker);
+        }
+        self.shard.poll(key, || self.tick(), context.waker())
+    }
+
+    /// Sets the next deadline of an interval whose sleep was due.
     #[inline]
     pub(super) fn rearm(&mut self, deadline: Instant) {
         self.deadline = deadline;
-        if self.has_completed() {
-            self.set(Phase::New(Delay::UNKNOWN));
-        }
     }
 
-    /// Gives back the permit of a sleep that has completed.
-    #[inline]
-    pub(super) fn release_permit(&self) {
-        if let Some(permits) = self.shard.permits() {
-            permits.release();
-        }
-    }
-
-    fn poll_new(&mut self, delay: Delay, context: &mut Context<'_>) -> Poll<()> {
+    /// Arms the timer, unless it is due or stopped.
+    fn arm(&mut self, phase: Phase, lead: Lead, context: &mut Context<'_>) -> Answer<()> {
         let deadline = self.tick();
-        let not_before = match delay.before(deadline) {
+        let not_before = match lead.before(deadline) {
             Some(tick) if tokio::task::try_id().is_some() => tick,
             _ => {
                 let now = self.clock().now();
                 let tick = self.clock().tick_before(now);
                 if deadline <= tick {
-                    return self.complete(Phase::Fired);
+                    return Answer::Due;
                 }
                 tick
             }
         };
+        // It is armed where its task runs, which need not be where it was made.
         if let Some(shard) = self.shard.of_this_thread() {
             self.shard = shard;
         }
-        match self
+        let waker = context.waker().clone();
+        let answer = self
             .shard
-            .arm(deadline, not_before, context.waker().clone())
-        {
+            .arm(deadline, not_before, waker, driver::catch_up);
+        match answer {
             Answer::Pending(key) => {
-                self.set(Phase::Armed(key));
-                Poll::Pending
+                self.set(phase, Phase::Armed(key));
+                Answer::Pending(())
             }
-            Answer::Due => self.complete(Phase::Fired),
-            Answer::Stopped => self.complete(Phase::Stopped),
+            Answer::Due => Answer::Due,
+            Answer::Stopped => Answer::Stopped,
         }
     }
 
     #[inline(never)]
     fn cancel(&self, key: Key) {
-        // First: the waker that is let go may panic.
-        self.release_permit();
+        // First: the waker that is dropped with the entry may panic.
+        self.move_permit(Phase::Armed(key), Phase::Fired);
         self.shard.cancel(key);
     }
 
+    fn poll_new(&mut self, phase: Phase, lead: Lead, context: &mut Context<'_>) -> Poll<()> {
+        let answer = self.arm(phase, lead, context);
+        self.settle(phase, answer)
+    }
+
     fn poll_armed(&mut self, key: Key, context: &mut Context<'_>) -> Poll<()> {
-        // Whatever the driver has got to: past its tick it is due. What it has fired is due without a look at the
-        // clock.
-        if self.shard.is_parked(key) || self.is_due() {
-            // First: a waker that panics as it is let go must not leave the key behind.
-            let ready = self.complete(Phase::Fired);
+        // Past its tick it is due, whatever the driver has got to. An entry that a turn has disarmed is due, and no clock is
+        // read for it.
+        if self.shard.is_disarmed(key) || self.is_due() {
+            // The phase first: if the stored waker panics as it is dropped, no key of a freed entry stays behind.
+            let poll = self.settle(Phase::Armed(key), Answer::Due);
             self.shard.finish(key);
-            return ready;
+            return poll;
         }
-        match self.shard.poll(key, || self.tick(), context.waker()) {
-            Answer::Pending(()) => Poll::Pending,
-            Answer::Due => self.complete(Phase::Fired),
-            Answer::Stopped => self.complete(Phase::Stopped),
+        let answer = self.shard.poll(key, || self.tick(), context.waker());
+        self.settle(Phase::Armed(key), answer)
+    }
+
+    /// Takes an answer as the phase.
+    #[inline]
+    fn settle(&mut self, phase: Phase, answer: Answer<()>) -> Poll<()> {
+        match answer {
+            Answer::Pending(()) => return Poll::Pending,
+            Answer::Due => self.set(phase, Phase::Fired),
+            Answer::Stopped => self.set(phase, Phase::Stopped),
         }
+        Poll::Ready(())
     }
 
     /// Whether a poll has found the timer stopped. Unlike [`was_stopped`](Sleep::was_stopped), it reads no clock.
@@ -263,19 +255,28 @@ impl Sleep {
         matches!(self.phase.phase(), Phase::Stopped)
     }
 
-    #[inline]
-    pub(super) fn has_completed(&self) -> bool {
-        matches!(self.phase.phase(), Phase::Fired | Phase::Stopped)
+    /// Moves on to another phase. `from` is the present one, which the caller has at hand.
+    #[inline(always)]
+    fn set(&mut self, from: Phase, to: Phase) {
+        debug_assert_eq!(from, self.phase.phase());
+        self.move_permit(from, to);
+        self.phase = Packed::new(to);
     }
 
-    fn complete(&mut self, phase: Phase) -> Poll<()> {
-        self.set(phase);
-        Poll::Ready(())
-    }
-
-    #[inline]
-    fn set(&mut self, phase: Phase) {
-        self.phase = Packed::new(phase);
+    /// Takes or gives back the place of a timer's `max_pending`, as the phase changes. A sleep that is reset after completion
+    /// takes one again, even if none is left.
+    #[inline(always)]
+    fn move_permit(&self, from: Phase, to: Phase) {
+        if from.holds_permit() == to.holds_permit() {
+            return;
+        }
+        if let Some(permits) = self.shard.permits() {
+            if to.holds_permit() {
+                permits.take();
+            } else {
+                permits.give_back();
+            }
+        }
     }
 
     #[inline]
@@ -304,24 +305,18 @@ impl Future for Sleep {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let this = self.get_mut();
-        if this.has_completed() {
-            return this.poll_deadline(context);
+        let phase = this.phase.phase();
+        let poll = match phase {
+            Phase::New(lead) => this.poll_new(phase, lead, context),
+            Phase::Reset => this.poll_new(phase, Lead::UNKNOWN, context),
+            Phase::Armed(key) => this.poll_armed(key, context),
+            Phase::Fired | Phase::Stopped => Poll::Ready(()),
+        };
+        // Last, since only a sleep that is ready uses up budget: a task must not go on with those for ever. (3 ns of an `arm`.)
+        if poll.is_ready() {
+            ready!(coop::poll_proceed(context)).made_progress();
         }
-        let permit = Permit(this);
-        let poll = permit.0.poll_deadline(context);
-        drop(permit);
         poll
-    }
-}
-
-/// Gives the permit of a sleep back if it completes, even by a panic of the waker it lets go.
-struct Permit<'a>(&'a mut Sleep);
-
-impl Drop for Permit<'_> {
-    fn drop(&mut self) {
-        if self.0.has_completed() {
-            self.0.release_permit();
-        }
     }
 }
 
@@ -329,8 +324,8 @@ impl Drop for Sleep {
     #[inline]
     fn drop(&mut self) {
         match self.phase.phase() {
-            Phase::New(_) | Phase::Reset => self.release_permit(),
             Phase::Armed(key) => self.cancel(key),
+            Phase::New(_) | Phase::Reset => self.move_permit(Phase::Reset, Phase::Fired),
             Phase::Fired | Phase::Stopped => {}
         }
     }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use tokio::time::{Duration, Instant};
 
 use super::FAR;
-use super::phase::Delay;
+use super::phase::Lead;
 use super::sleep::Sleep;
 use crate::Timer;
-use crate::driver::{Shard, Stage, ambient_shard};
+use crate::driver::{Shard, State, current_shard};
 use crate::error::Error;
 
 /// Waits until `duration` has passed.
@@ -46,7 +46,7 @@ use crate::error::Error;
 #[inline(always)]
 #[track_caller]
 pub fn sleep(duration: Duration) -> Sleep {
-    let shard = ambient_shard();
+    let shard = current_shard();
     assert_open(&shard);
     let now = shard.clock().now_here();
     Sleep::after(shard, now, duration)
@@ -73,9 +73,9 @@ pub fn sleep(duration: Duration) -> Sleep {
 #[inline]
 #[track_caller]
 pub fn sleep_until(deadline: Instant) -> Sleep {
-    let shard = ambient_shard();
+    let shard = current_shard();
     assert_open(&shard);
-    Sleep::new(shard, deadline, Delay::UNKNOWN)
+    Sleep::new(shard, deadline, Lead::UNKNOWN)
 }
 
 impl Timer {
@@ -104,7 +104,7 @@ impl Timer {
     #[track_caller]
     pub fn sleep_until(&self, deadline: Instant) -> Sleep {
         expect(self.admit());
-        Sleep::new(Arc::clone(self.shard()), deadline, Delay::UNKNOWN)
+        Sleep::new(Arc::clone(self.shard()), deadline, Lead::UNKNOWN)
     }
 
     /// [`sleep`](Timer::sleep), or an error.
@@ -145,7 +145,7 @@ impl Timer {
         Ok(Sleep::new(
             Arc::clone(self.shard()),
             deadline,
-            Delay::UNKNOWN,
+            Lead::UNKNOWN,
         ))
     }
 
@@ -172,7 +172,7 @@ impl Timer {
     fn try_sleep_beyond(&self, duration: Duration) -> Result<Option<Sleep>, Error> {
         match self.shard().clock().now().checked_add(duration) {
             Some(deadline) => self.try_sleep_until(deadline).map(Some),
-            None => self.shard().shared().is_open().map(|()| None),
+            None => self.shard().lifecycle().is_open().map(|()| None),
         }
     }
 }
@@ -184,7 +184,7 @@ impl Timer {
 #[inline]
 #[track_caller]
 fn assert_open(shard: &Shard) {
-    if let Err(error) = shard.shared().is_open() {
+    if let Err(error) = shard.lifecycle().is_open() {
         assert_abandoned(shard, error);
     }
 }
@@ -193,7 +193,7 @@ fn assert_open(shard: &Shard) {
 #[track_caller]
 fn assert_abandoned(shard: &Shard, error: Error) {
     assert!(
-        shard.shared().stage() == Stage::Abandoned,
+        shard.lifecycle().state() == State::Abandoned,
         "the ambient timer of this runtime refuses: {error}"
     );
 }
@@ -217,17 +217,17 @@ impl Sleep {
     /// A sleep on the ambient timer, or none if an `Instant` cannot tell its deadline.
     #[inline(always)]
     #[track_caller]
-    pub(super) fn ambient_within(duration: Duration) -> Option<Sleep> {
+    pub(super) fn on_current(duration: Duration) -> Option<Sleep> {
         if duration <= FAR {
             return Some(sleep(duration));
         }
-        Sleep::ambient_beyond(duration)
+        Sleep::on_current_beyond(duration)
     }
 
     #[cold]
     #[track_caller]
-    fn ambient_beyond(duration: Duration) -> Option<Sleep> {
-        let shard = ambient_shard();
+    fn on_current_beyond(duration: Duration) -> Option<Sleep> {
+        let shard = current_shard();
         let deadline = shard.clock().now().checked_add(duration);
         let Some(deadline) = deadline else {
             assert_open(&shard);

@@ -50,7 +50,7 @@ pub fn timeout<F>(duration: Duration, future: F) -> Timeout<F::IntoFuture>
 where
     F: IntoFuture,
 {
-    Timeout::new(Sleep::ambient_within(duration), future)
+    Timeout::new(Sleep::on_current(duration), future)
 }
 
 /// Gives a future until `deadline`. Otherwise as [`timeout`]; same as `tokio::time::timeout_at`.

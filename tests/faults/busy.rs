@@ -19,7 +19,9 @@ const PROMPT: Duration = ms(2_000);
 /// A hundred tasks that are always ready, and timers beside them.
 fn beside_tasks_that_are_always_ready(runtime: Runtime, bell: bool) {
     within(LIMIT, move || {
-        let timer = Timer::builder().bell(bell).start_on(runtime.handle());
+        let timer = Timer::builder()
+            .wakeup_thread(bell)
+            .start_on(runtime.handle());
         let timer = timer.expect("a timer");
         runtime.block_on(async {
             let (stop, rounds) = (

@@ -17,7 +17,9 @@ fn an_earlier_timer_that_is_armed_while_the_driver_sleeps_fires_on_time() {
     within(LIMIT, || {
         for runtime in [multi_thread(1), multi_thread(2)] {
             for bell in [true, false] {
-                let timer = Timer::builder().bell(bell).start_on(runtime.handle());
+                let timer = Timer::builder()
+                    .wakeup_thread(bell)
+                    .start_on(runtime.handle());
                 let timer = timer.expect("a timer");
                 let mut naps = Vec::new();
                 for seconds in [3_600, 600, 60, 10] {
@@ -85,7 +87,9 @@ fn a_short_sleep_after_one_for_ever_that_was_cancelled_fires_on_time() {
     within(LIMIT, || {
         let runtime = multi_thread(1);
         for bell in [true, false] {
-            let timer = Timer::builder().bell(bell).start_on(runtime.handle());
+            let timer = Timer::builder()
+                .wakeup_thread(bell)
+                .start_on(runtime.handle());
             let timer = timer.expect("a timer");
             for the_driver_knows_of_it in [true, false] {
                 let mut for_ever = timer.sleep(Duration::MAX);

@@ -67,7 +67,9 @@ fn idle_means_no_turns() {
             for bell in [true, false] {
                 scope.spawn(move || {
                     let runtime = multi_thread(1);
-                    let timer = Timer::builder().bell(bell).start_on(runtime.handle());
+                    let timer = Timer::builder()
+                        .wakeup_thread(bell)
+                        .start_on(runtime.handle());
                     check(&timer.expect("a timer"));
                 });
             }

@@ -2,7 +2,7 @@
 
 use super::host::{at, move_clock, spawn_thread};
 use super::world::{Run, Setup, Task, all_fired, books, explore, settle, start};
-use crate::driver::thread;
+use crate::driver::thread_number;
 
 #[test]
 fn an_earlier_timer_that_is_armed_while_the_driver_goes_to_sleep_is_served_on_time() {
@@ -60,7 +60,7 @@ fn a_shard_that_is_made_while_the_driver_goes_to_sleep_is_not_overlooked() {
             ..Setup::default()
         };
         let (timer, mut driver) = setup.start();
-        thread::set(2);
+        thread_number::set(2);
         let mut late = Task::new(timer.sleep_until(at(10)));
         late.run();
         let host = spawn_thread(move || {
@@ -68,7 +68,7 @@ fn a_shard_that_is_made_while_the_driver_goes_to_sleep_is_not_overlooked() {
             driver
         });
         // As another thread would: it has a shard of its own.
-        thread::set(1);
+        thread_number::set(1);
         let mut early = Task::new(timer.sleep_until(at(5)));
         early.run();
         let mut driver = host.join().unwrap();

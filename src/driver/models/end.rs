@@ -11,7 +11,7 @@ fn the_driver_ends_when_the_last_handle_and_the_last_future_go_at_once() {
         let (timer, mut driver) = start();
         let mut task = Task::new(timer.sleep_until(at(5)));
         task.run();
-        let shared = Arc::downgrade(timer.core.shared());
+        let wakeup = Arc::downgrade(&timer.core.common.wakeup);
         let host = spawn_thread(move || {
             driver.run_at_most(1);
             driver
@@ -26,7 +26,7 @@ fn the_driver_ends_when_the_last_handle_and_the_last_future_go_at_once() {
             "it is not left asleep, nor until a deadline"
         );
         assert!(flag.is_let_go());
-        assert_eq!(shared.strong_count(), 0);
+        assert_eq!(wakeup.strong_count(), 0);
     });
 }
 
@@ -34,7 +34,7 @@ fn the_driver_ends_when_the_last_handle_and_the_last_future_go_at_once() {
 fn a_future_that_outlives_the_handles_is_served_and_then_the_driver_ends() {
     explore(3, || {
         let (timer, mut driver) = start();
-        let shared = Arc::downgrade(timer.core.shared());
+        let wakeup = Arc::downgrade(&timer.core.common.wakeup);
         let host = spawn_thread(move || {
             driver.run_at_most(2);
             driver
@@ -51,6 +51,6 @@ fn a_future_that_outlives_the_handles_is_served_and_then_the_driver_ends() {
         drop(task);
         settle(&mut [&mut driver]);
         assert!(driver.is_over());
-        assert_eq!(shared.strong_count(), 0);
+        assert_eq!(wakeup.strong_count(), 0);
     });
 }

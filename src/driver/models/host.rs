@@ -6,23 +6,22 @@
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::sync::OnceLock;
 use std::task::{Context, Poll, Waker};
 
-use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::sync::{Condvar, Mutex};
 use loom::thread::{self, JoinHandle};
 use tokio::runtime::Handle;
-use tokio::time::{Duration, Instant};
+use tokio::time::Instant;
 
-use crate::driver::bell;
+use crate::clock::model::tokio_now;
+use crate::driver::wakeup;
+
+pub(super) use crate::clock::model::{at, millis as now, set as set_clock};
 
 /// In words. loom's own stacks are an eighth of it, which a panic's message outgrows.
 const STACK: usize = 0x8000;
 
 loom::lazy_static! {
-    /// Milliseconds since `epoch`.
-    static ref NOW: AtomicU64 = AtomicU64::new(0);
     static ref HOST: Mutex<Host> = Mutex::new(Host::default());
     static ref NUDGED: Condvar = Condvar::new();
 }
@@ -33,7 +32,7 @@ struct Host {
     sleeps: Vec<Entry>,
     last_id: u64,
     tasks: Vec<Pin<Box<dyn Future<Output = ()> + Send>>>,
-    bell: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<()>>,
     has_no_threads: bool,
     nudges: Nudges,
     nudged: bool,
@@ -58,26 +57,18 @@ pub(super) enum Nudges {
 
 // ----- what the driver sees -----
 
-pub(in crate::driver) fn machine_now() -> std::time::Instant {
-    epoch() + Duration::from_millis(NOW.load(Ordering::Relaxed))
-}
-
-pub(in crate::driver) fn tokio_now() -> Instant {
-    Instant::from_std(machine_now())
-}
-
 /// A sleep on tokio's clock.
-pub(in crate::driver) struct Sleep {
+pub(in crate::driver) struct TokioSleep {
     /// Zero until it is first polled, and known to the clock.
     id: u64,
     at: Instant,
 }
 
-pub(in crate::driver) fn sleep_until(at: Instant) -> Sleep {
-    Sleep { id: 0, at }
+pub(in crate::driver) fn sleep_until(at: Instant) -> TokioSleep {
+    TokioSleep { id: 0, at }
 }
 
-impl Sleep {
+impl TokioSleep {
     pub(in crate::driver) fn is_elapsed(&self) -> bool {
         let host = HOST.lock().unwrap();
         host.sleeps.iter().any(|s| s.id == self.id && s.has_fired)
@@ -105,7 +96,7 @@ impl Sleep {
     }
 }
 
-impl Future for Sleep {
+impl Future for TokioSleep {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
@@ -135,7 +126,7 @@ impl Future for Sleep {
     }
 }
 
-impl Drop for Sleep {
+impl Drop for TokioSleep {
     fn drop(&mut self) {
         if self.id == 0 {
             return;
@@ -152,12 +143,12 @@ pub(in crate::driver) fn spawn(_: &Handle, task: impl Future<Output = ()> + Send
     HOST.lock().unwrap().tasks.push(Box::pin(task));
 }
 
-pub(in crate::driver) fn start_bell(run: fn()) -> io::Result<()> {
+pub(in crate::driver) fn start_wakeup_thread(run: fn()) -> io::Result<()> {
     let mut host = HOST.lock().unwrap();
     if host.has_no_threads {
         return Err(io::ErrorKind::OutOfMemory.into());
     }
-    let before = host.bell.replace(spawn_thread(run));
+    let before = host.thread.replace(spawn_thread(run));
     drop(host);
     // It is on its way out, and needs nothing more of us.
     drop(before);
@@ -166,37 +157,16 @@ pub(in crate::driver) fn start_bell(run: fn()) -> io::Result<()> {
 
 // ----- what the models do with it -----
 
-/// Where every model's clock starts. Made once, so that all executions are alike.
-fn epoch() -> std::time::Instant {
-    static EPOCH: OnceLock<std::time::Instant> = OnceLock::new();
-    *EPOCH.get_or_init(std::time::Instant::now)
-}
-
-/// The instant so many milliseconds after the start.
-pub(super) fn at(millis: u64) -> Instant {
-    Instant::from_std(epoch() + Duration::from_millis(millis))
-}
-
-/// The milliseconds that have passed since.
-pub(super) fn now() -> u64 {
-    NOW.load(Ordering::Relaxed)
-}
-
-/// Moves the clock, and nothing else: whoever waits for that time has not noticed yet.
-pub(super) fn set_clock(millis: u64) {
-    NOW.store(millis, Ordering::Relaxed);
-}
-
 /// Moves the clock and turns tokio's.
 pub(super) fn move_clock(millis: u64) {
     set_clock(millis);
     turn_tokios_clock();
 }
 
-/// Moves the clock and ends the bell's wait if it is over. No worker waits on tokio's clock.
-pub(super) fn move_clock_for_bell(millis: u64) {
+/// Moves the clock and ends the wake-up thread's wait if it is over. No worker waits on tokio's clock.
+pub(super) fn move_clock_for_thread(millis: u64) {
     set_clock(millis);
-    bell::clock_has_moved();
+    wakeup::clock_has_moved();
 }
 
 /// What a worker does that waits on tokio's clock: fires the sleeps that are due.
@@ -250,16 +220,16 @@ pub(super) fn wait_for_nudge() {
     }
 }
 
-/// From now on the bell's thread cannot be started.
+/// From now on the wake-up thread cannot be started.
 pub(super) fn refuse_threads() {
     HOST.lock().unwrap().has_no_threads = true;
 }
 
-/// Waits until the bell's thread has ended.
-pub(super) fn join_bell() {
-    let bell = HOST.lock().unwrap().bell.take();
-    if let Some(bell) = bell {
-        bell.join().expect("the bell does not panic");
+/// Waits until the wake-up thread has ended.
+pub(super) fn join_wakeup_thread() {
+    let thread = HOST.lock().unwrap().thread.take();
+    if let Some(thread) = thread {
+        thread.join().expect("it does not panic");
     }
 }
 

@@ -11,17 +11,17 @@
 //! | `fire` | firing and a drop, another waker, a poll past the tick; permits |
 //! | `reset` | firing, or going to sleep, and a deadline that moves |
 //! | `stop` | stopping, or the end of the runtime, and all of these |
-//! | `drain` | the last timer's end and whoever drains |
-//! | `help` | two threads that turn one overdue shard |
+//! | `drain` | the last timer's end and a future that drains |
+//! | `catch_up` | two threads that turn one overdue shard |
 //! | `end` | the last handle, the last future and the driver |
-//! | `bell` | the bell, those who tell it of targets, and those it wakes |
+//! | `wakeup_thread` | the wake-up thread, the futures that lower a target, and the drivers that it wakes |
 //! | `world` | a timer, its driver and tasks, polled by hand |
-//! | `host` | a clock that is moved by hand, sleeps on it, tasks |
+//! | `host` | sleeps on a clock that is moved by hand, tasks, the wake-up thread |
 //!
-//! A model ends by letting time go on, from one moment that tokio's clock knows of to the next (or, with
-//! the bell's thread, to the deadline). A timer that the driver does not know of is then never served,
-//! and one that it was told of too late is late. Each ends with the books: armed = fired + cancelled +
-//! stopped + pending. What can come of a race is listed and must all come up.
+//! A model ends by letting time go on, from one moment that tokio's clock knows of to the next (or, with the wake-up thread,
+//! to the deadline). So a timer that the driver does not know of is never served, and a timer whose target it learns too late
+//! is late. Each model ends with the books: armed = fired + cancelled + stopped + pending. The outcomes that a race may have
+//! are listed, and all must come up.
 //!
 //! # What was broken to see them fail
 //!
@@ -29,35 +29,35 @@
 //!
 //! | broken | seen by |
 //! |---|---|
-//! | `Shard::lower`: the target is read before `next` is lowered | `arm`, `reset`, `bell`, `end`, `help`, `fire` |
-//! | `Shared::aim`: the shards, or the roster, are not read again | `arm`, `bell`, `end`; the shards also `reset`, `help`, `fire` |
+//! | `Shard::unlock_with_earlier_next`: the target is read before `next` is lowered | `arm`, `reset`, `wakeup_thread`, `end`, `catch_up`, `fire` |
+//! | `Workspace::end_turn`: the shards, or their count, are not read again | `arm`, `wakeup_thread`, `end`; the shards also `reset`, `catch_up`, `fire` |
 //! | both accesses of the futures, or both of the driver, `Release` and `Acquire` for `SeqCst` | the same |
-//! | `Shard::turn`: `published` is not kept, `next` is not raised | all that fire |
-//! | `Shard::poll_anew`: unlocked between the look and the new waker | `fire` |
-//! | `poll_anew`: what is armed again is not published | `reset`, `fire` |
-//! | `hasten`: not published; no look whether it is pending | `reset` |
+//! | `Shard::set_next` keeps no `next` in `Locked`, or does not write the atomic | all that fire |
+//! | `Shard::poll_with_new_waker`: unlocked between the look and the new waker | `fire` |
+//! | `poll_with_new_waker`: what is armed again lowers no `next` | `reset`, `fire` |
+//! | `move_earlier`: `next` is not lowered; no look whether the timer is pending | `reset` |
 //! | `Postponed::insert`: the note before the deadline, or `Relaxed` | `reset` |
-//! | `remove`, `park`: an end is counted twice | all that fire; `fire` |
-//! | `FirstBite`: the driver is not rung | `arm`, `fire`, `reset`, `help`, `bell` |
+//! | `remove`, `disarm`: an end is counted twice | all that fire; `fire` |
+//! | `FirstTurn`: the driver is not woken | `arm`, `fire`, `reset`, `catch_up`, `wakeup_thread` |
 //! | `DriverTask`: a sleep that is over is slept on | `arm` |
-//! | `DriverTask`: closed is read after the shards are listed; `Drop for Shard`: the driver is not told | `end` |
-//! | `Shared::enlist`: no look at the stage | `stop`, `drain` |
-//! | `Shared::stop`: the shards are listed before the stage is moved | `stop` |
-//! | `stop`, `turn`, `remove`: drains are not told; `is_drained`: looks before it leaves its waker | `drain` |
-//! | `arm`: help is called though some is on its way; `help_is_over`: not noted | `help` |
-//! | `Shard::turn` or `Shard::help`: a shard is turned though another thread turns it | `help` |
-//! | `Shard::end_turn`: the driver is not rung | `arm`, `help` |
-//! | `DriverTask`: a shard that is left to another thread holds up the rest | `help` |
-//! | `Shared::heed`: the alarm is not set | `arm`, `drain`, `end` |
-//! | `Permits::try_take`, `release`: a load and a store | `fire` |
-//! | `bell::update`: no look at the stage | `bell`, `stop` |
-//! | `bell::update`: the target read before the lock; no notify; `leave`: no notify | `bell` |
-//! | `bell::run`: a nudge is not made good by the waker | `bell` |
-//! | `Shared::heed`: the bell told before the target is lowered; the target stored, not lowered | `bell` |
-//! | `Shared::lose_bell`: the driver is not woken | `bell` |
+//! | `Drop for Shard`: the driver is not woken | `end` |
+//! | `Shard::add`: no look at the state | `stop`, `drain` |
+//! | `stop`: the shards are listed before the state is moved | `stop` |
+//! | `stop`, `serve_batch`, `remove`: drains are not woken; `Drain` looks before it leaves its waker | `drain` |
+//! | `arm`: a catch-up is spawned though one is under way; its end is not noted | `catch_up` |
+//! | `one_shard::turn` or `catch_up`: a shard is turned though another thread turns it | `catch_up` |
+//! | `one_shard::end`: the driver is not woken | `arm`, `catch_up` |
+//! | `Workspace::turn`: a shard that is left to another thread holds up the rest | `catch_up` |
+//! | `Wakeup::request`: tokio's sleep is not set | `arm`, `drain`, `end` |
+//! | `Permits::try_take`, `give_back`: a load and a store | `fire` |
+//! | `thread::update`: no look whether the driver has ended | `wakeup_thread`, `stop` |
+//! | `thread::update`: the target read before the lock; no notify; `leave`: no notify | `wakeup_thread` |
+//! | `thread::run`: an unanswered nudge wakes no task | `wakeup_thread` |
+//! | `Wakeup::request`: the thread updated before the target is lowered; the target stored, not lowered | `wakeup_thread` |
+//! | `Wakeup::lose_thread`: the driver is not woken | `wakeup_thread` |
 //!
-//! Not seen: one access of the four on `next` and `target` made weaker and the other three left, since
-//! `sync::atomic` fences each of them on both sides.
+//! Not seen: one access of the four on `next` and `target` made weaker and the other three left, since `sync::atomic` fences
+//! each of them on both sides.
 //!
 //! # What loom does not see
 //!
@@ -74,7 +74,7 @@ pub(super) mod host;
 #[cfg(test)]
 mod arm;
 #[cfg(test)]
-mod bell;
+mod catch_up;
 #[cfg(test)]
 mod drain;
 #[cfg(test)]
@@ -82,10 +82,10 @@ mod end;
 #[cfg(test)]
 mod fire;
 #[cfg(test)]
-mod help;
-#[cfg(test)]
 mod reset;
 #[cfg(test)]
 mod stop;
+#[cfg(test)]
+mod wakeup_thread;
 #[cfg(test)]
 mod world;

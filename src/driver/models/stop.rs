@@ -3,7 +3,7 @@
 use super::arm::settle_until_asleep;
 use super::host::{at, move_clock, spawn_thread};
 use super::world::{Books, Run, Setup, Task, books, explore, settle, start};
-use crate::driver::thread;
+use crate::driver::thread_number;
 
 #[test]
 fn a_timer_that_is_armed_while_it_is_stopped_ends_at_once() {
@@ -66,12 +66,12 @@ fn a_shard_that_is_made_by_a_poll_while_the_timer_is_stopped_is_stopped_too() {
             ..Setup::default()
         };
         let (timer, mut driver) = setup.start();
-        thread::set(2);
+        thread_number::set(2);
         let mut task = Task::new(timer.sleep_until(at(5)));
         driver.run();
         let owner = timer.clone();
         let owner = spawn_thread(move || owner.shutdown());
-        thread::set(1);
+        thread_number::set(1);
         task.run();
         owner.join().unwrap();
         settle(&mut [&mut driver, &mut task]);
@@ -153,10 +153,10 @@ fn two_that_stop_a_timer_count_its_pending_once() {
 
 #[test]
 fn a_timer_that_is_armed_while_its_runtime_ends_is_stopped() {
-    for has_bell in [false, true] {
+    for has_wakeup_thread in [false, true] {
         explore(3, move || {
             let setup = Setup {
-                has_bell,
+                has_wakeup_thread,
                 ..Setup::default()
             };
             let (timer, mut driver) = setup.start();
@@ -171,7 +171,7 @@ fn a_timer_that_is_armed_while_its_runtime_ends_is_stopped() {
             assert!(timer.is_stopped());
             assert_eq!(books(&timer).pending, 0);
             // It ends once no driver wants it. One that is left behind would wait for ever.
-            super::host::join_bell();
+            super::host::join_wakeup_thread();
         });
     }
 }

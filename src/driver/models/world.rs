@@ -13,8 +13,9 @@ use loom::sync::{Condvar, Mutex};
 use tokio::runtime::{Handle, Runtime};
 
 use super::host;
-use crate::driver::task::DriverTask;
-use crate::driver::timer::{Core, Plan, Timer};
+use crate::driver::Timer;
+use crate::driver::core::{Core, Plan};
+use crate::driver::turn::DriverTask;
 use crate::wheel::Resolution;
 
 /// Runs a scenario in every interleaving with at most so many preemptions, and gives what came of
@@ -57,7 +58,7 @@ fn home() -> &'static Handle {
 /// How a model's timer is built: as a rule with one shard, whose driver sleeps on tokio's clock.
 #[derive(Default)]
 pub(super) struct Setup {
-    pub(super) has_bell: bool,
+    pub(super) has_wakeup_thread: bool,
     pub(super) has_two_shards: bool,
     pub(super) max_pending: Option<usize>,
 }
@@ -69,7 +70,7 @@ impl Setup {
             shards: Some(if self.has_two_shards { 2 } else { 1 }),
             max_pending: self.max_pending,
             name: None,
-            has_bell: self.has_bell,
+            has_wakeup_thread: self.has_wakeup_thread,
         };
         let timer = Timer {
             core: Core::new(home(), plan),
@@ -228,7 +229,7 @@ impl<F: Future + Unpin> Run for Task<F> {
 /// The real driver's task, on whichever thread runs it.
 pub(super) struct Driver {
     /// `None` once it has ended.
-    task: Option<Pin<Box<DriverTask>>>,
+    task: Option<Pin<Box<DriverTask<()>>>>,
     flag: Arc<Flag>,
     /// As for a [`Task`].
     seen: Option<usize>,
@@ -236,9 +237,8 @@ pub(super) struct Driver {
 
 impl Driver {
     fn new(timer: &Timer) -> Driver {
-        let shared = Arc::clone(timer.core.shared());
         Driver {
-            task: Some(Box::pin(DriverTask::new(shared, None))),
+            task: Some(Box::pin(timer.core.driver(None))),
             flag: Flag::new(),
             seen: None,
         }

@@ -1,101 +1,120 @@
 //! A shard: one wheel of wakers behind one lock, on cache lines of its own.
 //!
+//! | file | concept |
+//! |---|---|
+//! | this one | [`Shard`], its lock, and `next`, the tick of its next turn |
+//! | `list` | the shards of a timer: by thread for its handles, and in a list for its driver |
+//! | `futures` | what a future does with its timer: arm, poll, reset, cancel |
+//! | `postponed` | deadlines beside the slab, which a future moves without the lock |
+//! | `turning` | that one thread at a time turns a shard |
+//! | `whole` | what a timer does with a whole shard: stop, drain, count |
+//!
 //! # The life of a timer
 //!
 //! ```text
-//!            arm                      turn                        finish
-//! (future) ───────► record, pending ───────► record, parked ──────────────► (gone)
-//!                      │      ▲    wakes it      │        poll: due by hand
+//!            arm                     turn                          finish
+//! (future) ───────► entry, pending ───────► entry, disarmed ──────────────► (gone)
+//!                      │      ▲    wakes it      │        poll: its tick has come
 //!               cancel │      └──────────────────┘ poll: was postponed meanwhile
 //!                      ▼
 //!                   (gone)
 //! ```
 //!
-//! The record belongs to the future that armed it: the driver takes its waker and parks it, but
-//! only the future gives it back. So a record's place in the slab, and the cell beside it that
-//! the future writes without the lock, are never somebody else's while the future lives.
+//! The entry belongs to the future that armed it. A turn takes the entry's waker and disarms it, but only the future frees
+//! the entry. So while the future lives, no other timer gets the entry's place in the slab, nor the cell beside it, which
+//! the future writes without the lock.
 //!
 //! # Ground rules
 //!
 //! - Wakers are cloned, woken and dropped with no lock held: their code is not ours.
-//! - `next` is never later than the wheel's next turn when the lock is free, and it is lowered
-//!   before the driver's target is looked at; the driver does it the other way round. So one of
-//!   the two sees the other.
+//! - When the lock is free, `next` is not later than the wheel's next expiration. A future lowers `next` before it reads the
+//!   driver's target, and the driver does the reverse; `wakeup` has the proof that no wake-up is lost.
 
-mod timers;
-mod turn;
+mod futures;
+mod list;
+mod postponed;
+mod turning;
+mod whole;
 
-pub(crate) use timers::Answer;
-pub(super) use turn::{BITE, Share};
+pub(crate) use futures::Answer;
+pub(super) use list::{ShardList, Shards};
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::task::Waker;
 
-use super::clock::Clock;
+use super::lifecycle::{Lifecycle, State};
 use super::metrics::Lateness;
 use super::permits::Permits;
-use super::postponed::Postponed;
-use super::shared::Shared;
-use super::thread;
-use super::timer::Core;
-use crate::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use super::thread_number;
+use super::wakeup::Wakeup;
+use crate::clock::Clock;
+use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Mutex, MutexGuard, OwnLine};
 use crate::wheel::{Tick, Wheel};
+use list::Siblings;
+use postponed::Postponed;
+use turning::Turning;
 
 pub(crate) struct Shard {
-    state: OwnLine<Mutex<State>>,
-    /// When the driver must look at this shard next.
+    locked: OwnLine<Mutex<Locked>>,
+    /// When the driver must turn this shard next. Written with the lock held, by [`set_next`](Shard::set_next).
     next: OwnLine<AtomicU64>,
-    /// Whether a thread serves what is due: the driver's, tokio's clock's, or one that helps.
-    turning: OwnLine<AtomicU8>,
-    postponed: Postponed,
-    /// The timer's, within reach of those who have the shard.
+    pub(super) turning: OwnLine<Turning>,
+    pub(super) postponed: Postponed,
+    /// The timer's, kept here so that a future need not follow another reference.
     clock: Clock,
-    shared: Arc<Shared>,
-    core: Weak<Core>,
+    common: Common,
+    siblings: Siblings,
     slot: usize,
-    /// What of a thread's number tells its slot.
-    mask: usize,
-    permits: Option<Arc<Permits>>,
 }
 
-struct State {
+/// What the shards of a timer have in common, with its handles.
+#[derive(Clone)]
+pub(super) struct Common {
+    pub(super) lifecycle: Arc<Lifecycle>,
+    pub(super) wakeup: Arc<Wakeup>,
+    pub(super) list: Arc<ShardList>,
+    pub(super) permits: Option<Arc<Permits>>,
+}
+
+/// What a shard's lock protects: the wheel, and that the counters agree with it.
+pub(super) struct Locked {
     /// `None` once the timer is stopped.
-    wheel: Option<Wheel<Option<Waker>>>,
-    /// What `next` holds, to be compared with the lock held.
-    published: Tick,
-    draining: bool,
-    /// How many timers turns have served in order, and left a backlog.
-    in_order: usize,
+    pub(super) wheel: Option<Wheel<Option<Waker>>>,
+    /// The value of `next`.
+    pub(super) next: Tick,
+    pub(super) is_draining: bool,
+    pub(super) order: Order,
+    /// A catch-up task was spawned and has not ended.
+    pub(super) has_catch_up: bool,
+    pub(super) armed: u64,
+    pub(super) fired: u64,
+    pub(super) cancelled: u64,
+    pub(super) stopped: u64,
+    pub(super) cascaded: u64,
+    pub(super) lateness: Lateness,
+}
+
+/// How far the turns of a shard have served in order since they last left no backlog.
+#[derive(Default)]
+pub(super) struct Order {
+    /// How many timers.
+    pub(super) served: usize,
     /// They have served enough: the turns are fair until there is no backlog.
-    gave_way: bool,
-    /// A [`Help`](super::help::Help) is on its way.
-    has_help: bool,
-    armed: u64,
-    fired: u64,
-    cancelled: u64,
-    stopped: u64,
-    cascaded: u64,
-    lateness: Lateness,
+    pub(super) gave_way: bool,
 }
 
 impl Shard {
-    pub(in crate::driver) fn new(
-        shared: &Arc<Shared>,
-        core: Weak<Core>,
-        slot: usize,
-        mask: usize,
-        permits: Option<Arc<Permits>>,
-    ) -> Shard {
-        let clock = shared.clock().clone();
-        Shard {
-            state: OwnLine(Mutex::new(State {
+    /// A new shard, which is on the list, and drains or is stopped if the timer does or is.
+    fn add(common: &Common, siblings: Siblings, slot: usize) -> Arc<Shard> {
+        let clock = common.wakeup.clock().clone();
+        let shard = Arc::new(Shard {
+            locked: OwnLine(Mutex::new(Locked {
                 wheel: Some(Wheel::starting_at(clock.resolution(), clock.now_tick())),
-                published: Tick::MAX,
-                draining: false,
-                in_order: 0,
-                gave_way: false,
-                has_help: false,
+                next: Tick::MAX,
+                is_draining: false,
+                order: Order::default(),
+                has_catch_up: false,
                 armed: 0,
                 fired: 0,
                 cancelled: 0,
@@ -104,19 +123,26 @@ impl Shard {
                 lateness: Lateness::default(),
             })),
             next: OwnLine(AtomicU64::new(Tick::MAX.get())),
-            turning: OwnLine(AtomicU8::new(turn::NO)),
+            turning: OwnLine(Turning::new()),
             postponed: Postponed::new(),
             clock,
-            shared: Arc::clone(shared),
-            core,
+            common: common.clone(),
+            siblings,
             slot,
-            mask,
-            permits,
+        });
+        common.list.add(&shard);
+        // A thread that moves the state lists the shards afterwards. So this shard is on its list, or the new state is seen
+        // here: both take the list's lock in between.
+        match common.lifecycle.state() {
+            State::Running => {}
+            State::Draining => shard.start_draining(),
+            State::Stopped | State::Abandoned => drop(shard.stop()),
         }
+        shard
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
-        &self.shared
+    pub(crate) fn lifecycle(&self) -> &Lifecycle {
+        &self.common.lifecycle
     }
 
     #[inline]
@@ -124,67 +150,114 @@ impl Shard {
         &self.clock
     }
 
-    pub(crate) fn permits(&self) -> Option<&Permits> {
-        self.permits.as_deref()
+    pub(super) fn wakeup(&self) -> &Wakeup {
+        &self.common.wakeup
     }
 
-    /// The shard of the thread that asks, if it is another one and the timer still has a handle.
+    pub(crate) fn permits(&self) -> Option<&Permits> {
+        self.common.permits.as_deref()
+    }
+
+    /// The shard of the thread that asks. `None` if that is this one, or if the timer has no handle any more.
     #[inline]
     pub(crate) fn of_this_thread(&self) -> Option<Arc<Shard>> {
-        if self.slot == thread::number() & self.mask {
+        if self.slot == self.siblings.slot_of(thread_number::number()) {
             return None;
         }
-        Some(Arc::clone(self.core.upgrade()?.shard()))
+        Some(Arc::clone(
+            self.siblings.shards()?.of_this_thread(&self.common),
+        ))
     }
 
-    /// When the driver must look at this shard next.
-    pub(in crate::driver) fn next(&self) -> Tick {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Locked> {
+        self.locked.lock()
+    }
+
+    /// When the driver must turn this shard next.
+    pub(super) fn next(&self) -> Tick {
+        // b. of the proof in `wakeup`.
         Tick::new(self.next.load(Ordering::SeqCst))
     }
 
-    /// Unlocks, and tells the driver if it must come earlier than it thinks.
+    /// The one place where `next` is written.
+    pub(super) fn set_next(&self, locked: &mut Locked, next: Tick) {
+        locked.next = next;
+        // 1. of the proof in `wakeup`, if a future lowers it. A turn raises it to what the wheel says, with the lock held.
+        self.next.store(next.get(), Ordering::SeqCst);
+    }
+
+    /// Unlocks after a timer was filed, and requests a turn if this shard needs one earlier than `next` said.
     #[inline]
-    fn publish(&self, state: MutexGuard<'_, State>) {
-        let next = match &state.wheel {
+    fn unlock_with_one_more(&self, locked: MutexGuard<'_, Locked>) {
+        let next = match &locked.wheel {
             Some(wheel) => wheel.quiet_until(),
             None => Tick::MAX,
         };
-        if next < state.published {
-            self.lower(state, next);
+        if next < locked.next {
+            self.unlock_with_earlier_next(locked, next);
         }
     }
 
     #[cold]
-    fn lower(&self, mut state: MutexGuard<'_, State>, next: Tick) {
-        state.published = next;
-        self.next.store(next.get(), Ordering::SeqCst);
-        drop(state);
-        self.shared.heed(next);
+    fn unlock_with_earlier_next(&self, mut locked: MutexGuard<'_, Locked>, next: Tick) {
+        self.set_next(&mut locked, next);
+        drop(locked);
+        self.common.wakeup.request(next);
     }
 
-    /// Unlocks, and tells those that wait for the timer to be drained if this shard is.
+    /// Unlocks after a timer has left the dials other than by a turn.
+    ///
+    /// If it was the last one, a paused clock would still jump to what the driver sleeps towards. The driver may have gone to
+    /// sleep before the clock was paused, so this looks at the clock itself.
     #[inline]
-    fn unlock(&self, state: MutexGuard<'_, State>) {
-        if state.draining {
-            return self.unlock_draining(state);
+    fn unlock_with_one_less(&self, locked: MutexGuard<'_, Locked>) {
+        let is_empty = locked.wheel.as_ref().is_none_or(Wheel::is_empty);
+        if is_empty && self.clock.is_pausable() && locked.next < Tick::MAX {
+            return self.unlock_emptied(locked);
         }
-        drop(state);
+        self.unlock(locked);
     }
 
     #[cold]
-    fn unlock_draining(&self, state: MutexGuard<'_, State>) {
-        let drained = state.wheel.as_ref().is_none_or(Wheel::is_empty);
-        drop(state);
-        if drained {
-            self.shared.wake_drains();
+    fn unlock_emptied(&self, locked: MutexGuard<'_, Locked>) {
+        self.unlock(locked);
+        if !self.clock.may_stand_still() {
+            return;
+        }
+        let mut locked = self.lock();
+        let is_empty = locked.wheel.as_ref().is_some_and(Wheel::is_empty);
+        if is_empty && locked.next < Tick::MAX {
+            self.set_next(&mut locked, Tick::MAX);
+            drop(locked);
+            self.common.wakeup.wake();
+        }
+    }
+
+    /// Unlocks, and wakes the futures that wait for a drain if nothing is pending here any more.
+    #[inline]
+    pub(super) fn unlock(&self, locked: MutexGuard<'_, Locked>) {
+        if locked.is_draining {
+            return self.unlock_draining(locked);
+        }
+        drop(locked);
+    }
+
+    #[cold]
+    fn unlock_draining(&self, locked: MutexGuard<'_, Locked>) {
+        let is_drained = locked.wheel.as_ref().is_none_or(Wheel::is_empty);
+        drop(locked);
+        if is_drained {
+            self.common.lifecycle.wake_drains();
         }
     }
 }
 
 impl Drop for Shard {
     fn drop(&mut self) {
-        // It may have been all that the driver of a timer without handles waited for.
-        self.shared.end_if_over();
+        // It may have been the last that the driver of a timer without handles serves.
+        if self.common.list.is_over() {
+            self.common.wakeup.wake_task();
+        }
     }
 }
 
@@ -201,16 +274,16 @@ mod tests {
     use tokio::time::Duration;
 
     use super::Shard;
-    use super::timers::KEPT;
+    use super::futures::KEPT;
     use crate::driver::Timer;
 
     /// Processors fetch lines of 64 bytes in pairs.
     const LINES: usize = 128;
 
     #[test]
-    fn the_lock_and_the_published_turn_are_on_lines_of_their_own() {
+    fn the_lock_and_next_are_on_lines_of_their_own() {
         let lines = [
-            offset_of!(Shard, state),
+            offset_of!(Shard, locked),
             offset_of!(Shard, next),
             offset_of!(Shard, postponed),
             offset_of!(Shard, clock),
@@ -224,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn to_arm_and_cancel_counts_no_reference_that_another_shard_counts() {
+    fn arm_and_cancel_count_no_reference_of_other_shards() {
         let runtime = runtime();
         // The driver counts references as well while it turns: it is kept from its only worker.
         let (entered, wait) = mpsc::channel();
@@ -236,14 +309,15 @@ mod tests {
         wait.recv().expect("the worker is blocked");
         let timer = Timer::builder().start_on(runtime.handle()).unwrap();
         let shard = Arc::clone(timer.shard());
-        // The first sleep lists the shard and publishes its turn; only what comes after is the path.
+        // The first sleep lists the shard and lowers `next`; only what comes after is the path.
         let first = armed(&timer);
         let counts = || {
-            let shared = shard.shared();
-            let core = &timer.core;
+            let (common, core) = (&shard.common, &timer.core);
             [
-                Arc::strong_count(shared),
-                Arc::weak_count(shared),
+                Arc::strong_count(&common.lifecycle),
+                Arc::strong_count(&common.wakeup),
+                Arc::weak_count(&common.wakeup),
+                Arc::strong_count(&common.list),
                 Arc::strong_count(core),
                 Arc::weak_count(core),
                 shard.next().get() as usize,
@@ -266,12 +340,12 @@ mod tests {
 
     // What idle deadlines are pushed back with, at each packet.
     #[test]
-    fn a_sleep_is_pushed_back_though_somebody_holds_the_lock() {
+    fn a_sleep_is_pushed_back_while_the_lock_is_held() {
         let (runtime, timer) = timer();
         let mut sleep = timer.sleep(Duration::from_secs(3600));
         let mut context = Context::from_waker(Waker::noop());
         assert!(pin!(&mut sleep).poll(&mut context).is_pending());
-        let held = timer.shard().state.lock();
+        let held = timer.shard().lock();
         let (done, wait) = mpsc::channel();
         let pushes = thread::spawn(move || {
             sleep.set_deadline(sleep.deadline() + Duration::from_secs(60));
@@ -286,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shard_that_has_nothing_to_do_gives_back_the_memory_of_a_peak() {
+    fn an_empty_shard_gives_back_the_memory_of_a_peak() {
         let (runtime, timer) = timer();
         let mut peak: Vec<_> = (0..10 * KEPT).map(|_| armed(&timer)).collect();
         assert!(capacity(timer.shard()) >= 10 * KEPT);
@@ -323,6 +397,6 @@ mod tests {
     }
 
     fn capacity(shard: &Shard) -> usize {
-        shard.state.lock().wheel.as_ref().unwrap().capacity()
+        shard.lock().wheel.as_ref().unwrap().capacity()
     }
 }

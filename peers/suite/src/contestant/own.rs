@@ -14,7 +14,11 @@ pub(crate) struct Own<const BELL: bool>(pub(crate) Timer);
 impl<const BELL: bool> Own<BELL> {
     pub(crate) fn start() -> Self {
         let builder = Timer::builder();
-        let builder = if BELL { builder } else { builder.bell(false) };
+        let builder = if BELL {
+            builder
+        } else {
+            builder.wakeup_thread(false)
+        };
         Self(builder.start().expect("a timer starts on a runtime"))
     }
 }

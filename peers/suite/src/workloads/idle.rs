@@ -36,7 +36,7 @@ const METRICS: &[Metric] = &[
 ];
 const SIZES: &[usize] = &[0, 1_000_000];
 /// The name of its thread.
-const BELL: &str = "waterwheel-bell";
+const BELL: &str = "waterwheel-wake";
 const AN_HOUR: Duration = Duration::from_secs(3600);
 /// Until the last of what arming began has ended.
 const CALM: Duration = Duration::from_millis(500);

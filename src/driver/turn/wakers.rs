@@ -1,9 +1,9 @@
-//! The wakers that a turn has collected, to be woken once no lock is held, in order.
+//! The wakers that a batch has collected. They are woken in order, once no lock is held.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
 
-use super::shard::BITE;
+use super::allowance::BATCH;
+use crate::driver::wake_all::wake_all;
 use crate::wheel::{Met, Tick};
 
 /// Collects wakers as a shard's wheel serves its timers slot by slot.
@@ -11,7 +11,7 @@ use crate::wheel::{Met, Tick};
 /// A slot is walked from both its ends at once. What comes from the back comes in reverse order, so it is
 /// kept apart, and woken reversed once the slot is done.
 #[derive(Default)]
-pub(super) struct Batch {
+pub(super) struct Wakers {
     ready: Vec<Waker>,
     /// Of one slot, last filed first.
     back: Vec<Waker>,
@@ -19,11 +19,11 @@ pub(super) struct Batch {
     slot: Tick,
 }
 
-impl Batch {
-    pub(super) fn new() -> Batch {
-        Batch {
-            ready: Vec::with_capacity(BITE),
-            back: Vec::with_capacity(BITE),
+impl Wakers {
+    pub(super) fn new() -> Wakers {
+        Wakers {
+            ready: Vec::with_capacity(BATCH),
+            back: Vec::with_capacity(BATCH),
             slot: Tick::ZERO,
         }
     }
@@ -54,11 +54,11 @@ impl Batch {
         if !self.ready.is_empty() {
             self.wake();
         }
-        if self.ready.capacity() > BITE {
-            self.ready.shrink_to(BITE);
+        if self.ready.capacity() > BATCH {
+            self.ready.shrink_to(BATCH);
         }
-        if self.back.capacity() > BITE {
-            self.back.shrink_to(BITE);
+        if self.back.capacity() > BATCH {
+            self.back.shrink_to(BATCH);
         }
     }
 
@@ -69,16 +69,5 @@ impl Batch {
             return;
         }
         self.ready.extend(self.back.drain(..).rev());
-    }
-}
-
-/// Wakes each, with no lock held. One that panics must not strand the others or end the driver;
-/// the panic hook has told of it.
-pub(super) fn wake_all(wakers: impl Iterator<Item = Waker>) {
-    for waker in wakers {
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
-            // A payload whose destructor panics as well is let go.
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(payload))).map_err(std::mem::forget);
-        }
     }
 }

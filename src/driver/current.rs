@@ -1,8 +1,7 @@
-//! The ambient timers: one a runtime, found by the runtime's id.
+//! The runtimes' timers: one a runtime, found by the runtime's id. [`Timer::current`] and the free functions use them.
 //!
-//! What "ambient" means is what it means to tokio: the runtime of `Handle::current()`. So within
-//! `enter()` or a nested `block_on` it is the inner runtime's timer, and on a `spawn_blocking`
-//! thread that of the runtime that the thread belongs to.
+//! The current runtime is what it is to tokio, `Handle::current()`. So within `enter()` or a nested `block_on` it is the inner
+//! runtime, and on a `spawn_blocking` thread the runtime that the thread belongs to.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,26 +9,46 @@ use std::sync::{Arc, PoisonError, Weak};
 
 use tokio::runtime::{Handle, Id};
 
+use super::core::{Core, Plan};
+use super::host::assert_time_is_enabled;
+use super::lifecycle::State;
 use super::shard::Shard;
-use super::shared::{Shared, Stage};
-use super::timer::{Core, Plan};
+use super::timer::Timer;
 
 type Registry = HashMap<Id, Arc<Core>>;
 
-/// No foreign code runs and nothing is spawned while this is locked: `Handle::spawn` on a
-/// finished runtime drops the driver inside the call, which comes back here to `forget`.
+/// No foreign code runs and nothing is spawned while this is locked: `Handle::spawn` on a finished runtime drops the driver
+/// inside the call, and with it a [`Registration`], which locks this.
 static REGISTRY: std::sync::Mutex<Option<Registry>> = std::sync::Mutex::new(None);
 
 thread_local! {
-    /// The shard that this thread used last, and the runtime it belongs to. Weak, so that a
-    /// thread which outlives a runtime does not keep the memory of its timer.
+    /// The shard that this thread used last, and the runtime it belongs to. Weak, so that a thread which outlives a runtime
+    /// does not keep the memory of its timer.
     static LAST: RefCell<Option<(Id, Weak<Shard>)>> = const { RefCell::new(None) };
 }
 
-/// This thread's shard of the ambient timer.
+impl Timer {
+    /// The timer of the current runtime. Starts it at the first call.
+    ///
+    /// The current runtime is [`Handle::current`], as for tokio's timers: the runtime that runs this task, or whose
+    /// `block_on`, `spawn_blocking` or `enter` is innermost on this thread. It may be of every flavor.
+    ///
+    /// # Panics
+    ///
+    /// Outside a runtime, or in one without `enable_time`, as `tokio::time::sleep` does.
+    #[must_use]
+    #[track_caller]
+    pub fn current() -> Timer {
+        Timer {
+            core: core_of(&Handle::current()),
+        }
+    }
+}
+
+/// This thread's shard of the current runtime's timer.
 #[inline]
 #[track_caller]
-pub(crate) fn shard() -> Arc<Shard> {
+pub(crate) fn current_shard() -> Arc<Shard> {
     let handle = Handle::current();
     let id = handle.id();
     match last(id) {
@@ -44,11 +63,11 @@ fn last(id: Id) -> Option<Arc<Shard>> {
         Some((known, shard)) if *known == id => shard.upgrade(),
         _ => None,
     });
-    // A finished runtime's id may be used again.
+    // tokio may give a finished runtime's id to another.
     shard
         .ok()
         .flatten()
-        .filter(|shard| shard.shared().stage() != Stage::Abandoned)
+        .filter(|shard| shard.lifecycle().state() != State::Abandoned)
 }
 
 #[cold]
@@ -60,37 +79,41 @@ fn find_shard(handle: &Handle) -> Arc<Shard> {
     shard
 }
 
-/// The ambient timer.
-#[track_caller]
-pub(super) fn core() -> Arc<Core> {
-    core_of(&Handle::current())
-}
-
 #[track_caller]
 fn core_of(handle: &Handle) -> Arc<Core> {
     let id = handle.id();
     if let Some(core) = with_registry(|registry| registry.get(&id).cloned()) {
         return core;
     }
-    super::assert_time_is_enabled(handle);
-    let new = Core::new(handle, Plan::ambient());
+    assert_time_is_enabled(handle);
+    let new = Core::new(handle, Plan::of_runtime());
     let core = with_registry(|registry| Arc::clone(registry.entry(id).or_insert(Arc::clone(&new))));
-    // Another thread may have been first; then `new` goes, unspawned.
+    // Another thread may have been first. Then `new` is dropped, and no driver was spawned for it.
     if Arc::ptr_eq(&core, &new) {
-        core.spawn_driver(handle, Some(id));
+        let core = Arc::downgrade(&core);
+        new.spawn_driver(handle, Some(Registration { id, core }));
     }
     core
 }
 
-/// The runtime is gone, and its timer with it.
-pub(super) fn forget(id: Id, shared: &Arc<Shared>) {
-    let forgotten = with_registry(|registry| {
-        let is_it = registry
-            .get(&id)
-            .is_some_and(|core| Arc::ptr_eq(core.shared(), shared));
-        is_it.then(|| registry.remove(&id))
-    });
-    drop(forgotten);
+/// The place of a timer in the registry. The driver drops it when its runtime ends.
+struct Registration {
+    id: Id,
+    core: Weak<Core>,
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        let removed = with_registry(|registry| {
+            // tokio may have given the id to another runtime, whose timer has the place now.
+            let is_own = registry
+                .get(&self.id)
+                .is_some_and(|core| std::ptr::eq(Arc::as_ptr(core), self.core.as_ptr()));
+            is_own.then(|| registry.remove(&self.id))
+        });
+        // Without the lock: it may be the last handle.
+        drop(removed);
+    }
 }
 
 fn with_registry<R>(f: impl FnOnce(&mut Registry) -> R) -> R {
@@ -106,25 +129,25 @@ mod tests {
 
     use tokio::runtime::{Builder, Runtime};
 
-    use super::{LAST, shard, with_registry};
+    use super::{LAST, current_shard, with_registry};
 
     fn current_thread() -> Runtime {
         Builder::new_current_thread().enable_time().build().unwrap()
     }
 
     #[test]
-    fn a_runtime_that_ends_takes_its_timer_out_of_the_registry() {
+    fn a_runtime_that_ends_takes_its_timer_off_the_registry() {
         for _ in 0..100 {
             let runtime = current_thread();
             let handle = runtime.handle().clone();
             let is_known = || with_registry(|registry| registry.contains_key(&handle.id()));
-            runtime.block_on(async { drop(shard()) });
+            runtime.block_on(async { drop(current_shard()) });
             assert!(is_known());
             drop(runtime);
             assert!(!is_known());
             // And one that is started too late does not stay there.
             let _entered = handle.enter();
-            drop(shard());
+            drop(current_shard());
             assert!(!is_known());
         }
     }
@@ -138,23 +161,23 @@ mod tests {
                 shard.strong_count() > 0
             })
         };
-        runtime.block_on(async { drop(shard()) });
+        runtime.block_on(async { drop(current_shard()) });
         assert!(is_kept());
         drop(runtime);
         assert!(!is_kept());
     }
 
     #[test]
-    fn a_thread_finds_the_shard_that_it_used_last_without_the_registry() {
+    fn a_thread_finds_its_last_shard_without_the_registry() {
         let runtime = current_thread();
         let (sender, receiver) = mpsc::channel();
         let (go, held) = mpsc::channel();
         let handle = runtime.handle().clone();
         let asks = thread::spawn(move || {
             let _entered = handle.enter();
-            sender.send(shard()).unwrap();
+            sender.send(current_shard()).unwrap();
             held.recv().unwrap();
-            sender.send(shard()).unwrap();
+            sender.send(current_shard()).unwrap();
         });
         let first = receiver.recv().unwrap();
         let again = with_registry(|_| {

@@ -1,13 +1,12 @@
-//! Deadlines beside the slab, where a future can move its own to a later one without a lock.
+//! Deadlines beside the slab, which a future can move to a later one without the lock.
 //!
-//! One note and one cell for each place of a shard's slab, in segments that double in size and never
-//! move. The future that owns the place writes, under `&mut`; the driver reads when the timer's slot
-//! comes up, and files it again under what it reads. A value that the driver reads too early is
-//! an older, earlier deadline: the future is then woken, finds that it is not due, and arms again.
+//! A shard has a note of one byte and a cell of eight bytes for each place of its slab. Notes and cells lie in segments that
+//! double in size and never move. The future that owns a place writes its note and its cell, under `&mut`. When the timer's
+//! slot comes up, the driver reads both, and files the timer again under what it reads. A driver that reads too early finds
+//! an older, earlier deadline and wakes the future, which finds that it is not due and arms again.
 //!
-//! The notes are apart from the cells because most timers are never postponed: then a byte is all
-//! that they cost, in memory and in cache lines. (With a cell for each, a million timers that fire
-//! missed the cache once more each.)
+//! The notes are apart from the cells because most timers are never postponed: the note is then all that such a timer costs,
+//! in memory and in cache lines. (With a cell for each, a million timers that fire missed the cache once more each.)
 
 use std::sync::OnceLock;
 
@@ -19,23 +18,24 @@ const FIRST: u32 = if cfg!(waterwheel_loom) { 1 } else { 6 };
 /// Segments of 2^6, 2^7, 2^8, … places reach every 32-bit index.
 const SEGMENTS: usize = (u32::BITS - FIRST + 1) as usize;
 
-pub(super) struct Postponed {
+pub(in crate::driver) struct Postponed {
     segments: [Segment; SEGMENTS],
 }
 
-/// Both are made when first used.
+/// Each half is made when first used.
 struct Segment {
     notes: OnceLock<Box<[AtomicU8]>>,
     deadlines: OnceLock<Box<[AtomicU64]>>,
 }
 
+// What a note says.
 /// The timer has the deadline that it is filed under.
 const FILED: u8 = 0;
-/// It has a later one, in its cell.
+/// The timer has the later deadline that is in its cell.
 const MOVED: u8 = 1;
-/// It is parked, and the deadline that it was filed under has passed. Its future may write `MOVED` over that, so a timer
-/// may be parked without a note; but one with this note is.
-const PARKED: u8 = 2;
+/// The entry is disarmed, and the deadline that it was filed under has passed. The future may write `MOVED` over this note,
+/// so an entry may be disarmed without it; an entry with this note is disarmed.
+const DISARMED: u8 = 2;
 
 impl Postponed {
     pub(super) fn new() -> Postponed {
@@ -48,8 +48,8 @@ impl Postponed {
         }
     }
 
-    /// The timer at this place has the deadline that it is filed under. To be called before
-    /// whatever else for a place.
+    /// The timer at this place has the deadline that it is filed under. To be called with the lock held, before anything
+    /// else for a new timer.
     #[inline]
     pub(super) fn clear(&self, index: u32) {
         let (segment, offset) = locate(index);
@@ -57,10 +57,11 @@ impl Postponed {
         let notes = notes
             .get()
             .map_or_else(|| make(notes, segment), Box::as_ref);
+        // Relaxed: the driver reads it with the lock that is held here, and the future is this thread.
         notes[offset].store(FILED, Ordering::Relaxed);
     }
 
-    /// The timer at this place has a later deadline than it is filed under.
+    /// The timer at this place has a later deadline than it is filed under. Takes no lock.
     #[inline]
     pub(super) fn insert(&self, index: u32, deadline: Tick) {
         let (segment, offset) = locate(index);
@@ -68,18 +69,25 @@ impl Postponed {
         let deadlines = deadlines
             .get()
             .map_or_else(|| make(deadlines, segment), Box::as_ref);
+        // Relaxed: the note releases it.
         deadlines[offset].store(deadline.get(), Ordering::Relaxed);
         if let Some(note) = self.note(index) {
-            // After the deadline, which whoever sees the note sees too.
+            // Pairs with the acquire in `disarm_due`: a driver that reads the note reads this deadline or a later one.
             note.store(MOVED, Ordering::Release);
         }
     }
 
-    /// Notes that the timer at this place is parked and gives its deadline, which is `filed` unless it has a
-    /// later one; but if that is after `hand`, only gives it, as an error.
+    /// Notes that the entry at this place is disarmed, and returns its deadline: the one in its cell if it was moved, else
+    /// `filed`. If that is after `hand`, notes nothing and returns it as an error. To be called with the lock held.
     #[inline]
-    pub(super) fn park_due(&self, index: u32, filed: Tick, hand: Tick) -> Result<Tick, Tick> {
+    pub(in crate::driver) fn disarm_due(
+        &self,
+        index: u32,
+        filed: Tick,
+        hand: Tick,
+    ) -> Result<Tick, Tick> {
         let note = self.note(index);
+        // Pairs with the release in `insert`.
         let is_moved = note.is_some_and(|note| note.load(Ordering::Acquire) == MOVED);
         let deadline = if is_moved { self.later(index) } else { None };
         let deadline = deadline.unwrap_or(filed);
@@ -87,9 +95,9 @@ impl Postponed {
             return Err(deadline);
         }
         if let Some(note) = note {
-            // If the future has moved it or moves it meanwhile, the note does not tell. Released: whoever sees it knows
-            // that the deadline has passed, and asks no clock.
-            let _ = note.compare_exchange(FILED, PARKED, Ordering::Release, Ordering::Relaxed);
+            // If the future has moved the timer or moves it meanwhile, the note stays `MOVED`. The release pairs with the
+            // acquire in `is_disarmed`: a future that reads the note need not read the clock.
+            let _ = note.compare_exchange(FILED, DISARMED, Ordering::Release, Ordering::Relaxed);
         }
         Ok(deadline)
     }
@@ -98,23 +106,26 @@ impl Postponed {
     fn later(&self, index: u32) -> Option<Tick> {
         let (segment, offset) = locate(index);
         let deadlines = self.segments[segment].deadlines.get()?;
+        // Relaxed: the caller has acquired it with the note.
         Some(Tick::new(deadlines[offset].load(Ordering::Relaxed)))
     }
 
-    /// The timer at this place has been parked by its future, or for it while it is not moved.
+    /// The future has disarmed the entry at this place, or had it disarmed, and does not move it meanwhile.
     #[inline]
-    pub(super) fn park(&self, index: u32) {
+    pub(super) fn disarm(&self, index: u32) {
         if let Some(note) = self.note(index) {
-            note.store(PARKED, Ordering::Relaxed);
+            // Relaxed: the future reads it, which is this thread.
+            note.store(DISARMED, Ordering::Relaxed);
         }
     }
 
-    /// Whether the timer at this place is parked for sure: its future asks, who alone unparks it. Its deadline
-    /// has passed then, unless the future has taken another without a note, as an interval does.
+    /// Whether the entry at this place is disarmed, for sure. Its future asks, and no other thread arms the entry again. Its
+    /// deadline has passed, unless the future has taken another one without a note, as an interval does.
     #[inline]
-    pub(super) fn is_parked(&self, index: u32) -> bool {
+    pub(super) fn is_disarmed(&self, index: u32) -> bool {
+        // Pairs with the release in `disarm_due`.
         self.note(index)
-            .is_some_and(|note| note.load(Ordering::Acquire) == PARKED)
+            .is_some_and(|note| note.load(Ordering::Acquire) == DISARMED)
     }
 
     #[inline]
@@ -129,7 +140,7 @@ fn make<T: Default>(places: &OnceLock<Box<[T]>>, segment: usize) -> &[T] {
     places.get_or_init(|| (0..length(segment)).map(|_| T::default()).collect())
 }
 
-/// The segment of an index, and the cell's place in it.
+/// The segment of an index, and the place in it.
 #[inline]
 fn locate(index: u32) -> (usize, usize) {
     // Counted from the length of the first segment, each segment begins at its own length.
@@ -164,9 +175,9 @@ mod tests {
     #[test]
     fn a_cell_keeps_what_was_last_written_until_it_is_cleared() {
         let cells = Postponed::new();
-        // No hand is there yet, so nothing is parked.
+        // No hand is there yet, so nothing is disarmed.
         let filed = Tick::new(1);
-        let get = |index| cells.park_due(index, filed, Tick::ZERO).unwrap_err();
+        let get = |index| cells.disarm_due(index, filed, Tick::ZERO).unwrap_err();
         let places = [0, 63, 64, 127, 128, 1_000_000];
         for index in places {
             assert_eq!(get(index), filed);
@@ -178,14 +189,14 @@ mod tests {
         for index in places {
             assert_eq!(get(index), Tick::new(u64::from(index) + 7));
             let later = Tick::new(u64::from(index) + 7);
-            assert_eq!(cells.park_due(index, filed, later), Ok(later));
-            assert!(!cells.is_parked(index), "it may be moved anew");
+            assert_eq!(cells.disarm_due(index, filed, later), Ok(later));
+            assert!(!cells.is_disarmed(index), "it may be moved anew");
             cells.clear(index);
-            assert_eq!(cells.park_due(index, filed, filed), Ok(filed));
-            assert!(cells.is_parked(index));
+            assert_eq!(cells.disarm_due(index, filed, filed), Ok(filed));
+            assert!(cells.is_disarmed(index));
             assert_eq!(get(index), filed);
             cells.clear(index);
-            assert!(!cells.is_parked(index));
+            assert!(!cells.is_disarmed(index));
             assert_eq!(get(index), filed);
         }
     }

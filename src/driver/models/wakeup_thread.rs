@@ -2,15 +2,15 @@
 
 use super::arm::settle_until_asleep;
 use super::host::{
-    Nudges, at, join_bell, move_clock_for_bell, refuse_threads, set_nudges, spawn_thread,
-    turn_tokios_clock, wait_for_nudge,
+    Nudges, at, join_wakeup_thread, move_clock_for_thread, refuse_threads, set_nudges,
+    spawn_thread, turn_tokios_clock, wait_for_nudge,
 };
 use super::world::{Driver, Run, Setup, Task, all_fired, books, explore, settle};
 use crate::Timer;
 
 fn start() -> (Timer, Driver) {
     let setup = Setup {
-        has_bell: true,
+        has_wakeup_thread: true,
         ..Setup::default()
     };
     setup.start()
@@ -28,13 +28,13 @@ fn a_timer_that_is_armed_while_the_driver_goes_to_sleep_is_rung_for() {
         let host = run(driver);
         let mut task = Task::new(timer.sleep_until(at(5)));
         task.run();
-        move_clock_for_bell(5);
+        move_clock_for_thread(5);
         task.block_on();
         assert_eq!(task.done_at, Some(5));
         assert_eq!(books(&timer), all_fired(1));
         drop((task, timer));
         host.join().unwrap();
-        join_bell();
+        join_wakeup_thread();
     });
 }
 
@@ -48,15 +48,15 @@ fn a_timer_that_is_armed_while_the_bell_goes_to_sleep_is_rung_for() {
         let mut early = Task::new(timer.sleep_until(at(5)));
         early.run();
         let host = run(driver);
-        move_clock_for_bell(5);
+        move_clock_for_thread(5);
         early.block_on();
         assert_eq!(early.done_at, Some(5));
-        move_clock_for_bell(10);
+        move_clock_for_thread(10);
         late.block_on();
         assert_eq!(books(&timer), all_fired(2));
         drop((early, late, timer));
         host.join().unwrap();
-        join_bell();
+        join_wakeup_thread();
     });
 }
 
@@ -73,12 +73,12 @@ fn of_two_timers_that_are_armed_at_once_the_bell_hears_of_the_earlier() {
         });
         early.run();
         let late = rival.join().unwrap();
-        move_clock_for_bell(5);
+        move_clock_for_thread(5);
         driver.run_until(|| early.flag().wakes() > 0);
         assert!(early.poll());
         drop((early, late, timer));
         driver.run_until(|| false);
-        join_bell();
+        join_wakeup_thread();
     });
 }
 
@@ -90,17 +90,17 @@ fn a_nudge_that_nobody_follows_is_made_good_by_the_waker() {
         let mut task = Task::new(timer.sleep_until(at(5)));
         settle_until_asleep(&mut [&mut task, &mut driver]);
         let host = run(driver);
-        move_clock_for_bell(5);
+        move_clock_for_thread(5);
         wait_for_nudge();
         // Meanwhile, and whatever the bell is about to do.
         let mut late = Task::new(timer.sleep_until(at(8)));
         late.run();
-        move_clock_for_bell(6);
+        move_clock_for_thread(6);
         task.block_on();
         assert_eq!(task.done_at, Some(6));
         drop((task, late, timer));
         host.join().unwrap();
-        join_bell();
+        join_wakeup_thread();
     });
 }
 
@@ -112,7 +112,7 @@ fn a_nudge_that_a_worker_follows_serves_what_is_due_and_the_driver_hears_of_the_
         let mut task = Task::new(timer.sleep_until(at(5)));
         settle_until_asleep(&mut [&mut task, &mut driver]);
         let host = run(driver);
-        move_clock_for_bell(5);
+        move_clock_for_thread(5);
         wait_for_nudge();
         // Takes the first bite here, and wakes the driver for the rest.
         turn_tokios_clock();
@@ -121,12 +121,12 @@ fn a_nudge_that_a_worker_follows_serves_what_is_due_and_the_driver_hears_of_the_
         set_nudges(Nudges::FireAtOnce);
         let mut late = Task::new(timer.sleep_until(at(8)));
         late.run();
-        move_clock_for_bell(8);
+        move_clock_for_thread(8);
         late.block_on();
         assert_eq!(books(&timer), all_fired(2));
         drop((task, late, timer));
         host.join().unwrap();
-        join_bell();
+        join_wakeup_thread();
     });
 }
 
@@ -149,7 +149,7 @@ fn a_timer_that_is_stopped_while_a_future_tells_the_bell_of_it_does_not_hold_the
         assert_eq!(task.done_at, Some(0));
         drop((task, timer));
         // If it is still told of this driver, it waits for it for ever.
-        join_bell();
+        join_wakeup_thread();
     });
 }
 
@@ -188,13 +188,13 @@ fn a_driver_that_joins_the_bell_while_the_last_one_leaves_is_rung_for() {
         let mut task = Task::new(second.sleep_until(at(5)));
         task.run();
         owner.join().unwrap();
-        move_clock_for_bell(5);
+        move_clock_for_thread(5);
         // By hand: loom has no more threads than this model uses.
         second_driver.run_until(|| task.flag().wakes() > 0);
         assert!(task.poll());
         drop((task, second));
         second_driver.run_until(|| false);
         assert!(second_driver.is_over());
-        join_bell();
+        join_wakeup_thread();
     });
 }

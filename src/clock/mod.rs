@@ -1,0 +1,159 @@
+//! Where time comes from, and how it becomes ticks.
+//!
+//! | file | concept |
+//! |---|---|
+//! | this one | [`Clock`]: the time of a timer's home runtime, and whether that can be paused |
+//! | `ticks` | every conversion between instants, durations and ticks |
+//! | `now` | the machine's clock and tokio's; a model's in a model |
+//! | `can_pause` | whether tokio's clocks can be paused in this build |
+//!
+//! A timer's time is that of the runtime it was started on, its *home*, whichever thread asks. On a multi-thread
+//! runtime that is always the machine's monotonic clock. A current-thread runtime's clock can be paused and moved
+//! (`tokio::time::pause`). tokio's `Instant::now` then depends on the runtime that the thread is in, so [`Clock::now`]
+//! enters the home runtime before it reads such a clock.
+
+mod can_pause;
+#[cfg(waterwheel_loom)]
+pub(crate) mod model;
+mod now;
+mod ticks;
+
+use std::sync::Arc;
+
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::time::Instant;
+
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::wheel::{Divisor, Resolution};
+use can_pause::CLOCKS_CAN_PAUSE;
+
+pub(crate) use now::machine_now;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Clock {
+    /// Tick zero.
+    epoch: Instant,
+    resolution: Resolution,
+    /// The resolution's nanoseconds.
+    tick_nanos: Divisor,
+    home: Handle,
+    /// Whether the home runtime has one thread.
+    has_one_thread: bool,
+    /// Whether a look at the clock has found it paused, or moved while it was. All clones share it.
+    was_paused: Arc<AtomicBool>,
+}
+
+impl Clock {
+    /// The clock of a runtime. Tick zero is now.
+    pub(crate) fn new(home: Handle, resolution: Resolution) -> Clock {
+        let epoch = {
+            let _entered = home.enter();
+            now::tokio_now()
+        };
+        // A flavor that is not known to have more threads is taken to have one.
+        let has_one_thread = !matches!(home.runtime_flavor(), RuntimeFlavor::MultiThread);
+        let clock = Clock {
+            epoch,
+            resolution,
+            tick_nanos: Divisor::new(resolution.nanos()),
+            home,
+            has_one_thread,
+            was_paused: Arc::new(AtomicBool::new(false)),
+        };
+        clock.look_for_pause();
+        clock
+    }
+
+    /// The runtime that this is the clock of.
+    pub(crate) fn home(&self) -> &Handle {
+        &self.home
+    }
+
+    /// Whether the home runtime has one thread, so that its clock can be paused in a build with `test-util`.
+    pub(crate) fn is_of_one_thread(&self) -> bool {
+        self.has_one_thread
+    }
+
+    /// Whether the clock may jump. An earlier read of such a clock says little about now. tokio pauses the clocks of
+    /// one-thread runtimes only.
+    #[inline]
+    pub(crate) fn is_pausable(&self) -> bool {
+        CLOCKS_CAN_PAUSE && self.has_one_thread
+    }
+
+    #[inline]
+    pub(crate) fn now(&self) -> Instant {
+        if self.is_pausable() {
+            return self.now_at_home();
+        }
+        Instant::from_std(machine_now())
+    }
+
+    /// [`now`](Clock::now), for a caller that is in the home runtime's context.
+    #[inline]
+    pub(crate) fn now_here(&self) -> Instant {
+        if self.is_pausable() {
+            return now::tokio_now();
+        }
+        Instant::from_std(machine_now())
+    }
+
+    #[cold]
+    fn now_at_home(&self) -> Instant {
+        self.at_home(|now| now())
+    }
+
+    /// Whether [`look_for_pause`](Clock::look_for_pause) has ever found the clock paused.
+    pub(crate) fn was_paused(&self) -> bool {
+        // Relaxed: it guards no other data. A thread that misses the store looks itself at its next turn.
+        self.was_paused.load(Ordering::Relaxed)
+    }
+
+    /// Compares the clock with the machine's: they differ if it is paused, or was. `true` from the first difference on.
+    pub(crate) fn look_for_pause(&self) -> bool {
+        if self.was_paused() {
+            return true;
+        }
+        if !self.is_pausable() {
+            return false;
+        }
+        let before = machine_now();
+        let now = self.now().into_std();
+        let differs = now < before || now > machine_now();
+        if differs {
+            self.was_paused.store(true, Ordering::Relaxed);
+        }
+        differs
+    }
+
+    /// Whether the clock may stand still: it was paused, or two reads of it are equal. Cheaper than
+    /// [`look_for_pause`](Clock::look_for_pause).
+    pub(crate) fn may_stand_still(&self) -> bool {
+        self.was_paused() || self.stands_still()
+    }
+
+    #[cold]
+    fn stands_still(&self) -> bool {
+        self.is_pausable()
+            && self.at_home(|now| {
+                let before = now();
+                now() == before
+            })
+    }
+
+    /// Calls `read` in the home runtime's context, with what reads the clock there.
+    #[inline]
+    fn at_home<T>(&self, read: impl FnOnce(fn() -> Instant) -> T) -> T {
+        match Handle::try_current() {
+            Ok(here) if here.id() == self.home.id() => read(now::tokio_now),
+            // A thread that is ending has no context to enter any more.
+            Err(error) if error.is_thread_local_destroyed() => {
+                read(|| Instant::from_std(machine_now()))
+            }
+            _ => {
+                let _entered = self.home.enter();
+                read(now::tokio_now)
+            }
+        }
+    }
+}

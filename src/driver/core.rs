@@ -1,0 +1,182 @@
+//! What the handles of a timer share, and how its driver is started.
+
+use std::sync::Arc;
+
+use tokio::runtime::{Handle, RuntimeFlavor};
+
+use super::host;
+use super::lifecycle::Lifecycle;
+use super::permits::Permits;
+use super::shard::{Common, Shard, ShardList, Shards};
+use super::turn::DriverTask;
+use super::wakeup::Wakeup;
+use crate::clock::Clock;
+use crate::error::Error;
+use crate::wheel::Resolution;
+
+/// What the handles of a timer share. It owns the shards.
+///
+/// Aligned to cache lines of its own: a clone of a handle is counted beside what all futures read, and not on the same line.
+#[repr(align(128))]
+pub(crate) struct Core {
+    shards: Shards,
+    pub(super) common: Common,
+    name: Option<Box<str>>,
+}
+
+/// The settings of a timer.
+pub(super) struct Plan {
+    pub(super) resolution: Resolution,
+    /// `None` for one a worker.
+    pub(super) shards: Option<usize>,
+    pub(super) max_pending: Option<usize>,
+    pub(super) name: Option<Box<str>>,
+    pub(super) has_wakeup_thread: bool,
+}
+
+/// More shards than the largest machines have processors gain nothing.
+pub(super) const MOST_SHARDS: usize = 1024;
+
+impl Plan {
+    /// The settings of a runtime's timer.
+    pub(super) fn of_runtime() -> Plan {
+        Plan {
+            resolution: Resolution::MILLISECOND,
+            shards: None,
+            max_pending: None,
+            name: None,
+            has_wakeup_thread: true,
+        }
+    }
+
+    /// The number of shards: one a worker if it was not set.
+    fn shards_on(&self, home: &Handle) -> usize {
+        self.shards.unwrap_or_else(|| {
+            let workers = home.metrics().num_workers();
+            workers.next_power_of_two().min(MOST_SHARDS)
+        })
+    }
+}
+
+impl Core {
+    /// A timer whose driver has yet to be spawned on `home`.
+    pub(super) fn new(home: &Handle, plan: Plan) -> Arc<Core> {
+        let clock = Clock::new(home.clone(), plan.resolution);
+        let shards = Shards::new(plan.shards_on(home));
+        let common = Common {
+            lifecycle: Arc::new(Lifecycle::new()),
+            wakeup: Arc::new(Wakeup::new(clock, plan.has_wakeup_thread)),
+            list: Arc::new(ShardList::new()),
+            permits: plan.max_pending.map(|most| Arc::new(Permits::new(most))),
+        };
+        let name = plan.name;
+        Arc::new(Core {
+            shards,
+            common,
+            name,
+        })
+    }
+
+    /// Spawns the driver, which drops `registration` when it ends. On a runtime that is finished the driver is dropped at
+    /// once, inside this call.
+    pub(super) fn spawn_driver<G>(&self, home: &Handle, registration: Option<G>)
+    where
+        G: Send + Unpin + 'static,
+    {
+        host::spawn(home, self.driver(registration));
+        if tokio::task::try_id().is_some() && home.runtime_flavor() == RuntimeFlavor::MultiThread {
+            // What a worker spawns runs next on that worker. No other worker can take it from there, so it waits for as long
+            // as the task that runs there now blocks. A second task takes its place, and the driver moves to the queue that
+            // all workers take from.
+            host::spawn(home, std::future::ready(()));
+        }
+    }
+
+    pub(super) fn driver<G>(&self, registration: Option<G>) -> DriverTask<G> {
+        let Common {
+            lifecycle,
+            wakeup,
+            list,
+            ..
+        } = self.common.clone();
+        DriverTask::new(lifecycle, list, wakeup, registration)
+    }
+
+    /// Takes the permit of a future that is about to be made.
+    ///
+    /// It asks nothing of the shard, which is further away: the processor would wait for each step of that way.
+    #[inline]
+    pub(super) fn admit(&self) -> Result<(), Error> {
+        self.common.lifecycle.is_open()?;
+        match &self.common.permits {
+            Some(permits) => permits.try_take(),
+            None => Ok(()),
+        }
+    }
+
+    /// The shard of the thread that asks.
+    #[inline]
+    pub(super) fn shard(&self) -> &Arc<Shard> {
+        self.shards.of_this_thread(&self.common)
+    }
+
+    pub(super) fn shard_count(&self) -> usize {
+        self.shards.count()
+    }
+
+    pub(super) fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    pub(super) fn clock(&self) -> &Clock {
+        self.common.wakeup.clock()
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        if self.common.list.close() {
+            self.common.wakeup.wake_task();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::thread;
+
+    use tokio::runtime::Builder;
+
+    use super::{Core, Plan};
+
+    #[test]
+    fn a_cloned_handle_writes_no_line_that_futures_read() {
+        // `Arc` keeps its counts before the value, on the line before if the value begins one.
+        assert_eq!(align_of::<Core>() % 128, 0);
+    }
+
+    #[test]
+    fn a_shard_finds_the_shard_of_the_thread_that_asks() {
+        let runtime = Builder::new_current_thread().enable_time().build().unwrap();
+        // More than there are threads here, so that no two share one.
+        let plan = Plan {
+            shards: Some(1024),
+            ..Plan::of_runtime()
+        };
+        let core = Core::new(runtime.handle(), plan);
+        let mine = core.shard();
+        assert!(mine.of_this_thread().is_none());
+        // The second of them has a number above 1, whichever the first has.
+        for _ in 0..2 {
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    let theirs = core.shard();
+                    assert!(theirs.of_this_thread().is_none());
+                    let found = mine.of_this_thread().expect("another one");
+                    assert!(Arc::ptr_eq(&found, theirs));
+                });
+            });
+        }
+    }
+}

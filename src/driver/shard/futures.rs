@@ -1,0 +1,229 @@
+//! What a future does with its timer: arm it, poll it, move it, cancel it.
+
+use std::sync::Arc;
+use std::task::Waker;
+
+use super::{Locked, Shard};
+use crate::sync::MutexGuard;
+use crate::wheel::{Key, Tick};
+
+/// A shard without a pending timer gives back the memory of its entries if it is for more than this many: 40 KiB.
+pub(super) const KEPT: usize = 1024;
+
+/// What a shard says of a timer.
+pub(crate) enum Answer<T> {
+    Pending(T),
+    /// Its tick has come.
+    Due,
+    /// The timer service was stopped.
+    Stopped,
+}
+
+impl Shard {
+    /// Files a timer. `not_before` is a tick that has passed.
+    ///
+    /// `catch_up` is called, with no lock held, if the driver should have turned the shard a tick ago or more and no catch-up
+    /// task is under way. It spawns one.
+    #[inline]
+    pub(crate) fn arm(
+        self: &Arc<Self>,
+        deadline: Tick,
+        not_before: Tick,
+        waker: Waker,
+        catch_up: fn(&Arc<Shard>),
+    ) -> Answer<Key> {
+        let mut locked = self.lock();
+        let Some(wheel) = &mut locked.wheel else {
+            return not_armed(locked, waker, Answer::Stopped);
+        };
+        // The hand goes as far as it can, so that the timer is filed on the finest dial.
+        wheel.skip_to(not_before);
+        // A turn has passed this tick, and would not come back to it.
+        if deadline <= wheel.now() {
+            return not_armed(locked, waker, Answer::Due);
+        }
+        let key = wheel.insert(deadline, Some(waker));
+        // The place in the slab may have been another timer's: its note is of the past.
+        self.postponed.clear(key.index());
+        locked.armed += 1;
+        let is_overdue = locked.next < not_before && !locked.has_catch_up;
+        locked.has_catch_up |= is_overdue;
+        // Unlocks, and only then looks at the driver's target.
+        self.unlock_with_one_more(locked);
+        if is_overdue {
+            catch_up(self);
+        }
+        Answer::Pending(key)
+    }
+
+    /// Polls a timer that is not due by the clock. It is due nevertheless if the hand has passed it, and may have been
+    /// stopped. If it is pending, `waker` is the one that will be woken.
+    #[inline]
+    pub(crate) fn poll(
+        &self,
+        key: Key,
+        deadline: impl FnOnce() -> Tick,
+        waker: &Waker,
+    ) -> Answer<()> {
+        let locked = self.lock();
+        let stored = locked.wheel.as_ref().and_then(|wheel| wheel.pending(key));
+        if stored.is_some_and(|stored| stored.as_ref().is_some_and(|w| w.will_wake(waker))) {
+            return Answer::Pending(());
+        }
+        // The waker is another one. It is cloned with the lock given back, so the lock is taken a second time.
+        drop(locked);
+        self.poll_with_new_waker(key, deadline(), waker.clone())
+    }
+
+    /// Like `poll`, but always replaces the stored waker. Call it when the entry is known to be disarmed.
+    #[inline(never)]
+    pub(crate) fn poll_with_new_waker(&self, key: Key, deadline: Tick, waker: Waker) -> Answer<()> {
+        let mut locked = self.lock();
+        let Some(wheel) = &mut locked.wheel else {
+            drop(locked);
+            return Answer::Stopped;
+        };
+        let is_pending = wheel.pending(key).is_some();
+        if !is_pending && deadline <= wheel.now() {
+            // A turn has fired it and taken its waker: free the entry.
+            wheel.cancel(key);
+            drop(locked);
+            return Answer::Due;
+        }
+        let Some(stored) = wheel.get_mut(key) else {
+            unreachable!("an entry leaves with its future");
+        };
+        let replaced = stored.replace(waker);
+        if is_pending {
+            drop(locked);
+        } else {
+            // A turn has fired it under an earlier deadline, while the future moved it to a later one. Arm it again.
+            self.postponed.clear(key.index());
+            wheel.reset(key, deadline);
+            locked.armed += 1;
+            self.unlock_with_one_more(locked);
+        }
+        // Only now: its destructor is not ours.
+        drop(replaced);
+        Answer::Pending(())
+    }
+
+    /// Frees the entry of a timer that is due by the clock.
+    #[inline(never)]
+    pub(crate) fn finish(&self, key: Key) {
+        self.remove(key, |locked| locked.fired += 1);
+    }
+
+    /// Whether a turn has disarmed this entry, for sure. `false` says nothing. Takes no lock.
+    #[inline]
+    pub(crate) fn is_disarmed(&self, key: Key) -> bool {
+        self.postponed.is_disarmed(key.index())
+    }
+
+    /// Disarms a timer that is due by the clock, if no turn has. The entry stays.
+    #[inline]
+    pub(crate) fn disarm(&self, key: Key) {
+        if self.is_disarmed(key) {
+            return;
+        }
+        let mut locked = self.lock();
+        let Some(wheel) = &mut locked.wheel else {
+            return;
+        };
+        let waker = wheel.get_mut(key).and_then(Option::take);
+        if wheel.park(key) {
+            locked.fired += 1;
+        }
+        self.postponed.disarm(key.index());
+        self.unlock_with_one_less(locked);
+        drop(waker);
+    }
+
+    /// Frees the entry of a timer whose future is dropped.
+    #[inline]
+    pub(crate) fn cancel(&self, key: Key) {
+        self.remove(key, |locked| locked.cancelled += 1);
+    }
+
+    /// `count` is called if the timer was pending.
+    #[inline]
+    fn remove(&self, key: Key, count: impl FnOnce(&mut Locked)) {
+        let mut locked = self.lock();
+        let Some(wheel) = &mut locked.wheel else {
+            return;
+        };
+        let Some((waker, was_pending)) = wheel.take(key) else {
+            unreachable!("an entry leaves with its future");
+        };
+        let is_empty = wheel.is_empty();
+        // As many timers must be armed to grow it again, so this costs each of them little.
+        let spare = if is_empty {
+            wheel.take_spare(KEPT)
+        } else {
+            None
+        };
+        if was_pending {
+            count(&mut locked);
+        }
+        self.unlock_with_one_less(locked);
+        // Without the lock: to free a million entries takes milliseconds, and the waker's destructor is not ours.
+        drop(spare);
+        drop(waker);
+    }
+
+    /// Moves a timer to a deadline that is not before its present one. Takes no lock.
+    #[inline]
+    pub(crate) fn postpone(&self, key: Key, deadline: Tick) {
+        self.postponed.insert(key.index(), deadline);
+    }
+
+    /// Moves a timer to an earlier deadline. If that `is_past`, fires it and wakes its task.
+    pub(crate) fn move_earlier(&self, key: Key, deadline: Tick, is_past: bool) {
+        let mut locked = self.lock();
+        let Some(wheel) = &mut locked.wheel else {
+            return;
+        };
+        if !wheel.is_pending(key) {
+            // A turn has fired it. The next poll sees the new deadline.
+            return;
+        }
+        if is_past {
+            let waker = wheel.get_mut(key).and_then(Option::take);
+            wheel.park(key);
+            self.postponed.disarm(key.index());
+            locked.fired += 1;
+            self.unlock_with_one_less(locked);
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+        } else if wheel.deadline(key).is_some_and(|filed| deadline < filed) {
+            self.postponed.clear(key.index());
+            wheel.reset(key, deadline);
+            self.unlock_with_one_more(locked);
+        } else {
+            // Earlier than it had been postponed to, and later than it is filed under.
+            self.postponed.insert(key.index(), deadline);
+        }
+    }
+
+    /// Whether a turn has fired this timer, or it was stopped.
+    pub(crate) fn has_ended(&self, key: Key, deadline: Tick) -> bool {
+        match &self.lock().wheel {
+            Some(wheel) => !wheel.is_pending(key) && deadline <= wheel.now(),
+            None => true,
+        }
+    }
+
+    /// Whether the timer was stopped.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.lock().wheel.is_none()
+    }
+}
+
+/// Unlocks before it drops the waker.
+#[cold]
+fn not_armed(locked: MutexGuard<'_, Locked>, waker: Waker, answer: Answer<Key>) -> Answer<Key> {
+    drop(locked);
+    drop(waker);
+    answer
+}

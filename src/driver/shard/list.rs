@@ -1,0 +1,145 @@
+//! The shards of a timer. Its handles find them by thread and own them; its driver has a list of those in use.
+
+use std::sync::{Arc, OnceLock, Weak};
+
+use super::{Common, Shard};
+use crate::driver::metrics::Metrics;
+use crate::driver::thread_number;
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{Mutex, OwnLine};
+
+/// The shards by thread, a power of two of them. Each is made when a thread first uses it.
+#[derive(Clone)]
+pub(in crate::driver) struct Shards(Arc<[OnceLock<Arc<Shard>>]>);
+
+/// [`Shards`], for a shard to find the others. It does not own them.
+pub(super) struct Siblings {
+    shards: Weak<[OnceLock<Arc<Shard>>]>,
+    /// The number of shards less one: the bits of a thread's number that name its slot.
+    mask: usize,
+}
+
+impl Shards {
+    pub(in crate::driver) fn new(count: usize) -> Shards {
+        debug_assert!(count.is_power_of_two());
+        Shards((0..count).map(|_| OnceLock::new()).collect())
+    }
+
+    pub(in crate::driver) fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The shard of the thread that asks.
+    #[inline]
+    pub(in crate::driver) fn of_this_thread(&self, common: &Common) -> &Arc<Shard> {
+        let slot = thread_number::number() & (self.0.len() - 1);
+        match self.0[slot].get() {
+            Some(shard) => shard,
+            None => self.make(slot, common),
+        }
+    }
+
+    #[cold]
+    fn make(&self, slot: usize, common: &Common) -> &Arc<Shard> {
+        self.0[slot].get_or_init(|| {
+            let siblings = Siblings {
+                shards: Arc::downgrade(&self.0),
+                mask: self.0.len() - 1,
+            };
+            Shard::add(common, siblings, slot)
+        })
+    }
+}
+
+impl Siblings {
+    /// The slot of a thread, by the thread's number.
+    #[inline]
+    pub(super) fn slot_of(&self, thread: usize) -> usize {
+        thread & self.mask
+    }
+
+    /// `None` if the timer has no handle any more.
+    pub(super) fn shards(&self) -> Option<Shards> {
+        self.shards.upgrade().map(Shards)
+    }
+}
+
+/// The shards that are in use, by a handle or a future.
+pub(in crate::driver) struct ShardList {
+    listed: OwnLine<Mutex<Listed>>,
+    /// How many shards were ever put on the list. Written with the list's lock held.
+    made: OwnLine<AtomicU64>,
+    /// How many turns went over the list.
+    turns: OwnLine<AtomicU64>,
+}
+
+struct Listed {
+    shards: Vec<Weak<Shard>>,
+    /// The last handle is gone: no shard will be added.
+    is_closed: bool,
+}
+
+impl ShardList {
+    pub(in crate::driver) fn new() -> ShardList {
+        ShardList {
+            listed: OwnLine(Mutex::new(Listed {
+                shards: Vec::new(),
+                is_closed: false,
+            })),
+            made: OwnLine(AtomicU64::new(0)),
+            turns: OwnLine(AtomicU64::new(0)),
+        }
+    }
+
+    /// Puts a new shard on the list, before it is used.
+    pub(super) fn add(&self, shard: &Arc<Shard>) {
+        let mut listed = self.listed.lock();
+        listed.shards.push(Arc::downgrade(shard));
+        // Sequentially consistent: it belongs to 1. of the proof in `wakeup`, and `made` to b.
+        self.made.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// How many shards were ever made.
+    pub(in crate::driver) fn made(&self) -> u64 {
+        self.made.load(Ordering::SeqCst)
+    }
+
+    /// The shards that are in use.
+    pub(in crate::driver) fn in_use(&self) -> Vec<Arc<Shard>> {
+        let listed = self.listed.lock();
+        listed.shards.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Puts the shards that are in use into `shards`, for a turn. Returns how many there had ever been.
+    pub(in crate::driver) fn list_for_turn(&self, shards: &mut Vec<Arc<Shard>>) -> u64 {
+        // Relaxed: a counter for metrics.
+        self.turns.fetch_add(1, Ordering::Relaxed);
+        let listed = self.listed.lock();
+        shards.extend(listed.shards.iter().filter_map(Weak::upgrade));
+        self.made()
+    }
+
+    /// The last handle is gone. Returns whether the list is [over](ShardList::is_over).
+    pub(in crate::driver) fn close(&self) -> bool {
+        self.listed.lock().is_closed = true;
+        self.is_over()
+    }
+
+    /// Whether no shard is in use and none will be added, so that the driver may end.
+    pub(in crate::driver) fn is_over(&self) -> bool {
+        let listed = self.listed.lock();
+        listed.is_closed && listed.shards.iter().all(|shard| shard.strong_count() == 0)
+    }
+
+    /// What all shards have counted.
+    pub(in crate::driver) fn metrics(&self) -> Metrics {
+        let mut metrics = Metrics {
+            turns: self.turns.load(Ordering::Relaxed),
+            ..Metrics::default()
+        };
+        for shard in self.in_use() {
+            shard.add_to(&mut metrics);
+        }
+        metrics
+    }
+}

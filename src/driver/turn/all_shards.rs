@@ -1,0 +1,74 @@
+//! A turn of every shard that is due, and the driver's next target.
+
+use std::sync::Arc;
+
+use super::allowance::Waiting;
+use super::one_shard;
+use super::wakers::Wakers;
+use crate::driver::shard::{Shard, ShardList};
+use crate::driver::wakeup::Wakeup;
+use crate::wheel::Tick;
+
+/// What a turn works with. Its memory is kept from one turn to the next.
+pub(super) struct Workspace {
+    /// The shards that are in use. Empty between two turns.
+    shards: Vec<Arc<Shard>>,
+    /// How many shards there had ever been when these were listed.
+    made: u64,
+    wakers: Wakers,
+}
+
+impl Workspace {
+    /// With room for a usual turn, so that no turn allocates for good.
+    pub(super) fn new() -> Workspace {
+        Workspace {
+            shards: Vec::with_capacity(4),
+            made: 0,
+            wakers: Wakers::new(),
+        }
+    }
+
+    /// Lists the shards, turns each that is due, once, and wakes what comes up. `waiting` is since when the turn should have
+    /// come. Returns the tick in which the turn began.
+    ///
+    /// A shard that another thread turns leaves the list. That thread wakes the driver afterwards.
+    pub(super) fn turn(&mut self, list: &ShardList, wakeup: &Wakeup, waiting: Waiting) -> Tick {
+        self.made = list.list_for_turn(&mut self.shards);
+        let clock = wakeup.clock();
+        let now = clock.now();
+        let tick = clock.tick_before(now);
+        let allowance = waiting.allowance(clock, now, tick);
+        let wakers = &mut self.wakers;
+        self.shards
+            .retain(|shard| one_shard::turn(shard, now, tick, allowance, wakers));
+        tick
+    }
+
+    /// Ends a turn: makes the earliest `next` of the shards the driver's target. Returns it if the driver may sleep towards it:
+    /// it is after `now`, and no shard is to be turned before.
+    pub(super) fn end_turn(
+        &mut self,
+        list: &ShardList,
+        wakeup: &Wakeup,
+        now: Tick,
+    ) -> Option<Tick> {
+        let shards = &self.shards;
+        let next = shards.iter().map(|shard| shard.next()).min();
+        let next = next.unwrap_or(Tick::MAX);
+        let is_earliest =
+            || list.made() == self.made && shards.iter().all(|shard| shard.next() >= next);
+        let may_sleep = next > now && wakeup.sleep_towards(next, is_earliest);
+        self.give_back();
+        may_sleep.then_some(next)
+    }
+
+    /// Whether no shard is in use. To be asked before the turn has ended.
+    pub(super) fn has_no_shard(&self) -> bool {
+        self.shards.is_empty()
+    }
+
+    /// Ends a turn that sets no target.
+    pub(super) fn give_back(&mut self) {
+        self.shards.clear();
+    }
+}

@@ -1,0 +1,24 @@
+//! Who turns a shard, how much at a time, and who wakes what comes up.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `task` | the first turner: the driver, a task that turns all shards |
+//! | `first_turn` | the second: the waker that tokio's clock wakes. It takes the first turn after the driver's sleep |
+//! | `catch_up` | the third: a task that turns one shard when the driver is late |
+//! | `all_shards` | a turn of every shard that is due, and the driver's next target |
+//! | `one_shard` | a turn of one shard: batches with the lock held, and the wakes in between |
+//! | `allowance` | how many timers a turn serves, by how long it had to wait |
+//! | `wakers` | the wakers that a batch has collected, in order |
+//!
+//! The arrows run from the top of this table to its end. A shard is turned by one thread at a time (`shard/turning`).
+
+mod all_shards;
+mod allowance;
+mod catch_up;
+mod first_turn;
+mod one_shard;
+mod task;
+mod wakers;
+
+pub(crate) use catch_up::catch_up;
+pub(super) use task::DriverTask;

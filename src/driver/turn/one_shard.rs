@@ -1,0 +1,298 @@
+//! A turn of one shard: batches of timers are served with the lock held, and woken in between.
+
+use std::task::Waker;
+
+use tokio::time::Instant;
+
+use super::allowance::{Allowance, BATCH};
+use super::wakers::Wakers;
+use crate::driver::metrics::Lateness;
+use crate::driver::shard::{Locked, Order, Shard};
+use crate::wheel::{CASCADES_PER_FIRE, Key, Met, Progress, Tick, Verdict, Walk};
+
+/// How many timers the turns of a shard serve in order before they are fair, if the first after a sleep does not serve more.
+const IN_ORDER: usize = 1024;
+
+/// Who turns a shard.
+#[derive(Debug, Clone, Copy)]
+enum By {
+    /// The driver, or the first turn, with what is left of its allowance, this batch included.
+    Driver(Allowance),
+    CatchUp,
+}
+
+/// Serves what of a shard is due by `now`, which is in `tick`, as far as the allowance goes, and wakes the tasks.
+///
+/// # Order
+///
+/// The first turn after a sleep serves in order of deadline, equal ticks first in, first out. So do other turns until they have
+/// served 1024 timers. If that does not reach the end, the turns after it are fair instead: they serve the oldest and the
+/// freshest alternately, so that a herd does not hold up its neighbours. On a clock that is or was paused every turn serves in
+/// order: there, time waits for the driver.
+///
+/// Returns `false` if another thread turns the shard. That thread wakes the driver afterwards.
+pub(super) fn turn(
+    shard: &Shard,
+    now: Instant,
+    tick: Tick,
+    mut allowance: Allowance,
+    wakers: &mut Wakers,
+) -> bool {
+    if shard.next() > tick {
+        return true;
+    }
+    if !shard.turning.begin() {
+        return false;
+    }
+    while allowance.timers > 0 && shard.next() <= tick {
+        serve_batch(shard, now, tick, By::Driver(allowance), wakers);
+        wakers.wake();
+        allowance.timers -= allowance.timers.min(BATCH);
+    }
+    wakers.finish();
+    end(shard);
+    true
+}
+
+/// Serves one batch for a driver that is late.
+pub(super) fn catch_up(shard: &Shard, now: Instant) {
+    if !shard.turning.begin_if_free() {
+        return;
+    }
+    let mut wakers = Wakers::default();
+    let tick = shard.clock().tick_before(now);
+    serve_batch(shard, now, tick, By::CatchUp, &mut wakers);
+    wakers.finish();
+    end(shard);
+}
+
+fn end(shard: &Shard) {
+    if shard.turning.end() {
+        shard.wakeup().wake();
+    }
+}
+
+/// Moves the hand, and puts the wakers of at most a batch of timers that are due by `now` into `wakers`.
+fn serve_batch(shard: &Shard, now: Instant, tick: Tick, by: By, wakers: &mut Wakers) {
+    let budget = match by {
+        By::Driver(allowance) => allowance.timers.min(BATCH),
+        By::CatchUp => BATCH,
+    };
+    let was_paused = shard.clock().was_paused();
+    let mut locked = shard.lock();
+    let Locked {
+        wheel: Some(wheel),
+        fired,
+        lateness,
+        order,
+        ..
+    } = &mut *locked
+    else {
+        return;
+    };
+    let until = tick.max(wheel.now());
+    let mut judge = Judge {
+        shard,
+        nanos: shard.clock().nanos(now),
+        fired,
+        lateness,
+        last: (Tick::MAX, 0),
+        wakers,
+    };
+    let progress = if was_paused || !order.gave_way {
+        let (cascades, walk) = match by {
+            // However far a clock that can be paused has jumped, that is one turn.
+            _ if was_paused => (usize::MAX, Walk::Front),
+            // Two misses of the cache at once, where no turn goes on in order after this one. `wakers` keeps the order of
+            // this one.
+            By::Driver(Allowance { timers, is_first })
+                if is_first || order.served + timers >= IN_ORDER =>
+            {
+                (budget * CASCADES_PER_FIRE, Walk::FrontAndBack)
+            }
+            _ => (budget * CASCADES_PER_FIRE, Walk::Front),
+        };
+        let in_order = |met: Met, key, filed, waker: &mut _| judge.judge(met, key, filed, waker);
+        wheel.advance_slot_by_slot(until, budget, cascades, walk, in_order, |_, _| ())
+    } else {
+        let met = Met {
+            hand: until,
+            at_back: false,
+        };
+        let fair = |key, filed, waker: &mut _| judge.judge(met, key, filed, waker);
+        wheel.advance(until, budget, fair, |_, _| ())
+    };
+    note(order, progress, budget, by);
+    let next = wheel.quiet_until();
+    shard.set_next(&mut locked, next);
+    shard.unlock(locked);
+}
+
+/// Notes how far this batch has served in order.
+fn note(order: &mut Order, progress: Progress, budget: usize, by: By) {
+    if !progress.backlog {
+        *order = Order::default();
+        return;
+    }
+    order.served += budget;
+    if let By::Driver(Allowance { timers, is_first }) = by {
+        order.gave_way |= timers <= BATCH && (is_first || order.served >= IN_ORDER);
+    }
+}
+
+/// Decides on each timer that comes up in a turn.
+struct Judge<'a> {
+    shard: &'a Shard,
+    /// What time it is.
+    nanos: u128,
+    fired: &'a mut u64,
+    lateness: &'a mut Lateness,
+    /// The last deadline, and how late it was.
+    last: (Tick, u64),
+    wakers: &'a mut Wakers,
+}
+
+impl Judge<'_> {
+    /// Always inlined, into each of the two walks: as a call it is made for each timer.
+    #[inline(always)]
+    fn judge(&mut self, met: Met, key: Key, filed: Tick, waker: &mut Option<Waker>) -> Verdict {
+        let disarmed = self
+            .shard
+            .postponed
+            .disarm_due(key.index(), filed, met.hand);
+        let deadline = match disarmed {
+            Ok(deadline) => deadline,
+            Err(later) => return Verdict::Refile(later),
+        };
+        *self.fired += 1;
+        // Most come up with others of their tick.
+        if deadline != self.last.0 {
+            let late = self.shard.clock().nanos_since(self.nanos, deadline);
+            self.last = (deadline, late);
+        }
+        self.lateness.record(self.last.1);
+        if let Some(waker) = waker.take() {
+            self.wakers.push(met, waker);
+        }
+        Verdict::Park
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::any::Any;
+    use std::future::Future;
+    use std::pin::pin;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Context, Wake, Waker};
+
+    use tokio::runtime::Builder;
+    use tokio::time::{Duration, Instant};
+
+    use super::{Allowance, BATCH, turn};
+    use crate::driver::Timer;
+    use crate::driver::turn::wakers::Wakers;
+    use crate::wheel::Tick;
+
+    /// What is due before all that arrives.
+    const HERD: usize = 20_000;
+    /// What comes due in each step, in which a turn serves 128.
+    const ARRIVALS: usize = 500;
+    const STEPS: usize = 40;
+
+    #[derive(Default)]
+    struct Woken(AtomicUsize);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// Timers due at one tick, and how many of them have been woken.
+    struct Group {
+        woken: Arc<Woken>,
+        _sleeps: Box<dyn Any>,
+    }
+
+    impl Group {
+        fn arm(timer: &Timer, count: usize, deadline: Instant) -> Group {
+            let woken = Arc::new(Woken::default());
+            let waker = Waker::from(Arc::clone(&woken));
+            let sleeps = (0..count).map(|_| {
+                let mut sleep = timer.sleep_until(deadline);
+                let mut context = Context::from_waker(&waker);
+                assert!(pin!(&mut sleep).poll(&mut context).is_pending());
+                sleep
+            });
+            Group {
+                _sleeps: Box::new(sleeps.collect::<Vec<_>>()),
+                woken,
+            }
+        }
+
+        fn woken(&self) -> usize {
+            self.woken.0.load(Ordering::SeqCst)
+        }
+    }
+
+    // `tests/wheel/fairness` says it of the wheel. On a clock that runs: where it is paused, time waits for the driver,
+    // which serves in order. The turns are told a time that the driver itself does not reach.
+    #[test]
+    fn under_a_steady_overload_neither_the_oldest_nor_the_freshest_starve() {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_time()
+            .build()
+            .unwrap();
+        let timer = Timer::builder().start_on(runtime.handle()).unwrap();
+        let shard = Arc::clone(timer.shard());
+        // In the middle of a second of the wheel's.
+        let due = shard.clock().instant_of(Tick::new(3_600_500)).unwrap();
+        let mut wakers = Wakers::default();
+        let mut turn_at = |now: Instant| {
+            let tick = shard.clock().tick_before(now);
+            let allowance = Allowance {
+                timers: BATCH,
+                is_first: true,
+            };
+            assert!(turn(&shard, now, tick, allowance, &mut wakers));
+        };
+        let herd = Group::arm(&timer, HERD, due);
+        // All of it is to lie on the first dial when it comes due.
+        let before = due - Duration::from_millis(100);
+        while shard.next() <= shard.clock().tick_before(before) {
+            turn_at(before);
+        }
+        turn_at(due);
+        assert_eq!(herd.woken(), BATCH);
+
+        let mut arrived: Vec<Group> = Vec::new();
+        let all_woken = |arrived: &[Group]| arrived.iter().map(Group::woken).sum::<usize>();
+        for step in 0..STEPS {
+            let now = due + Duration::from_millis(step as u64 + 1);
+            arrived.push(Group::arm(&timer, ARRIVALS, now));
+            let before = (herd.woken(), all_woken(&arrived));
+            turn_at(now);
+            let old = herd.woken() - before.0;
+            assert!(old > 0, "none of the oldest in step {step}");
+            let freshest = arrived[step].woken();
+            assert!(freshest > 0, "none of the freshest in step {step}");
+            assert_eq!(old + all_woken(&arrived) - before.1, BATCH);
+        }
+        let (old, new) = (herd.woken() - BATCH, all_woken(&arrived));
+        assert!(
+            old >= new / 2 && new >= old / 2,
+            "{old} of the herd and {new} that came after it"
+        );
+
+        // What was left over is neither lost nor woken twice.
+        let end = due + Duration::from_secs(1);
+        while timer.metrics().pending() > 0 {
+            turn_at(end);
+        }
+        assert_eq!(herd.woken(), HERD);
+        assert!(arrived.iter().all(|group| group.woken() == ARRIVALS));
+    }
+}

@@ -1,0 +1,99 @@
+//! The driver: the task that turns the wheels.
+//!
+//! One task turns all shards of a timer. When a turn leaves timers that are due, the task wakes itself and returns. So it goes
+//! to the back of the queue that it has filled with the tasks it woke, and those run first. (`yield_now` would bring it back
+//! long before they have run.)
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use super::all_shards::Workspace;
+use super::allowance::Waiting;
+use super::first_turn::FirstTurn;
+use crate::driver::lifecycle::{Lifecycle, State};
+use crate::driver::shard::ShardList;
+use crate::driver::stop::stop;
+use crate::driver::wakeup::Wakeup;
+use crate::wheel::Tick;
+
+/// `G` is dropped when the task ends: the registration of a runtime's timer.
+pub(in crate::driver) struct DriverTask<G> {
+    lifecycle: Arc<Lifecycle>,
+    list: Arc<ShardList>,
+    wakeup: Arc<Wakeup>,
+    first_turn: Arc<FirstTurn>,
+    workspace: Workspace,
+    /// Since when the next turn should have come.
+    waiting: Waiting,
+    registration: Option<G>,
+}
+
+impl<G> DriverTask<G> {
+    pub(in crate::driver) fn new(
+        lifecycle: Arc<Lifecycle>,
+        list: Arc<ShardList>,
+        wakeup: Arc<Wakeup>,
+        registration: Option<G>,
+    ) -> DriverTask<G> {
+        DriverTask {
+            first_turn: FirstTurn::of(&wakeup, &list),
+            lifecycle,
+            list,
+            wakeup,
+            workspace: Workspace::new(),
+            waiting: Waiting::SinceTarget(Tick::MAX),
+            registration,
+        }
+    }
+}
+
+impl<G: Unpin> Future for DriverTask<G> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let this = &mut *self;
+        // From here on this task is awake: a future that arms meanwhile need not wake it, since it reads every `next` below.
+        this.wakeup.driver_runs(context.waker());
+        if this.lifecycle.state() >= State::Stopped {
+            this.wakeup.end();
+            // A runtime's timer stays registered until its runtime ends, so that the next `sleep` there finds it stopped and
+            // does not start another.
+            return match this.registration {
+                Some(_) => Poll::Pending,
+                None => Poll::Ready(()),
+            };
+        }
+        if this.first_turn.has_left_timers() {
+            this.waiting = Waiting::Never;
+        }
+        // Before the turn: whether it serves in order hangs on it.
+        this.wakeup.clock().look_for_pause();
+        let (list, wakeup) = (&this.list, &this.wakeup);
+        this.workspace.turn(list, wakeup, this.waiting);
+        if this.workspace.has_no_shard() && list.is_over() {
+            return Poll::Ready(());
+        }
+        wakeup.forget_target();
+        // Time has passed since the turn began, so the clock is read again.
+        let now = wakeup.clock().now_tick();
+        match this.workspace.end_turn(list, wakeup, now) {
+            // Arranged last, when the target is set. Its tick may have come meanwhile.
+            Some(next) if wakeup.arrange() => this.waiting = Waiting::SinceTarget(next),
+            _ => {
+                this.waiting = Waiting::SinceWayWasGiven(wakeup.clock().now());
+                context.waker().wake_by_ref();
+            }
+        }
+        Poll::Pending
+    }
+}
+
+impl<G> Drop for DriverTask<G> {
+    fn drop(&mut self) {
+        // As a rule the runtime ends. After a stop, or with no shard left, this ends nothing.
+        stop(&self.lifecycle, &self.list, &self.wakeup, State::Abandoned);
+        self.wakeup.end();
+    }
+}

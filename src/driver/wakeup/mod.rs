@@ -1,0 +1,320 @@
+//! How the driver is woken in time.
+//!
+//! The driver is a task. It sleeps towards its *target*, the tick of the earliest timer that it knows of.
+//!
+//! | file | what wakes the driver |
+//! |---|---|
+//! | `thread` | the wake-up thread, at the target. For every clock that has not been paused |
+//! | `nudge` | how that thread wakes a worker without waking a second one |
+//! | `tokio_sleep` | a sleep of tokio's, at the target. For a clock that was paused, and where there is no thread |
+//!
+//! On a runtime of one thread whose clock was not paused yet, both the thread and the sleep are set.
+//!
+//! # No wake-up is lost
+//!
+//! A timer that is armed while the driver goes to sleep must wake the driver if it is earlier than the target.
+//!
+//! ```text
+//! future                                       driver
+//! 1. lower the shard's `next`                  a. write the target
+//! 2. read the target                           b. read the `next` of every shard
+//!    later than `next`? wake the driver           earlier than the target? turn again
+//! ```
+//!
+//! All four accesses are sequentially consistent, so 2 reads what a wrote, or b reads what 1 wrote. 1 is
+//! [`Shard::set_next`](super::shard::Shard), 2 is [`Wakeup::request`], a and b are [`Wakeup::sleep_towards`]. A shard that
+//! is made between a and b is counted before it is used, and b reads that count.
+//!
+//! Where the sleep of tokio's alone wakes the driver, the future lowers the target itself and sets the sleep, and the
+//! driver sets it after b. Both read the target with the sleep's lock held, so the later of them sets the sleep to the
+//! earlier target. If the target is [`AWAKE`], the future sets nothing: the driver does a and b again before it sleeps.
+//!
+//! With the thread it is the same: the future lowers the target, and `thread::update` reads it with the thread's lock held.
+
+mod nudge;
+mod thread;
+mod tokio_sleep;
+
+use std::sync::{Arc, OnceLock};
+use std::task::Waker;
+
+use tokio::time::Instant;
+
+use crate::clock::Clock;
+use crate::sync::OwnLine;
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::wheel::Tick;
+use nudge::Nudge;
+use tokio_sleep::{Setting, TokioSleep};
+
+#[cfg(waterwheel_loom)]
+pub(super) use thread::clock_has_moved;
+pub(super) use thread::is_this_thread as is_wakeup_thread;
+
+/// The target of a driver that is awake: it looks at every shard before it sleeps. No target is earlier than this one, so
+/// a future wakes nothing.
+const AWAKE: u64 = 0;
+
+pub(crate) struct Wakeup {
+    // What futures read and no thread writes, or once.
+    clock: Clock,
+    /// Whether the wake-up thread serves this driver.
+    has_thread: AtomicBool,
+    /// Whether the driver has ended. Read and written with the wake-up thread's lock held.
+    has_ended: AtomicBool,
+    /// The driver task's own waker.
+    task: OnceLock<Waker>,
+    /// The waker that tokio's clock wakes, be it by the sleep or by a nudge. It takes the first turn.
+    first_turn: OnceLock<Waker>,
+
+    // What the driver and its wakers write, turn by turn, each on lines of its own.
+    /// The tick that the driver sleeps towards, or `AWAKE`.
+    target: OwnLine<AtomicU64>,
+    /// The target that the driver slept towards when it was woken, until it has turned.
+    woken_from: OwnLine<AtomicU64>,
+    nudge: OwnLine<Nudge>,
+    tokio_sleep: OwnLine<TokioSleep>,
+}
+
+impl Wakeup {
+    pub(super) fn new(clock: Clock, has_thread: bool) -> Wakeup {
+        Wakeup {
+            clock,
+            has_thread: AtomicBool::new(has_thread),
+            has_ended: AtomicBool::new(false),
+            task: OnceLock::new(),
+            first_turn: OnceLock::new(),
+            target: OwnLine(AtomicU64::new(AWAKE)),
+            woken_from: OwnLine(AtomicU64::new(AWAKE)),
+            nudge: OwnLine(Nudge::new()),
+            tokio_sleep: OwnLine(TokioSleep::new()),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    // ----- the futures' side -----
+
+    /// Requests a turn no later than `next`. Wakes the driver only if it sleeps longer.
+    ///
+    /// The caller has lowered its shard's `next`, and holds no lock.
+    pub(super) fn request(self: &Arc<Self>, next: Tick) {
+        // 2. of the proof above.
+        if next >= self.target() {
+            return;
+        }
+        if self.is_tokio_sleep_alone() {
+            self.lower_target(next);
+            // It reads no clock: a time that has passed wakes the driver, which reads it. (A clock read is 130 of the 6400
+            // instructions of a sleep on a paused clock.)
+            let set = |sleep: &mut Setting<'_>| sleep.is_made() && self.set_with(sleep, |_| true);
+            if !self.tokio_sleep.change(set) {
+                self.wake();
+            }
+        } else if self.uses_tokio_sleep() {
+            self.wake();
+        } else {
+            // The thread wakes the driver, not this future: a task that a worker wakes runs next on that worker, and is
+            // held up with it if the worker blocks.
+            self.lower_target(next);
+            thread::update(self);
+        }
+    }
+
+    /// Wakes the driver's task, which looks at every shard.
+    pub(super) fn wake(&self) {
+        self.keep_target();
+        self.wake_task();
+    }
+
+    /// Wakes the driver's task, which looks whether the timer has ended.
+    pub(super) fn wake_task(&self) {
+        // Without a waker the task has not been polled yet, and looks at its first poll.
+        if let Some(waker) = self.task.get() {
+            waker.wake_by_ref();
+        }
+    }
+
+    // ----- the driver's side -----
+
+    /// What tokio's clock is to wake. Called once, before the driver's task is spawned.
+    pub(super) fn set_first_turn(&self, waker: Waker) {
+        self.first_turn.get_or_init(|| waker);
+    }
+
+    /// The driver's task runs, and is woken by this waker from now on.
+    pub(super) fn driver_runs(&self, waker: &Waker) {
+        if self.task.get().is_none() {
+            let waker = waker.clone();
+            self.task.get_or_init(|| waker);
+        }
+        // A first turn that begins at this moment finds since when it should have come.
+        self.keep_target();
+    }
+
+    /// Marks the driver as awake and keeps what it slept towards, for [`slept_until`](Wakeup::slept_until).
+    fn keep_target(&self) {
+        let target = self.target.swap(AWAKE, Ordering::SeqCst);
+        if target != AWAKE {
+            // Relaxed, as all accesses of `woken_from`: it sets the size of a turn and nothing else.
+            self.woken_from.store(target, Ordering::Relaxed);
+        }
+    }
+
+    /// The target that the driver slept towards and has not turned for; [`Tick::MAX`] if there is none.
+    pub(super) fn slept_until(&self) -> Tick {
+        let mut target = self.target();
+        if target.get() == AWAKE {
+            target = Tick::new(self.woken_from.load(Ordering::Relaxed));
+        }
+        if target.get() == AWAKE {
+            return Tick::MAX;
+        }
+        target
+    }
+
+    /// The driver has turned for its last target.
+    pub(super) fn forget_target(&self) {
+        self.woken_from.store(AWAKE, Ordering::Relaxed);
+    }
+
+    /// Takes `next` as the target. Returns whether the driver may sleep towards it: `is_earliest` looks at every shard and
+    /// finds none that is to be turned before.
+    pub(super) fn sleep_towards(&self, next: Tick, is_earliest: impl FnOnce() -> bool) -> bool {
+        // a. and b. of the proof above.
+        self.target.store(next.get(), Ordering::SeqCst);
+        is_earliest()
+    }
+
+    /// Has the driver's task woken at its target, and not before. `false` if the target has come already.
+    pub(super) fn arrange(self: &Arc<Self>) -> bool {
+        if self.has_thread() && !self.clock.was_paused() {
+            // The nudge first: the thread may nudge as soon as it knows the target.
+            if let Some(waker) = self.first_turn.get().filter(|_| !self.uses_tokio_sleep()) {
+                self.nudge.expect(&self.clock, waker);
+            }
+            thread::update(self);
+        }
+        // If `update` has lost the thread, it has woken the task, which comes by here once more.
+        !self.uses_tokio_sleep() || self.set_tokio_sleep()
+    }
+
+    /// Has tokio's clock wake the driver at its present target. `false` if the target has come already.
+    pub(super) fn set_tokio_sleep(&self) -> bool {
+        let is_ahead = |at| at > self.clock.now();
+        self.tokio_sleep
+            .change(|sleep| self.set_with(sleep, is_ahead))
+    }
+
+    /// Whether a thread, be it this one, is setting tokio's sleep. tokio wakes within that if the time has passed.
+    pub(super) fn is_setting_tokio_sleep(&self) -> bool {
+        self.tokio_sleep.is_changing()
+    }
+
+    /// `is_ahead` says of an instant before the target whether it has yet to come.
+    fn set_with(&self, sleep: &mut Setting<'_>, is_ahead: impl FnOnce(Instant) -> bool) -> bool {
+        let target = self.target();
+        let Some(waker) = self.first_turn.get().filter(|_| target.get() != AWAKE) else {
+            // The driver is awake and sets the sleep itself.
+            return true;
+        };
+        let mut at = self.clock.instant_of(target);
+        if self.clock.was_paused() {
+            // tokio moves a paused clock by milliseconds of its own, which begin at other instants than ours. A sleep until
+            // our tick would be rounded up a second time, and end a millisecond after tokio's timers.
+            at = at.map(|start| match self.clock.earliest_of_tick(start) {
+                Some(at) if is_ahead(at) => at,
+                _ => start,
+            });
+        }
+        sleep.set(at, waker)
+    }
+
+    /// The driver's task ends: nothing wakes it any more.
+    pub(super) fn end(self: &Arc<Self>) {
+        self.tokio_sleep.end();
+        thread::leave(self);
+        self.nudge.end();
+    }
+
+    // ----- the wake-up thread's side -----
+
+    /// Has a worker that waits on tokio's clock run the driver.
+    ///
+    /// The target stays, so that a future that arms meanwhile does not take the driver for awake: no worker may wait there.
+    /// The thread then calls [`wake`](Wakeup::wake).
+    fn nudge(&self) {
+        if !self.nudge.give(self.clock.now()) {
+            self.wake();
+        }
+    }
+
+    /// The thread could not be started. From now on tokio's sleep alone wakes the driver.
+    fn lose_thread(&self) {
+        // Relaxed: a future that still reads `true` calls `update`, which fails again and comes here.
+        self.has_thread.store(false, Ordering::Relaxed);
+        self.wake_task();
+    }
+
+    // ----- who wakes this driver -----
+
+    fn has_thread(&self) -> bool {
+        self.has_thread.load(Ordering::Relaxed)
+    }
+
+    /// Whether the driver sets tokio's sleep. A clock that can be paused jumps to what tokio knows of, so tokio must know
+    /// the target.
+    fn uses_tokio_sleep(&self) -> bool {
+        self.clock.is_of_one_thread() || !self.has_thread()
+    }
+
+    /// Whether tokio's sleep alone wakes the driver. The thread knows nothing of a clock that was paused.
+    pub(super) fn is_tokio_sleep_alone(&self) -> bool {
+        self.clock.was_paused() || !self.has_thread()
+    }
+
+    fn target(&self) -> Tick {
+        Tick::new(self.target.load(Ordering::SeqCst))
+    }
+
+    fn lower_target(&self, next: Tick) {
+        // Sequentially consistent, since it changes what 2. reads.
+        self.target.fetch_min(next.get(), Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::offset_of;
+
+    use super::Wakeup;
+
+    /// Processors fetch lines of 64 bytes in pairs.
+    const LINES: usize = 128;
+
+    #[test]
+    fn what_the_driver_writes_is_on_no_line_that_futures_read() {
+        let read = [
+            offset_of!(Wakeup, clock),
+            offset_of!(Wakeup, has_thread),
+            offset_of!(Wakeup, has_ended),
+            offset_of!(Wakeup, task),
+            offset_of!(Wakeup, first_turn),
+        ];
+        let written = [
+            offset_of!(Wakeup, target),
+            offset_of!(Wakeup, woken_from),
+            offset_of!(Wakeup, nudge),
+            offset_of!(Wakeup, tokio_sleep),
+        ];
+        assert_eq!(align_of::<Wakeup>() % LINES, 0);
+        for (n, write) in written.iter().enumerate() {
+            for other in read.iter().chain(&written[n + 1..]) {
+                assert_ne!(write / LINES, other / LINES, "offsets {write} and {other}");
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! The driver's sleep on tokio's clock.
+//!
+//! Where this sleep alone wakes the driver, a future that lowers the target also sets the sleep, as it updates the wake-up
+//! thread elsewhere. So a future that arms a timer does not wake the driver's task. The waker that the sleep wakes takes the
+//! first turn within tokio's clock, and sets the sleep for the next turn (`turn/first_turn`). On a paused clock each turn is
+//! a jump of the clock, and the driver's task runs for none of them. `benches/LOG.md` has the figures.
+//!
+//! tokio's sleep is reset and polled with this file's lock held. What it wakes within that is the first turn, which sees
+//! [`is_changing`](TokioSleep::is_changing) and wakes the driver's task. With tokio's unstable tracing, a subscriber is called
+//! too; it must not arm timers there.
+
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::task::{Context, Waker};
+
+use tokio::task::coop;
+use tokio::time::Instant;
+
+use crate::driver::host;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, Ordering};
+
+pub(super) struct TokioSleep {
+    /// The sleep stays at one place on the heap, so that it need not be allocated again.
+    sleep: Mutex<Pin<Box<Option<host::TokioSleep>>>>,
+    is_changing: AtomicBool,
+}
+
+/// The sleep while its lock is held.
+pub(super) struct Setting<'a>(&'a mut Pin<Box<Option<host::TokioSleep>>>);
+
+impl TokioSleep {
+    pub(super) fn new() -> TokioSleep {
+        TokioSleep {
+            sleep: Mutex::new(Box::pin(None)),
+            is_changing: AtomicBool::new(false),
+        }
+    }
+
+    /// Calls `change` with the lock held. `change` reads the target: of two threads that set the sleep at once, the later
+    /// then sets it to the earlier target.
+    pub(super) fn change<R>(&self, change: impl FnOnce(&mut Setting<'_>) -> R) -> R {
+        let mut sleep = self.sleep.lock();
+        // Relaxed: what matters is what this thread reads within `change`, and it reads its own stores.
+        self.is_changing.store(true, Ordering::Relaxed);
+        let result = change(&mut Setting(&mut sleep));
+        self.is_changing.store(false, Ordering::Relaxed);
+        result
+    }
+
+    /// `true` on a thread that is within [`change`](TokioSleep::change). On another thread it may be either.
+    pub(super) fn is_changing(&self) -> bool {
+        self.is_changing.load(Ordering::Relaxed)
+    }
+
+    /// The driver's task ends.
+    pub(super) fn end(&self) {
+        self.change(|sleep| sleep.0.set(None));
+    }
+}
+
+impl Setting<'_> {
+    /// Whether the sleep exists, so that it can be set from outside of the runtime.
+    pub(super) fn is_made(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Has tokio wake `waker` at an instant, or never. `false` if the instant has come already.
+    ///
+    /// Without a sleep yet, the caller is in the context of the clock's home runtime.
+    pub(super) fn set(&mut self, at: Option<Instant>, waker: &Waker) -> bool {
+        let Some(at) = at else {
+            // tokio's clock must not jump to an old target. A sleep that has fired is kept, since tokio does not know of it
+            // any more.
+            let sleep = self.0.as_ref().as_pin_ref();
+            if sleep.is_some_and(|sleep| !sleep.is_elapsed()) {
+                self.0.set(None);
+            }
+            return true;
+        };
+        match self.0.as_mut().as_pin_mut() {
+            Some(sleep) => sleep.reset(at),
+            None => self.0.set(Some(host::sleep_until(at))),
+        }
+        let Some(sleep) = self.0.as_mut().as_pin_mut() else {
+            unreachable!("it has just been set");
+        };
+        // The task in which this runs may have used up its budget.
+        let sleep = pin!(coop::unconstrained(sleep));
+        sleep.poll(&mut Context::from_waker(waker)).is_pending()
+    }
+}

@@ -1,0 +1,247 @@
+//! The rooms of `src`, and the arrows between them, which point one way.
+
+mod imports;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use imports::{Import, Sources, circles};
+
+/// The rooms, each with those that it may import from. A folder is a room, a file in `src` is one, and so is each file and
+/// folder of `driver`. A room that is missing here fails the test, so that a new one has to say where it stands.
+const ROOMS: &[(&str, &[&str])] = &[
+    ("sync", &[]),
+    ("wheel", &[]),
+    ("error", &["wheel"]),
+    ("clock", &["wheel", "sync"]),
+    // The driver, from the ground up.
+    ("driver/metrics", &[]),
+    ("driver/wake_all", &[]),
+    ("driver/thread_number", &["sync"]),
+    ("driver/host", &["clock"]),
+    ("driver/permits", &["error", "sync"]),
+    ("driver/lifecycle", &["error", "sync", "driver/wake_all"]),
+    ("driver/wakeup", &["wheel", "clock", "sync", "driver/host"]),
+    (
+        "driver/shard",
+        &[
+            "wheel",
+            "clock",
+            "sync",
+            "driver/lifecycle",
+            "driver/metrics",
+            "driver/permits",
+            "driver/thread_number",
+            "driver/wakeup",
+        ],
+    ),
+    (
+        "driver/stop",
+        &[
+            "driver/lifecycle",
+            "driver/shard",
+            "driver/wake_all",
+            "driver/wakeup",
+        ],
+    ),
+    (
+        "driver/drain",
+        &[
+            "driver/lifecycle",
+            "driver/shard",
+            "driver/stop",
+            "driver/wakeup",
+        ],
+    ),
+    (
+        "driver/turn",
+        &[
+            "wheel",
+            "clock",
+            "sync",
+            "driver/host",
+            "driver/lifecycle",
+            "driver/metrics",
+            "driver/shard",
+            "driver/stop",
+            "driver/wake_all",
+            "driver/wakeup",
+        ],
+    ),
+    (
+        "driver/core",
+        &[
+            "wheel",
+            "clock",
+            "error",
+            "driver/host",
+            "driver/lifecycle",
+            "driver/permits",
+            "driver/shard",
+            "driver/turn",
+            "driver/wakeup",
+        ],
+    ),
+    (
+        "driver/timer",
+        &[
+            "error",
+            "driver/core",
+            "driver/drain",
+            "driver/lifecycle",
+            "driver/metrics",
+            "driver/shard",
+            "driver/stop",
+        ],
+    ),
+    (
+        "driver/current",
+        &[
+            "driver/core",
+            "driver/host",
+            "driver/lifecycle",
+            "driver/shard",
+            "driver/timer",
+        ],
+    ),
+    (
+        "driver/builder",
+        &[
+            "wheel",
+            "error",
+            "driver/core",
+            "driver/host",
+            "driver/timer",
+        ],
+    ),
+    // What the room shows to the others.
+    ("driver", &[]),
+    (
+        "time",
+        &[
+            "wheel",
+            "clock",
+            "error",
+            "driver",
+            "driver/current",
+            "driver/lifecycle",
+            "driver/shard",
+            "driver/timer",
+            "driver/turn",
+        ],
+    ),
+    ("lib", &[]),
+];
+
+/// What the wheel is free of. It is handed the time, and asks for it nowhere.
+const NOT_IN_THE_WHEEL: &[&str] = &[
+    "tokio",
+    "Instant",
+    "Waker",
+    "Mutex",
+    "Atomic",
+    "std::thread",
+];
+
+#[test]
+fn the_arrows_between_the_rooms_point_one_way() {
+    let wrong = wrong_arrows(&sources().imports());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_table_of_rooms_itself_has_no_way_back() {
+    for (at, (room, allowed)) in ROOMS.iter().enumerate() {
+        for other in *allowed {
+            let stands_before = ROOMS[..at].iter().any(|(before, _)| before == other);
+            assert!(
+                stands_before,
+                "{other} stands below {room}, which imports it"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_arrow_that_is_turned_round_is_found() {
+    let imports = sources().imports();
+    let arrow = imports
+        .iter()
+        .find(|it| room_of(&it.from) == "driver/turn" && room_of(&it.to) == "driver/shard");
+    let arrow = arrow.expect("a turn knows its shard").clone();
+    let mut turned = imports.clone();
+    turned.insert(Import {
+        from: arrow.to.clone(),
+        to: arrow.from.clone(),
+        name: "planted".to_owned(),
+    });
+    assert!(
+        wrong_arrows(&turned)
+            .iter()
+            .any(|it| it.contains("planted"))
+    );
+    assert!(circles(&turned).iter().any(|circle| circle.len() > 2));
+}
+
+#[test]
+fn no_import_circle_has_more_than_two_files() {
+    let imports = sources().imports();
+    let known = [["driver/shard/list.rs", "driver/shard/mod.rs"]];
+    for pair in known {
+        // So the test sees circles where there are some.
+        assert!(circles(&imports).contains(&pair.into()), "{pair:?}");
+    }
+    for circle in circles(&imports) {
+        let inside = imports
+            .iter()
+            .filter(|it| circle.contains(it.from.as_str()) && circle.contains(it.to.as_str()));
+        let arrows: Vec<_> = inside.collect();
+        assert!(circle.len() <= 2, "{circle:?}, by {arrows:#?}");
+    }
+}
+
+#[test]
+fn the_wheel_knows_no_clock_no_thread_and_no_future() {
+    let sources = sources();
+    for (file, code) in sources.code().filter(|it| it.0.starts_with("wheel/")) {
+        for word in NOT_IN_THE_WHEEL {
+            assert!(!code.contains(word), "{file} names {word}");
+        }
+    }
+}
+
+#[test]
+fn no_file_allows_unsafe_code() {
+    let lib = fs::read_to_string(sources().root().join("lib.rs")).unwrap();
+    assert!(lib.contains("#![forbid(unsafe_code)]"));
+}
+
+fn sources() -> Sources {
+    Sources::read(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")))
+}
+
+/// The imports that the table does not allow.
+fn wrong_arrows(imports: &BTreeSet<Import>) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for Import { from, to, name } in imports {
+        let (room, other) = (room_of(from), room_of(to));
+        let Some((_, allowed)) = ROOMS.iter().find(|(known, _)| *known == room) else {
+            panic!("{from} is in no known room: add it to `ROOMS`");
+        };
+        if room != other && !allowed.contains(&other.as_str()) {
+            wrong.push(format!(
+                "{from}: `{room}` must not import {name} from `{other}`"
+            ));
+        }
+    }
+    wrong
+}
+
+/// The room of a file: its folder, or itself; within `driver`, one step further in.
+fn room_of(file: &str) -> String {
+    let path = file.trim_end_matches("/mod.rs").trim_end_matches(".rs");
+    let parts: Vec<&str> = path.split('/').collect();
+    let depth = if parts[0] == "driver" { 2 } else { 1 };
+    parts[..depth.min(parts.len())].join("/")
+}
