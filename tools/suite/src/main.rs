@@ -2,7 +2,7 @@
 //!
 //! The way of a sample:
 //!
-//! - `flags` say which `workloads` run, and how many `rounds`.
+//! - `flags` say which of the `workloads` run, and how many `rounds`. That list alone knows every `workload`.
 //! - `rounds` gives each contestant its turn, in a `process` of its own, which may be the second build of the suite
 //!   (`alt_timer`).
 //! - There the workload takes one sample on a `stage` of two workers. The per-operation workloads all have one loop,
@@ -33,6 +33,7 @@ mod ring;
 mod rounds;
 mod stage;
 mod targets;
+mod workload;
 mod workloads;
 
 use std::process::ExitCode;
@@ -48,7 +49,7 @@ fn main() -> ExitCode {
     let done = match Flags::parse(std::env::args().skip(1)) {
         Ok(Wish::Measure(flags)) => report_all(&flags),
         Ok(Wish::Sample { quick, title, name }) => {
-            process::sample(quick, &title, &name).map(|()| ExitCode::SUCCESS)
+            process::sample(workloads::all(quick), &title, &name).map(|()| ExitCode::SUCCESS)
         }
         Ok(Wish::Nothing) => {
             println!("the suite measures under `cargo bench -p waterwheel-suite` only");
@@ -64,7 +65,7 @@ fn main() -> ExitCode {
 
 /// Measures what the flags ask for and gives the verdicts.
 fn report_all(flags: &Flags) -> Result<ExitCode, String> {
-    let slips = targets::slips();
+    let slips = workloads::slips();
     if !slips.is_empty() {
         let slips = slips.join("; ");
         return Err(format!("targets for what is not measured: {slips}"));
@@ -122,10 +123,11 @@ fn measure(flags: &Flags) -> Result<Results, String> {
         if !flags.wants(&workload.title) {
             continue;
         }
-        let table = programs.run(workload, flags.rounds);
+        let rounds = workloads::rounds(&workload.title, flags.rounds);
+        let table = programs.run(workload, rounds);
         report::print(&table);
         results.tables.push(table);
-        results.targets = targets::verdicts(&results.tables);
+        results.targets = targets::verdicts(workloads::targets(), &results.tables);
         let written = results.write(&flags.json);
         written.map_err(|error| format!("{}: {error}", flags.json.display()))?;
     }

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use waterwheel_suite::Sample;
 
-use crate::workloads;
+use crate::workload::Workload;
 
 /// What a child process is started with.
 pub(crate) const FLAG: &str = "--sample";
@@ -64,9 +64,9 @@ impl Program {
     }
 }
 
-/// The child's side: takes the sample and prints it.
-pub(crate) fn sample(quick: bool, title: &str, name: &str) -> Result<(), String> {
-    let mut workloads = workloads::all(quick).into_iter();
+/// The child's side: takes one sample, of the contestant of this name in the workload of this title, and prints it.
+pub(crate) fn sample(workloads: Vec<Workload>, title: &str, name: &str) -> Result<(), String> {
+    let mut workloads = workloads.into_iter();
     let workload = workloads.find(|workload| workload.title == title);
     let mut entrants = workload
         .ok_or_else(|| format!("no workload {title:?}"))?

@@ -8,7 +8,7 @@ use crate::alt_timer;
 use crate::contestant::{Sleeps, Tokio};
 use crate::entrant::Entrant;
 use crate::process::Program;
-use crate::workloads::Workload;
+use crate::workload::Workload;
 
 /// Who takes the samples.
 pub(crate) struct Programs {
@@ -19,7 +19,6 @@ pub(crate) struct Programs {
 impl Programs {
     /// Takes all samples of a workload.
     pub(crate) fn run(&self, workload: Workload, rounds: usize) -> Table {
-        let rounds = workload.rounds(rounds);
         let mut table = Table {
             title: workload.title,
             work: workload.work,

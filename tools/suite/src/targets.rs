@@ -1,11 +1,9 @@
-//! The targets of all workloads: how they are written down, checked, judged and printed. Verdicts, not gates.
+//! How a workload writes its targets down, and how they are judged and printed. Verdicts, not gates.
 
 use waterwheel_suite::{Outcome, Table, Target, Verdict, Want};
 
-use crate::alt_timer;
 use crate::contestant::{Ambient, Own, Sleeps};
 use crate::report::spread_text;
-use crate::workloads::{self, Workload};
 
 /// What is wanted of a timer of one's own.
 pub(crate) fn of_own(title: &str, metric: &'static str, want: Want) -> Target {
@@ -43,33 +41,9 @@ pub(crate) fn both_beat(
 }
 
 /// A verdict on each target.
-pub(crate) fn verdicts(tables: &[Table]) -> Vec<Verdict> {
+pub(crate) fn verdicts(targets: Vec<Target>, tables: &[Table]) -> Vec<Verdict> {
     let verdict = |target: Target| target.verdict(tables);
-    workloads::targets().into_iter().map(verdict).collect()
-}
-
-/// What a target names and no workload has: a slip that would end as "not run" for ever.
-pub(crate) fn slips() -> Vec<String> {
-    let workloads: Vec<Workload> = [false, true].into_iter().flat_map(workloads::all).collect();
-    let mut slips = Vec::new();
-    for target in workloads::targets() {
-        let metric = target.metric;
-        for title in target.titles() {
-            let Some(workload) = workloads.iter().find(|workload| workload.title == title) else {
-                slips.push(format!("no workload {title:?}"));
-                continue;
-            };
-            if workload.metrics.iter().all(|m| m.name != metric) {
-                slips.push(format!("{title:?} has no metric {metric:?}"));
-            }
-            for name in [Some(target.of), target.other()].into_iter().flatten() {
-                if name != alt_timer::NAME && workload.entrants.iter().all(|e| e.name != name) {
-                    slips.push(format!("{title:?} has no contestant {name:?}"));
-                }
-            }
-        }
-    }
-    slips
+    targets.into_iter().map(verdict).collect()
 }
 
 /// Prints a line for each target.

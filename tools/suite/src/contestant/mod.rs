@@ -23,7 +23,7 @@ pub(crate) use everyone::{Measure, Start, everyone};
 pub(crate) use floor::Floor;
 pub(crate) use futures_timer::FuturesTimer;
 pub(crate) use own::Own;
-pub(crate) use pingora::{PINGORA, pingora};
+pub(crate) use pingora::{PINGORA, PINGORA_IS_EARLY, pingora};
 pub(crate) use tokio::Tokio;
 
 /// A maker of sleeps. Each task has a clone of its own, as a service would.

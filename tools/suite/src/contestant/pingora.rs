@@ -6,6 +6,10 @@ use super::{Sleeps, TimesOut};
 /// Its name among the contestants.
 pub(crate) const PINGORA: &str = "pingora-timeout";
 
+/// Why it is not where lateness counts.
+pub(crate) const PINGORA_IS_EARLY: &str =
+    "it fires up to a millisecond early: a deadline is first cut to whole milliseconds";
+
 /// pingora-timeout's fast path: one shared notification for all that end in the same 10 ms, in an ordered map of the
 /// thread, looked through by a thread that wakes every 10 ms.
 ///

@@ -18,7 +18,7 @@ use crate::operation::{LONG, METRICS, Operation, TIME, arm};
 use crate::random::SplitMix64;
 use crate::ring::Ring;
 use crate::targets::{both_beat, of_own};
-use crate::workloads::Workload;
+use crate::workload::Workload;
 
 /// Threads, and other timers pending.
 const SIZES: [(usize, usize); 4] = [(1, 0), (1, 100_000), (2, 0), (2, 100_000)];

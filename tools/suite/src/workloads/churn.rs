@@ -14,7 +14,7 @@ use crate::engine::{self, Load};
 use crate::operation::{LONG, METRICS, Operation, TIME, arm};
 use crate::ring::Ring;
 use crate::targets::{both_beat, of_own};
-use crate::workloads::Workload;
+use crate::workload::Workload;
 
 const SMALL: usize = 1_000;
 const LARGE: usize = 100_000;

@@ -21,7 +21,7 @@ use waterwheel_suite::{Metric, Sample};
 
 use crate::entrant::Entrant;
 use crate::stage::{BATCH, Stage};
-use crate::workloads::Workload;
+use crate::workload::Workload;
 
 const METRICS: &[Metric] = &[
     Metric::lower("insert + remove", "ns"),

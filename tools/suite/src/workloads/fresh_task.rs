@@ -17,7 +17,7 @@ use crate::contestant::{Measure, Sleeps, Start, Tokio, everyone};
 use crate::engine::{self, Load};
 use crate::operation::{LONG, Operation, arm};
 use crate::targets::both_beat;
-use crate::workloads::Workload;
+use crate::workload::Workload;
 
 const METRICS: &[Metric] = &[
     Metric::lower("one task", "ns"),

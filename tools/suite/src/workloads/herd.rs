@@ -15,13 +15,15 @@ use tokio::task::yield_now;
 use tokio::time::Instant;
 use waterwheel_suite::{Absent, Metric, Sample, Target, Want};
 
-use crate::contestant::{Ambient, AsyncIo, FuturesTimer, Own, PINGORA, Sleeps, Start, Tokio};
+use crate::contestant::{
+    Ambient, AsyncIo, FuturesTimer, Own, PINGORA, PINGORA_IS_EARLY, Sleeps, Start, Tokio,
+};
 use crate::entrant::Entrant;
 use crate::lead;
 use crate::patience;
 use crate::stage::{BATCH, Stage};
 use crate::targets::of_both;
-use crate::workloads::{Workload, fire};
+use crate::workload::Workload;
 
 const GAP: &str = "longest heartbeat gap";
 const UNTIL_ALL_RAN: &str = "until all ran";
@@ -78,7 +80,7 @@ fn workload(tasks: usize) -> Workload {
             entrant(AsyncIo::start, tasks),
             entrant(FuturesTimer::start, tasks),
         ],
-        absent: vec![Absent::new(PINGORA, fire::PINGORA_IS_EARLY)],
+        absent: vec![Absent::new(PINGORA, PINGORA_IS_EARLY)],
     }
 }
 

@@ -21,7 +21,7 @@ use crate::crowd::Crowd;
 use crate::entrant::Entrant;
 use crate::stage::Stage;
 use crate::targets::of_both;
-use crate::workloads::Workload;
+use crate::workload::Workload;
 
 pub(crate) const NAME: &str = "idle";
 pub(crate) const ROUNDS: usize = 1;

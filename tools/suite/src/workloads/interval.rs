@@ -25,7 +25,7 @@ use crate::patience;
 use crate::random::SplitMix64;
 use crate::stage::{BATCH, Stage};
 use crate::targets::of_both;
-use crate::workloads::Workload;
+use crate::workload::Workload;
 
 const NAME: &str = "interval";
 

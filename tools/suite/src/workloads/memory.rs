@@ -19,7 +19,7 @@ use waterwheel_suite::{Metric, Sample, Target, Want};
 use crate::contestant::{Measure, Sleeps, Start, everyone};
 use crate::process::Program;
 use crate::targets::of_both;
-use crate::workloads::Workload;
+use crate::workload::Workload;
 
 pub(crate) const NAME: &str = "memory";
 pub(crate) const ROUNDS: usize = 1;

@@ -1,4 +1,7 @@
-//! What is measured: one file a workload, each at the sizes that BENCH asks for, and with the targets set for it.
+//! The list of all workloads: one file each, with the sizes that the report has of it, and the targets set for it.
+//!
+//! Only this file knows every workload. A workload knows the vocabulary of `targets`; `targets`, `rounds` and `process`
+//! know no workload, and are handed those that they need.
 
 mod cancel;
 mod churn;
@@ -16,37 +19,25 @@ pub(crate) mod simulate;
 mod timeout;
 mod wheel;
 
-use waterwheel_suite::{Absent, Metric, Target};
+use waterwheel_suite::Target;
 
-use crate::entrant::Entrant;
+use crate::alt_timer;
+use crate::workload::Workload;
 
-/// One workload at one size.
-pub(crate) struct Workload {
-    pub(crate) title: String,
-    /// What is done, in one line.
-    pub(crate) work: String,
-    pub(crate) metrics: &'static [Metric],
-    /// The first is the one that the others are held against.
-    pub(crate) entrants: Vec<Entrant>,
-    /// Who cannot take part.
-    pub(crate) absent: Vec<Absent>,
-}
-
-/// Where a round takes long and the next is much like it: at most so many, by how a title begins.
+/// The workloads that take fewer rounds than asked for, by how their titles begin: a round takes long, and the next one
+/// is much like it.
 const FEWER_ROUNDS: [(&str, usize); 3] = [
     (idle::NAME, idle::ROUNDS),
     (memory::NAME, memory::ROUNDS),
     (growth::NAME, growth::ROUNDS),
 ];
 
-impl Workload {
-    /// How many rounds of those that were asked for are taken.
-    pub(crate) fn rounds(&self, asked: usize) -> usize {
-        let fewer = FEWER_ROUNDS
-            .iter()
-            .find(|(name, _)| self.title.starts_with(name));
-        fewer.map_or(asked, |(_, most)| asked.min(*most))
-    }
+/// How many rounds the workload of this title takes, of those that were asked for.
+pub(crate) fn rounds(title: &str, asked: usize) -> usize {
+    let fewer = FEWER_ROUNDS
+        .iter()
+        .find(|(name, _)| title.starts_with(name));
+    fewer.map_or(asked, |(_, most)| asked.min(*most))
 }
 
 /// Every workload at every size, in the order of the report; smaller and fewer if `quick`.
@@ -89,4 +80,28 @@ pub(crate) fn targets() -> Vec<Target> {
         wheel::targets(),
     ];
     all.into_iter().flatten().collect()
+}
+
+/// What a target names and no workload has: a slip in a name, whose verdict would always be "not run".
+pub(crate) fn slips() -> Vec<String> {
+    let workloads: Vec<Workload> = [false, true].into_iter().flat_map(all).collect();
+    let mut slips = Vec::new();
+    for target in targets() {
+        let metric = target.metric;
+        for title in target.titles() {
+            let Some(workload) = workloads.iter().find(|workload| workload.title == title) else {
+                slips.push(format!("no workload {title:?}"));
+                continue;
+            };
+            if workload.metrics.iter().all(|m| m.name != metric) {
+                slips.push(format!("{title:?} has no metric {metric:?}"));
+            }
+            for name in [Some(target.of), target.other()].into_iter().flatten() {
+                if name != alt_timer::NAME && workload.entrants.iter().all(|e| e.name != name) {
+                    slips.push(format!("{title:?} has no contestant {name:?}"));
+                }
+            }
+        }
+    }
+    slips
 }

@@ -15,7 +15,7 @@ use crate::entrant::Entrant;
 use crate::operation::{LONG, METRICS, Operation, TIME, arm};
 use crate::ring::Ring;
 use crate::targets::both_beat;
-use crate::workloads::Workload;
+use crate::workload::Workload;
 
 pub(crate) fn all(quick: bool) -> Vec<Workload> {
     [1, 100_000]

@@ -21,7 +21,7 @@ use crate::contestant::{
 use crate::entrant::Entrant;
 use crate::stage::Stage;
 use crate::targets::of_both;
-use crate::workloads::Workload;
+use crate::workload::Workload;
 
 const CALLS: &str = "calls";
 const METRICS: &[Metric] = &[Metric::higher(CALLS, "calls/s")];

@@ -19,7 +19,7 @@ use crate::contestant::{Ambient, Own, Sleeps, Tokio};
 use crate::entrant::Entrant;
 use crate::process::Program;
 use crate::targets::of_both;
-use crate::workloads::Workload;
+use crate::workload::Workload;
 
 pub(crate) const NAME: &str = "simulate";
 

@@ -17,7 +17,7 @@ use crate::engine::{self, Load};
 use crate::entrant::Entrant;
 use crate::operation::{LONG, METRICS, Operation, TIME};
 use crate::targets::both_beat;
-use crate::workloads::Workload;
+use crate::workload::Workload;
 
 pub(crate) fn all(quick: bool) -> Vec<Workload> {
     vec![

@@ -26,7 +26,7 @@ use waterwheel_suite::{Metric, Sample, Target, Want};
 
 use crate::entrant::Entrant;
 use crate::random::SplitMix64;
-use crate::workloads::Workload;
+use crate::workload::Workload;
 
 const METRICS: &[Metric] = &[
     Metric::lower("insert", "ns"),

@@ -14,12 +14,14 @@ use std::time::Duration;
 
 use waterwheel_suite::{Absent, Metric, Target, Want};
 
-use crate::contestant::{Ambient, AsyncIo, FuturesTimer, Own, PINGORA, Sleeps, Start, Tokio};
+use crate::contestant::{
+    Ambient, AsyncIo, FuturesTimer, Own, PINGORA, PINGORA_IS_EARLY, Sleeps, Start, Tokio,
+};
 use crate::entrant::Entrant;
 use crate::targets::of_both;
-use crate::workloads::Workload;
+use crate::workload::Workload;
 
-use sample::sample;
+use sample::{Load, sample};
 
 const P50: &str = "lateness p50";
 const P99: &str = "lateness p99";
@@ -42,27 +44,17 @@ const RESOLUTIONS: [(&str, Duration); 5] = [
     ("own, 1 s", Duration::from_secs(1)),
 ];
 const OWN_FINE: &str = "own, 100 us";
-pub(super) const PINGORA_IS_EARLY: &str =
-    "it fires up to a millisecond early: a deadline is first cut to whole milliseconds";
 /// What arming a sleep takes at most, where it takes a lock of all threads or the wake of another.
 const SLOW_TO_ARM: Duration = Duration::from_micros(3);
 const QUICK_TO_ARM: Duration = Duration::from_nanos(800);
 
-#[derive(Clone, Copy)]
-struct Load {
-    timers: usize,
-    window: Duration,
-}
-
-impl Load {
-    fn workload(self, title: String, entrants: Vec<Entrant>) -> Workload {
-        Workload {
-            title,
-            work: format!("spread over {} ms", self.window.as_millis()),
-            metrics: METRICS,
-            entrants,
-            absent: vec![Absent::new(PINGORA, PINGORA_IS_EARLY)],
-        }
+fn workload(load: Load, title: String, entrants: Vec<Entrant>) -> Workload {
+    Workload {
+        title,
+        work: format!("spread over {} ms", load.window.as_millis()),
+        metrics: METRICS,
+        entrants,
+        absent: vec![Absent::new(PINGORA, PINGORA_IS_EARLY)],
     }
 }
 
@@ -102,7 +94,7 @@ fn by_size(load: Load) -> Workload {
         entrant(Own::<false>::start, load, QUICK_TO_ARM),
     ];
     entrants.extend(without_ticks(load));
-    load.workload(title(load.timers), entrants)
+    workload(load, title(load.timers), entrants)
 }
 
 /// The ambient timer has the default tick, and so no row here.
@@ -113,7 +105,7 @@ fn fine(load: Load) -> Workload {
         entrant(Own::<true>::start, load, QUICK_TO_ARM),
     ];
     entrants.extend(without_ticks(load));
-    load.workload(fine_title(load.timers), entrants)
+    workload(load, fine_title(load.timers), entrants)
 }
 
 fn by_resolution(load: Load, quick: bool) -> Workload {
@@ -125,7 +117,8 @@ fn by_resolution(load: Load, quick: bool) -> Workload {
     };
     let owns = resolutions.iter().map(|&row| own(row, load));
     let tokio = entrant(Tokio::start, load, QUICK_TO_ARM);
-    load.workload(
+    workload(
+        load,
         format!("{}, by resolution", title(load.timers)),
         [tokio].into_iter().chain(owns).collect(),
     )

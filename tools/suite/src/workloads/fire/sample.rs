@@ -14,7 +14,6 @@ use std::time::Duration;
 use tokio::task::yield_now;
 use waterwheel_suite::Sample;
 
-use super::Load;
 use super::lateness::Lateness;
 use crate::armed::{Armed, instant, nanos, now};
 use crate::contestant::{Sleeps, Start};
@@ -27,6 +26,13 @@ use crate::stage::{BATCH, Stage};
 /// Between the last sleep armed, the first reading of the CPU time, and the first deadline.
 const CALM: Duration = Duration::from_millis(50);
 const FAR: Duration = Duration::from_secs(3600);
+
+/// How many timers are due, and within what time.
+#[derive(Clone, Copy)]
+pub(super) struct Load {
+    pub(super) timers: usize,
+    pub(super) window: Duration,
+}
 
 /// `to_arm` is a guess at the time that arming one sleep takes.
 pub(super) fn sample<S: Sleeps>(start: impl Start<S>, load: Load, to_arm: Duration) -> Sample {

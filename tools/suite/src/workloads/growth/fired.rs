@@ -20,13 +20,13 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use waterwheel_suite::{Metric, Sample};
 
-use super::Climb;
+use super::climb::{self, Climb};
 use crate::contestant::{Sleeps, Start};
 use crate::cpu;
 use crate::operation::LONG;
 use crate::random::SplitMix64;
 use crate::stage::{Stage, WORKERS};
-use crate::workloads::Workload;
+use crate::workload::Workload;
 
 const METRICS: &[Metric] = &[
     Metric::lower("0 % fire", "ns"),
@@ -48,7 +48,7 @@ const RETAKES: u64 = 4;
 
 pub(super) fn workload(quick: bool) -> Workload {
     let measured = if quick { 50 } else { 300 };
-    super::workload(
+    climb::workload(
         "share that fires",
         format!("CPU time a timer, 100 thousand timers a second for {measured} ms"),
         METRICS,

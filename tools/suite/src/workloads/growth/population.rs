@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use waterwheel_suite::{Metric, Sample};
 
-use super::Climb;
+use super::climb::{self, Climb};
 use crate::contestant::{Sleeps, Start};
 use crate::engine::{self, Load};
 use crate::operation::{Operation, arm};
 use crate::random::SplitMix64;
 use crate::ring::Ring;
-use crate::workloads::Workload;
+use crate::workload::Workload;
 
 const POPULATIONS: [usize; 5] = [1_000, 10_000, 100_000, 1_000_000, 10_000_000];
 const METRICS: &[Metric] = &[
@@ -31,7 +31,7 @@ const OTHERS: Range<Duration> = Duration::from_secs(3600)..Duration::from_secs(3
 
 pub(super) fn workload(quick: bool) -> Workload {
     let points = if quick { 3 } else { POPULATIONS.len() };
-    super::workload(
+    climb::workload(
         "population",
         "arm + cancel, 1 thread".to_owned(),
         &METRICS[..points],

@@ -11,13 +11,13 @@ use std::time::Duration;
 
 use waterwheel_suite::{Metric, Sample};
 
-use super::Climb;
+use super::climb::{self, Climb};
 use crate::contestant::{Sleeps, Start};
 use crate::engine::{self, Load};
 use crate::operation::Operation;
 use crate::random::SplitMix64;
 use crate::ring::Ring;
-use crate::workloads::Workload;
+use crate::workload::Workload;
 
 const METRICS: &[Metric] = &[
     Metric::lower("all equal", "ns"),
@@ -47,7 +47,7 @@ enum Shape {
 
 pub(super) fn workload(quick: bool) -> Workload {
     let held = if quick { HELD_QUICK } else { HELD };
-    super::workload(
+    climb::workload(
         "delay spread",
         format!("drop the oldest of {held}, make a new one, 1 thread"),
         METRICS,

@@ -10,13 +10,13 @@ use std::thread;
 
 use waterwheel_suite::{Better, Metric, Sample};
 
-use super::Climb;
+use super::climb::{self, Climb};
 use super::population::ArmAndCancel;
 use crate::contestant::{Sleeps, Start};
 use crate::engine::{self, Load};
 use crate::random::SplitMix64;
 use crate::ring::Ring;
-use crate::workloads::Workload;
+use crate::workload::Workload;
 
 /// 1, 2, 3, 4, 6, 8, 12, … up to twice the processors.
 static THREADS: LazyLock<Vec<usize>> = LazyLock::new(|| {
@@ -45,7 +45,7 @@ const HELD: usize = 10_000;
 
 pub(super) fn workload(quick: bool) -> Workload {
     let work = "arm + cancel, all threads together".to_owned();
-    super::workload("threads", work, &METRICS, Threads { quick })
+    climb::workload("threads", work, &METRICS, Threads { quick })
 }
 
 #[derive(Clone, Copy)]

@@ -1,6 +1,6 @@
 //! Where an axis ends: what is in proportion fits, and nothing else makes it longer.
 
-use super::{Axes, Bar, Panel};
+use super::parts::{Axes, Bar, Panel};
 
 /// A bar so many times longer than the longest whole one is torn.
 const TORN: f64 = 2.5;

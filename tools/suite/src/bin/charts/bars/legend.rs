@@ -2,8 +2,9 @@
 
 use svg::node::element::Group;
 
+use super::axis;
 use super::panel::shade;
-use super::{Axes, Bar, Panel, axis};
+use super::parts::{Axes, Bar, Panel};
 use crate::card::Sign;
 use crate::draw::{bar, line, whisker_lying};
 

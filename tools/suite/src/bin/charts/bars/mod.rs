@@ -9,45 +9,16 @@
 mod axis;
 mod legend;
 mod panel;
+mod parts;
 
 use svg::node::element::Group;
-use waterwheel_suite::Spread;
 
 use crate::card::{INNER, moved};
 use crate::draw::{bold_width_of, text};
-use crate::looks::Look;
 use crate::scale::Scale;
 
 pub(crate) use legend::{legend, note};
-
-/// A metric of one load.
-pub(crate) struct Panel {
-    pub(crate) heading: String,
-    pub(crate) unit: String,
-    /// By contestant, in the same order in all panels.
-    pub(crate) groups: Vec<BarGroup>,
-}
-
-/// The bars of one contestant: one for each variant; none where it was not measured.
-pub(crate) struct BarGroup {
-    pub(crate) look: Look,
-    pub(crate) bars: Vec<Option<Bar>>,
-    /// Whether this is one of those whom the chart is about. Their bars are always whole.
-    pub(crate) whole: bool,
-}
-
-#[derive(Clone, Copy)]
-pub(crate) struct Bar {
-    pub(crate) spread: Spread,
-    pub(crate) floor: Option<f64>,
-}
-
-/// Whether the panels measure the same, and are to be compared with each other.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Axes {
-    Shared,
-    Separate,
-}
+pub(crate) use parts::{Axes, Bar, BarGroup, Panel};
 
 const BETWEEN_PANELS: f64 = 26.0;
 /// Room for a figure behind the longest bar.
@@ -91,27 +62,4 @@ fn draw_names(panel: &Panel, width: f64) -> Group {
         y += height;
     }
     names
-}
-
-impl Panel {
-    pub(crate) fn has_floor(&self) -> bool {
-        self.bars().any(|bar| bar.floor.is_some())
-    }
-
-    fn bars(&self) -> impl Iterator<Item = &Bar> {
-        self.groups
-            .iter()
-            .flat_map(|group| group.bars.iter().flatten())
-    }
-}
-
-impl Bar {
-    /// With one round there is no spread.
-    fn has_whisker(&self) -> bool {
-        self.spread.min < self.spread.max
-    }
-
-    fn length(&self) -> f64 {
-        self.spread.median.max(self.floor.unwrap_or(0.0))
-    }
 }

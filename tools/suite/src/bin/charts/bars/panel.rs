@@ -2,7 +2,7 @@
 
 use svg::node::element::Group;
 
-use super::{Bar, BarGroup, Panel};
+use super::parts::{Bar, BarGroup, Panel};
 use crate::card::moved;
 use crate::draw::{bar, line, polyline, text, whisker_lying, width_of};
 use crate::figures::{figure, tick};
