@@ -14,7 +14,7 @@ use waterwheel::{Duration, Instant, Sleep, sleep, timeout};
 
 use crate::Counter;
 use crate::by_hand::{
-    DELAY, ambient, arm, complete_at_second_poll, own, own_timer, pending_once, poll,
+    DELAY, arm, complete_at_second_poll, current, own, own_timer, pending_once, poll,
 };
 use crate::task;
 use crate::waker::Wakes;
@@ -27,7 +27,7 @@ const FAR: Duration = Duration::from_secs(3600);
 
 pub(crate) fn count_all(counter: &Rc<Counter>) {
     task::within(&multi_thread(), count_own(Rc::clone(counter)));
-    task::within(&multi_thread(), count_ambient(Rc::clone(counter)));
+    task::within(&multi_thread(), count_current(Rc::clone(counter)));
     task::within(&multi_thread(), count_armed(Rc::clone(counter)));
     count_outside(counter);
 }
@@ -53,14 +53,14 @@ async fn count_own(counter: Rc<Counter>) {
 }
 
 /// With the free functions.
-async fn count_ambient(counter: Rc<Counter>) {
+async fn count_current(counter: Rc<Counter>) {
     let (_, waker) = &Wakes::new();
     let mut far = sleep(FAR);
     arm(&mut far, waker);
 
-    count_life(&counter, "ambient", ambient, waker);
+    count_life(&counter, "current", current, waker);
     counter.count(
-        "timeout_pending_ambient",
+        "timeout_pending_current",
         OPERATIONS,
         || (),
         |()| {
@@ -70,7 +70,7 @@ async fn count_ambient(counter: Rc<Counter>) {
         },
     );
     counter.count(
-        "timeout_ready_ambient",
+        "timeout_ready_current",
         OPERATIONS,
         || (),
         |()| {

@@ -55,7 +55,7 @@ fn sample(arguments: &[String]) -> Result<f64, String> {
         .map_err(|error| error.to_string())?;
     let nanos = match name.as_str() {
         "tokio" => measure(&runtime, tasks, time, tokio::time::sleep),
-        "ambient" => measure(&runtime, tasks, time, waterwheel::sleep),
+        "current" => measure(&runtime, tasks, time, waterwheel::sleep),
         "own" => {
             let timer = Timer::builder().start_on(runtime.handle());
             let timer = timer.map_err(|error| error.to_string())?;

@@ -1,8 +1,8 @@
 //! What the measured threads cost: their CPU time, and how often they woke up.
 //!
-//! Measured is every thread but the main one, which only waits and counts here: the workers, the bell, and whatever
-//! else a contestant started. A thread that is running is up to a scheduler tick (4 ms) behind: read while the workers
-//! rest.
+//! Every thread is measured but the main one, which only waits and counts: the workers, the wakeup thread, and all other
+//! threads that a contestant started. The figure of a thread that is running is up to a scheduler tick (4 ms) old, so it
+//! is read while the workers rest.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -2,7 +2,7 @@
 
 use waterwheel_suite::{Outcome, Table, Target, Verdict, Want};
 
-use crate::contestant::{Ambient, Own, Sleeps};
+use crate::contestant::{Current, Own, Sleeps};
 use crate::report::spread_text;
 
 /// What is wanted of a timer of one's own.
@@ -15,9 +15,9 @@ pub(crate) fn of_own(title: &str, metric: &'static str, want: Want) -> Target {
     }
 }
 
-/// What is wanted of either timer.
+/// What is wanted of a timer of one's own, and of the runtime's.
 pub(crate) fn of_both(title: &str, metric: &'static str, want: Want) -> [Target; 2] {
-    [Own::<true>::NAME, Ambient::NAME].map(|of| Target {
+    [Own::<true>::NAME, Current::NAME].map(|of| Target {
         title: title.to_owned(),
         metric,
         of,
@@ -25,14 +25,14 @@ pub(crate) fn of_both(title: &str, metric: &'static str, want: Want) -> [Target;
     })
 }
 
-/// So many times better than another contestant: by a timer of one's own, and by the ambient one.
+/// How many times better than another contestant each is to be: a timer of one's own, and the runtime's.
 pub(crate) fn both_beat(
     than: &'static str,
     title: &str,
     metric: &'static str,
-    [own, ambient]: [f64; 2],
+    [own, current]: [f64; 2],
 ) -> [Target; 2] {
-    [(Own::<true>::NAME, own), (Ambient::NAME, ambient)].map(|(of, at_least)| Target {
+    [(Own::<true>::NAME, own), (Current::NAME, current)].map(|(of, at_least)| Target {
         title: title.to_owned(),
         metric,
         of,

@@ -2,7 +2,7 @@
 
 use waterwheel_suite::Sample;
 
-use super::{Ambient, AsyncIo, Floor, FuturesTimer, Own, Sleeps, Tokio, pingora};
+use super::{AsyncIo, Current, Floor, FuturesTimer, Own, Sleeps, Tokio, pingora};
 use crate::entrant::Entrant;
 
 /// How a contestant begins: called once a sample, on a worker.
@@ -20,7 +20,7 @@ pub(crate) fn everyone(measure: impl Measure) -> Vec<Entrant> {
     vec![
         entrant(measure, Tokio::start),
         entrant(measure, Own::<true>::start),
-        entrant(measure, Ambient::start),
+        entrant(measure, Current::start),
         entrant(measure, pingora),
         entrant(measure, AsyncIo::start),
         entrant(measure, FuturesTimer::start),

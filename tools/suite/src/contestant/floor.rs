@@ -3,8 +3,8 @@
 //! To sleep: one clock read for the deadline, two lock pairs of an uncontended std mutex (to register and to cancel), one
 //! clone and drop of the task's real waker, one slab insert and remove. No wheel, no driver, nothing shared between
 //! tasks. A later poll asks under the lock whether the waker is still the same. To postpone is a clock read and a store. A timeout
-//! does all of that only once its future is pending. The ambient floor has one `Handle::current()` more a sleep, dropped
-//! at once.
+//! does all of that only once its future is pending. The floor of `current` has one `Handle::current()` more a sleep,
+//! dropped at once.
 
 use std::future::{Future, poll_fn};
 use std::hint::black_box;
@@ -19,14 +19,14 @@ use tokio::runtime::Handle;
 use super::{Postpones, Sleeps, TimesOut};
 
 /// A timer that never fires.
-pub(crate) struct Floor<const AMBIENT: bool> {
+pub(crate) struct Floor<const CURRENT: bool> {
     /// Leaked, which saves each sleep a counted reference: the process ends with the sample.
     pending: &'static Pending,
 }
 
 type Pending = Mutex<Slab<Waker>>;
 
-impl<const AMBIENT: bool> Floor<AMBIENT> {
+impl<const CURRENT: bool> Floor<CURRENT> {
     pub(crate) fn start() -> Self {
         Self {
             pending: Box::leak(Box::default()),
@@ -35,18 +35,18 @@ impl<const AMBIENT: bool> Floor<AMBIENT> {
 }
 
 /// Each task's clone has a slab of its own.
-impl<const AMBIENT: bool> Clone for Floor<AMBIENT> {
+impl<const CURRENT: bool> Clone for Floor<CURRENT> {
     fn clone(&self) -> Self {
         Self::start()
     }
 }
 
-impl<const AMBIENT: bool> Sleeps for Floor<AMBIENT> {
-    const NAME: &'static str = if AMBIENT { "floor, ambient" } else { "floor" };
+impl<const CURRENT: bool> Sleeps for Floor<CURRENT> {
+    const NAME: &'static str = if CURRENT { "floor, current" } else { "floor" };
     type Sleep = FloorSleep;
 
     fn sleep(&self, duration: Duration) -> FloorSleep {
-        if AMBIENT {
+        if CURRENT {
             black_box(Handle::current());
         }
         FloorSleep {
@@ -57,13 +57,13 @@ impl<const AMBIENT: bool> Sleeps for Floor<AMBIENT> {
     }
 }
 
-impl<const AMBIENT: bool> Postpones for Floor<AMBIENT> {
+impl<const CURRENT: bool> Postpones for Floor<CURRENT> {
     fn postpone(mut sleep: Pin<&mut FloorSleep>, duration: Duration) {
         sleep.deadline = black_box(Instant::now() + duration);
     }
 }
 
-impl<const AMBIENT: bool> TimesOut for Floor<AMBIENT> {
+impl<const CURRENT: bool> TimesOut for Floor<CURRENT> {
     async fn timeout<F: Future + Send>(&self, duration: Duration, future: F) -> bool {
         let mut future = pin!(future);
         let mut sleep = None;

@@ -2,8 +2,8 @@
 //!
 //! The floors are contestants too: what is left of a timer when everything is taken away that one could do without.
 
-mod ambient;
 mod async_io;
+mod current;
 mod everyone;
 mod floor;
 mod futures_timer;
@@ -17,8 +17,8 @@ use std::time::Duration;
 
 use ::tokio::time::Instant;
 
-pub(crate) use ambient::Ambient;
 pub(crate) use async_io::AsyncIo;
+pub(crate) use current::Current;
 pub(crate) use everyone::{Measure, Start, everyone};
 pub(crate) use floor::Floor;
 pub(crate) use futures_timer::FuturesTimer;

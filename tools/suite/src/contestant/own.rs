@@ -7,14 +7,18 @@ use waterwheel::{Sleep, Timer};
 
 use super::{Postpones, Sleeps, TimesOut};
 
-/// A waterwheel [`Timer`] of one's own, with the bell (the default) or without.
+/// A waterwheel [`Timer`] of one's own, with the wakeup thread (the default) or without.
 #[derive(Clone)]
-pub(crate) struct Own<const BELL: bool>(pub(crate) Timer);
+pub(crate) struct Own<const WAKEUP_THREAD: bool>(pub(crate) Timer);
 
-impl<const BELL: bool> Own<BELL> {
+impl<const WAKEUP_THREAD: bool> Own<WAKEUP_THREAD> {
     pub(crate) fn start() -> Self {
         let builder = Timer::builder();
-        let builder = if BELL { builder } else { builder.bell(false) };
+        let builder = if WAKEUP_THREAD {
+            builder
+        } else {
+            builder.bell(false)
+        };
         Self(builder.start().expect("a timer starts on a runtime"))
     }
 }
@@ -27,8 +31,12 @@ impl Own<true> {
     }
 }
 
-impl<const BELL: bool> Sleeps for Own<BELL> {
-    const NAME: &'static str = if BELL { "own" } else { "own, no bell" };
+impl<const WAKEUP_THREAD: bool> Sleeps for Own<WAKEUP_THREAD> {
+    const NAME: &'static str = if WAKEUP_THREAD {
+        "own"
+    } else {
+        "own, no wakeup thread"
+    };
     type Sleep = Sleep;
 
     fn sleep(&self, duration: Duration) -> Sleep {
@@ -40,13 +48,13 @@ impl<const BELL: bool> Sleeps for Own<BELL> {
     }
 }
 
-impl<const BELL: bool> Postpones for Own<BELL> {
+impl<const WAKEUP_THREAD: bool> Postpones for Own<WAKEUP_THREAD> {
     fn postpone(sleep: Pin<&mut Sleep>, duration: Duration) {
         sleep.reset(Instant::now() + duration);
     }
 }
 
-impl<const BELL: bool> TimesOut for Own<BELL> {
+impl<const WAKEUP_THREAD: bool> TimesOut for Own<WAKEUP_THREAD> {
     async fn timeout<F: Future + Send>(&self, duration: Duration, future: F) -> bool {
         self.0.timeout(duration, future).await.is_ok()
     }

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use waterwheel_suite::{Absent, Metric, Sample, Target, Want};
 
 use crate::contestant::{
-    Ambient, AsyncIo, FuturesTimer, Own, PINGORA, PINGORA_IS_EARLY, Sleeps, Start, Tokio,
+    AsyncIo, Current, FuturesTimer, Own, PINGORA, PINGORA_IS_EARLY, Sleeps, Start, Tokio,
 };
 use crate::entrant::Entrant;
 use crate::lead;
@@ -75,7 +75,7 @@ fn workload(tasks: usize) -> Workload {
         entrants: vec![
             entrant(Tokio::start, tasks),
             entrant(Own::<true>::start, tasks),
-            entrant(Ambient::start, tasks),
+            entrant(Current::start, tasks),
             entrant(Own::<false>::start, tasks),
             entrant(AsyncIo::start, tasks),
             entrant(FuturesTimer::start, tasks),

@@ -1,10 +1,10 @@
 //! `idle`: nothing to do, for some seconds, with a million timers pending that are due in an hour at the earliest, and
 //! with none.
 //!
-//! How often does anything run all the same? Counted are the turns of our driver (tokio's has no such count), and the
-//! wake-ups of each thread: its voluntary context switches, since a thread that wakes must have gone to sleep. The
-//! bell's thread is counted on its own; for those who have none there is no figure. Before that, one short sleep has
-//! come and gone, so that every timer is running, and half a second has passed.
+//! The workload counts what runs although nothing is due: the turns of our driver (tokio's has no such count), and the
+//! wake-ups of each thread. A wake-up is a voluntary context switch, since a thread that wakes must have gone to sleep.
+//! The wakeup thread of waterwheel is counted on its own; the other contestants have no figure there. Before the count,
+//! one short sleep has fired, so that every timer is running, and half a second has passed.
 //!
 //! One round: these are counts over a long time, not times. pingora-timeout leaves sleeps of more than a quarter of an
 //! hour to tokio, and its thread wakes every 10 ms in any case.
@@ -15,7 +15,7 @@ use std::time::Duration;
 use waterwheel::Timer;
 use waterwheel_suite::{Metric, Sample, Target, Want};
 
-use crate::contestant::{Ambient, AsyncIo, FuturesTimer, Own, Sleeps, Start, Tokio, pingora};
+use crate::contestant::{AsyncIo, Current, FuturesTimer, Own, Sleeps, Start, Tokio, pingora};
 use crate::cpu;
 use crate::crowd::Crowd;
 use crate::entrant::Entrant;
@@ -27,16 +27,16 @@ pub(crate) const NAME: &str = "idle";
 pub(crate) const ROUNDS: usize = 1;
 
 const TURNS: &str = "driver turns";
-const BELL_RINGS: &str = "wake-ups of the bell";
+const THREAD_WAKES: &str = "wake-ups of the wakeup thread";
 const METRICS: &[Metric] = &[
     Metric::lower(TURNS, "count"),
-    Metric::lower(BELL_RINGS, "count"),
+    Metric::lower(THREAD_WAKES, "count"),
     Metric::lower("wake-ups of other threads", "count"),
     Metric::lower("CPU", "us"),
 ];
 const SIZES: &[usize] = &[0, 1_000_000];
-/// The name of its thread.
-const BELL: &str = "waterwheel-bell";
+/// The name of waterwheel's wakeup thread.
+const WAKEUP_THREAD: &str = "waterwheel-bell";
 const AN_HOUR: Duration = Duration::from_secs(3600);
 /// Until the last of what arming began has ended.
 const CALM: Duration = Duration::from_millis(500);
@@ -65,7 +65,7 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
                     timers,
                     time,
                 ),
-                entrant(Ambient::start, |_| Some(Timer::current()), timers, time),
+                entrant(Current::start, |_| Some(Timer::current()), timers, time),
                 entrant(pingora, |_| None, timers, time),
                 entrant(AsyncIo::start, |_| None, timers, time),
                 entrant(FuturesTimer::start, |_| None, timers, time),
@@ -79,7 +79,7 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
 pub(crate) fn targets() -> Vec<Target> {
     let mut targets = Vec::new();
     for &timers in SIZES {
-        for metric in [TURNS, BELL_RINGS] {
+        for metric in [TURNS, THREAD_WAKES] {
             targets.extend(of_both(&title(timers), metric, Want::Zero));
         }
     }
@@ -115,12 +115,12 @@ fn entrant<S: Sleeps>(
     })
 }
 
-/// In the order of the metrics; NaN for what there is not. Taken from outside: looking at them wakes nobody.
+/// In the order of the metrics; NaN where the contestant has no such count. Read from outside, which wakes no thread.
 fn counts(timer: Option<&Timer>) -> [f64; 4] {
     [
         timer.map(|timer| timer.metrics().driver_turns()),
-        cpu::wake_ups(|name| name == BELL),
-        cpu::wake_ups(|name| name != BELL),
+        cpu::wake_ups(|name| name == WAKEUP_THREAD),
+        cpu::wake_ups(|name| name != WAKEUP_THREAD),
         cpu::nanos().map(|nanos| nanos / 1000),
     ]
     .map(|count| count.map_or(f64::NAN, |count| count as f64))

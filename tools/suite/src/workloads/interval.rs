@@ -17,7 +17,7 @@ use tokio::task::yield_now;
 use tokio::time::Instant;
 use waterwheel_suite::{Absent, Metric, Sample, Target, Want};
 
-use crate::contestant::{Ambient, AsyncIo, FuturesTimer, Own, PINGORA, Sleeps, Start, Tokio};
+use crate::contestant::{AsyncIo, Current, FuturesTimer, Own, PINGORA, Sleeps, Start, Tokio};
 use crate::cpu;
 use crate::entrant::Entrant;
 use crate::lead;
@@ -50,7 +50,7 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
         entrants: vec![
             entrant(Tokio::start, ticks),
             entrant(Own::<true>::start, ticks),
-            entrant(Ambient::start, ticks),
+            entrant(Current::start, ticks),
             entrant(Own::<false>::start, ticks),
             entrant(AsyncIo::start, ticks),
         ],
@@ -92,7 +92,7 @@ impl Ticks for Tokio {
     }
 }
 
-impl Ticks for Ambient {
+impl Ticks for Current {
     type Interval = waterwheel::Interval;
 
     fn interval_at(&self, start: Instant, period: Duration) -> Self::Interval {
@@ -104,7 +104,7 @@ impl Ticks for Ambient {
     }
 }
 
-impl<const BELL: bool> Ticks for Own<BELL> {
+impl<const WAKEUP_THREAD: bool> Ticks for Own<WAKEUP_THREAD> {
     type Interval = waterwheel::Interval;
 
     fn interval_at(&self, start: Instant, period: Duration) -> Self::Interval {

@@ -8,7 +8,7 @@ use std::task::Context;
 use waterwheel_suite::{Absent, Target};
 
 use crate::contestant::{
-    Ambient, AsyncIo, Floor, FuturesTimer, Own, PINGORA, Postpones, Sleeps, Start, Tokio,
+    AsyncIo, Current, Floor, FuturesTimer, Own, PINGORA, Postpones, Sleeps, Start, Tokio,
 };
 use crate::engine::{self, Load};
 use crate::entrant::Entrant;
@@ -55,7 +55,7 @@ fn workload<const POLL: bool>(held: usize, quick: bool) -> Workload {
         entrants: vec![
             entrant::<_, POLL>(load, Tokio::start),
             entrant::<_, POLL>(load, Own::<true>::start),
-            entrant::<_, POLL>(load, Ambient::start),
+            entrant::<_, POLL>(load, Current::start),
             entrant::<_, POLL>(load, AsyncIo::start),
             entrant::<_, POLL>(load, FuturesTimer::start),
             entrant::<_, POLL>(load, Floor::<false>::start),

@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 use waterwheel_suite::{Absent, Metric, Sample, Target, Want};
 
 use crate::contestant::{
-    Ambient, AsyncIo, FuturesTimer, Own, Sleeps, Start, TimesOut, Tokio, pingora,
+    AsyncIo, Current, FuturesTimer, Own, Sleeps, Start, TimesOut, Tokio, pingora,
 };
 use crate::entrant::Entrant;
 use crate::stage::Stage;
@@ -48,7 +48,7 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
             bare(clients, time),
             entrant(Tokio::start, clients, time),
             entrant(Own::<true>::start, clients, time),
-            entrant(Ambient::start, clients, time),
+            entrant(Current::start, clients, time),
             entrant(pingora, clients, time),
         ],
         absent: [AsyncIo::NAME, FuturesTimer::NAME]

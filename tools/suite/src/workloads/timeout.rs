@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use waterwheel_suite::{Absent, Target};
 
 use crate::contestant::{
-    Ambient, AsyncIo, Floor, FuturesTimer, Own, Sleeps, Start, TimesOut, Tokio, pingora,
+    AsyncIo, Current, Floor, FuturesTimer, Own, Sleeps, Start, TimesOut, Tokio, pingora,
 };
 use crate::engine::{self, Load};
 use crate::entrant::Entrant;
@@ -55,7 +55,7 @@ fn workload<const PENDING: bool>(threads: usize, quick: bool) -> Workload {
         entrants: vec![
             entrant::<_, PENDING>(load, Tokio::start),
             entrant::<_, PENDING>(load, Own::<true>::start),
-            entrant::<_, PENDING>(load, Ambient::start),
+            entrant::<_, PENDING>(load, Current::start),
             entrant::<_, PENDING>(load, pingora),
             entrant::<_, PENDING>(load, Floor::<false>::start),
             entrant::<_, PENDING>(load, Floor::<true>::start),

@@ -13,7 +13,7 @@
 //! | insert; cancel, oldest first | half of the timers stay; as many as the whole population come, and go in the order in which they came, as in `churn` |
 //! | insert, cancel at random | the same in a random order: each record is a cache miss, and the next insert goes through the free records in that order |
 //! | expire | the hand goes from one turn to the next until no timer is left: all of the advances, divided by the timers. Far ahead they cascade up to two times, and a turn has few timers to share its cost |
-//! | `next_turn` | many calls on a wheel at rest, whose branches the processor then knows |
+//! | `next_expiration` | many calls on a wheel at rest, whose branches the processor then knows |
 //!
 //! The payload has the size of a waker. Deadlines and the random order are made beforehand; that each key is stored is
 //! in the figure of the insert.
@@ -34,7 +34,7 @@ const METRICS: &[Metric] = &[
     Metric::lower("insert after cancels at random", "ns"),
     Metric::lower("cancel at random", "ns"),
     Metric::lower("expire", "ns"),
-    Metric::lower("next_turn", "ns"),
+    Metric::lower("next_expiration", "ns"),
 ];
 /// How far ahead the timers are due at most, in ticks of a millisecond, and in what order.
 const ROWS: [(&str, u64, Order); 4] = [
@@ -46,7 +46,7 @@ const ROWS: [(&str, u64, Order); 4] = [
 /// Not zero, where all dials are at their first slot.
 const START: Tick = Tick::new(20_000_123_456);
 const PAYLOAD: Payload = [0; 2];
-/// `next_turn` is asked on so many wheels, each a turn on from the last…
+/// `next_expiration` is asked on so many wheels, each a turn on from the last…
 const STATES: usize = 50;
 /// … and so many times on each.
 const ASKED: u32 = 100;
@@ -106,7 +106,7 @@ pub(crate) fn targets() -> Vec<Target> {
         ("cancel, oldest first", 12.0),
         ("cancel at random", 12.0),
         ("expire", 12.0),
-        ("next_turn", 20.0),
+        ("next_expiration", 20.0),
     ];
     let mut targets = Vec::new();
     for (metric, nanos) in wanted {
@@ -158,7 +158,7 @@ fn sample(load: Load) -> Sample {
         .map(|sum| sum.as_nanos() as f64 / operations)
         .collect();
     subject.insert();
-    values.push(subject.next_turn());
+    values.push(subject.next_expiration());
     Sample {
         values,
         ..Sample::default()
@@ -249,7 +249,7 @@ impl Subject {
     }
 
     /// Nanoseconds of one call.
-    fn next_turn(&mut self) -> f64 {
+    fn next_expiration(&mut self) -> f64 {
         let mut sum = Duration::ZERO;
         for _ in 0..STATES {
             self.turn();

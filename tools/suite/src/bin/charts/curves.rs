@@ -123,7 +123,7 @@ fn draw_panel(panel: &Panel, width: f64, plot_height: f64) -> Group {
         (middle, bottom + 33.0),
         &panel.x.label,
     ));
-    // Ours on top; the thinner ambient line on the thicker one of an own timer, which it often follows.
+    // Ours on top; the thinner line of `current` on the thicker one of `own`, which it often follows.
     let (ours, peers): (Vec<_>, Vec<_>) = panel.curves.iter().partition(|curve| curve.look.ours);
     for curve in peers.into_iter().rev().chain(ours) {
         group = group.add(draw_curve(curve, &x, &y));

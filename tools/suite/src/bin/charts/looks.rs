@@ -31,12 +31,12 @@ pub(crate) enum Mark {
 /// In the order of the charts: ours first, then by kinship.
 const KNOWN: [Known; 10] = [
     known("own", "own", "waterwheel, own", Mark::Circle),
-    known("ambient", "ambient", "waterwheel, ambient", Mark::Diamond),
+    known("current", "current", "waterwheel, current", Mark::Diamond),
     known("own, 100 us", "own-fine", "waterwheel, 100 µs", Mark::Ring),
     known(
-        "own, no bell",
-        "own-no-bell",
-        "waterwheel, no bell",
+        "own, no wakeup thread",
+        "own-no-thread",
+        "waterwheel, no wakeup thread",
         Mark::Ring,
     ),
     known("tokio", "tokio", "tokio::time", Mark::Square),
@@ -108,7 +108,7 @@ const OURS: &str = "waterwheel";
 impl Known {
     fn package(&self) -> &'static str {
         match self.class {
-            "own" | "ambient" | "own-fine" | "own-no-bell" => OURS,
+            "own" | "current" | "own-fine" | "own-no-thread" => OURS,
             "tokio" | "tokio-alt" => "tokio",
             package => package,
         }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use waterwheel_suite::{Absent, Metric, Target, Want};
 
 use crate::contestant::{
-    Ambient, AsyncIo, FuturesTimer, Own, PINGORA, PINGORA_IS_EARLY, Sleeps, Start, Tokio,
+    AsyncIo, Current, FuturesTimer, Own, PINGORA, PINGORA_IS_EARLY, Sleeps, Start, Tokio,
 };
 use crate::entrant::Entrant;
 use crate::targets::of_both;
@@ -90,14 +90,14 @@ fn by_size(load: Load) -> Workload {
     let mut entrants = vec![
         entrant(Tokio::start, load, QUICK_TO_ARM),
         entrant(Own::<true>::start, load, QUICK_TO_ARM),
-        entrant(Ambient::start, load, QUICK_TO_ARM),
+        entrant(Current::start, load, QUICK_TO_ARM),
         entrant(Own::<false>::start, load, QUICK_TO_ARM),
     ];
     entrants.extend(without_ticks(load));
     workload(load, title(load.timers), entrants)
 }
 
-/// The ambient timer has the default tick, and so no row here.
+/// The runtime's timer has the default tick, and so no row here.
 fn fine(load: Load) -> Workload {
     let mut entrants = vec![
         entrant(Tokio::start, load, QUICK_TO_ARM),

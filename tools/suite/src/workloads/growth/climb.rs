@@ -2,7 +2,7 @@
 
 use waterwheel_suite::{Absent, Metric, Sample};
 
-use crate::contestant::{Ambient, AsyncIo, FuturesTimer, Own, PINGORA, Sleeps, Start, Tokio};
+use crate::contestant::{AsyncIo, Current, FuturesTimer, Own, PINGORA, Sleeps, Start, Tokio};
 use crate::entrant::Entrant;
 use crate::workload::Workload;
 
@@ -27,7 +27,7 @@ pub(super) fn workload(
         entrants: vec![
             entrant(Tokio::start, climb),
             entrant(Own::<true>::start, climb),
-            entrant(Ambient::start, climb),
+            entrant(Current::start, climb),
         ],
         absent: [PINGORA, AsyncIo::NAME, FuturesTimer::NAME]
             .map(|name| Absent::new(name, "at two sizes it is in `cancel`, at three in `churn`"))

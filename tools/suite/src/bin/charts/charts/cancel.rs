@@ -10,7 +10,7 @@ use crate::tables::{self, Missing};
 
 const METRIC: &str = "one operation, per thread";
 const THREADS: [&str; 2] = ["1 thread", "2 threads"];
-const FLOOR: &str = "The floor: one clock read, two uncontended lock pairs, one waker, one slab entry; of the ambient timer also one look-up of the runtime.";
+const FLOOR: &str = "The floor: one clock read, two uncontended lock pairs, one waker, one slab entry; for the runtime's timer also one look-up of the runtime.";
 
 /// With nothing else pending, and with 100 000 others.
 pub(crate) fn cancel(results: &Results) -> Result<Chart, Missing> {

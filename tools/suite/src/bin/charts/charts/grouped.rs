@@ -56,8 +56,8 @@ fn panel(load: &Load<'_>, names: &[&str]) -> Result<Panel, Missing> {
 /// None if this contestant has no figure here.
 fn bar(table: &Table, metric: usize, name: &str) -> Option<Bar> {
     let spread = |name| tables::spread(table.series(name)?, metric);
-    let floor = if name == "ambient" {
-        "floor, ambient"
+    let floor = if name == "current" {
+        "floor, current"
     } else {
         "floor"
     };

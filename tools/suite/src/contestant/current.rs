@@ -9,16 +9,16 @@ use super::{Postpones, Sleeps, TimesOut};
 
 /// waterwheel's free functions: the timer of the current runtime, looked up by each call.
 #[derive(Clone)]
-pub(crate) struct Ambient;
+pub(crate) struct Current;
 
-impl Ambient {
+impl Current {
     pub(crate) fn start() -> Self {
         Self
     }
 }
 
-impl Sleeps for Ambient {
-    const NAME: &'static str = "ambient";
+impl Sleeps for Current {
+    const NAME: &'static str = "current";
     type Sleep = Sleep;
 
     fn sleep(&self, duration: Duration) -> Sleep {
@@ -29,13 +29,13 @@ impl Sleeps for Ambient {
     }
 }
 
-impl Postpones for Ambient {
+impl Postpones for Current {
     fn postpone(sleep: Pin<&mut Sleep>, duration: Duration) {
         sleep.reset(Instant::now() + duration);
     }
 }
 
-impl TimesOut for Ambient {
+impl TimesOut for Current {
     async fn timeout<F: Future + Send>(&self, duration: Duration, future: F) -> bool {
         waterwheel::timeout(duration, future).await.is_ok()
     }
