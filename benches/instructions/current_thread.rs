@@ -62,7 +62,7 @@ async fn count_current(counter: Rc<Counter>) {
     );
 }
 
-/// What becomes of a sleep that nobody waits for in the end.
+/// Arms and cancels sleeps.
 async fn count_life(counter: &Counter, timer: &str, make: impl Fn() -> Sleep, waker: &Waker) {
     // The driver goes to sleep towards this one. As in a service, the timers after it are later, and
     // leave it asleep.

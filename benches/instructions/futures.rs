@@ -1,6 +1,6 @@
 //! What a task pays: futures polled by hand, on the main thread, within a task of a multi-thread runtime.
 //!
-//! The main thread has a shard of its own, so nobody else wants its lock, and the driver sleeps on a
+//! The main thread has a shard of its own, so no other thread takes its lock, and the driver sleeps on a
 //! worker towards deadlines that never come. On a current-thread runtime the library takes other paths;
 //! those are in `current_thread`.
 
@@ -82,7 +82,7 @@ async fn count_current(counter: Rc<Counter>) {
     );
 }
 
-/// What becomes of a sleep that nobody waits for in the end.
+/// Arms and cancels sleeps.
 fn count_life(counter: &Counter, timer: &str, make: impl Fn() -> Sleep, waker: &Waker) {
     counter.count(
         &format!("arm_{timer}"),
@@ -113,7 +113,7 @@ fn count_life(counter: &Counter, timer: &str, make: impl Fn() -> Sleep, waker: &
     );
 }
 
-/// What becomes of a sleep that is armed already; whichever way it found its timer.
+/// Postpones and polls sleeps that are armed. The paths are the same for both timers.
 async fn count_armed(counter: Rc<Counter>) {
     let timer = own_timer(&Handle::current());
     let (_, waker) = &Wakes::new();

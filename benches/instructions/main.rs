@@ -90,7 +90,7 @@ impl Counter {
     }
 }
 
-/// What valgrind counts. It is told this function's name.
+/// What valgrind counts: `.ci/instructions` gives it this function's name.
 #[inline(never)]
 fn counted(work: &mut dyn FnMut()) {
     work();

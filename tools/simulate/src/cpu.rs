@@ -1,4 +1,4 @@
-//! What the process has cost.
+//! The CPU time of the process.
 
 use std::fs;
 

@@ -4,8 +4,8 @@
 //! simulate [--quick] --sample TASKS CONTESTANT
 //! ```
 //!
-//! A program of its own, built with tokio's `test-util`, which the suite is not. It prints the sample as the suite's own
-//! child processes do.
+//! A program of its own, since tokio's feature `test-util` is in its build and not in the suite's. It prints the sample as
+//! the suite's own child processes do.
 
 #![forbid(unsafe_code)]
 
@@ -18,8 +18,8 @@ use tokio::runtime::{Builder, Runtime};
 use waterwheel::Timer;
 
 const MILLISECOND: Duration = Duration::from_millis(1);
-/// Sleeps between two looks at the time.
-const BITE: u32 = 10_000;
+/// Sleeps between two reads of the clock.
+const BATCH: u32 = 10_000;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -67,8 +67,8 @@ fn sample(arguments: &[String]) -> Result<f64, String> {
     Ok(nanos)
 }
 
-/// Lets tasks sleep for a millisecond over and over, until so much time of the machine has passed. No tasks: one sleep
-/// a `block_on`, as a simulator steps its hosts.
+/// Lets `tasks` tasks sleep for a millisecond over and over, until `time` has passed on the machine's clock. With none it
+/// calls `block_on` for each sleep, as a simulator steps its hosts.
 fn measure<S: Future<Output = ()> + Send + 'static>(
     runtime: &Runtime,
     tasks: u32,
@@ -83,22 +83,22 @@ fn measure<S: Future<Output = ()> + Send + 'static>(
             }
         });
     }
-    let bite = || {
-        if let Some(beats) = BITE.checked_div(tasks) {
+    let batch = || {
+        if let Some(beats) = BATCH.checked_div(tasks) {
             let all = MILLISECOND * beats;
             return runtime.block_on(async { sleep(all).await });
         }
-        for _ in 0..BITE {
+        for _ in 0..BATCH {
             runtime.block_on(async { sleep(MILLISECOND).await });
         }
     };
-    bite();
+    batch();
     let start = Instant::now();
     let before = cpu::nanos();
-    let mut bites = 0;
+    let mut batches = 0;
     while start.elapsed() < time {
-        bite();
-        bites += 1;
+        batch();
+        batches += 1;
     }
-    (cpu::nanos() - before) / f64::from(bites * BITE)
+    (cpu::nanos() - before) / f64::from(batches * BATCH)
 }

@@ -1,8 +1,8 @@
 //! tokio's alternative timer: the suite once more, built with the cfg that it needs.
 //!
 //! `Builder::enable_alt_timer` exists only under `--cfg tokio_unstable`, and the default timer must be measured in a build
-//! without. So there are two programs. The second has a cfg of our own as well, by which [`Stage`](crate::stage::Stage)
-//! knows that it is the second; what is called tokio there is the alternative timer.
+//! without. So there are two programs. The second has a cfg of our own as well, `waterwheel_alt_timer`, under which
+//! [`Stage`](crate::stage::Stage) enables the alternative timer; the contestant `tokio` of that program is this timer.
 
 use std::env;
 use std::ffi::OsString;
@@ -17,7 +17,7 @@ pub(crate) const NAME: &str = "tokio, alt timer";
 
 const CFGS: &str = "--cfg tokio_unstable --cfg waterwheel_alt_timer";
 
-/// Builds it, in a target folder of its own so that neither build throws the other's away, and says where it is.
+/// Builds it and returns its path. It has a target folder of its own: in one folder, each build would replace the other.
 pub(crate) fn build() -> Result<PathBuf, String> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let flags = env::var("RUSTFLAGS").unwrap_or_default();
@@ -34,7 +34,7 @@ pub(crate) fn build() -> Result<PathBuf, String> {
         .args(["--message-format", "json-render-diagnostics"])
         .arg("--target-dir")
         .arg(target_dir().join("alt-timer"))
-        // Would be heeded before the other.
+        // Cargo would take it instead of `RUSTFLAGS`.
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .env("RUSTFLAGS", format!("{flags} {CFGS}"))
         .stderr(Stdio::inherit())
@@ -51,7 +51,7 @@ pub(crate) fn build() -> Result<PathBuf, String> {
     program.ok_or_else(|| "cargo names no executable".to_owned())
 }
 
-/// The suite's, if this message of cargo's says where it is.
+/// The path of the suite, if this message of cargo's has it.
 fn executable(message: &str) -> Option<PathBuf> {
     let message: Value = serde_json::from_str(message).ok()?;
     let is_suite = message["target"]["name"] == "suite";

@@ -1,4 +1,4 @@
-//! A sleep without a task: polled once, with a waker that records when it was woken.
+//! A sleep without a task: polled once, with a waker that stores when it was woken.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,21 +14,21 @@ static ORIGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
 pub(crate) struct Armed<S> {
     sleep: Pin<Box<S>>,
     deadline: u64,
-    record: Arc<Record>,
+    woken: Arc<FirstWake>,
 }
 
 impl<S: Future<Output = ()>> Armed<S> {
     /// Registers the sleep with a waker of its own.
     pub(crate) fn new(sleep: S, deadline: u64) -> Self {
-        let record = Arc::new(Record(AtomicU64::new(0)));
+        let woken = Arc::new(FirstWake(AtomicU64::new(0)));
         let mut sleep = Box::pin(sleep);
-        let waker = Waker::from(record.clone());
+        let waker = Waker::from(woken.clone());
         // Ready only if the deadline has passed, and then the whole sample was armed too late and is thrown away.
         let _ = sleep.as_mut().poll(&mut Context::from_waker(&waker));
         Self {
             sleep,
             deadline,
-            record,
+            woken,
         }
     }
 
@@ -38,7 +38,7 @@ impl<S: Future<Output = ()>> Armed<S> {
 
     /// When the waker was woken first.
     pub(crate) fn woken(&self) -> Option<u64> {
-        Some(self.record.0.load(Relaxed)).filter(|&woken| woken > 0)
+        Some(self.woken.0.load(Relaxed)).filter(|&woken| woken > 0)
     }
 
     /// Polls once more: a wake alone does not make a sleep ready.
@@ -51,9 +51,9 @@ impl<S: Future<Output = ()>> Armed<S> {
 }
 
 /// The time of the first wake, 0 for none.
-struct Record(AtomicU64);
+struct FirstWake(AtomicU64);
 
-impl Wake for Record {
+impl Wake for FirstWake {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }

@@ -19,7 +19,7 @@ const PACKAGES: [&str; 6] = [
     "futures-timer",
 ];
 
-/// Reads them off the machine.
+/// Asks the machine, cargo and git.
 pub(crate) fn read(flags: &Flags, no_alt_timer: Option<String>) -> Conditions {
     let version = |package: &str| (package.to_owned(), locked(package));
     Conditions {
@@ -55,7 +55,7 @@ fn locked(package: &str) -> String {
     })
 }
 
-/// What a program says.
+/// The standard output of a program.
 fn said(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program)
         .args(arguments)

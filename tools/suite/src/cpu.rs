@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 
 /// CPU nanoseconds that all measured threads take while something is done. NaN where there is no `/proc/*/schedstat`,
-/// and if a thread ended meanwhile: what it took is not known any more.
+/// and if a thread ended meanwhile, since its figure ends with it.
 ///
 /// `/proc/self/schedstat` would be the main thread's alone, and `/proc/self/stat` counts in hundredths of a second.
 pub(crate) fn nanos_of(act: impl FnOnce()) -> f64 {
@@ -39,8 +39,8 @@ fn readings() -> BTreeMap<OsString, u64> {
     })
 }
 
-/// How often those measured threads whose name is wanted gave up the processor to wait, and so were woken. `None` if
-/// there is no such thread.
+/// The voluntary context switches of the measured threads with a wanted name: how often they waited, and so were woken.
+/// `None` if there is no such thread.
 pub(crate) fn wake_ups(wanted: impl Fn(&str) -> bool) -> Option<u64> {
     let counts = of_each(|thread| {
         let name = fs::read_to_string(thread.join("comm")).ok()?;

@@ -1,9 +1,9 @@
 //! Tasks that start and stop together, each on a worker of its own.
 //!
-//! Each task first spins, which holds its worker, until all do: no two can then be on one. It does not spin for ever,
-//! since a worker may hold two of them in its own queue while the other sleeps and is not told. From there on they only
-//! ever give way, since a task that spun after an await could wait for one that its own worker is holding back. A task that
-//! gave way may be moved, so each says at every batch which worker it is on.
+//! At first each task spins, which holds its worker, until all tasks spin: then no worker has two of them. The spin has a
+//! limit, since a worker may have two of the tasks in its own queue while the other worker sleeps and is not woken. After
+//! its first await a task never spins, but yields: the task that it waits for could be in the queue of its own worker.
+//! A task that yields may move to another worker, so each notes at every batch which worker it is on.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
@@ -37,7 +37,7 @@ impl Crew {
         }
     }
 
-    /// Returns when every member has a worker, or most likely never will. To be called before a member's first await.
+    /// Returns when every member has a worker, or after [`PATIENCE`]. Call it before the member's first await.
     pub(crate) fn take_a_worker(&self) {
         self.placed.fetch_add(1, SeqCst);
         let start = Instant::now();

@@ -15,7 +15,7 @@ use crate::operation::arm;
 use crate::random::SplitMix64;
 use crate::stage::{BATCH, Stage, WORKERS};
 
-/// They are cancelled with it.
+/// Dropping it cancels them.
 pub(crate) struct Crowd<S> {
     shares: [Vec<Pin<Box<S>>>; WORKERS],
 }

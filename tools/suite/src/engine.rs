@@ -1,9 +1,9 @@
 //! The one loop that all per-operation workloads run in, and all contestants.
 //!
 //! A sample takes a fixed time and counts the operations. With two tasks, they start together on different workers
-//! (`crew.rs`) and stop together when the time is over. One has then done fewer than the other, since a contended lock
-//! need not be fair, so the figure is their time together over their operations together. A sample in which they shared
-//! a worker, or one of them hardly ran, is taken again.
+//! (`crew.rs`) and stop together when the time is over. A contended lock need not be fair, so one may have done fewer
+//! operations than the other: the figure is the time of both divided by the operations of both. A sample in which they
+//! shared a worker, or one of them hardly ran, is taken again.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use crate::crew::Crew;
 use crate::operation::Operation;
 use crate::stage::{BATCH, Stage, WORKERS};
 
-/// The fastest contestant's whole sample is shorter than the processor's waking up.
+/// The processor takes longer to wake up than the fastest contestant takes for a whole sample.
 const WARM_UP: Duration = Duration::from_millis(20);
 const MEASURED: Duration = Duration::from_millis(50);
 const MEASURED_QUICK: Duration = Duration::from_millis(20);
-/// Then a sample stands as it is.
+/// After so many retakes the sample counts as it is.
 const RETAKES: u64 = 4;
 
-/// How much of it.
+/// The size of a sample.
 #[derive(Clone, Copy)]
 pub(crate) struct Load {
     pub(crate) threads: usize,
@@ -61,8 +61,8 @@ pub(crate) struct Share {
     end: Instant,
 }
 
-/// Measures one operation, in nanoseconds. `start` is called on a worker; of what it returns each task has a clone in
-/// its operation, and its own number.
+/// Measures one operation, in nanoseconds. `start` is called on a worker and returns the contestant; `operation` makes
+/// each task's operation from a clone of it and the task's number.
 pub(crate) fn sample<C, O>(
     load: Load,
     start: impl Start<C>,
@@ -91,7 +91,7 @@ fn operations(shares: &[Share]) -> usize {
     shares.iter().map(|share| share.operations).sum()
 }
 
-/// As [`sample`], and what is made of it is up to `figure`.
+/// As [`sample`]; `figure` makes the value of what the tasks did.
 pub(crate) fn measure<C: Clone + Send + 'static, O: Operation>(
     load: Load,
     start: impl Start<C>,
@@ -153,7 +153,7 @@ async fn member<O: Operation>(mut op: O, load: Load, me: usize, crew: Arc<Crew>)
     }
 }
 
-/// Some steps within one poll, then the way is given.
+/// Some steps within one poll, then a yield.
 async fn batch<O: Operation>(
     op: &mut O,
     steps: usize,

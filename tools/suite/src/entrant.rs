@@ -2,15 +2,14 @@
 
 use waterwheel_suite::Sample;
 
-/// A contestant and how to take one sample of it. Making one costs nothing: what a sample needs is prepared when it is
-/// taken.
+/// A contestant and how to take one sample of it. An entrant is cheap to make: `sample` prepares all that it needs.
 pub(crate) struct Entrant {
     pub(crate) name: &'static str,
     sample: Box<dyn FnOnce() -> Sample>,
 }
 
 impl Entrant {
-    /// Says how `name` is measured.
+    /// `sample` measures the contestant of this name.
     pub(crate) fn new(name: &'static str, sample: impl FnOnce() -> Sample + 'static) -> Self {
         Self {
             name,
@@ -18,7 +17,7 @@ impl Entrant {
         }
     }
 
-    /// Takes one.
+    /// Takes one sample.
     pub(crate) fn sample(self) -> Sample {
         (self.sample)()
     }

@@ -4,8 +4,8 @@
 //! heap --sample SLEEPS CONTESTANT
 //! ```
 //!
-//! A program of its own, since an allocator that counts makes each allocation some nanoseconds dearer, and with it
-//! whatever is timed. It prints the sample as the suite's own child processes do.
+//! A program of its own, since an allocator that counts makes each allocation some nanoseconds dearer, which would be in
+//! every figure of the suite. It prints the sample as the suite's own child processes do.
 
 #![forbid(unsafe_code)]
 #![expect(
@@ -36,8 +36,8 @@ use contestant::{Measure, Sleeps, Start, everyone};
 use crowd::Crowd;
 use stage::Stage;
 
-/// Without a limit: only the count is wanted. What it counts are the bytes that were asked for, without what the
-/// system's allocator adds to each.
+/// Without a limit: only the count is used. It counts the bytes that were asked for, without those that the system's
+/// allocator adds to each allocation.
 #[global_allocator]
 static HEAP: Cap<System> = Cap::new(System, usize::MAX);
 
@@ -85,7 +85,7 @@ impl Measure for Heap {
     fn sample<S: Sleeps>(self, start: impl Start<S>) -> Sample {
         let stage = Stage::new();
         let sleeps = stage.run(async move { start() });
-        // Whatever is made by the first sleep on each worker: threads, shards, queues.
+        // The first sleep on each worker makes threads, shards and queues, which are not counted.
         arm(&stage, &sleeps, &mut Crowd::room_for(2));
 
         let mut crowd = Crowd::room_for(self.sleeps);
@@ -119,8 +119,8 @@ impl Heap {
         after.saturating_sub(before) as f64 / self.sleeps as f64
     }
 
-    /// For how many times the sleeps there is room, until what is beside their boxes grows; 1 if every few sleeps take
-    /// something of their own there. NaN if it has not grown when there are twice as many.
+    /// How many times as many sleeps there is room for, until the memory beside their boxes grows; 1 if that grows with
+    /// every few sleeps, NaN if it has not grown when there are twice as many.
     fn room<S: Sleeps>(self, stage: &Stage, sleeps: &S) -> f64 {
         let step = self.sleeps / STEPS;
         // The box and the place in the list.
@@ -137,7 +137,7 @@ impl Heap {
         let mut last = beside(step * STEPS);
         for more in 1..=STEPS {
             let now = beside(step);
-            // More than the two tasks that armed them, which their wakers keep, and less than any record.
+            // More than the two tasks that armed them, which the wakers keep alive, and less than any entry.
             if now > last + step * 4 {
                 return 1.0 + (more - 1) as f64 / STEPS as f64;
             }
@@ -151,8 +151,8 @@ fn arm<S: Sleeps>(stage: &Stage, sleeps: &S, crowd: &mut Crowd<S::Sleep>) {
     crowd.arm(stage, sleeps, &DELAYS);
 }
 
-/// What the process has of the machine's memory, in bytes; with what its allocator adds to each allocation, and keeps
-/// for later. 0 where there is no `/proc`.
+/// The resident memory of the process, in bytes. It includes what the allocator adds to each allocation and keeps for
+/// later. 0 where there is no `/proc`.
 fn resident() -> usize {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let kilobytes = status.lines().find_map(|line| {

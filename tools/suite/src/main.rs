@@ -1,6 +1,6 @@
 //! waterwheel beside its peers, in one run, on one machine, with the same work. The method and the commands: README.md.
 //!
-//! The way of a sample:
+//! How a sample is taken:
 //!
 //! - `flags` say which of the `workloads` run, and how many `rounds`. That list alone knows every `workload`.
 //! - `rounds` gives each contestant its turn, in a `process` of its own, which may be the second build of the suite
@@ -93,8 +93,8 @@ fn report_all(flags: &Flags) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs the workloads one after the other. Each table is printed and written as soon as it is there, so that a run that is
-/// broken off keeps what it has.
+/// Runs the workloads one after the other. Each table is printed and written when it is complete, so that an interrupted
+/// run keeps the tables before.
 fn measure(flags: &Flags) -> Result<Results, String> {
     let this = std::env::current_exe().map_err(|error| error.to_string())?;
     let alt_timer = if flags.alt_timer {

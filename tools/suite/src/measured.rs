@@ -15,9 +15,9 @@ pub struct Table {
     pub work: String,
     /// What each sample has a value of.
     pub metrics: Vec<Metric>,
-    /// The contestants. The first is the one that the others are held against.
+    /// The contestants. The others are compared with the first.
     pub series: Vec<Series>,
-    /// Those who cannot take part.
+    /// The contestants that cannot take part.
     pub absent: Vec<Absent>,
     /// How long all rounds of it took.
     pub seconds: f64,
@@ -25,7 +25,7 @@ pub struct Table {
     pub failures: Vec<Failure>,
 }
 
-/// A sample that there is not.
+/// A sample that failed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Failure {
     /// The contestant.
@@ -34,7 +34,7 @@ pub struct Failure {
     pub why: String,
 }
 
-/// Who is not in a table, and why.
+/// A contestant that is not in a table, and why.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Absent {
     /// The contestant.
@@ -70,7 +70,7 @@ pub struct Series {
     pub name: Cow<'static, str>,
     /// One for each round.
     pub samples: Vec<Sample>,
-    /// Of each metric, over the rounds: for whoever reads the file. Made of the samples when all are there.
+    /// Of each metric, over the rounds, for readers of the file: the suite itself uses the samples.
     #[serde(default)]
     pub spreads: Vec<Spread>,
 }
@@ -87,7 +87,7 @@ pub struct Sample {
     pub lost: u64,
     /// How often the sample was thrown away and taken again.
     pub retaken: u64,
-    /// What is a line and not a figure.
+    /// Results that are a line and not a figure.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub curves: Vec<Curve>,
 }
@@ -115,7 +115,7 @@ impl Table {
     /// How many times better `this` is than `other` in a metric: by round, and of the rounds the median.
     ///
     /// The two samples of one round were taken within seconds of each other. The median of the ratios is not the ratio
-    /// of the medians, and stands the drift of a machine better.
+    /// of the medians, and suffers less from the drift of a machine.
     pub fn times_better(&self, this: &Series, other: &Series, metric: usize) -> Spread {
         let pairs = this.samples.iter().zip(&other.samples);
         Spread::of(

@@ -4,11 +4,11 @@ use std::thread;
 use std::time::Duration;
 
 const STEP: Duration = Duration::from_millis(20);
-/// Half a minute, in steps that were waited and not by the clock: a process that was stopped for a while, as a shell
-/// does it or a debugger, has had no chance to be on time.
+/// Half a minute, counted in steps and not by the clock: while a shell or a debugger stops the process, no timer can be
+/// on time.
 const STEPS: usize = 1500;
 
-/// Returns as soon as it is done, or false if it never is. Waits without any timer of a runtime.
+/// Waits until `done` returns true, or for half a minute; returns what `done` returned last. Uses no timer of a runtime.
 pub(crate) fn wait_for(mut done: impl FnMut() -> bool) -> bool {
     for _ in 0..STEPS {
         if done() {

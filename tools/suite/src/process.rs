@@ -4,7 +4,7 @@
 //!   async-io and futures-timer have one each), no memory, no thread-local state.
 //! - The layout of code and data in memory differs from process to process, and it alone can make a loop faster or slower.
 //!   So the rounds see many layouts and not one.
-//! - tokio's alternative timer, which is another program, takes its turn like all the others.
+//! - tokio's alternative timer, which is another program, takes part in each round like the others.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -17,10 +17,10 @@ use waterwheel_suite::Sample;
 
 use crate::workload::Workload;
 
-/// What a child process is started with.
+/// The flag that a child process is started with.
 pub(crate) const FLAG: &str = "--sample";
 
-/// The longest sample takes less than a minute; one that takes this long waits for a wake that is lost.
+/// The longest sample takes less than a minute. After this time the sample counts as failed: a wake was lost.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A program that takes samples: this one, or the one with tokio's alternative timer.
@@ -34,7 +34,7 @@ impl Program {
         Self { path, quick }
     }
 
-    /// Has one sample taken and waits for it.
+    /// Starts the program for one sample and waits for it.
     pub(crate) fn sample(&self, title: &str, name: &str) -> Result<Sample, String> {
         let mut child = Command::new(&self.path)
             .args(self.quick.then_some("--quick"))
@@ -44,7 +44,7 @@ impl Program {
             .map_err(|error| format!("its process does not start: {error}"))?;
         let mut output = child.stdout.take().expect("the output is piped");
         let (sender, receiver) = mpsc::channel();
-        // A thread, and not a look from time to time, which would take its time from what is measured.
+        // A thread that blocks: polling would take CPU time from what is measured.
         let reader = thread::spawn(move || {
             let mut text = String::new();
             let _ = output.read_to_string(&mut text);

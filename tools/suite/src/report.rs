@@ -2,7 +2,7 @@
 
 use waterwheel_suite::{Absent, Better, Conditions, Failure, Spread, Table};
 
-/// Prints a table as soon as it is there.
+/// Prints a table.
 pub(crate) fn print(table: &Table) {
     let Some(first) = table.series.first() else {
         return;
@@ -97,7 +97,7 @@ pub(crate) fn print_conditions(conditions: &Conditions) {
     }
 }
 
-/// The middle with its ends.
+/// The median with the least and the greatest.
 pub(crate) fn spread_text(Spread { median, min, max }: Spread) -> String {
     if median.is_nan() {
         return "n/a".to_owned();

@@ -1,4 +1,4 @@
-//! One file a run.
+//! The file that a run writes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ pub struct Conditions {
     pub rounds: usize,
     /// Small sizes and few rounds, for plausibility only.
     pub quick: bool,
-    /// Then no figure means anything.
+    /// Whether debug assertions were on: then no figure means anything.
     pub debug_assertions: bool,
 }
 
@@ -61,7 +61,7 @@ impl Results {
         Ok(serde_json::from_slice(&fs::read(path)?)?)
     }
 
-    /// Replaces the file in one step: a run that is broken off leaves it whole.
+    /// Replaces the file in one step, so that a run that is interrupted leaves it whole.
     pub fn write(&self, path: &Path) -> io::Result<()> {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
@@ -72,7 +72,7 @@ impl Results {
     }
 }
 
-/// Where the suite writes, and the charts read, unless they are told otherwise: `target/suite/results.json`.
+/// Where the suite writes and the charts read by default: `target/suite/results.json`.
 pub fn default_path() -> PathBuf {
     target_dir().join("suite").join("results.json")
 }

@@ -1,4 +1,4 @@
-//! Many pending sleeps that are taken up in turn.
+//! Many pending sleeps, of which an operation takes one after the other, round and round.
 
 use std::pin::Pin;
 
@@ -23,7 +23,7 @@ impl<T> Ring<T> {
         self.all[last].as_mut()
     }
 
-    /// The one whose turn has not come for the longest time. The ring must not be empty.
+    /// The one that was taken the longest time ago. The ring must not be empty.
     pub(crate) fn turn(&mut self) -> Pin<&mut T> {
         let now = self.next;
         self.next = if now + 1 == self.all.len() {

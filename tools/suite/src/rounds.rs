@@ -1,4 +1,4 @@
-//! Interleaved rounds: A B C A B C …, so that the drift of a shared machine hits all.
+//! Interleaved rounds: A B C A B C …, so that the drift of a shared machine affects all contestants alike.
 
 use std::time::Instant;
 
@@ -51,7 +51,7 @@ impl Programs {
             }
         }
         table.seconds = start.elapsed().as_secs_f64();
-        // A ratio pairs the samples of one round: who missed one has no row.
+        // A ratio pairs the samples of one round, so a contestant with a failed sample has no row.
         table.series.retain(|series| series.samples.len() == rounds);
         for series in &mut table.series {
             let metrics = 0..table.metrics.len();

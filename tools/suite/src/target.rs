@@ -1,4 +1,4 @@
-//! What the project set itself, and whether a run has it.
+//! The targets that the project set itself, and how a run is judged by them.
 
 use crate::{Outcome, Series, Spread, Table, Verdict};
 
@@ -41,7 +41,7 @@ pub enum Want {
         /// How many times.
         at_most: f64,
     },
-    /// A count that is 0 in every round: a median would look away from the one in which it is not.
+    /// A count that is 0 in every round: a median would hide the one round in which it is not.
     Zero,
 }
 
@@ -62,7 +62,7 @@ impl Target {
         }
     }
 
-    /// What the run has of it.
+    /// Judges it by these tables.
     pub fn verdict(self, tables: &[Table]) -> Verdict {
         let measured = self.measured(tables);
         let outcome = match measured {

@@ -1,8 +1,8 @@
-//! Whether a run has what the project set itself.
+//! The verdict on a target.
 
 use serde::{Deserialize, Serialize};
 
-/// A target, and what the run has of it.
+/// A target, what was measured, and whether it is reached.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Verdict {
     /// Title of the table.

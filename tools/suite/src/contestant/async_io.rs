@@ -39,7 +39,7 @@ impl Postpones for AsyncIo {
     }
 }
 
-/// A `Timer` whose end says nothing.
+/// A `Timer` without its output, the instant.
 pub(crate) struct AsyncIoSleep(Timer);
 
 impl Future for AsyncIoSleep {

@@ -1,4 +1,4 @@
-//! All that can sleep, in the order of the report.
+//! All contestants that can sleep, in the order of the report.
 
 use waterwheel_suite::Sample;
 
@@ -10,12 +10,12 @@ pub(crate) trait Start<S>: Fn() -> S + Copy + Send + 'static {}
 
 impl<S, F: Fn() -> S + Copy + Send + 'static> Start<S> for F {}
 
-/// How a workload takes a sample of whoever can sleep.
+/// How a workload takes a sample of any contestant that can sleep.
 pub(crate) trait Measure: Copy + 'static {
     fn sample<S: Sleeps>(self, start: impl Start<S>) -> Sample;
 }
 
-/// Lets everyone in.
+/// An entrant for each of them.
 pub(crate) fn everyone(measure: impl Measure) -> Vec<Entrant> {
     vec![
         entrant(measure, Tokio::start),

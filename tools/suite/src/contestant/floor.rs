@@ -1,9 +1,9 @@
-//! The floors: the steps that no timer of this kind can do without, together and not one by one.
+//! The floors: the steps that no timer of this kind can avoid, measured together.
 //!
 //! To sleep: one clock read for the deadline, two lock pairs of an uncontended std mutex (to register and to cancel), one
 //! clone and drop of the task's real waker, one slab insert and remove. No wheel, no driver, nothing shared between
 //! tasks. A later poll asks under the lock whether the waker is still the same. To postpone is a clock read and a store. A timeout
-//! does all of that only once its future is pending. The floor of `current` has one `Handle::current()` more a sleep,
+//! does all of that only when its future is pending. The floor of `current` has one `Handle::current()` more a sleep,
 //! dropped at once.
 
 use std::future::{Future, poll_fn};

@@ -5,7 +5,7 @@ use futures_timer::Delay;
 
 use super::{Postpones, Sleeps};
 
-/// futures-timer's `Delay`: a heap in one thread of the process, which is told of each change by a list and a wake.
+/// futures-timer's `Delay`: a heap in one thread of the process. Each change is put in a list, and wakes that thread.
 #[derive(Clone)]
 pub(crate) struct FuturesTimer;
 

@@ -1,6 +1,6 @@
-//! Who takes part: small traits with static dispatch, the same path for all. A contestant has those that it can do.
+//! The contestants. Each implements the traits of what it can do; dispatch is static, so that all are called alike.
 //!
-//! The floors are contestants too: what is left of a timer when everything is taken away that one could do without.
+//! The floors are contestants too: the work that no timer can avoid.
 
 mod async_io;
 mod current;
@@ -33,21 +33,22 @@ pub(crate) trait Sleeps: Clone + Send + Sync + 'static {
 
     fn sleep(&self, duration: Duration) -> Self::Sleep;
 
-    /// One that is only told how long reads the clock for it twice: its deadline is some ten nanoseconds later than asked.
+    /// A contestant that takes only durations reads the clock twice here: its deadline is some ten nanoseconds later than
+    /// asked.
     fn sleep_until(&self, deadline: Instant) -> Self::Sleep {
         self.sleep(deadline - Instant::now())
     }
 }
 
-/// One whose sleeps can be put off.
+/// A contestant whose sleeps can be reset.
 pub(crate) trait Postpones: Sleeps {
     /// Sets the deadline to so long from now.
     fn postpone(sleep: Pin<&mut Self::Sleep>, duration: Duration);
 }
 
-/// One that can put an end to a future.
+/// A contestant that has timeouts.
 pub(crate) trait TimesOut: Sleeps {
-    /// Ends with whether the future did, in time.
+    /// Returns whether the future was ready in time.
     fn timeout<F: Future + Send>(
         &self,
         duration: Duration,

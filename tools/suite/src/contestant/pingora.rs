@@ -6,21 +6,21 @@ use super::{Sleeps, TimesOut};
 /// Its name among the contestants.
 pub(crate) const PINGORA: &str = "pingora-timeout";
 
-/// Why it is not where lateness counts.
+/// Why it does not take part where lateness is measured.
 pub(crate) const PINGORA_IS_EARLY: &str =
     "it fires up to a millisecond early: a deadline is first cut to whole milliseconds";
 
 /// pingora-timeout's fast path: one shared notification for all that end in the same 10 ms, in an ordered map of the
 /// thread, looked through by a thread that wakes every 10 ms.
 ///
-/// `sleep` is registered by its first poll and `timeout` when its future is first pending. Neither is ever taken out again
-/// before its time, only its waker is: that is what makes a cancel cheap, and why there is no reset.
+/// The first poll registers a `sleep`, and the first poll that finds the future pending a `timeout`. A cancel removes the
+/// waker; the entry of the 10 ms stays until they have passed. So a cancel is cheap, and there is no reset.
 pub(crate) fn pingora() -> impl TimesOut {
     Pingora(pingora_timeout::sleep)
 }
 
-/// Generic since the future of an `async fn` has no name. Boxed it would have one, for the price of an allocation that
-/// the others need not pay.
+/// Generic, since the future of an `async fn` has no name. A boxed future would have one, but would cost an allocation
+/// that the other contestants do not have.
 #[derive(Clone)]
 struct Pingora<F>(F);
 

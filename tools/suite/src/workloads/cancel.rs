@@ -59,8 +59,8 @@ pub(crate) fn targets() -> Vec<Target> {
                 },
             ));
         } else {
-            // The targets do not say how many others are pending. With some, tokio need not wake its driver and is at twice
-            // the floor, so that nobody can be 3.5 times better; the verdict is given all the same.
+            // The targets do not say how many others are pending. If there are some, tokio does not wake its driver and is
+            // at twice the floor: then no timer can be 3.5 times better, and the verdict is a miss.
             targets.extend(beat(Tokio::NAME, [3.5, 2.5]));
             let of = Floor::<false>::NAME;
             targets.push(of_own(&title, TIME, Want::Share { of, at_most: 1.4 }));

@@ -1,8 +1,8 @@
 //! `delay_queue`: tokio-util's [`DelayQueue`], and beside it the bare [`Wheel`] doing the same.
 //!
-//! waterwheel has no delay queue yet: the wheel is the data structure that one would stand on. It is told the time,
-//! wakes nobody and ends no stream, so a delay queue of ours will cost more than the row here says. The other row is
-//! the whole thing.
+//! waterwheel has no delay queue yet: the wheel is the data structure for one. The caller hands it the time, and it wakes
+//! no task and ends no stream, so a delay queue of ours will cost more than this row. The row of tokio-util is a complete
+//! delay queue.
 //!
 //! *Insert + remove* is the ring of `churn`: the oldest of N items goes, a new one comes, due 30 s later. Both are
 //! given the deadline (`insert_at`), so neither reads the clock. *Drain one* is one item of N that were due over a

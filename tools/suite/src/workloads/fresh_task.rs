@@ -1,9 +1,9 @@
 //! `cancel/fresh-task`: make a 30 s sleep, poll it once to `Pending`, drop it, each in a task of its own.
 //!
-//! What a timer keeps for a task from one sleep to the next is of no use here. A batch of tasks is spawned, and the next when
-//! all of them ran; the other worker steals its share, also when only one task spawns. The same tasks without the sleep
-//! are measured within the same sample, by turns, and what is judged is the difference: the spawn is several times the
-//! timer's part.
+//! Here a timer gains nothing from what it keeps for a task between two sleeps. A batch of tasks is spawned, and the next
+//! batch when all of them ran; the other worker steals a part, also when only one task spawns. Within the same sample, the
+//! same tasks without the sleep are measured in turn with them. The verdict is on the difference, since the spawn costs
+//! several times what the timer does.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -24,7 +24,7 @@ const METRICS: &[Metric] = &[
     Metric::lower("the spawn alone", "ns"),
     Metric::lower(NET, "ns"),
 ];
-/// How often a sample measures either: the difference of two figures that are alike needs both to be good.
+/// How often a sample measures each: the difference of two similar figures needs both to be precise.
 const TURNS: u64 = 3;
 const NET: &str = "net of the spawn";
 /// A difference of two measurements can be anything, but no operation takes less (ns).
@@ -83,8 +83,7 @@ struct Spawn<S, const SLEEP: bool> {
     shared: Arc<Shared<S>>,
 }
 
-/// What the tasks of one spawner have in common. Through it they reach their timer, with the sleep or without: so the
-/// count of the references is part of the spawn.
+/// What the tasks of one spawner share. Tasks without a sleep hold it too, so its reference count is part of the spawn.
 struct Shared<S> {
     sleeps: S,
     over: AtomicUsize,

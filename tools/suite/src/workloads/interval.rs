@@ -141,7 +141,7 @@ fn sample<T: Ticks>(start: impl Start<T>, ticks: u32, lead: Duration) -> Option<
     let ticker = stage.run(async move { start() });
     let tally = Arc::new(Tally::default());
     let first = Instant::now() + lead;
-    // A timer without a handle ends with its last interval, and its threads with it, before their time is read.
+    // Without a handle, the timer and its threads would end with the last interval, before their CPU time is read.
     let handle = ticker.clone();
     stage.run(start_all(ticker, first, ticks, tally.clone()));
     if Instant::now() + CALM > first {

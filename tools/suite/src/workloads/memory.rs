@@ -1,16 +1,16 @@
 //! `memory`: the heap that a pending sleep takes, in a box as tasks keep it: the future, and what the timer notes down
 //! of it.
 //!
-//! Each sample is taken by another program, `heap.rs`, whose allocator counts. The bytes are those that were asked for;
-//! *resident* is what the system gave: more than that, since an allocator rounds up and has a header for each block, and
-//! since a thread's part of the heap is not given back.
+//! Each sample is taken by another program, `heap.rs`, whose allocator counts the bytes that were asked for. *Resident* is
+//! what the system gave, which is more: an allocator rounds up, has a header for each block, and does not give a thread's
+//! part of the heap back.
 //!
-//! waterwheel keeps its records in a slab for each worker, which has room to spare whenever it has just grown. So the
-//! bytes of a sleep depend on the population: *room* tells for how many times the sleeps the slabs have place (to a
-//! hundredth; 1 for those who allocate sleep by sleep, and no figure for tokio, whose sleep is larger instead and has
-//! nothing beside it). Two of the three populations are chosen to stand on either side of a power of two a worker.
-//! While a slab grows, it is there twice if the system cannot extend it in its place; for blocks of this size Linux
-//! moves pages and copies nothing, and *peak* counts it once. Room that was never written to is not *resident*.
+//! waterwheel keeps its entries in a slab for each worker, which has free places after it has grown. So the bytes of a
+//! sleep depend on the population. *Room* is how many times as many sleeps the slabs have places for, to a hundredth. It
+//! is 1 for contestants that allocate for each sleep; tokio has no figure, since all that it keeps is in its larger sleep.
+//! Two of the three populations are on either side of a power of two a worker. A slab that grows exists twice if the
+//! system cannot extend it in place; Linux moves pages of blocks of this size and copies nothing, and *peak* counts them
+//! once. Room that was never written to is not *resident*.
 //!
 //! One round: nothing here varies but by a few kilobytes.
 

@@ -75,7 +75,7 @@ fn entrant<T: TimesOut>(start: impl Start<T>, clients: usize, time: Duration) ->
 
 /// How a call is waited for.
 trait Waits: Clone + Send + Sync + 'static {
-    /// Ends with whether the call did, in time.
+    /// Returns whether the call was answered in time.
     fn wait_for(&self, call: impl Future<Output = ()> + Send) -> impl Future<Output = bool> + Send;
 }
 
@@ -131,7 +131,7 @@ fn sample<W: Waits>(
     }
 }
 
-/// Told by the main thread, read once a call.
+/// The main thread sets it, the clients read it once a call.
 #[derive(Default)]
 struct Phase {
     measured: AtomicBool,

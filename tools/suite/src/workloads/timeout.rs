@@ -1,8 +1,8 @@
 //! `timeout/pending`: a timeout of 30 s around a future that is pending once and then ready. `timeout/ready`: around one
 //! that is ready at once.
 //!
-//! The first is what a call over the network does. The second measures laziness, and says so in its name: who reads no
-//! clock and touches no timer before the future is pending has next to nothing to do.
+//! The first is what a call over the network does. The second measures laziness, as its name says: a timeout that reads no
+//! clock and touches no timer before its future is pending has next to nothing to do.
 
 use std::future::Future;
 use std::pin::{Pin, pin};

@@ -2,16 +2,15 @@
 //! holds and how far ahead they are due: evenly at random, or in the order in which they are inserted, as with one
 //! timeout for all. The order decides whether neighbours in a slot are neighbours in memory.
 //!
-//! Measured by the harness's own rounds, not by criterion. Its model is that one more iteration of the same thing costs
-//! one more time the same; here an insert without a cancel makes the wheel larger and an expiry makes it smaller, so
-//! that all of it would have to be `iter_custom` around the very loops below, with small first samples in which the
-//! clock is most of the figure. A sample here is long enough to need no regression, and stands in one file with all
-//! others.
+//! The suite's own rounds measure it, not criterion. criterion assumes that each further iteration costs the same; here an
+//! insert without a cancel makes the wheel larger and an expiry makes it smaller. So all of it would be `iter_custom`
+//! around the loops below, with small first samples in which the clock is most of the figure. A sample here is long enough
+//! to need no regression, and is in the same file as all others.
 //!
 //! | metric | what is timed |
 //! |:--|:--|
 //! | insert; cancel, oldest first | half of the timers stay; as many as the whole population come, and go in the order in which they came, as in `churn` |
-//! | insert, cancel at random | the same in a random order: each record is a cache miss, and the next insert goes through the free records in that order |
+//! | insert, cancel at random | the same in a random order: each entry is a cache miss, and the next insert takes the free entries in that order |
 //! | expire | the hand goes from one turn to the next until no timer is left: all of the advances, divided by the timers. Far ahead they cascade up to two times, and a turn has few timers to share its cost |
 //! | `next_expiration` | many calls on a wheel at rest, whose branches the processor then knows |
 //!
@@ -46,7 +45,7 @@ const ROWS: [(&str, u64, Order); 4] = [
 /// Not zero, where all dials are at their first slot.
 const START: Tick = Tick::new(20_000_123_456);
 const PAYLOAD: Payload = [0; 2];
-/// `next_expiration` is asked on so many wheels, each a turn on from the last…
+/// The states of the wheel in which `next_expiration` is called, each one advance on from the last…
 const STATES: usize = 50;
 /// … and so many times on each.
 const ASKED: u32 = 100;
@@ -144,7 +143,7 @@ fn sample(load: Load) -> Sample {
         subject.insert();
         sums[4] += subject.expire();
     }
-    // Last, since it leaves the free records in a random order.
+    // Last, since it leaves the free entries in a random order.
     subject.settle();
     for _ in 0..repeats {
         sums[2] += subject.insert();
@@ -225,7 +224,7 @@ impl Subject {
         }
     }
 
-    /// As the driver does it: told the time of each turn, no earlier and no later.
+    /// As a driver does it that is never late: each advance goes to the tick at which something is next to be done.
     fn expire(&mut self) -> Duration {
         let start = Instant::now();
         while !self.wheel.is_empty() {

@@ -4,7 +4,7 @@ use waterwheel_suite::{Failure, Series, Table};
 
 use crate::looks::look;
 
-/// Who was measured, how often, and what went wrong.
+/// The packages that were measured, how often, and what went wrong.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Source {
     /// Whose versions are to be named.
@@ -42,7 +42,7 @@ impl Source {
     }
 }
 
-/// Who takes part in one of these tables, ours first. A floor is not one of them.
+/// The contestants of these tables, ours first, without the floors.
 pub(crate) fn contestants<'a>(tables: impl Iterator<Item = &'a Table>) -> Vec<&'a str> {
     let mut names: Vec<&str> = Vec::new();
     for series in tables.flat_map(|table| &table.series) {
@@ -50,12 +50,12 @@ pub(crate) fn contestants<'a>(tables: impl Iterator<Item = &'a Table>) -> Vec<&'
             names.push(&series.name);
         }
     }
-    // Stable: who is not known stays in the order of the report.
+    // Stable: contestants that are not known stay in the order of the report.
     names.sort_by_key(|name| look(name).rank);
     names
 }
 
-/// Whether this is what no contestant can be much below.
+/// Whether this is a floor, which no contestant can be much below.
 pub(crate) fn is_floor(series: &Series) -> bool {
     series.name.starts_with("floor")
 }
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_went_wrong_is_told() {
+    fn faults_are_named_in_the_footer() {
         let series = |name: &'static str, samples: &[Sample]| Series {
             name: name.into(),
             samples: samples.to_vec(),

@@ -1,7 +1,7 @@
 //! The look of every card: one style sheet, for light and for dark.
 //!
-//! A card paints its own ground, so it can be read on any page. Which of the two looks it takes is the reader's browser's word
-//! (`prefers-color-scheme`), which an image gets to know even inside a README.
+//! A card paints its own ground, so it can be read on any page. The reader's browser picks one of the two looks
+//! (`prefers-color-scheme`), also for an image in a README.
 //!
 //! Ours are blue and strong. The peers are warm or grey, and muted. That contrast, of hue and of lightness, stays with every
 //! common colour blindness; in line charts each contestant has a mark of its own besides.

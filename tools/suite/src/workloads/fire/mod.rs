@@ -4,8 +4,8 @@
 //! the workers have nothing else to do (`sample.rs`). Lateness is the time of the wake minus the deadline; a wake
 //! before the deadline is early, and a sleep that is not woken is lost.
 //!
-//! What a finer tick gains and costs is in two more tables: a tick of 100 µs beside those who have no tick at all, and
-//! every tick from there to a second. The CPU time that precision takes stands beside it.
+//! Two more tables show what a finer tick gains and costs: a tick of 100 µs beside the contestants without ticks, and
+//! every tick from there to a second.
 
 mod lateness;
 mod sample;
@@ -44,7 +44,7 @@ const RESOLUTIONS: [(&str, Duration); 5] = [
     ("own, 1 s", Duration::from_secs(1)),
 ];
 const OWN_FINE: &str = "own, 100 us";
-/// What arming a sleep takes at most, where it takes a lock of all threads or the wake of another.
+/// The most that arming a sleep takes, where it locks what all threads share or wakes another thread.
 const SLOW_TO_ARM: Duration = Duration::from_micros(3);
 const QUICK_TO_ARM: Duration = Duration::from_nanos(800);
 
@@ -129,7 +129,7 @@ fn own((name, tick): (&'static str, Duration), load: Load) -> Entrant {
     Entrant::new(name, move || sample(start, load, QUICK_TO_ARM))
 }
 
-/// The peers that sleep until the very nanosecond.
+/// The peers without ticks, which sleep to the nanosecond.
 fn without_ticks(load: Load) -> [Entrant; 2] {
     [
         entrant(AsyncIo::start, load, SLOW_TO_ARM),

@@ -1,11 +1,11 @@
 //! A steady stream of timers of which ever more are left to fire: CPU time a timer.
 //!
-//! Two tasks are told once a millisecond, by the main thread, to make so many sleeps and to poll each once. Those that
-//! are to fire are due in 1 to 10 ms at random, the others in 30 s; each is dropped 20 ms after it was made, fired or
-//! not. What telling the tasks and two allocations a timer cost is in the figure, the same for all.
+//! Once a millisecond, the main thread sends a signal to two tasks. At each signal a task makes 50 sleeps and polls each
+//! once. Sleeps that are to fire are due in 1 to 10 ms at random, the others in 30 s; each is dropped 20 ms after it was
+//! made. The figure includes the signals and two allocations a timer, the same for all contestants.
 //!
-//! The wakers count. A sample in which one in fifty of those that were to fire was dropped before it did (a machine that
-//! is busy elsewhere) is taken again.
+//! The wakers count. If one in fifty of the sleeps that were to fire was dropped before it did, the machine was busy with
+//! something else, and the sample is taken again.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -36,11 +36,11 @@ const METRICS: &[Metric] = &[
     Metric::lower("100 % fire", "ns"),
 ];
 const PERCENT: [u64; 5] = [0, 1, 10, 50, 100];
-/// A task makes so many each time that it is told: 100 k a second by both together.
+/// Sleeps that a task makes at each signal: 100 k a second by both together.
 const AT_A_TIME: usize = 50;
-const TOLD_EVERY: Duration = Duration::from_millis(1);
+const SIGNAL_EVERY: Duration = Duration::from_millis(1);
 const SHORT: Range<Duration> = Duration::from_millis(1)..Duration::from_millis(10);
-/// So many times told, and a sleep is dropped.
+/// Signals until a sleep is dropped.
 const KEPT: usize = 20;
 /// Before the CPU time is read first: longer than the first sleeps are kept.
 const WARM_UP: u32 = 30;
@@ -58,7 +58,7 @@ pub(super) fn workload(quick: bool) -> Workload {
 
 #[derive(Clone, Copy)]
 struct Fired {
-    /// How often the tasks are told while the CPU time counts.
+    /// Signals while the CPU time counts.
     measured: u32,
 }
 
@@ -84,32 +84,32 @@ impl Fired {
         }
     }
 
-    /// CPU nanoseconds of a timer, and whether (nearly) all fired that were to.
+    /// CPU nanoseconds a timer, and whether (nearly) all sleeps that were to fire did.
     fn attempt<S: Sleeps>(self, start: impl Start<S>, percent: u64) -> (f64, bool) {
         let stage = Stage::new();
         let sleeps = stage.run(async move { start() });
         let (signals, tasks): (Vec<_>, Vec<_>) = (0..WORKERS as u64)
             .map(|seed| {
-                let (signal, told) = mpsc::unbounded_channel();
+                let (signal, signals) = mpsc::unbounded_channel();
                 let stream = Stream::new(sleeps.clone(), percent, seed);
-                (signal, stage.spawn(stream.run(told)))
+                (signal, stage.spawn(stream.run(signals)))
             })
             .unzip();
-        let tell = |times| {
+        let send = |times| {
             let start = Instant::now();
             for time in 1..=times {
                 // By the clock, so that a late one does not delay the rest.
                 thread::sleep(
-                    (start + TOLD_EVERY * time).saturating_duration_since(Instant::now()),
+                    (start + SIGNAL_EVERY * time).saturating_duration_since(Instant::now()),
                 );
                 for signal in &signals {
                     signal.send(()).expect("the task listens");
                 }
             }
         };
-        tell(WARM_UP);
-        let cpu = cpu::nanos_of(|| tell(self.measured));
-        thread::sleep(TOLD_EVERY * KEPT as u32);
+        send(WARM_UP);
+        let cpu = cpu::nanos_of(|| send(self.measured));
+        thread::sleep(SIGNAL_EVERY * KEPT as u32);
         drop(signals);
 
         let streams: Vec<Stream<S>> = tasks.into_iter().map(|task| stage.wait(task)).collect();
@@ -149,8 +149,8 @@ impl<S: Sleeps> Stream<S> {
         }
     }
 
-    async fn run(mut self, mut told: mpsc::UnboundedReceiver<()>) -> Self {
-        while told.recv().await.is_some() {
+    async fn run(mut self, mut signals: mpsc::UnboundedReceiver<()>) -> Self {
+        while signals.recv().await.is_some() {
             if self.kept.len() == KEPT {
                 self.kept.pop_front();
             }
@@ -169,7 +169,7 @@ impl<S: Sleeps> Stream<S> {
         };
         let mut sleep = Box::pin(self.sleeps.sleep(delay));
         let polled = sleep.as_mut().poll(&mut Context::from_waker(&self.waker));
-        // If the thread was held up, the sleep may be over at once, and wakes nobody.
+        // If the thread was held up, the sleep may be ready at once, and wakes no waker.
         self.to_fire += u64::from(fires && polled.is_pending());
         sleep
     }

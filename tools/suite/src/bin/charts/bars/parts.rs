@@ -16,7 +16,7 @@ pub(crate) struct Panel {
 pub(crate) struct BarGroup {
     pub(crate) look: Look,
     pub(crate) bars: Vec<Option<Bar>>,
-    /// Whether this is one of those whom the chart is about. Their bars are always whole.
+    /// Whether the chart is about this contestant: then its bars are never torn.
     pub(crate) whole: bool,
 }
 

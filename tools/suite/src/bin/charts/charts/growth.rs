@@ -50,7 +50,7 @@ const ALL: [Growing; 4] = [
 ];
 const PLOT_HEIGHT: f64 = 170.0;
 
-/// Of those that were run.
+/// Of the sizes that were run.
 pub(crate) fn chart(results: &Results) -> Result<Chart, Missing> {
     let run: Vec<(&Growing, &Table)> = ALL
         .iter()

@@ -1,4 +1,4 @@
-//! A herd: everyone who was asleep to one instant, and the task beside them that must not notice.
+//! A herd: the tasks that sleep to one instant, and the heartbeat beside them that must not be held up.
 
 use waterwheel_suite::Results;
 
