@@ -24,7 +24,7 @@ pub(crate) fn own(timer: &Timer) -> Sleep {
 }
 
 #[inline(never)]
-pub(crate) fn ambient() -> Sleep {
+pub(crate) fn current() -> Sleep {
     sleep(DELAY)
 }
 

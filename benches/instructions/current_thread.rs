@@ -12,7 +12,7 @@ use tokio::task::yield_now;
 use waterwheel::{Sleep, timeout};
 
 use crate::Counter;
-use crate::by_hand::{DELAY, ambient, arm, complete_at_second_poll, own, own_timer, pending_once};
+use crate::by_hand::{DELAY, arm, complete_at_second_poll, current, own, own_timer, pending_once};
 use crate::task;
 use crate::waker::Wakes;
 
@@ -28,7 +28,7 @@ const OPERATIONS: usize = 100;
 pub(crate) fn count_all(counter: &Rc<Counter>) {
     // Each on a runtime of its own, so that none finds what another left.
     task::within(&current_thread(), count_own(Rc::clone(counter)));
-    task::within(&current_thread(), count_ambient(Rc::clone(counter)));
+    task::within(&current_thread(), count_current(Rc::clone(counter)));
 }
 
 async fn count_own(counter: Rc<Counter>) {
@@ -47,11 +47,11 @@ async fn count_own(counter: Rc<Counter>) {
     );
 }
 
-async fn count_ambient(counter: Rc<Counter>) {
+async fn count_current(counter: Rc<Counter>) {
     let (_, waker) = &Wakes::new();
-    count_life(&counter, "ambient", ambient, waker).await;
+    count_life(&counter, "current", current, waker).await;
     counter.count(
-        &format!("timeout_pending_ambient_{FLAVOR}"),
+        &format!("timeout_pending_current_{FLAVOR}"),
         OPERATIONS,
         || (),
         |()| {
@@ -62,7 +62,7 @@ async fn count_ambient(counter: Rc<Counter>) {
     );
 }
 
-/// What becomes of a sleep that nobody waits for in the end.
+/// Arms and cancels sleeps.
 async fn count_life(counter: &Counter, timer: &str, make: impl Fn() -> Sleep, waker: &Waker) {
     // The driver goes to sleep towards this one. As in a service, the timers after it are later, and
     // leave it asleep.

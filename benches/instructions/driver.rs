@@ -20,7 +20,7 @@ pub(crate) fn count_all(counter: &Counter) {
     count_idle_turn(counter);
 }
 
-/// Timers of a fire: ten bites of the driver.
+/// Timers of a fire: several batches of the driver.
 const HERD: usize = 2560;
 
 /// Timers spread over a second that the clock then skips, so that they are all due at once.
@@ -51,8 +51,8 @@ fn count_fire(counter: &Counter) {
     );
 }
 
-/// Turns that find nothing due: the driver is told of a timer earlier than all others, and goes to
-/// sleep again for less long. With the arming of that timer.
+/// Turns that find nothing due: a timer is armed that is earlier than all others, and the driver wakes
+/// and goes to sleep again towards it. The arming is counted too.
 fn count_idle_turn(counter: &Counter) {
     const TURNS: u64 = 50;
     let (runtime, timer) = paused();

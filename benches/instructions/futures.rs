@@ -1,6 +1,6 @@
 //! What a task pays: futures polled by hand, on the main thread, within a task of a multi-thread runtime.
 //!
-//! The main thread has a shard of its own, so nobody else wants its lock, and the driver sleeps on a
+//! The main thread has a shard of its own, so no other thread takes its lock, and the driver sleeps on a
 //! worker towards deadlines that never come. On a current-thread runtime the library takes other paths;
 //! those are in `current_thread`.
 
@@ -14,7 +14,7 @@ use waterwheel::{Duration, Instant, Sleep, sleep, timeout};
 
 use crate::Counter;
 use crate::by_hand::{
-    DELAY, ambient, arm, complete_at_second_poll, own, own_timer, pending_once, poll,
+    DELAY, arm, complete_at_second_poll, current, own, own_timer, pending_once, poll,
 };
 use crate::task;
 use crate::waker::Wakes;
@@ -27,7 +27,7 @@ const FAR: Duration = Duration::from_secs(3600);
 
 pub(crate) fn count_all(counter: &Rc<Counter>) {
     task::within(&multi_thread(), count_own(Rc::clone(counter)));
-    task::within(&multi_thread(), count_ambient(Rc::clone(counter)));
+    task::within(&multi_thread(), count_current(Rc::clone(counter)));
     task::within(&multi_thread(), count_armed(Rc::clone(counter)));
     count_outside(counter);
 }
@@ -53,14 +53,14 @@ async fn count_own(counter: Rc<Counter>) {
 }
 
 /// With the free functions.
-async fn count_ambient(counter: Rc<Counter>) {
+async fn count_current(counter: Rc<Counter>) {
     let (_, waker) = &Wakes::new();
     let mut far = sleep(FAR);
     arm(&mut far, waker);
 
-    count_life(&counter, "ambient", ambient, waker);
+    count_life(&counter, "current", current, waker);
     counter.count(
-        "timeout_pending_ambient",
+        "timeout_pending_current",
         OPERATIONS,
         || (),
         |()| {
@@ -70,7 +70,7 @@ async fn count_ambient(counter: Rc<Counter>) {
         },
     );
     counter.count(
-        "timeout_ready_ambient",
+        "timeout_ready_current",
         OPERATIONS,
         || (),
         |()| {
@@ -82,7 +82,7 @@ async fn count_ambient(counter: Rc<Counter>) {
     );
 }
 
-/// What becomes of a sleep that nobody waits for in the end.
+/// Arms and cancels sleeps.
 fn count_life(counter: &Counter, timer: &str, make: impl Fn() -> Sleep, waker: &Waker) {
     counter.count(
         &format!("arm_{timer}"),
@@ -113,7 +113,7 @@ fn count_life(counter: &Counter, timer: &str, make: impl Fn() -> Sleep, waker: &
     );
 }
 
-/// What becomes of a sleep that is armed already; whichever way it found its timer.
+/// Postpones and polls sleeps that are armed. The paths are the same for both timers.
 async fn count_armed(counter: Rc<Counter>) {
     let timer = own_timer(&Handle::current());
     let (_, waker) = &Wakes::new();

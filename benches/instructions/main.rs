@@ -6,7 +6,7 @@
 //! # Method
 //!
 //! Valgrind counts only what happens within [`counted`], on the thread that called it: workers,
-//! the bell and whatever prepares and clears away are outside. It writes the count down at each
+//! the wakeup thread, and what prepares and clears away, are outside. It writes the count down at each
 //! return from there, and this program prints a line for each: the path's name, and how many
 //! operations that was.
 //!
@@ -90,7 +90,7 @@ impl Counter {
     }
 }
 
-/// What valgrind counts. It is told this function's name.
+/// What valgrind counts: `.ci/instructions` gives it this function's name.
 #[inline(never)]
 fn counted(work: &mut dyn FnMut()) {
     work();

@@ -1,0 +1,154 @@
+//! How a cost grows: with the timers that are pending, with the threads, with the share that fires, with the delays.
+//!
+//! A table of `growth` is one panel. Each of its metrics is a step, and each contestant a line through them. The steps stand
+//! evenly side by side: most are ten times the one before.
+
+use waterwheel_suite::{Better, Results, Table};
+
+use crate::card::Chart;
+use crate::curves::{self, Axis, AxisKind, Curve, Panel, Point};
+use crate::figures::short_count;
+use crate::looks::look;
+use crate::source::{Source, contestants};
+use crate::tables::{self, Missing};
+
+/// What grows, in the title of its table.
+struct Growing {
+    title: &'static str,
+    heading: &'static str,
+    /// What the steps are.
+    axis: &'static str,
+    /// What the name of each step ends with, which the axis says already.
+    noise: &'static [&'static str],
+}
+
+const ALL: [Growing; 4] = [
+    Growing {
+        title: "growth: population",
+        heading: "arm + cancel, 1 thread",
+        axis: "other timers pending",
+        noise: &[" pending"],
+    },
+    Growing {
+        title: "growth: threads",
+        heading: "arm + cancel, all threads together",
+        axis: "threads",
+        noise: &[" threads", " thread"],
+    },
+    Growing {
+        title: "growth: share that fires",
+        heading: "CPU time from arming to the end",
+        axis: "of the timers fire, the others are cancelled",
+        noise: &[" fire"],
+    },
+    Growing {
+        title: "growth: delay spread",
+        heading: "arm + cancel in a ring, 1 thread",
+        axis: "the deadlines lie within",
+        noise: &[],
+    },
+];
+const PLOT_HEIGHT: f64 = 170.0;
+
+/// Of the sizes that were run.
+pub(crate) fn chart(results: &Results) -> Result<Chart, Missing> {
+    let run: Vec<(&Growing, &Table)> = ALL
+        .iter()
+        .filter_map(|growing| Some((growing, tables::table(results, growing.title).ok()?)))
+        .collect();
+    let panels: Vec<Panel> = run
+        .iter()
+        .filter_map(|(growing, table)| growing.panel(table))
+        .collect();
+    if panels.is_empty() {
+        return Err(Missing("workload \"growth\"".to_owned()));
+    }
+    let (body, height) = curves::draw(&panels, 2, PLOT_HEIGHT);
+    Ok(Chart {
+        title: "How the cost of a timer grows".to_owned(),
+        subtitle: "With the timers pending, the threads, the share that fires and the deadlines. Whiskers: least to greatest round.".to_owned(),
+        legend: curves::legend(panels.iter().flat_map(|panel| &panel.curves)),
+        body,
+        height,
+        notes: Vec::new(),
+        source: Source::of(run.iter().map(|(_, table)| *table)),
+    })
+}
+
+impl Growing {
+    /// None if nothing was measured.
+    fn panel(&self, table: &Table) -> Option<Panel> {
+        let unit = table.metrics.first()?;
+        let better = match unit.better {
+            Better::Lower => "lower is better",
+            Better::Higher => "higher is better",
+        };
+        let curves: Vec<Curve> = contestants([table].into_iter())
+            .into_iter()
+            .map(|name| curve(table, name))
+            .collect();
+        Some(Panel {
+            heading: self.heading.to_owned(),
+            remark: format!("{}, {better}", unit.unit),
+            x: self.steps(table),
+            y: Axis::from_zero(&curves)?,
+            curves,
+        })
+    }
+
+    fn steps(&self, table: &Table) -> Axis {
+        let names = table.metrics.iter().map(|metric| self.step(&metric.name));
+        Axis {
+            kind: AxisKind::Linear,
+            ends: (0.0, table.metrics.len().saturating_sub(1).max(1) as f64),
+            ticks: names
+                .enumerate()
+                .map(|(index, name)| (index as f64, name))
+                .collect(),
+            label: self.axis.to_owned(),
+        }
+    }
+
+    /// `1000000 pending` is `1 M` on the axis, and `1 ms to 30 days` loses its spaces.
+    fn step(&self, name: &str) -> String {
+        let short = self
+            .noise
+            .iter()
+            .find_map(|noise| name.strip_suffix(noise))
+            .unwrap_or(name);
+        short
+            .parse()
+            .map_or_else(|_| short.replace(" to ", "–"), short_count)
+    }
+}
+
+fn curve(table: &Table, name: &str) -> Curve {
+    let point = |metric| {
+        let spread = tables::spread(table.series(name)?, metric)?;
+        Some(Point {
+            x: metric as f64,
+            y: spread.median,
+            ends: (spread.min, spread.max),
+        })
+    };
+    Curve {
+        look: look(name),
+        points: (0..table.metrics.len()).filter_map(point).collect(),
+        marked: true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_short_and_lose_nothing() {
+        let step = |growing: &Growing, name| growing.step(name).replace('\u{a0}', " ");
+        let [population, threads, fires, spread] = &ALL;
+        assert_eq!(step(population, "10000000 pending"), "10 M");
+        assert_eq!(step(threads, "1 thread"), "1");
+        assert_eq!(step(fires, "50 % fire"), "50 %");
+        assert_eq!(step(spread, "1 ms to 30 days"), "1 ms–30 days");
+    }
+}

@@ -1,0 +1,39 @@
+//! A herd: the tasks that sleep to one instant, and the heartbeat beside them that must not be held up.
+
+use waterwheel_suite::Results;
+
+use super::grouped::{self, Load};
+use crate::bars::{self, Axes};
+use crate::card::Chart;
+use crate::figures::count;
+use crate::tables::{self, Missing};
+
+/// The largest herd of the run.
+pub(crate) fn chart(results: &Results) -> Result<Chart, Missing> {
+    let sizes = tables::sizes(results, "herd, ", " tasks");
+    let (tasks, table) = *sizes
+        .last()
+        .ok_or_else(|| Missing("workload \"herd\"".to_owned()))?;
+    let load = |heading: &str, metric| Load {
+        heading: heading.to_owned(),
+        metric,
+        variants: vec![table],
+    };
+    let loads = [
+        load("longest gap of the heartbeat", "longest heartbeat gap"),
+        load("until all of them ran", "until all ran"),
+    ];
+    let panels = grouped::panels(&loads)?;
+    let (body, height) = bars::draw(&panels, Axes::Separate);
+    Ok(Chart {
+        title: format!("{} tasks wake at one instant: milliseconds", count(tasks)),
+        subtitle:
+            "All sleep to the same deadline. Beside them runs a heartbeat of 1 ms. Lower is better."
+                .to_owned(),
+        legend: bars::legend(&panels, &[]),
+        body,
+        height,
+        notes: bars::note(&panels, Axes::Separate).into_iter().collect(),
+        source: grouped::source(&loads),
+    })
+}

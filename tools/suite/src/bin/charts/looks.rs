@@ -1,0 +1,116 @@
+//! How each contestant is shown: the same colour, mark and label on every chart.
+
+/// What stands for a contestant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Look {
+    /// Its place among the others: ours first.
+    pub(crate) rank: usize,
+    /// Its class in the style sheet.
+    pub(crate) class: &'static str,
+    /// What the chart calls it.
+    pub(crate) label: String,
+    /// The package it comes from, for the versions in the footer.
+    pub(crate) package: Option<&'static str>,
+    /// Its points in line charts.
+    pub(crate) mark: Mark,
+    /// One of this project's: its label is bold.
+    pub(crate) ours: bool,
+}
+
+/// The shape of a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    Circle,
+    Square,
+    Diamond,
+    TriangleUp,
+    TriangleDown,
+    Ring,
+}
+
+/// In the order of the charts: ours first, then by kinship.
+const KNOWN: [Known; 10] = [
+    known("own", "own", "waterwheel, own", Mark::Circle),
+    known("current", "current", "waterwheel, current", Mark::Diamond),
+    known("own, 100 us", "own-fine", "waterwheel, 100 µs", Mark::Ring),
+    known(
+        "own, no wakeup thread",
+        "own-no-thread",
+        "waterwheel, no wakeup thread",
+        Mark::Ring,
+    ),
+    known("tokio", "tokio", "tokio::time", Mark::Square),
+    known(
+        "tokio, alt timer",
+        "tokio-alt",
+        "tokio, alt timer",
+        Mark::Ring,
+    ),
+    known("tokio-util", "tokio-util", "tokio-util", Mark::Diamond),
+    known(
+        "pingora-timeout",
+        "pingora-timeout",
+        "pingora-timeout",
+        Mark::TriangleUp,
+    ),
+    known("async-io", "async-io", "async-io", Mark::TriangleDown),
+    known(
+        "futures-timer",
+        "futures-timer",
+        "futures-timer",
+        Mark::Ring,
+    ),
+];
+
+struct Known {
+    /// In the results.
+    name: &'static str,
+    class: &'static str,
+    label: &'static str,
+    mark: Mark,
+}
+
+const fn known(name: &'static str, class: &'static str, label: &'static str, mark: Mark) -> Known {
+    Known {
+        name,
+        class,
+        label,
+        mark,
+    }
+}
+
+/// The look of the contestant that has this name in the results.
+pub(crate) fn look(name: &str) -> Look {
+    let found = KNOWN.iter().position(|known| known.name == name);
+    let rank = found.unwrap_or(KNOWN.len());
+    match found.map(|index| &KNOWN[index]) {
+        Some(known) => Look {
+            rank,
+            class: known.class,
+            label: known.label.to_owned(),
+            package: Some(known.package()),
+            mark: known.mark,
+            ours: known.package() == OURS,
+        },
+        None => Look {
+            rank,
+            class: "other",
+            label: name.to_owned(),
+            package: None,
+            mark: Mark::Ring,
+            ours: false,
+        },
+    }
+}
+
+const OURS: &str = "waterwheel";
+
+impl Known {
+    fn package(&self) -> &'static str {
+        match self.class {
+            "own" | "current" | "own-fine" | "own-no-thread" => OURS,
+            "tokio" | "tokio-alt" => "tokio",
+            package => package,
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Where the figures of a chart come from, for the foot of its card.
+
+use waterwheel_suite::{Failure, Series, Table};
+
+use crate::looks::look;
+
+/// The packages that were measured, how often, and what went wrong.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Source {
+    /// Whose versions are to be named.
+    pub(crate) packages: Vec<&'static str>,
+    /// The fewest and the most samples of a contestant: a failed one is missing.
+    pub(crate) rounds: (usize, usize),
+    /// A sentence for each.
+    pub(crate) faults: Vec<String>,
+}
+
+impl Source {
+    /// Of all that a chart draws.
+    pub(crate) fn of<'a>(tables: impl Iterator<Item = &'a Table> + Clone) -> Self {
+        let mut packages = Vec::new();
+        for package in contestants(tables.clone())
+            .into_iter()
+            .filter_map(|name| look(name).package)
+        {
+            if !packages.contains(&package) {
+                packages.push(package);
+            }
+        }
+        let series = tables.clone().flat_map(|table| &table.series);
+        let samples = series
+            .map(|series| series.samples.len())
+            .filter(|rounds| *rounds > 0);
+        Self {
+            packages,
+            rounds: (
+                samples.clone().min().unwrap_or(0),
+                samples.max().unwrap_or(0),
+            ),
+            faults: tables.flat_map(faults).collect(),
+        }
+    }
+}
+
+/// The contestants of these tables, ours first, without the floors.
+pub(crate) fn contestants<'a>(tables: impl Iterator<Item = &'a Table>) -> Vec<&'a str> {
+    let mut names: Vec<&str> = Vec::new();
+    for series in tables.flat_map(|table| &table.series) {
+        if !is_floor(series) && !names.contains(&&*series.name) {
+            names.push(&series.name);
+        }
+    }
+    // Stable: contestants that are not known stay in the order of the report.
+    names.sort_by_key(|name| look(name).rank);
+    names
+}
+
+/// Whether this is a floor, which no contestant can be much below.
+pub(crate) fn is_floor(series: &Series) -> bool {
+    series.name.starts_with("floor")
+}
+
+fn faults(table: &Table) -> Vec<String> {
+    let title = &table.title;
+    let fault = |series: &Series| {
+        let (early, lost) = (series.count(|s| s.early), series.count(|s| s.lost));
+        let text = || {
+            format!(
+                "{title}: of {}, {early} timers fired early and {lost} never.",
+                series.name
+            )
+        };
+        (early + lost > 0).then(text)
+    };
+    let failures = table
+        .failures
+        .iter()
+        .map(|Failure { name, why }| format!("{title}: a sample of {name} failed: {why}"));
+    table
+        .series
+        .iter()
+        .filter_map(fault)
+        .chain(failures)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use waterwheel_suite::Sample;
+
+    use super::*;
+
+    #[test]
+    fn faults_are_named_in_the_footer() {
+        let series = |name: &'static str, samples: &[Sample]| Series {
+            name: name.into(),
+            samples: samples.to_vec(),
+            spreads: Vec::new(),
+        };
+        let early = Sample {
+            early: 2,
+            ..Sample::default()
+        };
+        let table = Table {
+            title: "fire".to_owned(),
+            work: String::new(),
+            metrics: Vec::new(),
+            series: vec![
+                series("floor", &[]),
+                series("tokio", &[early, Sample::default()]),
+                series("own", &[Sample::default()]),
+            ],
+            absent: Vec::new(),
+            seconds: 0.0,
+            failures: vec![Failure {
+                name: "own".to_owned(),
+                why: "killed".to_owned(),
+            }],
+        };
+        let source = Source::of([&table].into_iter());
+        assert_eq!(source.packages, ["waterwheel", "tokio"]);
+        assert_eq!(source.rounds, (1, 2));
+        let faults = [
+            "fire: of tokio, 2 timers fired early and 0 never.",
+            "fire: a sample of own failed: killed",
+        ];
+        assert_eq!(source.faults, faults);
+    }
+}

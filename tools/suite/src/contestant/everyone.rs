@@ -1,0 +1,34 @@
+//! All contestants that can sleep, in the order of the report.
+
+use waterwheel_suite::Sample;
+
+use super::{AsyncIo, Current, Floor, FuturesTimer, Own, Sleeps, Tokio, pingora};
+use crate::entrant::Entrant;
+
+/// How a contestant begins: called once a sample, on a worker.
+pub(crate) trait Start<S>: Fn() -> S + Copy + Send + 'static {}
+
+impl<S, F: Fn() -> S + Copy + Send + 'static> Start<S> for F {}
+
+/// How a workload takes a sample of any contestant that can sleep.
+pub(crate) trait Measure: Copy + 'static {
+    fn sample<S: Sleeps>(self, start: impl Start<S>) -> Sample;
+}
+
+/// An entrant for each of them.
+pub(crate) fn everyone(measure: impl Measure) -> Vec<Entrant> {
+    vec![
+        entrant(measure, Tokio::start),
+        entrant(measure, Own::<true>::start),
+        entrant(measure, Current::start),
+        entrant(measure, pingora),
+        entrant(measure, AsyncIo::start),
+        entrant(measure, FuturesTimer::start),
+        entrant(measure, Floor::<false>::start),
+        entrant(measure, Floor::<true>::start),
+    ]
+}
+
+fn entrant<S: Sleeps>(measure: impl Measure, start: impl Start<S>) -> Entrant {
+    Entrant::new(S::NAME, move || measure.sample(start))
+}

@@ -1,0 +1,31 @@
+use std::pin::Pin;
+use std::time::Duration;
+
+use futures_timer::Delay;
+
+use super::{Postpones, Sleeps};
+
+/// futures-timer's `Delay`: a heap in one thread of the process. Each change is put in a list, and wakes that thread.
+#[derive(Clone)]
+pub(crate) struct FuturesTimer;
+
+impl FuturesTimer {
+    pub(crate) fn start() -> Self {
+        Self
+    }
+}
+
+impl Sleeps for FuturesTimer {
+    const NAME: &'static str = "futures-timer";
+    type Sleep = Delay;
+
+    fn sleep(&self, duration: Duration) -> Delay {
+        Delay::new(duration)
+    }
+}
+
+impl Postpones for FuturesTimer {
+    fn postpone(mut sleep: Pin<&mut Delay>, duration: Duration) {
+        sleep.reset(duration);
+    }
+}

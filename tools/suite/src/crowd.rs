@@ -1,0 +1,86 @@
+//! Many pending sleeps that no task waits for: one task on each worker arms its half of them, and ends.
+
+use std::future::{Future, poll_fn};
+use std::ops::Range;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::task::yield_now;
+
+use crate::contestant::Sleeps;
+use crate::crew::Crew;
+use crate::operation::arm;
+use crate::random::SplitMix64;
+use crate::stage::{BATCH, Stage, WORKERS};
+
+/// Dropping it cancels them.
+pub(crate) struct Crowd<S> {
+    shares: [Vec<Pin<Box<S>>>; WORKERS],
+}
+
+impl<S: Future<Output = ()> + Send + 'static> Crowd<S> {
+    /// Room for so many, so that arming them allocates nothing but what the sleeps take.
+    pub(crate) fn room_for(sleeps: usize) -> Self {
+        Self {
+            shares: [0, 1].map(|worker| Vec::with_capacity((sleeps + worker) / WORKERS)),
+        }
+    }
+
+    /// Fills the room with sleeps whose delays are spread evenly at random.
+    pub(crate) fn arm<T: Sleeps<Sleep = S>>(
+        &mut self,
+        stage: &Stage,
+        sleeps: &T,
+        delays: &Range<Duration>,
+    ) {
+        let crew = Arc::new(Crew::new(WORKERS));
+        let mut seed = 0;
+        let tasks = self.shares.each_mut().map(|share| {
+            seed += 1;
+            let armer = Armer {
+                sleeps: sleeps.clone(),
+                delays: delays.clone(),
+                random: SplitMix64(seed),
+                share: std::mem::take(share),
+            };
+            stage.spawn(armer.run(crew.clone()))
+        });
+        self.shares = tasks.map(|task| stage.wait(task));
+    }
+}
+
+struct Armer<S: Sleeps> {
+    sleeps: S,
+    delays: Range<Duration>,
+    random: SplitMix64,
+    share: Vec<Pin<Box<S::Sleep>>>,
+}
+
+impl<S: Sleeps> Armer<S> {
+    async fn run(mut self, crew: Arc<Crew>) -> Vec<Pin<Box<S::Sleep>>> {
+        crew.take_a_worker();
+        let mut left = self.share.capacity();
+        while left > 0 {
+            let batch = left.min(BATCH);
+            poll_fn(|context| {
+                for _ in 0..batch {
+                    self.arm_one(context);
+                }
+                Poll::Ready(())
+            })
+            .await;
+            yield_now().await;
+            left -= batch;
+        }
+        self.share
+    }
+
+    fn arm_one(&mut self, context: &mut Context<'_>) {
+        let delay = self.random.duration(&self.delays);
+        let mut sleep = Box::pin(self.sleeps.sleep(delay));
+        arm(sleep.as_mut(), context);
+        self.share.push(sleep);
+    }
+}

@@ -1,0 +1,173 @@
+//! The one loop that all per-operation workloads run in, and all contestants.
+//!
+//! A sample takes a fixed time and counts the operations. With two tasks, they start together on different workers
+//! (`crew.rs`) and stop together when the time is over. A contended lock need not be fair, so one may have done fewer
+//! operations than the other: the figure is the time of both divided by the operations of both. A sample in which they
+//! shared a worker, or one of them hardly ran, is taken again.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use tokio::task::yield_now;
+use waterwheel_suite::Sample;
+
+use crate::contestant::Start;
+use crate::crew::Crew;
+use crate::operation::Operation;
+use crate::stage::{BATCH, Stage, WORKERS};
+
+/// The processor takes longer to wake up than the fastest contestant takes for a whole sample.
+const WARM_UP: Duration = Duration::from_millis(20);
+const MEASURED: Duration = Duration::from_millis(50);
+const MEASURED_QUICK: Duration = Duration::from_millis(20);
+/// After so many retakes the sample counts as it is.
+const RETAKES: u64 = 4;
+
+/// The size of a sample.
+#[derive(Clone, Copy)]
+pub(crate) struct Load {
+    pub(crate) threads: usize,
+    /// Timers pending throughout, which the tasks share between them.
+    pub(crate) held: usize,
+    pub(crate) quick: bool,
+}
+
+impl Load {
+    /// What is done, in the words of the report.
+    pub(crate) fn work(self) -> String {
+        format!("{} ms", self.measured().as_millis())
+    }
+
+    fn measured(self) -> Duration {
+        if self.quick { MEASURED_QUICK } else { MEASURED }
+    }
+}
+
+/// In the words of the titles.
+pub(crate) fn threads(threads: usize) -> &'static str {
+    if threads == 1 {
+        "1 thread"
+    } else {
+        "2 threads"
+    }
+}
+
+/// What one task did.
+pub(crate) struct Share {
+    operations: usize,
+    start: Instant,
+    end: Instant,
+}
+
+/// Measures one operation, in nanoseconds. `start` is called on a worker and returns the contestant; `operation` makes
+/// each task's operation from a clone of it and the task's number.
+pub(crate) fn sample<C, O>(
+    load: Load,
+    start: impl Start<C>,
+    operation: impl Fn(C, u64) -> O,
+) -> Sample
+where
+    C: Clone + Send + 'static,
+    O: Operation,
+{
+    measure(load, start, operation, |shares| {
+        let times = shares.iter().map(|share| share.end - share.start);
+        times.sum::<Duration>().as_nanos() as f64 / operations(shares) as f64
+    })
+}
+
+/// What all tasks do together, in million operations a second: from the first to start until the first to end, which
+/// ends it for all. With more threads than processors, the time in which one of them does not run counts as well.
+pub(crate) fn throughput(shares: &[Share]) -> f64 {
+    let start = shares.iter().map(|share| share.start).min();
+    let end = shares.iter().map(|share| share.end).min();
+    let time = start.zip(end).map(|(start, end)| end - start);
+    operations(shares) as f64 / 1e6 / time.unwrap_or_default().as_secs_f64()
+}
+
+fn operations(shares: &[Share]) -> usize {
+    shares.iter().map(|share| share.operations).sum()
+}
+
+/// As [`sample`]; `figure` makes the value of what the tasks did.
+pub(crate) fn measure<C: Clone + Send + 'static, O: Operation>(
+    load: Load,
+    start: impl Start<C>,
+    operation: impl Fn(C, u64) -> O,
+    figure: impl Fn(&[Share]) -> f64,
+) -> Sample {
+    let mut retaken = 0;
+    loop {
+        let stage = Stage::with_workers(load.threads.max(WORKERS));
+        let contestant = stage.run(async move { start() });
+        let crew = Arc::new(Crew::new(load.threads));
+        let tasks: Vec<_> = (0..load.threads)
+            .map(|me| {
+                let operation = operation(contestant.clone(), me as u64);
+                stage.spawn(member(operation, load, me, crew.clone()))
+            })
+            .collect();
+        let shares: Vec<Share> = tasks.into_iter().map(|task| stage.wait(task)).collect();
+        let operations = operations(&shares);
+        let all_ran = shares
+            .iter()
+            .all(|share| share.operations * 20 >= operations / load.threads);
+        if crew.kept_apart() && all_ran || retaken == RETAKES {
+            return Sample {
+                values: vec![figure(&shares)],
+                retaken,
+                ..Sample::default()
+            };
+        }
+        retaken += 1;
+    }
+}
+
+/// One task of the crew: its share of the pending timers, some operations to warm up, then the measured ones.
+async fn member<O: Operation>(mut op: O, load: Load, me: usize, crew: Arc<Crew>) -> Share {
+    crew.take_a_worker();
+    let mut missing = load.held / load.threads;
+    while missing > 0 {
+        let now = missing.min(BATCH);
+        batch(&mut op, now, O::hold_one).await;
+        missing -= now;
+    }
+    let start = Instant::now();
+    while start.elapsed() < WARM_UP {
+        batch(&mut op, BATCH, O::once).await;
+    }
+
+    crew.gather().await;
+    let start = Instant::now();
+    let mut operations = 0;
+    while crew.goes_on(me, start.elapsed() >= load.measured()) {
+        batch(&mut op, BATCH, O::once).await;
+        operations += BATCH;
+    }
+    Share {
+        operations,
+        start,
+        end: Instant::now(),
+    }
+}
+
+/// Some steps within one poll, then a yield.
+async fn batch<O: Operation>(
+    op: &mut O,
+    steps: usize,
+    mut step: impl FnMut(&mut O, &mut Context<'_>),
+) {
+    poll_fn(|context| {
+        for _ in 0..steps {
+            step(op, context);
+        }
+        Poll::Ready(())
+    })
+    .await;
+    yield_now().await;
+    while !op.is_settled() {
+        yield_now().await;
+    }
+}

@@ -1,0 +1,24 @@
+//! Who takes part in a workload, and how.
+
+use waterwheel_suite::Sample;
+
+/// A contestant and how to take one sample of it. An entrant is cheap to make: `sample` prepares all that it needs.
+pub(crate) struct Entrant {
+    pub(crate) name: &'static str,
+    sample: Box<dyn FnOnce() -> Sample>,
+}
+
+impl Entrant {
+    /// `sample` measures the contestant of this name.
+    pub(crate) fn new(name: &'static str, sample: impl FnOnce() -> Sample + 'static) -> Self {
+        Self {
+            name,
+            sample: Box::new(sample),
+        }
+    }
+
+    /// Takes one sample.
+    pub(crate) fn sample(self) -> Sample {
+        (self.sample)()
+    }
+}

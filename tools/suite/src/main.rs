@@ -1,0 +1,135 @@
+//! waterwheel beside its peers, in one run, on one machine, with the same work. The method and the commands: README.md.
+//!
+//! How a sample is taken:
+//!
+//! - `flags` say which of the `workloads` run, and how many `rounds`. That list alone knows every `workload`.
+//! - `rounds` gives each contestant its turn, in a `process` of its own, which may be the second build of the suite
+//!   (`alt_timer`).
+//! - There the workload takes one sample on a `stage` of two workers. The per-operation workloads all have one loop,
+//!   `engine`, in which a `crew` repeats an `operation` of a `contestant`.
+//! - `report` prints the table, `targets` gives the verdicts, and the library beside this program writes both down for
+//!   the charts.
+
+#![forbid(unsafe_code)]
+#![expect(clippy::print_stdout, reason = "the figures are for standard output")]
+
+mod alt_timer;
+mod armed;
+mod conditions;
+mod contestant;
+mod cpu;
+mod crew;
+mod crowd;
+mod engine;
+mod entrant;
+mod flags;
+mod lead;
+mod operation;
+mod patience;
+mod process;
+mod random;
+mod report;
+mod ring;
+mod rounds;
+mod stage;
+mod targets;
+mod workload;
+mod workloads;
+
+use std::process::ExitCode;
+
+use waterwheel_suite::{Results, Table};
+
+use flags::{Flags, Wish};
+use process::Program;
+use rounds::Programs;
+use workloads::simulate;
+
+fn main() -> ExitCode {
+    let done = match Flags::parse(std::env::args().skip(1)) {
+        Ok(Wish::Measure(flags)) => report_all(&flags),
+        Ok(Wish::Sample { quick, title, name }) => {
+            process::sample(workloads::all(quick), &title, &name).map(|()| ExitCode::SUCCESS)
+        }
+        Ok(Wish::Nothing) => {
+            println!("the suite measures under `cargo bench -p waterwheel-suite` only");
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(message) => Err(message),
+    };
+    done.unwrap_or_else(|message| {
+        eprintln!("suite: {message}");
+        ExitCode::from(2)
+    })
+}
+
+/// Measures what the flags ask for and gives the verdicts.
+fn report_all(flags: &Flags) -> Result<ExitCode, String> {
+    let slips = workloads::slips();
+    if !slips.is_empty() {
+        let slips = slips.join("; ");
+        return Err(format!("targets for what is not measured: {slips}"));
+    }
+    let workloads = workloads::all(flags.quick).into_iter();
+    let titles: Vec<String> = workloads.map(|workload| workload.title).collect();
+    let unmatched = flags.unmatched(&titles);
+    if !unmatched.is_empty() {
+        let titles = titles.join("\n  ");
+        return Err(format!(
+            "no title begins with {unmatched:?}; this run has\n  {titles}"
+        ));
+    }
+    let results = measure(flags)?;
+    targets::print(&results.targets);
+    println!("\nAll samples: {}", flags.json.display());
+
+    let faults: u64 = results.tables.iter().map(Table::faults).sum();
+    if faults > 0 {
+        println!(
+            "\n{faults} FAULTS, see above: a timer that fires early or never, or a sample that fails, is a bug and not a figure"
+        );
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs the workloads one after the other. Each table is printed and written when it is complete, so that an interrupted
+/// run keeps the tables before.
+fn measure(flags: &Flags) -> Result<Results, String> {
+    let this = std::env::current_exe().map_err(|error| error.to_string())?;
+    let alt_timer = if flags.alt_timer {
+        alt_timer::build()
+    } else {
+        Err("--no-alt-timer".to_owned())
+    };
+    let mut wanted = workloads::all(flags.quick)
+        .into_iter()
+        .map(|workload| workload.title);
+    if wanted.any(|title| title.starts_with(simulate::NAME) && flags.wants(&title)) {
+        simulate::build()?;
+    }
+    let mut results = Results {
+        conditions: conditions::read(flags, alt_timer.clone().err()),
+        tables: Vec::new(),
+        targets: Vec::new(),
+    };
+    let programs = Programs {
+        this: Program::new(this, flags.quick),
+        alt_timer: alt_timer.ok().map(|path| Program::new(path, flags.quick)),
+    };
+
+    report::print_conditions(&results.conditions);
+    for workload in workloads::all(flags.quick) {
+        if !flags.wants(&workload.title) {
+            continue;
+        }
+        let rounds = workloads::rounds(&workload.title, flags.rounds);
+        let table = programs.run(workload, rounds);
+        report::print(&table);
+        results.tables.push(table);
+        results.targets = targets::verdicts(workloads::targets(), &results.tables);
+        let written = results.write(&flags.json);
+        written.map_err(|error| format!("{}: {error}", flags.json.display()))?;
+    }
+    Ok(results)
+}

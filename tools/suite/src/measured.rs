@@ -1,0 +1,213 @@
+//! A table: one workload, its contestants, and every sample that was taken of them.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::Spread;
+
+/// The result of one workload.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Table {
+    /// The workload and its size, by which filters and targets find it.
+    pub title: String,
+    /// What is done, in one line.
+    pub work: String,
+    /// What each sample has a value of.
+    pub metrics: Vec<Metric>,
+    /// The contestants. The others are compared with the first.
+    pub series: Vec<Series>,
+    /// The contestants that cannot take part.
+    pub absent: Vec<Absent>,
+    /// How long all rounds of it took.
+    pub seconds: f64,
+    /// Samples that ended without a result.
+    pub failures: Vec<Failure>,
+}
+
+/// A sample that failed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Failure {
+    /// The contestant.
+    pub name: String,
+    /// What happened.
+    pub why: String,
+}
+
+/// A contestant that is not in a table, and why.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Absent {
+    /// The contestant.
+    pub name: Cow<'static, str>,
+    /// What it lacks.
+    pub why: Cow<'static, str>,
+}
+
+/// A column of figures.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Metric {
+    /// What is measured, by which targets find it.
+    pub name: Cow<'static, str>,
+    /// Its unit: `ns`, `us`, `ms`, `bytes`, `calls/s`, …
+    pub unit: Cow<'static, str>,
+    /// Which way is better.
+    pub better: Better,
+}
+
+/// Which of two figures is the better one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Better {
+    /// The greater one: a throughput.
+    Higher,
+    /// The smaller one: a cost.
+    Lower,
+}
+
+/// All samples of one contestant, by round.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Series {
+    /// The contestant.
+    pub name: Cow<'static, str>,
+    /// One for each round.
+    pub samples: Vec<Sample>,
+    /// Of each metric, over the rounds, for readers of the file: the suite itself uses the samples.
+    #[serde(default)]
+    pub spreads: Vec<Spread>,
+}
+
+/// What one contestant did in one round.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Sample {
+    /// A value for each metric of the table, NaN where there is none (`null` in the file).
+    #[serde(deserialize_with = "null_is_nan")]
+    pub values: Vec<f64>,
+    /// Timers that fired before their deadline.
+    pub early: u64,
+    /// Timers that never fired.
+    pub lost: u64,
+    /// How often the sample was thrown away and taken again.
+    pub retaken: u64,
+    /// Results that are a line and not a figure.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub curves: Vec<Curve>,
+}
+
+/// A named line, for instance the lateness in µs (`x`) that a share of the timers (`y`) stays below.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Curve {
+    /// What the line shows, the same in all samples of a table.
+    pub name: Cow<'static, str>,
+    /// From left to right, as (x, y).
+    pub points: Vec<(f64, f64)>,
+}
+
+impl Table {
+    /// The place of a metric in each sample's values.
+    pub fn metric(&self, name: &str) -> Option<usize> {
+        self.metrics.iter().position(|metric| metric.name == name)
+    }
+
+    /// The samples of one contestant.
+    pub fn series(&self, name: &str) -> Option<&Series> {
+        self.series.iter().find(|series| series.name == name)
+    }
+
+    /// How many times better `this` is than `other` in a metric: by round, and of the rounds the median.
+    ///
+    /// The two samples of one round were taken within seconds of each other. The median of the ratios is not the ratio
+    /// of the medians, and suffers less from the drift of a machine.
+    pub fn times_better(&self, this: &Series, other: &Series, metric: usize) -> Spread {
+        let pairs = this.samples.iter().zip(&other.samples);
+        Spread::of(
+            pairs
+                .map(|(this, other)| {
+                    let (this, other) = (this.values[metric], other.values[metric]);
+                    self.metrics[metric].better.times(this, other)
+                })
+                .collect(),
+        )
+    }
+
+    /// Timers that fired early or never, of all contestants, and samples that failed.
+    pub fn faults(&self) -> u64 {
+        let failures = self.failures.len() as u64;
+        failures + self.series.iter().map(Series::faults).sum::<u64>()
+    }
+}
+
+impl Absent {
+    /// Names who and why.
+    pub const fn new(name: &'static str, why: &'static str) -> Self {
+        Self {
+            name: Cow::Borrowed(name),
+            why: Cow::Borrowed(why),
+        }
+    }
+}
+
+impl Metric {
+    /// A cost.
+    pub const fn lower(name: &'static str, unit: &'static str) -> Self {
+        Self::new(name, unit, Better::Lower)
+    }
+
+    /// A throughput.
+    pub const fn higher(name: &'static str, unit: &'static str) -> Self {
+        Self::new(name, unit, Better::Higher)
+    }
+
+    const fn new(name: &'static str, unit: &'static str, better: Better) -> Self {
+        Self {
+            name: Cow::Borrowed(name),
+            unit: Cow::Borrowed(unit),
+            better,
+        }
+    }
+}
+
+impl Better {
+    /// How many times better `this` is than `other`: above 1 it is better, below 1 worse.
+    pub fn times(self, this: f64, other: f64) -> f64 {
+        match self {
+            Self::Higher => this / other,
+            Self::Lower => other / this,
+        }
+    }
+}
+
+impl Series {
+    /// Without samples as yet.
+    pub fn new(name: &'static str) -> Self {
+        Self {
+            name: Cow::Borrowed(name),
+            samples: Vec::new(),
+            spreads: Vec::new(),
+        }
+    }
+
+    /// The spread of one metric over the rounds.
+    pub fn spread(&self, metric: usize) -> Spread {
+        Spread::of(
+            self.samples
+                .iter()
+                .map(|sample| sample.values[metric])
+                .collect(),
+        )
+    }
+
+    /// One of the counts, over the rounds.
+    pub fn count(&self, of: impl Fn(&Sample) -> u64) -> u64 {
+        self.samples.iter().map(of).sum()
+    }
+
+    /// Timers that fired early or never.
+    pub fn faults(&self) -> u64 {
+        self.count(|sample| sample.early + sample.lost)
+    }
+}
+
+/// JSON has no NaN.
+fn null_is_nan<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
+    let values = Vec::<Option<f64>>::deserialize(deserializer)?;
+    Ok(values.into_iter().map(|v| v.unwrap_or(f64::NAN)).collect())
+}

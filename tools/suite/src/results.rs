@@ -1,0 +1,90 @@
+//! The file that a run writes.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Table, Verdict};
+
+/// Everything of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Results {
+    /// Where and how it was measured.
+    pub conditions: Conditions,
+    /// In the order of the report.
+    pub tables: Vec<Table>,
+    /// In the order of the report.
+    pub targets: Vec<Verdict>,
+}
+
+/// Everything that a figure needs to be understood.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Conditions {
+    /// By package: waterwheel, tokio and the other peers.
+    pub versions: BTreeMap<String, String>,
+    /// What was measured of waterwheel: the commit, and whether anything was changed since.
+    #[serde(default)]
+    pub commit: String,
+    /// The day.
+    #[serde(default)]
+    pub date: String,
+    /// Why there is no row of tokio's alternative timer; none if there is.
+    pub no_alt_timer: Option<String>,
+    /// The compiler.
+    pub rustc: String,
+    /// The kernel.
+    #[serde(default)]
+    pub system: String,
+    /// The processor's model.
+    pub processor: String,
+    /// Processors that the run may use.
+    pub cores: usize,
+    /// Worker threads of each runtime.
+    pub workers: usize,
+    /// Operations from one yield to the next.
+    pub batch: usize,
+    /// The machine's load average of one minute before the run.
+    pub load: String,
+    /// Interleaved rounds that were asked for: a table has as many samples of each contestant as it took.
+    pub rounds: usize,
+    /// Small sizes and few rounds, for plausibility only.
+    pub quick: bool,
+    /// Whether debug assertions were on: then no figure means anything.
+    pub debug_assertions: bool,
+}
+
+impl Results {
+    /// Reads what [`write`](Self::write) wrote.
+    pub fn read(path: &Path) -> io::Result<Self> {
+        Ok(serde_json::from_slice(&fs::read(path)?)?)
+    }
+
+    /// Replaces the file in one step, so that a run that is interrupted leaves it whole.
+    pub fn write(&self, path: &Path) -> io::Result<()> {
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let draft = path.with_extension("json.part");
+        fs::write(&draft, serde_json::to_vec(self)?)?;
+        fs::rename(draft, path)
+    }
+}
+
+/// Where the suite writes and the charts read by default: `target/suite/results.json`.
+pub fn default_path() -> PathBuf {
+    target_dir().join("suite").join("results.json")
+}
+
+/// Cargo's target folder, the one that this program was built in; the workspace's if it was moved out of one.
+pub fn target_dir() -> PathBuf {
+    let program = env::current_exe().unwrap_or_default();
+    let built_in = program
+        .ancestors()
+        .find(|folder| folder.join("CACHEDIR.TAG").exists());
+    built_in.map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"),
+        Path::to_path_buf,
+    )
+}

@@ -1,0 +1,266 @@
+//! The targets that the project set itself, and how a run is judged by them.
+
+use crate::{Outcome, Series, Spread, Table, Verdict};
+
+/// What one contestant is to reach in one workload.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Title of the table.
+    pub title: String,
+    /// Name of one of its metrics.
+    pub metric: &'static str,
+    /// Name of one of its contestants.
+    pub of: &'static str,
+    /// What it is to reach.
+    pub want: Want,
+}
+
+/// What is to be reached, and by which figure of the rounds.
+#[derive(Clone, Debug)]
+pub enum Want {
+    /// To be so many times better than another contestant: the median of the rounds' ratios.
+    Times {
+        /// The other.
+        than: &'static str,
+        /// How many times.
+        at_least: f64,
+    },
+    /// To cost at most so many times what another contestant costs: the median of the rounds' ratios.
+    Share {
+        /// The other.
+        of: &'static str,
+        /// How many times.
+        at_most: f64,
+    },
+    /// A figure: its median.
+    AtMost(f64),
+    /// To cost at most so many times what it costs in another table: its median here over its median there.
+    Grows {
+        /// Title of the other table.
+        from: String,
+        /// How many times.
+        at_most: f64,
+    },
+    /// A count that is 0 in every round: a median would hide the one round in which it is not.
+    Zero,
+}
+
+impl Target {
+    /// The contestant that it is held against, if there is one.
+    pub fn other(&self) -> Option<&'static str> {
+        match self.want {
+            Want::Times { than: other, .. } | Want::Share { of: other, .. } => Some(other),
+            Want::AtMost(_) | Want::Grows { .. } | Want::Zero => None,
+        }
+    }
+
+    /// The tables that it needs, by title.
+    pub fn titles(&self) -> Vec<&str> {
+        match &self.want {
+            Want::Grows { from, .. } => vec![&self.title, from],
+            _ => vec![&self.title],
+        }
+    }
+
+    /// Judges it by these tables.
+    pub fn verdict(self, tables: &[Table]) -> Verdict {
+        let measured = self.measured(tables);
+        let outcome = match measured {
+            _ if self.is_void(tables) => Outcome::Void,
+            None => Outcome::NotRun,
+            Some(spread) if self.want.is_met_by(spread) => Outcome::Pass,
+            Some(_) => Outcome::Miss,
+        };
+        let table = tables.iter().find(|table| table.title == self.title);
+        let metric = table.and_then(|table| table.metric(self.metric).map(|i| &table.metrics[i]));
+        let unit = metric.map_or("", |metric| &metric.unit);
+        Verdict {
+            wanted: self.want.text(unit),
+            title: self.title,
+            metric: self.metric.to_owned(),
+            of: self.of.to_owned(),
+            measured,
+            outcome,
+        }
+    }
+
+    /// A ratio or a figure, as wanted; none where something of it did not run.
+    fn measured(&self, tables: &[Table]) -> Option<Spread> {
+        let find = |title: &str| tables.iter().find(|table| table.title == title);
+        let table = find(&self.title)?;
+        let metric = table.metric(self.metric)?;
+        let this = table.series(self.of)?;
+        Some(match &self.want {
+            Want::Times { than, .. } => table.times_better(this, table.series(than)?, metric),
+            Want::Share { of, .. } => table.times_better(table.series(of)?, this, metric),
+            Want::AtMost(_) | Want::Zero => this.spread(metric),
+            Want::Grows { from, .. } => {
+                let from = find(from)?;
+                let before = from.series(self.of)?.spread(from.metric(self.metric)?);
+                let after = this.spread(metric);
+                // The rounds of two tables are no pairs.
+                let times = |after, before| table.metrics[metric].better.times(before, after);
+                Spread::of(vec![
+                    times(after.min, before.max),
+                    times(after.median, before.median),
+                    times(after.max, before.min),
+                ])
+            }
+        })
+    }
+
+    /// Whether timers of one of the compared broke the contract where this was measured, or a sample of it failed. A
+    /// count that is to be 0 is no less true for it.
+    fn is_void(&self, tables: &[Table]) -> bool {
+        let names = [Some(self.of), self.other()];
+        let concerns = |name: &str| names.contains(&Some(name));
+        let titles = self.titles();
+        tables
+            .iter()
+            .filter(|table| titles.contains(&&*table.title))
+            .any(|table| {
+                let broke = |series: &Series| concerns(&series.name) && series.faults() > 0;
+                let counts = !matches!(self.want, Want::Zero);
+                counts && table.series.iter().any(broke)
+                    || table.failures.iter().any(|failure| concerns(&failure.name))
+            })
+    }
+}
+
+impl Want {
+    fn is_met_by(&self, Spread { median, max, .. }: Spread) -> bool {
+        match *self {
+            Self::Times { at_least, .. } => median >= at_least,
+            Self::Share { at_most, .. } | Self::Grows { at_most, .. } | Self::AtMost(at_most) => {
+                median <= at_most
+            }
+            Self::Zero => max == 0.0,
+        }
+    }
+
+    fn text(&self, unit: &str) -> String {
+        match self {
+            Self::Times { than, at_least } => format!("at least {at_least} x better than {than}"),
+            Self::Share { of, at_most } => format!("at most {at_most} x {of}"),
+            Self::AtMost(at_most) => format!("at most {at_most} {unit}"),
+            Self::Grows { from, at_most } => format!("at most {at_most} x that of `{from}`"),
+            Self::Zero => "0 in every round".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Failure, Metric, Sample};
+
+    fn table(title: &str, series: &[(&'static str, &[f64])]) -> Table {
+        let sample = |&value: &f64| Sample {
+            values: vec![value],
+            ..Sample::default()
+        };
+        let series = series.iter().map(|&(name, values)| Series {
+            name: name.into(),
+            samples: values.iter().map(sample).collect(),
+            spreads: Vec::new(),
+        });
+        Table {
+            title: title.to_owned(),
+            work: String::new(),
+            metrics: vec![Metric::lower("cost", "ns")],
+            series: series.collect(),
+            absent: Vec::new(),
+            seconds: 0.0,
+            failures: Vec::new(),
+        }
+    }
+
+    fn verdict(want: Want, tables: &[Table]) -> (Outcome, Option<f64>) {
+        let target = Target {
+            title: "here".to_owned(),
+            metric: "cost",
+            of: "own",
+            want,
+        };
+        let verdict = target.verdict(tables);
+        (
+            verdict.outcome,
+            verdict.measured.map(|spread| spread.median),
+        )
+    }
+
+    fn twice_as_good() -> Want {
+        Want::Times {
+            than: "tokio",
+            at_least: 2.0,
+        }
+    }
+
+    #[test]
+    fn a_ratio_is_the_median_of_pairs_and_not_the_ratio_of_medians() {
+        // By round 3, 1 and 2; the medians are 20 and 20.
+        let tables = [table(
+            "here",
+            &[("tokio", &[30.0, 20.0, 20.0]), ("own", &[10.0, 20.0, 10.0])],
+        )];
+        assert_eq!(
+            verdict(twice_as_good(), &tables),
+            (Outcome::Pass, Some(2.0))
+        );
+        let half = |at_most| Want::Share {
+            of: "tokio",
+            at_most,
+        };
+        assert_eq!(verdict(half(0.5), &tables), (Outcome::Pass, Some(0.5)));
+        assert_eq!(verdict(half(0.4), &tables), (Outcome::Miss, Some(0.5)));
+    }
+
+    #[test]
+    fn growth_is_held_against_the_other_table() {
+        let tables = [
+            table("there", &[("own", &[10.0, 10.0, 11.0])]),
+            table("here", &[("own", &[12.0, 12.0, 90.0])]),
+        ];
+        let grows = |at_most| Want::Grows {
+            from: "there".to_owned(),
+            at_most,
+        };
+        assert_eq!(verdict(grows(1.2), &tables), (Outcome::Pass, Some(1.2)));
+        assert_eq!(verdict(grows(1.1), &tables), (Outcome::Miss, Some(1.2)));
+        assert_eq!(verdict(grows(1.2), &tables[1..]), (Outcome::NotRun, None));
+    }
+
+    #[test]
+    fn a_count_is_judged_by_its_worst_round() {
+        let rounds = |counts| [table("here", &[("own", counts)])];
+        let outcome = |counts| verdict(Want::Zero, &rounds(counts)).0;
+        assert_eq!(outcome(&[0.0, 0.0, 0.0]), Outcome::Pass);
+        assert_eq!(outcome(&[0.0, 1.0, 0.0]), Outcome::Miss);
+        assert_eq!(outcome(&[f64::NAN]), Outcome::Miss);
+    }
+
+    #[test]
+    fn who_broke_the_contract_voids_only_what_is_held_against_it() {
+        let rows: &[(&str, &[f64])] = &[("tokio", &[9.0]), ("own", &[3.0]), ("third", &[1.0])];
+        let outcome = |faulty: usize, want| {
+            let mut tables = [table("here", rows)];
+            tables[0].series[faulty].samples[0].early = 1;
+            verdict(want, &tables).0
+        };
+        assert_eq!(outcome(0, twice_as_good()), Outcome::Void);
+        assert_eq!(outcome(1, twice_as_good()), Outcome::Void);
+        assert_eq!(outcome(2, twice_as_good()), Outcome::Pass);
+        assert_eq!(outcome(1, Want::Zero), Outcome::Miss);
+    }
+
+    #[test]
+    fn a_failed_sample_is_no_workload_that_did_not_run() {
+        let mut tables = [table("here", &[("tokio", &[9.0])])];
+        assert_eq!(verdict(twice_as_good(), &tables).0, Outcome::NotRun);
+        tables[0].failures.push(Failure {
+            name: "own".to_owned(),
+            why: "killed".to_owned(),
+        });
+        assert_eq!(verdict(twice_as_good(), &tables).0, Outcome::Void);
+    }
+}

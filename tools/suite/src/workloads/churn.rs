@@ -1,0 +1,100 @@
+//! `churn`: a ring of pending 30 s sleeps; drop the oldest, make and poll a new one in its place.
+//!
+//! What a server does whose every connection has a timeout: the number of timers stays the same, and each ends long
+//! before its time. Two tasks share the ring's sleeps between them. With a million the operation finds nothing of its
+//! sleep in the cache.
+
+use std::task::Context;
+
+use waterwheel_suite::{Sample, Target, Want};
+
+use crate::alt_timer;
+use crate::contestant::{Measure, PINGORA, Sleeps, Start, Tokio, everyone};
+use crate::engine::{self, Load};
+use crate::operation::{LONG, METRICS, Operation, TIME, arm};
+use crate::ring::Ring;
+use crate::targets::{both_beat, of_own};
+use crate::workload::Workload;
+
+const SMALL: usize = 1_000;
+const LARGE: usize = 100_000;
+const HUGE: usize = 1_000_000;
+
+pub(crate) fn all(quick: bool) -> Vec<Workload> {
+    let mut all = Vec::new();
+    for held in [SMALL, LARGE, HUGE] {
+        for threads in [1, 2] {
+            // The ring takes longer to fill than the sample to take.
+            if quick && held == HUGE {
+                continue;
+            }
+            let load = Load {
+                threads,
+                held,
+                quick,
+            };
+            all.push(Workload {
+                title: title(held, threads),
+                work: load.work(),
+                metrics: METRICS,
+                entrants: everyone(Measured(load)),
+                absent: Vec::new(),
+            });
+        }
+    }
+    all
+}
+
+pub(crate) fn targets() -> Vec<Target> {
+    let mut targets = Vec::new();
+    for (threads, times) in [(1, [1.6, 1.3]), (2, [4.5, 3.0])] {
+        for held in [LARGE, HUGE] {
+            let title = title(held, threads);
+            let beat = |than, times| both_beat(than, &title, TIME, times);
+            targets.extend(beat(Tokio::NAME, times));
+            targets.extend(beat(alt_timer::NAME, [2.0, 1.5]));
+            let (than, at_least) = (PINGORA, 2.0);
+            targets.push(of_own(&title, TIME, Want::Times { than, at_least }));
+            // Flat, however many are pending.
+            let (from, at_most) = (self::title(SMALL, threads), 1.2);
+            targets.push(of_own(&title, TIME, Want::Grows { from, at_most }));
+        }
+    }
+    targets
+}
+
+fn title(held: usize, threads: usize) -> String {
+    format!("churn {held}, {}", engine::threads(threads))
+}
+
+#[derive(Clone, Copy)]
+struct Measured(Load);
+
+impl Measure for Measured {
+    fn sample<S: Sleeps>(self, start: impl Start<S>) -> Sample {
+        engine::sample(self.0, start, |sleeps, _| Churn {
+            sleeps,
+            ring: Ring::new(),
+        })
+    }
+}
+
+struct Churn<S: Sleeps> {
+    sleeps: S,
+    /// An option each, so that the oldest is gone before the new one is made.
+    ring: Ring<Option<S::Sleep>>,
+}
+
+impl<S: Sleeps> Operation for Churn<S> {
+    fn once(&mut self, context: &mut Context<'_>) {
+        let mut place = self.ring.turn();
+        place.set(None);
+        place.set(Some(self.sleeps.sleep(LONG)));
+        arm(place.as_pin_mut().expect("just put there"), context);
+    }
+
+    fn hold_one(&mut self, context: &mut Context<'_>) {
+        let place = self.ring.add(Some(self.sleeps.sleep(LONG)));
+        arm(place.as_pin_mut().expect("just put there"), context);
+    }
+}

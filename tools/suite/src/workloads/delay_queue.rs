@@ -1,0 +1,202 @@
+//! `delay_queue`: tokio-util's [`DelayQueue`], and beside it the bare [`Wheel`] doing the same.
+//!
+//! waterwheel has no delay queue yet: the wheel is the data structure for one. The caller hands it the time, and it wakes
+//! no task and ends no stream, so a delay queue of ours will cost more than this row. The row of tokio-util is a complete
+//! delay queue.
+//!
+//! *Insert + remove* is the ring of `churn`: the oldest of N items goes, a new one comes, due 30 s later. Both are
+//! given the deadline (`insert_at`), so neither reads the clock. *Drain one* is one item of N that were due over a
+//! twentieth of a second and are all past it, taken out in a task that gives way every 128 items.
+
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::hint::black_box;
+use std::time::Duration;
+
+use tokio::task::yield_now;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::time::{DelayQueue, delay_queue};
+use waterwheel::wheel::{self, Resolution, Tick, Verdict, Wheel};
+use waterwheel_suite::{Metric, Sample};
+
+use crate::entrant::Entrant;
+use crate::stage::{BATCH, Stage};
+use crate::workload::Workload;
+
+const METRICS: &[Metric] = &[
+    Metric::lower("insert + remove", "ns"),
+    Metric::lower("drain one", "ns"),
+];
+const DELAY: Duration = Duration::from_secs(30);
+/// Those to be drained are due over this time.
+const DUE_OVER: Duration = Duration::from_millis(50);
+/// From the first of them made to the first of them due, for each: none may be due when it is made.
+const MADE_IN: Duration = Duration::from_nanos(500);
+const NANOS_A_TICK: u64 = 1_000_000;
+
+pub(crate) fn all(quick: bool) -> Vec<Workload> {
+    let (populations, operations): (&[usize], _) = if quick {
+        (&[1_000], 100_000)
+    } else {
+        (&[1_000, 1_000_000], 1_000_000)
+    };
+    let workload = |&population| Workload {
+        title: format!("delay_queue, {population} items"),
+        work: format!(
+            "{operations} operations a round; no delay queue of ours yet, only its data structure"
+        ),
+        metrics: METRICS,
+        entrants: vec![
+            entrant::<TokioUtil>(population, operations),
+            entrant::<PureWheel>(population, operations),
+        ],
+        absent: Vec::new(),
+    };
+    populations.iter().map(workload).collect()
+}
+
+fn entrant<Q: Queue>(population: usize, operations: usize) -> Entrant {
+    Entrant::new(Q::NAME, move || {
+        let stage = Stage::new();
+        let ring = stage.run(insert_and_remove::<Q>(population, operations));
+        let drain = stage.run(drain::<Q>(population, operations));
+        let (drained, lost) = drain;
+        Sample {
+            values: vec![ring, drained],
+            lost,
+            ..Sample::default()
+        }
+    })
+}
+
+/// What both can do.
+trait Queue: Send + 'static {
+    const NAME: &'static str;
+    type Key: Send;
+
+    fn new() -> Self;
+    fn insert(&mut self, due: Instant) -> Self::Key;
+    fn remove(&mut self, key: Self::Key);
+    /// Takes out so many items, all of them past their deadlines; fewer if there are no more. Gives way at times.
+    fn drain(&mut self, items: usize) -> impl Future<Output = usize> + Send;
+}
+
+/// Nanoseconds of one operation.
+async fn insert_and_remove<Q: Queue>(population: usize, operations: usize) -> f64 {
+    let mut queue = Q::new();
+    let mut due = Instant::now() + DELAY;
+    let mut next_due = || {
+        // Two thousand a millisecond.
+        due += Duration::from_nanos(500);
+        due
+    };
+    let mut ring: VecDeque<_> = (0..population).map(|_| queue.insert(next_due())).collect();
+    let start = Instant::now();
+    for operation in 0..operations {
+        if operation % BATCH == 0 {
+            yield_now().await;
+        }
+        queue.remove(ring.pop_front().expect("the ring has its population"));
+        ring.push_back(queue.insert(next_due()));
+    }
+    start.elapsed().as_nanos() as f64 / operations as f64
+}
+
+/// Nanoseconds of one item, and how many never came out.
+async fn drain<Q: Queue>(population: usize, operations: usize) -> (f64, u64) {
+    // A thousand items are drained before the processor is awake; repeated, but not often, since each time has its wait.
+    let repeats = (operations / population).clamp(1, 5);
+    let (mut time, mut drained) = (Duration::ZERO, 0);
+    for _ in 0..repeats {
+        let mut queue = Q::new();
+        let first = Instant::now() + Duration::from_millis(2) + MADE_IN * population as u32;
+        let step = DUE_OVER / population as u32;
+        for item in 0..population {
+            queue.insert(first + step * item as u32);
+        }
+        let all_due = first + DUE_OVER + Duration::from_millis(2);
+        sleep_until(all_due).await;
+        let start = Instant::now();
+        drained += queue.drain(population).await;
+        time += start.elapsed();
+    }
+    let lost = repeats * population - drained;
+    (time.as_nanos() as f64 / drained as f64, lost as u64)
+}
+
+struct TokioUtil(DelayQueue<u64>);
+
+impl Queue for TokioUtil {
+    const NAME: &'static str = "tokio-util";
+    type Key = delay_queue::Key;
+
+    fn new() -> Self {
+        Self(DelayQueue::new())
+    }
+
+    fn insert(&mut self, due: Instant) -> Self::Key {
+        self.0.insert_at(0, due)
+    }
+
+    fn remove(&mut self, key: Self::Key) {
+        black_box(self.0.remove(&key));
+    }
+
+    /// It gives way by itself, when its sleep has used up the task's budget.
+    async fn drain(&mut self, items: usize) -> usize {
+        for drained in 0..items {
+            if black_box(poll_fn(|context| self.0.poll_expired(context)).await).is_none() {
+                return drained;
+            }
+        }
+        items
+    }
+}
+
+/// The wheel, and the instant of its tick zero.
+struct PureWheel(Wheel<u64>, Instant);
+
+impl PureWheel {
+    fn nanos(&self, instant: Instant) -> u64 {
+        (instant - self.1).as_nanos() as u64
+    }
+}
+
+impl Queue for PureWheel {
+    const NAME: &'static str = "pure wheel";
+    type Key = wheel::Key;
+
+    fn new() -> Self {
+        Self(Wheel::new(Resolution::MILLISECOND), Instant::now())
+    }
+
+    fn insert(&mut self, due: Instant) -> Self::Key {
+        let tick = self.nanos(due).div_ceil(NANOS_A_TICK);
+        self.0.insert(Tick::new(tick), 0)
+    }
+
+    fn remove(&mut self, key: Self::Key) {
+        black_box(self.0.cancel(key));
+    }
+
+    async fn drain(&mut self, items: usize) -> usize {
+        let now = Tick::new(self.nanos(Instant::now()) / NANOS_A_TICK);
+        let mut drained = 0;
+        while drained < items && !self.0.is_empty() {
+            let progress = self.0.advance(
+                now,
+                BATCH,
+                |_key, _deadline, _item| Verdict::Due,
+                |_deadline, item| {
+                    black_box(item);
+                },
+            );
+            drained += progress.fired;
+            yield_now().await;
+            if !progress.backlog {
+                break;
+            }
+        }
+        drained
+    }
+}

@@ -1,0 +1,176 @@
+//! `fire`: N sleeps spread evenly at random over one second, each polled once with a waker that records its time.
+//!
+//! No tasks are woken: what is left is the timer's own work. Two tasks arm the sleeps before the first is due, and then
+//! the workers have nothing else to do (`sample.rs`). Lateness is the time of the wake minus the deadline; a wake
+//! before the deadline is early, and a sleep that is not woken is lost.
+//!
+//! Two more tables show what a finer tick gains and costs: a tick of 100 µs beside the contestants without ticks, and
+//! every tick from there to a second.
+
+mod lateness;
+mod sample;
+
+use std::time::Duration;
+
+use waterwheel_suite::{Absent, Metric, Target, Want};
+
+use crate::contestant::{
+    AsyncIo, Current, FuturesTimer, Own, PINGORA, PINGORA_IS_EARLY, Sleeps, Start, Tokio,
+};
+use crate::entrant::Entrant;
+use crate::targets::of_both;
+use crate::workload::Workload;
+
+use sample::{Load, sample};
+
+const P50: &str = "lateness p50";
+const P99: &str = "lateness p99";
+const CPU: &str = "CPU a timer";
+const EARLY: &str = "fired early";
+const METRICS: &[Metric] = &[
+    Metric::lower(P50, "us"),
+    Metric::lower(P99, "us"),
+    Metric::lower("lateness p99.9", "us"),
+    Metric::lower("lateness max", "us"),
+    Metric::lower(CPU, "ns"),
+    Metric::lower(EARLY, "count"),
+];
+/// With the name of the row.
+const RESOLUTIONS: [(&str, Duration); 5] = [
+    (OWN_FINE, Duration::from_micros(100)),
+    ("own, 1 ms", Duration::from_millis(1)),
+    ("own, 10 ms", Duration::from_millis(10)),
+    ("own, 100 ms", Duration::from_millis(100)),
+    ("own, 1 s", Duration::from_secs(1)),
+];
+const OWN_FINE: &str = "own, 100 us";
+/// The most that arming a sleep takes, where it locks what all threads share or wakes another thread.
+const SLOW_TO_ARM: Duration = Duration::from_micros(3);
+const QUICK_TO_ARM: Duration = Duration::from_nanos(800);
+
+fn workload(load: Load, title: String, entrants: Vec<Entrant>) -> Workload {
+    Workload {
+        title,
+        work: format!("spread over {} ms", load.window.as_millis()),
+        metrics: METRICS,
+        entrants,
+        absent: vec![Absent::new(PINGORA, PINGORA_IS_EARLY)],
+    }
+}
+
+fn title(timers: usize) -> String {
+    format!("fire, {timers} timers")
+}
+
+fn fine_title(timers: usize) -> String {
+    format!("{}, resolution 100 us", title(timers))
+}
+
+pub(crate) fn all(quick: bool) -> Vec<Workload> {
+    // The quick run has the same timers a second as the smaller full one, over an eighth of the time.
+    let scale = |timers| {
+        let share = if quick { 8 } else { 1 };
+        Load {
+            timers: timers / share,
+            window: Duration::from_secs(1) / share as u32,
+        }
+    };
+    let sizes: &[usize] = if quick {
+        &[100_000]
+    } else {
+        &[100_000, 1_000_000]
+    };
+    let mut all: Vec<_> = sizes.iter().map(|&timers| by_size(scale(timers))).collect();
+    all.push(fine(scale(100_000)));
+    all.push(by_resolution(scale(10_000), quick));
+    all
+}
+
+fn by_size(load: Load) -> Workload {
+    let mut entrants = vec![
+        entrant(Tokio::start, load, QUICK_TO_ARM),
+        entrant(Own::<true>::start, load, QUICK_TO_ARM),
+        entrant(Current::start, load, QUICK_TO_ARM),
+        entrant(Own::<false>::start, load, QUICK_TO_ARM),
+    ];
+    entrants.extend(without_ticks(load));
+    workload(load, title(load.timers), entrants)
+}
+
+/// The runtime's timer has the default tick, and so no row here.
+fn fine(load: Load) -> Workload {
+    let mut entrants = vec![
+        entrant(Tokio::start, load, QUICK_TO_ARM),
+        own(RESOLUTIONS[0], load),
+        entrant(Own::<true>::start, load, QUICK_TO_ARM),
+    ];
+    entrants.extend(without_ticks(load));
+    workload(load, fine_title(load.timers), entrants)
+}
+
+fn by_resolution(load: Load, quick: bool) -> Workload {
+    // Each sample takes a tick at least.
+    let resolutions = if quick {
+        &RESOLUTIONS[..3]
+    } else {
+        &RESOLUTIONS[..]
+    };
+    let owns = resolutions.iter().map(|&row| own(row, load));
+    let tokio = entrant(Tokio::start, load, QUICK_TO_ARM);
+    workload(
+        load,
+        format!("{}, by resolution", title(load.timers)),
+        [tokio].into_iter().chain(owns).collect(),
+    )
+}
+
+fn own((name, tick): (&'static str, Duration), load: Load) -> Entrant {
+    let start = move || Own::with_resolution(tick);
+    Entrant::new(name, move || sample(start, load, QUICK_TO_ARM))
+}
+
+/// The peers without ticks, which sleep to the nanosecond.
+fn without_ticks(load: Load) -> [Entrant; 2] {
+    [
+        entrant(AsyncIo::start, load, SLOW_TO_ARM),
+        entrant(FuturesTimer::start, load, SLOW_TO_ARM),
+    ]
+}
+
+fn entrant<S: Sleeps>(start: impl Start<S>, load: Load, to_arm: Duration) -> Entrant {
+    Entrant::new(S::NAME, move || sample(start, load, to_arm))
+}
+
+pub(crate) fn targets() -> Vec<Target> {
+    let mut targets = Vec::new();
+    for (timers, p50, p99, cpu) in [
+        (100_000, 650.0, 1200.0, 1.0),
+        (1_000_000, 850.0, 1800.0, 0.9),
+    ] {
+        let cpu = Want::Share {
+            of: Tokio::NAME,
+            at_most: cpu,
+        };
+        for (metric, want) in [
+            (P50, Want::AtMost(p50)),
+            (P99, Want::AtMost(p99)),
+            (EARLY, Want::Zero),
+            (CPU, cpu),
+        ] {
+            targets.extend(of_both(&title(timers), metric, want));
+        }
+    }
+    for (metric, want) in [
+        (P50, Want::AtMost(150.0)),
+        (P99, Want::AtMost(400.0)),
+        (EARLY, Want::Zero),
+    ] {
+        targets.push(Target {
+            title: fine_title(100_000),
+            metric,
+            of: OWN_FINE,
+            want,
+        });
+    }
+    targets
+}

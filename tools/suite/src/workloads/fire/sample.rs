@@ -1,0 +1,136 @@
+//! One sample: arm, wait, look.
+//!
+//! Every sleep is armed before the first is due, or the sample is taken again with twice the time to arm. The CPU time
+//! is that of the workers and every other thread of the contestant, from just before the first deadline until just
+//! after the last wake, the driver's own wake-ups among it, and one clock read a timer (our waker's). One more timer,
+//! an hour away, is pending throughout, so that no helper thread ends with the last sleep and takes its CPU time with
+//! it.
+
+use std::future::Future;
+use std::ops::Range;
+use std::thread;
+use std::time::Duration;
+
+use tokio::task::yield_now;
+use waterwheel_suite::Sample;
+
+use super::lateness::Lateness;
+use crate::armed::{Armed, instant, nanos, now};
+use crate::contestant::{Sleeps, Start};
+use crate::cpu;
+use crate::lead;
+use crate::patience;
+use crate::random::SplitMix64;
+use crate::stage::{BATCH, Stage};
+
+/// Between the last sleep armed, the first reading of the CPU time, and the first deadline.
+const CALM: Duration = Duration::from_millis(50);
+const FAR: Duration = Duration::from_secs(3600);
+
+/// How many timers are due, and within what time.
+#[derive(Clone, Copy)]
+pub(super) struct Load {
+    pub(super) timers: usize,
+    pub(super) window: Duration,
+}
+
+/// `to_arm` is a guess at the time that arming one sleep takes.
+pub(super) fn sample<S: Sleeps>(start: impl Start<S>, load: Load, to_arm: Duration) -> Sample {
+    let guess = CALM * 3 + to_arm * load.timers as u32;
+    lead::long_enough(guess, |lead| attempt(start, load, lead))
+}
+
+/// None if the sleeps were not armed in time.
+fn attempt<S: Sleeps>(start: impl Start<S>, load: Load, lead: Duration) -> Option<Sample> {
+    let stage = Stage::new();
+    let sleeps = stage.run(async move { start() });
+    let far = stage.run(arm_far(sleeps.clone()));
+    let first = now() + nanos(lead);
+    let last = first + nanos(load.window);
+
+    let tasks = [0, 1].map(|seed| {
+        let arming = Arming {
+            sleeps: sleeps.clone(),
+            random: SplitMix64(seed as u64),
+            due: first..last,
+        };
+        stage.spawn(arming.arm((load.timers + seed) / 2))
+    });
+    let armed: Vec<_> = tasks
+        .into_iter()
+        .flat_map(|task| stage.wait(task))
+        .collect();
+    if now() + 2 * nanos(CALM) > first {
+        return None;
+    }
+
+    wait_until(first - nanos(CALM));
+    let cpu = cpu::nanos_of(|| {
+        wait_until(last + nanos(CALM));
+        patience::wait_for(|| armed.iter().all(|armed| armed.woken().is_some()));
+    });
+    let sample = stage.run(evaluate(armed, cpu));
+    drop(far);
+    Some(sample)
+}
+
+async fn arm_far<S: Sleeps>(sleeps: S) -> Armed<S::Sleep> {
+    Armed::new(sleeps.sleep(FAR), u64::MAX)
+}
+
+/// One task's share of the arming.
+struct Arming<S: Sleeps> {
+    sleeps: S,
+    random: SplitMix64,
+    due: Range<u64>,
+}
+
+impl<S: Sleeps> Arming<S> {
+    async fn arm(mut self, count: usize) -> Vec<Armed<S::Sleep>> {
+        let mut all = Vec::with_capacity(count);
+        for index in 0..count {
+            let deadline = self.due.start + self.random.below(self.due.end - self.due.start);
+            let sleep = self.sleeps.sleep_until(instant(deadline));
+            all.push(Armed::new(sleep, deadline));
+            if index % BATCH == BATCH - 1 {
+                yield_now().await;
+            }
+        }
+        all
+    }
+}
+
+/// Polls every sleep for the last time and sorts the lateness.
+async fn evaluate<S: Future<Output = ()>>(all: Vec<Armed<S>>, cpu: f64) -> Sample {
+    let (timers, mut early, mut lost) = (all.len(), 0, 0);
+    let mut lateness = Vec::with_capacity(timers);
+    for (index, mut armed) in all.into_iter().enumerate() {
+        // Half a batch: each poll that is ready takes one of the 128 units of tokio's cooperative budget.
+        if index % (BATCH / 2) == 0 {
+            yield_now().await;
+        }
+        let Some(woken) = armed.woken() else {
+            lost += 1;
+            continue;
+        };
+        early += u64::from(woken < armed.deadline());
+        lost += u64::from(!armed.is_over());
+        lateness.push(woken.saturating_sub(armed.deadline()));
+    }
+    let lateness = Lateness::new(lateness);
+    let mut values = lateness.percentiles().to_vec();
+    values.push(cpu / timers as f64);
+    values.push(early as f64);
+    Sample {
+        values,
+        early,
+        lost,
+        curves: vec![lateness.curve()],
+        ..Sample::default()
+    }
+}
+
+/// The main thread waits without any timer of a runtime.
+fn wait_until(time: u64) {
+    thread::sleep(Duration::from_nanos(time.saturating_sub(now())));
+}

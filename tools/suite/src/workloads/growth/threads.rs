@@ -1,0 +1,73 @@
+//! Arm + cancel by ever more threads: each task makes a sleep, polls it and drops it, beside ten thousand that are
+//! pending.
+//!
+//! The runtime has as many workers as there are tasks (two at least). Beyond the number of processors they take turns,
+//! and a lock may be held by a thread that is not running. The figure is what all of them do together: with nothing
+//! shared it grows with the processors and then stays.
+
+use std::sync::LazyLock;
+use std::thread;
+
+use waterwheel_suite::{Better, Metric, Sample};
+
+use super::climb::{self, Climb};
+use super::population::ArmAndCancel;
+use crate::contestant::{Sleeps, Start};
+use crate::engine::{self, Load};
+use crate::random::SplitMix64;
+use crate::ring::Ring;
+use crate::workload::Workload;
+
+/// 1, 2, 3, 4, 6, 8, 12, … up to twice the processors.
+static THREADS: LazyLock<Vec<usize>> = LazyLock::new(|| {
+    let most = 2 * thread::available_parallelism().map_or(1, usize::from);
+    let doubled = |base: usize| std::iter::successors(Some(base), |n| Some(n * 2));
+    let mut threads: Vec<usize> = [1, 3]
+        .into_iter()
+        .flat_map(|base| doubled(base).take_while(|&n| n <= most))
+        .collect();
+    threads.sort_unstable();
+    threads
+});
+static METRICS: LazyLock<Vec<Metric>> = LazyLock::new(|| {
+    let metric = |threads: &usize| Metric {
+        name: if *threads == 1 {
+            "1 thread".into()
+        } else {
+            format!("{threads} threads").into()
+        },
+        unit: "million/s".into(),
+        better: Better::Higher,
+    };
+    THREADS.iter().map(metric).collect()
+});
+const HELD: usize = 10_000;
+
+pub(super) fn workload(quick: bool) -> Workload {
+    let work = "arm + cancel, all threads together".to_owned();
+    climb::workload("threads", work, &METRICS, Threads { quick })
+}
+
+#[derive(Clone, Copy)]
+struct Threads {
+    quick: bool,
+}
+
+impl Climb for Threads {
+    fn steps<S: Sleeps>(self, start: impl Start<S>) -> Vec<Sample> {
+        let step = |&threads: &usize| {
+            let load = Load {
+                threads,
+                held: HELD,
+                quick: self.quick,
+            };
+            let operation = |sleeps, seed| ArmAndCancel {
+                sleeps,
+                others: Ring::new(),
+                random: SplitMix64(seed),
+            };
+            engine::measure(load, start, operation, engine::throughput)
+        };
+        THREADS.iter().map(step).collect()
+    }
+}

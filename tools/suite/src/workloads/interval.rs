@@ -1,0 +1,214 @@
+//! `interval`: ten thousand tasks, each with an interval of 100 ms, as a service has one a connection.
+//!
+//! Their first ticks are spread evenly at random over one period, and from then on each ticks a given number of times
+//! and ends. The CPU time is that of all threads over all ticks: the timer's work, waking the task and running it, and
+//! one clock read of ours, by which a tick is seen to be early.
+//!
+//! A tick is lost if it does not come, or if the next one comes in its place: after each the following must be the one a
+//! period later, since by default (`MissedTickBehavior::Burst`) what was missed is made up for.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::thread;
+use std::time::Duration;
+
+use tokio::task::yield_now;
+use tokio::time::Instant;
+use waterwheel_suite::{Absent, Metric, Sample, Target, Want};
+
+use crate::contestant::{AsyncIo, Current, FuturesTimer, Own, PINGORA, Sleeps, Start, Tokio};
+use crate::cpu;
+use crate::entrant::Entrant;
+use crate::lead;
+use crate::patience;
+use crate::random::SplitMix64;
+use crate::stage::{BATCH, Stage};
+use crate::targets::of_both;
+use crate::workload::Workload;
+
+const NAME: &str = "interval";
+
+const CPU: &str = "CPU a tick";
+const LOST: &str = "ticks lost";
+const METRICS: &[Metric] = &[Metric::lower(CPU, "ns"), Metric::lower(LOST, "count")];
+const INTERVALS: usize = 10_000;
+const PERIOD: Duration = Duration::from_millis(100);
+/// Between the last task's start and the first tick.
+const CALM: Duration = Duration::from_millis(50);
+
+fn title() -> String {
+    format!("{NAME}, {INTERVALS} of {} ms", PERIOD.as_millis())
+}
+
+pub(crate) fn all(quick: bool) -> Vec<Workload> {
+    let ticks = if quick { 5 } else { 50 };
+    vec![Workload {
+        title: title(),
+        work: format!("{ticks} ticks each, one task an interval"),
+        metrics: METRICS,
+        entrants: vec![
+            entrant(Tokio::start, ticks),
+            entrant(Own::<true>::start, ticks),
+            entrant(Current::start, ticks),
+            entrant(Own::<false>::start, ticks),
+            entrant(AsyncIo::start, ticks),
+        ],
+        absent: [PINGORA, FuturesTimer::NAME]
+            .map(|name| Absent::new(name, "has no interval"))
+            .into(),
+    }]
+}
+
+pub(crate) fn targets() -> Vec<Target> {
+    let cpu = Want::Share {
+        of: Tokio::NAME,
+        at_most: 0.7,
+    };
+    [(CPU, cpu), (LOST, Want::Zero)]
+        .into_iter()
+        .flat_map(|(metric, want)| of_both(&title(), metric, want))
+        .collect()
+}
+
+/// A maker of intervals.
+trait Ticks: Sleeps {
+    type Interval: Send + 'static;
+
+    fn interval_at(&self, start: Instant, period: Duration) -> Self::Interval;
+    /// When the tick was due.
+    fn tick(interval: &mut Self::Interval) -> impl Future<Output = Instant> + Send;
+}
+
+impl Ticks for Tokio {
+    type Interval = tokio::time::Interval;
+
+    fn interval_at(&self, start: Instant, period: Duration) -> Self::Interval {
+        tokio::time::interval_at(start, period)
+    }
+
+    fn tick(interval: &mut Self::Interval) -> impl Future<Output = Instant> + Send {
+        interval.tick()
+    }
+}
+
+impl Ticks for Current {
+    type Interval = waterwheel::Interval;
+
+    fn interval_at(&self, start: Instant, period: Duration) -> Self::Interval {
+        waterwheel::interval_at(start, period)
+    }
+
+    fn tick(interval: &mut Self::Interval) -> impl Future<Output = Instant> + Send {
+        interval.tick()
+    }
+}
+
+impl<const WAKEUP_THREAD: bool> Ticks for Own<WAKEUP_THREAD> {
+    type Interval = waterwheel::Interval;
+
+    fn interval_at(&self, start: Instant, period: Duration) -> Self::Interval {
+        self.0.interval_at(start, period)
+    }
+
+    fn tick(interval: &mut Self::Interval) -> impl Future<Output = Instant> + Send {
+        interval.tick()
+    }
+}
+
+/// Whose future ends with when the tick was due, as often as it is awaited.
+impl Ticks for AsyncIo {
+    type Interval = async_io::Timer;
+
+    fn interval_at(&self, start: Instant, period: Duration) -> Self::Interval {
+        async_io::Timer::interval_at(start.into_std(), period)
+    }
+
+    async fn tick(interval: &mut Self::Interval) -> Instant {
+        interval.await.into()
+    }
+}
+
+fn entrant<T: Ticks>(start: impl Start<T>, ticks: u32) -> Entrant {
+    Entrant::new(T::NAME, move || {
+        lead::long_enough(CALM * 3, |lead| sample(start, ticks, lead))
+    })
+}
+
+/// None if the tasks had not started in time.
+fn sample<T: Ticks>(start: impl Start<T>, ticks: u32, lead: Duration) -> Option<Sample> {
+    let stage = Stage::new();
+    let ticker = stage.run(async move { start() });
+    let tally = Arc::new(Tally::default());
+    let first = Instant::now() + lead;
+    // Without a handle, the timer and its threads would end with the last interval, before their CPU time is read.
+    let handle = ticker.clone();
+    stage.run(start_all(ticker, first, ticks, tally.clone()));
+    if Instant::now() + CALM > first {
+        return None;
+    }
+
+    let over = first + PERIOD * (ticks + 1);
+    let cpu = cpu::nanos_of(|| {
+        // Not by a timer of the runtime.
+        thread::sleep(over.saturating_duration_since(Instant::now()));
+        patience::wait_for(|| tally.ended.load(SeqCst) == INTERVALS);
+    });
+    drop(handle);
+
+    let due = INTERVALS as u64 * u64::from(ticks);
+    let lost = due.saturating_sub(tally.ticked.load(SeqCst));
+    Some(Sample {
+        values: vec![cpu / due as f64, lost as f64],
+        early: tally.early.load(SeqCst),
+        lost,
+        ..Sample::default()
+    })
+}
+
+/// What the tasks write down when they start and when they end.
+#[derive(Default)]
+struct Tally {
+    started: AtomicUsize,
+    ended: AtomicUsize,
+    ticked: AtomicU64,
+    early: AtomicU64,
+}
+
+/// Returns when every task has been polled (but for the two that are at it).
+async fn start_all<T: Ticks>(ticker: T, first: Instant, ticks: u32, tally: Arc<Tally>) {
+    let mut random = SplitMix64(0);
+    for index in 0..INTERVALS {
+        let offset = Duration::from_nanos(random.below(PERIOD.as_nanos() as u64));
+        let interval = ticker.interval_at(first + offset, PERIOD);
+        tokio::spawn(service::<T>(interval, first + offset, ticks, tally.clone()));
+        if index % BATCH == BATCH - 1 {
+            yield_now().await;
+        }
+    }
+    while tally.started.load(SeqCst) < INTERVALS {
+        yield_now().await;
+    }
+}
+
+/// One task with its interval.
+async fn service<T: Ticks>(
+    mut interval: T::Interval,
+    first: Instant,
+    ticks: u32,
+    tally: Arc<Tally>,
+) {
+    tally.started.fetch_add(1, SeqCst);
+    let last = first + PERIOD * (ticks - 1);
+    let mut due = first;
+    let (mut ticked, mut early) = (0, 0);
+    while due <= last {
+        let tick = T::tick(&mut interval).await;
+        early += u64::from(Instant::now() < tick);
+        ticked += u64::from(tick == due);
+        due = tick + PERIOD;
+    }
+    tally.ticked.fetch_add(ticked, SeqCst);
+    tally.early.fetch_add(early, SeqCst);
+    tally.ended.fetch_add(1, SeqCst);
+}

@@ -1,0 +1,107 @@
+//! The list of all workloads: one file each, with the sizes that the report has of it, and the targets set for it.
+//!
+//! Only this file knows every workload. A workload knows the vocabulary of `targets`; `targets`, `rounds` and `process`
+//! know no workload, and are handed those that they need.
+
+mod cancel;
+mod churn;
+mod delay_queue;
+mod fire;
+mod fresh_task;
+mod growth;
+mod herd;
+mod idle;
+mod interval;
+mod memory;
+mod postpone;
+mod rpc;
+pub(crate) mod simulate;
+mod timeout;
+mod wheel;
+
+use waterwheel_suite::Target;
+
+use crate::alt_timer;
+use crate::workload::Workload;
+
+/// The workloads that take fewer rounds than asked for, by how their titles begin: a round takes long, and the next one
+/// is much like it.
+const FEWER_ROUNDS: [(&str, usize); 3] = [
+    (idle::NAME, idle::ROUNDS),
+    (memory::NAME, memory::ROUNDS),
+    (growth::NAME, growth::ROUNDS),
+];
+
+/// How many rounds the workload of this title takes, of those that were asked for.
+pub(crate) fn rounds(title: &str, asked: usize) -> usize {
+    let fewer = FEWER_ROUNDS
+        .iter()
+        .find(|(name, _)| title.starts_with(name));
+    fewer.map_or(asked, |(_, most)| asked.min(*most))
+}
+
+/// Every workload at every size, in the order of the report; smaller and fewer if `quick`.
+pub(crate) fn all(quick: bool) -> Vec<Workload> {
+    let all = [
+        cancel::all(quick),
+        fresh_task::all(quick),
+        churn::all(quick),
+        postpone::all(quick),
+        timeout::all(quick),
+        herd::all(quick),
+        fire::all(quick),
+        idle::all(quick),
+        interval::all(quick),
+        memory::all(quick),
+        rpc::all(quick),
+        simulate::all(quick),
+        wheel::all(quick),
+        delay_queue::all(quick),
+        growth::all(quick),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// What the project set itself, in the same order.
+pub(crate) fn targets() -> Vec<Target> {
+    let all = [
+        cancel::targets(),
+        fresh_task::targets(),
+        churn::targets(),
+        postpone::targets(),
+        timeout::targets(),
+        herd::targets(),
+        fire::targets(),
+        idle::targets(),
+        interval::targets(),
+        memory::targets(),
+        rpc::targets(),
+        simulate::targets(),
+        wheel::targets(),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// What a target names and no workload has: a slip in a name, whose verdict would always be "not run".
+pub(crate) fn slips() -> Vec<String> {
+    let workloads: Vec<Workload> = [false, true].into_iter().flat_map(all).collect();
+    let mut slips = Vec::new();
+    for target in targets() {
+        let metric = target.metric;
+        for title in target.titles() {
+            let Some(workload) = workloads.iter().find(|workload| workload.title == title) else {
+                slips.push(format!("no workload {title:?}"));
+                continue;
+            };
+            if workload.metrics.iter().all(|m| m.name != metric) {
+                slips.push(format!("{title:?} has no metric {metric:?}"));
+            }
+            for name in [Some(target.of), target.other()].into_iter().flatten() {
+                if name != alt_timer::NAME && workload.entrants.iter().all(|e| e.name != name) {
+                    slips.push(format!("{title:?} has no contestant {name:?}"));
+                }
+            }
+        }
+    }
+    slips
+}

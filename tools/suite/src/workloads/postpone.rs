@@ -1,0 +1,95 @@
+//! `postpone`: reset a pending sleep to 30 s from now, in turn with the others, without and with a poll after it.
+//!
+//! An idle timeout does it with every message. The clock is read in the operation: a deadline so long from
+//! now on needs to know what now is.
+
+use std::task::Context;
+
+use waterwheel_suite::{Absent, Target};
+
+use crate::contestant::{
+    AsyncIo, Current, Floor, FuturesTimer, Own, PINGORA, Postpones, Sleeps, Start, Tokio,
+};
+use crate::engine::{self, Load};
+use crate::entrant::Entrant;
+use crate::operation::{LONG, METRICS, Operation, TIME, arm};
+use crate::ring::Ring;
+use crate::targets::both_beat;
+use crate::workload::Workload;
+
+pub(crate) fn all(quick: bool) -> Vec<Workload> {
+    [1, 100_000]
+        .into_iter()
+        .flat_map(|held| {
+            [
+                workload::<false>(held, quick),
+                workload::<true>(held, quick),
+            ]
+        })
+        .collect()
+}
+
+pub(crate) fn targets() -> Vec<Target> {
+    [1, 100_000]
+        .into_iter()
+        .flat_map(|held| [(title(held, false), 1.5), (title(held, true), 1.3)])
+        .flat_map(|(title, times)| both_beat(Tokio::NAME, &title, TIME, [times, times]))
+        .collect()
+}
+
+fn title(held: usize, polled: bool) -> String {
+    let polled = if polled { ", then poll" } else { "" };
+    format!("postpone {held}{polled}")
+}
+
+fn workload<const POLL: bool>(held: usize, quick: bool) -> Workload {
+    let load = Load {
+        threads: 1,
+        held,
+        quick,
+    };
+    Workload {
+        title: title(held, POLL),
+        work: load.work(),
+        metrics: METRICS,
+        entrants: vec![
+            entrant::<_, POLL>(load, Tokio::start),
+            entrant::<_, POLL>(load, Own::<true>::start),
+            entrant::<_, POLL>(load, Current::start),
+            entrant::<_, POLL>(load, AsyncIo::start),
+            entrant::<_, POLL>(load, FuturesTimer::start),
+            entrant::<_, POLL>(load, Floor::<false>::start),
+        ],
+        absent: vec![
+            Absent::new(PINGORA, "has no reset"),
+            Absent::new(Floor::<true>::NAME, "a reset looks nothing up"),
+        ],
+    }
+}
+
+fn entrant<S: Postpones, const POLL: bool>(load: Load, start: impl Start<S>) -> Entrant {
+    let operation = |sleeps, _| Postpone::<S, POLL> {
+        sleeps,
+        ring: Ring::new(),
+    };
+    Entrant::new(S::NAME, move || engine::sample(load, start, operation))
+}
+
+struct Postpone<S: Sleeps, const POLL: bool> {
+    sleeps: S,
+    ring: Ring<S::Sleep>,
+}
+
+impl<S: Postpones, const POLL: bool> Operation for Postpone<S, POLL> {
+    fn once(&mut self, context: &mut Context<'_>) {
+        let mut sleep = self.ring.turn();
+        S::postpone(sleep.as_mut(), LONG);
+        if POLL {
+            arm(sleep, context);
+        }
+    }
+
+    fn hold_one(&mut self, context: &mut Context<'_>) {
+        arm(self.ring.add(self.sleeps.sleep(LONG)), context);
+    }
+}

@@ -1,0 +1,171 @@
+//! `rpc`: calls to a server task in the same process, over an mpsc channel there and a oneshot back; bare, and each
+//! under a timeout of 30 s that never strikes.
+//!
+//! What a timeout adds to the cheapest call there is: over a network the share would be smaller. One server for all
+//! clients. With one client, the two tasks take turns on one worker; with two, the server is woken from both workers,
+//! and how the scheduler places the three is most of what varies. A client calls again as soon as it has its answer,
+//! and gives way only while it waits for it.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tokio::sync::{mpsc, oneshot};
+use waterwheel_suite::{Absent, Metric, Sample, Target, Want};
+
+use crate::contestant::{
+    AsyncIo, Current, FuturesTimer, Own, Sleeps, Start, TimesOut, Tokio, pingora,
+};
+use crate::entrant::Entrant;
+use crate::stage::Stage;
+use crate::targets::of_both;
+use crate::workload::Workload;
+
+const CALLS: &str = "calls";
+const METRICS: &[Metric] = &[Metric::higher(CALLS, "calls/s")];
+const CLIENTS: [usize; 2] = [1, 2];
+const BARE: &str = "bare";
+const TIMEOUT: Duration = Duration::from_secs(30);
+const WARM_UP: Duration = Duration::from_millis(50);
+/// Requests that may wait for the server.
+const QUEUE: usize = 64;
+
+fn title(clients: usize) -> String {
+    let plural = if clients == 1 { "" } else { "s" };
+    format!("rpc, {clients} client{plural}")
+}
+
+pub(crate) fn all(quick: bool) -> Vec<Workload> {
+    let millis = if quick { 100 } else { 500 };
+    let time = Duration::from_millis(millis);
+    let workload = |clients| Workload {
+        title: title(clients),
+        work: format!("as many calls as {millis} ms have room for"),
+        metrics: METRICS,
+        entrants: vec![
+            bare(clients, time),
+            entrant(Tokio::start, clients, time),
+            entrant(Own::<true>::start, clients, time),
+            entrant(Current::start, clients, time),
+            entrant(pingora, clients, time),
+        ],
+        absent: [AsyncIo::NAME, FuturesTimer::NAME]
+            .map(|name| Absent::new(name, "has no timeout"))
+            .into(),
+    };
+    CLIENTS.map(workload).into()
+}
+
+pub(crate) fn targets() -> Vec<Target> {
+    let (than, at_least) = (BARE, 0.95);
+    of_both(&title(2), CALLS, Want::Times { than, at_least }).into()
+}
+
+fn bare(clients: usize, time: Duration) -> Entrant {
+    Entrant::new(BARE, move || sample(clients, time, || Bare))
+}
+
+fn entrant<T: TimesOut>(start: impl Start<T>, clients: usize, time: Duration) -> Entrant {
+    Entrant::new(T::NAME, move || {
+        sample(clients, time, move || Limited(start()))
+    })
+}
+
+/// How a call is waited for.
+trait Waits: Clone + Send + Sync + 'static {
+    /// Returns whether the call was answered in time.
+    fn wait_for(&self, call: impl Future<Output = ()> + Send) -> impl Future<Output = bool> + Send;
+}
+
+#[derive(Clone)]
+struct Bare;
+
+impl Waits for Bare {
+    async fn wait_for(&self, call: impl Future<Output = ()> + Send) -> bool {
+        call.await;
+        true
+    }
+}
+
+#[derive(Clone)]
+struct Limited<C>(C);
+
+impl<C: TimesOut> Waits for Limited<C> {
+    fn wait_for(&self, call: impl Future<Output = ()> + Send) -> impl Future<Output = bool> + Send {
+        self.0.timeout(TIMEOUT, call)
+    }
+}
+
+/// A question, and where the answer goes.
+type Request = (u64, oneshot::Sender<u64>);
+
+fn sample<W: Waits>(
+    clients: usize,
+    time: Duration,
+    start: impl FnOnce() -> W + Send + 'static,
+) -> Sample {
+    let stage = Stage::new();
+    let waits = stage.run(async move { start() });
+    let (requests, queue) = mpsc::channel(QUEUE);
+    let server = stage.spawn(serve(queue));
+    let phase = Arc::new(Phase::default());
+    let clients: Vec<_> = (0..clients)
+        .map(|_| stage.spawn(client(waits.clone(), requests.clone(), phase.clone())))
+        .collect();
+    drop(requests);
+    thread::sleep(WARM_UP);
+    phase.measured.store(true, Relaxed);
+    thread::sleep(time);
+    phase.over.store(true, Relaxed);
+
+    let rates: Vec<f64> = clients
+        .into_iter()
+        .map(|client| stage.wait(client))
+        .collect();
+    stage.wait(server);
+    Sample {
+        values: vec![rates.iter().sum()],
+        ..Sample::default()
+    }
+}
+
+/// The main thread sets it, the clients read it once a call.
+#[derive(Default)]
+struct Phase {
+    measured: AtomicBool,
+    over: AtomicBool,
+}
+
+/// Calls a second.
+async fn client<W: Waits>(waits: W, requests: mpsc::Sender<Request>, phase: Arc<Phase>) -> f64 {
+    let mut number = 0;
+    while !phase.measured.load(Relaxed) {
+        call_once(&waits, &requests, &mut number).await;
+    }
+    let (start, before) = (Instant::now(), number);
+    while !phase.over.load(Relaxed) {
+        call_once(&waits, &requests, &mut number).await;
+    }
+    (number - before) as f64 / start.elapsed().as_secs_f64()
+}
+
+async fn call_once<W: Waits>(waits: &W, requests: &mpsc::Sender<Request>, number: &mut u64) {
+    let call = async {
+        let (reply, answer) = oneshot::channel();
+        let sent = requests.send((*number, reply)).await;
+        assert!(sent.is_ok(), "the server waits for the last client");
+        *number = answer.await.expect("the server answers every request");
+    };
+    assert!(waits.wait_for(call).await, "no call takes 30 s");
+}
+
+/// Answers until the last client is gone.
+async fn serve(mut queue: mpsc::Receiver<Request>) {
+    while let Some((number, reply)) = queue.recv().await {
+        reply
+            .send(number + 1)
+            .expect("a client waits for its answer");
+    }
+}

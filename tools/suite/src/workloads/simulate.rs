@@ -1,0 +1,139 @@
+//! `simulate`: what a sleep of a millisecond costs on a paused clock, where time jumps from one to the next. Simulators
+//! such as turmoil live on it, and so do tests in virtual time.
+//!
+//! - *1 sleep* a `block_on`, over and over, as a simulator steps its hosts.
+//! - *50 tasks* that sleep over and over, all at the same milliseconds, under the `block_on` of a long sleep.
+//!
+//! Each sample is taken by another program, the package `tools/simulate`: its build has tokio's feature `test-util`, with
+//! which every clock may be paused, and each read of it costs more. Services are not built so, nor are the other workloads.
+//! Tests are built without optimisation as a rule, so the program is built in the profile `dev` as well.
+
+use std::env;
+use std::ffi::OsString;
+use std::process::Command;
+
+use waterwheel_suite::{Absent, Metric, Target, Want, target_dir};
+
+use crate::alt_timer;
+use crate::contestant::{Current, Own, Sleeps, Tokio};
+use crate::entrant::Entrant;
+use crate::process::Program;
+use crate::targets::of_both;
+use crate::workload::Workload;
+
+pub(crate) const NAME: &str = "simulate";
+
+const CPU: &str = "CPU a sleep";
+const METRICS: &[Metric] = &[Metric::lower(CPU, "ns")];
+
+const ALT_TIMER_NEEDS_WORKERS: &str =
+    "it needs the multi-thread runtime, whose clock cannot be paused";
+
+struct Size {
+    title: &'static str,
+    work: &'static str,
+    profile: &'static Profile,
+    /// None if it is one sleep a `block_on`.
+    tasks: usize,
+    /// Times what tokio's cost.
+    at_most: f64,
+}
+
+struct Profile {
+    name: &'static str,
+    folder: &'static str,
+}
+
+static BENCH: Profile = Profile {
+    name: "bench",
+    folder: "release",
+};
+static DEV: Profile = Profile {
+    name: "dev",
+    folder: "debug",
+};
+
+static SIZES: [Size; 4] = [
+    Size {
+        title: "simulate, 1 sleep",
+        work: "a clock that is paused, 1 ms a block_on",
+        profile: &BENCH,
+        tasks: 0,
+        at_most: 1.2,
+    },
+    Size {
+        title: "simulate, 50 tasks",
+        work: "a clock that is paused, 1 ms over and over",
+        profile: &BENCH,
+        tasks: 50,
+        at_most: 1.05,
+    },
+    Size {
+        title: "simulate, 1 sleep, profile dev",
+        work: "a clock that is paused, 1 ms a block_on, not optimised",
+        profile: &DEV,
+        tasks: 0,
+        at_most: 1.6,
+    },
+    Size {
+        title: "simulate, 50 tasks, profile dev",
+        work: "a clock that is paused, 1 ms over and over, not optimised",
+        profile: &DEV,
+        tasks: 50,
+        at_most: 1.5,
+    },
+];
+
+pub(crate) fn all(quick: bool) -> Vec<Workload> {
+    let workload = |size: &'static Size| Workload {
+        title: size.title.to_owned(),
+        work: size.work.to_owned(),
+        metrics: METRICS,
+        entrants: [Tokio::NAME, Own::<true>::NAME, Current::NAME]
+            .map(|name| size.entrant(name, quick))
+            .into(),
+        absent: vec![Absent::new(alt_timer::NAME, ALT_TIMER_NEEDS_WORKERS)],
+    };
+    SIZES.iter().map(workload).collect()
+}
+
+pub(crate) fn targets() -> Vec<Target> {
+    let target = |size: &Size| {
+        let want = Want::Share {
+            of: Tokio::NAME,
+            at_most: size.at_most,
+        };
+        of_both(size.title, CPU, want)
+    };
+    SIZES.iter().flat_map(target).collect()
+}
+
+impl Size {
+    fn entrant(&'static self, name: &'static str, quick: bool) -> Entrant {
+        Entrant::new(name, move || {
+            let folder = target_dir().join(NAME).join(self.profile.folder);
+            let path = folder.join(NAME).with_extension(env::consts::EXE_EXTENSION);
+            let sample = Program::new(path.clone(), quick).sample(&self.tasks.to_string(), name);
+            sample.unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+        })
+    }
+}
+
+/// Builds the programs, in a target folder of their own so that no build throws another's away.
+pub(crate) fn build() -> Result<(), String> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+    for profile in [&BENCH, &DEV] {
+        let status = Command::new(&cargo)
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .args(["build", "--locked", "--package", "waterwheel-simulate"])
+            .args(["--features", "paused-clock", "--profile", profile.name])
+            .arg("--target-dir")
+            .arg(target_dir().join(NAME))
+            .status()
+            .map_err(|error| format!("cargo does not start: {error}"))?;
+        if !status.success() {
+            return Err(format!("the build of {NAME} failed ({status})"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! `timeout/pending`: a timeout of 30 s around a future that is pending once and then ready. `timeout/ready`: around one
+//! that is ready at once.
+//!
+//! The first is what a call over the network does. The second measures laziness, as its name says: a timeout that reads no
+//! clock and touches no timer before its future is pending has next to nothing to do.
+
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+
+use waterwheel_suite::{Absent, Target};
+
+use crate::contestant::{
+    AsyncIo, Current, Floor, FuturesTimer, Own, Sleeps, Start, TimesOut, Tokio, pingora,
+};
+use crate::engine::{self, Load};
+use crate::entrant::Entrant;
+use crate::operation::{LONG, METRICS, Operation, TIME};
+use crate::targets::both_beat;
+use crate::workload::Workload;
+
+pub(crate) fn all(quick: bool) -> Vec<Workload> {
+    vec![
+        workload::<true>(1, quick),
+        workload::<true>(2, quick),
+        workload::<false>(1, quick),
+    ]
+}
+
+pub(crate) fn targets() -> Vec<Target> {
+    let beat = |title: String, times| both_beat(Tokio::NAME, &title, TIME, times);
+    [
+        beat(title(true, 2), [5.0, 3.0]),
+        beat(title(false, 1), [1.0, 1.0]),
+    ]
+    .concat()
+}
+
+fn title(pending: bool, threads: usize) -> String {
+    let kind = if pending { "pending" } else { "ready" };
+    format!("timeout/{kind}, {}", engine::threads(threads))
+}
+
+fn workload<const PENDING: bool>(threads: usize, quick: bool) -> Workload {
+    let load = Load {
+        threads,
+        held: 0,
+        quick,
+    };
+    let why = "has no timeout";
+    Workload {
+        title: title(PENDING, threads),
+        work: load.work(),
+        metrics: METRICS,
+        entrants: vec![
+            entrant::<_, PENDING>(load, Tokio::start),
+            entrant::<_, PENDING>(load, Own::<true>::start),
+            entrant::<_, PENDING>(load, Current::start),
+            entrant::<_, PENDING>(load, pingora),
+            entrant::<_, PENDING>(load, Floor::<false>::start),
+            entrant::<_, PENDING>(load, Floor::<true>::start),
+        ],
+        absent: vec![
+            Absent::new(AsyncIo::NAME, why),
+            Absent::new(FuturesTimer::NAME, why),
+        ],
+    }
+}
+
+fn entrant<T: TimesOut, const PENDING: bool>(load: Load, start: impl Start<T>) -> Entrant {
+    let operation = |timer, _| Call::<T, PENDING>(timer);
+    Entrant::new(T::NAME, move || engine::sample(load, start, operation))
+}
+
+struct Call<T, const PENDING: bool>(T);
+
+impl<T: TimesOut, const PENDING: bool> Operation for Call<T, PENDING> {
+    fn once(&mut self, context: &mut Context<'_>) {
+        let mut call = pin!(self.0.timeout(LONG, Reply { awaited: !PENDING }));
+        if PENDING {
+            assert!(call.as_mut().poll(context).is_pending(), "no reply as yet");
+        }
+        assert_eq!(call.poll(context), Poll::Ready(true), "the reply is there");
+    }
+}
+
+/// Ready when it was awaited before.
+struct Reply {
+    awaited: bool,
+}
+
+impl Future for Reply {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        if self.awaited {
+            return Poll::Ready(());
+        }
+        self.awaited = true;
+        Poll::Pending
+    }
+}

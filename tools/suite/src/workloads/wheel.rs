@@ -1,0 +1,263 @@
+//! `wheel`: the pure data structure, [`Wheel`], with no clock, no lock and no task around it, by how many timers it
+//! holds and how far ahead they are due: evenly at random, or in the order in which they are inserted, as with one
+//! timeout for all. The order decides whether neighbours in a slot are neighbours in memory.
+//!
+//! The suite's own rounds measure it, not criterion. criterion assumes that each further iteration costs the same; here an
+//! insert without a cancel makes the wheel larger and an expiry makes it smaller. So all of it would be `iter_custom`
+//! around the loops below, with small first samples in which the clock is most of the figure. A sample here is long enough
+//! to need no regression, and is in the same file as all others.
+//!
+//! | metric | what is timed |
+//! |:--|:--|
+//! | insert; cancel, oldest first | half of the timers stay; as many as the whole population come, and go in the order in which they came, as in `churn` |
+//! | insert, cancel at random | the same in a random order: each entry is a cache miss, and the next insert takes the free entries in that order |
+//! | expire | the hand goes from one turn to the next until no timer is left: all of the advances, divided by the timers. Far ahead they cascade up to two times, and a turn has few timers to share its cost |
+//! | `next_expiration` | many calls on a wheel at rest, whose branches the processor then knows |
+//!
+//! The payload has the size of a waker. Deadlines and the random order are made beforehand; that each key is stored is
+//! in the figure of the insert.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use waterwheel::wheel::{Key, Resolution, Tick, Verdict, Wheel};
+use waterwheel_suite::{Metric, Sample, Target, Want};
+
+use crate::entrant::Entrant;
+use crate::random::SplitMix64;
+use crate::workload::Workload;
+
+const METRICS: &[Metric] = &[
+    Metric::lower("insert", "ns"),
+    Metric::lower("cancel, oldest first", "ns"),
+    Metric::lower("insert after cancels at random", "ns"),
+    Metric::lower("cancel at random", "ns"),
+    Metric::lower("expire", "ns"),
+    Metric::lower("next_expiration", "ns"),
+];
+/// How far ahead the timers are due at most, in ticks of a millisecond, and in what order.
+const ROWS: [(&str, u64, Order); 4] = [
+    ("over 1 s", 1_000, Order::Random),
+    ("over 1 min", 60_000, Order::Random),
+    ("over 1 h", 3_600_000, Order::Random),
+    ("over 1 min, in turn", 60_000, Order::InTurn),
+];
+/// Not zero, where all dials are at their first slot.
+const START: Tick = Tick::new(20_000_123_456);
+const PAYLOAD: Payload = [0; 2];
+/// The states of the wheel in which `next_expiration` is called, each one advance on from the last…
+const STATES: usize = 50;
+/// … and so many times on each.
+const ASKED: u32 = 100;
+
+type Payload = [usize; 2];
+
+#[derive(Clone, Copy)]
+enum Order {
+    Random,
+    InTurn,
+}
+
+#[derive(Clone, Copy)]
+struct Load {
+    population: usize,
+    spread: u64,
+    order: Order,
+    /// Of each kind in a sample, at least.
+    operations: usize,
+}
+
+fn title(population: usize) -> String {
+    format!("wheel, {population} timers")
+}
+
+pub(crate) fn all(quick: bool) -> Vec<Workload> {
+    let (populations, operations): (&[usize], _) = if quick {
+        (&[100, 10_000], 100_000)
+    } else {
+        (&[100, 10_000, 1_000_000], 1_000_000)
+    };
+    let workload = |&population| Workload {
+        title: title(population),
+        work: "the data structure alone, one thread".to_owned(),
+        metrics: METRICS,
+        entrants: ROWS
+            .map(|(name, spread, order)| {
+                let load = Load {
+                    population,
+                    spread,
+                    order,
+                    operations,
+                };
+                Entrant::new(name, move || sample(load))
+            })
+            .into(),
+        absent: Vec::new(),
+    };
+    populations.iter().map(workload).collect()
+}
+
+pub(crate) fn targets() -> Vec<Target> {
+    // They do not say in what order timers are cancelled: verdicts on both.
+    let wanted = [
+        ("insert", 15.0),
+        ("insert after cancels at random", 15.0),
+        ("cancel, oldest first", 12.0),
+        ("cancel at random", 12.0),
+        ("expire", 12.0),
+        ("next_expiration", 20.0),
+    ];
+    let mut targets = Vec::new();
+    for (metric, nanos) in wanted {
+        for (of, ..) in ROWS {
+            targets.push(Target {
+                title: title(1_000_000),
+                metric,
+                of,
+                want: Want::AtMost(nanos),
+            });
+        }
+    }
+    targets
+}
+
+fn sample(load: Load) -> Sample {
+    let mut random = SplitMix64(0);
+    let mut offsets: Vec<Tick> = (0..load.population)
+        .map(|_| Tick::new(1 + random.below(load.spread)))
+        .collect();
+    if let Order::InTurn = load.order {
+        offsets.sort_unstable();
+    }
+    let mut subject = Subject::new(offsets);
+    let repeats = load.operations.div_ceil(load.population);
+
+    let mut sums = [Duration::ZERO; 5];
+    subject.settle();
+    for _ in 0..repeats {
+        sums[0] += subject.insert();
+        sums[1] += subject.cancel();
+    }
+    subject.leave_none();
+    for _ in 0..repeats {
+        subject.insert();
+        sums[4] += subject.expire();
+    }
+    // Last, since it leaves the free entries in a random order.
+    subject.settle();
+    for _ in 0..repeats {
+        sums[2] += subject.insert();
+        subject.shuffle(&mut random);
+        sums[3] += subject.cancel();
+    }
+    subject.leave_none();
+    let operations = (repeats * load.population) as f64;
+    let mut values: Vec<f64> = sums
+        .iter()
+        .map(|sum| sum.as_nanos() as f64 / operations)
+        .collect();
+    subject.insert();
+    values.push(subject.next_expiration());
+    Sample {
+        values,
+        ..Sample::default()
+    }
+}
+
+/// A wheel, and the keys of those timers in it that come and go.
+struct Subject {
+    wheel: Wheel<Payload>,
+    offsets: Vec<Tick>,
+    stay: Vec<Key>,
+    keys: Vec<Key>,
+}
+
+impl Subject {
+    fn new(offsets: Vec<Tick>) -> Self {
+        Self {
+            wheel: Wheel::starting_at(Resolution::MILLISECOND, START),
+            stay: Vec::new(),
+            keys: Vec::with_capacity(offsets.len()),
+            offsets,
+        }
+    }
+
+    /// Half of the population, to stay; and room for the others, so that no insert waits for the slab to grow.
+    fn settle(&mut self) {
+        self.insert();
+        self.cancel();
+        for &offset in &self.offsets[..self.offsets.len() / 2] {
+            let deadline = self.wheel.now().plus(offset);
+            self.stay.push(self.wheel.insert(deadline, PAYLOAD));
+        }
+        self.insert();
+        self.cancel();
+    }
+
+    fn leave_none(&mut self) {
+        for key in self.stay.drain(..) {
+            self.wheel.cancel(key);
+        }
+    }
+
+    fn insert(&mut self) -> Duration {
+        let now = self.wheel.now();
+        let start = Instant::now();
+        for &offset in &self.offsets {
+            self.keys.push(self.wheel.insert(now.plus(offset), PAYLOAD));
+        }
+        start.elapsed()
+    }
+
+    /// In the order of the keys.
+    fn cancel(&mut self) -> Duration {
+        let start = Instant::now();
+        for key in self.keys.drain(..) {
+            black_box(self.wheel.cancel(key));
+        }
+        start.elapsed()
+    }
+
+    fn shuffle(&mut self, random: &mut SplitMix64) {
+        for last in (1..self.keys.len()).rev() {
+            self.keys.swap(last, random.below(last as u64 + 1) as usize);
+        }
+    }
+
+    /// As a driver does it that is never late: each advance goes to the tick at which something is next to be done.
+    fn expire(&mut self) -> Duration {
+        let start = Instant::now();
+        while !self.wheel.is_empty() {
+            self.turn();
+        }
+        let time = start.elapsed();
+        self.keys.clear();
+        time
+    }
+
+    fn turn(&mut self) {
+        let turn = self.wheel.quiet_until();
+        self.wheel.advance(
+            turn,
+            usize::MAX,
+            |_key, _deadline, _payload| Verdict::Due,
+            |_deadline, payload| {
+                black_box(payload);
+            },
+        );
+    }
+
+    /// Nanoseconds of one call.
+    fn next_expiration(&mut self) -> f64 {
+        let mut sum = Duration::ZERO;
+        for _ in 0..STATES {
+            self.turn();
+            let start = Instant::now();
+            for _ in 0..ASKED {
+                black_box(black_box(&self.wheel).next_turn());
+            }
+            sum += start.elapsed();
+        }
+        sum.as_nanos() as f64 / (STATES as f64 * f64::from(ASKED))
+    }
+}
