@@ -31,6 +31,9 @@ pub(crate) const fn us(micros: u64) -> Duration {
     Duration::from_micros(micros)
 }
 
+/// What `within` allows a test that takes a second or two on an idle machine.
+pub(crate) const LIMIT: Duration = Duration::from_secs(20);
+
 /// An hour: far enough never to fire while a test runs in real time.
 pub(crate) const HOUR: Duration = Duration::from_secs(3600);
 

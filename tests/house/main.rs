@@ -1,0 +1,3 @@
+//! What the project says of itself holds.
+
+mod pitfalls;
