@@ -12,7 +12,7 @@ use crate::support::{
 
 // tokio#6683, storm#4830: an earlier timer armed while the driver sleeps is missed.
 #[test]
-fn an_earlier_timer_that_is_armed_while_the_driver_sleeps_fires_on_time() {
+fn an_earlier_timer_armed_while_the_driver_sleeps_is_on_time() {
     within(LIMIT, || {
         for runtime in [multi_thread(1), multi_thread(2)] {
             for bell in [true, false] {
@@ -36,7 +36,7 @@ fn an_earlier_timer_that_is_armed_while_the_driver_sleeps_fires_on_time() {
 }
 
 #[test]
-fn an_earlier_timer_that_is_armed_from_outside_while_the_runtime_is_parked_fires_on_time() {
+fn an_earlier_timer_armed_outside_an_idle_runtime_is_on_time() {
     within(LIMIT, || {
         with_a_parked_runtime(|timer| {
             let mut far = timer.sleep(HOUR);
@@ -55,7 +55,7 @@ fn an_earlier_timer_that_is_armed_from_outside_while_the_runtime_is_parked_fires
 }
 
 #[test]
-fn an_earlier_timer_that_is_armed_at_any_moment_is_not_missed() {
+fn an_earlier_timer_armed_at_any_moment_is_not_missed() {
     within(LIMIT, || {
         let runtime = multi_thread(2);
         let timer = runtime.block_on(async { own_timer() });
@@ -80,7 +80,7 @@ fn an_earlier_timer_that_is_armed_at_any_moment_is_not_missed() {
 
 // embassy#4736: a timer for ever was cancelled, and a short one after it never woke anybody.
 #[test]
-fn a_short_sleep_after_one_for_ever_that_was_cancelled_fires_on_time() {
+fn a_short_sleep_after_a_cancelled_endless_one_is_on_time() {
     within(LIMIT, || {
         let runtime = multi_thread(1);
         for bell in [true, false] {

@@ -77,7 +77,7 @@ fn it_works_in_block_on_of_a_handle_from_a_thread_outside() {
 }
 
 #[test]
-fn in_spawn_blocking_it_is_the_timer_of_the_runtime_that_the_thread_belongs_to() {
+fn in_spawn_blocking_it_is_the_timer_of_the_threads_runtime() {
     within(LIMIT, || {
         for runtime in [current_thread(), multi_thread(1)] {
             let nap = runtime.block_on(async {
@@ -148,7 +148,7 @@ fn within_enter_it_is_the_timer_of_the_inner_runtime() {
 }
 
 #[test]
-fn within_block_on_on_another_thread_it_is_the_timer_of_the_inner_runtime() {
+fn in_block_on_of_another_thread_it_is_the_inner_runtimes_timer() {
     within(LIMIT, || {
         let (outer, inner) = (multi_thread(1), current_thread());
         let of_inner = ambient_of(&inner);
@@ -249,7 +249,7 @@ fn a_sleep_may_move_between_runtimes_while_it_is_pending() {
 // ----- one a runtime -----
 
 #[test]
-fn there_is_one_ambient_timer_a_runtime() {
+fn a_runtime_has_one_timer() {
     within(LIMIT, || {
         let runtime = multi_thread(4);
         runtime.block_on(async {
@@ -302,7 +302,7 @@ fn threads_that_are_the_first_to_ask_at_once_get_the_same_timer() {
 }
 
 #[test]
-fn the_driver_of_a_timer_ends_with_the_last_of_its_handles_and_futures() {
+fn a_driver_ends_with_the_last_handle_and_future_of_its_timer() {
     within(LIMIT, || {
         let runtime = multi_thread(1);
         let timer = runtime.block_on(async { own_timer() });
@@ -346,7 +346,7 @@ fn in_a_finished_runtime_that_is_entered_a_sleep_is_stopped() {
 }
 
 #[test]
-fn in_a_finished_runtime_that_never_had_a_timer_a_sleep_is_stopped() {
+fn in_a_finished_runtime_without_a_timer_a_sleep_is_stopped() {
     within(LIMIT, || {
         for runtime in [current_thread(), multi_thread(1)] {
             let handle = runtime.handle().clone();
@@ -379,7 +379,7 @@ fn threads() -> Vec<String> {
 }
 
 /// Linux knows the first 15 letters of a thread's name.
-fn the_bell_has_gone() -> bool {
+fn the_wakeup_thread_has_ended() -> bool {
     !threads()
         .iter()
         .any(|name| name.starts_with("waterwheel-bel"))
@@ -409,7 +409,10 @@ fn ten_thousand_short_runtimes_leave_nothing_behind() {
         (0..1_000).for_each(short);
         let warm = resident_kilobytes();
         (1_000..10_000).for_each(short);
-        eventually("the bell goes with the last timer", the_bell_has_gone);
+        eventually(
+            "the bell goes with the last timer",
+            the_wakeup_thread_has_ended,
+        );
         // A worker that has been joined may be listed for a moment.
         eventually("all threads end", || threads().len() == before);
         // A timer left behind would be ten kilobytes and more, a hundred thousand in all.
@@ -419,7 +422,7 @@ fn ten_thousand_short_runtimes_leave_nothing_behind() {
 }
 
 #[test]
-fn the_bell_goes_with_the_last_timer_whatever_races_with_its_end() {
+fn the_wakeup_thread_ends_with_the_last_timer_in_any_race() {
     alone(|| {
         for round in 0..1_000 {
             let runtime = multi_thread(1);
@@ -438,12 +441,15 @@ fn the_bell_goes_with_the_last_timer_whatever_races_with_its_end() {
             drop(runtime);
             racer.join().expect("it does not panic");
         }
-        eventually("the bell goes with the last timer", the_bell_has_gone);
+        eventually(
+            "the bell goes with the last timer",
+            the_wakeup_thread_has_ended,
+        );
     });
 }
 
 #[test]
-fn the_bell_is_not_started_for_a_timer_with_nothing_to_wait_for() {
+fn the_wakeup_thread_is_not_started_while_nothing_is_pending() {
     alone(|| {
         let runtime = multi_thread(1);
         let timer = runtime.block_on(async { (own_timer(), Timer::current()) });
@@ -451,17 +457,22 @@ fn the_bell_is_not_started_for_a_timer_with_nothing_to_wait_for() {
         eventually("they turn", || timer.0.metrics().driver_turns() > 0);
         eventually("they turn", || timer.1.metrics().driver_turns() > 0);
         thread::sleep(ms(20));
-        assert!(the_bell_has_gone(), "{:?}", threads());
+        assert!(the_wakeup_thread_has_ended(), "{:?}", threads());
         let nap = inside(&runtime, armed_here);
-        eventually("it is there: this test can tell", || !the_bell_has_gone());
+        eventually("it is there: this test can tell", || {
+            !the_wakeup_thread_has_ended()
+        });
         drop(nap);
         drop(runtime);
-        eventually("the bell goes with the last timer", the_bell_has_gone);
+        eventually(
+            "the bell goes with the last timer",
+            the_wakeup_thread_has_ended,
+        );
     });
 }
 
 #[test]
-fn a_runtime_dropped_with_a_million_pending_timers_is_gone_at_once() {
+fn a_runtime_with_a_million_pending_timers_is_dropped_at_once() {
     alone(|| {
         const MILLION: u64 = 1_000_000;
         let runtime = multi_thread(2);

@@ -73,7 +73,7 @@ fn a_delay_of_any_length_calls_help_for_an_overdue_shard() {
 
 // Else a task that is made on one worker and polled on another takes that one's lock, at each timer.
 #[test]
-fn a_sleep_is_armed_on_the_shard_of_the_thread_that_polls_it_first() {
+fn a_sleep_is_armed_on_the_shard_of_the_thread_that_first_polls() {
     // Made on a thread whose shard is empty, polled on the worker.
     let made = |timer: &Timer| timer.sleep_until(Instant::now() + HOUR);
     assert!(is_helped(made, |_, made| armed(made)));

@@ -18,17 +18,17 @@ const LENGTH: Duration = Duration::from_millis(1_500);
 const PATIENCE: Duration = Duration::from_secs(10);
 
 #[test]
-fn nobody_waits_in_vain_with_the_bell() {
+fn no_wakeup_is_lost_with_the_wakeup_thread() {
     stress(multi_thread(2), true);
 }
 
 #[test]
-fn nobody_waits_in_vain_without_the_bell() {
+fn no_wakeup_is_lost_without_the_wakeup_thread() {
     stress(multi_thread(2), false);
 }
 
 #[test]
-fn nobody_waits_in_vain_on_one_thread() {
+fn no_wakeup_is_lost_on_one_thread() {
     stress(current_thread(), true);
 }
 
@@ -94,7 +94,7 @@ fn one_timer(timer: &Timer, dice: &mut Dice) -> bool {
 // An interval keeps its record from tick to tick, wherever its task has gone: here the tasks are
 // stolen back and forth, and the ticks moved both ways meanwhile.
 #[test]
-fn intervals_of_tasks_that_move_tick_on_time_and_the_books_balance() {
+fn intervals_of_tasks_that_move_tick_and_the_counters_add_up() {
     let runtime = multi_thread(2);
     let timer = runtime.block_on(async { Timer::builder().start().unwrap() });
     let end = Instant::now() + LENGTH;

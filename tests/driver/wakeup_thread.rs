@@ -63,7 +63,7 @@ fn a_worker_that_blocks_after_arming_does_not_hold_up_the_timer() {
 
 // The driver is spawned by the worker that uses the timer first, and must not stay with it.
 #[test]
-fn a_worker_that_blocks_after_the_first_use_of_a_timer_does_not_hold_it_up() {
+fn a_worker_that_blocks_after_first_use_does_not_hold_up_timers() {
     let own: fn() -> Timer = || own_timer().clone();
     for first_use in [own, Timer::current] {
         let fires = multi_thread(2).block_on(async {
@@ -85,7 +85,7 @@ fn a_worker_that_blocks_after_the_first_use_of_a_timer_does_not_hold_it_up() {
 }
 
 #[test]
-fn a_worker_that_blocks_after_dropping_the_last_handle_does_not_hold_up_what_is_left() {
+fn a_worker_that_blocks_after_the_last_handle_delays_no_timer() {
     let fires = multi_thread(2).block_on(async {
         let (free, block) = block();
         let blocker = tokio::spawn(async move {
@@ -108,7 +108,7 @@ fn a_worker_that_blocks_after_dropping_the_last_handle_does_not_hold_up_what_is_
 }
 
 #[test]
-fn timers_fire_without_the_bell() {
+fn timers_fire_without_the_wakeup_thread() {
     multi_thread(2).block_on(async {
         let timer = Timer::builder().bell(false).start().expect("it starts");
         for millis in [0, 1, 5, 20] {
@@ -138,7 +138,7 @@ fn bells() -> Option<usize> {
 }
 
 #[test]
-fn there_is_one_bell_for_all_timers() {
+fn all_timers_share_one_wakeup_thread() {
     let runtimes: Vec<_> = (0..3).map(|_| multi_thread(2)).collect();
     for runtime in &runtimes {
         runtime.block_on(async {
@@ -152,7 +152,7 @@ fn there_is_one_bell_for_all_timers() {
 }
 
 #[test]
-fn the_bell_rings_for_a_runtime_of_one_thread_as_well_and_not_for_a_timer_without_it() {
+fn the_wakeup_thread_serves_each_runtime_unless_turned_off() {
     alone(|| {
         let without = || Timer::builder().bell(false).start().expect("it starts");
         for runtime in [current_thread(), multi_thread(2)] {
@@ -182,7 +182,7 @@ fn the_bell_rings_for_a_runtime_of_one_thread_as_well_and_not_for_a_timer_withou
 // With ten ticks to each of tokio's milliseconds, tokio has often turned its clock in the one that a nudge falls
 // into; then the nudge fires on the bell's thread.
 #[test]
-fn the_bell_runs_no_wakers() {
+fn the_wakeup_thread_runs_no_wakers() {
     let here = Arc::new(Mutex::new(Vec::new()));
     multi_thread(2).block_on(async {
         let timer = Timer::builder().resolution(Duration::from_micros(100));
@@ -212,7 +212,7 @@ fn the_bell_runs_no_wakers() {
 // 2^62 bytes of stack for whoever does not say how much: more than a process can address.
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 #[test]
-fn timers_fire_where_the_thread_of_the_bell_cannot_be_started() {
+fn timers_fire_where_the_wakeup_thread_cannot_be_started() {
     alone_with([("RUST_MIN_STACK", "4611686018427387904")], || {
         let thread = thread::Builder::new().spawn(|| ());
         assert!(thread.is_err(), "this test can tell");

@@ -39,7 +39,7 @@ async fn a_period_of_zero_is_a_typed_error_of_the_try_forms() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_period_of_zero_is_refused_before_anything_else_is_looked_at() {
+async fn a_period_of_zero_is_refused_before_anything_else_is_checked() {
     // As tokio: outside a runtime too, the argument is what is wrong.
     let outside = std::thread::spawn(|| {
         assert_panics_here(&["`period`"], || interval(Duration::ZERO));
@@ -48,7 +48,7 @@ async fn a_period_of_zero_is_refused_before_anything_else_is_looked_at() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_resolution_out_of_range_or_that_does_not_divide_a_second_is_a_typed_error() {
+async fn a_resolution_out_of_range_or_uneven_is_a_typed_error() {
     let bad = [
         Duration::ZERO,
         Duration::from_nanos(1),
@@ -116,7 +116,7 @@ fn start_outside_a_runtime_is_a_typed_error() {
 }
 
 #[test]
-fn outside_a_runtime_the_free_functions_panic_at_the_caller_with_advice() {
+fn outside_a_runtime_functions_panic_at_the_caller_with_advice() {
     let now = Instant::now();
     let says = &["must be called from the context of a Tokio"];
     assert_panics_here(says, || sleep(ms(1)));
@@ -130,7 +130,7 @@ fn outside_a_runtime_the_free_functions_panic_at_the_caller_with_advice() {
 }
 
 #[test]
-fn in_a_runtime_without_time_everything_panics_at_the_caller_with_advice() {
+fn without_time_everything_panics_at_the_caller_with_advice() {
     let runtime = RuntimeBuilder::new_current_thread().build();
     let runtime = runtime.expect("a runtime");
     let _entered = runtime.enter();
@@ -151,7 +151,7 @@ fn in_a_runtime_without_time_everything_panics_at_the_caller_with_advice() {
 }
 
 #[test]
-fn a_timer_started_on_a_finished_runtime_is_stopped_from_the_start() {
+fn a_timer_started_on_a_finished_runtime_is_stopped() {
     within(Duration::from_secs(10), || {
         for runtime in [current_thread(), multi_thread(1)] {
             let handle = runtime.handle().clone();

@@ -73,7 +73,7 @@ async fn a_place_is_free_again_when_a_sleep_is_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_place_is_free_again_once_when_a_sleep_is_done_and_then_dropped() {
+async fn a_sleep_that_is_done_and_then_dropped_frees_its_place_once() {
     let timer = bounded_timer(2);
     let mut sleep = timer.sleep(ms(10));
     (&mut sleep).await;

@@ -84,7 +84,7 @@ async fn ready_in_a_row<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) ->
 
 // Such an interval keeps its record, which is another way through a poll than that of a new one.
 #[test]
-fn a_burst_of_ticks_that_fell_due_while_it_waited_yields_to_other_tasks() {
+fn a_burst_of_ticks_due_while_it_waited_yields_to_other_tasks() {
     on_its_own(paused, async {
         let start = Instant::now() + ms(5);
         let mut ticks = interval_at(start, ms(1));
@@ -103,7 +103,7 @@ fn a_burst_of_ticks_that_fell_due_while_it_waited_yields_to_other_tasks() {
 
 // Its end takes budget as well, and waits for some.
 #[test]
-fn an_interval_that_is_stopped_without_budget_ends_once_there_is_some() {
+fn an_interval_stopped_without_budget_ends_once_there_is_some() {
     on_its_own(paused, async {
         let timer = own_timer();
         let mut ticks = timer.interval(HOUR);
@@ -153,7 +153,7 @@ fn a_loop_of_timeouts_that_elapse_at_once_yields_to_other_tasks() {
 }
 
 #[test]
-fn a_timeout_whose_budget_was_gone_before_elapses_once_there_is_some() {
+fn a_timeout_without_budget_elapses_once_there_is_some() {
     on_its_own(paused, async {
         let mut limited = timeout(ms(10), pending::<()>());
         assert!(poll_once(&mut limited).is_pending());
@@ -170,7 +170,7 @@ fn a_timeout_whose_budget_was_gone_before_elapses_once_there_is_some() {
 
 // tokio#4314: a future that burns its coop budget inside a timeout still times out.
 #[test]
-fn a_timeout_around_a_future_that_burns_the_budget_still_elapses() {
+fn a_timeout_of_a_future_that_burns_the_budget_still_elapses() {
     struct Burns(Arc<AtomicUsize>);
     impl Future for Burns {
         type Output = ();
@@ -210,7 +210,7 @@ fn a_loop_of_polls_past_the_deadline_does_not_live_lock() {
 }
 
 #[test]
-fn an_interval_that_is_due_without_budget_keeps_its_place_when_it_is_given_a_jitter() {
+fn an_interval_due_without_budget_keeps_its_place_with_a_jitter() {
     on_its_own(current_thread, async {
         let timer = bounded_timer(1);
         let ticks = due_without_budget(&timer).await;
@@ -235,7 +235,7 @@ async fn due_without_budget(timer: &Timer) -> Interval {
 }
 
 #[test]
-fn an_interval_that_is_due_without_budget_has_one_place_and_gives_it_back() {
+fn an_interval_due_without_budget_gives_back_its_one_place() {
     on_its_own(current_thread, async {
         let timer = bounded_timer(1);
         for again in [false, true] {

@@ -208,7 +208,7 @@ async fn after_a_tick_late_by(late: Duration, timer: &Timer, period: Duration) -
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tick_counts_as_missed_when_it_is_more_than_five_milliseconds_late() {
+async fn a_tick_more_than_five_milliseconds_late_counts_as_missed() {
     let (timer, period) = (own_timer(), ms(100));
     let missed = |late| after_a_tick_late_by(late, &timer, period);
     assert_eq!(missed(ms(0)).await, (period, 0));
@@ -220,7 +220,7 @@ async fn a_tick_counts_as_missed_when_it_is_more_than_five_milliseconds_late() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn on_a_coarse_timer_a_tick_counts_as_missed_when_it_is_more_than_two_ticks_late() {
+async fn on_a_coarse_timer_more_than_two_ticks_late_is_missed() {
     let timer = Timer::builder().resolution(ms(100)).start();
     let (timer, period) = (timer.expect("a timer"), ms(1_000));
     let missed = |late| after_a_tick_late_by(late, &timer, period);

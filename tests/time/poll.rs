@@ -16,7 +16,7 @@ use crate::support::{
 
 // tokio#7883: `poll` past the deadline still pending.
 #[test]
-fn a_poll_past_the_deadline_is_ready_though_the_driver_never_ran() {
+fn a_poll_past_the_deadline_is_ready_if_the_driver_never_ran() {
     let runtime = current_thread();
     let _entered = runtime.enter();
     let timer = own_timer();
@@ -38,7 +38,7 @@ fn a_poll_past_the_deadline_is_ready_though_the_driver_never_ran() {
 
 // An interval keeps its record from tick to tick; nothing may come of the tick that it has told.
 #[test]
-fn a_tick_that_a_poll_found_before_the_driver_did_is_told_once_and_leaves_no_waker() {
+fn a_tick_found_by_a_poll_is_given_once_and_leaves_no_waker() {
     let runtime = current_thread();
     let timer = inside(&runtime, own_timer);
     let probe = Probe::new();
@@ -57,7 +57,7 @@ fn a_tick_that_a_poll_found_before_the_driver_did_is_told_once_and_leaves_no_wak
 }
 
 #[test]
-fn a_poll_past_the_deadline_is_ready_though_every_worker_is_blocked() {
+fn a_poll_past_the_deadline_is_ready_if_all_workers_block() {
     within(LIMIT, || {
         let runtime = multi_thread(1);
         let timer = runtime.block_on(async { own_timer() });
@@ -83,7 +83,7 @@ fn a_poll_past_the_deadline_is_ready_though_every_worker_is_blocked() {
 // The first poll of a long delay may trust the clock read that made it, and then only the driver finds it due: not
 // here, where the driver has no worker.
 #[test]
-fn a_long_delay_is_ready_at_a_late_first_poll_though_every_worker_is_blocked() {
+fn a_late_first_poll_of_a_long_delay_is_ready_if_all_block() {
     within(LIMIT, || {
         let runtime = multi_thread(1);
         let timer = runtime.block_on(async { own_timer() });
@@ -104,7 +104,7 @@ fn a_long_delay_is_ready_at_a_late_first_poll_though_every_worker_is_blocked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_poll_before_the_deadline_is_pending_whoever_woke_it() {
+async fn a_poll_before_the_deadline_is_pending() {
     let mut nap = sleep(ms(50));
     for _ in 0..20 {
         assert!(poll_once(&mut nap).is_pending());
@@ -154,7 +154,7 @@ fn a_loop_of_sleeps_of_no_time_completes_one_a_tick() {
 }
 
 #[test]
-fn a_long_delay_that_has_passed_at_its_first_poll_completes_at_once() {
+fn a_long_delay_that_passed_before_its_first_poll_ends_at_once() {
     within(LIMIT, || {
         let runtime = multi_thread(2);
         let completes = || async {
@@ -175,7 +175,7 @@ fn a_long_delay_that_has_passed_at_its_first_poll_completes_at_once() {
 
 // In a task such a delay trusts the clock read that made it; the hand knows better.
 #[test]
-fn a_long_delay_that_the_hand_has_passed_at_its_first_poll_is_ready() {
+fn a_long_delay_that_the_hand_passed_is_ready_at_its_first_poll() {
     within(LIMIT, || {
         let runtime = multi_thread(2);
         let task = runtime.spawn(async {

@@ -28,7 +28,7 @@ fn a_reset_from_another_runtime_takes_effect() {
 
 // Postponing is free: no early wake, no lock, no turn of the driver.
 #[tokio::test(start_paused = true)]
-async fn a_reset_to_later_wakes_nobody_before_the_new_deadline() {
+async fn a_reset_to_later_wakes_nothing_before_the_new_deadline() {
     let start = Instant::now();
     let timer = own_timer();
     let probe = Probe::new();
@@ -52,7 +52,7 @@ async fn a_reset_to_later_wakes_nobody_before_the_new_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reset_to_later_across_every_dial_wakes_nobody_before_the_new_deadline() {
+async fn a_reset_across_all_dials_wakes_nothing_before_its_deadline() {
     for delay in [ms(5), ms(999), ms(1_000), ms(60_001), HOUR, HOUR * 30] {
         for longer in [ms(1), ms(1_000), HOUR, HOUR * 24 * 100] {
             let start = Instant::now();
@@ -158,7 +158,7 @@ async fn a_reset_to_the_past_wakes_the_task_that_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_firing_a_reset_makes_it_pending_with_its_next_waker_alone() {
+async fn after_firing_a_reset_makes_it_pending_with_its_next_waker() {
     let (first, second) = (Probe::new(), Probe::new());
     let mut nap = sleep(ms(5));
     assert!(first.poll(&mut nap).is_pending());
@@ -173,7 +173,7 @@ async fn after_firing_a_reset_makes_it_pending_with_its_next_waker_alone() {
 
 // Fired by the driver, postponed before its task has polled it.
 #[tokio::test(start_paused = true)]
-async fn a_sleep_that_is_postponed_between_its_wake_and_its_poll_is_pending() {
+async fn a_sleep_postponed_between_its_wake_and_its_poll_is_pending() {
     let timer = own_timer();
     let probe = Probe::new();
     let mut nap = timer.sleep(ms(5));

@@ -55,7 +55,7 @@ async fn a_sleep_is_ready_at_its_deadline_and_not_before() {
 
 // folly c53bda788, akka-core#1016, netty#1959: a slot of the next revolution drained in this one.
 #[tokio::test(start_paused = true)]
-async fn a_sleep_at_the_edge_of_a_dial_is_not_early_when_others_are_pending() {
+async fn a_sleep_at_the_edge_of_a_dial_is_not_early_beside_others() {
     let start = Instant::now();
     let mut all = Vec::new();
     for offset in [0, 1, 500, 999, 1_000, 59_000] {
@@ -247,7 +247,7 @@ async fn reset_has_the_form_of_tokio_that_takes_a_pin_by_value() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn dropping_cancels_and_wakes_nobody() {
+async fn dropping_cancels_and_wakes_nothing() {
     let timer = own_timer();
     let probe = Probe::new();
     let mut sleep = timer.sleep(ms(5));

@@ -3,7 +3,7 @@
 use waterwheel::{Duration, Instant, advance, pause, resume, sleep};
 
 #[tokio::test]
-async fn the_clock_is_paused_moved_and_let_go_by_names_of_the_crate_root() {
+async fn the_crate_root_pauses_advances_and_resumes_the_clock() {
     pause();
     let start = Instant::now();
     advance(Duration::from_secs(5)).await;

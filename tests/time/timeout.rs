@@ -51,7 +51,7 @@ async fn a_future_that_is_ready_wins_even_past_the_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_future_that_is_pending_past_the_deadline_is_given_up_at_the_first_poll() {
+async fn a_future_pending_past_the_deadline_elapses_at_the_first_poll() {
     let long_ago = Instant::now();
     tokio::time::advance(ms(100)).await;
     assert!(poll_once(&mut timeout(Duration::ZERO, pending::<()>())).is_ready());
@@ -136,7 +136,7 @@ async fn a_duration_of_more_than_thirty_years_is_not_cut() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn elapsed_reads_as_tokios_and_turns_into_an_io_error_of_timed_out() {
+async fn elapsed_reads_as_tokios_and_becomes_an_io_error_of_timed_out() {
     async fn read() -> io::Result<()> {
         timeout(ms(1), pending::<()>()).await?;
         Ok(())

@@ -36,7 +36,7 @@ fn run(wheel: &mut Wheel<usize>, until: u64, mut fired: impl FnMut(&mut Wheel<us
 }
 
 #[test]
-fn a_million_timers_over_three_centuries_fire_once_each_and_at_their_tick() {
+fn a_million_timers_in_three_centuries_fire_once_at_their_tick() {
     let mut dice = Dice(1);
     let mut wheel = Wheel::new(Resolution::MILLISECOND);
     let timers = scaled(1_000_000);
@@ -59,7 +59,7 @@ fn a_million_timers_over_three_centuries_fire_once_each_and_at_their_tick() {
 // The same with timers that are armed again as they fire, while others are cancelled and moved both
 // ways: more than a million firings.
 #[test]
-fn a_wheel_that_is_in_use_for_three_centuries_loses_nothing_and_is_never_early() {
+fn three_centuries_of_use_lose_no_timer_and_fire_none_early() {
     struct Armed {
         key: Key,
         deadline: u64,
@@ -107,7 +107,7 @@ fn a_wheel_that_is_in_use_for_three_centuries_loses_nothing_and_is_never_early()
 
 // Under tokio's paused clock, with the driver, tasks and wakers: half of them ambient.
 #[test]
-fn tasks_that_sleep_through_three_centuries_wake_at_each_of_their_deadlines() {
+fn tasks_that_sleep_for_three_centuries_wake_at_each_deadline() {
     within(Duration::from_secs(300), || {
         let runtime = paused();
         runtime.block_on(sleep_through_three_centuries());

@@ -22,7 +22,7 @@ const PROMPT: Duration = ms(1_500);
 // netty#11724, tokio#4730: one blocked worker delays everyone. Here it is all but one, and each of
 // them was woken by a timer just before.
 #[test]
-fn with_every_worker_but_one_blocked_for_two_seconds_timers_fire_on_the_last_one() {
+fn with_all_workers_but_one_blocked_timers_fire_on_that_one() {
     const WORKERS: u64 = 4;
     within(LIMIT, || {
         multi_thread(WORKERS as usize).block_on(async {
@@ -79,7 +79,7 @@ fn with_every_worker_but_one_blocked_for_two_seconds_timers_fire_on_the_last_one
 }
 
 #[test]
-fn a_task_that_blocks_in_place_holds_up_no_timer_and_finds_its_own_one_fired() {
+fn block_in_place_holds_up_no_timer_nor_the_tasks_own() {
     within(LIMIT, || {
         // The only worker, whose core goes to another thread meanwhile.
         multi_thread(1).block_on(async {

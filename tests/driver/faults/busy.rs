@@ -71,16 +71,16 @@ fn beside_tasks_that_are_always_ready(runtime: Runtime, bell: bool) {
 }
 
 #[test]
-fn tasks_that_are_always_ready_do_not_hold_up_timers_on_one_thread() {
+fn tasks_that_are_always_ready_delay_no_timer_on_one_thread() {
     beside_tasks_that_are_always_ready(current_thread(), true);
 }
 
 #[test]
-fn tasks_that_are_always_ready_do_not_hold_up_timers_on_two_workers() {
+fn tasks_that_are_always_ready_delay_no_timer_on_two_workers() {
     beside_tasks_that_are_always_ready(multi_thread(2), true);
 }
 
 #[test]
-fn tasks_that_are_always_ready_do_not_hold_up_timers_without_the_bell() {
+fn tasks_always_ready_delay_no_timer_without_the_wakeup_thread() {
     beside_tasks_that_are_always_ready(multi_thread(2), false);
 }

@@ -60,7 +60,7 @@ impl Gate {
 }
 
 #[test]
-fn a_runtime_that_is_dropped_in_the_middle_of_a_herd_strands_nobody() {
+fn a_runtime_dropped_amid_a_herd_strands_no_waiter() {
     within(LIMIT, || {
         for round in 0..ROUNDS {
             let runtime = multi_thread(2);
@@ -96,7 +96,7 @@ fn a_runtime_that_is_dropped_in_the_middle_of_a_herd_strands_nobody() {
 
 // As above with tasks: the driver wakes them while the runtime drops them.
 #[test]
-fn tasks_of_a_herd_that_are_dropped_with_their_runtime_leave_nothing_pending() {
+fn tasks_of_a_herd_dropped_with_their_runtime_leave_no_timer() {
     /// Counts the tasks that end. A panic, which tokio would catch, counts as none.
     struct Ends(Arc<AtomicU64>);
     impl Drop for Ends {

@@ -165,7 +165,7 @@ fn round(blocking: SleepUntil, tasks: usize, beside: SleepUntil, blocked: Durati
 // tokio#4730. A worker that comes back from tokio's clock with one task in hand wakes no other to
 // wait there in its place; so while that task blocks, nobody does.
 #[test]
-fn while_a_worker_is_blocked_tokios_timers_wait_for_it_and_ours_fire_within_ten_milliseconds() {
+fn beside_a_blocked_worker_ours_fire_and_tokios_wait_for_it() {
     let waited = || round(tokios, 1, tokios, BLOCKED).waited;
     assert!((0..MOST_ROUNDS).any(|_| waited()), "tokio's did not wait");
     // The second time, with nobody waiting on tokio's clock either.

@@ -12,7 +12,7 @@ use crate::support::{
 };
 
 #[test]
-fn an_interval_keeps_its_grid_while_it_is_handed_from_runtime_to_runtime() {
+fn an_interval_keeps_its_grid_from_runtime_to_runtime() {
     within(LIMIT, || {
         let runtimes = [multi_thread(1), current_thread(), multi_thread(2)];
         let home = &runtimes[0];
@@ -105,7 +105,7 @@ fn a_local_set_that_is_dropped_cancels_the_sleeps_of_its_tasks() {
 }
 
 #[test]
-fn the_tasks_of_a_local_set_are_woken_by_the_driver_on_another_thread() {
+fn tasks_of_a_local_set_are_woken_by_a_driver_elsewhere() {
     within(LIMIT, || {
         let runtime = multi_thread(1);
         LocalSet::new().block_on(&runtime, async {

@@ -20,7 +20,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 // pingora-timeout: a wake-up was lost between looking whether the timer has fired and storing the
 // waker.
 #[test]
-fn the_last_waker_that_was_told_to_wait_is_woken_however_late_it_came() {
+fn the_last_waker_to_be_stored_is_woken_however_late() {
     within(LIMIT, || {
         let runtime = multi_thread(1);
         let builder = Timer::builder().resolution(us(100));
@@ -65,7 +65,7 @@ fn panics_with_a_bomb() -> Waker {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_that_panics_as_it_is_let_go_strands_nobody() {
+async fn a_panic_whose_payload_panics_strands_no_waiter() {
     for ends_by_shutdown in [false, true] {
         let timer = own_timer();
         let probe = Probe::new();
@@ -131,7 +131,7 @@ impl Match {
 }
 
 #[test]
-fn two_timers_whose_wakers_use_each_other_do_not_lock_each_other_out() {
+fn two_timers_whose_wakers_use_each_other_do_not_deadlock() {
     within(LIMIT, || {
         let runtimes = [multi_thread(1), multi_thread(1)];
         let played = Match {
@@ -193,7 +193,7 @@ fn a_waker_may_shut_its_own_runtime_down() {
 }
 
 #[test]
-fn a_waker_may_drop_the_last_handle_and_the_last_future_of_its_timer() {
+fn a_waker_may_drop_the_last_handle_and_future_of_its_timer() {
     within(LIMIT, || {
         let runtime = multi_thread(1);
         // Nobody else has a handle.

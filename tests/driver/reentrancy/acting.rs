@@ -210,7 +210,7 @@ fn a_waker_may_use_its_timer_while_its_runtime_is_dropped() {
 
 // folly 09a84b282, libuv#4245: armed from inside a wake with no delay, it fires for ever.
 #[tokio::test(start_paused = true)]
-async fn a_waker_that_arms_again_with_no_delay_holds_up_nobody() {
+async fn a_waker_that_arms_again_with_no_delay_holds_nothing_up() {
     fn again(timer: Timer, kept: Arc<Mutex<Vec<Sleep>>>, count: Arc<AtomicUsize>) -> Waker {
         waker_on_wake(move || {
             count.fetch_add(1, Ordering::SeqCst);
@@ -283,7 +283,7 @@ fn wakers_that_arm_while_the_driver_is_late_do_not_pile_up() {
 // The driver is late, and a poll that arms sees to it; but not by running other tasks' wakers
 // within itself: whoever polls may hold a lock that one of these wants.
 #[test]
-fn a_poll_that_arms_wakes_nobody_else_on_the_spot() {
+fn a_poll_that_arms_wakes_no_other_task_on_the_spot() {
     let runtime = current_thread();
     let timer = inside(&runtime, own_timer);
     let lock = Arc::new(Mutex::new(()));

@@ -81,7 +81,7 @@ fn poll_with_a_panic<F: Future + Unpin>(future: &mut F) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_waker_that_panics_when_it_is_cloned_leaves_what_was_polled_as_it_was() {
+async fn a_waker_that_panics_when_cloned_leaves_its_future_as_it_was() {
     // As many places as are in use at a time: a permit that is lost is missed.
     let timer = bounded_timer(2);
     let (mut sleep, mut dropped) = (timer.sleep(ms(5)), timer.sleep(ms(5)));

@@ -12,7 +12,7 @@ use crate::support::{
 };
 
 #[tokio::test(start_paused = true)]
-async fn a_sleep_that_is_forgotten_still_wakes_and_holds_up_nobody() {
+async fn a_forgotten_sleep_still_wakes_and_holds_nothing_up() {
     let timer = own_timer();
     let probe = Probe::new();
     let mut forgotten = timer.sleep(ms(5));
@@ -31,7 +31,7 @@ async fn a_sleep_that_is_forgotten_still_wakes_and_holds_up_nobody() {
 
 // Panicking there aborts the process.
 #[test]
-fn a_sleep_may_be_dropped_in_the_destructor_of_a_thread_local() {
+fn a_thread_locals_destructor_may_drop_a_sleep() {
     alone(|| {
         thread_local! {
             static KEPT: RefCell<Vec<Sleep>> = const { RefCell::new(Vec::new()) };
@@ -65,7 +65,7 @@ fn a_sleep_may_be_dropped_in_the_destructor_of_a_thread_local() {
 }
 
 #[test]
-fn a_sleep_of_a_dropped_runtime_may_be_dropped_in_the_destructor_of_a_thread_local() {
+fn a_thread_local_may_drop_a_sleep_of_a_dropped_runtime() {
     alone(|| {
         thread_local! {
             static KEPT: RefCell<Option<(Sleep, Timer)>> = const { RefCell::new(None) };

@@ -64,7 +64,7 @@ async fn the_wakers_of_a_drain_are_let_go_when_it_has_completed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sleep_that_is_cancelled_before_it_was_registered_leaves_nothing() {
+async fn a_sleep_cancelled_before_it_was_armed_leaves_nothing() {
     let timer = own_timer();
     for _ in 0..1_000 {
         drop(timer.sleep(HOUR));

@@ -25,7 +25,7 @@ fn let_panic<R>(act: impl FnOnce() -> R) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_waker_that_panics_strands_nobody_and_the_driver_goes_on() {
+async fn a_panicking_waker_strands_no_waiter_and_the_driver_goes_on() {
     for panics in [panics_when_woken, panics_when_dropped] {
         let timer = own_timer();
         let probe = Probe::new();
@@ -47,7 +47,7 @@ async fn a_waker_that_panics_strands_nobody_and_the_driver_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_waker_that_panics_strands_nobody_at_a_shutdown() {
+async fn a_panicking_waker_strands_no_waiter_at_a_shutdown() {
     for panics in [panics_when_woken, panics_when_dropped] {
         let timer = own_timer();
         let probe = Probe::new();
@@ -66,7 +66,7 @@ async fn a_waker_that_panics_strands_nobody_at_a_shutdown() {
 }
 
 #[test]
-fn a_waker_that_panics_strands_nobody_when_its_runtime_is_dropped() {
+fn a_panicking_waker_strands_no_waiter_at_its_runtimes_end() {
     for panics in [panics_when_woken, panics_when_dropped] {
         let runtime = multi_thread(1);
         let timer = inside(&runtime, own_timer);
@@ -81,7 +81,7 @@ fn a_waker_that_panics_strands_nobody_when_its_runtime_is_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_waker_that_panics_when_it_is_replaced_leaves_the_sleep_and_the_timer_usable() {
+async fn a_waker_that_panics_when_replaced_leaves_all_usable() {
     let timer = own_timer();
     let probe = Probe::new();
     let mut sleep = timer.sleep(ms(5));
@@ -96,7 +96,7 @@ async fn a_waker_that_panics_when_it_is_replaced_leaves_the_sleep_and_the_timer_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_waker_that_panics_when_its_sleep_is_dropped_leaves_the_timer_usable() {
+async fn a_waker_that_panics_when_dropped_leaves_its_timer_usable() {
     let timer = own_timer();
     let mut sleep = timer.sleep(ms(5));
     assert!(poll_giving(&mut sleep, panics_when_dropped()).is_pending());
@@ -108,7 +108,7 @@ async fn a_waker_that_panics_when_its_sleep_is_dropped_leaves_the_timer_usable()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_waker_that_panics_when_its_sleep_is_reset_to_the_past_leaves_it_usable() {
+async fn a_waker_that_panics_at_a_reset_leaves_its_sleep_usable() {
     for panics in [panics_when_woken, panics_when_dropped] {
         let timer = own_timer();
         let mut sleep = timer.sleep(HOUR);
@@ -124,7 +124,7 @@ async fn a_waker_that_panics_when_its_sleep_is_reset_to_the_past_leaves_it_usabl
 
 // A record that was given back may be somebody else's by now.
 #[test]
-fn a_waker_that_panics_when_its_sleep_completes_leaves_it_and_its_neighbours_usable() {
+fn a_waker_that_panics_at_completion_leaves_all_usable() {
     alone(|| {
         let runtime = current_thread();
         let timer = inside(&runtime, own_timer);
@@ -160,7 +160,7 @@ fn a_sleep_whose_waker_panicked_as_it_completed_may_be_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_drain_whose_waker_panics_strands_nobody() {
+async fn a_drain_whose_waker_panics_strands_no_waiter() {
     for panics in [panics_when_woken, panics_when_dropped] {
         let timer = own_timer();
         let mut last = timer.sleep(HOUR);

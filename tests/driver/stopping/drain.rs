@@ -128,7 +128,7 @@ async fn while_it_drains_an_interval_ends_after_its_next_tick() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_future_made_before_the_drain_and_armed_after_it_fires_on_time() {
+async fn a_future_made_before_a_drain_and_armed_after_is_on_time() {
     let start = Instant::now();
     let timer = own_timer();
     let lazy = timer.sleep(ms(50));
@@ -153,7 +153,7 @@ async fn a_future_armed_after_the_drain_has_completed_was_stopped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_future_armed_on_a_new_shard_while_the_timer_drains_is_waited_for() {
+async fn a_drain_waits_for_a_future_armed_on_a_new_shard_meanwhile() {
     let timer = Timer::builder().shards(8).start().expect("a timer");
     let lazy: Vec<_> = (0..8).map(|_| timer.sleep(ms(50))).collect();
     let mut first = timer.sleep(HOUR);

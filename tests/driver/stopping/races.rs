@@ -8,7 +8,7 @@ use waterwheel::{Duration, Timer};
 use crate::support::{HOUR, Probe, metrics, ms, multi_thread, own_timer, poll_once, within};
 
 #[test]
-fn a_future_that_races_with_shutdown_is_either_stopped_or_refused() {
+fn a_future_racing_with_shutdown_is_either_stopped_or_refused() {
     within(Duration::from_secs(60), || {
         let runtime = multi_thread(2);
         let _entered = runtime.enter();
@@ -102,7 +102,7 @@ fn shutdown_counts_right_under_contention() {
 
 // A driver that ends while the first shard is made and the last handle dropped would stop it.
 #[test]
-fn a_future_outlives_the_last_handle_whatever_races_with_the_driver() {
+fn a_future_outlives_the_last_handle_in_any_race() {
     let runtime = multi_thread(1);
     for round in 0..10_000 {
         let builder = Timer::builder()

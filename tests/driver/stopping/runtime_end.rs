@@ -64,7 +64,7 @@ fn shutting_the_runtime_down_in_the_background_stops_its_timers() {
 }
 
 #[test]
-fn a_task_that_runs_while_its_runtime_is_dropped_may_make_and_poll_futures() {
+fn a_task_may_use_futures_while_its_runtime_is_dropped() {
     struct Last(Option<Sleep>);
     impl Drop for Last {
         fn drop(&mut self) {
@@ -92,7 +92,7 @@ fn a_task_that_runs_while_its_runtime_is_dropped_may_make_and_poll_futures() {
 }
 
 #[test]
-fn awaiting_a_sleep_of_a_dropped_runtime_in_another_one_completes() {
+fn a_sleep_of_a_dropped_runtime_completes_in_another_one() {
     within(Duration::from_secs(20), || {
         let first = multi_thread(1);
         let nap = inside(&first, || sleep(HOUR));
@@ -110,7 +110,7 @@ fn awaiting_a_sleep_of_a_dropped_runtime_in_another_one_completes() {
 
 // A timer stopped by its owner is not found again by a runtime of the same id.
 #[test]
-fn a_timer_that_was_stopped_is_abandoned_with_its_runtime_all_the_same() {
+fn a_stopped_timer_is_abandoned_with_its_runtime_as_well() {
     let runtime = current_thread();
     let handle = runtime.handle().clone();
     runtime.block_on(async {

@@ -16,7 +16,7 @@ use crate::support::{
 
 // It was false without a poll in between, beside an `is_elapsed` that was true.
 #[tokio::test(start_paused = true)]
-async fn a_sleep_tells_that_its_timer_was_stopped_before_any_poll_does_unless_it_is_due() {
+async fn a_sleep_that_is_not_due_shows_unpolled_that_it_was_stopped() {
     let timer = own_timer();
     let mut later = [timer.sleep(ms(20)), timer.sleep(ms(20))];
     let mut due = [timer.sleep(ms(10)), timer.sleep(ms(10))];
@@ -128,7 +128,7 @@ async fn shutdown_ends_interval_streams() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_shutdown_tick_completes_once_and_then_panics_with_advice() {
+async fn after_shutdown_tick_completes_once_then_panics_with_advice() {
     let timer = own_timer();
     let mut interval = timer.interval(ms(10));
     interval.tick().await;
@@ -158,7 +158,7 @@ async fn a_sleep_that_was_due_before_shutdown_was_not_stopped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sleep_that_was_made_before_shutdown_and_polled_after_it_was_stopped() {
+async fn a_sleep_made_before_shutdown_and_polled_after_was_stopped() {
     let timer = own_timer();
     let mut sleep = timer.sleep(ms(10));
     let mut limited = timer.timeout(ms(10), pending::<()>());
@@ -186,7 +186,7 @@ async fn a_stopped_sleep_that_is_reset_is_stopped_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_shutdown_the_infallible_calls_panic_at_the_caller_with_advice() {
+async fn after_shutdown_methods_panic_at_the_caller_with_advice() {
     let timer = own_timer();
     let later = Instant::now() + ms(1);
     timer.shutdown();
@@ -199,7 +199,7 @@ async fn after_shutdown_the_infallible_calls_panic_at_the_caller_with_advice() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_shutdown_of_the_ambient_timer_the_free_functions_panic_at_the_caller_with_advice() {
+async fn after_shutdown_functions_panic_at_the_caller_with_advice() {
     let later = Instant::now() + ms(1);
     let mut pending_sleep = sleep(HOUR);
     assert!(poll_once(&mut pending_sleep).is_pending());

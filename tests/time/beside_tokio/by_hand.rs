@@ -8,12 +8,12 @@ fn beside_tokio(script: &[Op]) -> Vec<Difference> {
 }
 
 #[test]
-fn a_few_timers_are_ready_and_woken_when_and_in_the_order_that_tokios_are() {
+fn a_few_timers_are_ready_and_woken_as_tokios_are() {
     check(number(400), |seed| write(seed, Kind::Few), beside_tokio);
 }
 
 #[test]
-fn hundreds_and_thousands_of_timers_are_woken_in_the_order_that_tokios_are() {
+fn thousands_of_timers_are_woken_in_the_order_of_tokios() {
     check(number(40), |seed| write(seed, Kind::Many), beside_tokio);
 }
 

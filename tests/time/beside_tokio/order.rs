@@ -30,7 +30,7 @@ fn poll(sleep: &mut Sleep, log: &Log, what: u64) {
 }
 
 #[test]
-fn ten_sleeping_tasks_run_in_order_of_deadline_after_one_step_of_the_clock() {
+fn ten_tasks_run_in_order_of_deadline_after_one_advance() {
     paused().block_on(async {
         let log = Log::default();
         for tenths in [3, 1, 4, 10, 5, 9, 2, 6, 8, 7] {
@@ -242,23 +242,23 @@ fn block_all(workers: usize, drivers: Drivers) {
 }
 
 #[test]
-fn timers_that_come_due_while_their_only_thread_is_blocked_are_woken_in_order() {
+fn timers_due_while_the_only_thread_is_blocked_wake_in_order() {
     within(LIMIT, || block_the_only_thread(Drivers::Warm));
 }
 
 #[test]
-fn timers_that_come_due_while_the_only_worker_is_blocked_are_woken_in_order() {
+fn timers_due_while_the_only_worker_is_blocked_wake_in_order() {
     within(LIMIT, || block_all(1, Drivers::Warm));
 }
 
 #[test]
-fn timers_that_come_due_while_both_workers_are_blocked_are_woken_in_order() {
+fn timers_due_while_both_workers_are_blocked_wake_in_order() {
     within(LIMIT, || block_all(2, Drivers::Warm));
 }
 
 // A driver that never ran has not slept either: its first turn is one after a sleep as well.
 #[test]
-fn timers_that_come_due_before_their_driver_first_ran_are_woken_in_order() {
+fn timers_due_before_their_driver_first_ran_wake_in_order() {
     within(LIMIT, || {
         let blocked = thread::spawn(|| block_all(1, Drivers::New));
         block_the_only_thread(Drivers::New);

@@ -295,7 +295,7 @@ fn tasks_run_in_the_order_that_tokios_do() {
 }
 
 #[test]
-fn hundreds_and_thousands_of_tasks_run_in_the_order_that_tokios_do() {
+fn thousands_of_tasks_run_in_the_order_that_tokios_do() {
     let write = |seed| write(seed, 4_000, false);
     check(number(12), write, |script| beside_tokio(script, false));
 }

@@ -4,6 +4,6 @@ use super::model::{decode, run};
 use crate::corpus_files::replay;
 
 #[test]
-fn what_the_fuzzer_found_worth_keeping_does_what_the_oracle_says() {
+fn what_the_fuzzer_kept_does_what_the_oracle_says() {
     replay("futures", decode, run);
 }

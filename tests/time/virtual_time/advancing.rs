@@ -12,7 +12,7 @@ use crate::support::{HOUR, Probe, ms, own_timer, paused, poll_once, us, within};
 
 // A clock read of before says nothing there, in a task either.
 #[tokio::test(start_paused = true)]
-async fn a_long_delay_that_the_clock_has_jumped_over_is_ready_at_its_first_poll_in_a_task() {
+async fn a_long_delay_that_the_clock_passed_is_ready_in_a_task() {
     let task = tokio::spawn(async {
         let mut naps = [sleep(HOUR), own_timer().sleep(HOUR)];
         advance(HOUR).await;
@@ -22,7 +22,7 @@ async fn a_long_delay_that_the_clock_has_jumped_over_is_ready_at_its_first_poll_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sleep_is_woken_before_whoever_advances_the_clock_goes_on() {
+async fn a_sleep_is_woken_before_the_task_that_advances_goes_on() {
     let timer = own_timer();
     let probe = Probe::new();
     let (mut ambient, mut own) = (sleep(ms(10)), timer.sleep(ms(10)));
@@ -141,7 +141,7 @@ const HERD: usize = 10_000;
 // 1024 with the first turn, which tokio's clock takes in the driver's stead, however many other shards there are; and
 // then 128 with each.
 #[tokio::test(start_paused = true)]
-async fn a_herd_is_served_by_the_bite() {
+async fn a_herd_is_served_in_batches() {
     for shards in [1, 2] {
         let timer = Timer::builder().shards(1024).start().expect("a timer");
         let others: Vec<_> = (1..shards)
@@ -167,7 +167,7 @@ async fn a_herd_is_served_by_the_bite() {
 
 // With a fixed bite a turn, the timers of a busy service would fall further and further behind.
 #[tokio::test(start_paused = true)]
-async fn a_driver_that_had_to_wait_serves_one_more_for_each_four_microseconds() {
+async fn a_late_driver_serves_one_more_for_each_four_microseconds() {
     let timer = own_timer();
     let herd: Vec<_> = (0..HERD)
         .map(|_| {
@@ -188,7 +188,7 @@ async fn a_driver_that_had_to_wait_serves_one_more_for_each_four_microseconds() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sleep_until_an_instant_that_tokios_paused_clock_gave_is_exact() {
+async fn a_sleep_until_an_instant_of_tokios_paused_clock_is_exact() {
     let start = Instant::now();
     advance(ms(1_234)).await;
     sleep_until(start + ms(5_000)).await;
@@ -199,7 +199,7 @@ async fn a_sleep_until_an_instant_that_tokios_paused_clock_gave_is_exact() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_metrics_tell_turns_and_cascades_and_how_late_each_timer_fired() {
+async fn the_metrics_count_turns_cascades_and_how_late_timers_fired() {
     let timer = own_timer();
     let probe = Probe::new();
     let mut sleeps = [10, 10, 25].map(|millis| timer.sleep(ms(millis)));

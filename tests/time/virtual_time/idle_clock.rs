@@ -47,7 +47,7 @@ fn the_idle_clock_stands_still_when_nothing_is_pending() {
 }
 
 #[test]
-fn the_idle_clock_does_not_jump_to_a_deadline_that_was_cancelled() {
+fn the_idle_clock_does_not_jump_to_a_cancelled_deadline() {
     within(Duration::from_secs(20), || {
         paused().block_on(async {
             // Before the driver has seen it, and after.
@@ -65,7 +65,7 @@ fn the_idle_clock_does_not_jump_to_a_deadline_that_was_cancelled() {
 }
 
 #[test]
-fn a_clock_that_is_paused_later_does_not_jump_to_a_deadline_that_was_cancelled() {
+fn a_clock_paused_later_does_not_jump_to_a_cancelled_deadline() {
     within(Duration::from_secs(20), || {
         // It is behind the machine's clock then, or ahead of it.
         for jump in [Duration::ZERO, HOUR] {
@@ -87,7 +87,7 @@ fn a_clock_that_is_paused_later_does_not_jump_to_a_deadline_that_was_cancelled()
 
 // The driver sleeps, and has not seen the pause.
 #[test]
-fn a_clock_that_is_paused_later_does_not_jump_to_a_deadline_that_is_cancelled_first_thing() {
+fn a_clock_paused_later_does_not_jump_to_one_cancelled_at_once() {
     within(Duration::from_secs(20), || {
         for own in [false, true] {
             current_thread().block_on(async {
@@ -107,7 +107,7 @@ fn a_clock_that_is_paused_later_does_not_jump_to_a_deadline_that_is_cancelled_fi
 }
 
 #[test]
-fn the_idle_clock_does_not_jump_to_a_deadline_that_was_reset_to_the_past() {
+fn the_idle_clock_does_not_jump_to_what_was_reset_to_the_past() {
     within(Duration::from_secs(20), || {
         paused().block_on(async {
             let mut reset = sleep(HOUR);
@@ -129,7 +129,7 @@ fn the_idle_clock_does_not_jump_to_a_deadline_that_was_reset_to_the_past() {
 }
 
 #[test]
-fn the_idle_clock_does_not_jump_to_a_deadline_of_a_timer_that_was_stopped() {
+fn the_idle_clock_does_not_jump_to_a_stopped_timers_deadline() {
     within(Duration::from_secs(20), || {
         paused().block_on(async {
             let mut stopped = sleep(HOUR);
@@ -143,7 +143,7 @@ fn the_idle_clock_does_not_jump_to_a_deadline_of_a_timer_that_was_stopped() {
 
 // A driver that took the shard that is gone for one that it has not seen would look for it without end.
 #[test]
-fn the_idle_clock_jumps_though_a_shard_has_gone_with_the_last_handle() {
+fn the_idle_clock_jumps_when_a_shard_went_with_the_last_handle() {
     within(Duration::from_secs(20), || {
         paused().block_on(async {
             let timer = Timer::builder().shards(1024).start().expect("a timer");

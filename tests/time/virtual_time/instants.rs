@@ -124,7 +124,7 @@ fn take<T: Times>(before: Duration, between: Duration, delay: Duration) -> Durat
 }
 
 #[test]
-fn with_parts_of_milliseconds_it_fires_at_most_one_tick_after_tokio() {
+fn parts_of_milliseconds_fire_at_most_one_tick_after_tokios() {
     let mut dice = Dice(7);
     for _ in 0..500 {
         let [before, between] = [3_000, 3_000].map(|most| us(dice.roll(most)));
@@ -139,7 +139,7 @@ fn with_parts_of_milliseconds_it_fires_at_most_one_tick_after_tokio() {
 }
 
 #[test]
-fn a_timer_that_starts_in_between_tokios_milliseconds_is_no_later_than_tokios() {
+fn a_timer_that_starts_between_tokios_milliseconds_is_no_later() {
     let half = us(500);
     for micros in (0..5_000).step_by(100) {
         let ours = take::<Ours>(half, Duration::ZERO, us(micros));
@@ -149,7 +149,7 @@ fn a_timer_that_starts_in_between_tokios_milliseconds_is_no_later_than_tokios() 
 }
 
 #[test]
-fn side_by_side_with_tokios_it_fires_at_most_one_tick_after_them() {
+fn a_timer_fires_at_most_one_tick_after_tokios_beside_it() {
     for seed in 1..=100 {
         paused().block_on(async {
             let mut dice = Dice(seed);

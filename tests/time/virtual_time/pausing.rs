@@ -13,7 +13,7 @@ use crate::support::{
 };
 
 #[test]
-fn it_follows_a_clock_that_is_paused_after_the_timer_has_started_in_real_time() {
+fn a_timer_follows_a_clock_that_is_paused_after_its_start() {
     within(Duration::from_secs(20), || {
         current_thread().block_on(async {
             let timer = own_timer();
@@ -47,7 +47,7 @@ fn it_follows_a_clock_that_is_paused_after_the_timer_has_started_in_real_time() 
 }
 
 #[test]
-fn a_pause_in_the_middle_of_a_sleep_does_not_let_it_fire_by_the_real_clock() {
+fn a_pause_amid_a_sleep_does_not_let_it_fire_by_the_real_clock() {
     within(Duration::from_secs(20), || {
         current_thread().block_on(async {
             let probe = Probe::new();
@@ -120,7 +120,7 @@ fn after_resume_it_follows_the_real_clock_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_thread_outside_the_runtime_sees_the_paused_clock_of_the_timer() {
+async fn a_thread_outside_sees_the_paused_clock_of_the_timer() {
     let timer = own_timer();
     timer.sleep(ms(1)).await;
     advance(Duration::from_secs(1_000)).await;
@@ -158,7 +158,7 @@ fn elsewhere<R: Send>(act: impl Fn() -> R + Sync) -> [R; 3] {
 
 // Each of these calls asks for now; it is the timer's and not that of whoever asks.
 #[tokio::test(start_paused = true)]
-async fn an_interval_goes_by_the_clock_of_its_timer_whoever_asks() {
+async fn an_interval_goes_by_its_timers_clock_wherever_it_is_asked() {
     let timer = own_timer();
     advance(Duration::from_secs(1_000)).await;
     let (now, period) = (Instant::now(), ms(10));
