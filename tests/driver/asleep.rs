@@ -1,4 +1,4 @@
-//! The driver's sleep: whatever is armed meanwhile is not missed.
+//! The driver's sleep: what is armed meanwhile is not missed.
 
 use std::thread;
 use std::time::Instant as RealInstant;
@@ -15,8 +15,10 @@ use crate::support::{
 fn an_earlier_timer_armed_while_the_driver_sleeps_is_on_time() {
     within(LIMIT, || {
         for runtime in [multi_thread(1), multi_thread(2)] {
-            for bell in [true, false] {
-                let timer = Timer::builder().bell(bell).start_on(runtime.handle());
+            for wakeup_thread in [true, false] {
+                let timer = Timer::builder()
+                    .bell(wakeup_thread)
+                    .start_on(runtime.handle());
                 let timer = timer.expect("a timer");
                 let mut naps = Vec::new();
                 for seconds in [3_600, 600, 60, 10] {
@@ -83,8 +85,10 @@ fn an_earlier_timer_armed_at_any_moment_is_not_missed() {
 fn a_short_sleep_after_a_cancelled_endless_one_is_on_time() {
     within(LIMIT, || {
         let runtime = multi_thread(1);
-        for bell in [true, false] {
-            let timer = Timer::builder().bell(bell).start_on(runtime.handle());
+        for wakeup_thread in [true, false] {
+            let timer = Timer::builder()
+                .bell(wakeup_thread)
+                .start_on(runtime.handle());
             let timer = timer.expect("a timer");
             for the_driver_knows_of_it in [true, false] {
                 let mut for_ever = timer.sleep(Duration::MAX);

@@ -1,4 +1,4 @@
-//! The ambient timer: the one of the runtime we are in, wherever that is.
+//! The runtime's timer: that of the runtime we are in, wherever that is.
 
 use std::fs;
 use std::future::pending;
@@ -13,7 +13,7 @@ use crate::support::{
     multi_thread, own_timer, poll_once, poll_with, within,
 };
 
-/// All of the free functions do what they are for, on the ambient timer here.
+/// All of the free functions do what they are for, on the runtime's timer here.
 async fn works() {
     let start = Instant::now();
     sleep(ms(2)).await;
@@ -29,7 +29,7 @@ fn armed_on(timer: &Timer) -> u64 {
     metrics(timer).armed()
 }
 
-fn ambient_of(runtime: &Runtime) -> Timer {
+fn current_of(runtime: &Runtime) -> Timer {
     inside(runtime, Timer::current)
 }
 
@@ -72,7 +72,7 @@ fn it_works_in_block_on_of_a_handle_from_a_thread_outside() {
         let handle = runtime.handle().clone();
         let outside = thread::spawn(move || handle.block_on(works()));
         outside.join().expect("it works");
-        assert!(armed_on(&ambient_of(&runtime)) > 0);
+        assert!(armed_on(&current_of(&runtime)) > 0);
     });
 }
 
@@ -84,7 +84,7 @@ fn in_spawn_blocking_it_is_the_timer_of_the_threads_runtime() {
                 let blocking = tokio::task::spawn_blocking(armed_here);
                 Some(blocking.await.expect("it works"))
             });
-            assert_eq!(metrics(&ambient_of(&runtime)).pending(), 1);
+            assert_eq!(metrics(&current_of(&runtime)).pending(), 1);
             drop(nap);
             runtime.block_on(async {
                 let handle = Handle::current();
@@ -116,14 +116,14 @@ fn in_a_local_set_it_is_the_timer_of_the_runtime() {
             let task = tokio::task::spawn_local(works());
             task.await.expect("it works");
         });
-        assert!(armed_on(&ambient_of(&runtime)) > 0);
+        assert!(armed_on(&current_of(&runtime)) > 0);
     });
 }
 
 #[test]
 fn within_enter_it_is_the_timer_of_the_inner_runtime() {
     let (outer, inner) = (current_thread(), multi_thread(1));
-    let (of_outer, of_inner) = (ambient_of(&outer), ambient_of(&inner));
+    let (of_outer, of_inner) = (current_of(&outer), current_of(&inner));
     let pending = || (metrics(&of_outer).pending(), metrics(&of_inner).pending());
     outer.block_on(async {
         let mut naps = vec![armed_here()];
@@ -151,7 +151,7 @@ fn within_enter_it_is_the_timer_of_the_inner_runtime() {
 fn in_block_on_of_another_thread_it_is_the_inner_runtimes_timer() {
     within(LIMIT, || {
         let (outer, inner) = (multi_thread(1), current_thread());
-        let of_inner = ambient_of(&inner);
+        let of_inner = current_of(&inner);
         let before = armed_on(&of_inner);
         let inner = outer.block_on(async {
             let blocking = tokio::task::spawn_blocking(move || {
@@ -161,7 +161,7 @@ fn in_block_on_of_another_thread_it_is_the_inner_runtimes_timer() {
             blocking.await.expect("it works")
         });
         assert!(armed_on(&of_inner) > before);
-        assert_eq!(armed_on(&ambient_of(&outer)), 0);
+        assert_eq!(armed_on(&current_of(&outer)), 0);
         drop(inner);
     });
 }
@@ -170,7 +170,7 @@ fn in_block_on_of_another_thread_it_is_the_inner_runtimes_timer() {
 fn one_thread_may_go_to_and_fro_between_runtimes() {
     within(LIMIT, || {
         let runtimes = [current_thread(), current_thread(), multi_thread(1)];
-        let timers = runtimes.each_ref().map(ambient_of);
+        let timers = runtimes.each_ref().map(current_of);
         let mut naps = Vec::new();
         for _ in 0..100 {
             for runtime in &runtimes {
@@ -225,8 +225,8 @@ fn a_sleep_made_in_one_runtime_may_be_polled_in_another() {
             assert!(start.elapsed() >= ms(10));
         };
         away.block_on(async { tokio::spawn(task).await.expect("it fires") });
-        assert_eq!(armed_on(&ambient_of(&home)), 1);
-        assert_eq!(armed_on(&ambient_of(&away)), 0);
+        assert_eq!(armed_on(&current_of(&home)), 1);
+        assert_eq!(armed_on(&current_of(&away)), 0);
     });
 }
 
@@ -242,7 +242,7 @@ fn a_sleep_may_move_between_runtimes_while_it_is_pending() {
         });
         nap.set_deadline(Instant::now() + ms(5));
         home.block_on(nap);
-        assert_settled(&ambient_of(&home));
+        assert_settled(&current_of(&home));
     });
 }
 
@@ -293,7 +293,7 @@ fn threads_that_are_the_first_to_ask_at_once_get_the_same_timer() {
                 let joined = threads.into_iter().map(|thread| thread.join());
                 joined.map(|nap| nap.expect("it works")).collect()
             });
-            assert_eq!(metrics(&ambient_of(&runtime)).pending(), 4);
+            assert_eq!(metrics(&current_of(&runtime)).pending(), 4);
             // One driver, and not one more: the timers that lost the race left none behind.
             assert_eq!(runtime.metrics().num_alive_tasks(), 1);
             drop(naps);
@@ -410,7 +410,7 @@ fn ten_thousand_short_runtimes_leave_nothing_behind() {
         let warm = resident_kilobytes();
         (1_000..10_000).for_each(short);
         eventually(
-            "the bell goes with the last timer",
+            "the wake-up thread ends with the last timer",
             the_wakeup_thread_has_ended,
         );
         // A worker that has been joined may be listed for a moment.
@@ -429,7 +429,7 @@ fn the_wakeup_thread_ends_with_the_last_timer_in_any_race() {
             let timer = runtime.block_on(async { own_timer() });
             let racer = thread::spawn(move || {
                 let mut naps = Vec::new();
-                // Each earlier than the one before, so that each tells the bell.
+                // Each earlier than the one before, so that each goes to the wake-up thread.
                 while let Ok(mut nap) = timer.try_sleep(HOUR - ms(naps.len() as u64)) {
                     let _ = poll_once(&mut nap);
                     naps.push(nap);
@@ -442,7 +442,7 @@ fn the_wakeup_thread_ends_with_the_last_timer_in_any_race() {
             racer.join().expect("it does not panic");
         }
         eventually(
-            "the bell goes with the last timer",
+            "the wake-up thread ends with the last timer",
             the_wakeup_thread_has_ended,
         );
     });
@@ -459,13 +459,13 @@ fn the_wakeup_thread_is_not_started_while_nothing_is_pending() {
         thread::sleep(ms(20));
         assert!(the_wakeup_thread_has_ended(), "{:?}", threads());
         let nap = inside(&runtime, armed_here);
-        eventually("it is there: this test can tell", || {
+        eventually("it is there, or this test shows nothing", || {
             !the_wakeup_thread_has_ended()
         });
         drop(nap);
         drop(runtime);
         eventually(
-            "the bell goes with the last timer",
+            "the wake-up thread ends with the last timer",
             the_wakeup_thread_has_ended,
         );
     });
@@ -478,7 +478,7 @@ fn a_runtime_with_a_million_pending_timers_is_dropped_at_once() {
         let runtime = multi_thread(2);
         let probe = Probe::new();
         let waker = probe.waker();
-        let timer = ambient_of(&runtime);
+        let timer = current_of(&runtime);
         let armed = |n| {
             let mut nap = sleep(HOUR + ms(n % 100_000));
             assert!(poll_with(&mut nap, &waker).is_pending());

@@ -63,10 +63,12 @@ fn idle_means_no_turns() {
         };
         thread::scope(|scope| {
             scope.spawn(|| with_a_parked_runtime(check));
-            for bell in [true, false] {
+            for wakeup_thread in [true, false] {
                 scope.spawn(move || {
                     let runtime = multi_thread(1);
-                    let timer = Timer::builder().bell(bell).start_on(runtime.handle());
+                    let timer = Timer::builder()
+                        .bell(wakeup_thread)
+                        .start_on(runtime.handle());
                     check(&timer.expect("a timer"));
                 });
             }

@@ -1,5 +1,5 @@
 //! What wakes the futures: the driver and its thread, the runtimes that they live in, the end of each, and
-//! whatever goes wrong meanwhile. In real time for the most part.
+//! what goes wrong meanwhile. In real time for the most part.
 
 #[path = "../support/mod.rs"]
 mod support;

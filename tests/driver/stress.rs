@@ -1,5 +1,5 @@
-//! Threads that arm, move, cancel and wait at random, with every kind of driver: nobody waits in
-//! vain, nobody is early, and the books balance. In real time, which is the point.
+//! Threads that arm, move, cancel and wait at random, with every kind of driver: no wake-up is lost,
+//! none is early, and the counters add up. In real time, which is the point.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -32,8 +32,8 @@ fn no_wakeup_is_lost_on_one_thread() {
     stress(current_thread(), true);
 }
 
-fn stress(runtime: Runtime, bell: bool) {
-    let builder = Timer::builder().shards(4).bell(bell);
+fn stress(runtime: Runtime, wakeup_thread: bool) {
+    let builder = Timer::builder().shards(4).bell(wakeup_thread);
     let timer = builder.start_on(runtime.handle()).expect("it starts");
     let (stop, stopped) = oneshot::channel::<()>();
     let host = thread::spawn(move || runtime.block_on(stopped));
@@ -51,9 +51,12 @@ fn stress(runtime: Runtime, bell: bool) {
         })
         .collect();
     for thread in threads {
-        thread.join().expect("nobody waits in vain");
+        thread.join().expect("no wake-up is lost");
     }
-    assert!(waits.load(Ordering::Relaxed) > 100, "this test can tell");
+    assert!(
+        waits.load(Ordering::Relaxed) > 100,
+        "or this test shows nothing"
+    );
     assert_settled(&timer);
     drop(stop);
     assert!(host.join().expect("it does not panic").is_err());
@@ -91,7 +94,7 @@ fn one_timer(timer: &Timer, dice: &mut Dice) -> bool {
     }
 }
 
-// An interval keeps its record from tick to tick, wherever its task has gone: here the tasks are
+// An interval keeps its entry from tick to tick, wherever its task has gone: here the tasks are
 // stolen back and forth, and the ticks moved both ways meanwhile.
 #[test]
 fn intervals_of_tasks_that_move_tick_and_the_counters_add_up() {
@@ -124,7 +127,7 @@ fn intervals_of_tasks_that_move_tick_and_the_counters_add_up() {
     runtime.block_on(async {
         for task in tasks {
             let ended = tokio::time::timeout(PATIENCE, task).await;
-            ended.expect("an interval waits in vain").unwrap();
+            ended.expect("no tick is lost").unwrap();
         }
     });
     assert!(ticks.load(Ordering::Relaxed) > 10_000);

@@ -1,4 +1,4 @@
-//! The bell wakes the driver from outside: a blocked worker does not hold up the timers of the
+//! The wake-up thread wakes the driver from outside: a blocked worker does not hold up the timers of the
 //! others. In real time, which is the point: the worker stays blocked until they have fired.
 //!
 //! A worker that blocks after it has *fired* a timer is in `tests/driver/faults/hostage.rs`, beside tokio's.
@@ -47,7 +47,7 @@ async fn fires_beside_a_worker_that_arms_and_blocks(timer: Timer) -> bool {
 }
 
 // A slow handler or one blocked worker delays everyone (netty#11724, tokio#4730). The driver is
-// not in the slot of the worker that armed the timer, where nobody else could take it.
+// not in the slot of the worker that armed the timer, where no other worker could take it.
 #[test]
 fn a_worker_that_blocks_after_arming_does_not_hold_up_the_timer() {
     for _ in 0..3 {
@@ -91,7 +91,7 @@ fn a_worker_that_blocks_after_the_last_handle_delays_no_timer() {
         let blocker = tokio::spawn(async move {
             let timer = own_timer();
             timer.sleep(ms(5)).await;
-            // The first may be fired by the bell's nudge alone, without the driver.
+            // The first may be fired by the thread's nudge alone, without the driver.
             let left = [50, 100].map(|millis| timer.sleep(ms(millis)));
             tokio::spawn(async move {
                 join_all(left).await;
@@ -125,8 +125,8 @@ fn timers_fire_without_the_wakeup_thread() {
     });
 }
 
-/// How many threads of the bell there are now; `None` where the system does not tell.
-fn bells() -> Option<usize> {
+/// How many wake-up threads there are now; `None` where the system does not say.
+fn wakeup_threads() -> Option<usize> {
     let tasks = std::fs::read_dir("/proc/self/task").ok()?;
     let names =
         tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());
@@ -146,8 +146,8 @@ fn all_timers_share_one_wakeup_thread() {
             own_timer().sleep(ms(2)).await;
         });
     }
-    if let Some(bells) = bells() {
-        assert_eq!(bells, 1);
+    if let Some(count) = wakeup_threads() {
+        assert_eq!(count, 1);
     }
 }
 
@@ -162,8 +162,8 @@ fn the_wakeup_thread_serves_each_runtime_unless_turned_off() {
                 let mut later = timer.sleep(HOUR);
                 assert!(poll_once(&mut later).is_pending());
                 timer.sleep(ms(5)).await;
-                if let Some(bells) = bells() {
-                    assert_eq!(bells, 0);
+                if let Some(count) = wakeup_threads() {
+                    assert_eq!(count, 0);
                 }
             });
         }
@@ -171,16 +171,16 @@ fn the_wakeup_thread_serves_each_runtime_unless_turned_off() {
             let mut later = sleep(HOUR);
             assert!(poll_once(&mut later).is_pending());
             // The driver is to run first, on this thread. This process has a minute for it.
-            while bells() == Some(0) {
+            while wakeup_threads() == Some(0) {
                 tokio::time::sleep(ms(1)).await;
             }
-            assert!(bells().is_none_or(|bells| bells == 1));
+            assert!(wakeup_threads().is_none_or(|count| count == 1));
         });
     });
 }
 
 // With ten ticks to each of tokio's milliseconds, tokio has often turned its clock in the one that a nudge falls
-// into; then the nudge fires on the bell's thread.
+// into; then the nudge fires on the wake-up thread.
 #[test]
 fn the_wakeup_thread_runs_no_wakers() {
     let here = Arc::new(Mutex::new(Vec::new()));
@@ -202,20 +202,20 @@ fn the_wakeup_thread_runs_no_wakers() {
         timer.sleep_until(start + ms(300)).await;
     });
     let here = here.lock().expect("no poison");
-    assert!(!here.is_empty(), "this test can tell");
-    let bells = here
+    assert!(!here.is_empty(), "or this test shows nothing");
+    let on_it = here
         .iter()
         .filter(|name| name.as_deref() == Some("waterwheel-bell"));
-    assert_eq!(bells.count(), 0);
+    assert_eq!(on_it.count(), 0);
 }
 
-// 2^62 bytes of stack for whoever does not say how much: more than a process can address.
+// 2^62 bytes of stack for each thread that does not say how much: more than a process can address.
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 #[test]
 fn timers_fire_where_the_wakeup_thread_cannot_be_started() {
     alone_with([("RUST_MIN_STACK", "4611686018427387904")], || {
         let thread = thread::Builder::new().spawn(|| ());
-        assert!(thread.is_err(), "this test can tell");
+        assert!(thread.is_err(), "or this test shows nothing");
         let workers = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .thread_stack_size(1 << 21)
@@ -234,6 +234,6 @@ fn timers_fire_where_the_wakeup_thread_cannot_be_started() {
                 later.abort();
             });
         }
-        assert_eq!(bells(), Some(0));
+        assert_eq!(wakeup_threads(), Some(0));
     });
 }

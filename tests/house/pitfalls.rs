@@ -50,5 +50,5 @@ fn the_tables_name_tests_that_exist() {
             named += 1;
         }
     }
-    assert!(named > 80, "{named} names: this test can tell");
+    assert!(named > 80, "{named} names, or this test shows nothing");
 }

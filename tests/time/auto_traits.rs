@@ -83,7 +83,7 @@ fn auto_traits_are_what_they_are_meant_to_be() {
     }
     assert!(
         has!(Local: Send),
-        "`Pending` is `Send` whatever it never gives"
+        "`Pending` is `Send` for each type that it never gives"
     );
 }
 

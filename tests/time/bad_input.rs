@@ -1,4 +1,4 @@
-//! What makes no sense is refused with a typed error or a panic that tells what to do; what is
+//! What makes no sense is refused with a typed error or a panic that says what to do; what is
 //! merely extreme works.
 
 use std::future::pending;

@@ -82,7 +82,7 @@ async fn ready_in_a_row<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) ->
     .await
 }
 
-// Such an interval keeps its record, which is another way through a poll than that of a new one.
+// Such an interval keeps its entry, which is another way through a poll than that of a new one.
 #[test]
 fn a_burst_of_ticks_due_while_it_waited_yields_to_other_tasks() {
     on_its_own(paused, async {
@@ -116,7 +116,7 @@ fn an_interval_stopped_without_budget_ends_once_there_is_some() {
             Poll::Ready(())
         })
         .await;
-        assert!(!ticks.was_stopped(), "it has not been told");
+        assert!(!ticks.was_stopped(), "the task has not seen it");
         assert!(
             ticks
                 .try_tick()

@@ -357,7 +357,7 @@ async fn periods_without_end_are_cut_to_thirty_years() {
     interval.tick().await;
     interval.tick().await;
     assert_eq!(start.elapsed(), FAR);
-    // Whatever was near is far now.
+    // All that was near is far now.
     interval.reset_after(Duration::MAX);
     assert_eq!(interval.tick().await, start + FAR * 2);
     interval.set_period(Duration::MAX);

@@ -36,7 +36,7 @@ fn a_poll_past_the_deadline_is_ready_if_the_driver_never_ran() {
     assert_eq!((metrics.fired(), metrics.lateness().count()), (1, 0));
 }
 
-// An interval keeps its record from tick to tick; nothing may come of the tick that it has told.
+// An interval keeps its entry from tick to tick; nothing may come of the tick that it has given.
 #[test]
 fn a_tick_found_by_a_poll_is_given_once_and_leaves_no_waker() {
     let runtime = current_thread();

@@ -285,7 +285,7 @@ async fn delays_without_end_are_cut_to_thirty_years() {
 #[tokio::test(start_paused = true)]
 async fn sleeps_due_at_one_tick_all_fire_at_it() {
     let start = Instant::now();
-    // More than a bite of the driver.
+    // More than a batch of the driver.
     let sleeps = (0..2_000).map(|_| async {
         sleep(ms(50)).await;
         start.elapsed()

@@ -83,7 +83,7 @@ async fn into_inner_cancels_the_delay() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_takes_whatever_turns_into_a_future() {
+async fn it_takes_all_that_turns_into_a_future() {
     struct Request(u32);
     impl IntoFuture for Request {
         type Output = u32;

@@ -20,7 +20,7 @@ const fn scaled(full: usize) -> usize {
 }
 
 /// Turns the wheel as a driver does that is always in time, until nothing is pending or the time has
-/// come; tells of each timer that was handed out.
+/// come; shows each timer that was handed out.
 fn run(wheel: &mut Wheel<usize>, until: u64, mut fired: impl FnMut(&mut Wheel<usize>, u64, usize)) {
     let mut due = Vec::new();
     while let Some(turn) = wheel.next_turn().filter(|turn| turn.get() <= until) {
@@ -105,7 +105,7 @@ fn three_centuries_of_use_lose_no_timer_and_fire_none_early() {
     assert!(fired > scaled(750_000), "{fired} is not much of a use");
 }
 
-// Under tokio's paused clock, with the driver, tasks and wakers: half of them ambient.
+// Under tokio's paused clock, with the driver, tasks and wakers: half of them of the runtime's timer.
 #[test]
 fn tasks_that_sleep_for_three_centuries_wake_at_each_deadline() {
     within(Duration::from_secs(300), || {
@@ -117,7 +117,7 @@ fn tasks_that_sleep_for_three_centuries_wake_at_each_deadline() {
 async fn sleep_through_three_centuries() {
     let start = Instant::now();
     let end = start + ms(CENTURIES);
-    let (own, ambient) = (own_timer(), Timer::current());
+    let (own, current) = (own_timer(), Timer::current());
     let tasks: Vec<_> = (0..scaled(3_000) as u64)
         .map(|number| {
             let own = (number % 2 == 0).then(|| own.clone());
@@ -141,7 +141,7 @@ async fn sleep_through_three_centuries() {
     for task in tasks {
         sleeps += task.await.expect("each sleep ends at its deadline");
     }
-    let fired = assert_settled(&own).fired() + assert_settled(&ambient).fired();
+    let fired = assert_settled(&own).fired() + assert_settled(&current).fired();
     assert_eq!(fired, sleeps);
     assert!(start.elapsed() >= ms(CENTURIES));
 }

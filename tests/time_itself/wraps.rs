@@ -153,7 +153,7 @@ async fn postponing_at_the_ends_of_segments_spares_the_neighbours() {
 
 // On a clock that cannot be paused, the first poll of a long sleep trusts the clock read that made
 // it, kept as a number of ticks of 32 bits. One that wrapped would move the hand to the far
-// deadline, and whatever is armed after it would be due at once.
+// deadline, and all that is armed after it would be due at once.
 #[test]
 fn delays_around_32_bits_of_ticks_leave_the_hand_where_it_is() {
     for resolution in RESOLUTIONS {

@@ -1,5 +1,5 @@
-//! Workers that are blocked: whoever is left fires the timers. In real time, which is the point, and
-//! with a bound that a busy machine keeps: it tells no more than whether they wait for the blocked ones.
+//! Workers that are blocked: the others fire the timers. In real time, which is the point, and with a
+//! bound that a busy machine keeps: it shows no more than whether they wait for the blocked ones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -92,7 +92,7 @@ fn block_in_place_holds_up_no_timer_nor_the_tasks_own() {
                     deadline.elapsed()
                 });
                 block_in_place(|| thread::sleep(BLOCKED));
-                // Fired by somebody else, not by a poll.
+                // Fired by another worker, not by a poll.
                 assert_eq!(probe.wakes(), 1);
                 assert!(poll_once(&mut own).is_ready());
                 // And from here on it is the other thread's worker.

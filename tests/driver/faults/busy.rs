@@ -1,7 +1,7 @@
-//! Workers that never rest: there is always a task that is ready, so nobody ever has to wait for
-//! a timer, and all the same they fire. In real time, which is the point.
+//! Workers that never rest: there is always a task that is ready, so a worker never has to wait for
+//! a timer. Timers fire nevertheless. In real time, which is the point.
 //!
-//! How late they are is the scheduler's affair, and that of whatever else runs here; a timer that is
+//! How late they are depends on the scheduler, and on what else runs on the machine; a timer that is
 //! only looked at when there is nothing else to do would never fire.
 
 use std::sync::Arc;
@@ -16,9 +16,11 @@ use crate::support::{LIMIT, current_thread, metrics, ms, multi_thread, within};
 const PROMPT: Duration = ms(2_000);
 
 /// A hundred tasks that are always ready, and timers beside them.
-fn beside_tasks_that_are_always_ready(runtime: Runtime, bell: bool) {
+fn beside_tasks_that_are_always_ready(runtime: Runtime, wakeup_thread: bool) {
     within(LIMIT, move || {
-        let timer = Timer::builder().bell(bell).start_on(runtime.handle());
+        let timer = Timer::builder()
+            .bell(wakeup_thread)
+            .start_on(runtime.handle());
         let timer = timer.expect("a timer");
         runtime.block_on(async {
             let (stop, rounds) = (
@@ -54,7 +56,7 @@ fn beside_tasks_that_are_always_ready(runtime: Runtime, bell: bool) {
                 let latest = nap.await.expect("it does not panic");
                 assert!(latest < PROMPT, "{latest:?} late");
             }
-            // The ambient timer likewise.
+            // The runtime's timer likewise.
             let mut ticks = interval(ms(2));
             for _ in 0..10 {
                 ticks.tick().await;

@@ -108,7 +108,7 @@ fn tasks_of_a_herd_dropped_with_their_runtime_leave_no_timer() {
     within(LIMIT, || {
         for round in 0..ROUNDS {
             let runtime = multi_thread(2);
-            // The ambient one: tasks that run while their runtime ends may still use it.
+            // The runtime's: tasks that run while their runtime ends may still use it.
             let timer = inside(&runtime, Timer::current);
             let (ended, awake) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
             let gate = Gate::arm(&runtime, &timer, ms(400) * (1 << round));

@@ -36,7 +36,7 @@ fn tokios(deadline: Instant) -> BoxFuture<'static, ()> {
     Box::pin(tokio::time::sleep_until(deadline))
 }
 
-/// Waits, and tells the thread that fired the sleep: the one that ran its driver.
+/// Waits, and returns the thread that fired the sleep: the one that ran its driver.
 async fn fired_by(mut sleep: BoxFuture<'static, ()>) -> Option<ThreadId> {
     let thread = Arc::new(Mutex::new(None));
     poll_fn(|context| {
@@ -54,8 +54,8 @@ async fn fired_by(mut sleep: BoxFuture<'static, ()>) -> Option<ThreadId> {
     *thread.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Plain threads beside all this: one sleeps until each of these deadlines and tells another one, as the
-/// bell tells a worker. How late the other one hears of it is what the machine alone takes.
+/// Plain threads beside all this: one sleeps until each of these deadlines and wakes another one, as the
+/// wake-up thread wakes a worker. How late the other one hears of it is what the machine alone takes.
 struct Control {
     threads: JoinHandle<Vec<(Instant, Duration)>>,
     last: Arc<Mutex<Option<Instant>>>,
@@ -67,9 +67,10 @@ impl Control {
         let threads = thread::spawn({
             let last = Arc::clone(&last);
             move || {
-                let (tell, told) = channel::<Instant>();
+                let (sender, receiver) = channel::<Instant>();
                 let other = thread::spawn(move || {
-                    told.into_iter()
+                    receiver
+                        .into_iter()
                         .map(|deadline| (deadline, deadline.elapsed()))
                         .collect()
                 });
@@ -80,10 +81,10 @@ impl Control {
                     .is_none_or(|last| deadline <= last)
                 {
                     thread::sleep(deadline.saturating_duration_since(Instant::now()));
-                    let _ = tell.send(deadline);
+                    let _ = sender.send(deadline);
                     deadline += step;
                 }
-                drop(tell);
+                drop(sender);
                 other.join().expect("it does not panic")
             }
         });
@@ -118,8 +119,8 @@ fn round(blocking: SleepUntil, tasks: usize, beside: SleepUntil, blocked: Durati
     let (deadline, late, waited) = multi_thread(2).block_on(async move {
         let is_blocked = Arc::new(AtomicBool::new(false));
         let (free, freed) = channel();
-        let (tell, told) = oneshot::channel();
-        let block = Arc::new(Mutex::new(Some((freed, tell))));
+        let (report, reported) = oneshot::channel();
+        let block = Arc::new(Mutex::new(Some((freed, report))));
         for _ in 0..tasks {
             let (is_blocked, block) = (Arc::clone(&is_blocked), Arc::clone(&block));
             tokio::spawn(async move {
@@ -132,9 +133,9 @@ fn round(blocking: SleepUntil, tasks: usize, beside: SleepUntil, blocked: Durati
                     }
                     // Not within the `if`, which would hold the lock while it blocks.
                     let first = block.lock().expect("no poison").take();
-                    if let Some((freed, tell)) = first {
+                    if let Some((freed, report)) = first {
                         is_blocked.store(true, Ordering::SeqCst);
-                        let _ = tell.send(freed.recv_timeout(blocked).is_err());
+                        let _ = report.send(freed.recv_timeout(blocked).is_err());
                     }
                     return;
                 }
@@ -153,7 +154,7 @@ fn round(blocking: SleepUntil, tasks: usize, beside: SleepUntil, blocked: Durati
             }
         });
         let (deadline, late) = beside.await.expect("it does not panic");
-        (deadline, late, told.await.expect("it does not panic"))
+        (deadline, late, reported.await.expect("it does not panic"))
     });
     Round {
         late,
@@ -163,12 +164,12 @@ fn round(blocking: SleepUntil, tasks: usize, beside: SleepUntil, blocked: Durati
 }
 
 // tokio#4730. A worker that comes back from tokio's clock with one task in hand wakes no other to
-// wait there in its place; so while that task blocks, nobody does.
+// wait there in its place; so while that task blocks, no worker does.
 #[test]
 fn beside_a_blocked_worker_ours_fire_and_tokios_wait_for_it() {
     let waited = || round(tokios, 1, tokios, BLOCKED).waited;
     assert!((0..MOST_ROUNDS).any(|_| waited()), "tokio's did not wait");
-    // The second time, with nobody waiting on tokio's clock either.
+    // The second time, with no task waiting on tokio's clock either.
     for (blocking, tasks) in [(ours as SleepUntil, 8), (tokios, 1)] {
         let mut rounds = Vec::new();
         let mut is_shown = false;

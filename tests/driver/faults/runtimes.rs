@@ -74,7 +74,7 @@ fn a_local_set_that_is_dropped_cancels_the_sleeps_of_its_tasks() {
         // The set ends first, or the runtime does.
         for set_first in [true, false] {
             let runtime = current_thread();
-            let (ambient, own) = inside(&runtime, || (Timer::current(), own_timer()));
+            let (current, own) = inside(&runtime, || (Timer::current(), own_timer()));
             let set = LocalSet::new();
             let shared = Rc::new(own.clone());
             for _ in 0..10 {
@@ -84,14 +84,14 @@ fn a_local_set_that_is_dropped_cancels_the_sleeps_of_its_tasks() {
                 });
             }
             set.block_on(&runtime, tokio::task::yield_now());
-            assert_eq!(metrics(&ambient).pending(), 10);
+            assert_eq!(metrics(&current).pending(), 10);
             let mut runtime = Some(runtime);
             if !set_first {
                 drop(runtime.take());
             }
             drop(set);
             assert_eq!(Rc::strong_count(&shared), 1);
-            for timer in [&ambient, &own] {
+            for timer in [&current, &own] {
                 let metrics = metrics(timer);
                 let (cancelled, stopped) = if set_first { (10, 0) } else { (0, 10) };
                 assert_eq!(

@@ -196,7 +196,7 @@ fn a_waker_may_shut_its_own_runtime_down() {
 fn a_waker_may_drop_the_last_handle_and_future_of_its_timer() {
     within(LIMIT, || {
         let runtime = multi_thread(1);
-        // Nobody else has a handle.
+        // The only handle.
         let timer = inside(&runtime, own_timer).clone();
         let last: Arc<Mutex<Option<(Timer, Sleep)>>> = Arc::default();
         let waker = waker_on_wake({

@@ -267,7 +267,7 @@ fn wakers_that_arm_while_the_driver_is_late_do_not_pile_up() {
             });
             let _ = poll_giving(sleep, waker);
         }
-        // Nobody drives the runtime meanwhile.
+        // No thread drives the runtime meanwhile.
         for _ in 0..20 {
             thread::sleep(ms(3));
             let mut another = timer.sleep(HOUR);
@@ -281,7 +281,7 @@ fn wakers_that_arm_while_the_driver_is_late_do_not_pile_up() {
 }
 
 // The driver is late, and a poll that arms sees to it; but not by running other tasks' wakers
-// within itself: whoever polls may hold a lock that one of these wants.
+// within itself: the task that polls may hold a lock that one of these wants.
 #[test]
 fn a_poll_that_arms_wakes_no_other_task_on_the_spot() {
     let runtime = current_thread();
@@ -295,13 +295,13 @@ fn a_poll_that_arms_wakes_no_other_task_on_the_spot() {
         }
     });
     let _due = armed(&timer, ms(50), |nap| poll_giving(nap, waker.clone()));
-    // In real time, since nobody drives the runtime.
+    // In real time, since no thread drives the runtime.
     thread::sleep(ms(60));
     let guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
     let mut armed = timer.sleep(HOUR);
     assert!(poll_once(&mut armed).is_pending());
     drop(guard);
-    // What it sees to: a task that takes a bite in the driver's stead.
+    // What it sees to: a task that serves a batch for the driver.
     runtime.block_on(tokio::task::yield_now());
     assert_eq!(metrics(&timer).fired(), 1);
     assert_eq!(is_within.load(Ordering::SeqCst), 0);

@@ -1,4 +1,4 @@
-//! Whatever runs in between, the metrics add up.
+//! The metrics add up, no matter what runs in between.
 
 use std::thread;
 
@@ -78,7 +78,7 @@ fn metrics_add_up_when_cancels_and_resets_race_with_the_driver() {
             }
         });
         assert_eq!(metrics(&timer).pending(), 0);
-        // Whatever waker was collected to be woken is let go in the end.
+        // A waker that was collected to be woken is dropped in the end.
         let last = Probe::new();
         let mut sleep = timer.sleep(ms(1));
         assert!(last.poll(&mut sleep).is_pending());

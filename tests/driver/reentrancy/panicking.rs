@@ -122,7 +122,7 @@ async fn a_waker_that_panics_at_a_reset_leaves_its_sleep_usable() {
     }
 }
 
-// A record that was given back may be somebody else's by now.
+// An entry that was given back may be another timer's by now.
 #[test]
 fn a_waker_that_panics_at_completion_leaves_all_usable() {
     alone(|| {
@@ -130,7 +130,7 @@ fn a_waker_that_panics_at_completion_leaves_all_usable() {
         let timer = inside(&runtime, own_timer);
         let mut sleep = timer.sleep(ms(50));
         assert!(poll_giving(&mut sleep, panics_when_dropped()).is_pending());
-        // Past the deadline with nobody driving, so that it is the poll that completes it.
+        // Past the deadline with no thread that drives the runtime, so that it is the poll that completes it.
         thread::sleep(ms(60));
         let_panic(|| poll_once(&mut sleep));
         // Takes the place of the other.

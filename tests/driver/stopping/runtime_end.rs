@@ -17,8 +17,8 @@ fn dropping_the_runtime_stops_its_timers() {
     within(Duration::from_secs(20), || {
         for runtime in [current_thread(), multi_thread(2)] {
             let probe = Probe::new();
-            let (own, ambient, mut sleeps, mut interval, mut limited) = runtime.block_on(async {
-                let (own, ambient) = (own_timer(), Timer::current());
+            let (own, current, mut sleeps, mut interval, mut limited) = runtime.block_on(async {
+                let (own, current) = (own_timer(), Timer::current());
                 let mut sleeps = [own.sleep(HOUR), sleep(HOUR), sleep(Duration::MAX)];
                 for sleep in &mut sleeps {
                     assert!(probe.poll(sleep).is_pending());
@@ -27,11 +27,11 @@ fn dropping_the_runtime_stops_its_timers() {
                 interval.tick().await;
                 let mut limited = timeout(HOUR, pending::<()>());
                 assert!(probe.poll(&mut limited).is_pending());
-                (own, ambient, sleeps, interval, limited)
+                (own, current, sleeps, interval, limited)
             });
             drop(runtime);
             assert_eq!((probe.wakes(), probe.held()), (4, 0));
-            assert!(own.is_stopped() && ambient.is_stopped());
+            assert!(own.is_stopped() && current.is_stopped());
             for sleep in &mut sleeps {
                 assert!(poll_once(sleep).is_ready());
                 assert!(sleep.was_stopped());
@@ -39,7 +39,7 @@ fn dropping_the_runtime_stops_its_timers() {
             assert_eq!(interval.next().now_or_never(), Some(None));
             let elapsed = (&mut limited).now_or_never().expect("it is ready");
             assert!(elapsed.is_err_and(|elapsed| elapsed.was_stopped()));
-            for timer in [&*own, &ambient] {
+            for timer in [&*own, &current] {
                 assert_panics_here(STOPPED, || timer.sleep(ms(1)));
                 let refused = timer.try_sleep(ms(1));
                 assert!(refused.is_err_and(|error| error.is_shutdown()));

@@ -133,7 +133,7 @@ async fn after_shutdown_tick_completes_once_then_panics_with_advice() {
     let mut interval = timer.interval(ms(10));
     interval.tick().await;
     timer.shutdown();
-    assert!(!interval.was_stopped(), "nobody has looked yet");
+    assert!(!interval.was_stopped(), "it was not polled since");
     assert!(interval.tick().now_or_never().is_some());
     assert!(interval.was_stopped());
     interval.reset_immediately();

@@ -130,7 +130,7 @@ impl Group {
 
 /// A timer of its own for each group, so that what is due at once is what one group has.
 struct Timers {
-    ambient: Timer,
+    current: Timer,
     own: [OwnTimer; 3],
 }
 
@@ -138,7 +138,7 @@ impl Timers {
     /// On the runtime we are in.
     fn start() -> Timers {
         Timers {
-            ambient: Timer::current(),
+            current: Timer::current(),
             own: [own_timer(), own_timer(), own_timer()],
         }
     }
@@ -146,7 +146,7 @@ impl Timers {
     /// Lets each driver wake from a sleep, and sleep again.
     async fn warm_up(&self) {
         let own = self.own.iter().map(|timer| &**timer);
-        for timer in own.chain([&self.ambient]) {
+        for timer in own.chain([&self.current]) {
             timer.sleep(ms(1)).await;
         }
         tokio::time::sleep(ms(20)).await;
@@ -158,7 +158,7 @@ impl Timers {
         let groups = [
             Group::arm(&self.own[0], 20, start),
             Group::arm(&self.own[1], 100, start),
-            Group::arm(&self.ambient, 800, start),
+            Group::arm(&self.current, 800, start),
             Group::arm_equal(&self.own[2], 12, start),
         ];
         thread::sleep((start + STALL + ms(50)).saturating_duration_since(Instant::now()));

@@ -40,7 +40,7 @@ fn whens() -> impl Strategy<Value = When> {
 }
 
 fn homes() -> impl Strategy<Value = Home> {
-    select(&[Home::Ambient, Home::Own][..])
+    select(&[Home::Current, Home::Own][..])
 }
 
 fn acts() -> impl Strategy<Value = Act> {

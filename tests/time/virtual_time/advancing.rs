@@ -25,8 +25,8 @@ async fn a_long_delay_that_the_clock_passed_is_ready_in_a_task() {
 async fn a_sleep_is_woken_before_the_task_that_advances_goes_on() {
     let timer = own_timer();
     let probe = Probe::new();
-    let (mut ambient, mut own) = (sleep(ms(10)), timer.sleep(ms(10)));
-    assert!(probe.poll(&mut ambient).is_pending());
+    let (mut current, mut own) = (sleep(ms(10)), timer.sleep(ms(10)));
+    assert!(probe.poll(&mut current).is_pending());
     assert!(probe.poll(&mut own).is_pending());
     tokio::task::yield_now().await;
     advance(ms(9)).await;
@@ -87,7 +87,7 @@ async fn jumps_of_ten_years_are_as_good_as_any() {
 
 // A long suspend replayed tick by tick (Netty): jump instead.
 #[tokio::test(start_paused = true)]
-async fn a_jump_takes_a_few_turns_whatever_its_length() {
+async fn a_jump_of_any_length_takes_a_few_turns() {
     let timer = own_timer();
     timer.sleep(ms(1)).await;
     let before = timer.metrics().driver_turns();
@@ -138,7 +138,7 @@ fn a_clock_that_is_at_the_first_nanosecond_of_a_tick_moves_on() {
 /// So many that are due at once, beyond what the first turn serves.
 const HERD: usize = 10_000;
 
-// 1024 with the first turn, which tokio's clock takes in the driver's stead, however many other shards there are; and
+// 1024 with the first turn, which tokio's clock takes for the driver, however many other shards there are; and
 // then 128 with each.
 #[tokio::test(start_paused = true)]
 async fn a_herd_is_served_in_batches() {
@@ -159,13 +159,13 @@ async fn a_herd_is_served_in_batches() {
         let before = timer.metrics().driver_turns();
         join_all(herd).await;
         let turns = timer.metrics().driver_turns() - before;
-        let bites = (HERD as u64 - 1024) / 128;
-        assert!((bites..bites + 4).contains(&turns), "{turns} turns");
+        let batches = (HERD as u64 - 1024) / 128;
+        assert!((batches..batches + 4).contains(&turns), "{turns} turns");
         drop(others);
     }
 }
 
-// With a fixed bite a turn, the timers of a busy service would fall further and further behind.
+// With a fixed batch a turn, the timers of a busy service would fall further and further behind.
 #[tokio::test(start_paused = true)]
 async fn a_late_driver_serves_one_more_for_each_four_microseconds() {
     let timer = own_timer();
@@ -174,7 +174,7 @@ async fn a_late_driver_serves_one_more_for_each_four_microseconds() {
             let nap = timer.sleep(ms(5));
             tokio::spawn(async move {
                 nap.await;
-                // The clock moves when this is polled, and whoever waits for it yields.
+                // The clock moves when this is polled, and the task that waits for it yields.
                 assert!(poll_once(&mut pin!(advance(us(10)))).is_pending());
             })
         })

@@ -16,7 +16,7 @@ fn the_idle_clock_jumps_to_the_next_deadline() {
             let start = Instant::now();
             let timer = own_timer();
             let naps = [7_u64, 30_000, 86_400_000];
-            let ambient = naps.map(|millis| async move {
+            let current = naps.map(|millis| async move {
                 sleep(ms(millis)).await;
                 start.elapsed()
             });
@@ -27,8 +27,8 @@ fn the_idle_clock_jumps_to_the_next_deadline() {
                     start.elapsed()
                 }
             });
-            let (ambient, own) = tokio::join!(join_all(ambient), join_all(own));
-            assert_eq!(ambient, naps.map(ms));
+            let (current, own) = tokio::join!(join_all(current), join_all(own));
+            assert_eq!(current, naps.map(ms));
             assert_eq!(own, naps.map(|millis| ms(millis + 1)));
         });
     });

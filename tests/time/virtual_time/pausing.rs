@@ -77,7 +77,7 @@ fn a_pause_amid_a_sleep_does_not_let_it_fire_by_the_real_clock() {
     });
 }
 
-// The bell, which knows real time alone, has no part in it.
+// The wake-up thread, which knows real time alone, has no part in it.
 #[test]
 fn while_a_paused_clock_stands_still_the_driver_takes_no_turns() {
     within(Duration::from_secs(20), || {
@@ -156,7 +156,7 @@ fn elsewhere<R: Send>(act: impl Fn() -> R + Sync) -> [R; 3] {
     })
 }
 
-// Each of these calls asks for now; it is the timer's and not that of whoever asks.
+// Each of these calls asks for now; it is the timer's and not the caller's.
 #[tokio::test(start_paused = true)]
 async fn an_interval_goes_by_its_timers_clock_wherever_it_is_asked() {
     let timer = own_timer();

@@ -58,34 +58,34 @@ fn compare_wakes(tokio: &[Woken], ours: &[Woken]) -> Option<(&'static str, Strin
         let mut pairs = firm.windows(2);
         pairs.all(|pair| pair[0].tick != pair[1].tick || filed(pair[0]) < filed(pair[1]))
     };
-    let told = || format!("\n  tokio {}\n  ours  {}", told(tokio), told(ours));
+    let both = || format!("\n  tokio {}\n  ours  {}", shown(tokio), shown(ours));
     // Equal but for their order?
     let mut sorted = [tokio.to_vec(), ours.to_vec()];
     for wakes in &mut sorted {
         wakes.sort_by_key(|woken| (woken.id, woken.poll, woken.at));
     }
     if sorted[0] != sorted[1] {
-        return Some(("who is woken, and when", told()));
+        return Some(("who is woken, and when", both()));
     }
     if !by_filing(tokio, |woken| woken.place.tokio) {
-        return Some(("tokio's order is not what the script takes it for", told()));
+        return Some(("tokio's order is not what the script takes it for", both()));
     }
     if !tokio.iter().map(beat).eq(ours.iter().map(beat)) {
-        return Some(("the order of ticks", told()));
+        return Some(("the order of ticks", both()));
     }
     if !by_filing(ours, |woken| woken.place.ours) {
-        return Some(("the order within a tick", told()));
+        return Some(("the order within a tick", both()));
     }
     None
 }
 
-/// What comes in the same order whatever the order within ticks.
+/// What comes in the same order for every order within ticks.
 fn beat(woken: &Woken) -> (u64, waterwheel::Duration) {
     (woken.tick, woken.at)
 }
 
-/// The wakes in short: number, tick, and a star at those whose place is not promised.
-fn told(wakes: &[Woken]) -> String {
+/// The wakes in short: number, tick, and a star where the place is not promised.
+fn shown(wakes: &[Woken]) -> String {
     const MOST: usize = 40;
     let short = |woken: &Woken| {
         let star = if woken.place.is_loose { "*" } else { "" };

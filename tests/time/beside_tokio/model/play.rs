@@ -94,7 +94,7 @@ struct Made<T: Times> {
 enum Any<T: Times> {
     Sleep(Pin<Box<T::Sleep>>),
     Interval(T::Interval),
-    Timeout(Pin<Box<T::Timeout<Told>>>, Arc<AtomicBool>),
+    Timeout(Pin<Box<T::Timeout<Gate>>>, Arc<AtomicBool>),
 }
 
 impl<T: Times> World<T> {
@@ -128,21 +128,21 @@ impl<T: Times> World<T> {
                 self.make(id, book, Any::Interval(interval));
             }
             Op::Timeout { id, at, by_delay } => {
-                let is_told = Arc::new(AtomicBool::new(false));
-                let told = Told(Arc::clone(&is_told));
+                let is_open = Arc::new(AtomicBool::new(false));
+                let gate = Gate(Arc::clone(&is_open));
                 let timeout = match at.checked_sub(now) {
-                    Some(delay) if by_delay => T::timeout(millis(delay), told),
-                    _ => T::timeout_at(self.instant(at), told),
+                    Some(delay) if by_delay => T::timeout(millis(delay), gate),
+                    _ => T::timeout_at(self.instant(at), gate),
                 };
-                let timeout = Any::Timeout(Box::pin(timeout), is_told);
+                let timeout = Any::Timeout(Box::pin(timeout), is_open);
                 self.make(id, Book::of_sleep(at), timeout);
             }
             Op::Poll { id } => poll = self.poll(id, now),
             Op::Reset { id, to } => self.reset(id, to, now),
             Op::Restart { id, how } => self.restart(id, how, now),
             Op::Complete { id } => {
-                if let Some(Any::Timeout(_, told)) = self.future(id) {
-                    told.store(true, Ordering::Relaxed);
+                if let Some(Any::Timeout(_, gate)) = self.future(id) {
+                    gate.store(true, Ordering::Relaxed);
                 }
             }
             Op::Drop { id } => {
@@ -302,10 +302,10 @@ impl Wake for Note {
     }
 }
 
-/// A future that is ready when it is told so.
-struct Told(Arc<AtomicBool>);
+/// A future that is ready once it is opened.
+struct Gate(Arc<AtomicBool>);
 
-impl Future for Told {
+impl Future for Gate {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {

@@ -21,7 +21,7 @@ pub(crate) enum Op {
         period: u64,
         missed: Missed,
     },
-    /// Around a future that is ready when it is told so.
+    /// Around a future that is ready once it is opened.
     Timeout {
         id: usize,
         at: u64,

@@ -11,7 +11,7 @@ use waterwheel::error::Error;
 use super::known::{By, Drain, FAR, Kind, Life, Refusal, Slot, Stage, Ticks};
 use super::oracle::PROBES;
 use super::waker::{Boom, Trap};
-use super::world::{Drained, Timed, Told, World};
+use super::world::{Drained, Gate, Timed, World};
 use super::{Act, Home, Op, When};
 use crate::support::Probe;
 
@@ -80,11 +80,11 @@ impl World {
         Some((timer, free))
     }
 
-    /// Whether to use the free functions, which find the ambient timer by themselves, and panic where
+    /// Whether to use the free functions, which find the runtime's timer by themselves, and panic where
     /// it is stopped.
-    fn is_ambient(&self, home: Home) -> bool {
+    fn is_current(&self, home: Home) -> bool {
         let is_running = self.oracle.timers[home as usize].stage == Stage::Running;
-        home == Home::Ambient && self.has_runtime && is_running
+        home == Home::Current && self.has_runtime && is_running
     }
 
     /// Puts a future where there is place for it, if both agree that there is one.
@@ -120,7 +120,7 @@ impl World {
         let Some((timer, free)) = self.place(home) else {
             return;
         };
-        let made = match self.is_ambient(home) {
+        let made = match self.is_current(home) {
             true => Ok(waterwheel::sleep(delay)),
             false => timer.try_sleep(delay),
         };
@@ -135,7 +135,7 @@ impl World {
         };
         let deadline = self.time(at);
         let at = self.instant(deadline);
-        let made = match self.is_ambient(home) {
+        let made = match self.is_current(home) {
             true => Ok(waterwheel::sleep_until(at)),
             false => timer.try_sleep_until(at),
         };
@@ -147,10 +147,10 @@ impl World {
         let Some((timer, free)) = self.place(home) else {
             return;
         };
-        let told = Told::default();
-        let made = match self.is_ambient(home) {
-            true => Ok(waterwheel::timeout(limit, told)),
-            false => timer.try_timeout(limit, told),
+        let gate = Gate::default();
+        let made = match self.is_current(home) {
+            true => Ok(waterwheel::timeout(limit, gate)),
+            false => timer.try_timeout(limit, gate),
         };
         let deadline = self.start.checked_add(self.oracle.now);
         let deadline = deadline.and_then(|now| now.checked_add(limit));
@@ -170,7 +170,7 @@ impl World {
             let refused = timer.try_interval_at(at, period);
             return assert!(refused.is_err_and(|error| error.is_invalid()));
         }
-        let made = match self.is_ambient(home) {
+        let made = match self.is_current(home) {
             true => Ok(waterwheel::interval_at(at, period)),
             false => timer.try_interval_at(at, period),
         };

@@ -127,7 +127,7 @@ impl Reader<'_> {
 
     fn home(&mut self) -> Home {
         match self.bytes.flag() {
-            true => Home::Ambient,
+            true => Home::Current,
             false => Home::Own,
         }
     }

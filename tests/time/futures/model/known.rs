@@ -39,7 +39,7 @@ pub(super) struct Counts {
     pub(super) pending: u64,
 }
 
-/// Whoever waits for the timer to be drained.
+/// A task that waits for the timer to be drained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Drain {
     None,
@@ -80,10 +80,10 @@ pub(super) enum Life {
     New,
     /// Not armed, and moved since it was made or done.
     Reset,
-    /// Whoever is given here is to be woken.
+    /// This waker is to be woken.
     Pending(By),
     /// Fired or stopped, and not polled since.
-    Parked,
+    Disarmed,
     Done {
         stopped: bool,
     },

@@ -1,4 +1,4 @@
-//! What futures must do, told by a naive oracle: who is ready when, who is woken and how often, and
+//! What futures must do, said by a naive oracle: who is ready when, who is woken and how often, and
 //! what is counted.
 //!
 //! Shared with the fuzzer (`fuzz/targets/futures.rs`), which makes the steps of bytes; the properties
@@ -37,7 +37,7 @@ pub(crate) use world::run;
 /// The timers of one runtime, and what is done with them.
 #[derive(Debug, Clone)]
 pub(crate) struct Case {
-    /// Of the timer of one's own; the ambient one's is a millisecond.
+    /// Of the timer of one's own; the runtime's is a millisecond.
     pub(crate) resolution: Duration,
     /// The bound of the timer of one's own.
     pub(crate) max_pending: Option<usize>,
@@ -49,7 +49,7 @@ pub(crate) struct Case {
 /// On which timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Home {
-    Ambient,
+    Current,
     Own,
 }
 
@@ -71,7 +71,7 @@ pub(crate) enum Op {
         home: Home,
         at: When,
     },
-    /// Around a future that is ready when it is told so.
+    /// Around a future that is ready once it is opened.
     Timeout {
         home: Home,
         limit: Duration,
@@ -113,7 +113,7 @@ pub(crate) enum Op {
     Drop {
         which: usize,
     },
-    /// Moves the clock while nobody else runs.
+    /// Moves the clock while no task runs.
     Jump {
         by: Duration,
     },

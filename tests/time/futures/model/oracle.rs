@@ -123,9 +123,9 @@ impl Oracle {
                 }
                 return None;
             }
-            Life::New | Life::Reset | Life::Parked if is_due => false,
-            Life::New | Life::Reset | Life::Parked if is_stopped => true,
-            Life::New | Life::Reset | Life::Parked => {
+            Life::New | Life::Reset | Life::Disarmed if is_due => false,
+            Life::New | Life::Reset | Life::Disarmed if is_stopped => true,
+            Life::New | Life::Reset | Life::Disarmed => {
                 self.counts(which).armed += 1;
                 self.slot(which).life = Life::Pending(by);
                 return None;
@@ -163,7 +163,7 @@ impl Oracle {
         ticks.has_ended = timer.stage != Stage::Running;
         let slot = self.slot(which);
         slot.deadline = Some(next);
-        slot.life = if was_new { Life::New } else { Life::Parked };
+        slot.life = if was_new { Life::New } else { Life::Disarmed };
         slot.kind = Kind::Interval(ticks);
         Some(Outcome::Tick(tick))
     }
@@ -181,7 +181,7 @@ impl Oracle {
         let slot = self.slot(which);
         match life {
             Life::Pending(by) if to < before && is_past => {
-                slot.life = Life::Parked;
+                slot.life = Life::Disarmed;
                 self.counts(which).fired += 1;
                 self.wake(by);
                 self.has_one_less(home);
@@ -192,7 +192,7 @@ impl Oracle {
                 self.timer(home).permits += 1;
             }
             Life::New => slot.life = Life::Reset,
-            Life::Reset | Life::Pending(_) | Life::Parked => {}
+            Life::Reset | Life::Pending(_) | Life::Disarmed => {}
         }
     }
 
@@ -205,7 +205,7 @@ impl Oracle {
     fn cancel(&mut self, which: usize) {
         let slot = self.slot(which).clone();
         if let Life::Pending(by) = slot.life {
-            self.slot(which).life = Life::Parked;
+            self.slot(which).life = Life::Disarmed;
             self.counts(which).cancelled += 1;
             self.let_go(by);
             self.has_one_less(slot.home);
@@ -233,7 +233,7 @@ impl Oracle {
                 continue;
             };
             if slot.home == home && self.timer(home).is_due(deadline, now) {
-                self.slot(which).life = Life::Parked;
+                self.slot(which).life = Life::Disarmed;
                 self.counts(which).fired += 1;
                 self.wake(by);
                 self.has_one_less(home);
@@ -252,7 +252,7 @@ impl Oracle {
                 continue;
             };
             if let Life::Pending(by) = slot.life {
-                slot.life = Life::Parked;
+                slot.life = Life::Disarmed;
                 self.counts(which).stopped += 1;
                 self.wake(by);
                 count += 1;

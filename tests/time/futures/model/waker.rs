@@ -48,7 +48,7 @@ pub(super) struct Trap {
     pub(super) log: Log,
 }
 
-/// What a trap panics with, which no hook is told of.
+/// What a trap panics with, which no hook sees.
 pub(super) struct Boom;
 
 impl Wake for Trap {

@@ -16,7 +16,7 @@ use super::waker::{Log, Sprung};
 use super::{Case, Home, Op};
 use crate::support::{Probe, metrics, paused, poll_with};
 
-pub(super) const HOMES: [Home; 2] = [Home::Ambient, Home::Own];
+pub(super) const HOMES: [Home; 2] = [Home::Current, Home::Own];
 
 /// How far the clock is moved. Deadlines may be further away.
 ///
@@ -29,7 +29,7 @@ const LAST: Duration = Duration::from_secs(86_400 * 700);
 const YIELDS: usize = 4;
 
 /// Does the steps with the futures and the oracle, and compares the two after each; then drops the
-/// runtime, whatever is pending, and looks at what is left.
+/// runtime, no matter what is pending, and looks at what is left.
 ///
 /// # Panics
 ///
@@ -77,7 +77,7 @@ pub(super) struct World {
 /// What is timed.
 pub(super) enum Timed {
     Sleep(Sleep),
-    Timeout(Timeout<Told>),
+    Timeout(Timeout<Gate>),
     Interval(Interval),
 }
 
@@ -89,13 +89,13 @@ pub(super) struct Drained {
     pub(super) before: usize,
 }
 
-/// Is ready once it is told so.
+/// Is ready once it is opened.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct Gate {
     pub(super) is_ready: bool,
 }
 
-impl Future for Told {
+impl Future for Gate {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
@@ -110,7 +110,7 @@ impl World {
     fn new(case: &Case) -> World {
         let start = Instant::now();
         move_clock(case.starts[0]);
-        let ambient = Timer::current();
+        let current = Timer::current();
         move_clock(case.starts[1]);
         let own = Timer::builder().resolution(case.resolution);
         let own = match case.max_pending {
@@ -118,16 +118,16 @@ impl World {
             None => own,
         };
         let at_own = case.starts[0] + case.starts[1];
-        let ambients = known::Timer::new(case.starts[0], ambient.resolution(), None);
+        let currents = known::Timer::new(case.starts[0], current.resolution(), None);
         let owns = known::Timer::new(at_own, case.resolution, case.max_pending);
-        let mut oracle = Oracle::new([ambients, owns]);
+        let mut oracle = Oracle::new([currents, owns]);
         oracle.now = at_own;
         World {
             oracle,
             start,
             runtime: Handle::current(),
             has_runtime: true,
-            timers: [Some(ambient), Some(own.start().expect("a timer"))],
+            timers: [Some(current), Some(own.start().expect("a timer"))],
             futures: (0..SLOTS).map(|_| None).collect(),
             drains: [None, None],
             probes: (0..PROBES).map(|_| Probe::new()).collect(),
@@ -354,7 +354,7 @@ impl World {
                 let (is_elapsed, was_stopped) = match known.life {
                     Life::New => (false, false),
                     Life::Done { stopped } => (true, stopped),
-                    Life::Reset | Life::Pending(_) | Life::Parked => {
+                    Life::Reset | Life::Pending(_) | Life::Disarmed => {
                         (is_due || is_stopped, is_stopped && !is_due)
                     }
                 };
@@ -409,7 +409,7 @@ impl World {
     }
 }
 
-/// Moves tokio's clock, and lets nobody run. That is what the first poll of `advance` does; the rest of
+/// Moves tokio's clock, and lets no task run. That is what the first poll of `advance` does; the rest of
 /// it yields.
 fn move_clock(by: Duration) {
     let advance = pin!(tokio::time::advance(by));
