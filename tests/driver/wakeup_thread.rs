@@ -139,16 +139,18 @@ fn wakeup_threads() -> Option<usize> {
 
 #[test]
 fn all_timers_share_one_wakeup_thread() {
-    let runtimes: Vec<_> = (0..3).map(|_| multi_thread(2)).collect();
-    for runtime in &runtimes {
-        runtime.block_on(async {
-            sleep(ms(2)).await;
-            own_timer().sleep(ms(2)).await;
-        });
-    }
-    if let Some(count) = wakeup_threads() {
-        assert_eq!(count, 1);
-    }
+    alone(|| {
+        let runtimes: Vec<_> = (0..3).map(|_| multi_thread(2)).collect();
+        for runtime in &runtimes {
+            runtime.block_on(async {
+                sleep(ms(2)).await;
+                own_timer().sleep(ms(2)).await;
+            });
+        }
+        if let Some(count) = wakeup_threads() {
+            assert_eq!(count, 1);
+        }
+    });
 }
 
 #[test]
