@@ -1,5 +1,5 @@
 //! Nothing is left behind: under an allocator that counts, the live bytes come back to what they were
-//! after the first rounds, whatever the rounds did with timers.
+//! after the first rounds, no matter what the rounds did with timers.
 //!
 //! Each test has a process of its own, since the allocator counts what all threads do. `.ci/memcheck`
 //! runs the same under valgrind.
@@ -64,7 +64,7 @@ fn left_by(round: &mut impl FnMut(u64)) -> usize {
     for number in 0..rounds() {
         round(number as u64);
     }
-    // A thread that has nothing left to do may be on its way out still: the bell's, a runtime's.
+    // A thread that has nothing left to do may be on its way out still: the wake-up thread, a runtime's.
     let start = Instant::now();
     while HEAP.allocated() > warm + SLACK && start.elapsed() < ms(2_000) {
         thread::sleep(ms(5));
@@ -220,11 +220,11 @@ fn intervals_leave_nothing() {
                     ticks.tick().await;
                     ticks.reset_after(ms(3));
                     assert!(ticks.next().await.is_some());
-                    let mut ambient = interval(ms(7));
-                    ambient.tick().await;
-                    ambient.tick().await;
+                    let mut current = interval(ms(7));
+                    current.tick().await;
+                    current.tick().await;
                     // Dropped as it waits, on either timer, and ended by the timer's end.
-                    assert!(timeout(ms(2), ambient.tick()).await.is_err());
+                    assert!(timeout(ms(2), current.tick()).await.is_err());
                     let mut other = timer.interval_at(Instant::now() + HOUR, HOUR);
                     assert!(timeout(ms(2), other.tick()).await.is_err());
                     drop(other);
@@ -298,9 +298,9 @@ fn short_runtimes_leave_nothing() {
                 }
                 tokio::task::yield_now().await;
             });
-            let ambient = inside(&runtime, Timer::current);
+            let current = inside(&runtime, Timer::current);
             drop(runtime);
-            assert_settled(&ambient);
+            assert_settled(&current);
             assert!(left.iter().all(|sleep| sleep.is_elapsed()));
             assert_eq!((probe.wakes(), probe.held()), (100, 0));
         });

@@ -22,7 +22,7 @@
 
 #[path = "../../tests/support/bytes.rs"]
 mod bytes;
-#[path = "../../tests/futures/model/mod.rs"]
+#[path = "../../tests/time/futures/model/mod.rs"]
 mod model;
 #[path = "../../tests/support/mod.rs"]
 mod support;

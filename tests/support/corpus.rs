@@ -5,8 +5,8 @@ use std::fs;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 
-/// Runs each file of `tests/corpus/<name>`. One that fails is named, and told in steps: so a finding of
-/// the fuzzer is understood by putting it there and running the tests.
+/// Runs each file of `tests/corpus/<name>`. One that fails is named, and printed in steps. To understand a
+/// finding of the fuzzer, put it there and run the tests.
 ///
 /// # Panics
 ///

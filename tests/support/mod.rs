@@ -1,5 +1,5 @@
 //! What the tests share: wakers that count and wakers that act, chance, panics caught with the place
-//! they came from, limits of time, runtimes, timers and the end of their books.
+//! they came from, limits of time, runtimes, timers and the check of their counters.
 
 // Every test crate uses a part of this.
 #![allow(dead_code)]
@@ -31,6 +31,9 @@ pub(crate) const fn us(micros: u64) -> Duration {
     Duration::from_micros(micros)
 }
 
+/// What `within` allows a test that takes a second or two on an idle machine.
+pub(crate) const LIMIT: Duration = Duration::from_secs(20);
+
 /// An hour: far enough never to fire while a test runs in real time.
 pub(crate) const HOUR: Duration = Duration::from_secs(3600);
 
@@ -57,7 +60,6 @@ pub(crate) fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
     poll_with(future, Waker::noop())
 }
 
-/// Polls once, with this waker. The coop budget of the test's own task has no say in it.
 /// A sleep of so long that `poll` has found pending. A busy machine may let some pass before their first poll.
 pub(crate) fn armed(
     timer: &Timer,
@@ -72,6 +74,7 @@ pub(crate) fn armed(
     }
 }
 
+/// Polls once, with this waker, no matter what is left of the coop budget of the test's own task.
 pub(crate) fn poll_with<F: Future + Unpin>(future: &mut F, waker: &Waker) -> Poll<F::Output> {
     pin!(unconstrained(future)).poll(&mut Context::from_waker(waker))
 }
@@ -369,7 +372,7 @@ pub(crate) fn bounded_timer(max_pending: usize) -> OwnTimer {
     OwnTimer(timer.expect("a timer"))
 }
 
-/// A timer whose books must balance when the test lets go of it, whatever the test is about.
+/// A timer whose counters must add up when the test drops it, in every test.
 pub(crate) struct OwnTimer(Timer);
 
 impl Deref for OwnTimer {
@@ -403,7 +406,7 @@ pub(crate) fn refusals(timer: &Timer) -> [Error; 6] {
     .map(|error| error.expect("the timer takes nothing"))
 }
 
-/// The end of a test: the timer's books balance, and nothing is pending any more.
+/// The end of a test: the timer's counters add up, and nothing is pending any more.
 #[track_caller]
 pub(crate) fn assert_settled(timer: &Timer) -> Metrics {
     let metrics = metrics(timer);

@@ -20,7 +20,7 @@ const fn scaled(full: usize) -> usize {
 }
 
 /// Turns the wheel as a driver does that is always in time, until nothing is pending or the time has
-/// come; tells of each timer that was handed out.
+/// come; shows each timer that was handed out.
 fn run(wheel: &mut Wheel<usize>, until: u64, mut fired: impl FnMut(&mut Wheel<usize>, u64, usize)) {
     let mut due = Vec::new();
     while let Some(turn) = wheel.next_turn().filter(|turn| turn.get() <= until) {
@@ -36,7 +36,7 @@ fn run(wheel: &mut Wheel<usize>, until: u64, mut fired: impl FnMut(&mut Wheel<us
 }
 
 #[test]
-fn a_million_timers_over_three_centuries_fire_once_each_and_at_their_tick() {
+fn a_million_timers_in_three_centuries_fire_once_at_their_tick() {
     let mut dice = Dice(1);
     let mut wheel = Wheel::new(Resolution::MILLISECOND);
     let timers = scaled(1_000_000);
@@ -59,7 +59,7 @@ fn a_million_timers_over_three_centuries_fire_once_each_and_at_their_tick() {
 // The same with timers that are armed again as they fire, while others are cancelled and moved both
 // ways: more than a million firings.
 #[test]
-fn a_wheel_that_is_in_use_for_three_centuries_loses_nothing_and_is_never_early() {
+fn three_centuries_of_use_lose_no_timer_and_fire_none_early() {
     struct Armed {
         key: Key,
         deadline: u64,
@@ -105,9 +105,9 @@ fn a_wheel_that_is_in_use_for_three_centuries_loses_nothing_and_is_never_early()
     assert!(fired > scaled(750_000), "{fired} is not much of a use");
 }
 
-// Under tokio's paused clock, with the driver, tasks and wakers: half of them ambient.
+// Under tokio's paused clock, with the driver, tasks and wakers: half of them of the runtime's timer.
 #[test]
-fn tasks_that_sleep_through_three_centuries_wake_at_each_of_their_deadlines() {
+fn tasks_that_sleep_for_three_centuries_wake_at_each_deadline() {
     within(Duration::from_secs(300), || {
         let runtime = paused();
         runtime.block_on(sleep_through_three_centuries());
@@ -117,7 +117,7 @@ fn tasks_that_sleep_through_three_centuries_wake_at_each_of_their_deadlines() {
 async fn sleep_through_three_centuries() {
     let start = Instant::now();
     let end = start + ms(CENTURIES);
-    let (own, ambient) = (own_timer(), Timer::current());
+    let (own, current) = (own_timer(), Timer::current());
     let tasks: Vec<_> = (0..scaled(3_000) as u64)
         .map(|number| {
             let own = (number % 2 == 0).then(|| own.clone());
@@ -141,7 +141,7 @@ async fn sleep_through_three_centuries() {
     for task in tasks {
         sleeps += task.await.expect("each sleep ends at its deadline");
     }
-    let fired = assert_settled(&own).fired() + assert_settled(&ambient).fired();
+    let fired = assert_settled(&own).fired() + assert_settled(&current).fired();
     assert_eq!(fired, sleeps);
     assert!(start.elapsed() >= ms(CENTURIES));
 }

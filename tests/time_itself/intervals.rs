@@ -109,7 +109,7 @@ async fn ticks_of_two_days_do_not_drift() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_days_of_ticks_that_are_held_up_follow_the_behavior_to_the_nanosecond() {
+async fn two_days_of_late_ticks_follow_the_behavior_to_the_nanosecond() {
     let start = Instant::now();
     let timer = timer_of(ms(1));
     let mut waits = JoinSet::new();

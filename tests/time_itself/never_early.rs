@@ -33,7 +33,7 @@ struct Run {
 }
 
 impl Run {
-    /// Sleeps as long as there are sleeps left; on the ambient timer if none is given.
+    /// Sleeps as long as there are sleeps left; on the runtime's timer if none is given.
     async fn sleep_again_and_again(self: Arc<Run>, own: Option<Timer>, mut dice: Dice) {
         let take = |left: u64| left.checked_sub(1);
         while self

@@ -12,12 +12,12 @@ use crate::{DAY, yield_until};
 /// Sleeps that fall due in the suspend.
 const DUE: u32 = 2_000;
 /// The driver gives way after so many.
-const BITE: u64 = 128;
+const BATCH: u64 = 128;
 
 // Netty: a long suspend was replayed tick by tick. tokio-util#5536 and the like: what lay beyond a
 // dial was lost in it.
 #[tokio::test(start_paused = true)]
-async fn after_a_suspend_what_is_due_is_ready_in_a_few_turns_and_nothing_is_replayed() {
+async fn after_a_suspend_a_few_turns_serve_what_is_due() {
     for suspend in [HOUR * 8, DAY * 30, DAY * 365 * 25] {
         let timer = own_timer();
         let resumes = Instant::now() + suspend;
@@ -64,8 +64,8 @@ async fn after_a_suspend_what_is_due_is_ready_in_a_few_turns_and_nothing_is_repl
         assert!(due.iter_mut().all(|sleep| poll_once(sleep).is_ready()));
         assert!(later.iter_mut().all(|sleep| poll_once(sleep).is_pending()));
         let turns = timer.metrics().driver_turns() - before;
-        let bites = u64::from(DUE) / BITE;
-        assert!(turns <= bites + 16, "{turns} turns for {suspend:?}");
+        let batches = u64::from(DUE) / BATCH;
+        assert!(turns <= batches + 16, "{turns} turns for {suspend:?}");
 
         // Life goes on, to the millisecond.
         for mut sleep in later {
@@ -102,7 +102,7 @@ async fn resumption(behavior: MissedTickBehavior, hours: u32) -> (Vec<f64>, Vec<
     (at_once, after, seconds.missed_ticks())
 }
 
-// spring#18458: a burst after a suspend that nobody had asked for.
+// spring#18458: a burst after a suspend that no user had asked for.
 #[tokio::test(start_paused = true)]
 async fn after_a_suspend_an_interval_does_as_its_behavior_says() {
     for hours in [1, 8] {

@@ -116,7 +116,7 @@ fn assert_on_time(deadline: Instant, resolution: Duration, case: &str) {
 
 // A postponed deadline is in the cell of its timer's place, in segments that double in size.
 #[tokio::test(start_paused = true)]
-async fn sleeps_at_the_ends_of_every_segment_are_postponed_and_their_neighbours_are_not() {
+async fn postponing_at_the_ends_of_segments_spares_the_neighbours() {
     let timer = own_timer();
     let now = Instant::now();
     let (filed, postponed) = (Probe::new(), Probe::new());
@@ -153,7 +153,7 @@ async fn sleeps_at_the_ends_of_every_segment_are_postponed_and_their_neighbours_
 
 // On a clock that cannot be paused, the first poll of a long sleep trusts the clock read that made
 // it, kept as a number of ticks of 32 bits. One that wrapped would move the hand to the far
-// deadline, and whatever is armed after it would be due at once.
+// deadline, and all that is armed after it would be due at once.
 #[test]
 fn delays_around_32_bits_of_ticks_leave_the_hand_where_it_is() {
     for resolution in RESOLUTIONS {
@@ -178,7 +178,7 @@ fn delays_around_32_bits_of_ticks_leave_the_hand_where_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn delays_around_thirty_years_end_at_the_tick_after_their_deadline() {
+async fn delays_near_thirty_years_end_at_the_tick_after_the_deadline() {
     for resolution in [ms(1), ms(10), ms(1_000)] {
         for (delay, ends) in [
             (FAR - resolution, FAR - resolution),

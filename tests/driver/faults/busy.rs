@@ -1,0 +1,88 @@
+//! Workers that never rest: there is always a task that is ready, so a worker never has to wait for
+//! a timer. Timers fire nevertheless. In real time, which is the point.
+//!
+//! How late they are depends on the scheduler, and on what else runs on the machine; a timer that is
+//! only looked at when there is nothing else to do would never fire.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use tokio::runtime::Runtime;
+use tokio::task::yield_now;
+use waterwheel::{Duration, Instant, Timer, interval};
+
+use crate::support::{LIMIT, current_thread, metrics, ms, multi_thread, within};
+
+const PROMPT: Duration = ms(2_000);
+
+/// A hundred tasks that are always ready, and timers beside them.
+fn beside_tasks_that_are_always_ready(runtime: Runtime, wakeup_thread: bool) {
+    within(LIMIT, move || {
+        let timer = Timer::builder()
+            .wakeup_thread(wakeup_thread)
+            .start_on(runtime.handle());
+        let timer = timer.expect("a timer");
+        runtime.block_on(async {
+            let (stop, rounds) = (
+                Arc::new(AtomicBool::new(false)),
+                Arc::new(AtomicU64::new(0)),
+            );
+            let busy: Vec<_> = (0..100)
+                .map(|_| {
+                    let (stop, rounds) = (Arc::clone(&stop), Arc::clone(&rounds));
+                    tokio::spawn(async move {
+                        while !stop.load(Ordering::Relaxed) {
+                            rounds.fetch_add(1, Ordering::Relaxed);
+                            yield_now().await;
+                        }
+                    })
+                })
+                .collect();
+            let naps: Vec<_> = (0..20)
+                .map(|n| {
+                    let timer = timer.clone();
+                    tokio::spawn(async move {
+                        let mut latest = Duration::ZERO;
+                        for _ in 0..20 {
+                            let deadline = Instant::now() + ms(1 + n % 10);
+                            timer.sleep_until(deadline).await;
+                            latest = latest.max(deadline.elapsed());
+                        }
+                        latest
+                    })
+                })
+                .collect();
+            for nap in naps {
+                let latest = nap.await.expect("it does not panic");
+                assert!(latest < PROMPT, "{latest:?} late");
+            }
+            // The runtime's timer likewise.
+            let mut ticks = interval(ms(2));
+            for _ in 0..10 {
+                ticks.tick().await;
+            }
+            let in_between = rounds.load(Ordering::Relaxed);
+            assert!(in_between > 10_000, "{in_between} rounds: it was not busy");
+            stop.store(true, Ordering::Relaxed);
+            for task in busy {
+                task.await.expect("it does not panic");
+            }
+        });
+        assert_eq!(metrics(&timer).pending(), 0);
+    });
+}
+
+#[test]
+fn tasks_that_are_always_ready_delay_no_timer_on_one_thread() {
+    beside_tasks_that_are_always_ready(current_thread(), true);
+}
+
+#[test]
+fn tasks_that_are_always_ready_delay_no_timer_on_two_workers() {
+    beside_tasks_that_are_always_ready(multi_thread(2), true);
+}
+
+#[test]
+fn tasks_always_ready_delay_no_timer_without_the_wakeup_thread() {
+    beside_tasks_that_are_always_ready(multi_thread(2), false);
+}

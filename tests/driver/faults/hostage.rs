@@ -1,0 +1,185 @@
+//! Not hostage: tokio's own timers stand still while the worker that last ran their driver is
+//! blocked, and ours do not. In real time, which is the point.
+
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Context;
+use std::thread::{self, JoinHandle, ThreadId};
+
+use futures::future::BoxFuture;
+use tokio::sync::oneshot;
+use waterwheel::{Duration, Instant, sleep_until};
+
+use crate::support::{ms, multi_thread, waker_on_wake};
+
+/// How long the worker is blocked, unless the sleep beside it completes before.
+const BLOCKED: Duration = Duration::from_secs(1);
+/// The same where that is to complete: a starved machine takes less, and a timer that waits for the worker
+/// takes all of it.
+const BLOCKED_LONG: Duration = Duration::from_secs(10);
+/// From a deadline of the blocking task to one of the task beside it, and back.
+const STEP: Duration = ms(50);
+/// A round on a busy machine may go wrong; so many in a row do not.
+const MOST_ROUNDS: usize = 20;
+/// A round may go well by chance: the other worker took the wake-up over. So many in a row do not.
+const LEAST_ROUNDS: usize = 3;
+
+type SleepUntil = fn(Instant) -> BoxFuture<'static, ()>;
+
+fn ours(deadline: Instant) -> BoxFuture<'static, ()> {
+    Box::pin(sleep_until(deadline))
+}
+
+fn tokios(deadline: Instant) -> BoxFuture<'static, ()> {
+    Box::pin(tokio::time::sleep_until(deadline))
+}
+
+/// Waits, and returns the thread that fired the sleep: the one that ran its driver.
+async fn fired_by(mut sleep: BoxFuture<'static, ()>) -> Option<ThreadId> {
+    let thread = Arc::new(Mutex::new(None));
+    poll_fn(|context| {
+        let waker = waker_on_wake({
+            let (thread, task) = (Arc::clone(&thread), context.waker().clone());
+            move || {
+                *thread.lock().unwrap_or_else(PoisonError::into_inner) =
+                    Some(thread::current().id());
+                task.wake_by_ref();
+            }
+        });
+        sleep.as_mut().poll(&mut Context::from_waker(&waker))
+    })
+    .await;
+    *thread.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Plain threads beside all this: one sleeps until each of these deadlines and wakes another one, as the
+/// wake-up thread wakes a worker. How late the other one hears of it is what the machine alone takes.
+struct Control {
+    threads: JoinHandle<Vec<(Instant, Duration)>>,
+    last: Arc<Mutex<Option<Instant>>>,
+}
+
+impl Control {
+    fn start(first: Instant, step: Duration) -> Control {
+        let last = Arc::new(Mutex::new(None));
+        let threads = thread::spawn({
+            let last = Arc::clone(&last);
+            move || {
+                let (sender, receiver) = channel::<Instant>();
+                let other = thread::spawn(move || {
+                    receiver
+                        .into_iter()
+                        .map(|deadline| (deadline, deadline.elapsed()))
+                        .collect()
+                });
+                let mut deadline = first;
+                while last
+                    .lock()
+                    .expect("no poison")
+                    .is_none_or(|last| deadline <= last)
+                {
+                    thread::sleep(deadline.saturating_duration_since(Instant::now()));
+                    let _ = sender.send(deadline);
+                    deadline += step;
+                }
+                drop(sender);
+                other.join().expect("it does not panic")
+            }
+        });
+        Control { threads, last }
+    }
+
+    /// How late it was for this deadline.
+    fn late_for(self, deadline: Instant) -> Duration {
+        *self.last.lock().expect("no poison") = Some(deadline);
+        let all = self.threads.join().expect("it does not panic");
+        let found = all.iter().find(|(of, _)| *of == deadline);
+        found.expect("one of its deadlines").1
+    }
+}
+
+#[derive(Debug)]
+struct Round {
+    late: Duration,
+    /// How late plain threads are for the same deadline.
+    control: Duration,
+    /// It completed when the worker was free again, and not before.
+    waited: bool,
+}
+
+/// How a sleep `beside` fares if the worker that fired the `blocking` one is blocked by its task before
+/// that is due. Another worker has nothing to do.
+///
+/// The other worker may take a woken task over, round after round. Of several it leaves some.
+fn round(blocking: SleepUntil, tasks: usize, beside: SleepUntil, blocked: Duration) -> Round {
+    let start = Instant::now() + STEP;
+    let control = Control::start(start + STEP, STEP * 2);
+    let (deadline, late, waited) = multi_thread(2).block_on(async move {
+        let is_blocked = Arc::new(AtomicBool::new(false));
+        let (free, freed) = channel();
+        let (report, reported) = oneshot::channel();
+        let block = Arc::new(Mutex::new(Some((freed, report))));
+        for _ in 0..tasks {
+            let (is_blocked, block) = (Arc::clone(&is_blocked), Arc::clone(&block));
+            tokio::spawn(async move {
+                for round in 0.. {
+                    let driver = fired_by(blocking(start + STEP * 2 * round)).await;
+                    if driver != Some(thread::current().id()) {
+                        // It was taken over. Meanwhile its new worker takes no other.
+                        thread::sleep(ms(1));
+                        continue;
+                    }
+                    // Not within the `if`, which would hold the lock while it blocks.
+                    let first = block.lock().expect("no poison").take();
+                    if let Some((freed, report)) = first {
+                        is_blocked.store(true, Ordering::SeqCst);
+                        let _ = report.send(freed.recv_timeout(blocked).is_err());
+                    }
+                    return;
+                }
+            });
+        }
+        let beside = tokio::spawn(async move {
+            let mut deadline = start + STEP;
+            loop {
+                beside(deadline).await;
+                if is_blocked.load(Ordering::SeqCst) {
+                    let late = deadline.elapsed();
+                    let _ = free.send(());
+                    return (deadline, late);
+                }
+                deadline += STEP * 2;
+            }
+        });
+        let (deadline, late) = beside.await.expect("it does not panic");
+        (deadline, late, reported.await.expect("it does not panic"))
+    });
+    Round {
+        late,
+        control: control.late_for(deadline),
+        waited,
+    }
+}
+
+// tokio#4730. A worker that comes back from tokio's clock with one task in hand wakes no other to
+// wait there in its place; so while that task blocks, no worker does.
+#[test]
+fn beside_a_blocked_worker_ours_fire_and_tokios_wait_for_it() {
+    let waited = || round(tokios, 1, tokios, BLOCKED).waited;
+    assert!((0..MOST_ROUNDS).any(|_| waited()), "tokio's did not wait");
+    // The second time, with no task waiting on tokio's clock either.
+    for (blocking, tasks) in [(ours as SleepUntil, 8), (tokios, 1)] {
+        let mut rounds = Vec::new();
+        let mut is_shown = false;
+        while rounds.len() < LEAST_ROUNDS || !is_shown && rounds.len() < MOST_ROUNDS {
+            let round = round(blocking, tasks, ours, BLOCKED_LONG);
+            // However busy the machine.
+            assert!(!round.waited, "{round:?}, after {rounds:?}");
+            is_shown |= round.late < round.control + ms(10);
+            rounds.push(round);
+        }
+        assert!(is_shown, "{rounds:?}");
+    }
+}

@@ -1,0 +1,92 @@
+//! With nothing due nothing runs.
+
+use std::thread;
+use std::time::Instant as RealInstant;
+
+use tokio::sync::oneshot;
+use waterwheel::{Duration, Timer};
+
+use crate::support::{HOUR, LIMIT, current_thread, ms, multi_thread, own_timer, poll_once, within};
+
+/// Waits until the driver has nothing to do: no turn for 200 ms, since a busy machine may put one off.
+pub(crate) fn settle(timer: &Timer) {
+    let (mut turns, mut since) = (timer.metrics().driver_turns(), RealInstant::now());
+    let start = RealInstant::now();
+    while since.elapsed() < ms(200) {
+        assert!(start.elapsed() < Duration::from_secs(5), "it never settles");
+        thread::sleep(ms(2));
+        let now = timer.metrics().driver_turns();
+        if now != turns {
+            (turns, since) = (now, RealInstant::now());
+        }
+    }
+}
+
+/// Runs `act` outside a current-thread runtime that is driven and has nothing to do.
+pub(crate) fn with_a_parked_runtime(act: impl FnOnce(&Timer)) {
+    let runtime = current_thread();
+    let timer = runtime.block_on(async { own_timer() });
+    let (done, wait) = oneshot::channel::<()>();
+    let driving = thread::spawn(move || runtime.block_on(wait));
+    act(&timer);
+    let _ = done.send(());
+    let _ = driving.join().expect("it does not panic");
+}
+
+/// The driver settles, after a few turns at most that were under way.
+fn assert_idle(timer: &Timer) {
+    let before = timer.metrics().driver_turns();
+    settle(timer);
+    let turns = timer.metrics().driver_turns() - before;
+    assert!(turns <= 10, "{turns} turns");
+}
+
+// netty#1246, netty#9710, pulsar#6414: an idle spin.
+#[test]
+fn idle_means_no_turns() {
+    within(LIMIT, || {
+        let check = |timer: &Timer| {
+            // Never used.
+            assert_idle(timer);
+            // With a far timer pending.
+            let mut far = timer.sleep(HOUR);
+            assert!(poll_once(&mut far).is_pending());
+            assert_idle(timer);
+            // With none any more, after some have fired.
+            drop(far);
+            futures::executor::block_on(timer.sleep(ms(2)));
+            assert_idle(timer);
+            // With one that will never fire.
+            let mut never = timer.sleep(Duration::MAX);
+            assert!(poll_once(&mut never).is_pending());
+            assert_idle(timer);
+        };
+        thread::scope(|scope| {
+            scope.spawn(|| with_a_parked_runtime(check));
+            for wakeup_thread in [true, false] {
+                scope.spawn(move || {
+                    let runtime = multi_thread(1);
+                    let timer = Timer::builder()
+                        .wakeup_thread(wakeup_thread)
+                        .start_on(runtime.handle());
+                    check(&timer.expect("a timer"));
+                });
+            }
+        });
+    });
+}
+
+#[test]
+fn cancelling_does_not_wake_the_driver() {
+    within(LIMIT, || {
+        let runtime = multi_thread(1);
+        let timer = runtime.block_on(async { own_timer() });
+        let mut naps: Vec<_> = (0..100).map(|n| timer.sleep(HOUR + ms(n))).collect();
+        assert!(naps.iter_mut().all(|nap| poll_once(nap).is_pending()));
+        settle(&timer);
+        let before = timer.metrics().driver_turns();
+        drop(naps);
+        thread::sleep(ms(50));
+        assert_eq!(timer.metrics().driver_turns(), before);
+    });
+}

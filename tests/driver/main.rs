@@ -1,0 +1,16 @@
+//! What wakes the futures: the driver and its thread, the runtimes that they live in, the end of each, and
+//! what goes wrong meanwhile. In real time for the most part.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod asleep;
+mod current;
+mod faults;
+mod help;
+mod idle;
+mod local_runtime;
+mod reentrancy;
+mod stopping;
+mod stress;
+mod wakeup_thread;

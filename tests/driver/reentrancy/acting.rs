@@ -1,0 +1,308 @@
+//! Wakers that act on the timer that wakes or drops them.
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Waker;
+use std::thread;
+
+use waterwheel::{Duration, Instant, Sleep, Timer};
+
+use crate::support::{
+    HOUR, LIMIT, armed, current_thread, inside, metrics, ms, multi_thread, own_timer, paused,
+    poll_giving, poll_once, waker_on_drop, waker_on_wake, within,
+};
+
+/// What the wakers act on: a timer, and some of its sleeps that are pending.
+#[derive(Clone)]
+pub(crate) struct Stage {
+    pub(crate) timer: Timer,
+    others: Arc<Mutex<Vec<Sleep>>>,
+}
+
+impl Stage {
+    fn others(&self) -> Vec<Sleep> {
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *others)
+    }
+
+    fn keep(&self, sleeps: Vec<Sleep>) {
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        others.extend(sleeps);
+    }
+
+    fn arm(&self, delay: Duration) {
+        if let Ok(mut sleep) = self.timer.try_sleep(delay) {
+            let _ = poll_once(&mut sleep);
+            self.keep(vec![sleep]);
+        }
+    }
+
+    fn reset_others(&self, to: impl Fn(Instant) -> Instant) {
+        let mut others = self.others();
+        for sleep in &mut others {
+            sleep.set_deadline(to(sleep.deadline()));
+            let _ = poll_once(sleep);
+        }
+        self.keep(others);
+    }
+}
+
+pub(crate) type Act = fn(&Stage);
+
+/// What a waker may do to its own timer.
+pub(crate) const ACTS: &[(&str, Act)] = &[
+    ("drop others", |stage| drop(stage.others())),
+    ("arm", |stage| stage.arm(HOUR)),
+    ("arm earlier than all", |stage| stage.arm(ms(1))),
+    ("arm what is due at once", |stage| {
+        stage.arm(Duration::from_nanos(1));
+    }),
+    ("postpone others", |stage| {
+        stage.reset_others(|at| at + HOUR);
+    }),
+    ("hasten others", |stage| stage.reset_others(|at| at - ms(1))),
+    ("reset others to the past", |stage| {
+        stage.reset_others(|at| at - HOUR * 2);
+    }),
+    ("shut down", |stage| {
+        stage.timer.shutdown();
+    }),
+    ("drain", |stage| {
+        let mut drained = Box::pin(stage.timer.drain());
+        let _ = poll_once(&mut drained);
+    }),
+    ("read the metrics", |stage| {
+        metrics(&stage.timer);
+    }),
+];
+
+pub(crate) type Occasion = fn(&Stage, Waker) -> Option<Sleep>;
+
+fn armed_with(stage: &Stage, delay: Duration, waker: Waker) -> Sleep {
+    let mut sleep = stage.timer.sleep(delay);
+    assert!(poll_giving(&mut sleep, waker).is_pending());
+    sleep
+}
+
+/// When a waker's code runs; the driver does what is left to do.
+const OCCASIONS: &[(&str, Occasion)] = &[
+    ("it is due", |stage, waker| {
+        Some(armed_with(stage, ms(2), waker))
+    }),
+    ("its sleep is dropped", |stage, waker| {
+        drop(armed_with(stage, HOUR, waker));
+        None
+    }),
+    ("its sleep is polled with another waker", |stage, waker| {
+        let mut sleep = armed_with(stage, HOUR, waker);
+        let _ = poll_once(&mut sleep);
+        Some(sleep)
+    }),
+    ("its sleep is reset to the past", |stage, waker| {
+        let mut sleep = armed_with(stage, HOUR, waker);
+        sleep.set_deadline(Instant::now() - ms(1));
+        Some(sleep)
+    }),
+    ("its sleep is postponed, then polled", |stage, waker| {
+        let mut sleep = armed_with(stage, ms(2), waker);
+        sleep.set_deadline(sleep.deadline() + ms(2));
+        let _ = poll_once(&mut sleep);
+        Some(sleep)
+    }),
+    ("its timer is shut down", |stage, waker| {
+        let sleep = armed_with(stage, HOUR, waker);
+        stage.timer.shutdown();
+        Some(sleep)
+    }),
+    ("its timer is drained", |stage, waker| {
+        let sleep = armed_with(stage, HOUR, Waker::noop().clone());
+        let mut drained = Box::pin(stage.timer.drain());
+        let _ = poll_giving(&mut drained, waker);
+        drop(stage.others());
+        drop(sleep);
+        let _ = poll_once(&mut drained);
+        None
+    }),
+];
+
+/// Every act on every occasion: a deadlock is a failure.
+fn act_on_every_occasion(waker: fn(Stage, Act) -> Waker) {
+    for &act in ACTS {
+        for &occasion in OCCASIONS {
+            on_a_stage_of_its_own(waker, act, occasion);
+        }
+    }
+}
+
+/// Has a waker act on an occasion, with a limit of time; the timer must work on, or say that it was
+/// stopped.
+pub(crate) fn on_a_stage_of_its_own(
+    waker: fn(Stage, Act) -> Waker,
+    (act_name, act): (&str, Act),
+    (occasion_name, occasion): (&str, Occasion),
+) {
+    let act_out = move || {
+        let runtime = paused();
+        runtime.block_on(async {
+            let timer = own_timer();
+            let stage = Stage {
+                timer: timer.clone(),
+                others: Arc::default(),
+            };
+            for delay in [ms(2), ms(3), ms(1_500), HOUR] {
+                stage.arm(delay);
+            }
+            let sleep = occasion(&stage, waker(stage.clone(), act));
+            tokio::time::sleep(ms(5)).await;
+            metrics(&stage.timer);
+            drop(sleep);
+            drop(stage.others());
+            if let Ok(sleep) = stage.timer.try_sleep(ms(1)) {
+                sleep.await;
+            }
+            metrics(&stage.timer);
+        });
+    };
+    let done = catch_unwind(AssertUnwindSafe(|| within(LIMIT, act_out)));
+    assert!(done.is_ok(), "{act_name} when {occasion_name}");
+}
+
+// tokio `drop_from_wake`, embassy#4978.
+#[test]
+fn a_waker_may_use_its_timer_when_it_is_woken() {
+    act_on_every_occasion(|stage, act| waker_on_wake(move || act(&stage)));
+}
+
+// tokio `drop_from_waker_drop`.
+#[test]
+fn a_waker_may_use_its_timer_when_it_is_dropped() {
+    act_on_every_occasion(|stage, act| waker_on_drop(move || act(&stage)));
+}
+
+#[test]
+fn a_waker_may_use_its_timer_while_its_runtime_is_dropped() {
+    for &(_, act) in ACTS {
+        for woken in [true, false] {
+            within(LIMIT, move || {
+                let runtime = multi_thread(1);
+                let timer = inside(&runtime, own_timer);
+                let stage = Stage {
+                    timer: timer.clone(),
+                    others: Arc::default(),
+                };
+                stage.arm(HOUR);
+                let its = stage.clone();
+                let waker = if woken {
+                    waker_on_wake(move || act(&its))
+                } else {
+                    waker_on_drop(move || act(&its))
+                };
+                let mut sleep = armed_with(&stage, HOUR, waker);
+                drop(runtime);
+                assert!(poll_once(&mut sleep).is_ready());
+                assert_eq!(metrics(&stage.timer).pending(), 0);
+            });
+        }
+    }
+}
+
+// folly 09a84b282, libuv#4245: armed from inside a wake with no delay, it fires for ever.
+#[tokio::test(start_paused = true)]
+async fn a_waker_that_arms_again_with_no_delay_holds_nothing_up() {
+    fn again(timer: Timer, kept: Arc<Mutex<Vec<Sleep>>>, count: Arc<AtomicUsize>) -> Waker {
+        waker_on_wake(move || {
+            count.fetch_add(1, Ordering::SeqCst);
+            let Ok(mut sleep) = timer.try_sleep(Duration::from_nanos(1)) else {
+                return;
+            };
+            let next = again(timer.clone(), Arc::clone(&kept), Arc::clone(&count));
+            let _ = poll_giving(&mut sleep, next);
+            kept.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(sleep);
+        })
+    }
+    let timer = own_timer();
+    let (kept, count) = (Arc::default(), Arc::default());
+    let first = again(timer.clone(), Arc::clone(&kept), Arc::clone(&count));
+    let mut sleep = timer.sleep(ms(1));
+    assert!(poll_giving(&mut sleep, first).is_pending());
+    let start = Instant::now();
+    timer.sleep(ms(50)).await;
+    assert_eq!(start.elapsed(), ms(50));
+    // One round a tick.
+    let rounds = count.load(Ordering::SeqCst);
+    assert!((40..=60).contains(&rounds), "{rounds} rounds");
+    timer.shutdown();
+}
+
+#[test]
+fn wakers_that_arm_while_the_driver_is_late_do_not_pile_up() {
+    within(LIMIT, || {
+        let runtime = current_thread();
+        let timer = inside(&runtime, own_timer);
+        let deepest = Arc::new(AtomicUsize::new(0));
+        thread_local! {
+            static DEPTH: RefCell<usize> = const { RefCell::new(0) };
+        }
+        let kept: Arc<Mutex<Vec<Sleep>>> = Arc::default();
+        let mut sleeps: Vec<_> = (0..2_000).map(|_| timer.sleep(ms(2))).collect();
+        for sleep in &mut sleeps {
+            let (timer, kept) = (timer.clone(), Arc::clone(&kept));
+            let deepest = Arc::clone(&deepest);
+            let waker = waker_on_wake(move || {
+                let depth = DEPTH.with_borrow_mut(|depth| {
+                    *depth += 1;
+                    *depth
+                });
+                deepest.fetch_max(depth, Ordering::SeqCst);
+                let mut next = timer.sleep(ms(1));
+                let _ = poll_once(&mut next);
+                kept.lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push(next);
+                DEPTH.with_borrow_mut(|depth| *depth -= 1);
+            });
+            let _ = poll_giving(sleep, waker);
+        }
+        // No thread drives the runtime meanwhile.
+        for _ in 0..20 {
+            thread::sleep(ms(3));
+            let mut another = timer.sleep(HOUR);
+            assert!(poll_once(&mut another).is_pending());
+            metrics(&timer);
+        }
+        runtime.block_on(timer.sleep(ms(2)));
+        assert!(deepest.load(Ordering::SeqCst) < 50);
+        metrics(&timer);
+    });
+}
+
+// The driver is late, and a poll that arms sees to it; but not by running other tasks' wakers
+// within itself: the task that polls may hold a lock that one of these wants.
+#[test]
+fn a_poll_that_arms_wakes_no_other_task_on_the_spot() {
+    let runtime = current_thread();
+    let timer = inside(&runtime, own_timer);
+    let lock = Arc::new(Mutex::new(()));
+    let is_within = Arc::new(AtomicUsize::new(0));
+    let waker = waker_on_wake({
+        let (lock, is_within) = (Arc::clone(&lock), Arc::clone(&is_within));
+        move || {
+            is_within.fetch_add(usize::from(lock.try_lock().is_err()), Ordering::SeqCst);
+        }
+    });
+    let _due = armed(&timer, ms(50), |nap| poll_giving(nap, waker.clone()));
+    // In real time, since no thread drives the runtime.
+    thread::sleep(ms(60));
+    let guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut armed = timer.sleep(HOUR);
+    assert!(poll_once(&mut armed).is_pending());
+    drop(guard);
+    // What it sees to: a task that serves a batch for the driver.
+    runtime.block_on(tokio::task::yield_now());
+    assert_eq!(metrics(&timer).fired(), 1);
+    assert_eq!(is_within.load(Ordering::SeqCst), 0);
+}

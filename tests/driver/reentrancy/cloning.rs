@@ -1,0 +1,122 @@
+//! Wakers that run code when they are cloned, which is what a poll does that has to wait.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::Waker;
+
+use cooked_waker::{IntoWaker, Wake, WakeRef};
+use waterwheel::{Instant, Sleep, Timer};
+
+use super::acting::{ACTS, Act, Occasion, Stage, on_a_stage_of_its_own};
+use crate::support::{
+    HOUR, Probe, assert_settled, bounded_timer, metrics, ms, poll_once, poll_with,
+};
+
+/// A waker that does this each time it is cloned.
+fn waker_on_clone(act: impl Fn() + Send + Sync + 'static) -> Waker {
+    struct OnClone(Arc<dyn Fn() + Send + Sync>);
+    impl Clone for OnClone {
+        fn clone(&self) -> OnClone {
+            (self.0)();
+            OnClone(Arc::clone(&self.0))
+        }
+    }
+    impl WakeRef for OnClone {
+        fn wake_by_ref(&self) {}
+    }
+    impl Wake for OnClone {}
+    Box::new(OnClone(Arc::new(act))).into_waker()
+}
+
+/// When a waker is cloned.
+const OCCASIONS: &[(&str, Occasion)] = &[
+    ("a sleep is polled first", |stage, waker| {
+        let mut sleep = stage.timer.sleep(ms(2));
+        let _ = poll_with(&mut sleep, &waker);
+        Some(sleep)
+    }),
+    ("it replaces another waker", |stage, waker| {
+        let mut sleep = armed(&stage.timer);
+        let _ = poll_with(&mut sleep, &waker);
+        Some(sleep)
+    }),
+    ("a sleep is polled that was postponed", |stage, waker| {
+        let mut sleep = armed(&stage.timer);
+        sleep.set_deadline(sleep.deadline() + HOUR);
+        let _ = poll_with(&mut sleep, &waker);
+        Some(sleep)
+    }),
+    ("the timer is drained", |stage, waker| {
+        let sleep = armed(&stage.timer);
+        let mut drained = Box::pin(stage.timer.drain());
+        let _ = poll_with(&mut drained, &waker);
+        drop(sleep);
+        let _ = poll_once(&mut drained);
+        None
+    }),
+];
+
+fn armed(timer: &Timer) -> Sleep {
+    let mut sleep = timer.sleep(HOUR);
+    assert!(poll_once(&mut sleep).is_pending());
+    sleep
+}
+
+// embassy#4978: a lock that was held when foreign code ran.
+#[test]
+fn a_waker_may_use_its_timer_when_it_is_cloned() {
+    let waker = |stage: Stage, act: Act| waker_on_clone(move || act(&stage));
+    for &act in ACTS {
+        for &occasion in OCCASIONS {
+            on_a_stage_of_its_own(waker, act, occasion);
+        }
+    }
+}
+
+/// Polls with a waker that panics when it is cloned, which is what happens.
+fn poll_with_a_panic<F: Future + Unpin>(future: &mut F) {
+    let waker = waker_on_clone(|| panic!("a waker that panics when it is cloned, on purpose"));
+    let polled = catch_unwind(AssertUnwindSafe(|| poll_with(future, &waker)));
+    assert!(polled.is_err(), "it was cloned");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waker_that_panics_when_cloned_leaves_its_future_as_it_was() {
+    // As many places as are in use at a time: a permit that is lost is missed.
+    let timer = bounded_timer(2);
+    let (mut sleep, mut dropped) = (timer.sleep(ms(5)), timer.sleep(ms(5)));
+    poll_with_a_panic(&mut sleep);
+    poll_with_a_panic(&mut dropped);
+    drop(dropped);
+    assert_eq!(metrics(&timer).armed(), 0);
+
+    // Once it is armed, the waker from before stays.
+    let probe = Probe::new();
+    assert!(probe.poll(&mut sleep).is_pending());
+    poll_with_a_panic(&mut sleep);
+    tokio::time::sleep(ms(6)).await;
+    assert_eq!((probe.wakes(), probe.held()), (1, 0));
+
+    // Postponed between its wake and its poll, it has to be armed again.
+    sleep.set_deadline(Instant::now() + ms(5));
+    poll_with_a_panic(&mut sleep);
+    assert!(probe.poll(&mut sleep).is_pending());
+    tokio::time::sleep(ms(6)).await;
+    assert_eq!((probe.wakes(), probe.held()), (2, 0));
+    assert!(poll_once(&mut sleep).is_ready());
+
+    let mut interval = timer.interval(ms(10));
+    let first = interval.tick().await;
+    poll_with_a_panic(&mut Box::pin(interval.tick()));
+    assert_eq!(interval.tick().await, first + ms(10));
+    poll_with_a_panic(&mut Box::pin(interval.tick()));
+    drop(interval);
+
+    let mut last = timer.sleep(ms(5));
+    assert!(probe.poll(&mut last).is_pending());
+    let mut drain = Box::pin(timer.drain());
+    poll_with_a_panic(&mut drain);
+    drain.await;
+    assert_eq!(probe.wakes(), 3);
+    assert_settled(&timer);
+}

@@ -1,0 +1,215 @@
+//! A `drain` takes nothing new and completes when what is pending has fired.
+
+use std::thread;
+
+use futures::{FutureExt, StreamExt};
+use waterwheel::{Duration, Instant, Sleep, Timer};
+
+use super::STOPPED;
+use crate::support::{HOUR, Probe, assert_panics_here, metrics, ms, own_timer, poll_once};
+
+#[tokio::test(start_paused = true)]
+async fn drain_takes_nothing_new_from_the_call_on() {
+    let timer = own_timer();
+    let mut pending_sleep = timer.sleep(ms(10));
+    assert!(poll_once(&mut pending_sleep).is_pending());
+    let unpolled = timer.drain();
+    assert!(!timer.is_stopped());
+    let refused = timer.try_sleep(ms(1));
+    assert!(refused.is_err_and(|error| error.is_shutdown()));
+    assert_panics_here(STOPPED, || timer.sleep(ms(1)));
+    drop(unpolled);
+    let refused = timer.try_sleep(ms(1));
+    assert!(refused.is_err(), "dropping it does not undo it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn drain_completes_when_what_is_pending_has_fired() {
+    let start = Instant::now();
+    let timer = own_timer();
+    let naps: Vec<_> = [30, 10, 20]
+        .map(|millis| tokio::spawn(nap(timer.sleep(ms(millis)))))
+        .into_iter()
+        .collect();
+    tokio::task::yield_now().await;
+    timer.drain().await;
+    assert_eq!(start.elapsed(), ms(30));
+    assert!(timer.is_stopped());
+    for nap in naps {
+        assert!(!nap.await.expect("it does not panic"), "fired, not stopped");
+    }
+    let metrics = metrics(&timer);
+    assert_eq!((metrics.fired(), metrics.stopped()), (3, 0));
+    assert_eq!(timer.shutdown(), 0);
+}
+
+/// Whether the sleep was stopped in the end.
+async fn nap(mut sleep: Sleep) -> bool {
+    (&mut sleep).await;
+    sleep.was_stopped()
+}
+
+#[tokio::test(start_paused = true)]
+async fn drain_completes_when_the_last_pending_is_dropped() {
+    let start = Instant::now();
+    let timer = own_timer();
+    let mut last = timer.sleep(HOUR);
+    assert!(poll_once(&mut last).is_pending());
+    let drained = tokio::spawn(timer.drain());
+    tokio::task::yield_now().await;
+    assert!(!drained.is_finished());
+    drop(last);
+    drained.await.expect("it does not panic");
+    assert_eq!(start.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn drain_completes_when_the_last_pending_is_reset_to_the_past() {
+    let start = Instant::now();
+    let timer = own_timer();
+    let mut last = timer.sleep(HOUR);
+    assert!(poll_once(&mut last).is_pending());
+    let drained = tokio::spawn(timer.drain());
+    tokio::task::yield_now().await;
+    last.set_deadline(start);
+    drained.await.expect("it does not panic");
+    assert_eq!(start.elapsed(), Duration::ZERO);
+    assert!(poll_once(&mut last).is_ready());
+    assert!(!last.was_stopped());
+}
+
+#[tokio::test(start_paused = true)]
+async fn drain_waits_for_a_sleep_that_is_pushed_back_meanwhile() {
+    let start = Instant::now();
+    let timer = own_timer();
+    let mut sleep = timer.sleep(ms(10));
+    assert!(poll_once(&mut sleep).is_pending());
+    let drained = tokio::spawn(timer.drain());
+    tokio::task::yield_now().await;
+    sleep.set_deadline(start + ms(40));
+    drained.await.expect("it does not panic");
+    assert_eq!(start.elapsed(), ms(40));
+}
+
+#[tokio::test(start_paused = true)]
+async fn drain_completes_at_once_when_nothing_is_pending() {
+    let timer = own_timer();
+    assert!(timer.drain().now_or_never().is_some(), "never used");
+    assert!(timer.is_stopped());
+    let timer = own_timer();
+    timer.sleep(ms(1)).await;
+    assert!(timer.drain().now_or_never().is_some(), "used");
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_drain_completes() {
+    let timer = own_timer();
+    let mut last = timer.sleep(ms(10));
+    assert!(poll_once(&mut last).is_pending());
+    let drains = [timer.drain(), timer.drain(), timer.clone().drain()];
+    futures::future::join_all(drains).await;
+    assert!(timer.drain().now_or_never().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_it_drains_an_interval_ends_after_its_next_tick() {
+    let start = Instant::now();
+    let timer = own_timer();
+    let mut interval = timer.interval(ms(10));
+    interval.tick().await;
+    let ticks = tokio::spawn(interval.collect::<Vec<_>>());
+    // Keeps the timer draining for ten periods.
+    let longest = tokio::spawn(timer.sleep(ms(100)));
+    tokio::task::yield_now().await;
+    timer.drain().await;
+    assert_eq!(start.elapsed(), ms(100));
+    longest.await.expect("it does not panic");
+    assert_eq!(ticks.await.expect("it does not panic"), [start + ms(10)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_future_made_before_a_drain_and_armed_after_is_on_time() {
+    let start = Instant::now();
+    let timer = own_timer();
+    let lazy = timer.sleep(ms(50));
+    let mut first = timer.sleep(ms(10));
+    assert!(poll_once(&mut first).is_pending());
+    let drained = tokio::spawn(timer.drain());
+    tokio::task::yield_now().await;
+    let lazy = tokio::spawn(nap(lazy));
+    tokio::task::yield_now().await;
+    drained.await.expect("it does not panic");
+    assert_eq!(start.elapsed(), ms(50), "it was waited for");
+    assert!(!lazy.await.expect("it does not panic"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_future_armed_after_the_drain_has_completed_was_stopped() {
+    let timer = own_timer();
+    let mut lazy = timer.sleep(ms(50));
+    timer.drain().await;
+    assert!(poll_once(&mut lazy).is_ready());
+    assert!(lazy.was_stopped());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_waits_for_a_future_armed_on_a_new_shard_meanwhile() {
+    let timer = Timer::builder().shards(8).start().expect("a timer");
+    let lazy: Vec<_> = (0..8).map(|_| timer.sleep(ms(50))).collect();
+    let mut first = timer.sleep(HOUR);
+    assert!(poll_once(&mut first).is_pending());
+    let mut drained = Box::pin(timer.drain());
+    let probe = Probe::new();
+    assert!(probe.poll(&mut drained).is_pending());
+    // Each arms on a thread, and so on a shard, of its own.
+    let arm = |mut sleep: Sleep| {
+        let armed = thread::spawn(move || {
+            assert!(poll_once(&mut sleep).is_pending());
+            sleep
+        });
+        armed.join().expect("it does not panic")
+    };
+    let mut armed: Vec<_> = lazy.into_iter().map(arm).collect();
+    drop(first);
+    assert!(probe.poll(&mut drained).is_pending());
+    armed.truncate(1);
+    assert!(probe.poll(&mut drained).is_pending());
+    let before = probe.wakes();
+    armed.clear();
+    assert!(probe.wakes() > before);
+    assert!(probe.poll(&mut drained).is_ready());
+}
+
+#[tokio::test(start_paused = true)]
+async fn shutdown_ends_a_drain() {
+    let timer = own_timer();
+    let mut last = timer.sleep(HOUR);
+    assert!(poll_once(&mut last).is_pending());
+    let drained = tokio::spawn(timer.drain());
+    tokio::task::yield_now().await;
+    assert_eq!(timer.shutdown(), 1);
+    drained.await.expect("it does not panic");
+    assert!(poll_once(&mut last).is_ready());
+    assert!(last.was_stopped());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_that_is_given_up_leaves_no_waker_behind() {
+    let timer = own_timer();
+    let mut nap = timer.sleep(HOUR);
+    assert!(poll_once(&mut nap).is_pending());
+    let probe = Probe::new();
+    let mut kept = Box::pin(timer.drain());
+    assert!(probe.poll(&mut kept).is_pending());
+    for _ in 0..100 {
+        let given_up = Probe::new();
+        let mut drain = Box::pin(timer.drain());
+        assert!(given_up.poll(&mut drain).is_pending());
+        drop(drain);
+        assert_eq!(given_up.held(), 0);
+    }
+    assert_eq!(probe.held(), 1);
+    drop(nap);
+    assert_eq!(probe.wakes(), 1);
+    assert!(poll_once(&mut kept).is_ready());
+}

@@ -1,0 +1,135 @@
+//! Threads that arm, move, cancel and wait at random, with every kind of driver: no wake-up is lost,
+//! none is early, and the counters add up. In real time, which is the point.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
+use waterwheel::{Duration, Instant, Timer};
+
+use crate::support::{
+    Dice, assert_settled, current_thread, multi_thread, poll_with, us, waker_on_wake,
+};
+
+const LENGTH: Duration = Duration::from_millis(1_500);
+/// A wake-up that has not come by then is lost.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+#[test]
+fn no_wakeup_is_lost_with_the_wakeup_thread() {
+    stress(multi_thread(2), true);
+}
+
+#[test]
+fn no_wakeup_is_lost_without_the_wakeup_thread() {
+    stress(multi_thread(2), false);
+}
+
+#[test]
+fn no_wakeup_is_lost_on_one_thread() {
+    stress(current_thread(), true);
+}
+
+fn stress(runtime: Runtime, wakeup_thread: bool) {
+    let builder = Timer::builder().shards(4).wakeup_thread(wakeup_thread);
+    let timer = builder.start_on(runtime.handle()).expect("it starts");
+    let (stop, stopped) = oneshot::channel::<()>();
+    let host = thread::spawn(move || runtime.block_on(stopped));
+    let end = Instant::now() + LENGTH;
+    let waits = Arc::new(AtomicU64::new(0));
+    let threads: Vec<_> = (1..=3)
+        .map(|seed| {
+            let (timer, waits) = (timer.clone(), Arc::clone(&waits));
+            thread::spawn(move || {
+                let mut dice = Dice(seed);
+                while Instant::now() < end {
+                    waits.fetch_add(u64::from(one_timer(&timer, &mut dice)), Ordering::Relaxed);
+                }
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().expect("no wake-up is lost");
+    }
+    assert!(
+        waits.load(Ordering::Relaxed) > 100,
+        "or this test shows nothing"
+    );
+    assert_settled(&timer);
+    drop(stop);
+    assert!(host.join().expect("it does not panic").is_err());
+}
+
+/// Arms a timer, perhaps moves it, and cancels it or waits for it, by its wakes alone; whether it
+/// was waited for.
+fn one_timer(timer: &Timer, dice: &mut Dice) -> bool {
+    let mut roll = |sides| dice.roll(sides);
+    let mut sleep = timer.sleep(us(roll(4_000)));
+    let woken = Arc::new(AtomicBool::new(false));
+    let waker = waker_on_wake({
+        let (woken, waits) = (Arc::clone(&woken), thread::current());
+        move || {
+            woken.store(true, Ordering::SeqCst);
+            waits.unpark();
+        }
+    });
+    if poll_with(&mut sleep, &waker).is_ready() || roll(3) == 0 {
+        return false;
+    }
+    if roll(2) == 0 {
+        sleep.set_deadline(Instant::now() + us(roll(6_000)));
+    }
+    loop {
+        let since = Instant::now();
+        while !woken.swap(false, Ordering::SeqCst) {
+            thread::park_timeout(PATIENCE);
+            assert!(since.elapsed() < PATIENCE, "a lost wake-up");
+        }
+        if poll_with(&mut sleep, &waker).is_ready() {
+            assert!(Instant::now() >= sleep.deadline(), "early");
+            return true;
+        }
+    }
+}
+
+// An interval keeps its entry from tick to tick, wherever its task has gone: here the tasks are
+// stolen back and forth, and the ticks moved both ways meanwhile.
+#[test]
+fn intervals_of_tasks_that_move_tick_and_the_counters_add_up() {
+    let runtime = multi_thread(2);
+    let timer = runtime.block_on(async { Timer::builder().start().unwrap() });
+    let end = Instant::now() + LENGTH;
+    let ticks = Arc::new(AtomicU64::new(0));
+    let tasks: Vec<_> = (0..200_u64)
+        .map(|n| {
+            let (timer, ticks) = (timer.clone(), Arc::clone(&ticks));
+            runtime.spawn(async move {
+                let mut interval = timer.interval(us(500 + n * 10));
+                for round in n.. {
+                    let tick = interval.tick().await;
+                    assert!(Instant::now() >= tick, "a tick came early");
+                    ticks.fetch_add(1, Ordering::Relaxed);
+                    match round % 7 {
+                        0 => interval.reset_after(us(100)),
+                        1 => interval.reset_after(us(3_000)),
+                        2 => tokio::task::yield_now().await,
+                        _ => {}
+                    }
+                    if tick > end {
+                        return;
+                    }
+                }
+            })
+        })
+        .collect();
+    runtime.block_on(async {
+        for task in tasks {
+            let ended = tokio::time::timeout(PATIENCE, task).await;
+            ended.expect("no tick is lost").unwrap();
+        }
+    });
+    assert!(ticks.load(Ordering::Relaxed) > 10_000);
+    assert_eq!(assert_settled(&timer).stopped(), 0);
+}

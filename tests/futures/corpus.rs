@@ -1,9 +1,0 @@
-//! The inputs that the fuzzer keeps, on the stable toolchain.
-
-use crate::corpus_files::replay;
-use crate::model::{decode, run};
-
-#[test]
-fn what_the_fuzzer_found_worth_keeping_does_what_the_oracle_says() {
-    replay("futures", decode, run);
-}

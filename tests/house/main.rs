@@ -1,0 +1,4 @@
+//! What the project says of itself holds.
+
+mod layering;
+mod pitfalls;

@@ -1,0 +1,54 @@
+//! The tables of `tests/README.md` name tests that there are.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
+
+/// What may be a name in a text.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '…'))
+}
+
+/// The words of all sources in a folder.
+fn collect_words(folder: &Path, known: &mut HashSet<String>) {
+    let entries = fs::read_dir(folder).expect("a folder of this crate");
+    for path in entries.map(|entry| entry.expect("an entry of it").path()) {
+        if path.is_dir() {
+            collect_words(&path, known);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let source = fs::read_to_string(&path).expect("a source of this crate");
+            let whole = words(&source).filter(|word| !word.contains('…'));
+            known.extend(whole.map(str::to_owned));
+        }
+    }
+}
+
+/// Whether a name is this one, of which parts may be left out: `…_at_a_shutdown`.
+fn is_named(name: &str, by: &str) -> bool {
+    let parts: Vec<&str> = by.split('…').collect();
+    name.starts_with(parts[0])
+        && name.ends_with(parts[parts.len() - 1])
+        && parts.iter().all(|part| name.contains(part))
+}
+
+#[test]
+fn the_tables_name_tests_that_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut known = HashSet::new();
+    for folder in ["src", "tests"] {
+        collect_words(&root.join(folder), &mut known);
+    }
+    let readme = fs::read_to_string(root.join("tests/README.md")).expect("it is beside this file");
+    let mut named = 0;
+    for row in readme.lines().filter(|line| line.starts_with('|')) {
+        // What is in backticks is code and no test.
+        let prose: String = row.split('`').step_by(2).collect();
+        for word in words(&prose).filter(|word| word.matches('_').count() > 2) {
+            let exists = known.contains(word)
+                || word.contains('…') && known.iter().any(|name| is_named(name, word));
+            assert!(exists, "no test is named {word}");
+            named += 1;
+        }
+    }
+    assert!(named > 80, "{named} names, or this test shows nothing");
+}

@@ -1,0 +1,158 @@
+//! Sizes, auto traits and `Debug` of what is public.
+
+use std::fmt::Debug;
+use std::future::{Pending, pending};
+use std::marker::PhantomPinned;
+use std::rc::Rc;
+
+use waterwheel::error::{BuildError, Elapsed, Error, InvalidResolution};
+use waterwheel::wheel::{Key, Progress, Resolution, Tick, Verdict, Wheel};
+use waterwheel::{
+    Builder, Duration, Interval, Lateness, Metrics, MissedTickBehavior, Sleep, Timeout, Timer,
+};
+
+use crate::support::{current_thread, ms, own_timer, poll_once};
+
+/// Whether a type has a trait: the inherent constant wins where its bound holds.
+macro_rules! has {
+    ($type:ty: $bound:ident) => {{
+        // Used where the bound does not hold, or not at all.
+        #[allow(dead_code)]
+        trait Not {
+            const HAS: bool = false;
+        }
+        impl<T: ?Sized> Not for T {}
+        #[allow(dead_code)]
+        struct Is<T: ?Sized>(std::marker::PhantomData<T>);
+        #[allow(dead_code)]
+        impl<T: ?Sized + $bound> Is<T> {
+            const HAS: bool = true;
+        }
+        <Is<$type>>::HAS
+    }};
+}
+
+macro_rules! assert_auto_traits {
+    ($($type:ty: $send:literal $sync:literal $unpin:literal;)*) => {$(
+        let found = (has!($type: Send), has!($type: Sync), has!($type: Unpin));
+        assert_eq!(found, ($send, $sync, $unpin), "Send, Sync, Unpin of {}", stringify!($type));
+    )*};
+}
+
+#[test]
+fn a_sleep_is_small() {
+    assert!(size_of::<Sleep>() <= 32, "{}", size_of::<Sleep>());
+    assert!(size_of::<Option<Sleep>>() <= 32);
+    assert!(size_of::<Timeout<()>>() <= 32);
+    assert_eq!(size_of::<Timer>(), size_of::<usize>());
+    assert!(size_of::<Elapsed>() <= 1);
+}
+
+type Sendable = Pending<u8>;
+type Local = Pending<Rc<u8>>;
+type Pinned = (PhantomPinned, u8);
+
+#[test]
+fn auto_traits_are_what_they_are_meant_to_be() {
+    assert_auto_traits! {
+        Sleep: true true true;
+        Interval: true true true;
+        Timeout<Sendable>: true true true;
+        // What holds a future is what the future is.
+        Timeout<Rc<u8>>: false false true;
+        Timeout<std::cell::Cell<u8>>: true false true;
+        Timeout<Pinned>: true true false;
+        Timer: true true true;
+        Builder: true true true;
+        Metrics: true true true;
+        Lateness: true true true;
+        MissedTickBehavior: true true true;
+        Elapsed: true true true;
+        Error: true true true;
+        BuildError: true true true;
+        InvalidResolution: true true true;
+        Wheel<u8>: true true true;
+        Wheel<Rc<u8>>: false false true;
+        Wheel<std::cell::Cell<u8>>: true false true;
+        Wheel<Pinned>: true true false;
+        Key: true true true;
+        Tick: true true true;
+        Resolution: true true true;
+        Verdict: true true true;
+        Progress: true true true;
+    }
+    assert!(
+        has!(Local: Send),
+        "`Pending` is `Send` for each type that it never gives"
+    );
+}
+
+#[test]
+fn unwind_safety_is_that_of_tokios_timers_or_better() {
+    use std::panic::{RefUnwindSafe, UnwindSafe};
+    assert!(has!(Elapsed: UnwindSafe) && has!(Elapsed: RefUnwindSafe));
+    assert!(has!(Error: UnwindSafe) && has!(Error: RefUnwindSafe));
+    assert!(has!(Metrics: UnwindSafe) && has!(Metrics: RefUnwindSafe));
+    if has!(tokio::time::Sleep: UnwindSafe) {
+        assert!(has!(Sleep: UnwindSafe));
+    }
+}
+
+#[test]
+fn the_futures_of_methods_may_be_sent_to_another_thread() {
+    fn sendable<T: Send + Sync + 'static>(_: T) {}
+    fn sendable_for_now<T: Send>(_: T) {}
+    current_thread().block_on(async {
+        let timer = own_timer();
+        let mut interval = timer.interval(ms(1));
+        sendable_for_now(interval.tick());
+        sendable_for_now(interval.try_tick());
+        sendable(timer.drain());
+    });
+}
+
+#[test]
+fn everything_can_be_shown_for_debugging() {
+    fn shown(value: &impl Debug) {
+        assert!(!format!("{value:?}").is_empty());
+        assert!(!format!("{value:#?}").is_empty());
+    }
+    current_thread().block_on(async {
+        let timer = Timer::builder().name("shown").max_pending(8);
+        shown(&timer);
+        let timer = timer.start().expect("a timer");
+        let shows = format!("{timer:?}");
+        assert!(shows.contains("shown") && shows.contains('8'), "{shows}");
+        let mut sleep = timer.sleep(ms(1));
+        shown(&sleep);
+        let _ = poll_once(&mut sleep);
+        shown(&sleep);
+        (&mut sleep).await;
+        shown(&sleep);
+        shown(&timer.timeout(ms(1), pending::<()>()));
+        shown(&timer.interval(ms(1)));
+        shown(&timer.metrics());
+        shown(timer.metrics().lateness());
+        assert!(timer.metrics().to_string().contains("fired 1"));
+        let elapsed = timer.timeout(ms(1), pending::<()>()).await;
+        shown(&elapsed.expect_err("it is never ready"));
+        shown(&timer.try_interval(Duration::ZERO));
+        shown(&Timer::builder().shards(0).start());
+        timer.shutdown();
+        shown(&timer);
+    });
+    shown(&MissedTickBehavior::Burst);
+    shown(&Resolution::new(ms(3)));
+    let mut wheel = Wheel::new(Resolution::MILLISECOND);
+    shown(&wheel.insert(Tick::new(5), "five"));
+    shown(&wheel);
+}
+
+#[test]
+fn errors_are_errors_that_can_be_boxed_and_sent() {
+    fn error<E: std::error::Error + Send + Sync + 'static>() {}
+    error::<Elapsed>();
+    error::<Error>();
+    error::<BuildError>();
+    error::<InvalidResolution>();
+}

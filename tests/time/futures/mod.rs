@@ -1,0 +1,5 @@
+//! Whole futures on a simulated clock, against a naive oracle.
+
+mod corpus;
+mod model;
+mod properties;

@@ -1,0 +1,452 @@
+//! `Interval`: the contract of tokio's, line by line, and what it does beyond.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use futures::{FutureExt, Stream, StreamExt};
+use waterwheel::{
+    Duration, Instant, Interval, MissedTickBehavior, Timer, interval, interval_at, sleep, timeout,
+};
+
+use crate::support::{FAR, Probe, assert_settled, end_of_time, ms, own_timer, us};
+
+/// The next tick, in milliseconds since `start`: when it was taken, and the instant it gave.
+async fn tick(interval: &mut Interval, start: Instant) -> (u128, u128) {
+    let tick = interval.tick().await;
+    (start.elapsed().as_millis(), (tick - start).as_millis())
+}
+
+fn poll_tick(interval: &mut Interval) -> Poll<Instant> {
+    interval.poll_tick(&mut Context::from_waker(Waker::noop()))
+}
+
+fn probe_tick(probe: &Probe, interval: &mut Interval) -> Poll<Instant> {
+    interval.poll_tick(&mut Context::from_waker(&probe.waker()))
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_tick_comes_at_once_and_the_others_a_period_apart() {
+    let start = Instant::now();
+    let mut interval = interval(ms(10));
+    for expected in [0, 10, 20, 30] {
+        assert_eq!(tick(&mut interval, start).await, (expected, expected));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_tick_comes_at_the_start_that_was_given() {
+    let start = Instant::now();
+    let mut interval = interval_at(start + ms(25), ms(10));
+    for expected in [25, 35, 45] {
+        assert_eq!(tick(&mut interval, start).await, (expected, expected));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_timer_of_ones_own_ticks_alike() {
+    let start = Instant::now();
+    let timer = own_timer();
+    let mut own = timer.interval(ms(10));
+    let mut own_at = timer.interval_at(start + ms(5), ms(10));
+    let mut tried = timer.try_interval(ms(10)).expect("it takes it");
+    let mut tried_at = timer
+        .try_interval_at(start + ms(5), ms(10))
+        .expect("it takes it");
+    for expected in [0, 10, 20] {
+        assert_eq!(tick(&mut own, start).await, (expected, expected));
+        assert_eq!(tick(&mut tried, start).await, (expected, expected));
+        let expected = expected + 5;
+        assert_eq!(tick(&mut own_at, start).await, (expected, expected));
+        assert_eq!(tick(&mut tried_at, start).await, (expected, expected));
+    }
+    drop((own, own_at, tried, tried_at));
+    assert_settled(&timer);
+}
+
+#[tokio::test(start_paused = true)]
+async fn ticks_do_not_drift_when_periods_are_no_whole_ticks() {
+    let start = Instant::now();
+    let period = us(1_300);
+    let mut interval = interval(period);
+    for count in 0..50 {
+        assert_eq!(interval.tick().await, start + period * count);
+        let late = start.elapsed() - period * count;
+        assert!(late <= ms(1), "tick {count} is {late:?} late");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn tick_is_cancel_safe() {
+    let start = Instant::now();
+    let mut interval = interval(ms(10));
+    assert_eq!(tick(&mut interval, start).await, (0, 0));
+    assert!(timeout(ms(4), interval.tick()).await.is_err());
+    assert!(interval.tick().now_or_never().is_none());
+    assert!(timeout(ms(4), interval.tick()).await.is_err());
+    assert_eq!(tick(&mut interval, start).await, (10, 10));
+    assert_eq!(tick(&mut interval, start).await, (20, 20));
+    drop(interval);
+    assert_settled(&Timer::current());
+}
+
+#[tokio::test(start_paused = true)]
+async fn poll_tick_is_tick_by_hand() {
+    let start = Instant::now();
+    let mut interval = interval(ms(10));
+    assert_eq!(poll_tick(&mut interval), Poll::Ready(start));
+    assert!(poll_tick(&mut interval).is_pending());
+    sleep(ms(10)).await;
+    assert_eq!(poll_tick(&mut interval), Poll::Ready(start + ms(10)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn ready_from_poll_tick_leaves_no_waker_registered() {
+    let timer = own_timer();
+    let probe = Probe::new();
+    let mut interval = timer.interval(ms(10));
+    assert!(probe_tick(&probe, &mut interval).is_ready());
+    assert_eq!(probe.held(), 0);
+    assert!(probe_tick(&probe, &mut interval).is_pending());
+    assert_eq!(probe.held(), 1);
+    sleep(ms(15)).await;
+    assert_eq!((probe.wakes(), probe.held()), (1, 0));
+    assert!(probe_tick(&probe, &mut interval).is_ready());
+    assert_eq!(probe.held(), 0);
+    sleep(ms(100)).await;
+    assert_eq!(probe.wakes(), 1);
+    assert_settled(&timer);
+}
+
+#[tokio::test(start_paused = true)]
+async fn period_and_behavior_are_what_was_set() {
+    let mut interval = interval(ms(10));
+    assert_eq!(interval.period(), ms(10));
+    assert_eq!(interval.missed_tick_behavior(), MissedTickBehavior::Burst);
+    assert_eq!(MissedTickBehavior::default(), MissedTickBehavior::Burst);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    assert_eq!(interval.missed_tick_behavior(), MissedTickBehavior::Skip);
+}
+
+// ----- missed ticks -----
+
+/// Ticks at 0, is held up until 250 ms, and goes on: when ticks are taken, and what they give.
+async fn held_up(behavior: MissedTickBehavior) -> (Vec<(u128, u128)>, u64) {
+    let start = Instant::now();
+    let mut interval = interval(ms(100));
+    interval.set_missed_tick_behavior(behavior);
+    let mut ticks = vec![tick(&mut interval, start).await];
+    sleep(ms(250)).await;
+    while ticks.len() < 6 {
+        ticks.push(tick(&mut interval, start).await);
+    }
+    (ticks, interval.missed_ticks())
+}
+
+/// The same with tokio's.
+async fn held_up_in_tokio(behavior: tokio::time::MissedTickBehavior) -> Vec<(u128, u128)> {
+    let start = Instant::now();
+    let mut interval = tokio::time::interval(ms(100));
+    interval.set_missed_tick_behavior(behavior);
+    let mut ticks = Vec::new();
+    while ticks.len() < 6 {
+        let tick = interval.tick().await;
+        ticks.push((start.elapsed().as_millis(), (tick - start).as_millis()));
+        if ticks.len() == 1 {
+            sleep(ms(250)).await;
+        }
+    }
+    ticks
+}
+
+#[tokio::test(start_paused = true)]
+async fn burst_catches_up_tick_by_tick() {
+    let (ticks, missed) = held_up(MissedTickBehavior::Burst).await;
+    let expected = [(0, 0), (250, 100), (250, 200), (300, 300), (400, 400)];
+    assert_eq!(ticks[..5], expected);
+    assert_eq!(missed, 2);
+    let tokios = held_up_in_tokio(tokio::time::MissedTickBehavior::Burst).await;
+    assert_eq!(ticks, tokios);
+}
+
+#[tokio::test(start_paused = true)]
+async fn delay_starts_over_from_the_late_tick() {
+    let (ticks, missed) = held_up(MissedTickBehavior::Delay).await;
+    let expected = [(0, 0), (250, 100), (350, 350), (450, 450)];
+    assert_eq!(ticks[..4], expected);
+    assert_eq!(
+        missed, 2,
+        "the one at 100 was late, the one at 200 left out"
+    );
+    let tokios = held_up_in_tokio(tokio::time::MissedTickBehavior::Delay).await;
+    assert_eq!(ticks, tokios);
+}
+
+#[tokio::test(start_paused = true)]
+async fn skip_leaves_out_what_was_missed_and_stays_in_step() {
+    let (ticks, missed) = held_up(MissedTickBehavior::Skip).await;
+    let expected = [(0, 0), (250, 100), (300, 300), (400, 400)];
+    assert_eq!(ticks[..4], expected);
+    assert_eq!(
+        missed, 2,
+        "the one at 100 was late, the one at 200 left out"
+    );
+    let tokios = held_up_in_tokio(tokio::time::MissedTickBehavior::Skip).await;
+    assert_eq!(ticks, tokios);
+}
+
+/// What the tick after one that was taken this late gives, if late ones are to shift the grid.
+async fn after_a_tick_late_by(late: Duration, timer: &Timer, period: Duration) -> (Duration, u64) {
+    let mut interval = timer.interval(period);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let start = interval.tick().await;
+    tokio::time::advance(period + late).await;
+    assert_eq!(interval.tick().await, start + period);
+    (
+        interval.tick().await - start - period,
+        interval.missed_ticks(),
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tick_more_than_five_milliseconds_late_counts_as_missed() {
+    let (timer, period) = (own_timer(), ms(100));
+    let missed = |late| after_a_tick_late_by(late, &timer, period);
+    assert_eq!(missed(ms(0)).await, (period, 0));
+    assert_eq!(missed(ms(5)).await, (period, 0));
+    assert_eq!(missed(ms(6)).await, (period + ms(6), 1));
+    let more = us(5_001);
+    assert_eq!(missed(more).await, (period + more, 1));
+    assert_settled(&timer);
+}
+
+#[tokio::test(start_paused = true)]
+async fn on_a_coarse_timer_more_than_two_ticks_late_is_missed() {
+    let timer = Timer::builder().resolution(ms(100)).start();
+    let (timer, period) = (timer.expect("a timer"), ms(1_000));
+    let missed = |late| after_a_tick_late_by(late, &timer, period);
+    assert_eq!(missed(ms(6)).await, (period, 0));
+    assert_eq!(missed(ms(200)).await, (period, 0));
+    assert_eq!(missed(ms(201)).await, (period + ms(201), 1));
+    assert_settled(&timer);
+}
+
+// spring#18458: a burst after a suspend.
+#[tokio::test(start_paused = true)]
+async fn after_a_suspend_only_burst_makes_up_for_the_ticks() {
+    for (behavior, at_once, missed) in [
+        (MissedTickBehavior::Burst, 1_000, 1_000),
+        (MissedTickBehavior::Delay, 1, 1_000),
+        (MissedTickBehavior::Skip, 1, 1_000),
+    ] {
+        let mut interval = interval(ms(10));
+        interval.set_missed_tick_behavior(behavior);
+        interval.tick().await;
+        tokio::time::advance(ms(10_009)).await;
+        let mut ticks = 0;
+        while tokio::task::unconstrained(interval.tick())
+            .now_or_never()
+            .is_some()
+        {
+            ticks += 1;
+        }
+        assert_eq!(ticks, at_once, "{behavior:?}");
+        assert_eq!(interval.missed_ticks(), missed, "{behavior:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn ticks_taken_in_time_are_not_missed() {
+    let mut interval = interval(ms(7));
+    for _ in 0..100 {
+        interval.tick().await;
+    }
+    assert_eq!(interval.missed_ticks(), 0);
+    drop(interval);
+    assert_settled(&Timer::current());
+}
+
+// ----- resets -----
+
+#[tokio::test(start_paused = true)]
+async fn reset_makes_the_next_tick_come_a_period_from_now() {
+    let start = Instant::now();
+    let mut interval = interval(ms(100));
+    interval.tick().await;
+    sleep(ms(50)).await;
+    interval.reset();
+    assert_eq!(tick(&mut interval, start).await, (150, 150));
+    assert_eq!(tick(&mut interval, start).await, (250, 250));
+}
+
+#[tokio::test(start_paused = true)]
+async fn reset_immediately_makes_the_next_tick_come_now() {
+    let start = Instant::now();
+    let mut interval = interval(ms(100));
+    interval.tick().await;
+    sleep(ms(50)).await;
+    interval.reset_immediately();
+    assert_eq!(tick(&mut interval, start).await, (50, 50));
+    assert_eq!(tick(&mut interval, start).await, (150, 150));
+}
+
+#[tokio::test(start_paused = true)]
+async fn reset_after_makes_the_next_tick_come_after_a_duration() {
+    let start = Instant::now();
+    let mut interval = interval(ms(100));
+    interval.tick().await;
+    sleep(ms(50)).await;
+    interval.reset_after(ms(20));
+    assert_eq!(tick(&mut interval, start).await, (70, 70));
+    assert_eq!(tick(&mut interval, start).await, (170, 170));
+}
+
+#[tokio::test(start_paused = true)]
+async fn reset_at_makes_the_next_tick_come_at_an_instant() {
+    let start = Instant::now();
+    let mut interval = interval(ms(100));
+    interval.tick().await;
+    sleep(ms(50)).await;
+    interval.reset_at(start + ms(222));
+    assert_eq!(tick(&mut interval, start).await, (222, 222));
+    assert_eq!(tick(&mut interval, start).await, (322, 322));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reset_of_a_pending_tick_wakes_when_it_has_come() {
+    let mut interval = interval(ms(100));
+    interval.tick().await;
+    let probe = Probe::new();
+    assert!(probe_tick(&probe, &mut interval).is_pending());
+    interval.reset_after(ms(10));
+    assert_eq!(probe.wakes(), 0);
+    sleep(ms(11)).await;
+    assert_eq!(probe.wakes(), 1);
+    assert!(probe_tick(&probe, &mut interval).is_ready());
+    assert!(probe_tick(&probe, &mut interval).is_pending());
+    interval.reset_immediately();
+    assert_eq!(probe.wakes(), 2);
+    assert!(probe_tick(&probe, &mut interval).is_ready());
+    drop(interval);
+    assert_settled(&Timer::current());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reset_to_the_past_leaves_missed_ticks_to_the_behavior() {
+    let start = Instant::now();
+    sleep(ms(500)).await;
+    let mut interval = interval(ms(100));
+    interval.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    interval.tick().await;
+    interval.reset_at(start + ms(130));
+    assert_eq!(tick(&mut interval, start).await, (500, 130));
+    assert_eq!(tick(&mut interval, start).await, (530, 530));
+}
+
+// ----- far -----
+
+#[tokio::test(start_paused = true)]
+async fn periods_without_end_are_cut_to_thirty_years() {
+    let start = Instant::now();
+    for period in [FAR + ms(1), Duration::MAX] {
+        let mut interval = interval(period);
+        assert_eq!(interval.period(), FAR);
+        assert_eq!(tick(&mut interval, start).await, (0, 0));
+        assert!(poll_tick(&mut interval).is_pending());
+    }
+    let mut interval = interval(Duration::MAX);
+    interval.tick().await;
+    interval.tick().await;
+    assert_eq!(start.elapsed(), FAR);
+    // All that was near is far now.
+    interval.reset_after(Duration::MAX);
+    assert_eq!(interval.tick().await, start + FAR * 2);
+    interval.set_period(Duration::MAX);
+    assert_eq!(interval.period(), FAR);
+    interval.reset();
+    assert_eq!(interval.tick().await, start + FAR * 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_at_the_end_of_time_saturates() {
+    let end = end_of_time();
+    let mut never = interval_at(end, Duration::MAX);
+    assert!(poll_tick(&mut never).is_pending());
+    let mut jittered = interval_at(end, ms(1)).with_start_jitter(Duration::MAX);
+    assert!(poll_tick(&mut jittered).is_pending());
+}
+
+// ----- beyond tokio -----
+
+#[tokio::test(start_paused = true)]
+async fn it_is_a_stream_of_its_ticks() {
+    let start = Instant::now();
+    let mut stream = interval(ms(10)).take(3);
+    assert_eq!(stream.next().await, Some(start));
+    assert_eq!(stream.next().await, Some(start + ms(10)));
+    assert_eq!(stream.next().await, Some(start + ms(20)));
+    assert_eq!(stream.next().await, None);
+    assert_eq!(start.elapsed(), ms(20));
+    assert_eq!(interval(ms(10)).size_hint(), (0, None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn as_a_stream_it_ends_when_its_timer_is_stopped() {
+    let timer = own_timer();
+    let mut interval = timer.interval(ms(10));
+    assert!(interval.next().await.is_some());
+    let probe = Probe::new();
+    let mut context = Context::from_waker(Waker::noop());
+    let waker = probe.waker();
+    let mut probing = Context::from_waker(&waker);
+    assert!(Pin::new(&mut interval).poll_next(&mut probing).is_pending());
+    timer.shutdown();
+    assert_eq!(probe.wakes(), 1);
+    for _ in 0..2 {
+        let end = Pin::new(&mut interval).poll_next(&mut context);
+        assert_eq!(end, Poll::Ready(None));
+    }
+    assert!(interval.was_stopped());
+    assert_eq!(interval.size_hint(), (0, Some(0)));
+    assert_eq!(assert_settled(&timer).stopped(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_period_that_is_set_holds_from_the_next_tick_on() {
+    let start = Instant::now();
+    let mut interval = interval(ms(10));
+    assert_eq!(tick(&mut interval, start).await, (0, 0));
+    interval.set_period(ms(25));
+    assert_eq!(interval.period(), ms(25));
+    assert_eq!(tick(&mut interval, start).await, (10, 10));
+    assert_eq!(tick(&mut interval, start).await, (35, 35));
+    assert_eq!(tick(&mut interval, start).await, (60, 60));
+}
+
+// HAProxy, openraft#1959: intervals that all start together tick together for ever.
+#[tokio::test(start_paused = true)]
+async fn start_jitter_spreads_the_first_ticks_over_its_length() {
+    let start = Instant::now();
+    let mut in_quarter = [0; 4];
+    for _ in 0..400 {
+        let mut interval = interval_at(start, ms(100)).with_start_jitter(ms(100));
+        // Never before the start that was given, never past the jitter.
+        let offset = interval.tick().await - start;
+        assert!(offset < ms(100));
+        in_quarter[offset.as_micros() as usize / 25_000] += 1;
+        assert_eq!(
+            interval.tick().await - start,
+            offset + ms(100),
+            "the ticks after it keep the shift"
+        );
+    }
+    // 100 are expected in each: that one has less than 40 happens once in 10^12 runs.
+    assert!(in_quarter.iter().all(|&n| n > 40), "{in_quarter:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_jitter_of_zero_changes_nothing() {
+    let start = Instant::now();
+    let mut interval = interval(ms(10)).with_start_jitter(Duration::ZERO);
+    assert_eq!(tick(&mut interval, start).await, (0, 0));
+    assert_eq!(tick(&mut interval, start).await, (10, 10));
+}

@@ -1,0 +1,27 @@
+//! What users await: each future by itself, beside tokio's own, and beside an oracle.
+//!
+//! Time is virtual where it can be. What needs the machine's is in `tests/driver/`, and what needs much of it in
+//! `tests/time_itself/`.
+
+#[path = "../support/bytes.rs"]
+mod bytes;
+#[path = "../support/corpus.rs"]
+mod corpus_files;
+#[path = "../support/mod.rs"]
+mod support;
+
+mod auto_traits;
+mod bad_input;
+mod beside_tokio;
+mod bounded;
+mod coop;
+mod futures;
+mod interval;
+mod poll;
+mod reset;
+mod sleep;
+mod switching;
+#[cfg(feature = "test-util")]
+mod test_util;
+mod timeout;
+mod virtual_time;

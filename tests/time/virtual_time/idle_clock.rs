@@ -1,0 +1,187 @@
+//! With everything idle the clock jumps to the next deadline, and only to one.
+
+use std::thread;
+
+use futures::future::join_all;
+use tokio::sync::oneshot;
+use tokio::time::{advance, pause};
+use waterwheel::{Duration, Instant, Timer, interval, sleep, timeout};
+
+use crate::support::{HOUR, current_thread, ms, own_timer, paused, poll_once, within};
+
+#[test]
+fn the_idle_clock_jumps_to_the_next_deadline() {
+    within(Duration::from_secs(20), || {
+        paused().block_on(async {
+            let start = Instant::now();
+            let timer = own_timer();
+            let naps = [7_u64, 30_000, 86_400_000];
+            let current = naps.map(|millis| async move {
+                sleep(ms(millis)).await;
+                start.elapsed()
+            });
+            let own = naps.map(|millis| {
+                let nap = timer.sleep(ms(millis + 1));
+                async move {
+                    nap.await;
+                    start.elapsed()
+                }
+            });
+            let (current, own) = tokio::join!(join_all(current), join_all(own));
+            assert_eq!(current, naps.map(ms));
+            assert_eq!(own, naps.map(|millis| ms(millis + 1)));
+        });
+    });
+}
+
+#[test]
+fn the_idle_clock_stands_still_when_nothing_is_pending() {
+    within(Duration::from_secs(20), || {
+        paused().block_on(async {
+            let timer = own_timer();
+            // Both have something to do, and then nothing.
+            tokio::join!(sleep(ms(5)), timer.sleep(ms(7)));
+            assert_stands_still().await;
+        });
+    });
+}
+
+#[test]
+fn the_idle_clock_does_not_jump_to_a_cancelled_deadline() {
+    within(Duration::from_secs(20), || {
+        paused().block_on(async {
+            // Before the driver has seen it, and after.
+            timeout(HOUR, tokio::task::yield_now())
+                .await
+                .expect("it is done");
+            assert_stands_still().await;
+            let mut dropped = sleep(HOUR);
+            assert!(poll_once(&mut dropped).is_pending());
+            settle().await;
+            drop(dropped);
+            assert_stands_still().await;
+        });
+    });
+}
+
+#[test]
+fn a_clock_paused_later_does_not_jump_to_a_cancelled_deadline() {
+    within(Duration::from_secs(20), || {
+        // It is behind the machine's clock then, or ahead of it.
+        for jump in [Duration::ZERO, HOUR] {
+            current_thread().block_on(async {
+                sleep(ms(1)).await;
+                pause();
+                advance(jump).await;
+                // The driver finds it out.
+                sleep(ms(1)).await;
+                let mut dropped = sleep(HOUR);
+                assert!(poll_once(&mut dropped).is_pending());
+                settle().await;
+                drop(dropped);
+                assert_stands_still().await;
+            });
+        }
+    });
+}
+
+// The driver sleeps, and has not seen the pause.
+#[test]
+fn a_clock_paused_later_does_not_jump_to_one_cancelled_at_once() {
+    within(Duration::from_secs(20), || {
+        for own in [false, true] {
+            current_thread().block_on(async {
+                let timer = own_timer();
+                let mut dropped = match own {
+                    false => sleep(HOUR),
+                    true => timer.sleep(HOUR),
+                };
+                assert!(poll_once(&mut dropped).is_pending());
+                settle().await;
+                pause();
+                drop(dropped);
+                assert_stands_still().await;
+            });
+        }
+    });
+}
+
+#[test]
+fn the_idle_clock_does_not_jump_to_what_was_reset_to_the_past() {
+    within(Duration::from_secs(20), || {
+        paused().block_on(async {
+            let mut reset = sleep(HOUR);
+            assert!(poll_once(&mut reset).is_pending());
+            settle().await;
+            reset.set_deadline(Instant::now() - ms(1));
+            assert_stands_still().await;
+            assert!(poll_once(&mut reset).is_ready());
+
+            let mut ticks = interval(HOUR);
+            ticks.tick().await;
+            assert!(poll_once(&mut Box::pin(ticks.tick())).is_pending());
+            settle().await;
+            ticks.reset_immediately();
+            ticks.tick().await;
+            assert_stands_still().await;
+        });
+    });
+}
+
+#[test]
+fn the_idle_clock_does_not_jump_to_a_stopped_timers_deadline() {
+    within(Duration::from_secs(20), || {
+        paused().block_on(async {
+            let mut stopped = sleep(HOUR);
+            assert!(poll_once(&mut stopped).is_pending());
+            settle().await;
+            Timer::current().shutdown();
+            assert_stands_still().await;
+        });
+    });
+}
+
+// A driver that took the shard that is gone for one that it has not seen would look for it without end.
+#[test]
+fn the_idle_clock_jumps_when_a_shard_went_with_the_last_handle() {
+    within(Duration::from_secs(20), || {
+        paused().block_on(async {
+            let timer = Timer::builder().shards(1024).start().expect("a timer");
+            let left = timer.sleep(HOUR);
+            // On a shard of its own.
+            let dropped = thread::scope(|scope| {
+                let arm = || {
+                    let mut nap = timer.sleep(HOUR);
+                    assert!(poll_once(&mut nap).is_pending());
+                    nap
+                };
+                scope.spawn(arm).join().expect("it does not panic")
+            });
+            let left = tokio::spawn(left);
+            settle().await;
+            drop(timer);
+            drop(dropped);
+            settle().await;
+            left.await.expect("it does not panic");
+        });
+    });
+}
+
+/// Lets the driver run.
+async fn settle() {
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// While it waits for a word from outside, with nothing pending.
+async fn assert_stands_still() {
+    let before = Instant::now();
+    let (sender, receiver) = oneshot::channel();
+    thread::spawn(move || {
+        thread::sleep(ms(50));
+        sender.send(())
+    });
+    receiver.await.expect("a word from outside");
+    assert_eq!(before.elapsed(), Duration::ZERO);
+}
