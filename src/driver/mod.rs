@@ -15,7 +15,7 @@
 //! | `models/` | does all this hold in every interleaving of two or three threads? |
 //!
 //! A file knows those below it in this table, and none above. Two things are known in both directions: a shard and the list of
-//! shards (`shard/list`), and the wake-up thread and the driver that it wakes (`wakeup/thread`). `tests/layering.rs` checks it.
+//! shards (`shard/list`), and the wake-up thread and the driver that it wakes (`wakeup/thread`). `tests/house/layering` checks it.
 
 mod builder;
 mod core;
