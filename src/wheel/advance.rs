@@ -1,7 +1,7 @@
 //! Moving the hand, and serving what comes up.
 //!
 //! The hand moves first and the slots that it passed are queued whole, so that a slot with a
-//! million timers costs the next slot nothing. Then a bounded bite is served:
+//! million timers costs the next slot nothing. Then a bounded batch is served:
 //!
 //! 1. the *cascading*: timers that came up on a dial above the first are filed again;
 //! 2. the *fresh*: what became due since the hand last moved, so that a timer due now does not
@@ -13,8 +13,8 @@
 //!
 //! That is fair, and keeps no order. [`in_order`](super::in_order) has the other way.
 //!
-//! A ring is walked from both its ends in turn where no order is promised: each record names the
-//! next one, so on its way from one end a processor waits for one record after the other to
+//! A list is walked from both its ends in turn where no order is promised: each entry names the
+//! next one, so on its way from one end a processor waits for one entry after the other to
 //! come from memory; from both ends it waits for two at once. (A million timers at random over a
 //! second: 220 ns each from one end, 110 from both; over an hour, with cascades, 540 and 270.)
 
@@ -23,24 +23,24 @@ use super::{BACKLOG, CASCADING, FRESH, Key, Tick, Wheel, dials};
 /// What is to become of a timer that has come up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is due: its record is given back and its payload handed out.
+    /// It is due: its entry is given back and its payload handed out.
     Due,
-    /// It is due, but its record stays, off the dials, until its key is cancelled or reset. For
+    /// It is due, but its entry stays, off the dials, until its key is cancelled or reset. For
     /// owners that keep the key and must be sure that nobody else gets its place before.
-    Park,
+    Disarm,
     /// It has been postponed to this tick. One that is not after the hand counts as due: a timer
     /// cannot be filed in the slot that is being served.
-    Refile(Tick),
+    Postpone(Tick),
 }
 
 /// What one [`Wheel::advance`] did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Progress {
-    /// Timers that the judge called due, parked ones included.
+    /// Timers that the judge called due, disarmed ones included.
     pub fired: usize,
     /// Timers that were filed again under a later deadline.
-    pub refiled: usize,
+    pub postponed: usize,
     /// Whether the budget did not reach, so that `advance` should be called again, with the same
     /// time or a later one.
     pub backlog: bool,
@@ -110,11 +110,11 @@ impl<T> Wheel<T> {
             left -= self.serve(queue, walk, share, &mut judge, &mut due, &mut progress);
         }
         progress.backlog = self.has_backlog();
-        self.quiet_until = self.next_turn().unwrap_or(Tick::MAX);
+        self.quiet_until = self.next_expiration().unwrap_or(Tick::MAX);
         progress
     }
 
-    /// Takes all payloads out, parked ones included, and leaves an empty wheel behind, its hand
+    /// Takes all payloads out, disarmed ones included, and leaves an empty wheel behind, its hand
     /// where it was. The slab's memory goes with the iterator.
     pub fn drain(&mut self) -> impl Iterator<Item = T> + use<T> {
         let empty = Wheel::starting_at(self.resolution, self.now());
@@ -123,11 +123,11 @@ impl<T> Wheel<T> {
             Wheel {
                 cascaded: self.cascaded,
                 // Keys from before the drain must not name what comes after it.
-                last_stamp: self.last_stamp,
+                last_generation: self.last_generation,
                 ..empty
             },
         );
-        full.rings
+        full.lists
             .entries
             .into_iter()
             .map(|(_, entry)| entry.payload)
@@ -139,7 +139,7 @@ impl<T> Wheel<T> {
         let is_quiet = now < self.quiet_until;
         if is_quiet {
             self.skip_to(now);
-            self.quiet_until = self.next_turn().unwrap_or(Tick::MAX);
+            self.quiet_until = self.next_expiration().unwrap_or(Tick::MAX);
         }
         is_quiet
     }
@@ -150,7 +150,7 @@ impl<T> Wheel<T> {
             self.queue(BACKLOG),
             self.queue(CASCADING),
         );
-        self.rings.append(fresh, backlog);
+        self.lists.append(fresh, backlog);
         let passed = self.dials.slots_passed(now);
         for dial in (0..dials::COUNT).rev() {
             let queue = if dial == 0 { fresh } else { cascading };
@@ -158,7 +158,7 @@ impl<T> Wheel<T> {
                 self.take_slots(dial, passed[dial], queue);
             }
         }
-        if now >= self.dials.beyond_turn() {
+        if now >= self.dials.next_revolution() {
             self.take_slot(self.dials.beyond(), cascading);
         }
         self.dials.set_hand(now);
@@ -186,7 +186,7 @@ impl<T> Wheel<T> {
     }
 
     pub(super) fn take_slot(&mut self, slot: u32, queue: u32) {
-        self.rings.append(slot, queue);
+        self.lists.append(slot, queue);
         self.occupied.clear(slot);
     }
 
@@ -195,15 +195,15 @@ impl<T> Wheel<T> {
         let cascading = self.queue(CASCADING);
         for filed in 0..budget {
             let next = match filed % 2 {
-                0 => self.rings.first(cascading),
-                _ => self.rings.last(cascading),
+                0 => self.lists.first(cascading),
+                _ => self.lists.last(cascading),
             };
             let Some(node) = next else {
                 return;
             };
-            let entry = &self.rings.entries[self.rings.index(node)];
+            let entry = &self.lists.entries[self.lists.index(node)];
             let (link, deadline) = (entry.link, entry.deadline);
-            self.rings.join(link);
+            self.lists.join(link);
             self.file(node, deadline);
             self.cascaded += 1;
         }
@@ -220,7 +220,7 @@ impl<T> Wheel<T> {
         due: &mut impl FnMut(Tick, T),
         progress: &mut Progress,
     ) -> usize {
-        let ring = self.queue(queue);
+        let list = self.queue(queue);
         for served in 0..budget {
             let at_back = match walk {
                 Walk::Front => false,
@@ -228,39 +228,39 @@ impl<T> Wheel<T> {
                 Walk::BackAndFront => served % 2 == 0,
             };
             let next = match at_back {
-                true => self.rings.last(ring),
-                false => self.rings.first(ring),
+                true => self.lists.last(list),
+                false => self.lists.first(list),
             };
             let Some(node) = next else {
                 return served;
             };
-            let index = self.rings.index(node);
-            let entry = &mut self.rings.entries[index];
+            let index = self.lists.index(node);
+            let entry = &mut self.lists.entries[index];
             let key = Key {
                 index: index as u32,
-                stamp: entry.stamp,
+                generation: entry.generation,
             };
             let deadline = entry.deadline;
             let link = entry.link;
-            // The record is still in its ring here: a panicking judge loses nothing.
+            // The entry is still in its list here: a panicking judge loses nothing.
             let hand = self.dials.hand();
             let verdict = judge(Met { hand, at_back }, key, deadline, &mut entry.payload);
             match verdict {
-                Verdict::Refile(later) if later > self.dials.hand() => {
+                Verdict::Postpone(later) if later > self.dials.hand() => {
                     entry.deadline = later;
-                    self.rings.join(link);
+                    self.lists.join(link);
                     self.file(node, later);
-                    progress.refiled += 1;
+                    progress.postponed += 1;
                 }
-                Verdict::Park => {
+                Verdict::Disarm => {
                     self.unfile(node);
                     progress.fired += 1;
                 }
-                Verdict::Due | Verdict::Refile(_) => {
-                    self.rings.join(link);
+                Verdict::Due | Verdict::Postpone(_) => {
+                    self.lists.join(link);
                     self.pending -= 1;
                     progress.fired += 1;
-                    let entry = self.rings.entries.remove(index);
+                    let entry = self.lists.entries.remove(index);
                     due(deadline, entry.payload);
                 }
             }

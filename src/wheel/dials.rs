@@ -7,7 +7,7 @@
 //! | 2 | 60 | a minute | at the start of its minute |
 //! | 3 | 24 | an hour | at the start of its hour |
 //! | 4 | 64 | a day | at the start of its day |
-//! | beyond | 1 | whatever is further away | at each full turn of dial 4 |
+//! | beyond | 1 | whatever is further away | at each full revolution of dial 4 |
 //!
 //! The *unit* of a tick on a dial is how many whole slots of that dial have passed since tick
 //! zero. With the hand at unit `h`, a dial of `n` slots holds the units `h + 1 ..= h + n`, each
@@ -70,7 +70,7 @@ const FIRST_SLOTS: [u32; COUNT + 1] = {
     first
 };
 
-// A full turn of one dial moves the next by one; only the last dial may be of any size.
+// A full revolution of one dial moves the next by one; only the last dial may be of any size.
 const _: () = assert!(DIALS[0].slots == DIALS[1].of_below);
 const _: () = assert!(DIALS[1].slots == DIALS[2].of_below);
 const _: () = assert!(DIALS[2].slots == DIALS[3].of_below);
@@ -81,7 +81,7 @@ pub(super) struct Place {
     /// The slot, by its number among the slots of all dials.
     pub(super) slot: u32,
     /// When the slot comes up: never after the deadline, always after the hand.
-    pub(super) turn: Tick,
+    pub(super) comes_up: Tick,
 }
 
 /// The geometry of one wheel, and where its hand stands on each dial.
@@ -124,7 +124,7 @@ impl Dials {
         self.units = self.units_of(hand);
     }
 
-    /// The slot of the first dial that this tick is filed in, if the hand is less than a full turn before it.
+    /// The slot of the first dial that this tick is filed in, if the hand is less than a full revolution before it.
     #[inline]
     pub(super) fn slot_of_tick(&self, tick: Tick) -> u32 {
         self.per_second.remainder(tick.get()) as u32
@@ -168,7 +168,7 @@ impl Dials {
         if tick - self.hand.get() <= self.per_second.get() {
             return Place {
                 slot: self.per_second.remainder(tick) as u32,
-                turn: deadline,
+                comes_up: deadline,
             };
         }
         // Not a loop: its divisors would be variables. (4 ns of 10 an insertion.)
@@ -190,7 +190,7 @@ impl Dials {
         }
         Place {
             slot: self.beyond(),
-            turn: self.beyond_turn(),
+            comes_up: self.next_revolution(),
         }
     }
 
@@ -200,12 +200,12 @@ impl Dials {
         let slots = DIALS[DIAL - 1].slots;
         (unit - self.units[DIAL] <= slots).then(|| Place {
             slot: self.first_slot(DIAL) + (unit % slots) as u32,
-            turn: Tick::new(unit * self.length(DIAL)),
+            comes_up: Tick::new(unit * self.length(DIAL)),
         })
     }
 
     /// When the slot at `distance` (1 is the next one) after the hand's on this dial comes up.
-    pub(super) fn turn_of(&self, dial: usize, distance: u64) -> Tick {
+    pub(super) fn comes_up(&self, dial: usize, distance: u64) -> Tick {
         // Only slots that hold a timer are asked for, so the product is a tick that exists.
         Tick::new((self.units[dial] + distance) * self.length(dial))
     }
@@ -238,17 +238,17 @@ impl Dials {
         passed
     }
 
-    /// When what lies beyond the last dial is looked at again: at its next full turn.
-    pub(super) fn beyond_turn(&self) -> Tick {
-        let turn = DIALS[LAST - 1].slots;
-        let units = (self.units[LAST] / turn + 1) * turn;
+    /// When what lies beyond the last dial is looked at again: at its next full revolution.
+    pub(super) fn next_revolution(&self) -> Tick {
+        let revolution = DIALS[LAST - 1].slots;
+        let units = (self.units[LAST] / revolution + 1) * revolution;
         Tick::new(units.saturating_mul(self.length(LAST)))
     }
 
-    /// The start of the full turn of the last dial that this tick is in: from then on the dials reach it.
-    pub(super) fn beyond_turn_of(&self, tick: Tick) -> Tick {
-        let turn = DIALS[LAST - 1].slots * self.length(LAST);
-        Tick::new(tick.get() / turn * turn)
+    /// The start of the full revolution of the last dial that this tick is in: from then on the dials reach it.
+    pub(super) fn revolution_of(&self, tick: Tick) -> Tick {
+        let revolution = DIALS[LAST - 1].slots * self.length(LAST);
+        Tick::new(tick.get() / revolution * revolution)
     }
 
     /// Ticks in one slot of this dial.

@@ -1,7 +1,7 @@
 //! Moving the hand in order: what is due comes up tick by tick, equal ticks first in, first out.
 //!
 //! The hand stops at each slot that holds a timer, and serves it before it moves on. So a timer that
-//! its judge refiles to a tick that has passed as well still comes up at that tick.
+//! its judge postpones to a tick that has passed as well still comes up at that tick.
 //!
 //! # Why equal ticks keep their order
 //!
@@ -12,7 +12,7 @@
 //! 1. The hand never passes a slot that cascades: it stops one tick before it, and the slot is filed
 //!    again from there. Of the timers of one tick, those on a higher dial were therefore filed before those
 //!    on a lower one: a dial reaches further as the hand moves on, and never less far. (From the tick
-//!    itself, a timer that is due exactly a full turn of the lower dial later would already be within its
+//!    itself, a timer that is due exactly a full revolution of the lower dial later would already be within its
 //!    reach, while one that was filed after it still lies above.)
 //! 2. Slots that come up together cascade from the lowest dial to the highest, each from its back, and each timer goes to
 //!    the *front* of its new slot: before all that were filed after it.
@@ -34,7 +34,7 @@ impl<T> Wheel<T> {
     /// [`Progress::backlog`] tells. A herd of timers at one tick holds up all that are due after it, until it
     /// is served; with `advance` it does not.
     ///
-    /// A timer that the judge refiles comes up at its new tick, in the same call if that is not after
+    /// A timer that the judge postpones comes up at its new tick, in the same call if that is not after
     /// `now`; its place among others of that tick is behind those that are filed there.
     ///
     /// Calls of `advance` in between, with a budget that did not reach, lose the order of what was due then.
@@ -93,9 +93,9 @@ impl<T> Wheel<T> {
         let (mut next_look, mut next_cascade) = (None, None);
         let mut is_known = false;
         progress.backlog = loop {
-            let refiled = progress.refiled;
+            let postponed = progress.postponed;
             left -= self.serve(FRESH, walk, left, &mut judge, &mut due, &mut progress);
-            if !self.rings.is_empty(fresh) {
+            if !self.lists.is_empty(fresh) {
                 break true;
             }
             if self.is_empty() {
@@ -104,33 +104,33 @@ impl<T> Wheel<T> {
             }
             let cascaded = self.cascade_in_order(cascades);
             cascades -= cascaded;
-            if !self.rings.is_empty(self.queue(CASCADING)) {
+            if !self.lists.is_empty(self.queue(CASCADING)) {
                 break true;
             }
-            let is_refiled = progress.refiled > refiled || !is_known;
-            if is_refiled || next_look.is_some_and(|look| look <= self.now().plus(ONE)) {
+            let is_postponed = progress.postponed > postponed || !is_known;
+            if is_postponed || next_look.is_some_and(|look| look <= self.now().plus(ONE)) {
                 next_look = self.next_look(now);
             }
-            if is_refiled || cascaded > 0 {
+            if is_postponed || cascaded > 0 {
                 next_cascade = self.next_cascade(next_look);
             }
             is_known = true;
             // What `advance` left to cascade may be due.
-            if self.rings.is_empty(fresh) && !self.step(now, next_cascade, next_look) {
+            if self.lists.is_empty(fresh) && !self.step(now, next_cascade, next_look) {
                 self.dials.set_hand(now);
                 break false;
             }
         };
-        self.quiet_until = self.next_turn().unwrap_or(Tick::MAX);
+        self.quiet_until = self.next_expiration().unwrap_or(Tick::MAX);
         progress
     }
 
     /// Has what `advance` left for later be served first.
     fn join_queues(&mut self) {
         let (fresh, backlog) = (self.queue(FRESH), self.queue(BACKLOG));
-        if !self.rings.is_empty(backlog) {
-            self.rings.append(fresh, backlog);
-            self.rings.append(backlog, fresh);
+        if !self.lists.is_empty(backlog) {
+            self.lists.append(fresh, backlog);
+            self.lists.append(backlog, fresh);
         }
     }
 
@@ -140,8 +140,8 @@ impl<T> Wheel<T> {
     fn step(&mut self, now: Tick, next_cascade: Option<Tick>, next_look: Option<Tick>) -> bool {
         let due = self.next_due().filter(|&due| due <= now);
         let first = due.unwrap_or(now);
-        if let Some(turn) = next_cascade.filter(|&turn| turn <= first) {
-            self.take_cascading(turn, next_look == Some(turn));
+        if let Some(cascade) = next_cascade.filter(|&cascade| cascade <= first) {
+            self.take_cascading(cascade, next_look == Some(cascade));
             return true;
         }
         let Some(due) = due else {
@@ -154,43 +154,43 @@ impl<T> Wheel<T> {
 
     /// When the next slot cascades, or what lies beyond the dials is looked at.
     fn next_cascade(&self, next_look: Option<Tick>) -> Option<Tick> {
-        // No dial is asked if there is nothing above the first. (280 instructions of a turn with one timer.)
+        // No dial is asked if there is nothing above the first. (280 instructions of an advance with one timer.)
         let (above, end) = (self.dials.slots_due(), self.dials.beyond());
         let any = self.occupied.first(above, end);
-        let turn = any.and_then(|_| self.next_turn_above(None));
-        match (turn, next_look) {
-            (Some(turn), Some(look)) => Some(turn.min(look)),
-            (turn, look) => turn.or(look),
+        let above = any.and_then(|_| self.earliest_above(None));
+        match (above, next_look) {
+            (Some(above), Some(look)) => Some(above.min(look)),
+            (above, look) => above.or(look),
         }
     }
 
     /// When the first of what lies beyond the dials comes within their reach; if that is after `now`, perhaps some
-    /// turns of the last dial too early.
+    /// revolutions of the last dial too early.
     ///
-    /// By the deadlines themselves, so that a jump of centuries is not a look at each turn of the last dial.
+    /// By the deadlines themselves, so that a jump of centuries is not a look at each revolution of the last dial.
     fn next_look(&self, now: Tick) -> Option<Tick> {
         let beyond = self.dials.beyond();
-        if self.rings.is_empty(beyond) || self.dials.beyond_turn() > now {
-            return (!self.rings.is_empty(beyond)).then(|| self.dials.beyond_turn());
+        if self.lists.is_empty(beyond) || self.dials.next_revolution() > now {
+            return (!self.lists.is_empty(beyond)).then(|| self.dials.next_revolution());
         }
-        let entries = &self.rings.entries;
-        let deadlines = self.rings.iter(beyond);
-        let deadlines = deadlines.map(|node| entries[self.rings.index(node)].deadline);
+        let entries = &self.lists.entries;
+        let deadlines = self.lists.iter(beyond);
+        let deadlines = deadlines.map(|node| entries[self.lists.index(node)].deadline);
         deadlines
             .min()
-            .map(|earliest| self.dials.beyond_turn_of(earliest))
+            .map(|earliest| self.dials.revolution_of(earliest))
     }
 
-    /// Queues what cascades at `turn`, which is the next to come up, the highest dial first.
-    fn take_cascading(&mut self, turn: Tick, is_look: bool) {
-        self.dials.set_hand(turn.since(ONE));
+    /// Queues what cascades at `at`, which is the next to come up, the highest dial first.
+    fn take_cascading(&mut self, at: Tick, is_look: bool) {
+        self.dials.set_hand(at.since(ONE));
         let cascading = self.queue(CASCADING);
         if is_look {
             // What is too far for the dials even then goes back there.
             self.take_slot(self.dials.beyond(), cascading);
         }
         for dial in (1..dials::COUNT).rev() {
-            if self.dials.next_unit(dial) == turn {
+            if self.dials.next_unit(dial) == at {
                 self.take_slot(self.dials.next_slot(dial), cascading);
             }
         }
@@ -200,14 +200,14 @@ impl<T> Wheel<T> {
     fn cascade_in_order(&mut self, budget: usize) -> usize {
         let cascading = self.queue(CASCADING);
         for filed in 0..budget {
-            let Some(node) = self.rings.last(cascading) else {
+            let Some(node) = self.lists.last(cascading) else {
                 return filed;
             };
-            let entry = &self.rings.entries[self.rings.index(node)];
+            let entry = &self.lists.entries[self.lists.index(node)];
             let (link, deadline) = (entry.link, entry.deadline);
-            self.rings.join(link);
-            let ring = self.ring_for(deadline);
-            self.rings.push_front(ring, node);
+            self.lists.join(link);
+            let list = self.list_for(deadline);
+            self.lists.push_front(list, node);
             self.cascaded += 1;
         }
         budget

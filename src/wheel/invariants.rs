@@ -10,19 +10,19 @@ impl<T> Wheel<T> {
     pub fn check_invariants(&self) {
         let mut linked = 0;
         for slot in 0..self.dials.slots() {
-            let occupied = !self.rings.is_empty(slot);
+            let occupied = !self.lists.is_empty(slot);
             assert_eq!(self.occupied.contains(slot), occupied, "the bit of {slot}");
-            for node in self.rings.iter(slot) {
+            for node in self.lists.iter(slot) {
                 linked += 1;
-                let deadline = self.rings.entries[self.rings.index(node)].deadline;
+                let deadline = self.lists.entries[self.lists.index(node)].deadline;
                 assert!(deadline > self.now(), "{deadline:?} is due and still filed");
                 self.check_slot(slot, deadline);
             }
         }
         for queue in [FRESH, BACKLOG, CASCADING] {
-            for node in self.rings.iter(self.queue(queue)) {
+            for node in self.lists.iter(self.queue(queue)) {
                 linked += 1;
-                let deadline = self.rings.entries[self.rings.index(node)].deadline;
+                let deadline = self.lists.entries[self.lists.index(node)].deadline;
                 assert!(
                     queue == CASCADING || deadline <= self.now(),
                     "{deadline:?} waits to be served and is not due"
@@ -31,13 +31,19 @@ impl<T> Wheel<T> {
         }
         assert_eq!(linked, self.pending, "pending timers");
         assert_eq!(self.iter().count(), self.pending, "pending timers listed");
-        match self.next_turn() {
-            Some(turn) => assert!(self.quiet_until <= turn, "{turn:?} comes unexpectedly"),
+        match self.next_expiration() {
+            Some(comes_up) => assert!(
+                self.quiet_until <= comes_up,
+                "{comes_up:?} comes unexpectedly"
+            ),
             None => assert_eq!(self.pending, 0, "pending timers never come up"),
         }
         assert!(
-            self.has_backlog() || self.next_turn().is_none_or(|turn| turn > self.now()),
-            "the next turn is not in the future"
+            self.has_backlog()
+                || self
+                    .next_expiration()
+                    .is_none_or(|comes_up| comes_up > self.now()),
+            "the next expiration is not in the future"
         );
     }
 
@@ -49,20 +55,20 @@ impl<T> Wheel<T> {
                 let next = self.dials.next_slot(dial);
                 let count = slots.end - slots.start;
                 let distance = u64::from((slot + count - next) % count) + 1;
-                let turn = self.dials.turn_of(dial, distance);
+                let comes_up = self.dials.comes_up(dial, distance);
                 let length = self
                     .dials
-                    .turn_of(dial, 1)
-                    .since(self.dials.turn_of(dial, 0));
+                    .comes_up(dial, 1)
+                    .since(self.dials.comes_up(dial, 0));
                 assert!(
-                    turn <= deadline && deadline.since(turn) < length,
-                    "{deadline:?} is filed in slot {slot}, which holds {length:?} from {turn:?} on"
+                    comes_up <= deadline && deadline.since(comes_up) < length,
+                    "{deadline:?} is filed in slot {slot}, which holds {length:?} from {comes_up:?} on"
                 );
                 return;
             }
         }
         assert!(
-            self.dials.beyond_turn() <= deadline,
+            self.dials.next_revolution() <= deadline,
             "{deadline:?} is filed beyond the last dial, which is looked at too late"
         );
     }

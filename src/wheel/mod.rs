@@ -15,7 +15,7 @@
 //! | 4 | 64 | a day |
 //! | beyond | 1 | whatever is further away |
 //!
-//! A full turn of one dial moves the next by one, and the slot that comes up *cascades*: its
+//! A full revolution of one dial moves the next by one, and the slot that comes up *cascades*: its
 //! timers are filed again, on dials below. So a timer of up to a second never moves, one of up
 //! to a minute moves at most once, one of up to an hour at most twice. There is no longest delay.
 //! Each slot has a bit that says whether it is occupied, so empty time costs nothing: a jump of a
@@ -27,13 +27,13 @@
 //! |---|---|
 //! | [`insert`](Wheel::insert), [`cancel`](Wheel::cancel), [`reset`](Wheel::reset) | O(1) |
 //! | [`advance`](Wheel::advance), [`advance_in_order`](Wheel::advance_in_order) | O(timers handed out + timers cascaded + slots that came up) |
-//! | [`next_turn`](Wheel::next_turn) | O(dials) |
+//! | [`next_expiration`](Wheel::next_expiration) | O(dials) |
 //! | memory | 24 bytes and the payload a timer, rounded up to the payload's alignment; 8 bytes a slot |
 //!
 //! A jump of 64 days or more, in order, also looks at what lies beyond the last dial, once for each slot from which
 //! timers were filed again.
 //!
-//! Cancelling gives a timer's record back at once. The slab of records grows by an eighth at a time
+//! Cancelling gives a timer's entry back at once. The slab of entries grows by an eighth at a time
 //! to its peak, and stays there.
 //!
 //! # Example
@@ -66,17 +66,17 @@ mod divisor;
 mod entry;
 mod in_order;
 mod invariants;
+mod lists;
 mod occupancy;
 mod resolution;
-mod rings;
 mod tick;
 
 use std::fmt;
 use std::num::NonZeroU32;
 
 use dials::Dials;
+use lists::Lists;
 use occupancy::Occupancy;
-use rings::Rings;
 
 pub(crate) use advance::{CASCADES_PER_FIRE, Met, Walk};
 pub(crate) use divisor::Divisor;
@@ -94,14 +94,14 @@ pub struct Wheel<T> {
     resolution: Resolution,
     dials: Dials,
     occupied: Occupancy,
-    rings: Rings<T>,
+    lists: Lists<T>,
     /// No slot comes up before this tick, and nothing waits to be served if it is after the hand.
-    /// Exact after `advance`; a cancel leaves it too early, which costs one needless turn.
+    /// Exact after `advance`; a cancel leaves it too early, which costs one needless advance.
     quiet_until: Tick,
-    /// Records that are in a ring: those that are pending.
+    /// Entries that are in a list: those that are pending.
     pending: usize,
     cascaded: u64,
-    last_stamp: NonZeroU32,
+    last_generation: NonZeroU32,
 }
 
 /// What has come up, due, since the hand last moved: served first.
@@ -110,7 +110,7 @@ const FRESH: u32 = 0;
 const BACKLOG: u32 = 1;
 /// What came up on a dial above the first and has not been filed again yet.
 const CASCADING: u32 = 2;
-/// The rings that are no slots, behind those that are.
+/// The lists that are no slots, behind those that are.
 const QUEUES: u32 = 3;
 
 impl<T> Wheel<T> {
@@ -129,11 +129,11 @@ impl<T> Wheel<T> {
             resolution,
             dials,
             occupied: Occupancy::new(slots),
-            rings: Rings::new(slots + QUEUES),
+            lists: Lists::new(slots + QUEUES),
             quiet_until: Tick::MAX,
             pending: 0,
             cascaded: 0,
-            last_stamp: NonZeroU32::MAX,
+            last_generation: NonZeroU32::MAX,
         }
     }
 
@@ -149,7 +149,7 @@ impl<T> Wheel<T> {
         self.dials.hand()
     }
 
-    /// How many timers are pending: inserted, and neither cancelled nor handed out nor parked.
+    /// How many timers are pending: inserted, and neither cancelled nor handed out nor disarmed.
     #[must_use]
     pub fn len(&self) -> usize {
         self.pending
@@ -161,16 +161,16 @@ impl<T> Wheel<T> {
         self.pending == 0
     }
 
-    /// How many records the slab holds before it grows.
+    /// How many entries the slab holds before it grows.
     #[must_use]
     pub fn capacity(&self) -> usize {
-        self.rings.entries.capacity()
+        self.lists.entries.capacity()
     }
 
-    /// The slab, if it holds no record and has room for more than `kept`: to be dropped where that may
-    /// take its time, which is a few milliseconds for a million records.
+    /// The slab, if it holds no entry and has room for more than `kept`: to be dropped where that may
+    /// take its time, which is a few milliseconds for a million entries.
     pub(crate) fn take_spare(&mut self, kept: usize) -> Option<impl Sized + use<T>> {
-        self.rings.take_spare(kept)
+        self.lists.take_spare(kept)
     }
 
     /// How often a timer was filed again because its slot on a dial above the first, or what lies
@@ -190,17 +190,20 @@ impl<T> Wheel<T> {
     /// If the wheel already holds about 2³² timers.
     #[inline]
     pub fn insert(&mut self, deadline: Tick, payload: T) -> Key {
-        self.last_stamp = self.last_stamp.checked_add(1).unwrap_or(NonZeroU32::MIN);
-        let stamp = self.last_stamp;
-        let ring = self.ring_for(deadline);
-        let index = self.rings.insert(ring, stamp, deadline, payload);
+        self.last_generation = self
+            .last_generation
+            .checked_add(1)
+            .unwrap_or(NonZeroU32::MIN);
+        let generation = self.last_generation;
+        let list = self.list_for(deadline);
+        let index = self.lists.insert(list, generation, deadline, payload);
         self.pending += 1;
-        Key { index, stamp }
+        Key { index, generation }
     }
 
     /// Removes a timer and gives its payload back; `None` if the key names none any more.
     ///
-    /// A parked timer is removed as well.
+    /// A disarmed timer is removed as well.
     #[inline]
     pub fn cancel(&mut self, key: Key) -> Option<T> {
         self.take(key).map(|(payload, _)| payload)
@@ -209,21 +212,21 @@ impl<T> Wheel<T> {
     /// [`cancel`](Wheel::cancel), and whether the timer was pending.
     #[inline]
     pub(crate) fn take(&mut self, key: Key) -> Option<(T, bool)> {
-        let entry = self.rings.entries.get(key.index as usize)?;
-        if entry.stamp != key.stamp {
+        let entry = self.lists.entries.get(key.index as usize)?;
+        if entry.generation != key.generation {
             return None;
         }
         let link = entry.link;
-        let was_pending = link.next != self.rings.node(key.index);
+        let was_pending = link.next != self.lists.node(key.index);
         if was_pending {
-            let emptied = self.rings.join(link);
+            let emptied = self.lists.join(link);
             self.one_left(emptied);
         }
-        let entry = self.rings.entries.remove(key.index as usize);
+        let entry = self.lists.entries.remove(key.index as usize);
         Some((entry.payload, was_pending))
     }
 
-    /// Moves a timer to another deadline, earlier or later, parked or not; `false` if the key
+    /// Moves a timer to another deadline, earlier or later, disarmed or not; `false` if the key
     /// names none any more.
     #[inline]
     pub fn reset(&mut self, key: Key, deadline: Tick) -> bool {
@@ -231,49 +234,50 @@ impl<T> Wheel<T> {
             return false;
         };
         self.unfile(node);
-        self.rings.entries[key.index as usize].deadline = deadline;
+        self.lists.entries[key.index as usize].deadline = deadline;
         self.file(node, deadline);
         self.pending += 1;
         true
     }
 
-    /// Takes a timer off the dials and keeps its record: it never comes up, until it is
+    /// Takes a timer off the dials and keeps its entry: it never comes up, until it is
     /// [`reset`](Wheel::reset). Returns whether it was pending.
     #[inline]
-    pub fn park(&mut self, key: Key) -> bool {
+    pub fn disarm(&mut self, key: Key) -> bool {
         match self.find(key) {
             Some(node) => self.unfile(node),
             None => false,
         }
     }
 
-    /// Whether the key names a timer that is pending: not gone, and not parked.
+    /// Whether the key names a timer that is pending: not gone, and not disarmed.
     #[inline]
     #[must_use]
     pub fn is_pending(&self, key: Key) -> bool {
         self.find(key)
-            .is_some_and(|node| self.rings.is_linked(node))
+            .is_some_and(|node| self.lists.is_linked(node))
     }
 
     /// The deadline that a timer is filed under.
     #[must_use]
     pub fn deadline(&self, key: Key) -> Option<Tick> {
         let node = self.find(key)?;
-        Some(self.rings.entries[self.rings.index(node)].deadline)
+        Some(self.lists.entries[self.lists.index(node)].deadline)
     }
 
     /// A timer's payload.
     #[must_use]
     pub fn get(&self, key: Key) -> Option<&T> {
         let node = self.find(key)?;
-        Some(&self.rings.entries[self.rings.index(node)].payload)
+        Some(&self.lists.entries[self.lists.index(node)].payload)
     }
 
     /// A timer's payload, if it is pending.
     #[inline]
     pub(crate) fn pending(&self, key: Key) -> Option<&T> {
-        let entry = self.rings.entries.get(key.index as usize)?;
-        let is_pending = entry.stamp == key.stamp && entry.link.next != self.rings.node(key.index);
+        let entry = self.lists.entries.get(key.index as usize)?;
+        let is_pending =
+            entry.generation == key.generation && entry.link.next != self.lists.node(key.index);
         is_pending.then_some(&entry.payload)
     }
 
@@ -281,20 +285,20 @@ impl<T> Wheel<T> {
     #[inline]
     pub fn get_mut(&mut self, key: Key) -> Option<&mut T> {
         let node = self.find(key)?;
-        let index = self.rings.index(node);
-        Some(&mut self.rings.entries[index].payload)
+        let index = self.lists.index(node);
+        Some(&mut self.lists.entries[index].payload)
     }
 
     /// Every pending timer, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (Key, Tick, &T)> {
-        self.rings
+        self.lists
             .entries
             .iter()
-            .filter(|&(index, _)| self.rings.is_linked(self.rings.node(index as u32)))
+            .filter(|&(index, _)| self.lists.is_linked(self.lists.node(index as u32)))
             .map(|(index, entry)| {
                 let key = Key {
                     index: index as u32,
-                    stamp: entry.stamp,
+                    generation: entry.generation,
                 };
                 (key, entry.deadline, &entry.payload)
             })
@@ -316,7 +320,7 @@ impl<T> Wheel<T> {
     }
 
     /// A tick before which [`advance`](Wheel::advance) has nothing to do; [`Tick::MAX`] if it
-    /// never will. Cheaper than [`next_turn`](Wheel::next_turn), and never later; after a cancel
+    /// never will. Cheaper than [`next_expiration`](Wheel::next_expiration), and never later; after a cancel
     /// it may be earlier.
     #[inline]
     #[must_use]
@@ -330,19 +334,19 @@ impl<T> Wheel<T> {
     /// slot of a dial above comes up before; else it is when that slot cascades. Always after
     /// [`now`](Wheel::now), unless timers that are due still wait to be served: then it is `now`.
     #[must_use]
-    pub fn next_turn(&self) -> Option<Tick> {
+    pub fn next_expiration(&self) -> Option<Tick> {
         if self.pending == 0 {
             return None;
         }
         if self.has_backlog() {
             return Some(self.now());
         }
-        let turn = self.next_turn_above(self.next_due());
-        if self.rings.is_empty(self.dials.beyond()) {
-            return turn;
+        let next = self.earliest_above(self.next_due());
+        if self.lists.is_empty(self.dials.beyond()) {
+            return next;
         }
-        let beyond = self.dials.beyond_turn();
-        Some(turn.map_or(beyond, |turn| turn.min(beyond)))
+        let beyond = self.dials.next_revolution();
+        Some(next.map_or(beyond, |next| next.min(beyond)))
     }
 
     /// When the next slot of the first dial comes up.
@@ -358,14 +362,14 @@ impl<T> Wheel<T> {
 
     /// When the next slot of a dial above the first comes up, or `earliest`, if that is before.
     #[inline]
-    fn next_turn_above(&self, mut earliest: Option<Tick>) -> Option<Tick> {
+    fn earliest_above(&self, mut earliest: Option<Tick>) -> Option<Tick> {
         for dial in 1..dials::COUNT {
             // Nothing on this dial or above comes up before its hand moves on.
             if earliest.is_some_and(|earliest| earliest <= self.dials.next_unit(dial)) {
                 return earliest;
             }
-            if let Some(turn) = self.next_turn_on(dial) {
-                earliest = Some(earliest.map_or(turn, |earliest| turn.min(earliest)));
+            if let Some(next) = self.next_on(dial) {
+                earliest = Some(earliest.map_or(next, |earliest| next.min(earliest)));
             }
         }
         earliest
@@ -377,66 +381,66 @@ impl<T> Wheel<T> {
     pub fn has_backlog(&self) -> bool {
         [FRESH, BACKLOG, CASCADING]
             .iter()
-            .any(|&queue| !self.rings.is_empty(self.queue(queue)))
+            .any(|&queue| !self.lists.is_empty(self.queue(queue)))
     }
 
-    fn next_turn_on(&self, dial: usize) -> Option<Tick> {
+    fn next_on(&self, dial: usize) -> Option<Tick> {
         let slots = self.dials.slots_of(dial);
         let next = self.dials.next_slot(dial);
         let distance = match self.occupied.first(next, slots.end) {
             Some(slot) => slot - next,
             None => self.occupied.first(slots.start, next)? + slots.end - next - slots.start,
         };
-        Some(self.dials.turn_of(dial, u64::from(distance) + 1))
+        Some(self.dials.comes_up(dial, u64::from(distance) + 1))
     }
 
-    /// Files a record that is in no ring.
+    /// Files an entry that is in no list.
     #[inline]
     fn file(&mut self, node: u32, deadline: Tick) {
-        let ring = self.ring_for(deadline);
-        self.rings.push(ring, node);
+        let list = self.list_for(deadline);
+        self.lists.push(list, node);
     }
 
-    /// The ring that a deadline belongs to, which is about to get a record.
+    /// The list that a deadline belongs to, which is about to get an entry.
     #[inline]
-    fn ring_for(&mut self, deadline: Tick) -> u32 {
+    fn list_for(&mut self, deadline: Tick) -> u32 {
         if deadline <= self.now() {
             self.quiet_until = self.now();
             return self.queue(FRESH);
         }
         let place = self.dials.place(deadline);
         self.occupied.set(place.slot);
-        self.quiet_until = self.quiet_until.min(place.turn);
+        self.quiet_until = self.quiet_until.min(place.comes_up);
         place.slot
     }
 
-    /// Takes a record out of its ring, if it is in one; tells whether it was.
+    /// Takes an entry out of its list, if it is in one; tells whether it was.
     #[inline]
     fn unfile(&mut self, node: u32) -> bool {
-        if !self.rings.is_linked(node) {
+        if !self.lists.is_linked(node) {
             return false;
         }
-        let emptied = self.rings.unlink(node);
+        let emptied = self.lists.unlink(node);
         self.one_left(emptied);
         true
     }
 
-    /// A record has left its ring, which that may have emptied.
+    /// An entry has left its list, which that may have emptied.
     #[inline]
     fn one_left(&mut self, emptied: Option<u32>) {
-        if let Some(ring) = emptied.filter(|&ring| ring < self.dials.slots()) {
-            self.occupied.clear(ring);
+        if let Some(list) = emptied.filter(|&list| list < self.dials.slots()) {
+            self.occupied.clear(list);
         }
         self.pending -= 1;
     }
 
     #[inline]
     fn find(&self, key: Key) -> Option<u32> {
-        let entry = self.rings.entries.get(key.index as usize)?;
-        (entry.stamp == key.stamp).then(|| self.rings.node(key.index))
+        let entry = self.lists.entries.get(key.index as usize)?;
+        (entry.generation == key.generation).then(|| self.lists.node(key.index))
     }
 
-    /// The number of a ring that is no slot.
+    /// The number of a list that is no slot.
     #[inline]
     fn queue(&self, queue: u32) -> u32 {
         self.dials.slots() + queue

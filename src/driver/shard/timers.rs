@@ -127,7 +127,7 @@ impl Shard {
             return;
         };
         let waker = wheel.get_mut(key).and_then(Option::take);
-        if wheel.park(key) {
+        if wheel.disarm(key) {
             state.fired += 1;
         }
         self.postponed.park(key.index());
@@ -211,7 +211,7 @@ impl Shard {
         }
         if is_past {
             let waker = wheel.get_mut(key).and_then(Option::take);
-            wheel.park(key);
+            wheel.disarm(key);
             self.postponed.park(key.index());
             state.fired += 1;
             self.unlock_with_one_less(state);

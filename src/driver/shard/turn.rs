@@ -219,7 +219,7 @@ impl Judge<'_> {
         let parked = self.shard.postponed.park_due(key.index(), filed, met.hand);
         let deadline = match parked {
             Ok(deadline) => deadline,
-            Err(later) => return Verdict::Refile(later),
+            Err(later) => return Verdict::Postpone(later),
         };
         *self.fired += 1;
         // Most come up with others of their tick.
@@ -231,7 +231,7 @@ impl Judge<'_> {
         if let Some(waker) = waker.take() {
             self.batch.push(met, waker);
         }
-        Verdict::Park
+        Verdict::Disarm
     }
 }
 

@@ -1,9 +1,9 @@
 //! The slots' contents: circular doubly linked lists of 32-bit indices.
 //!
-//! Indices below the number of rings name the rings' own ends, indices above them the entries of
-//! the slab. Because a list closes over its own end, an entry can leave its ring without knowing
-//! which ring that is, a whole ring moves behind another in constant time, and an entry that is
-//! in no ring closes over itself.
+//! Indices below the number of lists name the lists' own ends, indices above them the entries of
+//! the slab. Because a list closes over its own end, an entry can leave its list without knowing
+//! which list that is, a whole list moves behind another in constant time, and an entry that is
+//! in no list closes over itself.
 
 use std::num::NonZeroU32;
 
@@ -12,25 +12,25 @@ use slab::Slab;
 use super::Tick;
 use super::entry::Entry;
 
-/// The two neighbours of an entry, or of a ring's end.
+/// The two neighbours of an entry, or of a list's end.
 #[derive(Clone, Copy)]
 pub(super) struct Link {
     pub(super) next: u32,
     pub(super) previous: u32,
 }
 
-pub(super) struct Rings<T> {
+pub(super) struct Lists<T> {
     ends: Box<[Link]>,
     pub(super) entries: Slab<Entry<T>>,
 }
 
-impl<T> Rings<T> {
-    pub(super) fn new(rings: u32) -> Rings<T> {
-        let ends = (0..rings).map(|ring| Link {
-            next: ring,
-            previous: ring,
+impl<T> Lists<T> {
+    pub(super) fn new(lists: u32) -> Lists<T> {
+        let ends = (0..lists).map(|list| Link {
+            next: list,
+            previous: list,
         });
-        Rings {
+        Lists {
             ends: ends.collect(),
             entries: Slab::new(),
         }
@@ -48,25 +48,25 @@ impl<T> Rings<T> {
         node as usize - self.ends.len()
     }
 
-    /// The first entry of a ring.
+    /// The first entry of a list.
     #[inline]
-    pub(super) fn first(&self, ring: u32) -> Option<u32> {
-        let first = self.ends[ring as usize].next;
-        (first != ring).then_some(first)
+    pub(super) fn first(&self, list: u32) -> Option<u32> {
+        let first = self.ends[list as usize].next;
+        (first != list).then_some(first)
     }
 
-    /// The last entry of a ring.
+    /// The last entry of a list.
     #[inline]
-    pub(super) fn last(&self, ring: u32) -> Option<u32> {
-        let last = self.ends[ring as usize].previous;
-        (last != ring).then_some(last)
+    pub(super) fn last(&self, list: u32) -> Option<u32> {
+        let last = self.ends[list as usize].previous;
+        (last != list).then_some(last)
     }
 
-    pub(super) fn is_empty(&self, ring: u32) -> bool {
-        self.ends[ring as usize].next == ring
+    pub(super) fn is_empty(&self, list: u32) -> bool {
+        self.ends[list as usize].next == list
     }
 
-    /// Makes an entry at a ring's back and gives its index.
+    /// Makes an entry at a list's back and gives its index.
     ///
     /// # Panics
     ///
@@ -74,8 +74,8 @@ impl<T> Rings<T> {
     #[inline]
     pub(super) fn insert(
         &mut self,
-        ring: u32,
-        stamp: NonZeroU32,
+        list: u32,
+        generation: NonZeroU32,
         deadline: Tick,
         payload: T,
     ) -> u32 {
@@ -86,14 +86,14 @@ impl<T> Rings<T> {
         let index = place.key();
         let node = u32::try_from(index + self.ends.len())
             .expect("a wheel holds fewer than 2^32 timers: use several wheels");
-        let end = &mut self.ends[ring as usize];
+        let end = &mut self.ends[list as usize];
         let last = end.previous;
         place.insert(Entry {
             link: Link {
-                next: ring,
+                next: list,
                 previous: last,
             },
-            stamp,
+            generation,
             deadline,
             payload,
         });
@@ -119,31 +119,31 @@ impl<T> Rings<T> {
         is_spare.then(|| std::mem::take(&mut self.entries))
     }
 
-    /// Puts an entry that is in no ring at a ring's back.
+    /// Puts an entry that is in no list at a list's back.
     #[inline]
-    pub(super) fn push(&mut self, ring: u32, node: u32) {
-        let last = self.ends[ring as usize].previous;
+    pub(super) fn push(&mut self, list: u32, node: u32) {
+        let last = self.ends[list as usize].previous;
         *self.link(node) = Link {
-            next: ring,
+            next: list,
             previous: last,
         };
         self.link(last).next = node;
-        self.ends[ring as usize].previous = node;
+        self.ends[list as usize].previous = node;
     }
 
-    /// Puts an entry that is in no ring at a ring's front.
+    /// Puts an entry that is in no list at a list's front.
     #[inline]
-    pub(super) fn push_front(&mut self, ring: u32, node: u32) {
-        let first = self.ends[ring as usize].next;
+    pub(super) fn push_front(&mut self, list: u32, node: u32) {
+        let first = self.ends[list as usize].next;
         *self.link(node) = Link {
             next: first,
-            previous: ring,
+            previous: list,
         };
         self.link(first).previous = node;
-        self.ends[ring as usize].next = node;
+        self.ends[list as usize].next = node;
     }
 
-    /// Takes an entry out of its ring, if it is in one, and tells which ring that left empty.
+    /// Takes an entry out of its list, if it is in one, and tells which list that left empty.
     #[inline]
     pub(super) fn unlink(&mut self, node: u32) -> Option<u32> {
         let link = self.link(node);
@@ -155,18 +155,18 @@ impl<T> Rings<T> {
         self.join(neighbours)
     }
 
-    /// Has two nodes be neighbours whose common neighbour leaves, which is in a ring, and tells which
-    /// ring that left empty.
+    /// Has two nodes be neighbours whose common neighbour leaves, which is in a list, and tells which
+    /// list that left empty.
     #[inline]
     pub(super) fn join(&mut self, Link { next, previous }: Link) -> Option<u32> {
         self.link(next).previous = previous;
         self.link(previous).next = next;
-        // Nothing but a ring's end is on both sides of what is in a ring.
+        // Nothing but a list's end is on both sides of what is in a list.
         debug_assert!(next != previous || (next as usize) < self.ends.len());
         (next == previous).then_some(next)
     }
 
-    /// Moves all of a ring behind the back of another.
+    /// Moves all of a list behind the back of another.
     pub(super) fn append(&mut self, from: u32, to: u32) {
         let Link {
             next: first,
@@ -186,20 +186,20 @@ impl<T> Rings<T> {
         };
     }
 
-    /// Whether an entry is in a ring.
+    /// Whether an entry is in a list.
     #[inline]
     pub(super) fn is_linked(&self, node: u32) -> bool {
         self.entries[self.index(node)].link.next != node
     }
 
-    /// The entries of a ring, front to back; for inspection.
-    pub(super) fn iter(&self, ring: u32) -> impl Iterator<Item = u32> + '_ {
-        let mut at = ring;
+    /// The entries of a list, front to back; for inspection.
+    pub(super) fn iter(&self, list: u32) -> impl Iterator<Item = u32> + '_ {
+        let mut at = list;
         std::iter::from_fn(move || {
             let next = self.link_of(at).next;
-            assert_eq!(self.link_of(next).previous, at, "a ring is torn at {next}");
+            assert_eq!(self.link_of(next).previous, at, "a list is torn at {next}");
             at = next;
-            (at != ring).then_some(at)
+            (at != list).then_some(at)
         })
     }
 
