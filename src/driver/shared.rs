@@ -255,7 +255,7 @@ impl Shared {
             Waiting::Never => (BITE, Duration::ZERO),
             Waiting::SinceWayWasGiven(since) => (BITE, now.duration_since(since)),
             Waiting::SinceTarget(target) => {
-                let ticks = u32::try_from(tick.since(target).get()).unwrap_or(u32::MAX);
+                let ticks = u32::try_from(tick.saturating_since(target).get()).unwrap_or(u32::MAX);
                 let waited = self.clock.resolution().tick().saturating_mul(ticks);
                 (FIRST_BITE, waited)
             }

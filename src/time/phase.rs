@@ -1,6 +1,6 @@
 use std::num::NonZeroU32;
 
-use crate::wheel::{Key, Tick};
+use crate::wheel::{Key, Tick, Ticks};
 
 /// Where a `Sleep` is in its life, in eight bytes: a key's stamp is never zero, and with a stamp
 /// of zero the other half says what else it is.
@@ -43,7 +43,7 @@ impl Delay {
     /// A tick that had passed when the clock was read.
     pub(super) fn before(self, deadline: Tick) -> Option<Tick> {
         self.0
-            .map(|ticks| deadline.since(Tick::new(u64::from(ticks))))
+            .map(|ticks| deadline.saturating_sub(Ticks::new(u64::from(ticks))))
     }
 }
 

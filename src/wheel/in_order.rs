@@ -21,9 +21,11 @@
 //! is there.
 
 use super::advance::CASCADES_PER_FIRE;
-use super::{BACKLOG, CASCADING, FRESH, Key, Met, Progress, Tick, Verdict, Walk, Wheel, dials};
+use super::{
+    BACKLOG, CASCADING, FRESH, Key, Met, Progress, Tick, Ticks, Verdict, Walk, Wheel, dials,
+};
 
-const ONE: Tick = Tick::new(1);
+const ONE: Ticks = Ticks::new(1);
 
 impl<T> Wheel<T> {
     /// As [`advance`](Wheel::advance), but in order: earlier deadlines first, and equal ones in the
@@ -108,7 +110,8 @@ impl<T> Wheel<T> {
                 break true;
             }
             let is_postponed = progress.postponed > postponed || !is_known;
-            if is_postponed || next_look.is_some_and(|look| look <= self.now().plus(ONE)) {
+            if is_postponed || next_look.is_some_and(|look| look <= self.now().saturating_add(ONE))
+            {
                 next_look = self.next_look(now);
             }
             if is_postponed || cascaded > 0 {
@@ -183,7 +186,7 @@ impl<T> Wheel<T> {
 
     /// Queues what cascades at `at`, which is the next to come up, the highest dial first.
     fn take_cascading(&mut self, at: Tick, is_look: bool) {
-        self.dials.set_hand(at.since(ONE));
+        self.dials.set_hand(at.saturating_sub(ONE));
         let cascading = self.queue(CASCADING);
         if is_look {
             // What is too far for the dials even then goes back there.

@@ -59,9 +59,9 @@ impl<T> Wheel<T> {
                 let length = self
                     .dials
                     .comes_up(dial, 1)
-                    .since(self.dials.comes_up(dial, 0));
+                    .saturating_since(self.dials.comes_up(dial, 0));
                 assert!(
-                    comes_up <= deadline && deadline.since(comes_up) < length,
+                    comes_up <= deadline && deadline.saturating_since(comes_up) < length,
                     "{deadline:?} is filed in slot {slot}, which holds {length:?} from {comes_up:?} on"
                 );
                 return;

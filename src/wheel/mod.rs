@@ -70,6 +70,7 @@ mod lists;
 mod occupancy;
 mod resolution;
 mod tick;
+mod ticks;
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -85,6 +86,7 @@ pub use advance::{Progress, Verdict};
 pub use entry::Key;
 pub use resolution::{InvalidResolution, Resolution};
 pub use tick::Tick;
+pub use ticks::Ticks;
 
 /// A hierarchical timing wheel of payloads. See the [module](self) for how it works.
 ///
@@ -313,7 +315,7 @@ impl<T> Wheel<T> {
         if self.pending == 0 {
             self.quiet_until = Tick::MAX;
         }
-        let limit = now.min(self.quiet_until.since(Tick::new(1)));
+        let limit = now.min(self.quiet_until.saturating_sub(Ticks::new(1)));
         if limit > self.now() {
             self.dials.set_hand(limit);
         }

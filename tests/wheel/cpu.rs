@@ -1,6 +1,6 @@
 //! No work that nobody needs: counted in turns and in cascades, not in time.
 
-use waterwheel::wheel::{Resolution, Tick, Verdict, Wheel};
+use waterwheel::wheel::{Resolution, Tick, Ticks, Verdict, Wheel};
 
 use crate::edges::{self, YEAR};
 use crate::support::{advance, batch, sleep_until_due};
@@ -16,7 +16,7 @@ fn an_idle_wheel_has_no_next_turn() {
                 (wheel.next_expiration(), wheel.quiet_until()),
                 (None, Tick::MAX)
             );
-            let cancelled = wheel.insert(Tick::new(start).plus(Tick::new(10)), ());
+            let cancelled = wheel.insert(Tick::new(start).saturating_add(Ticks::new(10)), ());
             let disarmed = wheel.insert(Tick::new(start), ());
             wheel.insert(Tick::ZERO, ());
             assert!(wheel.cancel(cancelled).is_some());
