@@ -1,11 +1,13 @@
-use super::{BACKLOG, CASCADING, FRESH, Tick, Wheel, dials};
+use super::dials;
+use super::timers::{BACKLOG, CASCADING, FRESH};
+use super::{Tick, Wheel};
 
 impl<T> Wheel<T> {
-    /// Checks that the wheel is in order; for tests and fuzzing. O(slots + timers).
+    /// Checks that the wheel is in order. For tests and fuzzing. O(slots + timers).
     ///
     /// # Panics
     ///
-    /// With a message that says what is not: then this crate has a bug.
+    /// If it is not, with a message that says what is wrong: then this crate has a bug.
     #[doc(hidden)]
     pub fn check_invariants(&self) {
         let mut linked = 0;
@@ -32,22 +34,16 @@ impl<T> Wheel<T> {
         assert_eq!(linked, self.pending, "pending timers");
         assert_eq!(self.iter().count(), self.pending, "pending timers listed");
         match self.next_expiration() {
-            Some(comes_up) => assert!(
-                self.quiet_until <= comes_up,
-                "{comes_up:?} comes unexpectedly"
-            ),
+            Some(next) => {
+                assert!(self.quiet_until <= next, "`quiet_until` is after {next:?}");
+                let is_ahead = next > self.now();
+                assert!(self.has_backlog() || is_ahead, "{next:?} has passed");
+            }
             None => assert_eq!(self.pending, 0, "pending timers never come up"),
         }
-        assert!(
-            self.has_backlog()
-                || self
-                    .next_expiration()
-                    .is_none_or(|comes_up| comes_up > self.now()),
-            "the next expiration is not in the future"
-        );
     }
 
-    /// A timer's slot is the one of its deadline's unit, and no other unit shares it.
+    /// A slot holds the timers of one unit of its dial: that of their deadlines.
     fn check_slot(&self, slot: u32, deadline: Tick) {
         for dial in 0..dials::COUNT {
             let slots = self.dials.slots_of(dial);
@@ -69,7 +65,7 @@ impl<T> Wheel<T> {
         }
         assert!(
             self.dials.next_revolution() <= deadline,
-            "{deadline:?} is filed beyond the last dial, which is looked at too late"
+            "{deadline:?} is filed beyond the last dial, and is due before the wheel looks there"
         );
     }
 }

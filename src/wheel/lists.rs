@@ -1,9 +1,11 @@
-//! The slots' contents: circular doubly linked lists of 32-bit indices.
+//! The entries of a wheel, and one list of them for each slot and each queue.
 //!
-//! Indices below the number of lists name the lists' own ends, indices above them the entries of
-//! the slab. Because a list closes over its own end, an entry can leave its list without knowing
-//! which list that is, a whole list moves behind another in constant time, and an entry that is
-//! in no list closes over itself.
+//! The lists are circular and doubly linked, by 32-bit node numbers. A node below the number of lists
+//! is the end of the list of that number. A node from there on is an entry of the slab.
+//!
+//! Each list is a circle through its own end, and an entry that is in no list links to itself. Therefore an
+//! entry can leave its list without knowing which list that is, and a whole list moves behind another in
+//! constant time.
 
 use std::num::NonZeroU32;
 
@@ -11,13 +13,7 @@ use slab::Slab;
 
 use super::Tick;
 use super::entry::Entry;
-
-/// The two neighbours of an entry, or of a list's end.
-#[derive(Clone, Copy)]
-pub(super) struct Link {
-    pub(super) next: u32,
-    pub(super) previous: u32,
-}
+use super::link::Link;
 
 pub(super) struct Lists<T> {
     ends: Box<[Link]>,
@@ -36,13 +32,13 @@ impl<T> Lists<T> {
         }
     }
 
-    /// The node of the entry at this index of the slab.
+    /// The node of the entry at this slab index.
     #[inline]
     pub(super) fn node(&self, index: u32) -> u32 {
         index + self.ends.len() as u32
     }
 
-    /// The slab's index of a node that is an entry.
+    /// The slab index of a node that is an entry.
     #[inline]
     pub(super) fn index(&self, node: u32) -> usize {
         node as usize - self.ends.len()
@@ -66,11 +62,11 @@ impl<T> Lists<T> {
         self.ends[list as usize].next == list
     }
 
-    /// Makes an entry at a list's back and gives its index.
+    /// Makes an entry at the back of a list, and returns its slab index.
     ///
     /// # Panics
     ///
-    /// If 32 bits do not reach it.
+    /// If its node number does not fit in 32 bits.
     #[inline]
     pub(super) fn insert(
         &mut self,
@@ -102,24 +98,24 @@ impl<T> Lists<T> {
         index as u32
     }
 
-    /// Makes room for an eighth more, so that no more than an eighth of the memory is ever in vain.
+    /// Makes room for an eighth more, so that at most an eighth of the memory is unused at a peak.
     ///
-    /// Doubling is no faster where the allocator grows a large block in place, as glibc's does: 20 ns
-    /// an insertion up to a million either way, and 0.1 ms for the longest. Where it copies, each
-    /// entry is copied eight times on the way to a new peak rather than once.
+    /// Doubling is no faster where the allocator grows a large block in place, as glibc's does: an
+    /// insertion takes 20 ns on the way to a million entries either way, and the longest takes 0.1 ms. Where
+    /// the allocator copies, each entry is copied about eight times on the way to a new peak, not once.
     #[cold]
     fn grow(&mut self) {
         let more = (self.entries.capacity() / 8).max(64);
         self.entries.reserve_exact(more);
     }
 
-    /// Takes out all memory of the entries, if there are none and it is for more than `kept`.
+    /// Takes the slab, if it is empty and has room for more than `kept` entries.
     pub(super) fn take_spare(&mut self, kept: usize) -> Option<Slab<Entry<T>>> {
         let is_spare = self.entries.is_empty() && self.entries.capacity() > kept;
         is_spare.then(|| std::mem::take(&mut self.entries))
     }
 
-    /// Puts an entry that is in no list at a list's back.
+    /// Puts an entry that is in no list at the back of a list.
     #[inline]
     pub(super) fn push(&mut self, list: u32, node: u32) {
         let last = self.ends[list as usize].previous;
@@ -131,7 +127,7 @@ impl<T> Lists<T> {
         self.ends[list as usize].previous = node;
     }
 
-    /// Puts an entry that is in no list at a list's front.
+    /// Puts an entry that is in no list at the front of a list.
     #[inline]
     pub(super) fn push_front(&mut self, list: u32, node: u32) {
         let first = self.ends[list as usize].next;
@@ -143,7 +139,7 @@ impl<T> Lists<T> {
         self.ends[list as usize].next = node;
     }
 
-    /// Takes an entry out of its list, if it is in one, and tells which list that left empty.
+    /// Takes an entry out of its list, if it is in one. Returns the list if that left it empty.
     #[inline]
     pub(super) fn unlink(&mut self, node: u32) -> Option<u32> {
         let link = self.link(node);
@@ -155,18 +151,19 @@ impl<T> Lists<T> {
         self.join(neighbours)
     }
 
-    /// Has two nodes be neighbours whose common neighbour leaves, which is in a list, and tells which
-    /// list that left empty.
+    /// Links the two neighbours of an entry that leaves its list. Returns the list if that left it empty.
+    ///
+    /// The entry's own link stays as it is: the caller frees the entry, or files it again.
     #[inline]
     pub(super) fn join(&mut self, Link { next, previous }: Link) -> Option<u32> {
         self.link(next).previous = previous;
         self.link(previous).next = next;
-        // Nothing but a list's end is on both sides of what is in a list.
+        // A node can have the same neighbour on both sides only if that is the end of the list.
         debug_assert!(next != previous || (next as usize) < self.ends.len());
         (next == previous).then_some(next)
     }
 
-    /// Moves all of a list behind the back of another.
+    /// Moves all entries of a list to the back of another.
     pub(super) fn append(&mut self, from: u32, to: u32) {
         let Link {
             next: first,
@@ -192,7 +189,7 @@ impl<T> Lists<T> {
         self.entries[self.index(node)].link.next != node
     }
 
-    /// The entries of a list, front to back; for inspection.
+    /// The entries of a list, front to back.
     pub(super) fn iter(&self, list: u32) -> impl Iterator<Item = u32> + '_ {
         let mut at = list;
         std::iter::from_fn(move || {
