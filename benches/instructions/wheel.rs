@@ -17,7 +17,7 @@ const HOUR: u64 = 60 * MINUTE;
 pub(crate) fn count_all(counter: &Counter) {
     count_keys(counter);
     count_advance(counter);
-    count_next_turn(counter);
+    count_next_expiration(counter);
 }
 
 /// What is done to one timer, among others of up to a minute.
@@ -95,10 +95,10 @@ fn count_advance(counter: &Counter) {
 }
 
 /// Each on another wheel, since the cost depends on where the next timer is.
-fn count_next_turn(counter: &Counter) {
+fn count_next_expiration(counter: &Counter) {
     const WHEELS: usize = 64;
     counter.count(
-        "wheel_next_turn",
+        "wheel_next_expiration",
         WHEELS,
         || {
             let at = |i| {
@@ -110,7 +110,7 @@ fn count_next_turn(counter: &Counter) {
         },
         |wheels| {
             for wheel in wheels {
-                black_box(wheel.next_turn());
+                black_box(wheel.next_expiration());
             }
         },
     );

@@ -6,7 +6,7 @@
 //! - a slot that comes up keeps its bit; one that a cancel empties does
 //! - the slots after the wrap of a dial are not taken
 //! - an insert does not lower `quiet_until`
-//! - a cancel ignores the key's stamp; a drain starts the stamps anew
+//! - a cancel ignores the key's generation; a drain starts the generations anew
 //! - a record leaves its ring before it is judged, so that a judge that panics loses it
 
 #![no_main]

@@ -67,7 +67,7 @@ impl Clock {
 
     /// The time between two ticks, zero if `earlier` is the later one. At most 2³² ticks.
     pub(crate) fn duration_between(&self, earlier: Tick, tick: Tick) -> Duration {
-        let ticks = u32::try_from(tick.since(earlier).get()).unwrap_or(u32::MAX);
+        let ticks = u32::try_from(tick.saturating_since(earlier).get()).unwrap_or(u32::MAX);
         self.resolution.tick().saturating_mul(ticks)
     }
 

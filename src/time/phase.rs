@@ -1,6 +1,6 @@
 use std::num::NonZeroU32;
 
-use crate::wheel::{Key, Tick};
+use crate::wheel::{Key, Tick, Ticks};
 
 /// Where a `Sleep` is in its life, in eight bytes. A key's generation is never zero. With a generation of zero, the other half
 /// names the phase.
@@ -54,7 +54,7 @@ impl Lead {
     /// A tick that had passed when the clock was read.
     pub(super) fn before(self, deadline: Tick) -> Option<Tick> {
         self.0
-            .map(|ticks| deadline.since(Tick::new(u64::from(ticks))))
+            .map(|ticks| deadline.saturating_sub(Ticks::new(u64::from(ticks))))
     }
 }
 

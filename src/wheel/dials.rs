@@ -7,17 +7,17 @@
 //! | 2 | 60 | a minute | at the start of its minute |
 //! | 3 | 24 | an hour | at the start of its hour |
 //! | 4 | 64 | a day | at the start of its day |
-//! | beyond | 1 | whatever is further away | at each full turn of dial 4 |
+//! | beyond | 1 | what is further away | at the start of each revolution of dial 4 |
 //!
-//! The *unit* of a tick on a dial is how many whole slots of that dial have passed since tick
-//! zero. With the hand at unit `h`, a dial of `n` slots holds the units `h + 1 ..= h + n`, each
-//! in slot `unit % n`: the hand's own unit is always already drained, so its slot is free for
-//! the last unit of the window, and no slot ever holds two units at once.
+//! The *unit* of a tick on a dial is the number of whole slots of that dial that have passed since
+//! tick zero. With the hand at unit `h`, a dial of `n` slots holds the units `h + 1 ..= h + n`, each
+//! in slot `unit % n`. The hand's own unit has come up already, so its slot is free for the last unit of
+//! the window, and no slot holds two units at once.
 
 use super::divisor::Divisor;
 use super::{Resolution, Tick};
 
-/// A dial above the first: its slots, and how many slots of the dial below make one of its own.
+/// A dial above the first: the number of its slots, and how many slots of the dial below make one of its own.
 struct Dial {
     slots: u64,
     of_below: u64,
@@ -58,8 +58,11 @@ const SECONDS: [u64; COUNT] = {
     seconds
 };
 
-/// The first slot of a dial above the first, counted from the end of the first one; and that of what lies beyond.
-/// (Constants rather than sums: 3500 instructions less of 57 500 that a sleep takes where nothing is optimised, as tests are.)
+/// The first slot of each dial above the first, and the slot for what lies beyond. Counted from the end of the first
+/// dial, whose size depends on the resolution.
+///
+/// (Constants, not sums: where nothing is optimised, as in tests, that saves 3500 of the 57 500 instructions of a
+/// sleep.)
 const FIRST_SLOTS: [u32; COUNT + 1] = {
     let mut first = [0; COUNT + 1];
     let mut dial = 2;
@@ -70,7 +73,7 @@ const FIRST_SLOTS: [u32; COUNT + 1] = {
     first
 };
 
-// A full turn of one dial moves the next by one; only the last dial may be of any size.
+// A full revolution of one dial moves the next one by a slot. Only the last dial may have any size.
 const _: () = assert!(DIALS[0].slots == DIALS[1].of_below);
 const _: () = assert!(DIALS[1].slots == DIALS[2].of_below);
 const _: () = assert!(DIALS[2].slots == DIALS[3].of_below);
@@ -81,7 +84,7 @@ pub(super) struct Place {
     /// The slot, by its number among the slots of all dials.
     pub(super) slot: u32,
     /// When the slot comes up: never after the deadline, always after the hand.
-    pub(super) turn: Tick,
+    pub(super) comes_up: Tick,
 }
 
 /// The geometry of one wheel, and where its hand stands on each dial.
@@ -107,12 +110,12 @@ impl Dials {
         self.hand
     }
 
-    /// Moves the hand, never back.
+    /// Moves the hand to this tick, which is not before it.
     #[inline]
     pub(super) fn set_hand(&mut self, hand: Tick) {
         self.hand = hand;
         if hand < self.next_unit(1) {
-            // Within its second, which most moves are: the other units stand still.
+            // Most moves stay within a second: the other units stay as they are.
             self.units[0] = hand.get();
         } else {
             self.set_units(hand);
@@ -124,13 +127,13 @@ impl Dials {
         self.units = self.units_of(hand);
     }
 
-    /// The slot of the first dial that this tick is filed in, if the hand is less than a full turn before it.
+    /// The slot of this tick on the first dial, if the tick is at most one revolution after the hand.
     #[inline]
     pub(super) fn slot_of_tick(&self, tick: Tick) -> u32 {
         self.per_second.remainder(tick.get()) as u32
     }
 
-    /// The number of slots of the first dial, which come first.
+    /// The number of slots of the first dial. They are the first of all slots.
     #[inline]
     pub(super) fn slots_due(&self) -> u32 {
         self.per_second.get() as u32
@@ -142,12 +145,12 @@ impl Dials {
         self.slot_of_tick(Tick::new(self.hand.get().wrapping_add(1)))
     }
 
-    /// The slots of all dials together, and after them the one for what lies beyond.
+    /// The number of slots of all dials, plus one for what lies beyond.
     pub(super) fn slots(&self) -> u32 {
         self.beyond() + 1
     }
 
-    /// The slot for what lies beyond the last dial.
+    /// The slot for what lies beyond the last dial: the last of all slots.
     pub(super) fn beyond(&self) -> u32 {
         self.first_slot(COUNT)
     }
@@ -157,10 +160,9 @@ impl Dials {
         self.first_slot(dial)..self.first_slot(dial + 1)
     }
 
-    /// The place of a deadline after the hand.
+    /// The place of a deadline, which is after the hand.
     ///
-    /// The divisors above the first dial are constants, so the compiler makes multiplications of
-    /// them.
+    /// The divisors above the first dial are constants, so the compiler turns the divisions into multiplications.
     #[inline]
     pub(super) fn place(&self, deadline: Tick) -> Place {
         debug_assert!(deadline > self.hand);
@@ -168,7 +170,7 @@ impl Dials {
         if tick - self.hand.get() <= self.per_second.get() {
             return Place {
                 slot: self.per_second.remainder(tick) as u32,
-                turn: deadline,
+                comes_up: deadline,
             };
         }
         // Not a loop: its divisors would be variables. (4 ns of 10 an insertion.)
@@ -190,7 +192,7 @@ impl Dials {
         }
         Place {
             slot: self.beyond(),
-            turn: self.beyond_turn(),
+            comes_up: self.next_revolution(),
         }
     }
 
@@ -200,25 +202,25 @@ impl Dials {
         let slots = DIALS[DIAL - 1].slots;
         (unit - self.units[DIAL] <= slots).then(|| Place {
             slot: self.first_slot(DIAL) + (unit % slots) as u32,
-            turn: Tick::new(unit * self.length(DIAL)),
+            comes_up: Tick::new(unit * self.length(DIAL)),
         })
     }
 
-    /// When the slot at `distance` (1 is the next one) after the hand's on this dial comes up.
-    pub(super) fn turn_of(&self, dial: usize, distance: u64) -> Tick {
-        // Only slots that hold a timer are asked for, so the product is a tick that exists.
+    /// When the slot at this distance from the hand's slot of a dial comes up. 1 is the next slot.
+    pub(super) fn comes_up(&self, dial: usize, distance: u64) -> Tick {
+        // Callers ask only for slots that hold a timer, so the product does not overflow.
         Tick::new((self.units[dial] + distance) * self.length(dial))
     }
 
-    /// The slot after the hand's on this dial: the one that comes up next.
+    /// The slot after the hand's slot of this dial: the one that comes up next.
     pub(super) fn next_slot(&self, dial: usize) -> u32 {
         let slots = self.slots_of(dial);
         let count = u64::from(slots.end - slots.start);
         slots.start + (self.units[dial].wrapping_add(1) % count) as u32
     }
 
-    /// The start of the hand's next unit on this dial: no slot of this dial, or of one above it,
-    /// comes up before.
+    /// The start of the unit after the hand's on this dial. No slot of this dial, or of one above it, comes up
+    /// before.
     pub(super) fn next_unit(&self, dial: usize) -> Tick {
         Tick::new(
             self.units[dial]
@@ -227,7 +229,7 @@ impl Dials {
         )
     }
 
-    /// How many slots of each dial come up as the hand moves on to `now`; all of a dial's at most.
+    /// How many slots of each dial come up as the hand moves on to `now`; at most all slots of the dial.
     #[inline]
     pub(super) fn slots_passed(&self, now: Tick) -> [u64; COUNT] {
         let mut passed = self.units_of(now);
@@ -238,17 +240,18 @@ impl Dials {
         passed
     }
 
-    /// When what lies beyond the last dial is looked at again: at its next full turn.
-    pub(super) fn beyond_turn(&self) -> Tick {
-        let turn = DIALS[LAST - 1].slots;
-        let units = (self.units[LAST] / turn + 1) * turn;
+    /// The start of the next revolution of the last dial. What lies beyond is looked at then, and is not due
+    /// before.
+    pub(super) fn next_revolution(&self) -> Tick {
+        let revolution = DIALS[LAST - 1].slots;
+        let units = (self.units[LAST] / revolution + 1) * revolution;
         Tick::new(units.saturating_mul(self.length(LAST)))
     }
 
-    /// The start of the full turn of the last dial that this tick is in: from then on the dials reach it.
-    pub(super) fn beyond_turn_of(&self, tick: Tick) -> Tick {
-        let turn = DIALS[LAST - 1].slots * self.length(LAST);
-        Tick::new(tick.get() / turn * turn)
+    /// The start of the revolution of the last dial that this tick is in. From then on, the dials reach the tick.
+    pub(super) fn revolution_of(&self, tick: Tick) -> Tick {
+        let revolution = DIALS[LAST - 1].slots * self.length(LAST);
+        Tick::new(tick.get() / revolution * revolution)
     }
 
     /// Ticks in one slot of this dial.

@@ -1,8 +1,7 @@
-/// A number to divide by that is the same for long, but not known to the compiler.
+/// A number to divide by, which stays the same for long and is not known to the compiler.
 ///
-/// Divides by a multiplication with the reciprocal, 3 cycles for about 15. (Naming the most
-/// frequent divisor in a branch of its own does not help: the compiler sees that both branches
-/// say the same, and makes them one.)
+/// Divides by multiplying with the reciprocal, in 3 cycles where a division takes about 15. (A separate branch for
+/// the most frequent divisor does not help: the compiler sees that both branches compute the same, and merges them.)
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Divisor {
     divisor: u64,
@@ -11,7 +10,7 @@ pub(crate) struct Divisor {
 }
 
 impl Divisor {
-    /// Of a number from 1 to 2³⁰.
+    /// For a divisor from 1 to 2³⁰.
     pub(crate) fn new(divisor: u32) -> Divisor {
         assert!(divisor > 0 && divisor <= 1 << 30);
         Divisor {

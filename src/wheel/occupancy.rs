@@ -1,9 +1,9 @@
-//! Which slots hold a timer: one bit each, and one bit for each word of bits, so that empty time
-//! is skipped a few thousand slots at a step.
+//! Which slots hold a timer: one bit for each slot, and one for each word of these bits. A search skips 4096 empty
+//! slots at a step.
 
 pub(super) struct Occupancy {
     words: Box<[u64]>,
-    /// One bit a word of `words`: it is not zero.
+    /// One bit for each of `words`, set if that is not zero.
     summary: Box<[u64]>,
 }
 
@@ -40,7 +40,7 @@ impl Occupancy {
         self.words[word] & bit != 0
     }
 
-    /// The first occupied slot at or after `slot`, of those before `end`.
+    /// The first occupied slot from `slot` on, and before `end`.
     pub(super) fn first(&self, slot: u32, end: u32) -> Option<u32> {
         let slot = slot as usize;
         let from = slot / BITS;

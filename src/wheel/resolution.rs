@@ -3,7 +3,7 @@ use std::time::Duration;
 
 const NANOS_PER_SECOND: u32 = 1_000_000_000;
 
-/// The length of one tick: from 100 µs to 1 s, and a whole number of ticks make a second.
+/// The length of one tick: from 100 µs to 1 s, and a second is a whole number of ticks.
 ///
 /// ```
 /// use std::time::Duration;
@@ -33,7 +33,7 @@ impl Resolution {
     const FINEST_NANOS: u128 = 100_000;
     const COARSEST_NANOS: u128 = NANOS_PER_SECOND as u128;
 
-    /// A resolution of `tick` a tick.
+    /// The resolution at which one tick lasts `tick`.
     ///
     /// # Errors
     ///
@@ -63,7 +63,7 @@ impl Resolution {
         )
     }
 
-    /// How many ticks make a second: the slots of the first dial.
+    /// How many ticks make a second. The first dial has as many slots.
     #[must_use]
     pub const fn ticks_per_second(self) -> u32 {
         self.ticks_per_second
@@ -88,7 +88,7 @@ impl fmt::Debug for Resolution {
     }
 }
 
-/// The error of [`Resolution::new`].
+/// The error of [`Resolution::new`]: the tick is shorter than 100 µs, longer than 1 s, or does not divide a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InvalidResolution {
     tick: Duration,

@@ -1,19 +1,25 @@
 use std::fmt;
 
-/// A point in a wheel's time: a whole number of ticks since the wheel's own zero.
+use super::Ticks;
+
+/// A point in a wheel's time: the number of ticks since the wheel's own zero.
 ///
-/// One tick is one unit of the wheel's [`Resolution`](super::Resolution). A wheel has no clock;
-/// whoever owns it decides what instant is tick zero and rounds: a deadline *up* to a tick, now
-/// *down*, so that nothing comes up early.
+/// One tick is one unit of the wheel's [`Resolution`](super::Resolution). A wheel has no clock. Its
+/// owner decides which instant is tick zero, and rounds: a deadline *up* to the next tick, the
+/// current time *down*. Then nothing expires early.
+///
+/// A distance between two points is a [`Ticks`].
 ///
 /// ```
-/// use waterwheel::wheel::Tick;
+/// use waterwheel::wheel::{Tick, Ticks};
 ///
-/// let tick = Tick::new(1_500);
-/// assert_eq!(tick.get(), 1_500);
-/// assert_eq!(tick.to_string(), "1500");
-/// assert_eq!(tick.plus(Tick::new(1)), Tick::new(1_501));
-/// assert_eq!(Tick::MAX.plus(tick), Tick::MAX);
+/// let start = Tick::new(1_500);
+/// let end = start.saturating_add(Ticks::new(20));
+/// assert_eq!(end, Tick::new(1_520));
+/// assert_eq!(end.saturating_since(start), Ticks::new(20));
+/// assert_eq!(start.saturating_since(end), Ticks::ZERO);
+/// assert_eq!(start.saturating_sub(Ticks::new(2_000)), Tick::ZERO);
+/// assert_eq!((end.get(), end.to_string()), (1_520, "1520".to_owned()));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Tick(u64);
@@ -21,32 +27,37 @@ pub struct Tick(u64);
 impl Tick {
     /// The start of a wheel's time.
     pub const ZERO: Tick = Tick(0);
-    /// The end of a wheel's time; no sum goes beyond it.
+    /// The end of a wheel's time.
     pub const MAX: Tick = Tick(u64::MAX);
 
-    /// The tick of this number.
+    /// The point this many ticks after zero.
     #[must_use]
     pub const fn new(ticks: u64) -> Tick {
         Tick(ticks)
     }
 
-    /// The number of this tick.
+    /// The number of ticks since zero.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// This tick, later by as many ticks as `other` is from [`Tick::ZERO`]; saturates at
-    /// [`Tick::MAX`].
+    /// The point `span` later, or [`Tick::MAX`] if that is beyond the end of time.
     #[must_use]
-    pub const fn plus(self, other: Tick) -> Tick {
-        Tick(self.0.saturating_add(other.0))
+    pub const fn saturating_add(self, span: Ticks) -> Tick {
+        Tick(self.0.saturating_add(span.get()))
     }
 
-    /// How far this tick lies behind `earlier`, as a tick; [`Tick::ZERO`] if it does not.
+    /// The point `span` earlier, or [`Tick::ZERO`] if that is before the start of time.
     #[must_use]
-    pub const fn since(self, earlier: Tick) -> Tick {
-        Tick(self.0.saturating_sub(earlier.0))
+    pub const fn saturating_sub(self, span: Ticks) -> Tick {
+        Tick(self.0.saturating_sub(span.get()))
+    }
+
+    /// The span from `earlier` to this point, or [`Ticks::ZERO`] if `earlier` is later.
+    #[must_use]
+    pub const fn saturating_since(self, earlier: Tick) -> Ticks {
+        Ticks::new(self.0.saturating_sub(earlier.0))
     }
 }
 
@@ -64,7 +75,7 @@ impl fmt::Display for Tick {
 
 #[cfg(test)]
 mod tests {
-    use super::Tick;
+    use super::{Tick, Ticks};
 
     #[test]
     fn a_tick_shows_its_number_and_obeys_the_width() {
@@ -73,5 +84,16 @@ mod tests {
             format!("{tick}|{tick:>6}|{tick:?}"),
             "1500|  1500|Tick(1500)"
         );
+    }
+
+    #[test]
+    fn sums_and_differences_saturate_at_the_ends_of_time() {
+        let (first, last) = (Tick::ZERO, Tick::MAX);
+        assert_eq!(last.saturating_add(Ticks::new(1)), last);
+        assert_eq!(first.saturating_sub(Ticks::new(1)), first);
+        assert_eq!(first.saturating_since(last), Ticks::ZERO);
+        assert_eq!(last.saturating_since(first), Ticks::MAX);
+        assert_eq!(first.saturating_add(Ticks::MAX), last);
+        assert_eq!(last.saturating_sub(Ticks::MAX), first);
     }
 }

@@ -6,7 +6,7 @@ use std::marker::PhantomPinned;
 use std::rc::Rc;
 
 use waterwheel::error::{BuildError, Elapsed, Error, InvalidResolution};
-use waterwheel::wheel::{Key, Progress, Resolution, Tick, Verdict, Wheel};
+use waterwheel::wheel::{Key, Progress, Resolution, Tick, Ticks, Verdict, Wheel};
 use waterwheel::{
     Builder, Duration, Interval, Lateness, Metrics, MissedTickBehavior, Sleep, Timeout, Timer,
 };
@@ -77,6 +77,7 @@ fn auto_traits_are_what_they_are_meant_to_be() {
         Wheel<Pinned>: true true false;
         Key: true true true;
         Tick: true true true;
+        Ticks: true true true;
         Resolution: true true true;
         Verdict: true true true;
         Progress: true true true;

@@ -23,7 +23,7 @@ const fn scaled(full: usize) -> usize {
 /// come; shows each timer that was handed out.
 fn run(wheel: &mut Wheel<usize>, until: u64, mut fired: impl FnMut(&mut Wheel<usize>, u64, usize)) {
     let mut due = Vec::new();
-    while let Some(turn) = wheel.next_turn().filter(|turn| turn.get() <= until) {
+    while let Some(turn) = wheel.next_expiration().filter(|turn| turn.get() <= until) {
         let judge = |_, _, _: &mut usize| Verdict::Due;
         wheel.advance(turn, usize::MAX, judge, |deadline, id| {
             assert_eq!(deadline, turn, "timer {id} is not at its tick");

@@ -1,9 +1,9 @@
 //! No work that nobody needs: counted in turns and in cascades, not in time.
 
-use waterwheel::wheel::{Resolution, Tick, Verdict, Wheel};
+use waterwheel::wheel::{Resolution, Tick, Ticks, Verdict, Wheel};
 
 use crate::edges::{self, YEAR};
-use crate::support::{advance, bite, sleep_until_due};
+use crate::support::{advance, batch, sleep_until_due};
 
 // netty#1246, netty#9710, pulsar#6414: a next deadline in the past, or a delay rounded to zero,
 // and the timer thread span.
@@ -12,15 +12,21 @@ fn an_idle_wheel_has_no_next_turn() {
     for resolution in edges::resolutions() {
         for start in edges::starts(resolution) {
             let mut wheel = Wheel::starting_at(resolution, Tick::new(start));
-            assert_eq!((wheel.next_turn(), wheel.quiet_until()), (None, Tick::MAX));
-            let cancelled = wheel.insert(Tick::new(start).plus(Tick::new(10)), ());
-            let parked = wheel.insert(Tick::new(start), ());
+            assert_eq!(
+                (wheel.next_expiration(), wheel.quiet_until()),
+                (None, Tick::MAX)
+            );
+            let cancelled = wheel.insert(Tick::new(start).saturating_add(Ticks::new(10)), ());
+            let disarmed = wheel.insert(Tick::new(start), ());
             wheel.insert(Tick::ZERO, ());
             assert!(wheel.cancel(cancelled).is_some());
-            assert!(wheel.park(parked));
-            assert_eq!(wheel.next_turn(), Some(Tick::new(start)));
+            assert!(wheel.disarm(disarmed));
+            assert_eq!(wheel.next_expiration(), Some(Tick::new(start)));
             assert_eq!(advance(&mut wheel, start).len(), 1);
-            assert_eq!((wheel.next_turn(), wheel.quiet_until()), (None, Tick::MAX));
+            assert_eq!(
+                (wheel.next_expiration(), wheel.quiet_until()),
+                (None, Tick::MAX)
+            );
         }
     }
 }
@@ -37,13 +43,13 @@ fn every_turn_does_something() {
         wheel.insert(Tick::new(delay + 500), ());
     }
     let mut left = 2 * delays.len();
-    while let Some(turn) = wheel.next_turn() {
-        assert!(wheel.has_backlog() || turn > wheel.now());
+    while let Some(next) = wheel.next_expiration() {
+        assert!(wheel.has_backlog() || next > wheel.now());
         let cascaded = wheel.cascaded();
-        let handed = bite(&mut wheel, turn.get(), 1).len();
+        let handed = batch(&mut wheel, next.get(), 1).len();
         assert!(
             handed > 0 || wheel.cascaded() > cascaded,
-            "a turn at {turn} for nothing"
+            "an advance to {next} for nothing"
         );
         left -= handed;
     }
@@ -54,7 +60,7 @@ fn every_turn_does_something() {
 #[test]
 fn a_timer_takes_a_turn_a_dial_at_most() {
     for resolution in edges::resolutions() {
-        let [second, minute, hour, day, all] = edges::turns(resolution);
+        let [second, minute, hour, day, all] = edges::revolutions(resolution);
         for start in [
             0,
             1,
@@ -66,8 +72,11 @@ fn a_timer_takes_a_turn_a_dial_at_most() {
                 for delay in [delay / 2, delay - 1, delay] {
                     let mut wheel = Wheel::starting_at(resolution, Tick::new(start));
                     wheel.insert(Tick::new(start + delay.max(1)), ());
-                    let (_, turns) = sleep_until_due(&mut wheel);
-                    assert!(turns <= most, "{turns} turns for {delay} from {start}");
+                    let (_, advances) = sleep_until_due(&mut wheel);
+                    assert!(
+                        advances <= most,
+                        "{advances} advances for {delay} from {start}"
+                    );
                 }
             }
         }
@@ -80,7 +89,7 @@ fn a_timer_takes_a_turn_a_dial_at_most() {
 #[test]
 fn a_timer_moves_once_a_dial_at_most() {
     for resolution in edges::resolutions() {
-        let [second, minute, hour, day, _] = edges::turns(resolution);
+        let [second, minute, hour, day, _] = edges::revolutions(resolution);
         for start in [0, 1, second - 1, second, minute - 1, hour + 1, 64 * day - 1] {
             for (delay, most) in [(second, 0), (minute, 1), (hour, 2), (day, 3)] {
                 for delay in [
@@ -113,7 +122,7 @@ fn a_timer_moves_once_a_dial_at_most() {
 #[test]
 fn a_timer_armed_after_an_idle_time_is_filed_on_the_finest_dial() {
     let resolution = Resolution::MILLISECOND;
-    let [second, minute, hour, ..] = edges::turns(resolution);
+    let [second, minute, hour, ..] = edges::revolutions(resolution);
     for idle in [1_700, 30 * minute, 5 * hour + 1, 3 * YEAR] {
         for (delay, most) in [(second / 2, 0), (second, 0), (minute, 1), (hour, 2)] {
             let mut wheel = Wheel::new(resolution);
@@ -141,7 +150,7 @@ fn resetting_over_and_over_costs_one_needless_turn_at_most() {
         assert!(wheel.reset(key, Tick::new(900 - round % 11)));
     }
     assert!(wheel.reset(key, Tick::new(900)));
-    assert_eq!(wheel.next_turn(), Some(Tick::new(900)));
+    assert_eq!(wheel.next_expiration(), Some(Tick::new(900)));
     assert_eq!(wheel.quiet_until(), Tick::new(100));
     assert!(advance(&mut wheel, 100).is_empty());
     assert_eq!(wheel.quiet_until(), Tick::new(900));
@@ -216,7 +225,7 @@ fn an_idle_century_is_one_jump() {
 #[test]
 fn what_lies_beyond_the_last_dial_is_looked_at_at_its_full_turns_only() {
     let resolution = Resolution::MILLISECOND;
-    let [.., day, all] = edges::turns(resolution);
+    let [.., day, all] = edges::revolutions(resolution);
     let mut wheel = Wheel::new(resolution);
     wheel.insert(Tick::new(10 * all + 5), "far");
     for half_days in 1..20 * 64 {
@@ -233,7 +242,11 @@ fn an_insertion_asks_for_no_turn_before_its_own_slot_comes_up() {
         for delay in edges::delays(resolution) {
             let mut wheel = Wheel::new(resolution);
             wheel.insert(Tick::new(delay), ());
-            assert_eq!(Some(wheel.quiet_until()), wheel.next_turn(), "{delay}");
+            assert_eq!(
+                Some(wheel.quiet_until()),
+                wheel.next_expiration(),
+                "{delay}"
+            );
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Nothing comes up before its deadline.
 
-use waterwheel::wheel::{Resolution, Tick, Verdict, Wheel};
+use waterwheel::wheel::{Resolution, Tick, Ticks, Verdict, Wheel};
 
 use crate::edges::{self, YEAR};
 use crate::support::advance;
@@ -38,7 +38,7 @@ fn a_timer_of_the_next_turn_does_not_come_up_in_this_one() {
 #[test]
 fn a_whole_turn_of_a_dial_from_anywhere_is_a_whole_turn() {
     let resolution = Resolution::MILLISECOND;
-    let [second, minute, hour, day, _] = edges::turns(resolution);
+    let [second, minute, hour, day, _] = edges::revolutions(resolution);
     for start in (0..2 * day).step_by(7_919_993).chain(0..1_100) {
         for delay in [second, minute, hour, day, 64 * day] {
             let mut wheel = Wheel::starting_at(resolution, Tick::new(start));
@@ -61,24 +61,24 @@ fn a_whole_turn_of_a_dial_from_anywhere_is_a_whole_turn() {
 #[test]
 fn a_timer_that_is_put_back_into_the_slot_being_served_waits_for_its_time() {
     let resolution = Resolution::MILLISECOND;
-    let [second, minute, ..] = edges::turns(resolution);
+    let [second, minute, ..] = edges::revolutions(resolution);
     // From the first dial's slot 500, in which both deadlines belong.
-    for turn in [second, minute] {
+    for later in [second, minute] {
         let mut wheel = Wheel::new(resolution);
         wheel.insert(Tick::new(500), ());
-        for now in [500, 500 + turn, 500 + 2 * turn] {
+        for now in [500, 500 + later, 500 + 2 * later] {
             let mut asked = 0;
             let judge = |_, deadline, _: &mut ()| {
                 assert_eq!(deadline, Tick::new(now));
                 asked += 1;
                 assert_eq!(asked, 1, "it comes up again and again");
-                Verdict::Refile(Tick::new(now + turn))
+                Verdict::Postpone(Tick::new(now + later))
             };
             let not_due = |_, ()| panic!("it has been put back");
             let progress = wheel.advance(Tick::new(now), usize::MAX, judge, not_due);
-            assert_eq!((asked, progress.fired, progress.refiled), (1, 0, 1));
+            assert_eq!((asked, progress.fired, progress.postponed), (1, 0, 1));
             assert!(!progress.backlog);
-            assert!(advance(&mut wheel, now + turn - 1).is_empty());
+            assert!(advance(&mut wheel, now + later - 1).is_empty());
             wheel.check_invariants();
         }
     }
@@ -94,11 +94,11 @@ fn a_timer_that_is_put_back_with_no_delay_comes_up_once() {
         let judge = |_, _, _: &mut ()| {
             asked += 1;
             assert_eq!(asked, 1, "it comes up again and again");
-            Verdict::Refile(Tick::new(back))
+            Verdict::Postpone(Tick::new(back))
         };
         let progress = wheel.advance(Tick::new(500), usize::MAX, judge, |_, ()| handed += 1);
         assert_eq!((asked, handed), (1, 1));
-        assert_eq!((progress.fired, progress.refiled), (1, 0));
+        assert_eq!((progress.fired, progress.postponed), (1, 0));
         assert!(wheel.is_empty());
     }
 }
@@ -126,7 +126,7 @@ fn a_timer_added_just_before_the_hand_catches_up_is_not_early() {
 #[test]
 fn an_insert_that_is_due_already_does_not_move_the_hand_back() {
     for resolution in edges::resolutions() {
-        let start = 3 * edges::turns(resolution)[4];
+        let start = 3 * edges::revolutions(resolution)[4];
         for ago in edges::delays(resolution).into_iter().chain([0, 1, start]) {
             let mut wheel = Wheel::starting_at(resolution, Tick::new(start));
             wheel.insert(Tick::new(start - ago), "past");
@@ -152,7 +152,7 @@ fn a_huge_delay_is_not_due_at_once() {
             let now = Tick::new(start);
             let mut wheel = Wheel::starting_at(resolution, now);
             for delay in [u64::MAX, u64::MAX - 1, 1 << 63, i64::MAX as u64] {
-                wheel.insert(now.plus(Tick::new(delay)), delay);
+                wheel.insert(now.saturating_add(Ticks::new(delay)), delay);
             }
             wheel.insert(Tick::MAX, 0);
             wheel.check_invariants();
@@ -191,9 +191,9 @@ fn a_wheel_works_until_the_last_tick() {
             let mut wheel = Wheel::starting_at(resolution, Tick::new(start));
             wheel.insert(Tick::MAX, "last");
             assert_eq!(advance(&mut wheel, u64::MAX), ["last"]);
-            assert_eq!(wheel.next_turn(), None);
+            assert_eq!(wheel.next_expiration(), None);
             let key = wheel.insert(Tick::MAX, "after the last");
-            assert_eq!(wheel.next_turn(), Some(Tick::MAX));
+            assert_eq!(wheel.next_expiration(), Some(Tick::MAX));
             assert_eq!(wheel.cancel(key), Some("after the last"));
             assert!(advance(&mut wheel, u64::MAX).is_empty());
             wheel.check_invariants();

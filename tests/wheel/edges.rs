@@ -19,15 +19,15 @@ pub(crate) fn second(resolution: Resolution) -> u64 {
     u64::from(resolution.ticks_per_second())
 }
 
-/// The ticks in a full turn of each dial: a second, a minute, an hour, a day, 64 days.
-pub(crate) fn turns(resolution: Resolution) -> [u64; 5] {
+/// The ticks in a full revolution of each dial: a second, a minute, an hour, a day, 64 days.
+pub(crate) fn revolutions(resolution: Resolution) -> [u64; 5] {
     [1, 60, 3_600, 86_400, 64 * 86_400].map(|seconds| seconds * second(resolution))
 }
 
-/// One less than a full turn of each dial, a full turn, one more, and one less than two; not zero.
+/// One less than a full revolution of each dial, a full revolution, one more, and one less than two; not zero.
 pub(crate) fn delays(resolution: Resolution) -> Vec<u64> {
-    let around = |turn: u64| [turn - 1, turn, turn + 1, 2 * turn - 1];
-    let delays = turns(resolution).into_iter().flat_map(around);
+    let around = |whole: u64| [whole - 1, whole, whole + 1, 2 * whole - 1];
+    let delays = revolutions(resolution).into_iter().flat_map(around);
     delays.filter(|&delay| delay > 0).collect()
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn delays(resolution: Resolution) -> Vec<u64> {
 /// dial, near the end of time.
 pub(crate) fn starts(resolution: Resolution) -> Vec<u64> {
     let mut starts = vec![0, 1, u64::MAX - 1, u64::MAX];
-    for wrap in turns(resolution) {
+    for wrap in revolutions(resolution) {
         starts.extend([wrap - 1, wrap, wrap + 1, 1_000 * wrap - 1, u64::MAX - wrap]);
     }
     // 49.7 days of milliseconds, the same in microseconds, and what a signed counter holds.

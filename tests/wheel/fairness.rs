@@ -1,8 +1,8 @@
-//! A bite of many: what has just come up is not held up by what came up before, nor the reverse.
+//! A batch of many: what has just come up is not held up by what came up before, nor the reverse.
 
 use waterwheel::wheel::{Resolution, Tick, Verdict, Wheel};
 
-use crate::support::{advance, bite};
+use crate::support::{advance, batch};
 
 const HERD: u64 = 0;
 
@@ -20,11 +20,11 @@ fn a_herd_does_not_hold_up_its_neighbours() {
     for budget in [2, 3, 64] {
         let size = 100 * budget as u64;
         let mut wheel = herd(size, 10);
-        assert_eq!(bite(&mut wheel, 10, budget).len(), budget);
+        assert_eq!(batch(&mut wheel, 10, budget).len(), budget);
         for now in 11..60 {
             wheel.insert(Tick::new(now), now);
-            // The first to be handed out, in the first bite of its tick.
-            let handed = bite(&mut wheel, now, budget);
+            // The first to be handed out, in the first batch of its tick.
+            let handed = batch(&mut wheel, now, budget);
             assert_eq!(handed.len(), budget);
             assert_eq!(handed[0], now);
         }
@@ -40,10 +40,10 @@ fn a_herd_does_not_hold_up_its_neighbours() {
 #[test]
 fn a_herd_does_not_hold_up_a_timer_that_is_due_at_once() {
     let mut wheel = herd(1_000, 10);
-    assert_eq!(bite(&mut wheel, 10, 64).len(), 64);
-    assert_eq!(bite(&mut wheel, 11, 64).len(), 64);
+    assert_eq!(batch(&mut wheel, 10, 64).len(), 64);
+    assert_eq!(batch(&mut wheel, 11, 64).len(), 64);
     wheel.insert(Tick::new(3), 3);
-    assert_eq!(bite(&mut wheel, 11, 64)[0], 3);
+    assert_eq!(batch(&mut wheel, 11, 64)[0], 3);
 }
 
 // A heartbeat of a millisecond that is due at the very tick of a herd is not the last of it.
@@ -52,7 +52,7 @@ fn the_last_to_be_filed_for_a_tick_is_served_first() {
     let mut wheel = herd(1_000, 10);
     advance(&mut wheel, 9);
     wheel.insert(Tick::new(10), 9);
-    assert_eq!(bite(&mut wheel, 10, 64)[0], 9);
+    assert_eq!(batch(&mut wheel, 10, 64)[0], 9);
     wheel.check_invariants();
 }
 
@@ -63,7 +63,7 @@ fn of_those_due_at_a_tick_the_last_filed_and_the_first_are_served_in_turn() {
     for filed in 0..100 {
         wheel.insert(Tick::new(5), filed);
     }
-    assert_eq!(bite(&mut wheel, 5, 8), [99, 0, 98, 1, 97, 2, 96, 3]);
+    assert_eq!(batch(&mut wheel, 5, 8), [99, 0, 98, 1, 97, 2, 96, 3]);
 }
 
 // The same for a herd that cascades: filing it again is bounded as well.
@@ -75,11 +75,11 @@ fn a_herd_that_cascades_does_not_hold_up_its_neighbours() {
     for now in 59_990..60_020 {
         wheel.insert(Tick::new(now), now);
         let cascaded = wheel.cascaded();
-        assert_eq!(bite(&mut wheel, now, 10), [now]);
+        assert_eq!(batch(&mut wheel, now, 10), [now]);
         assert!(wheel.cascaded() - cascaded <= 80);
     }
     assert!(wheel.has_backlog());
-    assert_eq!(wheel.next_turn(), Some(wheel.now()));
+    assert_eq!(wheel.next_expiration(), Some(wheel.now()));
     wheel.check_invariants();
     // What is left over is neither early nor lost.
     assert!(advance(&mut wheel, 60_499).is_empty());
@@ -91,14 +91,14 @@ fn a_herd_that_cascades_does_not_hold_up_its_neighbours() {
 fn a_herd_that_is_due_before_it_has_cascaded_is_served() {
     let mut wheel = herd(1_000, 60_001);
     assert!(advance(&mut wheel, 59_500).is_empty());
-    assert!(bite(&mut wheel, 60_000, 1).is_empty());
+    assert!(batch(&mut wheel, 60_000, 1).is_empty());
     assert!(wheel.has_backlog());
     let mut served = 0;
-    for bites in 1.. {
-        let handed = bite(&mut wheel, 60_001, 10).len();
+    for batches in 1.. {
+        let handed = batch(&mut wheel, 60_001, 10).len();
         served += handed;
         if !wheel.has_backlog() {
-            assert_eq!((served, bites), (1_000, 100));
+            assert_eq!((served, batches), (1_000, 100));
             return;
         }
         assert_eq!(handed, 10);
@@ -111,13 +111,13 @@ fn a_herd_that_is_due_before_it_has_cascaded_is_served() {
 fn an_overload_of_fresh_timers_does_not_starve_the_backlog() {
     for budget in [1, 2, 3, 7, 64] {
         let mut wheel = herd(10 * budget as u64, 10);
-        bite(&mut wheel, 10, budget);
+        batch(&mut wheel, 10, budget);
         let mut old = 9 * budget;
         for now in 11..31 {
             for _ in 0..2 * budget {
                 wheel.insert(Tick::new(now), now);
             }
-            let handed = bite(&mut wheel, now, budget);
+            let handed = batch(&mut wheel, now, budget);
             assert_eq!(handed.len(), budget);
             let served = handed.iter().filter(|&&timer| timer == HERD).count();
             let share = budget.div_ceil(2).min(old);
@@ -137,12 +137,12 @@ fn an_overload_of_fresh_timers_does_not_starve_the_backlog() {
 fn a_backlog_does_not_starve_an_overload_of_fresh_timers() {
     for budget in [2, 3, 7, 64] {
         let mut wheel = herd(1_000 * budget as u64, 10);
-        bite(&mut wheel, 10, budget);
+        batch(&mut wheel, 10, budget);
         for now in 11..31 {
             for _ in 0..2 * budget {
                 wheel.insert(Tick::new(now), now);
             }
-            let handed = bite(&mut wheel, now, budget);
+            let handed = batch(&mut wheel, now, budget);
             let served = handed.iter().filter(|&&timer| timer == now).count();
             assert!(
                 served >= budget / 2,
@@ -157,16 +157,16 @@ fn a_backlog_does_not_starve_an_overload_of_fresh_timers() {
 #[test]
 fn a_budget_is_used_up_while_there_is_something_to_serve() {
     let mut wheel = herd(100, 10);
-    assert_eq!(bite(&mut wheel, 10, 60).len(), 60);
+    assert_eq!(batch(&mut wheel, 10, 60).len(), 60);
     wheel.insert(Tick::new(11), 11);
-    assert_eq!(bite(&mut wheel, 11, 30).len(), 30);
+    assert_eq!(batch(&mut wheel, 11, 30).len(), 30);
     // Eleven of the backlog, and 60 of 70 fresh ones.
     for _ in 0..70 {
         wheel.insert(Tick::new(12), 12);
     }
-    assert_eq!(bite(&mut wheel, 12, 71).len(), 71);
+    assert_eq!(batch(&mut wheel, 12, 71).len(), 71);
     assert!(wheel.has_backlog());
-    assert_eq!(bite(&mut wheel, 12, 71), [12; 10]);
+    assert_eq!(batch(&mut wheel, 12, 71), [12; 10]);
     assert!(!wheel.has_backlog());
 }
 
@@ -176,12 +176,12 @@ fn the_backlog_is_served_oldest_first() {
     for deadline in (1..=100).rev() {
         wheel.insert(Tick::new(deadline), deadline);
     }
-    bite(&mut wheel, 50, 0);
-    bite(&mut wheel, 100, 0);
-    bite(&mut wheel, 101, 0);
+    batch(&mut wheel, 50, 0);
+    batch(&mut wheel, 100, 0);
+    batch(&mut wheel, 101, 0);
     let mut served = Vec::new();
     while wheel.has_backlog() {
-        served.extend(bite(&mut wheel, 101, 7));
+        served.extend(batch(&mut wheel, 101, 7));
     }
     assert_eq!(served, Vec::from_iter(1..=100));
 }
@@ -190,9 +190,9 @@ fn the_backlog_is_served_oldest_first() {
 fn a_budget_of_nothing_serves_nothing_and_loses_nothing() {
     let mut wheel = herd(3, 10);
     for now in [10, 11, 2_000, 100_000] {
-        assert!(bite(&mut wheel, now, 0).is_empty());
+        assert!(batch(&mut wheel, now, 0).is_empty());
         assert!(wheel.has_backlog());
-        assert_eq!(wheel.next_turn(), Some(Tick::new(now)));
+        assert_eq!(wheel.next_expiration(), Some(Tick::new(now)));
         wheel.check_invariants();
     }
     assert_eq!(advance(&mut wheel, 100_000).len(), 3);
@@ -205,10 +205,10 @@ fn judging_is_bounded_whatever_the_verdict() {
     let mut asked = 0;
     let judge = |_, _, _: &mut u64| {
         asked += 1;
-        Verdict::Refile(Tick::new(20))
+        Verdict::Postpone(Tick::new(20))
     };
     let progress = wheel.advance(Tick::new(10), 7, judge, |_, _| ());
-    assert_eq!((asked, progress.refiled, progress.fired), (7, 7, 0));
+    assert_eq!((asked, progress.postponed, progress.fired), (7, 7, 0));
     assert!(progress.backlog);
-    assert_eq!(bite(&mut wheel, 10, 1_000).len(), 93);
+    assert_eq!(batch(&mut wheel, 10, 1_000).len(), 93);
 }

@@ -11,27 +11,31 @@ use crate::support::{advance, sleep_until_due};
 #[test]
 fn a_timer_in_the_hands_own_slot_is_one_turn_away_and_not_two() {
     for resolution in edges::resolutions() {
-        let [second, minute, hour, day, all] = edges::turns(resolution);
+        let [second, minute, hour, day, all] = edges::revolutions(resolution);
         let units = [(second, 1), (minute, second), (hour, minute), (day, hour)];
         for start in [0, 7 * day + 5 * hour + 3 * minute + 2 * second] {
-            for (turn, unit) in units {
+            for (whole, unit) in units {
                 let mut wheel = Wheel::starting_at(resolution, Tick::new(start));
-                // A whole turn away, then the slot before it, then the hand's next one.
-                for delay in [turn, (turn - unit).max(1), unit] {
+                // A whole whole away, then the slot before it, then the hand's next one.
+                for delay in [whole, (whole - unit).max(1), unit] {
                     wheel.insert(Tick::new(start + delay), ());
                     let (_, unit) = *units
                         .iter()
-                        .find(|&&(turn, _)| delay <= turn)
+                        .find(|&&(whole, _)| delay <= whole)
                         .expect("a day at most");
                     let comes_up = (start + delay) / unit * unit;
-                    assert_eq!(wheel.next_turn(), Some(Tick::new(comes_up)), "{delay}");
+                    assert_eq!(
+                        wheel.next_expiration(),
+                        Some(Tick::new(comes_up)),
+                        "{delay}"
+                    );
                 }
                 wheel.check_invariants();
             }
             let mut wheel = Wheel::starting_at(resolution, Tick::new(start));
             wheel.insert(Tick::new(start + all), ());
             let today = start / day * day;
-            assert_eq!(wheel.next_turn(), Some(Tick::new(today + all)));
+            assert_eq!(wheel.next_expiration(), Some(Tick::new(today + all)));
         }
     }
 }
@@ -45,9 +49,9 @@ fn a_cascade_may_reveal_an_earlier_timer() {
     assert!(advance(&mut wheel, 59_500).is_empty());
     wheel.insert(Tick::new(60_400), "near");
     // Exact would be 60 020; the second that holds it comes up before.
-    assert_eq!(wheel.next_turn(), Some(Tick::new(60_000)));
+    assert_eq!(wheel.next_expiration(), Some(Tick::new(60_000)));
     assert!(advance(&mut wheel, 60_000).is_empty());
-    assert_eq!(wheel.next_turn(), Some(Tick::new(60_020)));
+    assert_eq!(wheel.next_expiration(), Some(Tick::new(60_020)));
     assert_eq!(sleep_until_due(&mut wheel).0, ["from the seconds"]);
     assert_eq!(sleep_until_due(&mut wheel).0, ["near"]);
     assert_eq!(sleep_until_due(&mut wheel).0, ["from the minutes"]);
@@ -104,7 +108,7 @@ fn an_earlier_timer_shows_in_the_next_turn_at_once() {
     let key = wheel.insert(Tick::new(YEAR), ());
     for deadline in [YEAR / 2, 3_600_000, 60_000, 59_000, 1_000, 999, 1] {
         wheel.insert(Tick::new(deadline), ());
-        assert!(wheel.next_turn() <= Some(Tick::new(deadline)));
+        assert!(wheel.next_expiration() <= Some(Tick::new(deadline)));
         assert!(wheel.quiet_until() <= Tick::new(deadline));
     }
     let mut wheel = Wheel::new(Resolution::MILLISECOND);
@@ -114,7 +118,7 @@ fn an_earlier_timer_shows_in_the_next_turn_at_once() {
         "the same steps, the same key"
     );
     assert!(wheel.reset(key, Tick::new(7)));
-    assert_eq!(wheel.next_turn(), Some(Tick::new(7)));
+    assert_eq!(wheel.next_expiration(), Some(Tick::new(7)));
     assert_eq!(wheel.quiet_until(), Tick::new(7));
     sleep_until_due(&mut wheel);
     assert_eq!(wheel.now(), Tick::new(7));
@@ -124,7 +128,7 @@ fn an_earlier_timer_shows_in_the_next_turn_at_once() {
 #[test]
 fn a_timer_beyond_the_last_dial_is_in_time() {
     for resolution in edges::resolutions() {
-        let [.., day, all] = edges::turns(resolution);
+        let [.., day, all] = edges::revolutions(resolution);
         for start in [
             0,
             1,
@@ -163,7 +167,7 @@ fn a_timer_beyond_the_last_dial_is_in_time() {
 #[test]
 fn a_wheel_older_than_its_span_works_as_a_new_one() {
     let resolution = Resolution::MILLISECOND;
-    let all = edges::turns(resolution)[4];
+    let all = edges::revolutions(resolution)[4];
     let mut wheel = Wheel::new(resolution);
     let mut now = 0;
     for round in 0..200 {
@@ -185,12 +189,13 @@ fn a_wheel_older_than_its_span_works_as_a_new_one() {
 #[test]
 fn a_timer_for_ever_does_not_starve_the_others() {
     let resolution = Resolution::MILLISECOND;
-    let [.., day, all] = edges::turns(resolution);
+    let [.., day, all] = edges::revolutions(resolution);
     let mut wheel = Wheel::new(resolution);
     wheel.insert(Tick::MAX, 0);
-    for turn in 1..=20 {
-        // Around the full turn of the last dial, where the timer for ever comes up.
-        for deadline in [turn * all - 1, turn * all, turn * all + 1, turn * all + day] {
+    for revolution in 1..=20 {
+        // Around the start of a revolution of the last dial, where the timer for ever comes up.
+        let start = revolution * all;
+        for deadline in [start - 1, start, start + 1, start + day] {
             wheel.insert(Tick::new(deadline), deadline);
             assert_eq!(sleep_until_due(&mut wheel).0, [deadline]);
             assert_eq!(wheel.now(), Tick::new(deadline));
@@ -208,9 +213,9 @@ fn a_short_timer_after_a_cancelled_one_for_ever_shows() {
         let key = wheel.insert(cancelled, "for ever");
         assert!(advance(&mut wheel, 10).is_empty());
         assert_eq!(wheel.cancel(key), Some("for ever"));
-        assert_eq!(wheel.next_turn(), None);
+        assert_eq!(wheel.next_expiration(), None);
         wheel.insert(Tick::new(20), "short");
-        assert_eq!(wheel.next_turn(), Some(Tick::new(20)));
+        assert_eq!(wheel.next_expiration(), Some(Tick::new(20)));
         assert_eq!(wheel.quiet_until(), Tick::new(20));
         assert_eq!(advance(&mut wheel, 20), ["short"]);
         assert_eq!(wheel.quiet_until(), Tick::MAX);
@@ -251,14 +256,14 @@ fn timers_across_every_wrap_point_are_in_time() {
 #[test]
 fn time_that_goes_backwards_stands_still() {
     for resolution in edges::resolutions() {
-        let now = 5 * edges::turns(resolution)[4] + 17;
+        let now = 5 * edges::revolutions(resolution)[4] + 17;
         let mut wheel = Wheel::starting_at(resolution, Tick::new(now));
         wheel.insert(Tick::new(now + 5), "soon");
         for back in edges::delays(resolution).into_iter().chain([0, 1, now]) {
             wheel.skip_to(Tick::new(now - back));
             assert!(advance(&mut wheel, now - back).is_empty());
             assert_eq!(wheel.now(), Tick::new(now));
-            assert_eq!(wheel.next_turn(), Some(Tick::new(now + 5)));
+            assert_eq!(wheel.next_expiration(), Some(Tick::new(now + 5)));
             wheel.check_invariants();
         }
         assert_eq!(advance(&mut wheel, now + 5), ["soon"]);

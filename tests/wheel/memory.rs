@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use waterwheel::wheel::{Resolution, Tick, Verdict, Wheel};
+use waterwheel::wheel::{Resolution, Tick, Ticks, Verdict, Wheel};
 
 use crate::edges::{self, YEAR};
-use crate::support::{advance, bite};
+use crate::support::{advance, batch};
 
 // netty#2561, golang#60144, tokio#8252, pingora's rule of 15 minutes: a cancelled timer was kept
 // until its deadline, or until somebody cleaned up.
@@ -88,7 +88,7 @@ fn handing_out_gives_the_record_back() {
     assert_eq!(Rc::strong_count(&payload), 1);
 }
 
-// netty#5647: and neither do resets, refiled timers and parked ones.
+// netty#5647: and neither do resets, postponed timers and disarmed ones.
 #[test]
 fn moving_a_timer_takes_no_more_room() {
     let mut wheel = Wheel::new(Resolution::MILLISECOND);
@@ -100,10 +100,10 @@ fn moving_a_timer_takes_no_more_room() {
         wheel.advance(
             later,
             1,
-            |_, _, ()| Verdict::Refile(later.plus(later)),
+            |_, _, ()| Verdict::Postpone(later.saturating_add(Ticks::new(later.get()))),
             |_, ()| (),
         );
-        assert!(wheel.park(key));
+        assert!(wheel.disarm(key));
         assert_eq!(wheel.len(), 0);
         assert!(wheel.reset(key, later));
     }
@@ -120,8 +120,8 @@ fn a_timer_is_cancelled_wherever_it_waits() {
         let fresh = [(); 3].map(|()| wheel.insert(Tick::new(20), "fresh"));
         let cascading = [(); 30].map(|()| wheel.insert(Tick::new(5_500), "cascading"));
         let past = [(); 3].map(|()| wheel.insert(Tick::ZERO, "past"));
-        bite(&mut wheel, 10, budget);
-        bite(&mut wheel, 5_000, budget);
+        batch(&mut wheel, 10, budget);
+        batch(&mut wheel, 5_000, budget);
         assert!(wheel.has_backlog());
         let keys = backlog
             .into_iter()
@@ -135,7 +135,10 @@ fn a_timer_is_cancelled_wherever_it_waits() {
             wheel.check_invariants();
         }
         assert_eq!(left, 0);
-        assert_eq!((wheel.has_backlog(), wheel.next_turn()), (false, None));
+        assert_eq!(
+            (wheel.has_backlog(), wheel.next_expiration()),
+            (false, None)
+        );
     }
 }
 
@@ -146,20 +149,22 @@ fn the_count_of_pending_timers_does_not_drift() {
     for now in 0..1_000 {
         let [a, b, c, d] = [1, 2, 3, 4].map(|delay| wheel.insert(Tick::new(now + delay), ()));
         assert_eq!(wheel.len(), 4);
-        assert!(wheel.park(a));
-        assert!(!wheel.park(a));
+        assert!(wheel.disarm(a));
+        assert!(!wheel.disarm(a));
         assert_eq!(wheel.len(), 3);
         assert!(wheel.cancel(a).is_some());
         assert!(wheel.cancel(a).is_none());
         assert_eq!(wheel.len(), 3);
-        assert!(wheel.park(b) && wheel.reset(b, Tick::new(now + 1)) && wheel.reset(b, Tick::ZERO));
+        assert!(
+            wheel.disarm(b) && wheel.reset(b, Tick::new(now + 1)) && wheel.reset(b, Tick::ZERO)
+        );
         assert_eq!(wheel.len(), 3);
         assert!(wheel.cancel(c).is_some());
-        assert!(!wheel.reset(c, Tick::new(now + 1)) && !wheel.park(c));
+        assert!(!wheel.reset(c, Tick::new(now + 1)) && !wheel.disarm(c));
         assert_eq!(wheel.len(), 2);
-        // One is handed out, the other parked as it comes up.
+        // One is handed out, the other disarmed as it comes up.
         let judge = |key, _, _: &mut ()| match key == d {
-            true => Verdict::Park,
+            true => Verdict::Disarm,
             false => Verdict::Due,
         };
         wheel.advance(Tick::new(now + 4), usize::MAX, judge, |_, ()| ());
@@ -187,7 +192,7 @@ fn a_stale_key_names_nothing_though_its_place_is_used_again() {
             assert!(!wheel.is_pending(gone));
             assert_eq!(wheel.cancel(gone), None);
             assert!(!wheel.reset(gone, Tick::ZERO));
-            assert!(!wheel.park(gone));
+            assert!(!wheel.disarm(gone));
         }
         assert_eq!(wheel.deadline(key), Some(Tick::new(round)));
         assert_eq!(wheel.get_mut(key), Some(&mut { round }));
@@ -209,16 +214,19 @@ fn draining_gives_the_memory_back_and_leaves_a_wheel_that_works() {
         .into_iter()
         .map(|delay| wheel.insert(Tick::new(delay), Rc::clone(&payload)))
         .collect();
-    bite(&mut wheel, 3_000, 1);
+    batch(&mut wheel, 3_000, 1);
     assert!(wheel.has_backlog());
-    let parked = keys[keys.len() - 1];
-    assert!(wheel.park(parked));
+    let disarmed = keys[keys.len() - 1];
+    assert!(wheel.disarm(disarmed));
     let cascaded = wheel.cascaded();
 
     assert_eq!(wheel.drain().count(), keys.len() - 1);
     assert_eq!(Rc::strong_count(&payload), 1);
     assert_eq!((wheel.len(), wheel.capacity()), (0, 0));
-    assert_eq!((wheel.next_turn(), wheel.quiet_until()), (None, Tick::MAX));
+    assert_eq!(
+        (wheel.next_expiration(), wheel.quiet_until()),
+        (None, Tick::MAX)
+    );
     assert_eq!(
         (wheel.now(), wheel.cascaded()),
         (Tick::new(3_000), cascaded)

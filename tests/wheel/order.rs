@@ -26,11 +26,11 @@ enum Op {
     SkipTo {
         by: u64,
     },
-    /// `refile` moves each third timer that comes up, once, to so much after its deadline.
+    /// `postpone` moves each third timer that comes up, once, to so much after its deadline.
     Advance {
         by: u64,
         budget: usize,
-        refile: Option<u64>,
+        postpone: Option<u64>,
     },
 }
 
@@ -49,7 +49,7 @@ struct Pair {
     list: Vec<Timer>,
     filings: u64,
     inserted: u64,
-    /// What `Op::Advance` has refiled already.
+    /// What `Op::Advance` has postponed already.
     moved: Vec<u64>,
 }
 
@@ -89,7 +89,11 @@ impl Pair {
                 }
             }
             Op::SkipTo { by } => self.wheel.skip_to(Tick::new(now + by)),
-            Op::Advance { by, budget, refile } => self.advance(now + by, budget, refile),
+            Op::Advance {
+                by,
+                budget,
+                postpone,
+            } => self.advance(now + by, budget, postpone),
         }
         self.wheel.check_invariants();
     }
@@ -112,14 +116,14 @@ impl Pair {
         due.min_by_key(|&at| (self.list[at].tick, self.list[at].filed))
     }
 
-    fn advance(&mut self, to: u64, budget: usize, refile: Option<u64>) {
+    fn advance(&mut self, to: u64, budget: usize, postpone: Option<u64>) {
         let mut judged = Vec::new();
         let moved = &mut self.moved;
         let judge = |_, deadline: Tick, id: &mut u64| {
-            let verdict = match refile {
+            let verdict = match postpone {
                 Some(by) if *id % 3 == 0 && !moved.contains(id) => {
                     moved.push(*id);
-                    Verdict::Refile(Tick::new(deadline.get() + by))
+                    Verdict::Postpone(Tick::new(deadline.get() + by))
                 }
                 _ => Verdict::Due,
             };
@@ -138,7 +142,7 @@ impl Pair {
             let timer = self.list.remove(at);
             assert_eq!((timer.id, timer.deadline), (id, deadline), "the next one");
             match verdict {
-                Verdict::Refile(later) if later.get() > timer.tick => {
+                Verdict::Postpone(later) if later.get() > timer.tick => {
                     let filed = self.filings;
                     self.filings += 1;
                     let (tick, deadline) = (later.get(), later.get());
@@ -180,7 +184,7 @@ fn ticks(resolution: Resolution) -> impl Strategy<Value = u64> {
         2 => (0..=20_u64).prop_map(move |tenths| tenths * second / 10),
         5 => (select(edges::delays(resolution)), -1..=1_i64)
             .prop_map(|(edge, by)| edge.saturating_add_signed(by)),
-        1 => 0..=90 * edges::turns(resolution)[3],
+        1 => 0..=90 * edges::revolutions(resolution)[3],
     ]
 }
 
@@ -188,15 +192,15 @@ fn ops(resolution: Resolution) -> impl Strategy<Value = Vec<Op>> {
     let ticks = || ticks(resolution);
     let which = 0..1_000_usize;
     let budget = prop_oneof![3 => Just(usize::MAX), 3 => 1..=5_usize];
-    let refile = prop::option::weighted(0.3, ticks());
+    let postpone = prop::option::weighted(0.3, ticks());
     let op = prop_oneof![
         12 => (ticks(), 1..4_u8).prop_map(|(delay, count)| Op::Insert { delay, count }),
         1 => (ticks(), 1..100_u8).prop_map(|(delay, count)| Op::Insert { delay, count }),
         2 => which.clone().prop_map(|which| Op::Cancel { which }),
         2 => (which, ticks()).prop_map(|(which, delay)| Op::Reset { which, delay }),
         2 => ticks().prop_map(|by| Op::SkipTo { by }),
-        8 => (ticks(), budget, refile)
-            .prop_map(|(by, budget, refile)| Op::Advance { by, budget, refile }),
+        8 => (ticks(), budget, postpone)
+            .prop_map(|(by, budget, postpone)| Op::Advance { by, budget, postpone }),
     ];
     vec(op, 1..80)
 }
@@ -248,8 +252,12 @@ fn a_timer_that_cascades_a_full_turn_before_it_is_due_stays_before_those_filed_a
     let advance = |pair: &mut Pair, to: u64| {
         let by = to - pair.wheel.now().get();
         let budget = usize::MAX;
-        let refile = None;
-        pair.apply(&Op::Advance { by, budget, refile });
+        let postpone = None;
+        pair.apply(&Op::Advance {
+            by,
+            budget,
+            postpone,
+        });
     };
     insert(&mut pair);
     advance(&mut pair, 100_000);

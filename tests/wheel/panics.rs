@@ -6,7 +6,7 @@ use std::panic::{self, AssertUnwindSafe};
 
 use waterwheel::wheel::{Key, Resolution, Tick, Verdict, Wheel};
 
-use crate::support::{advance, bite};
+use crate::support::{advance, batch};
 
 /// Unwinds like a panic, without its message.
 fn panic_quietly() -> ! {
@@ -64,7 +64,7 @@ fn a_panic_while_handing_out_loses_one_timer_and_strands_none() {
         assert!(wheel.cancel(keys[fatal as usize]).is_none());
         if !wheel.is_empty() {
             assert_eq!(
-                wheel.next_turn(),
+                wheel.next_expiration(),
                 Some(Tick::new(20)),
                 "the rest waits to be served"
             );
@@ -73,7 +73,10 @@ fn a_panic_while_handing_out_loses_one_timer_and_strands_none() {
         handed.extend(advance(&mut wheel, 20));
         handed.sort_unstable();
         assert_eq!(handed, Vec::from_iter(0..30));
-        assert_eq!((wheel.next_turn(), wheel.quiet_until()), (None, Tick::MAX));
+        assert_eq!(
+            (wheel.next_expiration(), wheel.quiet_until()),
+            (None, Tick::MAX)
+        );
     }
 }
 
@@ -95,7 +98,7 @@ fn a_panic_while_judging_loses_nothing() {
         wheel.check_invariants();
         assert_eq!(wheel.len(), 30 - handed.len());
         assert!(wheel.is_pending(keys[fatal as usize]));
-        assert_eq!(wheel.next_turn(), Some(Tick::new(20)));
+        assert_eq!(wheel.next_expiration(), Some(Tick::new(20)));
         assert!(wheel.quiet_until() <= Tick::new(20));
         handed.extend(advance(&mut wheel, 20));
         handed.sort_unstable();
@@ -110,20 +113,20 @@ fn a_panic_in_the_midst_of_refiling_and_parking_keeps_what_was_done() {
         let (mut wheel, keys) = thirty();
         // On the dial above, to be cascaded by the advance that panics.
         let far = wheel.insert(Tick::new(5_500), 100);
-        bite(&mut wheel, 10, 3);
+        batch(&mut wheel, 10, 3);
         let before = wheel.len();
-        let (mut refiled, mut parked, mut handed) = (0, 0, 0);
+        let (mut postponed, mut disarmed, mut handed) = (0, 0, 0);
         let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
             let judge = |_, _, payload: &mut u64| match *payload % 3 {
                 _ if *payload == fatal => panic_quietly(),
                 0 => {
-                    refiled += 1;
-                    assert!(refiled <= 10, "it comes up again and again");
-                    Verdict::Refile(Tick::new(5_001))
+                    postponed += 1;
+                    assert!(postponed <= 10, "it comes up again and again");
+                    Verdict::Postpone(Tick::new(5_001))
                 }
                 1 => {
-                    parked += 1;
-                    Verdict::Park
+                    disarmed += 1;
+                    Verdict::Disarm
                 }
                 _ => Verdict::Due,
             };
@@ -136,14 +139,14 @@ fn a_panic_in_the_midst_of_refiling_and_parking_keeps_what_was_done() {
                 wheel.deadline(keys[fatal as usize]) <= Some(Tick::new(5_000))
             }
         );
-        assert_eq!(wheel.len(), before - parked - handed);
+        assert_eq!(wheel.len(), before - disarmed - handed);
         assert!(wheel.is_pending(far));
-        // What was refiled keeps its time, what was not reached is handed out now.
+        // What was postponed keeps its time, what was not reached is handed out now.
         let late = advance(&mut wheel, 5_000).len();
-        assert_eq!(late, before - 1 - refiled - parked - handed);
-        assert_eq!(advance(&mut wheel, 5_001).len(), refiled);
+        assert_eq!(late, before - 1 - postponed - disarmed - handed);
+        assert_eq!(advance(&mut wheel, 5_001).len(), postponed);
         assert_eq!(advance(&mut wheel, 5_500), [100]);
-        assert_eq!(wheel.drain().count(), parked);
+        assert_eq!(wheel.drain().count(), disarmed);
     }
 }
 
@@ -213,7 +216,7 @@ fn a_payload_that_panics_as_it_is_dropped_does_no_harm_when_the_wheel_is_drained
     catch(|| wheel.drain().for_each(drop));
     assert_eq!(dropped.get(), 4);
     wheel.check_invariants();
-    assert_eq!((wheel.len(), wheel.next_turn()), (0, None));
+    assert_eq!((wheel.len(), wheel.next_expiration()), (0, None));
     wheel.insert(Tick::new(10), bomb());
     assert_eq!(advance(&mut wheel, 10).len(), 1);
 }

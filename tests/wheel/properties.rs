@@ -18,7 +18,7 @@ fn ticks(resolution: Resolution) -> impl Strategy<Value = u64> {
         3 => 0..=2 * second,
         5 => (select(edges::delays(resolution)), jitter)
             .prop_map(|(edge, jitter)| edge.saturating_add_signed(jitter)),
-        1 => 0..=90 * edges::turns(resolution)[3],
+        1 => 0..=90 * edges::revolutions(resolution)[3],
         1 => (0..=300_u64).prop_map(|years| years * YEAR),
         1 => (0..=1_000_u64).prop_map(|short| u64::MAX - short),
     ]
@@ -47,8 +47,8 @@ fn starts(resolution: Resolution) -> impl Strategy<Value = u64> {
 fn says(resolution: Resolution) -> impl Strategy<Value = Says> {
     prop_oneof![
         6 => Just(Says::Due),
-        3 => ticks(resolution).prop_map(|by| Says::Refile { by }),
-        1 => Just(Says::Park),
+        3 => ticks(resolution).prop_map(|by| Says::Postpone { by }),
+        1 => Just(Says::Disarm),
         1 => Just(Says::Panic),
     ]
 }
@@ -77,15 +77,15 @@ fn ops(resolution: Resolution) -> impl Strategy<Value = Vec<Op>> {
         3 => (which.clone(), ticks()).prop_map(|(which, delay)| Op::Reset { which, delay }),
         2 => (which.clone(), ticks()).prop_map(|(which, by)| Op::ResetEarlier { which, by }),
         2 => (which.clone(), ticks()).prop_map(|(which, by)| Op::ResetLater { which, by }),
-        2 => which.clone().prop_map(|which| Op::Park { which }),
+        2 => which.clone().prop_map(|which| Op::Disarm { which }),
         3 => steps().prop_map(|by| Op::SkipTo { by }),
         12 => (steps(), budget(), says(resolution))
             .prop_map(|(by, budget, says)| Op::Advance { by, budget, says }),
         6 => (steps(), budget(), says(resolution))
             .prop_map(|(by, budget, says)| Op::AdvanceInOrder { by, budget, says }),
         6 => (steps(), budget(), wakes(resolution))
-            .prop_map(|(by, bite, wakes)| Op::Turn { by, bite, wakes }),
-        5 => Just(Op::AdvanceToTurn),
+            .prop_map(|(by, batch, wakes)| Op::Turn { by, batch, wakes }),
+        5 => Just(Op::AdvanceToExpiration),
         1 => (ticks(), budget()).prop_map(|(by, budget)| Op::ClockBack { by, budget }),
         1 => which.prop_map(|taken| Op::Drain { taken }),
         1 => starts(resolution).prop_map(|start| Op::Replace { start }),
@@ -132,8 +132,8 @@ does_what_a_list_does!(
     600
 );
 
-// A turn in which each timer that comes up brings back one that was parked: it ends with the last of
-// them. (Found by the property above, whose bound had forgotten the parked.)
+// A turn in which each timer that comes up brings back one that was disarmed: it ends with the last of
+// them. (Found by the property above, whose bound had forgotten the disarmed.)
 #[test]
 fn a_turn_ends_though_each_timer_brings_back_one_that_was_parked() {
     for start in [0, u64::MAX - 1] {
@@ -148,7 +148,7 @@ fn a_turn_ends_though_each_timer_brings_back_one_that_was_parked() {
                 Op::Advance {
                     by: 0,
                     budget: usize::MAX,
-                    says: Says::Park,
+                    says: Says::Disarm,
                 },
                 Op::Reset {
                     which: 105,
@@ -156,7 +156,7 @@ fn a_turn_ends_though_each_timer_brings_back_one_that_was_parked() {
                 },
                 Op::Turn {
                     by: 1,
-                    bite: usize::MAX,
+                    batch: usize::MAX,
                     wakes: Wakes::Reset { which: 1, delay: 0 },
                 },
             ],

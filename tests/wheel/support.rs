@@ -4,13 +4,13 @@ use waterwheel::wheel::{Tick, Verdict, Wheel};
 
 /// Advances without a bound; gives what was handed out.
 pub(crate) fn advance<T>(wheel: &mut Wheel<T>, now: u64) -> Vec<T> {
-    let handed = bite(wheel, now, usize::MAX);
+    let handed = batch(wheel, now, usize::MAX);
     assert!(!wheel.has_backlog(), "nothing was to be left over");
     handed
 }
 
 /// Advances and serves at most `budget` timers; gives what was handed out.
-pub(crate) fn bite<T>(wheel: &mut Wheel<T>, now: u64, budget: usize) -> Vec<T> {
+pub(crate) fn batch<T>(wheel: &mut Wheel<T>, now: u64, budget: usize) -> Vec<T> {
     let mut handed = Vec::new();
     let due = |_, payload| handed.push(payload);
     let progress = wheel.advance(Tick::new(now), budget, |_, _, _| Verdict::Due, due);
@@ -19,16 +19,16 @@ pub(crate) fn bite<T>(wheel: &mut Wheel<T>, now: u64, budget: usize) -> Vec<T> {
     handed
 }
 
-/// Does what a driver does, which sleeps until the next turn and then advances, until something
-/// is handed out; gives that and the number of turns that it took.
+/// Does what a driver does, which sleeps until the next expiration and then advances, until something
+/// is handed out; gives that and the number of advances that it took.
 pub(crate) fn sleep_until_due<T>(wheel: &mut Wheel<T>) -> (Vec<T>, usize) {
-    for turns in 1.. {
-        let turn = wheel.next_turn().expect("something is pending");
-        assert!(turn > wheel.now(), "a sleep until {turn:?} is none");
-        let handed = advance(wheel, turn.get());
+    for advances in 1.. {
+        let next = wheel.next_expiration().expect("something is pending");
+        assert!(next > wheel.now(), "a sleep until {next:?} is no sleep");
+        let handed = advance(wheel, next.get());
         if !handed.is_empty() {
-            return (handed, turns);
+            return (handed, advances);
         }
     }
-    unreachable!("there are not that many turns")
+    unreachable!("there are not that many ticks")
 }

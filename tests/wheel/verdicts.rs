@@ -1,4 +1,4 @@
-//! What becomes of a timer that has come up: due, parked, or filed again.
+//! What becomes of a timer that has come up: due, disarmed, or filed again.
 
 use waterwheel::wheel::{Key, Resolution, Tick, Verdict, Wheel};
 
@@ -34,7 +34,7 @@ fn the_judge_is_told_the_key_the_deadline_and_the_payload() {
     assert_eq!(asked, [(key, Tick::new(70_123), 1)]);
     assert_eq!(handed, [(Tick::new(70_123), 2)]);
     assert_eq!(
-        (progress.fired, progress.refiled, progress.backlog),
+        (progress.fired, progress.postponed, progress.backlog),
         (1, 0, false)
     );
 }
@@ -46,10 +46,10 @@ fn a_refiled_timer_keeps_its_key_and_comes_up_at_its_new_deadline() {
             let mut wheel = Wheel::new(resolution);
             let key = wheel.insert(Tick::new(17), "timer");
             let deadline = Tick::new(17 + delay);
-            assert_eq!(judge(&mut wheel, 17, Verdict::Refile(deadline)), 0);
+            assert_eq!(judge(&mut wheel, 17, Verdict::Postpone(deadline)), 0);
             assert!(wheel.is_pending(key));
             assert_eq!((wheel.len(), wheel.deadline(key)), (1, Some(deadline)));
-            assert!(wheel.next_turn() <= Some(deadline));
+            assert!(wheel.next_expiration() <= Some(deadline));
             assert!(advance(&mut wheel, deadline.get() - 1).is_empty());
             assert_eq!(advance(&mut wheel, deadline.get()), ["timer"]);
         }
@@ -62,7 +62,7 @@ fn a_timer_that_is_refiled_for_no_later_than_now_is_due() {
     for later in [0, 16, 17, 20, 21] {
         let mut wheel = Wheel::new(Resolution::MILLISECOND);
         wheel.insert(Tick::new(17), ());
-        let handed = judge(&mut wheel, 20, Verdict::Refile(Tick::new(later)));
+        let handed = judge(&mut wheel, 20, Verdict::Postpone(Tick::new(later)));
         assert_eq!(handed, usize::from(later <= 20));
         assert_eq!(wheel.len(), usize::from(later > 20));
     }
@@ -72,7 +72,7 @@ fn a_timer_that_is_refiled_for_no_later_than_now_is_due() {
 fn a_timer_refiled_for_the_end_of_time_stays() {
     let mut wheel = Wheel::new(Resolution::MILLISECOND);
     let key = wheel.insert(Tick::new(17), ());
-    assert_eq!(judge(&mut wheel, 17, Verdict::Refile(Tick::MAX)), 0);
+    assert_eq!(judge(&mut wheel, 17, Verdict::Postpone(Tick::MAX)), 0);
     assert!(advance(&mut wheel, u64::MAX - 1).is_empty());
     assert!(wheel.is_pending(key));
     assert_eq!(advance(&mut wheel, u64::MAX).len(), 1);
@@ -81,30 +81,30 @@ fn a_timer_refiled_for_the_end_of_time_stays() {
 #[test]
 fn a_parked_timer_keeps_its_place_and_its_payload_and_does_not_come_up() {
     let mut wheel = Wheel::new(Resolution::MILLISECOND);
-    let [judged, parked] = [(); 2].map(|()| wheel.insert(Tick::new(17), "parked"));
-    assert!(wheel.park(parked));
-    assert_eq!(judge(&mut wheel, 17, Verdict::Park), 0);
-    for key in [judged, parked] {
+    let [judged, disarmed] = [(); 2].map(|()| wheel.insert(Tick::new(17), "disarmed"));
+    assert!(wheel.disarm(disarmed));
+    assert_eq!(judge(&mut wheel, 17, Verdict::Disarm), 0);
+    for key in [judged, disarmed] {
         assert!(!wheel.is_pending(key));
-        assert!(!wheel.park(key), "it is parked already");
-        assert_eq!(wheel.get(key), Some(&"parked"));
+        assert!(!wheel.disarm(key), "it is disarmed already");
+        assert_eq!(wheel.get(key), Some(&"disarmed"));
         assert_eq!(wheel.deadline(key), Some(Tick::new(17)));
     }
     assert_eq!(
-        (wheel.len(), wheel.next_turn(), wheel.iter().count()),
+        (wheel.len(), wheel.next_expiration(), wheel.iter().count()),
         (0, None, 0)
     );
     let other = wheel.insert(Tick::new(18), "other");
-    assert!(other.index() != judged.index() && other.index() != parked.index());
+    assert!(other.index() != judged.index() && other.index() != disarmed.index());
     assert_eq!(advance(&mut wheel, 100_000_000), ["other"]);
 
     // Cancelled, or pending again.
-    assert_eq!(wheel.cancel(judged), Some("parked"));
+    assert_eq!(wheel.cancel(judged), Some("disarmed"));
     assert_eq!(wheel.len(), 0);
-    assert!(wheel.reset(parked, Tick::new(100_000_001)));
-    assert_eq!((wheel.len(), wheel.is_pending(parked)), (1, true));
-    assert_eq!(advance(&mut wheel, 100_000_001), ["parked"]);
-    assert_eq!(wheel.cancel(parked), None);
+    assert!(wheel.reset(disarmed, Tick::new(100_000_001)));
+    assert_eq!((wheel.len(), wheel.is_pending(disarmed)), (1, true));
+    assert_eq!(advance(&mut wheel, 100_000_001), ["disarmed"]);
+    assert_eq!(wheel.cancel(disarmed), None);
 }
 
 #[test]
@@ -113,10 +113,10 @@ fn parking_counts_as_fired_and_within_the_budget() {
     for _ in 0..10 {
         wheel.insert(Tick::new(17), ());
     }
-    let due = |_, ()| panic!("parked, not handed out");
-    let progress = wheel.advance(Tick::new(17), 6, |_, _, ()| Verdict::Park, due);
+    let due = |_, ()| panic!("disarmed, not handed out");
+    let progress = wheel.advance(Tick::new(17), 6, |_, _, ()| Verdict::Disarm, due);
     assert_eq!(
-        (progress.fired, progress.refiled, progress.backlog),
+        (progress.fired, progress.postponed, progress.backlog),
         (6, 0, true)
     );
     assert_eq!(wheel.len(), 4);
@@ -125,16 +125,16 @@ fn parking_counts_as_fired_and_within_the_budget() {
 #[test]
 fn a_timer_that_waits_to_be_served_can_be_postponed_and_parked() {
     let mut wheel = Wheel::new(Resolution::MILLISECOND);
-    let [later, parked, stays] = [1, 2, 3].map(|n| wheel.insert(Tick::new(17), n));
+    let [later, disarmed, stays] = [1, 2, 3].map(|n| wheel.insert(Tick::new(17), n));
     wheel.advance(Tick::new(17), 0, |_, _, _| Verdict::Due, |_, _| ());
     assert!(wheel.has_backlog());
     assert!(wheel.reset(later, Tick::new(20)));
-    assert!(wheel.park(parked));
+    assert!(wheel.disarm(disarmed));
     wheel.check_invariants();
-    assert_eq!(wheel.next_turn(), Some(Tick::new(17)));
+    assert_eq!(wheel.next_expiration(), Some(Tick::new(17)));
     assert_eq!(advance(&mut wheel, 17), [3]);
-    assert_eq!(wheel.next_turn(), Some(Tick::new(20)));
+    assert_eq!(wheel.next_expiration(), Some(Tick::new(20)));
     assert_eq!(advance(&mut wheel, 20), [1]);
     assert_eq!(wheel.get(stays), None);
-    assert_eq!(wheel.get(parked), Some(&2));
+    assert_eq!(wheel.get(disarmed), Some(&2));
 }

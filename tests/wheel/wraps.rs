@@ -1,7 +1,7 @@
 //! The clock is started near every wrap of every dial and counter, and timers are armed, moved,
-//! parked and cancelled across it; against the naive list after every step.
+//! disarmed and cancelled across it; against the naive list after every step.
 //!
-//! The properties do so at random; here each wrap has its turn.
+//! The properties do so at random; here each wrap gets its own case.
 
 use waterwheel::wheel::Resolution;
 
@@ -13,11 +13,11 @@ fn before(resolution: Resolution) -> [u64; 2] {
     [2, edges::second(resolution) + 1]
 }
 
-/// Timers at, before and behind the wrap, and a whole turn of each dial behind it.
+/// Timers at, before and behind the wrap, and a whole revolution of each dial behind it.
 fn arm(wrap: u64, resolution: Resolution) -> Vec<Op> {
     let around = wrap.saturating_sub(2)..=wrap.saturating_add(2);
-    let turns = edges::turns(resolution);
-    let whole = turns.map(|turn| wrap.saturating_add(turn));
+    let revolutions = edges::revolutions(resolution);
+    let whole = revolutions.map(|ticks| wrap.saturating_add(ticks));
     let almost = whole.map(|whole| whole - 1);
     let delays = around.chain(whole).chain(almost);
     let insert = |delay| Op::Insert { delay, bomb: false };
@@ -44,7 +44,7 @@ fn meddle(wrap: u64) -> [Op; 6] {
             which: there(3),
             delay: wrap,
         },
-        Op::Park { which: there(2) },
+        Op::Disarm { which: there(2) },
         Op::Cancel { which: 0 },
     ]
 }
@@ -62,7 +62,7 @@ fn step_over(wrap: u64) -> Vec<Op> {
             by: 1,
             budget: if step == 2 { 1 } else { usize::MAX },
             says: if step == 3 {
-                Says::Refile { by: 2 }
+                Says::Postpone { by: 2 }
             } else {
                 Says::Due
             },
@@ -86,8 +86,8 @@ fn a_wheel_started_near_any_wrap_does_what_a_list_does() {
                 let mut ops = arm(before, resolution);
                 ops.extend(meddle(before));
                 ops.extend(step_over(before));
-                // On to a whole turn of each dial from there, by the turns that the wheel asks for.
-                ops.extend(std::iter::repeat_n(Op::AdvanceToTurn, 8));
+                // On to a whole revolution of each dial from there, by the turns that the wheel asks for.
+                ops.extend(std::iter::repeat_n(Op::AdvanceToExpiration, 8));
                 run(&Case {
                     resolution,
                     start,

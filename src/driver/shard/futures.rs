@@ -131,7 +131,7 @@ impl Shard {
             return;
         };
         let waker = wheel.get_mut(key).and_then(Option::take);
-        if wheel.park(key) {
+        if wheel.disarm(key) {
             locked.fired += 1;
         }
         self.postponed.disarm(key.index());
@@ -189,7 +189,7 @@ impl Shard {
         }
         if is_past {
             let waker = wheel.get_mut(key).and_then(Option::take);
-            wheel.park(key);
+            wheel.disarm(key);
             self.postponed.disarm(key.index());
             locked.fired += 1;
             self.unlock_with_one_less(locked);

@@ -162,7 +162,7 @@ impl Judge<'_> {
             .disarm_due(key.index(), filed, met.hand);
         let deadline = match disarmed {
             Ok(deadline) => deadline,
-            Err(later) => return Verdict::Refile(later),
+            Err(later) => return Verdict::Postpone(later),
         };
         *self.fired += 1;
         // Most come up with others of their tick.
@@ -174,7 +174,7 @@ impl Judge<'_> {
         if let Some(waker) = waker.take() {
             self.wakers.push(met, waker);
         }
-        Verdict::Park
+        Verdict::Disarm
     }
 }
 

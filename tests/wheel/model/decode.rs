@@ -62,7 +62,7 @@ impl Reader<'_> {
                 which: self.which(),
                 by: self.ticks(),
             },
-            17 => Op::Park {
+            17 => Op::Disarm {
                 which: self.which(),
             },
             18..=19 => Op::SkipTo { by: self.step() },
@@ -78,10 +78,10 @@ impl Reader<'_> {
             },
             24..=26 => Op::Turn {
                 by: self.step(),
-                bite: self.budget(),
+                batch: self.budget(),
                 wakes: self.wakes(),
             },
-            27..=28 => Op::AdvanceToTurn,
+            27..=28 => Op::AdvanceToExpiration,
             29 => Op::ClockBack {
                 by: self.ticks(),
                 budget: self.budget(),
@@ -127,13 +127,13 @@ impl Reader<'_> {
         }
     }
 
-    /// Some full turns of a dial, and a tick or a slot of it less or more.
+    /// Some full revolutions of a dial, and a tick or a slot of it less or more.
     fn edge(&mut self) -> u64 {
         let byte = u64::from(self.bytes.byte());
         let dial = (byte % 5) as usize;
-        let turns = edges::turns(self.resolution);
-        let slot = turns[dial] / [turns[0], 60, 60, 24, 64][dial];
-        let edge = turns[dial] * (1 + byte / 25);
+        let revolutions = edges::revolutions(self.resolution);
+        let slot = revolutions[dial] / [revolutions[0], 60, 60, 24, 64][dial];
+        let edge = revolutions[dial] * (1 + byte / 25);
         match byte / 5 % 5 {
             0 => edge - slot,
             1 => edge - 1,
@@ -157,8 +157,8 @@ impl Reader<'_> {
     fn says(&mut self) -> Says {
         match self.bytes.byte() % 8 {
             0..=3 => Says::Due,
-            4..=5 => Says::Refile { by: self.ticks() },
-            6 => Says::Park,
+            4..=5 => Says::Postpone { by: self.ticks() },
+            6 => Says::Disarm,
             _ => Says::Panic,
         }
     }

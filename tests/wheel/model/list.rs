@@ -15,10 +15,10 @@ pub(super) struct List {
 pub(super) struct Timer {
     pub(super) key: Key,
     pub(super) deadline: u64,
-    pub(super) parked: bool,
+    pub(super) disarmed: bool,
     /// When its slot comes up. Not known after an advance whose budget did not reach: the timers that came
     /// up are cascaded in no promised order.
-    pub(super) turn: Option<u64>,
+    pub(super) comes_up: Option<u64>,
 }
 
 impl List {
@@ -35,14 +35,14 @@ impl List {
         let timer = Timer {
             key,
             deadline,
-            parked: false,
-            turn: Some(self.turn_of(deadline)),
+            disarmed: false,
+            comes_up: Some(self.comes_up(deadline)),
         };
         self.timers.insert(id, timer);
     }
 
-    pub(super) fn park(&mut self, id: u64) {
-        self.timers.get_mut(&id).expect("is there").parked = true;
+    pub(super) fn disarm(&mut self, id: u64) {
+        self.timers.get_mut(&id).expect("is there").disarmed = true;
     }
 
     pub(super) fn remove(&mut self, id: u64) {
@@ -51,7 +51,7 @@ impl List {
     }
 
     pub(super) fn pending(&self) -> impl Iterator<Item = (u64, Timer)> {
-        let timers = self.timers.iter().filter(|(_, timer)| !timer.parked);
+        let timers = self.timers.iter().filter(|(_, timer)| !timer.disarmed);
         timers.map(|(&id, &timer)| (id, timer))
     }
 
@@ -69,39 +69,42 @@ impl List {
     /// The hand has moved, and what came up on the dials above the first has been filed again: all of
     /// it, if `whole`.
     pub(super) fn cascade(&mut self, whole: bool) {
-        let came_up = |timer: &Timer| timer.turn.is_some_and(|turn| turn <= self.now);
+        let came_up = |timer: &Timer| timer.comes_up.is_some_and(|tick| tick <= self.now);
         let ids = self.pending().filter(|(_, timer)| came_up(timer));
         let ids: Vec<u64> = ids.map(|(id, _)| id).collect();
         for id in ids {
             let deadline = self.timers[&id].deadline;
-            let turn = whole.then(|| self.turn_of(deadline));
-            self.timers.get_mut(&id).expect("is there").turn = turn;
+            let comes_up = whole.then(|| self.comes_up(deadline));
+            self.timers.get_mut(&id).expect("is there").comes_up = comes_up;
         }
     }
 
     /// What came up by `to` has been filed again, from wherever the hand stood then.
     pub(super) fn cascade_in_order(&mut self, to: u64) {
         for timer in self.timers.values_mut() {
-            timer.turn = timer.turn.filter(|&turn| turn > to);
+            timer.comes_up = timer.comes_up.filter(|&tick| tick > to);
         }
     }
 
     /// It is not known when the wheel is to look at this timer.
-    pub(super) fn forget_turn(&mut self, id: u64) {
-        self.timers.get_mut(&id).expect("is there").turn = None;
+    pub(super) fn forget_comes_up(&mut self, id: u64) {
+        self.timers.get_mut(&id).expect("is there").comes_up = None;
     }
 
     /// When the wheel is to be turned next, if nothing waits to be served: exactly, or, if that is
     /// not known, at the latest.
-    pub(super) fn next_turn(&self) -> Option<(u64, bool)> {
+    pub(super) fn next_expiration(&self) -> Option<(u64, bool)> {
         let pending = || self.pending().map(|(_, timer)| timer);
-        let latest = pending().map(|timer| timer.turn.unwrap_or(timer.deadline));
-        Some((latest.min()?, pending().all(|timer| timer.turn.is_some())))
+        let latest = pending().map(|timer| timer.comes_up.unwrap_or(timer.deadline));
+        Some((
+            latest.min()?,
+            pending().all(|timer| timer.comes_up.is_some()),
+        ))
     }
 
     /// When a timer that is filed now is looked at: a dial's slot comes up at the start of its unit,
-    /// and what lies beyond the last dial at that dial's next full turn.
-    fn turn_of(&self, deadline: u64) -> u64 {
+    /// and what lies beyond the last dial at that dial's next revolution.
+    fn comes_up(&self, deadline: u64) -> u64 {
         let (now, second) = (self.now, self.second);
         if deadline <= now {
             return now;
@@ -115,7 +118,7 @@ impl List {
                 return deadline / length * length;
             }
         }
-        let turn = 64 * 86_400 * second;
-        (now / turn + 1).saturating_mul(turn)
+        let revolution = 64 * 86_400 * second;
+        (now / revolution + 1).saturating_mul(revolution)
     }
 }

@@ -11,7 +11,7 @@
 //! | `decode` | steps from bytes |
 //!
 //! A wheel lends itself out whole while it advances, so nobody enters it again from within: what a
-//! woken task does to its wheel, it does between two bites. [`Op::Turn`] is that. The re-entry from
+//! woken task does to its wheel, it does between two batches. [`Op::Turn`] is that. The re-entry from
 //! within a waker is in `tests/futures`.
 
 mod decode;
@@ -69,7 +69,7 @@ pub(crate) enum Op {
         which: usize,
         by: u64,
     },
-    Park {
+    Disarm {
         which: usize,
     },
     SkipTo {
@@ -87,15 +87,15 @@ pub(crate) enum Op {
         budget: usize,
         says: Says,
     },
-    /// Advances bite by bite until nothing is left over; after each bite those that were handed out
+    /// Advances batch by batch until nothing is left over; after each batch those that were handed out
     /// do what `wakes` says.
     Turn {
         by: u64,
-        bite: usize,
+        batch: usize,
         wakes: Wakes,
     },
-    /// Advances to just before the next turn, then to the turn itself.
-    AdvanceToTurn,
+    /// Advances to just before the next expiration, then to that tick.
+    AdvanceToExpiration,
     /// Advances and skips to a time that has passed.
     ClockBack {
         by: u64,
@@ -115,15 +115,15 @@ pub(crate) enum Op {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Says {
     Due,
-    Refile { by: u64 },
-    Park,
+    Postpone { by: u64 },
+    Disarm,
     Panic,
 }
 
 /// What the owner of a timer does when it is handed out.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Wakes {
-    /// Adds another; one without a delay comes up in the next bite, and must not keep the turn from
+    /// Adds another; one without a delay comes up in the next batch, and must not keep the turn from
     /// ending.
     Insert {
         delay: u64,

@@ -76,7 +76,7 @@ impl Pair {
             Op::Reset { which, delay } => self.reset(which, |_| now.saturating_add(delay)),
             Op::ResetEarlier { which, by } => self.reset(which, |own| own.saturating_sub(by)),
             Op::ResetLater { which, by } => self.reset(which, |own| own.saturating_add(by)),
-            Op::Park { which } => self.park(which),
+            Op::Disarm { which } => self.disarm(which),
             Op::SkipTo { by } => self.skip_to(now.saturating_add(by)),
             Op::Advance { by, budget, says } => {
                 self.advance(now.saturating_add(by), budget, says);
@@ -84,14 +84,14 @@ impl Pair {
             Op::AdvanceInOrder { by, budget, says } => {
                 self.advance_in_order(now.saturating_add(by), budget, says);
             }
-            Op::Turn { by, bite, wakes } => self.turn(now.saturating_add(by), bite, wakes),
-            Op::AdvanceToTurn => {
-                let Some(turn) = self.wheel.next_turn().map(Tick::get) else {
+            Op::Turn { by, batch, wakes } => self.turn(now.saturating_add(by), batch, wakes),
+            Op::AdvanceToExpiration => {
+                let Some(next) = self.wheel.next_expiration().map(Tick::get) else {
                     return;
                 };
-                self.advance(turn.saturating_sub(1), usize::MAX, Says::Due);
+                self.advance(next.saturating_sub(1), usize::MAX, Says::Due);
                 self.check();
-                self.advance(turn, usize::MAX, Says::Due);
+                self.advance(next, usize::MAX, Says::Due);
             }
             Op::ClockBack { by, budget } => {
                 self.skip_to(now.saturating_sub(by));
@@ -141,36 +141,40 @@ impl Pair {
         }
     }
 
-    fn park(&mut self, which: usize) {
+    fn disarm(&mut self, which: usize) {
         let Some((key, id)) = self.list.pick(which) else {
             return;
         };
-        let pending = id.is_some_and(|id| !self.list.timers[&id].parked);
-        assert_eq!(self.wheel.park(key), pending, "parked");
+        let pending = id.is_some_and(|id| !self.list.timers[&id].disarmed);
+        assert_eq!(self.wheel.disarm(key), pending, "disarmed");
         if let Some(id) = id {
-            self.list.park(id);
+            self.list.disarm(id);
         }
     }
 
     fn skip_to(&mut self, to: u64) {
-        let turn = self.wheel.next_turn();
+        let next = self.wheel.next_expiration();
         let quiet = match self.list.pending().next() {
             Some(_) => self.wheel.quiet_until().get(),
             None => u64::MAX,
         };
         self.wheel.skip_to(Tick::new(to));
-        assert_eq!(self.wheel.next_turn(), turn, "nothing comes up by skipping");
+        assert_eq!(
+            self.wheel.next_expiration(),
+            next,
+            "nothing comes up by skipping"
+        );
         self.list.now = to.min(quiet.saturating_sub(1)).max(self.list.now);
     }
 
     /// What a driver does, and the tasks that it wakes.
-    fn turn(&mut self, to: u64, bite: usize, wakes: Wakes) {
-        let bite = bite.max(1);
-        // Those that are parked may be moved into the turn, by what comes up in it.
+    fn turn(&mut self, to: u64, batch: usize, wakes: Wakes) {
+        let batch = batch.max(1);
+        // Those that are disarmed may be moved into the turn, by what comes up in it.
         let (first_new, there) = (self.inserted, self.list.timers.len());
-        let mut bites = 0;
+        let mut batches = 0;
         loop {
-            let handed = self.advance(to, bite, Says::Due);
+            let handed = self.advance(to, batch, Says::Due);
             self.check();
             // Those that are inserted in this turn do not go on for ever.
             for _ in handed.iter().filter(|&&id| id < first_new) {
@@ -187,15 +191,15 @@ impl Pair {
             if !self.wheel.has_backlog() {
                 return;
             }
-            bites += 1;
+            batches += 1;
             let inserted = (self.inserted - first_new) as usize;
-            assert!(bites <= 2 * (there + inserted) + 2, "a turn without end");
+            assert!(batches <= 2 * (there + inserted) + 2, "a turn without end");
         }
     }
 
     /// Gives the numbers of those that were handed out.
     fn advance(&mut self, to: u64, budget: usize, says: Says) -> Vec<u64> {
-        let turn = self.wheel.next_turn().map(Tick::get);
+        let next = self.wheel.next_expiration().map(Tick::get);
         let idle = !self.wheel.has_backlog();
         let cascaded = self.wheel.cascaded();
         let hand = to.max(self.list.now);
@@ -206,8 +210,8 @@ impl Pair {
                 let verdict = match says {
                     _ if payload.id % 2 == 0 => Verdict::Due,
                     Says::Due => Verdict::Due,
-                    Says::Refile { by } => Verdict::Refile(Tick::new(hand.saturating_add(by))),
-                    Says::Park => Verdict::Park,
+                    Says::Postpone { by } => Verdict::Postpone(Tick::new(hand.saturating_add(by))),
+                    Says::Disarm => Verdict::Disarm,
                     Says::Panic => panic::resume_unwind(Box::new(Boom)),
                 };
                 assert!(judged.len() < there, "a timer comes up again and again");
@@ -223,22 +227,22 @@ impl Pair {
         self.list
             .cascade(progress.is_some_and(|done| !done.backlog));
         let mut in_hand = handed.iter();
-        let mut refiled = 0;
+        let mut postponed = 0;
         for &(id, key, deadline, verdict) in &judged {
             let timer = *self.list.timers.get(&id).expect("judged and not there");
-            assert!(!timer.parked, "parked, and judged");
+            assert!(!timer.disarmed, "disarmed, and judged");
             assert_eq!((timer.key, Tick::new(timer.deadline)), (key, deadline));
             assert!(
                 timer.deadline <= hand,
                 "{timer:?} comes up early, at {hand}"
             );
             match verdict {
-                Verdict::Refile(later) if later.get() > hand => {
+                Verdict::Postpone(later) if later.get() > hand => {
                     self.list.file(id, key, later.get());
-                    refiled += 1;
+                    postponed += 1;
                 }
-                Verdict::Park => self.list.park(id),
-                Verdict::Refile(_) | Verdict::Due => {
+                Verdict::Disarm => self.list.disarm(id),
+                Verdict::Postpone(_) | Verdict::Due => {
                     assert_eq!(in_hand.next(), Some(&(deadline, id)), "handed out");
                     self.list.remove(id);
                 }
@@ -251,8 +255,8 @@ impl Pair {
         let Some(progress) = progress else {
             return handed;
         };
-        assert_eq!(progress.fired, judged.len() - refiled);
-        assert_eq!(progress.refiled, refiled);
+        assert_eq!(progress.fired, judged.len() - postponed);
+        assert_eq!(progress.postponed, postponed);
         assert_eq!(progress.backlog, self.wheel.has_backlog());
         let cascaded = self.wheel.cascaded() - cascaded;
         let cascades = (budget as u64).saturating_mul(CASCADES_PER_FIRE);
@@ -263,14 +267,14 @@ impl Pair {
         );
         assert!(!progress.backlog || budget < usize::MAX, "a backlog");
         if idle && budget > 0 {
-            let came_up = turn.is_some_and(|turn| turn <= hand);
+            let came_up = next.is_some_and(|next| next <= hand);
             assert_eq!(
                 !judged.is_empty() || cascaded > 0,
                 came_up,
-                "there is something to do exactly from the next turn on"
+                "there is something to do exactly from the next expiration on"
             );
         }
-        let next = self.wheel.next_turn().unwrap_or(Tick::MAX);
+        let next = self.wheel.next_expiration().unwrap_or(Tick::MAX);
         assert_eq!(self.wheel.quiet_until(), next, "exact after an advance");
         handed
     }
@@ -285,11 +289,11 @@ impl Pair {
                     _ if payload.id % 2 == 0 => Verdict::Due,
                     Says::Due => Verdict::Due,
                     // Not within this call: it would come up again and again.
-                    Says::Refile { by } => match to.saturating_add(by) {
-                        later if later > to => Verdict::Refile(Tick::new(later)),
+                    Says::Postpone { by } => match to.saturating_add(by) {
+                        later if later > to => Verdict::Postpone(Tick::new(later)),
                         _ => Verdict::Due,
                     },
-                    Says::Park => Verdict::Park,
+                    Says::Disarm => Verdict::Disarm,
                     Says::Panic => panic::resume_unwind(Box::new(Boom)),
                 };
                 judged.push((payload.id, key, deadline, verdict));
@@ -308,7 +312,7 @@ impl Pair {
         let mut latest = 0;
         for &(id, key, deadline, verdict) in &judged {
             let timer = *self.list.timers.get(&id).expect("judged and not there");
-            assert!(!timer.parked, "parked, and judged");
+            assert!(!timer.disarmed, "disarmed, and judged");
             assert_eq!((timer.key, Tick::new(timer.deadline)), (key, deadline));
             assert!(timer.deadline <= self.list.now, "{timer:?} comes up early");
             if timer.deadline > before {
@@ -317,12 +321,12 @@ impl Pair {
                 latest = timer.deadline;
             }
             match verdict {
-                Verdict::Refile(later) if later.get() > self.list.now => {
+                Verdict::Postpone(later) if later.get() > self.list.now => {
                     self.list.file(id, key, later.get());
-                    self.list.forget_turn(id);
+                    self.list.forget_comes_up(id);
                 }
-                Verdict::Park => self.list.park(id),
-                Verdict::Refile(_) | Verdict::Due => {
+                Verdict::Disarm => self.list.disarm(id),
+                Verdict::Postpone(_) | Verdict::Due => {
                     assert_eq!(in_hand.next(), Some(&(deadline, id)), "handed out");
                     self.list.remove(id);
                 }
@@ -383,12 +387,12 @@ impl Pair {
         for (&id, timer) in &list.timers {
             assert_eq!(wheel.get(timer.key).map(|payload| payload.id), Some(id));
             assert_eq!(wheel.deadline(timer.key), Some(Tick::new(timer.deadline)));
-            assert_eq!(wheel.is_pending(timer.key), !timer.parked);
+            assert_eq!(wheel.is_pending(timer.key), !timer.disarmed);
         }
         // Those of before are looked at again in the end: at each step they would be most of the work.
         let recent = list.gone.len().saturating_sub(RECENT);
         self.check_gone(&list.gone[recent..]);
-        self.check_next_turn();
+        self.check_next_expiration();
     }
 
     fn check_gone(&self, keys: &[Key]) {
@@ -399,30 +403,30 @@ impl Pair {
         }
     }
 
-    fn check_next_turn(&self) {
-        let turn = self.wheel.next_turn().map(Tick::get);
+    fn check_next_expiration(&self) {
+        let next = self.wheel.next_expiration().map(Tick::get);
         let now = self.list.now;
         let mut pending = self.list.pending().map(|(_, timer)| timer);
         if self.wheel.has_backlog() {
-            assert_eq!(turn, Some(now), "something waits to be served");
-            let waits = pending.any(|timer| timer.turn.is_none_or(|turn| turn <= now));
+            assert_eq!(next, Some(now), "something waits to be served");
+            let waits = pending.any(|timer| timer.comes_up.is_none_or(|tick| tick <= now));
             assert!(waits, "nothing has come up, and there is a backlog");
             return;
         }
         let overdue = pending.find(|timer| timer.deadline <= now);
         assert_eq!(overdue, None, "waits to be served, and is no backlog");
-        match (turn, self.list.next_turn()) {
-            (Some(turn), Some((latest, false))) => {
+        match (next, self.list.next_expiration()) {
+            (Some(next), Some((latest, false))) => {
                 assert!(
-                    now < turn && turn <= latest,
-                    "{turn} is not before {latest}"
+                    now < next && next <= latest,
+                    "{next} is not before {latest}"
                 );
             }
-            (turn, known) => assert_eq!(turn, known.map(|(exact, _)| exact), "the next turn"),
+            (next, known) => assert_eq!(next, known.map(|(exact, _)| exact), "the next expiration"),
         }
     }
 
-    /// Nothing is lost: at the end of time everything comes up, and the parked are still there.
+    /// Nothing is lost: at the end of time everything comes up, and the disarmed are still there.
     pub(super) fn finish(mut self) {
         // Each bomb ends an advance.
         let bombs_at_most = self.list.timers.len();
@@ -433,7 +437,7 @@ impl Pair {
                 break;
             }
         }
-        assert_eq!(self.wheel.next_turn(), None, "time has ended");
+        assert_eq!(self.wheel.next_expiration(), None, "time has ended");
         self.drain(usize::MAX);
         self.check();
         self.check_gone(&self.list.gone);

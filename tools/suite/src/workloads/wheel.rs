@@ -20,7 +20,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use waterwheel::wheel::{Key, Resolution, Tick, Verdict, Wheel};
+use waterwheel::wheel::{Key, Resolution, Tick, Ticks, Verdict, Wheel};
 use waterwheel_suite::{Metric, Sample, Target, Want};
 
 use crate::entrant::Entrant;
@@ -123,8 +123,8 @@ pub(crate) fn targets() -> Vec<Target> {
 
 fn sample(load: Load) -> Sample {
     let mut random = SplitMix64(0);
-    let mut offsets: Vec<Tick> = (0..load.population)
-        .map(|_| Tick::new(1 + random.below(load.spread)))
+    let mut offsets: Vec<Ticks> = (0..load.population)
+        .map(|_| Ticks::new(1 + random.below(load.spread)))
         .collect();
     if let Order::InTurn = load.order {
         offsets.sort_unstable();
@@ -167,13 +167,13 @@ fn sample(load: Load) -> Sample {
 /// A wheel, and the keys of those timers in it that come and go.
 struct Subject {
     wheel: Wheel<Payload>,
-    offsets: Vec<Tick>,
+    offsets: Vec<Ticks>,
     stay: Vec<Key>,
     keys: Vec<Key>,
 }
 
 impl Subject {
-    fn new(offsets: Vec<Tick>) -> Self {
+    fn new(offsets: Vec<Ticks>) -> Self {
         Self {
             wheel: Wheel::starting_at(Resolution::MILLISECOND, START),
             stay: Vec::new(),
@@ -187,7 +187,7 @@ impl Subject {
         self.insert();
         self.cancel();
         for &offset in &self.offsets[..self.offsets.len() / 2] {
-            let deadline = self.wheel.now().plus(offset);
+            let deadline = self.wheel.now().saturating_add(offset);
             self.stay.push(self.wheel.insert(deadline, PAYLOAD));
         }
         self.insert();
@@ -204,7 +204,8 @@ impl Subject {
         let now = self.wheel.now();
         let start = Instant::now();
         for &offset in &self.offsets {
-            self.keys.push(self.wheel.insert(now.plus(offset), PAYLOAD));
+            self.keys
+                .push(self.wheel.insert(now.saturating_add(offset), PAYLOAD));
         }
         start.elapsed()
     }
@@ -254,7 +255,7 @@ impl Subject {
             self.turn();
             let start = Instant::now();
             for _ in 0..ASKED {
-                black_box(black_box(&self.wheel).next_turn());
+                black_box(black_box(&self.wheel).next_expiration());
             }
             sum += start.elapsed();
         }

@@ -1,9 +1,11 @@
-//! The slots' contents: circular doubly linked lists of 32-bit indices.
+//! The entries of a wheel, and one list of them for each slot and each queue.
 //!
-//! Indices below the number of rings name the rings' own ends, indices above them the entries of
-//! the slab. Because a list closes over its own end, an entry can leave its ring without knowing
-//! which ring that is, a whole ring moves behind another in constant time, and an entry that is
-//! in no ring closes over itself.
+//! The lists are circular and doubly linked, by 32-bit node numbers. A node below the number of lists
+//! is the end of the list of that number. A node from there on is an entry of the slab.
+//!
+//! Each list is a circle through its own end, and an entry that is in no list links to itself. Therefore an
+//! entry can leave its list without knowing which list that is, and a whole list moves behind another in
+//! constant time.
 
 use std::num::NonZeroU32;
 
@@ -11,71 +13,65 @@ use slab::Slab;
 
 use super::Tick;
 use super::entry::Entry;
+use super::link::Link;
 
-/// The two neighbours of an entry, or of a ring's end.
-#[derive(Clone, Copy)]
-pub(super) struct Link {
-    pub(super) next: u32,
-    pub(super) previous: u32,
-}
-
-pub(super) struct Rings<T> {
+pub(super) struct Lists<T> {
     ends: Box<[Link]>,
     pub(super) entries: Slab<Entry<T>>,
 }
 
-impl<T> Rings<T> {
-    pub(super) fn new(rings: u32) -> Rings<T> {
-        let ends = (0..rings).map(|ring| Link {
-            next: ring,
-            previous: ring,
+impl<T> Lists<T> {
+    pub(super) fn new(lists: u32) -> Lists<T> {
+        let ends = (0..lists).map(|list| Link {
+            next: list,
+            previous: list,
         });
-        Rings {
+        Lists {
             ends: ends.collect(),
             entries: Slab::new(),
         }
     }
 
-    /// The node of the entry at this index of the slab.
+    /// The node of the entry at this slab index.
     #[inline]
     pub(super) fn node(&self, index: u32) -> u32 {
         index + self.ends.len() as u32
     }
 
-    /// The slab's index of a node that is an entry.
+    /// The slab index of a node that is an entry.
     #[inline]
     pub(super) fn index(&self, node: u32) -> usize {
         node as usize - self.ends.len()
     }
 
-    /// The first entry of a ring.
+    /// The first entry of a list.
     #[inline]
-    pub(super) fn first(&self, ring: u32) -> Option<u32> {
-        let first = self.ends[ring as usize].next;
-        (first != ring).then_some(first)
+    pub(super) fn first(&self, list: u32) -> Option<u32> {
+        let first = self.ends[list as usize].next;
+        (first != list).then_some(first)
     }
 
-    /// The last entry of a ring.
+    /// The last entry of a list.
     #[inline]
-    pub(super) fn last(&self, ring: u32) -> Option<u32> {
-        let last = self.ends[ring as usize].previous;
-        (last != ring).then_some(last)
+    pub(super) fn last(&self, list: u32) -> Option<u32> {
+        let last = self.ends[list as usize].previous;
+        (last != list).then_some(last)
     }
 
-    pub(super) fn is_empty(&self, ring: u32) -> bool {
-        self.ends[ring as usize].next == ring
+    pub(super) fn is_empty(&self, list: u32) -> bool {
+        self.ends[list as usize].next == list
     }
 
-    /// Makes an entry at a ring's back and gives its index.
+    /// Makes an entry at the back of a list, and returns its slab index.
     ///
     /// # Panics
     ///
-    /// If 32 bits do not reach it.
+    /// If its node number does not fit in 32 bits.
     #[inline]
     pub(super) fn insert(
         &mut self,
-        ring: u32,
-        stamp: NonZeroU32,
+        list: u32,
+        generation: NonZeroU32,
         deadline: Tick,
         payload: T,
     ) -> u32 {
@@ -86,14 +82,14 @@ impl<T> Rings<T> {
         let index = place.key();
         let node = u32::try_from(index + self.ends.len())
             .expect("a wheel holds fewer than 2^32 timers: use several wheels");
-        let end = &mut self.ends[ring as usize];
+        let end = &mut self.ends[list as usize];
         let last = end.previous;
         place.insert(Entry {
             link: Link {
-                next: ring,
+                next: list,
                 previous: last,
             },
-            stamp,
+            generation,
             deadline,
             payload,
         });
@@ -102,48 +98,48 @@ impl<T> Rings<T> {
         index as u32
     }
 
-    /// Makes room for an eighth more, so that no more than an eighth of the memory is ever in vain.
+    /// Makes room for an eighth more, so that at most an eighth of the memory is unused at a peak.
     ///
-    /// Doubling is no faster where the allocator grows a large block in place, as glibc's does: 20 ns
-    /// an insertion up to a million either way, and 0.1 ms for the longest. Where it copies, each
-    /// entry is copied eight times on the way to a new peak rather than once.
+    /// Doubling is no faster where the allocator grows a large block in place, as glibc's does: an
+    /// insertion takes 20 ns on the way to a million entries either way, and the longest takes 0.1 ms. Where
+    /// the allocator copies, each entry is copied about eight times on the way to a new peak, not once.
     #[cold]
     fn grow(&mut self) {
         let more = (self.entries.capacity() / 8).max(64);
         self.entries.reserve_exact(more);
     }
 
-    /// Takes out all memory of the entries, if there are none and it is for more than `kept`.
+    /// Takes the slab, if it is empty and has room for more than `kept` entries.
     pub(super) fn take_spare(&mut self, kept: usize) -> Option<Slab<Entry<T>>> {
         let is_spare = self.entries.is_empty() && self.entries.capacity() > kept;
         is_spare.then(|| std::mem::take(&mut self.entries))
     }
 
-    /// Puts an entry that is in no ring at a ring's back.
+    /// Puts an entry that is in no list at the back of a list.
     #[inline]
-    pub(super) fn push(&mut self, ring: u32, node: u32) {
-        let last = self.ends[ring as usize].previous;
+    pub(super) fn push(&mut self, list: u32, node: u32) {
+        let last = self.ends[list as usize].previous;
         *self.link(node) = Link {
-            next: ring,
+            next: list,
             previous: last,
         };
         self.link(last).next = node;
-        self.ends[ring as usize].previous = node;
+        self.ends[list as usize].previous = node;
     }
 
-    /// Puts an entry that is in no ring at a ring's front.
+    /// Puts an entry that is in no list at the front of a list.
     #[inline]
-    pub(super) fn push_front(&mut self, ring: u32, node: u32) {
-        let first = self.ends[ring as usize].next;
+    pub(super) fn push_front(&mut self, list: u32, node: u32) {
+        let first = self.ends[list as usize].next;
         *self.link(node) = Link {
             next: first,
-            previous: ring,
+            previous: list,
         };
         self.link(first).previous = node;
-        self.ends[ring as usize].next = node;
+        self.ends[list as usize].next = node;
     }
 
-    /// Takes an entry out of its ring, if it is in one, and tells which ring that left empty.
+    /// Takes an entry out of its list, if it is in one. Returns the list if that left it empty.
     #[inline]
     pub(super) fn unlink(&mut self, node: u32) -> Option<u32> {
         let link = self.link(node);
@@ -155,18 +151,19 @@ impl<T> Rings<T> {
         self.join(neighbours)
     }
 
-    /// Has two nodes be neighbours whose common neighbour leaves, which is in a ring, and tells which
-    /// ring that left empty.
+    /// Links the two neighbours of an entry that leaves its list. Returns the list if that left it empty.
+    ///
+    /// The entry's own link stays as it is: the caller frees the entry, or files it again.
     #[inline]
     pub(super) fn join(&mut self, Link { next, previous }: Link) -> Option<u32> {
         self.link(next).previous = previous;
         self.link(previous).next = next;
-        // Nothing but a ring's end is on both sides of what is in a ring.
+        // A node can have the same neighbour on both sides only if that is the end of the list.
         debug_assert!(next != previous || (next as usize) < self.ends.len());
         (next == previous).then_some(next)
     }
 
-    /// Moves all of a ring behind the back of another.
+    /// Moves all entries of a list to the back of another.
     pub(super) fn append(&mut self, from: u32, to: u32) {
         let Link {
             next: first,
@@ -186,20 +183,20 @@ impl<T> Rings<T> {
         };
     }
 
-    /// Whether an entry is in a ring.
+    /// Whether an entry is in a list.
     #[inline]
     pub(super) fn is_linked(&self, node: u32) -> bool {
         self.entries[self.index(node)].link.next != node
     }
 
-    /// The entries of a ring, front to back; for inspection.
-    pub(super) fn iter(&self, ring: u32) -> impl Iterator<Item = u32> + '_ {
-        let mut at = ring;
+    /// The entries of a list, front to back.
+    pub(super) fn iter(&self, list: u32) -> impl Iterator<Item = u32> + '_ {
+        let mut at = list;
         std::iter::from_fn(move || {
             let next = self.link_of(at).next;
-            assert_eq!(self.link_of(next).previous, at, "a ring is torn at {next}");
+            assert_eq!(self.link_of(next).previous, at, "a list is torn at {next}");
             at = next;
-            (at != ring).then_some(at)
+            (at != list).then_some(at)
         })
     }
 

@@ -1,0 +1,339 @@
+use std::fmt;
+use std::num::NonZeroU32;
+
+use super::dials::Dials;
+use super::lists::Lists;
+use super::occupancy::Occupancy;
+use super::{Key, Resolution, Tick};
+
+/// A hierarchical timing wheel: timers with a payload each, kept by deadline.
+///
+/// The [module](self) says how it works, what it costs, and shows how to use it. In short:
+///
+/// - [`insert`](Wheel::insert), [`cancel`](Wheel::cancel), [`reset`](Wheel::reset) and
+///   [`disarm`](Wheel::disarm) work on one timer. All are O(1).
+/// - [`expire`](Wheel::expire) moves the time on and hands out what is due, in order.
+///   [`advance_in_order`](Wheel::advance_in_order) and [`advance`](Wheel::advance) do so with a callback that
+///   may postpone a timer or keep its entry.
+/// - [`next_expiration`](Wheel::next_expiration) says when to do that next.
+///   [`peek`](Wheel::peek) shows the timer that is due first.
+///
+/// All times are [`Tick`]s, of the length that the [`Resolution`] says. The caller converts its own time: it
+/// rounds a deadline up to a tick, and the current time down, so that no timer expires early.
+///
+/// # Panics in the caller's code
+///
+/// The wheel never runs a payload's destructor in the middle of its own work, so one that panics leaves the
+/// wheel in order. So does a callback that panics.
+pub struct Wheel<T> {
+    pub(super) resolution: Resolution,
+    pub(super) dials: Dials,
+    pub(super) occupied: Occupancy,
+    pub(super) lists: Lists<T>,
+    /// No slot comes up before this tick, and if it is after the hand, no timer waits to be served.
+    ///
+    /// It is exact after an advance. It is too early after a cancel, or after an [`Expire`](super::Expire) that
+    /// was forgotten. That costs one needless advance.
+    pub(super) quiet_until: Tick,
+    /// The number of entries that are in a list. Those are the pending timers.
+    pub(super) pending: usize,
+    pub(super) cascaded: u64,
+    pub(super) last_generation: NonZeroU32,
+}
+
+/// The queue of what became due when the hand last moved. It is served first.
+pub(super) const FRESH: u32 = 0;
+/// The queue of what was due before that and has not been served yet, oldest first.
+pub(super) const BACKLOG: u32 = 1;
+/// The queue of what came up on a dial above the first and has not been filed again yet.
+pub(super) const CASCADING: u32 = 2;
+/// The number of lists that are queues. They come after the lists that are slots.
+const QUEUES: u32 = 3;
+
+impl<T> Wheel<T> {
+    /// An empty wheel whose hand stands at [`Tick::ZERO`].
+    ///
+    /// Allocates the slots: 10 KB at a resolution of a millisecond, 83 KB at 100 µs.
+    #[must_use]
+    pub fn new(resolution: Resolution) -> Wheel<T> {
+        Wheel::starting_at(resolution, Tick::ZERO)
+    }
+
+    /// An empty wheel whose hand stands at `now`.
+    #[must_use]
+    pub fn starting_at(resolution: Resolution, now: Tick) -> Wheel<T> {
+        let dials = Dials::new(resolution, now);
+        let slots = dials.slots();
+        Wheel {
+            resolution,
+            dials,
+            occupied: Occupancy::new(slots),
+            lists: Lists::new(slots + QUEUES),
+            quiet_until: Tick::MAX,
+            pending: 0,
+            cascaded: 0,
+            last_generation: NonZeroU32::MAX,
+        }
+    }
+
+    /// The length of one tick.
+    #[must_use]
+    pub fn resolution(&self) -> Resolution {
+        self.resolution
+    }
+
+    /// Where the hand stands.
+    ///
+    /// That is the latest time that the wheel was given, or an earlier one, as long as timers wait in order to be
+    /// served ([`advance_in_order`](Wheel::advance_in_order), [`expire`](Wheel::expire)) or
+    /// [`skip_to`](Wheel::skip_to) met a slot that holds a timer.
+    #[must_use]
+    pub fn now(&self) -> Tick {
+        self.dials.hand()
+    }
+
+    /// The number of pending timers: those that were inserted, and were neither cancelled nor handed out nor
+    /// disarmed since.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.pending
+    }
+
+    /// Whether no timer is pending.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.pending == 0
+    }
+
+    /// How many timers the wheel holds before it allocates again. Disarmed timers count.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.lists.entries.capacity()
+    }
+
+    /// Takes the slab, if it is empty and has room for more than `kept` entries.
+    ///
+    /// Freeing it takes a few milliseconds for a million entries, so the caller drops it where that does no harm.
+    pub(crate) fn take_spare(&mut self, kept: usize) -> Option<impl Sized + use<T>> {
+        self.lists.take_spare(kept)
+    }
+
+    /// How often a timer was filed again because its slot came up on a dial above the first, or because the wheel
+    /// looked at what lies beyond the last dial.
+    #[must_use]
+    pub fn cascaded(&self) -> u64 {
+        self.cascaded
+    }
+
+    /// Adds a timer that is due once the wheel advances to `deadline`. O(1).
+    ///
+    /// A deadline at or before [`now`](Wheel::now) is due at the next advance, whatever time that is given.
+    ///
+    /// # Panics
+    ///
+    /// If the wheel already holds about 2³² timers.
+    #[inline]
+    pub fn insert(&mut self, deadline: Tick, payload: T) -> Key {
+        self.last_generation = self
+            .last_generation
+            .checked_add(1)
+            .unwrap_or(NonZeroU32::MIN);
+        let generation = self.last_generation;
+        let list = self.list_for(deadline);
+        let index = self.lists.insert(list, generation, deadline, payload);
+        self.pending += 1;
+        Key { index, generation }
+    }
+
+    /// Removes a timer, pending or disarmed, and returns its payload. O(1).
+    ///
+    /// `None` if the timer is gone already. The entry is free for the next insertion at once.
+    #[inline]
+    pub fn cancel(&mut self, key: Key) -> Option<T> {
+        self.take(key).map(|(payload, _)| payload)
+    }
+
+    /// [`cancel`](Wheel::cancel), and whether the timer was pending.
+    #[inline]
+    pub(crate) fn take(&mut self, key: Key) -> Option<(T, bool)> {
+        let entry = self.lists.entries.get(key.index as usize)?;
+        if entry.generation != key.generation {
+            return None;
+        }
+        let link = entry.link;
+        let was_pending = link.next != self.lists.node(key.index);
+        if was_pending {
+            let emptied = self.lists.join(link);
+            self.one_left(emptied);
+        }
+        let entry = self.lists.entries.remove(key.index as usize);
+        Some((entry.payload, was_pending))
+    }
+
+    /// Moves a timer to another deadline, earlier or later. O(1).
+    ///
+    /// A disarmed timer is pending again. `false` if the timer is gone. Among timers of the same tick, the timer
+    /// comes after those that are already there.
+    #[inline]
+    pub fn reset(&mut self, key: Key, deadline: Tick) -> bool {
+        let Some(node) = self.find(key) else {
+            return false;
+        };
+        self.unfile(node);
+        self.lists.entries[key.index as usize].deadline = deadline;
+        self.file(node, deadline);
+        self.pending += 1;
+        true
+    }
+
+    /// Takes a timer off the dials and keeps its entry. O(1).
+    ///
+    /// The timer is not due until it is [`reset`](Wheel::reset), and its payload stays. Returns whether the timer
+    /// was pending.
+    #[inline]
+    pub fn disarm(&mut self, key: Key) -> bool {
+        match self.find(key) {
+            Some(node) => self.unfile(node),
+            None => false,
+        }
+    }
+
+    /// Whether the timer is pending: neither gone nor disarmed.
+    #[inline]
+    #[must_use]
+    pub fn is_pending(&self, key: Key) -> bool {
+        self.find(key)
+            .is_some_and(|node| self.lists.is_linked(node))
+    }
+
+    /// The deadline of a timer. A disarmed timer keeps its last one.
+    #[must_use]
+    pub fn deadline(&self, key: Key) -> Option<Tick> {
+        let node = self.find(key)?;
+        Some(self.lists.entries[self.lists.index(node)].deadline)
+    }
+
+    /// The payload of a timer.
+    #[must_use]
+    pub fn get(&self, key: Key) -> Option<&T> {
+        let node = self.find(key)?;
+        Some(&self.lists.entries[self.lists.index(node)].payload)
+    }
+
+    /// The payload of a timer, if the timer is pending.
+    #[inline]
+    pub(crate) fn pending(&self, key: Key) -> Option<&T> {
+        let entry = self.lists.entries.get(key.index as usize)?;
+        let is_pending =
+            entry.generation == key.generation && entry.link.next != self.lists.node(key.index);
+        is_pending.then_some(&entry.payload)
+    }
+
+    /// The payload of a timer, mutable.
+    #[inline]
+    pub fn get_mut(&mut self, key: Key) -> Option<&mut T> {
+        let node = self.find(key)?;
+        let index = self.lists.index(node);
+        Some(&mut self.lists.entries[index].payload)
+    }
+
+    /// All pending timers with their deadlines, in no particular order.
+    ///
+    /// O([`capacity`](Wheel::capacity)) for all of them.
+    pub fn iter(&self) -> impl Iterator<Item = (Key, Tick, &T)> {
+        self.lists
+            .entries
+            .iter()
+            .filter(|&(index, _)| self.lists.is_linked(self.lists.node(index as u32)))
+            .map(|(index, entry)| {
+                let key = Key {
+                    index: index as u32,
+                    generation: entry.generation,
+                };
+                (key, entry.deadline, &entry.payload)
+            })
+    }
+
+    /// Removes all timers, disarmed ones included, and returns their payloads.
+    ///
+    /// The wheel is empty at once, and its hand stays where it was. The iterator owns the slab and frees it.
+    pub fn drain(&mut self) -> impl Iterator<Item = T> + use<T> {
+        let empty = Wheel::starting_at(self.resolution, self.now());
+        let full = std::mem::replace(
+            self,
+            Wheel {
+                cascaded: self.cascaded,
+                // A key from before the drain must not name a timer from after it.
+                last_generation: self.last_generation,
+                ..empty
+            },
+        );
+        full.lists
+            .entries
+            .into_iter()
+            .map(|(_, entry)| entry.payload)
+    }
+
+    /// Files an entry that is in no list.
+    #[inline]
+    pub(super) fn file(&mut self, node: u32, deadline: Tick) {
+        let list = self.list_for(deadline);
+        self.lists.push(list, node);
+    }
+
+    /// The list that a deadline belongs to. The caller puts an entry there.
+    #[inline]
+    pub(super) fn list_for(&mut self, deadline: Tick) -> u32 {
+        if deadline <= self.now() {
+            self.quiet_until = self.now();
+            return self.queue(FRESH);
+        }
+        let place = self.dials.place(deadline);
+        self.occupied.set(place.slot);
+        self.quiet_until = self.quiet_until.min(place.comes_up);
+        place.slot
+    }
+
+    /// Takes an entry out of its list. Returns whether it was in one.
+    #[inline]
+    pub(super) fn unfile(&mut self, node: u32) -> bool {
+        if !self.lists.is_linked(node) {
+            return false;
+        }
+        let emptied = self.lists.unlink(node);
+        self.one_left(emptied);
+        true
+    }
+
+    /// Counts an entry that has left its list, and clears the slot's bit if the list is empty now.
+    #[inline]
+    fn one_left(&mut self, emptied: Option<u32>) {
+        if let Some(list) = emptied.filter(|&list| list < self.dials.slots()) {
+            self.occupied.clear(list);
+        }
+        self.pending -= 1;
+    }
+
+    #[inline]
+    fn find(&self, key: Key) -> Option<u32> {
+        let entry = self.lists.entries.get(key.index as usize)?;
+        (entry.generation == key.generation).then(|| self.lists.node(key.index))
+    }
+
+    /// The list that is this queue.
+    #[inline]
+    pub(super) fn queue(&self, queue: u32) -> u32 {
+        self.dials.slots() + queue
+    }
+}
+
+impl<T> fmt::Debug for Wheel<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wheel")
+            .field("resolution", &self.resolution)
+            .field("now", &self.now())
+            .field("pending", &self.pending)
+            .field("quiet_until", &self.quiet_until)
+            .finish_non_exhaustive()
+    }
+}

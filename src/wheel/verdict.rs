@@ -1,0 +1,27 @@
+use super::Tick;
+
+/// What the judge of [`Wheel::advance`](super::Wheel::advance) says of a timer whose slot has come up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// The timer is due. The wheel frees its entry and hands out its payload.
+    Due,
+    /// The timer is due, and the wheel keeps its entry and its payload, off the dials, until its key is cancelled
+    /// or reset. No other timer gets its [index](super::Key::index) in the meantime.
+    Disarm,
+    /// The deadline is now this tick. If that is not after the hand, the timer is due, as with
+    /// [`Due`](Verdict::Due).
+    Postpone(Tick),
+}
+
+/// What one advance has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Progress {
+    /// The number of timers that were due: [`Verdict::Due`] and [`Verdict::Disarm`].
+    pub fired: usize,
+    /// The number of timers that were filed again under a later deadline.
+    pub postponed: usize,
+    /// Whether the budget was too small, so that the wheel should be advanced again, to the same time or a later
+    /// one.
+    pub backlog: bool,
+}
