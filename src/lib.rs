@@ -38,7 +38,7 @@
 //! | limit the time of a future | [`timeout`], [`timeout_at`], which give a [`Timeout`]; [`error::Elapsed`] |
 //! | tick | [`interval`], [`interval_at`], which give an [`Interval`], also a `Stream`; [`MissedTickBehavior`] |
 //! | switch from `tokio::time` | [`time`]: all of the above by tokio's paths; when a timer is due, and in which order |
-//! | tell time | [`Instant`], [`Duration`]: tokio's and std's own |
+//! | read the time | [`Instant`], [`Duration`]: tokio's and std's own |
 //! | have a timer of your own, bound it, stop it, look into it | [`Timer`], [`Builder`], [`Metrics`], [`Lateness`]; [`error::Error`], [`error::BuildError`] |
 //! | test in virtual time | `pause`, `advance`, `resume`: tokio's own, with the feature `test-util` |
 //! | keep anything by deadline, without tokio | [`wheel`]: [`wheel::Wheel`], [`wheel::Tick`], [`wheel::Ticks`], [`wheel::Key`], [`wheel::Verdict`], [`wheel::Progress`], [`wheel::Resolution`], [`wheel::InvalidResolution`] |
@@ -48,9 +48,9 @@
 //! Timers are filed in the slots of a [`wheel`], whose dials are those of a clock: a thousand
 //! slots of a millisecond, then seconds, minutes, hours, days. A timer has one wheel for each
 //! worker thread, a *shard*, with a lock of its own. A future registers with the shard of the
-//! thread that polls it first. One task, the *driver*, turns the wheels when something is due,
-//! and sleeps otherwise; it runs on your runtime. A helper thread, the *bell*, one for the whole
-//! process, wakes the driver on time even when a worker is blocked.
+//! thread that polls it first. One task, the *driver*, turns the wheels when something is due, and sleeps otherwise. It runs on
+//! your runtime. A helper thread, the *wake-up thread*, one for the whole process, wakes the driver on time even when a worker
+//! is blocked.
 //!
 //! # What it does
 //!
@@ -61,7 +61,7 @@
 //!   many at a time.
 //! - A dropped future gives its place back at once. A deadline that is pushed back costs one
 //!   atomic write.
-//! - On a running clock, a million timers due at one tick do not hold up those that are due later.
+//! - On a running clock, a million timers due at one tick do not hold up the timers that are due later.
 //! - With nothing due, nothing runs: no ticking.
 //! - With tokio's clock paused, all timers follow it.
 //!
@@ -74,17 +74,16 @@
 //!
 //! # Trade-offs
 //!
-//! - The bell is a thread. [`Builder::wakeup_thread`] tells what is lost without it.
+//! - The wake-up thread is a thread of its own. [`Builder::wakeup_thread`] says what changes without it.
 //! - The driver is a task among yours. If every worker is blocked, no task is woken until one is
 //!   free again.
-//! - A shard's slab of records grows to its peak and stays there until nothing is left in the shard.
+//! - A shard's slab of entries grows to its peak, and stays there until the shard has no timer left.
 //! - The free functions look up the runtime's timer at each call; a [`Timer`] of your own is not
 //!   looked up.
-//! - The first poll of a delay of a second or more, within a task, trusts the clock read that made the
-//!   future. If the deadline has passed by then, the poll is pending and the driver wakes the task at
-//!   once. If all workers of the timer's runtime are blocked and the task runs without one (on another runtime, in a
-//!   `LocalSet` or in `spawn_blocking`), that is when a worker is free.
-//!   Not where the clock can be paused: on a current-thread runtime, with tokio's feature `test-util`.
+//! - The first poll of a delay of a second or more, within a task, trusts the clock read that made the future. If the deadline
+//!   has passed by then, the poll is pending, and the driver wakes the task at once. Exception: if all workers of the timer's
+//!   runtime are blocked and the task needs none (on another runtime, in a `LocalSet` or in `spawn_blocking`), the driver wakes
+//!   it when a worker is free. A clock that can be paused is always read.
 
 #![forbid(unsafe_code)]
 

@@ -1,9 +1,8 @@
 //! The one door to threads' shared memory: std's types, or loom's under `--cfg waterwheel_loom`.
 //!
-//! The target, the shards' locks and published turns, the cells, the stage and the bell are made of
-//! these, so that the models in `driver/models` run the real code. What is written once (`OnceLock`),
-//! counts of references and the registry of ambient timers are std's in either case. (loom's own
-//! `--cfg loom` would rebuild tokio as well, which breaks it.)
+//! All state that threads of the driver share is made of these, so that the models in `driver/models` run the real code. Three
+//! things are std's in either case: what is written once (`OnceLock`), counts of references, and the registry of the runtimes'
+//! timers. (loom's own `--cfg loom` would rebuild tokio as well, which breaks it.)
 
 #[cfg(waterwheel_loom)]
 pub(crate) mod atomic;
@@ -23,10 +22,10 @@ pub(crate) use std::thread_local;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-/// A mutex that knows no poison.
+/// A mutex without poison.
 ///
-/// Nothing of ours panics with a lock held; and where a caller's thread dies all the same, a
-/// `Sleep` that is dropped while it unwinds must not panic again, for that aborts the process.
+/// Our code does not panic with a lock held. If a thread panics nevertheless, a `Sleep` that is dropped while it unwinds must
+/// not panic a second time, since that aborts the process.
 #[derive(Debug, Default)]
 pub(crate) struct Mutex<T>(imp::Mutex<T>);
 
@@ -68,8 +67,8 @@ impl Condvar {
         self.0.notify_one();
     }
 
-    /// Waits to be notified, for so long at most, if that is said. In a model time does not pass by
-    /// itself, so there whoever moves the clock notifies.
+    /// Waits to be notified, at most for `most` if that is given. In a model no time passes during the wait: the model moves
+    /// the clock and notifies.
     pub(crate) fn wait<'a, T>(
         &self,
         guard: MutexGuard<'a, T>,

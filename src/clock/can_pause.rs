@@ -1,12 +1,12 @@
 //! Whether tokio's clocks can be paused in this build.
 //!
-//! They can if any crate of the build asks for tokio's feature `test-util`, which services do not. What
-//! a clock that can be paused costs, they need not pay: each read of the clock asks for the runtime, and
-//! each drop of the last pending timer asks whether the clock was paused.
+//! They can if a crate of the build enables tokio's feature `test-util`, which services do not. A clock that can be paused
+//! costs more: each read of the clock looks up the runtime, and each drop of the last pending timer checks whether the clock
+//! was paused. Services do not pay for this.
 //!
-//! A crate cannot ask for the features of another. But with that feature tokio's `Builder` has a
-//! method `start_paused` of its own, and a method call prefers the type's own methods to those of traits.
-//! So the type that the call below gives tells which it is. Nothing of it is ever called.
+//! A crate cannot see which features another crate has. But with this feature tokio's `Builder` has a method `start_paused`, and
+//! a method call prefers the type's own methods to those of a trait. So the type of the call below depends on the feature. The
+//! call itself is never made.
 
 use tokio::runtime::Builder;
 

@@ -8,7 +8,7 @@ pub(super) use real::{spawn, start_wakeup_thread};
 #[cfg(not(waterwheel_loom))]
 pub(super) use tokio::time::{Sleep as TokioSleep, sleep_until};
 
-/// Panics where tokio's own `sleep` would for want of a time driver, and with its words.
+/// Panics on a runtime without `enable_time`, as tokio's own `sleep` does and with the same message.
 #[track_caller]
 pub(super) fn assert_time_is_enabled(handle: &tokio::runtime::Handle) {
     let _entered = handle.enter();

@@ -164,7 +164,7 @@ impl Lateness {
     }
 
     #[inline]
-    pub(super) fn record(&mut self, nanos: u64) {
+    pub(super) fn add_one(&mut self, nanos: u64) {
         self.count += 1;
         self.nanos += u128::from(nanos);
         self.most_nanos = self.most_nanos.max(nanos);
@@ -218,7 +218,7 @@ mod tests {
         let mut lateness = Lateness::default();
         assert_eq!(lateness.quantile(0.5), Duration::ZERO);
         for micros in 1..=100 {
-            lateness.record(micros * 1_000);
+            lateness.add_one(micros * 1_000);
         }
         assert_eq!(lateness.count(), 100);
         assert_eq!(lateness.mean(), Duration::from_nanos(50_500));
@@ -226,16 +226,16 @@ mod tests {
         assert_eq!(lateness.quantile(0.0), Duration::from_micros(2));
         assert_eq!(lateness.quantile(0.5), Duration::from_micros(64));
         assert_eq!(lateness.quantile(1.0), Duration::from_micros(100));
-        lateness.record(u64::MAX);
+        lateness.add_one(u64::MAX);
         assert_eq!(lateness.quantile(1.0), Duration::from_micros(1 << 31));
     }
 
     #[test]
     fn the_lateness_of_two_shards_is_that_of_all_their_timers() {
         let (mut one, mut other) = (Lateness::default(), Lateness::default());
-        one.record(1_000_000);
+        one.add_one(1_000_000);
         for _ in 0..3 {
-            other.record(50_000);
+            other.add_one(50_000);
         }
         one.add(&other);
         assert_eq!((one.count(), one.max()), (4, Duration::from_millis(1)));
@@ -256,7 +256,7 @@ mod tests {
             turns: 6,
             ..Metrics::default()
         };
-        metrics.lateness.record(3_000);
+        metrics.lateness.add_one(3_000);
         assert_eq!(
             metrics.to_string(),
             "armed 10, fired 4, cancelled 3, stopped 2, pending 1, cascaded 5, turns 6, \

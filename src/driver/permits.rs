@@ -1,8 +1,10 @@
 use crate::error::Error;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 
-/// The places of a timer with a `max_pending`: one a future, from when it is made until it is
-/// done or dropped.
+/// The permits of a timer with a `max_pending`. A future holds one from when it is made until it completes or is dropped
+/// (`time::Phase::holds_permit`).
+///
+/// Relaxed throughout: the count alone matters, and it orders no other data.
 #[derive(Debug)]
 pub(crate) struct Permits {
     most: usize,

@@ -6,16 +6,15 @@ use crate::sync::thread_local;
 static NEXT: AtomicUsize = AtomicUsize::new(1);
 
 thread_local! {
-    /// From 1 up; zero is none yet. Not a lazy value, which would be asked at each use whether it
-    /// has been made.
+    /// From 1 up; zero if the thread has none yet. A lazy value would check at each use whether it has been made.
     static NUMBER: Cell<usize> = const { Cell::new(0) };
 }
 
-/// A small number of this thread's own, by which it finds its shard. Threads are numbered as they
-/// first use a timer, so those of a runtime's workers tend to fall on different shards.
+/// A small number of this thread's own, by which it finds its shard. Threads are numbered in the order in which they first use a
+/// timer, so a runtime's workers tend to use different shards.
 #[inline]
 pub(super) fn number() -> usize {
-    // A thread on its way out has no locals any more on some systems; any shard will do.
+    // On some systems a thread that ends has no locals any more. Any shard will do.
     match NUMBER.try_with(Cell::get) {
         Ok(0) => assign(),
         Ok(number) => number,

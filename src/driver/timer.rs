@@ -13,20 +13,18 @@ use super::shard::Shard;
 use super::stop::stop;
 use crate::error::Error;
 
-/// A timer: the wheels, and the driver that turns them.
+/// A timer service: the wheels, and the driver that turns them.
 ///
-/// There are two ways to one:
+/// There are two kinds:
 ///
-/// - [`Timer::current`] is the *ambient* timer of the runtime we are in, which the functions at
-///   the crate root use: [`sleep`](crate::sleep), [`timeout`](crate::timeout),
-///   [`interval`](crate::interval). It is started on first use, there is one a runtime, and it
-///   goes with the runtime.
-/// - [`Timer::builder`] makes one of your own, with a resolution, a bound, or a name of its own,
-///   that you can stop. Its methods need no runtime around them: the driver runs on the runtime
-///   that the timer was started on, and its clock is the timer's.
+/// - [`Timer::current`] is the timer of the current runtime. The functions at the crate root use it:
+///   [`sleep`](crate::sleep), [`timeout`](crate::timeout), [`interval`](crate::interval). A runtime has one. It is started at its
+///   first use and ends with the runtime.
+/// - [`Timer::builder`] makes a timer of your own, with a resolution, a bound or a name, which you can stop. Its methods need
+///   no runtime around them: the driver runs on the runtime that the timer was started on, and uses that runtime's clock.
 ///
-/// A handle is cheap to clone, and all of them are the same timer. When the last one is dropped,
-/// the futures that are left keep working; the driver ends with the last of them.
+/// A handle is cheap to clone, and all clones are the same timer. When the last handle is dropped, the futures that are left
+/// keep working. The driver ends with the last of them.
 ///
 /// # Example
 ///
@@ -93,11 +91,10 @@ impl Timer {
     /// Stops the timer: everything that is pending becomes ready at once, and nothing new is
     /// taken. Returns how many were pending; a second call returns 0.
     ///
-    /// Pending sleeps complete and tell [`was_stopped`](crate::Sleep::was_stopped), timeouts give
-    /// an [`Elapsed`](crate::error::Elapsed) that tells the same, interval streams end. It is the
-    /// one case in which a timer completes before its deadline. Afterwards the infallible calls
-    /// panic and the `try_` calls return an error. A future that was made before but not polled
-    /// yet is stopped as well, and not counted.
+    /// Pending sleeps complete and their [`was_stopped`](crate::Sleep::was_stopped) returns `true`. Timeouts give an
+    /// [`Elapsed`](crate::error::Elapsed) whose `was_stopped` does, and interval streams end. Only in this case does a timer
+    /// complete before its deadline. Afterwards the infallible calls panic and the `try_` calls return an error. A future that
+    /// was made before but not polled yet is stopped as well, and not counted.
     ///
     /// Dropping the runtime stops the timer in the same way.
     pub fn shutdown(&self) -> usize {
@@ -113,11 +110,9 @@ impl Timer {
     /// Takes nothing new from now on, and completes when what is pending has fired or been
     /// dropped; then the timer is stopped.
     ///
-    /// A future that was made before this call still arms. What has fired counts as pending no
-    /// more, even if it is reset then, or was postponed at that very moment. Intervals end at
-    /// their next tick. The
-    /// timer drains from this call on, whether or not the future is polled; dropping the future
-    /// does not undo it.
+    /// A future that was made before this call can still be armed. A timer that has fired is not pending any more, even if
+    /// its future is then reset, or was postponed at that moment. Intervals end at their next tick. The timer drains from
+    /// this call on, whether or not the returned future is polled. Dropping the future does not undo it.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

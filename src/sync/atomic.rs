@@ -1,15 +1,14 @@
-//! loom's atomics, with sequentially consistent accesses that are.
+//! loom's atomics, with accesses that are truly sequentially consistent.
 //!
-//! loom takes `SeqCst` for `AcqRel`, and would call the driver's target and the shards' published turns
-//! a lost wake-up: two threads that each write one and read the other may then both read what was
-//! before. Its fences are sequentially consistent, so each such access stands between two of them.
-//! That is a little more than what C++ says of the access alone: it also orders the weaker accesses
-//! around it. Accesses that ask for less are loom's own.
+//! loom treats `SeqCst` as `AcqRel`. It would then report a lost wake-up where there is none: of two threads that each write one
+//! of `next` and the target and read the other, both could read the old value. loom's fences are sequentially consistent, so
+//! each `SeqCst` access stands between two of them here. That is a little stronger than C++ requires, since it also orders the
+//! weaker accesses around it. Accesses with a weaker ordering are loom's own.
 //!
-//! loom also puts a store in no order with a read-modify-write that another thread did before, so that a thread
-//! may read what the latter wrote though it has written since. (C++ has the store come later: the former read
-//! what was before.) It orders two read-modify-writes, so a store of a flag or a byte is one here. Else a flag
-//! that one thread finds taken, while another gives it back, stays taken for ever.
+//! loom also does not order a plain store after a read-modify-write that another thread has done before on the same atomic, as
+//! C++ does: a thread could read the older value after it has stored a newer one. loom does order two read-modify-writes, so a
+//! store of a flag or a byte is a swap here. Otherwise a flag that one thread finds taken, while another gives it back, could
+//! stay taken for ever.
 
 pub(crate) use loom::sync::atomic::{AtomicUsize, Ordering};
 

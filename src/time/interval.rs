@@ -14,7 +14,7 @@ use crate::error::Error;
 
 /// Ticks every `period`, for the first time now.
 ///
-/// On the ambient timer, [`Timer::current`]. A period is cut to 30 years. Each tick comes when it is
+/// On the runtime's timer, [`Timer::current`]. A period is cut to 30 years. Each tick comes when it is
 /// [due](crate::time#when-a-timer-is-due): at the first tick of the timer, by default a millisecond, that is not before
 /// its time. So the first one comes at the end of the running tick of the timer. The rounding does not add up. Dropping the interval cancels it. Same as `tokio::time::interval`.
 ///
@@ -147,7 +147,7 @@ pub struct Interval {
     period: Duration,
     missed_tick_behavior: MissedTickBehavior,
     missed: u64,
-    /// That the timer was stopped has been told.
+    /// Whether a tick has reported that the timer was stopped.
     ended: bool,
 }
 
@@ -164,8 +164,8 @@ impl Interval {
 
     /// Waits for the next tick, and gives the instant that it was due.
     ///
-    /// If the timer is stopped, completes at once, one time; [`was_stopped`](Interval::was_stopped)
-    /// tells. [`try_tick`](Interval::try_tick) and the [`Stream`] are made for that case.
+    /// If the timer is stopped, completes at once, one time; then [`was_stopped`](Interval::was_stopped) returns `true`.
+    /// [`try_tick`](Interval::try_tick) returns an error in that case, and the [`Stream`] ends.
     ///
     /// # Cancellation
     ///
@@ -173,12 +173,12 @@ impl Interval {
     ///
     /// # Panics
     ///
-    /// If the timer was stopped and a call before this one has told so.
+    /// If the timer was stopped, and an earlier call has completed for that reason.
     pub async fn tick(&mut self) -> Instant {
         poll_fn(|context| self.poll_tick(context)).await
     }
 
-    /// Waits for the next tick, or tells that the timer was stopped.
+    /// Waits for the next tick, or returns an error if the timer was stopped.
     ///
     /// # Errors
     ///
@@ -193,11 +193,11 @@ impl Interval {
     ///
     /// As [`tick`](Interval::tick).
     pub fn poll_tick(&mut self, context: &mut Context<'_>) -> Poll<Instant> {
-        let told = self.ended;
+        let had_ended = self.ended;
         let tick = ready!(self.poll_try_tick(context));
         Poll::Ready(tick.unwrap_or_else(|_| {
             assert!(
-                !told,
+                !had_ended,
                 "this interval's timer was stopped: look at `was_stopped` after a tick, use \
                  `try_tick`, or take the ticks as a stream, which ends"
             );

@@ -1,6 +1,6 @@
 use tokio::time::{Duration, Instant};
 
-/// What an [`Interval`](crate::Interval) does when it missed a tick: when it was polled too late.
+/// What an [`Interval`](crate::Interval) does when it missed a tick because it was polled too late.
 ///
 /// A tick counts as missed when it is taken more than 5 ms (or two ticks of the timer's
 /// resolution, where that is more) after its time. Same as tokio's.
@@ -26,7 +26,7 @@ pub enum MissedTickBehavior {
 
 impl MissedTickBehavior {
     /// The tick after a late one, and how many were left out between them; `None` if it is
-    /// further away than an `Instant` can tell.
+    /// beyond the range of `Instant`.
     pub(super) fn after_late(
         self,
         tick: Instant,

@@ -20,23 +20,23 @@
 //! When its *tick* has come: the deadline, rounded up to a tick of the timer (by default a millisecond), is not after
 //! now, rounded down. So no timer is early, and:
 //!
-//! - A deadline that is a tick or more in the past is ready at the first poll.
-//! - One that is now, as of `sleep(Duration::ZERO)` or [`Interval::reset_immediately`], completes at the end of the running
-//!   tick. `loop { sleep(Duration::ZERO).await }` turns once a tick at most.
-//! - On a paused clock that stands at a whole tick, one that is now is ready at once.
+//! - A timer whose deadline is a tick or more in the past is ready at the first poll.
+//! - A timer whose deadline is now, as of `sleep(Duration::ZERO)` or [`Interval::reset_immediately`], completes at the end of
+//!   the running tick. `loop { sleep(Duration::ZERO).await }` iterates once a tick at most.
+//! - On a paused clock that stands at a whole tick, a timer whose deadline is now is ready at once.
 //! - A poll past the tick is ready, however late the driver is, but for [one case](crate#trade-offs).
 //!
 //! # Order
 //!
-//! Within a shard, due timers are woken in order of tick, and those of one tick first in, first out. What files a timer is
-//! its first poll, a reset to earlier, and the next poll after a reset of one that has fired. A timer that was reset to later may
+//! Within a shard, due timers are woken in order of tick, and timers of one tick first in, first out. A timer is filed by its
+//! first poll, by a reset to earlier, and by the next poll after a reset if it has fired. A timer that was reset to later may
 //! come anywhere among its equals.
 //!
 //! - On a clock that is or was paused, this holds for all that is due, however far the clock has jumped.
 //! - On a running clock it holds for the first turn after the driver slept, also after a stall of several seconds. That turn
-//!   wakes up to 1024 timers of each shard, and more if the driver had to wait for a worker. Of a tick
-//!   that it does not finish, it wakes the first and the last. What is left
-//!   then is woken the oldest and the freshest alternately, so that a herd does not hold up its neighbours.
+//!   wakes up to 1024 timers of each shard, and more if the driver had to wait for a worker. Of a tick that it does not
+//!   finish, it wakes the first timers and the last. The turns after it wake the oldest and the freshest timers alternately,
+//!   so that a herd does not hold up its neighbours.
 //!
 //! Not promised are the order across shards, of which there is one a worker, and the order in which woken tasks run on a
 //! multi-thread runtime.
@@ -67,8 +67,7 @@ pub use tokio::time::Instant;
 #[doc(no_inline)]
 pub use tokio::time::{advance, pause, resume};
 
-/// As far as a relative delay reaches: about 30 years, as in tokio. On some systems an `Instant`
-/// cannot tell much more.
+/// The longest relative delay: about 30 years, as in tokio. On some systems the range of `Instant` is not much larger.
 const FAR: Duration = Duration::from_secs(86_400 * 365 * 30);
 
 /// A delay from now that cannot overflow.

@@ -15,9 +15,8 @@ use crate::wheel::{Key, Tick};
 
 /// The future of [`sleep`](crate::sleep()) and [`sleep_until`](crate::sleep_until).
 ///
-/// It is registered at its first poll that is pending, with the shard of the thread that polls
-/// it, and cancelled when it is dropped. It is `Unpin`, so it can be held and polled without
-/// pinning; code that pins it, as tokio's `Sleep` wants, works as it is.
+/// Its first poll that is pending arms it, on the shard of the thread that polls. Dropping it cancels it. It is `Unpin`, so it
+/// can be held and polled without pinning. Code that pins it, as tokio's `Sleep` requires, works as it is.
 ///
 /// # Example
 ///
@@ -54,9 +53,9 @@ impl Sleep {
         self.deadline
     }
 
-    /// Whether the tick of its deadline has come, or its timer was stopped, so that it completes at its next poll.
+    /// Whether it completes at its next poll: the tick of its deadline has come, or its timer was stopped.
     ///
-    /// `false` until the first poll or reset, as in tokio, whose sleeps are registered then.
+    /// `false` until the first poll or reset, as in tokio.
     #[must_use]
     pub fn is_elapsed(&self) -> bool {
         match self.phase.phase() {
@@ -67,8 +66,8 @@ impl Sleep {
         }
     }
 
-    /// Whether it has completed because its timer was stopped, or would if it were polled now. One that is polled
-    /// first when its deadline has come as well has not: it is due.
+    /// Whether it has completed because its timer was stopped, or would if it were polled now. `false` if its deadline has
+    /// come as well: then it is due.
     #[must_use]
     pub fn was_stopped(&self) -> bool {
         match self.phase.phase() {
@@ -99,15 +98,15 @@ impl Sleep {
         }
     }
 
-    /// Always inlined, as is what calls it, so that a `Sleep` is built where it ends up. One that is
-    /// returned through memory is copied right after its parts were stored, which waits until they have
-    /// left the processor's store buffer: 8 ns each time it is moved so, of 30 that a `timeout` takes.
+    /// Always inlined, as its callers are, so that a `Sleep` is built in its final place. A `Sleep` that is returned through
+    /// memory is copied right after its parts were stored, and the copy waits until they have left the processor's store
+    /// buffer: 8 ns each time, of 30 that a `timeout` takes.
     #[inline(always)]
     pub(super) fn after(shard: Arc<Shard>, now: Instant, duration: Duration) -> Sleep {
         let clock = shard.clock();
         let deadline = far_at_most(now, duration);
-        // A short delay may have passed by the first poll, and a clock that can be paused may
-        // have been moved: then the clock is to be read again.
+        // The first poll reads the clock again after a short delay, which may have passed by then, and if the clock may have
+        // been moved.
         let lead = if duration >= TRUSTED && !clock.is_pausable() {
             Lead::covering(clock.ticks_covering(duration))
         } else {
@@ -291,12 +290,12 @@ impl Sleep {
     }
 }
 
-/// From this delay on, a first poll within a task trusts the clock read that made the future. If the
-/// deadline has passed by then, the driver wakes the task at once: a task that runs has a
-/// worker, and the driver comes next. Outside of tasks the clock is read: all workers may be blocked.
+/// From this delay on, a first poll within a task trusts the clock read that made the future. If the deadline has passed by
+/// then, the poll is pending and the driver wakes the task at once: the task has a worker, which runs the driver next. Outside
+/// of tasks the poll reads the clock, since all workers may be blocked.
 ///
-/// A task that needs no worker of the timer's runtime has an id too: one of another runtime or of a `LocalSet`, or a
-/// `spawn_blocking` closure. It waits for a worker then. (To ask for the runtime as well takes 60 of the 500 instructions
+/// Three kinds of task have an id and need no worker of the timer's runtime: those of another runtime or of a `LocalSet`, and
+/// `spawn_blocking` closures. They wait until a worker is free. (To look up the runtime as well takes 60 of the 500 instructions
 /// of an `arm`.)
 const TRUSTED: Duration = Duration::from_secs(1);
 

@@ -1,5 +1,5 @@
-//! How sleeps come about: on the ambient timer, on one's own, for a time or until an instant, with
-//! a panic or with an error.
+//! The functions that make sleeps: on the runtime's timer or on one of your own, for a duration or until an instant, with a
+//! panic or with an error.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use crate::error::Error;
 
 /// Waits until `duration` has passed.
 ///
-/// On the ambient timer, [`Timer::current`]. The deadline is `Instant::now() + duration`, with a
+/// On the runtime's timer, [`Timer::current`]. The deadline is `Instant::now() + duration`, with a
 /// duration cut to 30 years. Same name, signature and behaviour as `tokio::time::sleep`.
 ///
 /// # Precision
 ///
-/// Never ready before the deadline. It is [due](crate::time#when-a-timer-is-due) at the first tick of the timer,
+/// It is never ready before the deadline. It is [due](crate::time#when-a-timer-is-due) at the first tick of the timer,
 /// by default a millisecond, that is not before the deadline. So a zero duration completes at the end of the
 /// running tick.
 ///
@@ -149,7 +149,7 @@ impl Timer {
         ))
     }
 
-    /// A sleep, or none if an `Instant` cannot tell its deadline.
+    /// A sleep, or none if its deadline is beyond the range of `Instant`.
     #[inline(always)]
     #[track_caller]
     pub(super) fn sleep_within(&self, duration: Duration) -> Option<Sleep> {
@@ -177,10 +177,10 @@ impl Timer {
     }
 }
 
-/// Whether the ambient timer takes a future.
+/// Panics if the runtime's timer was shut down.
 ///
-/// One whose runtime is being dropped does, and stops it: tasks may run to their next `.await`
-/// then, and must not panic for it.
+/// A timer whose runtime is being dropped takes the future and stops it: tasks may run to their next `.await` then, and must
+/// not panic.
 #[inline]
 #[track_caller]
 fn assert_open(shard: &Shard) {
@@ -194,7 +194,7 @@ fn assert_open(shard: &Shard) {
 fn assert_abandoned(shard: &Shard, error: Error) {
     assert!(
         shard.lifecycle().state() == State::Abandoned,
-        "the ambient timer of this runtime refuses: {error}"
+        "the timer of this runtime takes no future: {error}"
     );
 }
 
@@ -214,7 +214,7 @@ fn refuse(error: Error) -> ! {
 }
 
 impl Sleep {
-    /// A sleep on the ambient timer, or none if an `Instant` cannot tell its deadline.
+    /// A sleep on the runtime's timer, or none if its deadline is beyond the range of `Instant`.
     #[inline(always)]
     #[track_caller]
     pub(super) fn on_current(duration: Duration) -> Option<Sleep> {

@@ -12,7 +12,7 @@ use crate::error::{Elapsed, Error};
 
 /// Gives a future a time limit.
 ///
-/// On the ambient timer, [`Timer::current`]. The output is the future's, or [`Elapsed`] if the
+/// On the runtime's timer, [`Timer::current`]. The output is the future's, or [`Elapsed`] if the
 /// duration passed first. The future is polled first: if it is ready it wins, even past the
 /// deadline. A duration that overflows means never: then no timer is involved, and stopping it
 /// changes nothing. Same as `tokio::time::timeout`.
@@ -164,7 +164,7 @@ pin_project! {
     pub struct Timeout<T> {
         #[pin]
         value: T,
-        // `None` for a deadline that an `Instant` cannot tell: never.
+        // `None` for a deadline beyond the range of `Instant`: never.
         delay: Option<Sleep>,
     }
 }
@@ -218,11 +218,10 @@ where
     }
 }
 
-/// What does not depend on the future, compiled once.
+/// The part that does not depend on the future's type, compiled once.
 fn poll_delay(delay: &mut Sleep, had_budget: bool, context: &mut Context<'_>) -> Poll<Elapsed> {
     let poll = if had_budget && !coop::has_budget_remaining() {
-        // A future that always uses up the budget would keep its own time limit from being
-        // looked at for ever.
+        // A future that uses up the budget at each poll would otherwise never reach its time limit.
         pin!(coop::unconstrained(&mut *delay)).poll(context)
     } else {
         Pin::new(&mut *delay).poll(context)

@@ -5,8 +5,8 @@ use super::world::{Run, Setup, Task, all_fired, books, explore, settle, start};
 use crate::driver::thread_number;
 
 #[test]
-fn an_earlier_timer_that_is_armed_while_the_driver_goes_to_sleep_is_served_on_time() {
-    let rings = explore(3, || {
+fn an_earlier_timer_armed_as_the_driver_sleeps_is_on_time() {
+    let wakes = explore(3, || {
         let (timer, mut driver) = start();
         let mut late = Task::new(timer.sleep_until(at(10)));
         late.run();
@@ -17,17 +17,21 @@ fn an_earlier_timer_that_is_armed_while_the_driver_goes_to_sleep_is_served_on_ti
         let mut early = Task::new(timer.sleep_until(at(5)));
         early.run();
         let mut driver = host.join().unwrap();
-        let was_rung = driver.run();
+        let was_woken = driver.run();
         settle(&mut [&mut driver, &mut late, &mut early]);
         assert_eq!((early.done_at, late.done_at), (Some(5), Some(10)));
         assert_eq!(books(&timer), all_fired(2));
-        was_rung
+        was_woken
     });
-    assert_eq!(rings, [false, true].into(), "it is seen, or it rings");
+    assert_eq!(
+        wakes,
+        [false, true].into(),
+        "the driver sees it, or is woken"
+    );
 }
 
 #[test]
-fn of_two_timers_that_are_armed_at_once_the_driver_hears_of_the_earlier() {
+fn of_two_timers_armed_at_once_the_earlier_is_on_time() {
     explore(2, || {
         let (timer, mut driver) = start();
         let mut first = Task::new(timer.sleep_until(at(10)));
@@ -53,8 +57,8 @@ fn of_two_timers_that_are_armed_at_once_the_driver_hears_of_the_earlier() {
 }
 
 #[test]
-fn a_shard_that_is_made_while_the_driver_goes_to_sleep_is_not_overlooked() {
-    let rings = explore(3, || {
+fn a_shard_made_as_the_driver_goes_to_sleep_is_served() {
+    let wakes = explore(3, || {
         let setup = Setup {
             has_two_shards: true,
             ..Setup::default()
@@ -72,17 +76,17 @@ fn a_shard_that_is_made_while_the_driver_goes_to_sleep_is_not_overlooked() {
         let mut early = Task::new(timer.sleep_until(at(5)));
         early.run();
         let mut driver = host.join().unwrap();
-        let was_rung = driver.run();
+        let was_woken = driver.run();
         settle(&mut [&mut driver, &mut late, &mut early]);
         assert_eq!((early.done_at, late.done_at), (Some(5), Some(10)));
         assert_eq!(books(&timer), all_fired(2));
-        was_rung
+        was_woken
     });
-    assert_eq!(rings, [false, true].into());
+    assert_eq!(wakes, [false, true].into());
 }
 
 #[test]
-fn a_timer_that_is_armed_while_the_driver_serves_another_is_served_on_time() {
+fn a_timer_armed_while_the_driver_serves_another_is_on_time() {
     explore(3, || {
         let (timer, mut driver) = start();
         let mut early = Task::new(timer.sleep_until(at(5)));
@@ -102,10 +106,10 @@ fn a_timer_that_is_armed_while_the_driver_serves_another_is_served_on_time() {
     });
 }
 
-/// tokio's clock wakes no task but takes the first bite itself, on the thread that turns it, while
+/// tokio's clock wakes no task but takes the first turn itself, on the thread that turns it, while
 /// the driver may be running for another reason.
 #[test]
-fn the_first_bite_and_the_driver_do_not_hide_an_armed_timer_from_each_other() {
+fn a_first_turn_and_the_driver_hide_no_timer_from_each_other() {
     explore(2, || {
         let (timer, mut driver) = start();
         let mut early = Task::new(timer.sleep_until(at(5)));

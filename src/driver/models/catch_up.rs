@@ -1,5 +1,5 @@
-//! Two threads that turn one overdue shard: the driver, or what stands in for it, and the help that
-//! a future has called.
+//! Two threads that turn one overdue shard: the driver, or what stands in for it, and a catch-up task
+//! that a future has spawned.
 
 use super::arm::settle_until_asleep;
 use super::host::{at, move_clock, run_tasks, set_clock, spawn_thread, turn_tokios_clock};
@@ -7,7 +7,7 @@ use super::world::{Run, Setup, Task, all_fired, books, explore, settle, start};
 use crate::driver::thread_number;
 
 #[test]
-fn the_driver_and_its_help_serve_each_overdue_timer_once() {
+fn a_driver_and_a_catch_up_serve_each_overdue_timer_once() {
     let outcomes = explore(3, || {
         let (timer, mut driver) = start();
         let mut overdue = [5, 5, 9].map(|millis| Task::new(timer.sleep_until(at(millis))));
@@ -15,19 +15,19 @@ fn the_driver_and_its_help_serve_each_overdue_timer_once() {
             task.run();
         }
         settle_until_asleep(&mut [&mut driver]);
-        // Nobody comes by.
+        // No thread turns anything.
         set_clock(8);
         let host = spawn_thread(move || {
             turn_tokios_clock();
             driver.run_at_most(1);
-            // One more comes due while the help may still be waking the first.
+            // One more comes due while the catch-up may still be waking the first.
             move_clock(9);
             driver.run_at_most(1);
             driver
         });
         let mut late = Task::new(timer.sleep_until(at(20)));
         late.run();
-        let had_help = run_tasks();
+        let had_catch_up = run_tasks();
         let mut driver = host.join().unwrap();
         settle(&mut [&mut driver]);
         let wakes: Vec<_> = overdue.iter().map(|it| it.flag().last_wake()).collect();
@@ -39,13 +39,13 @@ fn the_driver_and_its_help_serve_each_overdue_timer_once() {
         settle(&mut [&mut driver, &mut late]);
         assert_eq!(late.done_at, Some(20));
         assert_eq!(books(&timer), all_fired(4));
-        had_help
+        had_catch_up
     });
     assert_eq!(outcomes, [0, 1].into());
 }
 
 #[test]
-fn help_that_takes_its_time_with_one_shard_holds_up_no_other() {
+fn a_slow_catch_up_of_one_shard_holds_up_no_other() {
     let outcomes = explore(2, || {
         let setup = Setup {
             has_two_shards: true,
@@ -74,16 +74,16 @@ fn help_that_takes_its_time_with_one_shard_holds_up_no_other() {
         move_clock(10);
         driver.run_at_most(2);
         assert_eq!(other.flag().wakes(), 1);
-        let (had_help, mut late) = helper.join().unwrap();
+        let (had_catch_up, mut late) = helper.join().unwrap();
         settle(&mut [&mut driver, &mut overdue, &mut other, &mut late]);
         assert_eq!(books(&timer), all_fired(3));
-        had_help
+        had_catch_up
     });
     assert_eq!(outcomes, [0, 1].into());
 }
 
 #[test]
-fn two_futures_that_find_a_shard_overdue_call_help_once() {
+fn two_futures_that_find_a_shard_overdue_spawn_one_catch_up() {
     explore(2, || {
         let (timer, mut driver) = start();
         let mut overdue = Task::new(timer.sleep_until(at(5)));
@@ -97,9 +97,9 @@ fn two_futures_that_find_a_shard_overdue_call_help_once() {
         });
         let mut mine = Task::new(timer.sleep_until(at(20)));
         mine.run();
-        let helps = run_tasks();
+        let catch_ups = run_tasks();
         let (more, mut theirs) = rival.join().unwrap();
-        assert_eq!(helps + more, 1);
+        assert_eq!(catch_ups + more, 1);
         assert_eq!(overdue.flag().wakes(), 1, "though the driver never came");
         settle(&mut [&mut driver, &mut overdue, &mut mine, &mut theirs]);
         assert_eq!((theirs.done_at, mine.done_at), (Some(9), Some(20)));
@@ -108,7 +108,7 @@ fn two_futures_that_find_a_shard_overdue_call_help_once() {
 }
 
 #[test]
-fn help_that_is_over_may_be_called_again() {
+fn after_a_catch_up_another_may_be_spawned() {
     explore(1, || {
         let (timer, mut driver) = start();
         let mut overdue = [5, 10].map(|millis| Task::new(timer.sleep_until(at(millis))));

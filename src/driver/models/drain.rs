@@ -1,4 +1,4 @@
-//! Draining a timer: whoever waits for it is woken by the last that ends.
+//! Draining a timer: the last timer that ends wakes the future that waits for the drain.
 
 use super::arm::settle_until_asleep;
 use super::host::{at, move_clock, spawn_thread};
@@ -47,7 +47,7 @@ fn the_last_timer_fires_while_the_drain_looks_for_it() {
 }
 
 #[test]
-fn a_timer_that_is_armed_while_the_drain_begins_is_waited_for_or_stopped() {
+fn a_timer_armed_as_the_drain_begins_is_awaited_or_stopped() {
     // The one it would have used is there already, or is made meanwhile.
     for has_shard in [true, false] {
         let outcomes = explore(3, move || {
@@ -85,7 +85,7 @@ fn a_timer_that_is_armed_while_the_drain_begins_is_waited_for_or_stopped() {
 
 /// Its future was admitted long ago, and polls on another thread, which makes its shard.
 #[test]
-fn a_shard_that_is_made_by_a_poll_while_the_drain_begins_is_drained_too() {
+fn a_shard_made_by_a_poll_as_the_drain_begins_is_drained() {
     let outcomes = explore(3, || {
         let setup = Setup {
             has_two_shards: true,
@@ -114,7 +114,7 @@ fn a_shard_that_is_made_by_a_poll_while_the_drain_begins_is_drained_too() {
 }
 
 #[test]
-fn a_timer_that_is_stopped_while_the_drain_begins_to_wait_is_drained() {
+fn a_timer_stopped_as_the_drain_begins_to_wait_is_drained() {
     explore(3, || {
         let (timer, mut driver) = start();
         let mut task = Task::new(timer.sleep_until(at(5)));

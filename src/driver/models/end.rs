@@ -6,7 +6,7 @@ use super::host::{at, spawn_thread};
 use super::world::{Run, Task, explore, settle, start};
 
 #[test]
-fn the_driver_ends_when_the_last_handle_and_the_last_future_go_at_once() {
+fn the_driver_ends_if_the_last_handle_and_future_go_at_once() {
     explore(3, || {
         let (timer, mut driver) = start();
         let mut task = Task::new(timer.sleep_until(at(5)));
@@ -31,7 +31,7 @@ fn the_driver_ends_when_the_last_handle_and_the_last_future_go_at_once() {
 }
 
 #[test]
-fn a_future_that_outlives_the_handles_is_served_and_then_the_driver_ends() {
+fn a_future_that_outlives_the_handles_is_served() {
     explore(3, || {
         let (timer, mut driver) = start();
         let wakeup = Arc::downgrade(&timer.core.common.wakeup);

@@ -1,5 +1,5 @@
-//! What a model has in place of the machine and of tokio: a clock that stands still until it is moved,
-//! sleeps on it, and tasks that are run when somebody runs them.
+//! What a model has instead of the machine and of tokio: sleeps on the model's clock, tasks that run when the model runs them,
+//! and the wake-up thread. The clock is `clock/model`.
 
 #![cfg_attr(not(test), allow(dead_code))]
 
@@ -197,7 +197,7 @@ pub(super) fn next_sleep() -> Option<u64> {
     Some(since.as_nanos().div_ceil(1_000_000) as u64)
 }
 
-/// Runs what was spawned, each once: none of it waits for anything. Tells how many there were.
+/// Runs what was spawned, each once: none of it waits for anything. Returns how many there were.
 pub(super) fn run_tasks() -> usize {
     let tasks = std::mem::take(&mut HOST.lock().unwrap().tasks);
     let count = tasks.len();

@@ -61,13 +61,12 @@
 //!
 //! # What loom does not see
 //!
-//! What is written once (`OnceLock`: the shards, the segments of notes and cells, the driver's waker),
-//! counts of references, and tokio itself: its clock, its scheduler, its runtime's end. A thread may be
-//! preempted at an access to an atomic or a lock, and nowhere else. A clock that can be paused is not
-//! modelled. All this is what `tests/stress.rs` is for, on cores and, by `.ci/memcheck`, on valgrind's one
-//! thread at a time, and the tests of virtual time and of stopping. (Under helgrind and drd it holds as well;
-//! what those say of data races is hundreds of places in std's locks and tokio's atomics, which they do not
-//! know, and safe code has none.)
+//! It does not see what is written once (`OnceLock`: the shards, the segments of notes and cells, the driver's wakers), counts of
+//! references, and tokio itself: its clock, its scheduler, its runtime's end. It preempts a thread at an access to an atomic or a
+//! lock, and nowhere else. A clock that can be paused is not modelled. For these there are `tests/driver/stress.rs`, on cores and
+//! (by `.ci/memcheck`) on valgrind's one thread at a time, and the tests of virtual time and of stopping. (The stress test also
+//! holds under helgrind and drd. Their reports of data races name hundreds of places in std's locks and in tokio's atomics, which
+//! they do not understand. Safe code has no data race.)
 
 pub(super) mod host;
 

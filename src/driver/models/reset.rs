@@ -35,7 +35,7 @@ fn move_while_it_fires(deadlines: &'static [u64], then_poll: bool) {
 }
 
 #[test]
-fn a_timer_that_is_postponed_while_it_fires_is_served_at_its_new_deadline() {
+fn a_timer_postponed_while_it_fires_fires_at_its_new_deadline() {
     move_while_it_fires(&[9], false);
 }
 
@@ -45,13 +45,13 @@ fn and_so_is_one_that_is_polled_at_once() {
 }
 
 #[test]
-fn a_timer_that_is_postponed_and_hastened_while_it_fires_is_served_at_its_last_deadline() {
+fn a_timer_moved_twice_while_firing_fires_at_its_last_deadline() {
     move_while_it_fires(&[9, 7], true);
 }
 
 /// The place beside the slab has a deadline of the timer that was there before.
 #[test]
-fn a_timer_that_is_postponed_while_it_fires_does_not_get_the_deadline_of_its_predecessor() {
+fn a_timer_postponed_while_it_fires_gets_no_other_ones_deadline() {
     explore(3, || {
         let (timer, mut driver) = start();
         let mut before = Task::new(timer.sleep_until(at(5)));
@@ -73,8 +73,8 @@ fn a_timer_that_is_postponed_while_it_fires_does_not_get_the_deadline_of_its_pre
 }
 
 #[test]
-fn a_timer_that_is_hastened_while_the_driver_goes_to_sleep_is_served_on_time() {
-    let rings = explore(3, || {
+fn a_timer_moved_earlier_as_the_driver_sleeps_is_on_time() {
+    let wakes = explore(3, || {
         let (timer, mut driver) = start();
         let mut task = Task::new(timer.sleep_until(at(10)));
         task.run();
@@ -84,17 +84,17 @@ fn a_timer_that_is_hastened_while_the_driver_goes_to_sleep_is_served_on_time() {
         });
         task.future.set_deadline(at(5));
         let mut driver = host.join().unwrap();
-        let was_rung = driver.run();
+        let was_woken = driver.run();
         settle(&mut [&mut driver, &mut task]);
         assert_eq!(task.done_at, Some(5));
         assert_eq!(books(&timer), all_fired(1));
-        was_rung
+        was_woken
     });
-    assert_eq!(rings, [false, true].into());
+    assert_eq!(wakes, [false, true].into());
 }
 
 #[test]
-fn a_timer_that_is_moved_to_the_past_while_it_fires_wakes_its_task_once() {
+fn a_timer_moved_to_the_past_while_it_fires_wakes_once() {
     explore(3, || {
         let (timer, mut driver) = start();
         let mut task = Task::new(timer.sleep_until(at(5)));

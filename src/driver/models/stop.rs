@@ -30,9 +30,9 @@ fn a_timer_that_is_armed_while_it_is_stopped_ends_at_once() {
     assert_eq!(outcomes, [0, 1].into());
 }
 
-/// The roster does not list the shard yet when the timer is stopped, or just does.
+/// The list does not have the shard yet when the timer is stopped, or just has it.
 #[test]
-fn a_shard_that_is_made_while_the_timer_is_stopped_is_stopped_too() {
+fn a_shard_made_while_the_timer_is_stopped_is_stopped() {
     let outcomes = explore(3, || {
         let (timer, mut driver) = start();
         driver.run();
@@ -59,7 +59,7 @@ fn a_shard_that_is_made_while_the_timer_is_stopped_is_stopped_too() {
 
 /// As before, but its future was admitted long ago, and only polls on another thread.
 #[test]
-fn a_shard_that_is_made_by_a_poll_while_the_timer_is_stopped_is_stopped_too() {
+fn a_shard_made_by_a_poll_during_the_stop_is_stopped() {
     let outcomes = explore(3, || {
         let setup = Setup {
             has_two_shards: true,
@@ -113,7 +113,7 @@ fn a_timer_that_fires_while_it_is_stopped_ends_once() {
 }
 
 #[test]
-fn a_timer_that_is_moved_and_polled_anew_while_it_is_stopped_ends_at_once() {
+fn a_timer_moved_and_polled_during_the_stop_ends_at_once() {
     for deadline in [3, 9] {
         explore(3, move || {
             let (timer, mut driver) = start();
@@ -170,7 +170,7 @@ fn a_timer_that_is_armed_while_its_runtime_ends_is_stopped() {
             assert!(task.future.was_stopped() && task.flag().is_let_go());
             assert!(timer.is_stopped());
             assert_eq!(books(&timer).pending, 0);
-            // It ends once no driver wants it. One that is left behind would wait for ever.
+            // It ends once it has no member. A member that is left behind would keep it for ever.
             super::host::join_wakeup_thread();
         });
     }

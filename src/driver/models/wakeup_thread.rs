@@ -1,4 +1,4 @@
-//! The bell: its thread, the driver's task and the futures that tell it of earlier targets.
+//! The wake-up thread, the driver's task, and the futures that lower its target.
 
 use super::arm::settle_until_asleep;
 use super::host::{
@@ -22,7 +22,7 @@ fn run(mut driver: Driver) -> loom::thread::JoinHandle<()> {
 }
 
 #[test]
-fn a_timer_that_is_armed_while_the_driver_goes_to_sleep_is_rung_for() {
+fn a_timer_armed_while_the_driver_goes_to_sleep_is_on_time() {
     explore(2, || {
         let (timer, driver) = start();
         let host = run(driver);
@@ -39,11 +39,11 @@ fn a_timer_that_is_armed_while_the_driver_goes_to_sleep_is_rung_for() {
 }
 
 #[test]
-fn a_timer_that_is_armed_while_the_bell_goes_to_sleep_is_rung_for() {
+fn a_timer_armed_while_the_thread_goes_to_sleep_is_on_time() {
     explore(2, || {
         let (timer, mut driver) = start();
         let mut late = Task::new(timer.sleep_until(at(10)));
-        // The bell's thread is started here.
+        // The wake-up thread is started here.
         settle_until_asleep(&mut [&mut late, &mut driver]);
         let mut early = Task::new(timer.sleep_until(at(5)));
         early.run();
@@ -61,7 +61,7 @@ fn a_timer_that_is_armed_while_the_bell_goes_to_sleep_is_rung_for() {
 }
 
 #[test]
-fn of_two_timers_that_are_armed_at_once_the_bell_hears_of_the_earlier() {
+fn of_two_timers_armed_at_once_the_thread_takes_the_earlier() {
     explore(2, || {
         let (timer, mut driver) = start();
         driver.run();
@@ -83,7 +83,7 @@ fn of_two_timers_that_are_armed_at_once_the_bell_hears_of_the_earlier() {
 }
 
 #[test]
-fn a_nudge_that_nobody_follows_is_made_good_by_the_waker() {
+fn an_unanswered_nudge_is_followed_by_a_wake() {
     explore(2, || {
         set_nudges(Nudges::WaitForAWorker);
         let (timer, mut driver) = start();
@@ -92,7 +92,7 @@ fn a_nudge_that_nobody_follows_is_made_good_by_the_waker() {
         let host = run(driver);
         move_clock_for_thread(5);
         wait_for_nudge();
-        // Meanwhile, and whatever the bell is about to do.
+        // Meanwhile, at any moment of what the thread does next.
         let mut late = Task::new(timer.sleep_until(at(8)));
         late.run();
         move_clock_for_thread(6);
@@ -105,7 +105,7 @@ fn a_nudge_that_nobody_follows_is_made_good_by_the_waker() {
 }
 
 #[test]
-fn a_nudge_that_a_worker_follows_serves_what_is_due_and_the_driver_hears_of_the_rest() {
+fn an_answered_nudge_takes_the_first_turn_and_wakes_the_driver() {
     explore(2, || {
         set_nudges(Nudges::WaitForAWorker);
         let (timer, mut driver) = start();
@@ -114,7 +114,7 @@ fn a_nudge_that_a_worker_follows_serves_what_is_due_and_the_driver_hears_of_the_
         let host = run(driver);
         move_clock_for_thread(5);
         wait_for_nudge();
-        // Takes the first bite here, and wakes the driver for the rest.
+        // Takes the first turn here, and wakes the driver for the rest.
         turn_tokios_clock();
         assert_eq!(task.flag().wakes(), 1);
         task.block_on();
@@ -131,7 +131,7 @@ fn a_nudge_that_a_worker_follows_serves_what_is_due_and_the_driver_hears_of_the_
 }
 
 #[test]
-fn a_timer_that_is_stopped_while_a_future_tells_the_bell_of_it_does_not_hold_the_bell() {
+fn a_timer_stopped_during_an_update_does_not_keep_the_thread() {
     explore(2, || {
         let (timer, mut driver) = start();
         let mut task = Task::new(timer.sleep_until(at(5)));
@@ -148,13 +148,13 @@ fn a_timer_that_is_stopped_while_a_future_tells_the_bell_of_it_does_not_hold_the
         assert!(driver.is_over());
         assert_eq!(task.done_at, Some(0));
         drop((task, timer));
-        // If it is still told of this driver, it waits for it for ever.
+        // If this driver were still a member, the thread would wait for ever.
         join_wakeup_thread();
     });
 }
 
 #[test]
-fn a_bell_whose_thread_cannot_be_started_is_made_good_by_tokios_clock() {
+fn without_a_wakeup_thread_tokios_clock_wakes_the_driver() {
     explore(3, || {
         refuse_threads();
         let (timer, mut driver) = start();
@@ -172,11 +172,11 @@ fn a_bell_whose_thread_cannot_be_started_is_made_good_by_tokios_clock() {
 }
 
 #[test]
-fn a_driver_that_joins_the_bell_while_the_last_one_leaves_is_rung_for() {
+fn a_driver_that_joins_as_the_last_one_leaves_is_woken() {
     explore(2, || {
         let (first, mut first_driver) = start();
         let mut task = Task::new(first.sleep_until(at(10)));
-        // The bell's thread is started here, for this one.
+        // The wake-up thread is started here, for this driver.
         settle_until_asleep(&mut [&mut task, &mut first_driver]);
         let (second, mut second_driver) = start();
         second_driver.run();

@@ -84,7 +84,7 @@ pub(super) fn start() -> (Timer, Driver) {
     Setup::default().start()
 }
 
-/// A waker that counts. Whoever has it can ask, or wait for the next time.
+/// A waker that counts its wakes. A thread can read the count, or wait for the next wake.
 pub(super) struct Flag {
     state: Mutex<FlagState>,
     woken: Condvar,
@@ -123,7 +123,7 @@ impl Flag {
         self.state.lock().unwrap().last
     }
 
-    /// Whether nobody holds a waker of it any more.
+    /// Whether no waker of it is left.
     pub(super) fn is_let_go(self: &Arc<Self>) -> bool {
         Arc::strong_count(self) == 1
     }
@@ -288,9 +288,8 @@ impl Run for Driver {
     }
 }
 
-/// Runs whatever is woken; when nothing is, has the clock jump to the next moment that tokio's clock
-/// knows of, until there is none. So a timer that the driver does not know of is never served, and
-/// one that it was told of too late is late.
+/// Runs everything that is woken. When nothing is, moves the clock to the next moment that tokio's clock knows of, until there is
+/// none. So a timer that the driver does not know of is never served, and a timer that it learns of too late is late.
 pub(super) fn settle(parts: &mut [&mut dyn Run]) {
     for _ in 0..100 {
         let mut any = host::run_tasks() > 0;

@@ -10,7 +10,7 @@ pub(in crate::driver) struct Turning(AtomicU8);
 /// No thread does.
 const NO: u8 = 0;
 const YES: u8 = 1;
-/// One does, and the driver has come by meanwhile and left the shard to it.
+/// One does. The driver has met it meanwhile, and left the shard to it.
 const MISSED: u8 = 2;
 
 impl Turning {

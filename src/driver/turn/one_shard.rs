@@ -170,7 +170,7 @@ impl Judge<'_> {
             let late = self.shard.clock().nanos_since(self.nanos, deadline);
             self.last = (deadline, late);
         }
-        self.lateness.record(self.last.1);
+        self.lateness.add_one(self.last.1);
         if let Some(waker) = waker.take() {
             self.wakers.push(met, waker);
         }
@@ -237,10 +237,10 @@ mod tests {
         }
     }
 
-    // `tests/wheel/fairness` says it of the wheel. On a clock that runs: where it is paused, time waits for the driver,
-    // which serves in order. The turns are told a time that the driver itself does not reach.
+    // `tests/wheel/fairness` tests the wheel alone. The clock runs here; on a paused one, turns serve in order. The turns get a
+    // time that the driver itself does not reach.
     #[test]
-    fn under_a_steady_overload_neither_the_oldest_nor_the_freshest_starve() {
+    fn under_overload_neither_the_oldest_nor_the_freshest_starve() {
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
             .enable_time()

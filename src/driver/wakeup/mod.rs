@@ -198,7 +198,7 @@ impl Wakeup {
             }
             thread::update(self);
         }
-        // If `update` has lost the thread, it has woken the task, which comes by here once more.
+        // If `update` has lost the thread, it has woken the task, which arranges its wake-up anew.
         !self.uses_tokio_sleep() || self.set_tokio_sleep()
     }
 
