@@ -23,7 +23,7 @@ impl Stage {
         Self::with_workers(WORKERS)
     }
 
-    /// With another number of them than everyone else has.
+    /// With another number of them, for the workload in which that number grows.
     pub(crate) fn with_workers(workers: usize) -> Self {
         let mut builder = Builder::new_multi_thread();
         builder.worker_threads(workers).enable_all();

@@ -1,7 +1,7 @@
 //! The list of all workloads: one file each, with the sizes that the report has of it, and the targets set for it.
 //!
-//! Only this file knows every workload. A workload knows the vocabulary of `targets`; `targets`, `rounds` and `process`
-//! know no workload, and are handed those that they need.
+//! Only this file names every workload. A workload uses the vocabulary of `targets`. `targets`, `rounds` and `process` name
+//! no workload: they are handed what they need.
 
 mod cancel;
 mod churn;
@@ -32,7 +32,7 @@ const FEWER_ROUNDS: [(&str, usize); 3] = [
     (growth::NAME, growth::ROUNDS),
 ];
 
-/// How many rounds the workload of this title takes, of those that were asked for.
+/// How many rounds the workload of this title takes, if `asked` were asked for.
 pub(crate) fn rounds(title: &str, asked: usize) -> usize {
     let fewer = FEWER_ROUNDS
         .iter()
