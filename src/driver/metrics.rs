@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn display_tells_all_figures() {
+    fn display_shows_all_figures() {
         let mut metrics = Metrics {
             armed: 10,
             fired: 4,
