@@ -75,7 +75,7 @@ pub(in crate::driver) struct ShardList {
 
 struct Listed {
     shards: Vec<Weak<Shard>>,
-    /// The last handle is gone: no shard will be added.
+    /// The last handle is gone. A shard is added only for a future that holds another one of this list.
     is_closed: bool,
 }
 
@@ -94,6 +94,7 @@ impl ShardList {
     /// Puts a new shard on the list, before it is used.
     pub(super) fn add(&self, shard: &Arc<Shard>) {
         let mut listed = self.listed.lock();
+        // Weak: a shard lives as long as a handle or a future uses it.
         listed.shards.push(Arc::downgrade(shard));
         // Sequentially consistent: it belongs to 1. of the proof in `wakeup`, and `made` to b.
         self.made.fetch_add(1, Ordering::SeqCst);
@@ -125,7 +126,7 @@ impl ShardList {
         self.is_over()
     }
 
-    /// Whether no shard is in use and none will be added, so that the driver may end.
+    /// Whether the last handle is gone and no shard is in use, so that the driver may end. Then none will be added.
     pub(in crate::driver) fn is_over(&self) -> bool {
         let listed = self.listed.lock();
         listed.is_closed && listed.shards.iter().all(|shard| shard.strong_count() == 0)

@@ -254,7 +254,8 @@ impl Shard {
 
 impl Drop for Shard {
     fn drop(&mut self) {
-        // It may have been the last that the driver of a timer without handles serves.
+        // It may have been the last shard of a timer without handles. Only then is the driver's task woken: woken by a worker
+        // that then blocks, it would be held up.
         if self.common.list.is_over() {
             self.common.wakeup.wake_task();
         }

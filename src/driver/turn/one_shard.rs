@@ -46,6 +46,7 @@ pub(super) fn turn(
     }
     while allowance.timers > 0 && shard.next() <= tick {
         serve_batch(shard, now, tick, By::Driver(allowance), wakers);
+        // Between two batches, with no lock held: the tasks of the first run while the second is served.
         wakers.wake();
         allowance.timers -= allowance.timers.min(BATCH);
     }
@@ -90,6 +91,7 @@ fn serve_batch(shard: &Shard, now: Instant, tick: Tick, by: By, wakers: &mut Wak
     else {
         return;
     };
+    // A turn of another thread may have moved the hand further, by a later look at the clock.
     let until = tick.max(wheel.now());
     let mut judge = Judge {
         shard,
@@ -123,6 +125,7 @@ fn serve_batch(shard: &Shard, now: Instant, tick: Tick, by: By, wakers: &mut Wak
         wheel.advance(until, budget, fair, |_, _| ())
     };
     note(order, progress, budget, by);
+    // Raised with the lock held, so that a future that arms meanwhile lowers it afterwards.
     let next = wheel.quiet_until();
     shard.set_next(&mut locked, next);
     shard.unlock(locked);

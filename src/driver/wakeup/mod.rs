@@ -157,6 +157,8 @@ impl Wakeup {
 
     /// Marks the driver as awake and keeps what it slept towards, for [`slept_until`](Wakeup::slept_until).
     fn keep_target(&self) {
+        // Sequentially consistent, since it changes what 2. reads. A future that reads `AWAKE` relies on a later b.: the driver
+        // runs, or is woken after this.
         let target = self.target.swap(AWAKE, Ordering::SeqCst);
         if target != AWAKE {
             // Relaxed, as all accesses of `woken_from`: it sets the size of a turn and nothing else.
@@ -262,6 +264,7 @@ impl Wakeup {
     // ----- who wakes this driver -----
 
     fn has_thread(&self) -> bool {
+        // Relaxed: see `lose_thread`.
         self.has_thread.load(Ordering::Relaxed)
     }
 
@@ -277,6 +280,7 @@ impl Wakeup {
     }
 
     fn target(&self) -> Tick {
+        // Pairs with a. and with each other change of the target. Only 2. needs this order.
         Tick::new(self.target.load(Ordering::SeqCst))
     }
 
