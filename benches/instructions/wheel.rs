@@ -85,6 +85,18 @@ fn count_advance(counter: &Counter) {
         || filled(TIMERS, SECOND).0,
         |wheel| assert_eq!(advance_by(SECOND, SECOND, wheel), TIMERS),
     );
+    counter.count(
+        "wheel_advance_in_order_herd",
+        TIMERS,
+        || filled(TIMERS, SECOND).0,
+        |wheel| assert_eq!(advance_in_order(wheel, Tick::new(SECOND)), TIMERS),
+    );
+    counter.count(
+        "wheel_expire_herd",
+        TIMERS,
+        || filled(TIMERS, SECOND).0,
+        |wheel| assert_eq!(expire(wheel, Tick::new(SECOND)), TIMERS),
+    );
     // Each is filed again, on the first dial, as its second begins.
     counter.count(
         "wheel_advance_cascade",
@@ -141,4 +153,21 @@ fn advance(wheel: &mut Wheel<u64>, now: Tick) -> usize {
     };
     let progress = wheel.advance(now, usize::MAX, |_, _, _| Verdict::Due, due);
     progress.fired
+}
+
+fn advance_in_order(wheel: &mut Wheel<u64>, now: Tick) -> usize {
+    let due = |deadline, payload| {
+        black_box((deadline, payload));
+    };
+    let judge = |_, _, _: &mut u64| Verdict::Due;
+    wheel.advance_in_order(now, usize::MAX, judge, due).fired
+}
+
+fn expire(wheel: &mut Wheel<u64>, now: Tick) -> usize {
+    let mut expired = 0;
+    for (_, deadline, payload) in wheel.expire(now, usize::MAX) {
+        black_box((deadline, payload));
+        expired += 1;
+    }
+    expired
 }

@@ -8,7 +8,7 @@ use super::{Key, Resolution, Tick};
 
 /// A hierarchical timing wheel: timers with a payload each, kept by deadline.
 ///
-/// The [module](self) says how it works, what it costs, and shows how to use it. In short:
+/// The [module](super) says how it works, what it costs, and shows how to use it. In short:
 ///
 /// - [`insert`](Wheel::insert), [`cancel`](Wheel::cancel), [`reset`](Wheel::reset) and
 ///   [`disarm`](Wheel::disarm) work on one timer. All are O(1).

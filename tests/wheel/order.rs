@@ -32,6 +32,12 @@ enum Op {
         budget: usize,
         postpone: Option<u64>,
     },
+    /// The iterator, dropped after so many items.
+    Expire {
+        by: u64,
+        budget: usize,
+        taken: usize,
+    },
 }
 
 /// A timer of the list: when it comes up, and when it was filed, as a number.
@@ -94,8 +100,11 @@ impl Pair {
                 budget,
                 postpone,
             } => self.advance(now + by, budget, postpone),
+            Op::Expire { by, budget, taken } => self.expire(now + by, budget, taken),
         }
         self.wheel.check_invariants();
+        let peeked = self.wheel.peek().map(|(_, _, &id)| id);
+        assert_eq!(peeked, self.next(u64::MAX).map(|at| self.list[at].id));
     }
 
     fn file(&mut self, id: u64, key: Key, deadline: u64) {
@@ -168,6 +177,26 @@ impl Pair {
         assert!(!backlog || budget < usize::MAX);
     }
 
+    fn expire(&mut self, to: u64, budget: usize, taken: usize) {
+        let items = self.wheel.expire(Tick::new(to), budget).take(taken);
+        let items: Vec<_> = items.collect();
+        assert!(items.len() <= budget);
+        let ended_early = items.len() == taken;
+        for (key, deadline, id) in items {
+            let at = self.next(to).expect("something comes up by then");
+            let timer = self.list.remove(at);
+            assert_eq!((timer.id, timer.key), (id, key), "the next one");
+            assert_eq!(timer.deadline, deadline.get());
+        }
+        let now = self.wheel.now().get();
+        // A backlog may be one of cascades, with nothing due.
+        assert!(ended_early || self.wheel.has_backlog() || now == to);
+        if let Some(at) = self.next(to) {
+            assert!(ended_early || self.wheel.has_backlog());
+            assert!(now <= self.list[at].tick);
+        }
+    }
+
     fn finish(mut self) {
         let end = self.list.iter().map(|timer| timer.tick).max();
         let now = self.wheel.now().get();
@@ -191,7 +220,7 @@ fn ticks(resolution: Resolution) -> impl Strategy<Value = u64> {
 fn ops(resolution: Resolution) -> impl Strategy<Value = Vec<Op>> {
     let ticks = || ticks(resolution);
     let which = 0..1_000_usize;
-    let budget = prop_oneof![3 => Just(usize::MAX), 3 => 1..=5_usize];
+    let budget = || prop_oneof![3 => Just(usize::MAX), 3 => 1..=5_usize];
     let postpone = prop::option::weighted(0.3, ticks());
     let op = prop_oneof![
         12 => (ticks(), 1..4_u8).prop_map(|(delay, count)| Op::Insert { delay, count }),
@@ -199,8 +228,10 @@ fn ops(resolution: Resolution) -> impl Strategy<Value = Vec<Op>> {
         2 => which.clone().prop_map(|which| Op::Cancel { which }),
         2 => (which, ticks()).prop_map(|(which, delay)| Op::Reset { which, delay }),
         2 => ticks().prop_map(|by| Op::SkipTo { by }),
-        8 => (ticks(), budget, postpone)
+        8 => (ticks(), budget(), postpone)
             .prop_map(|(by, budget, postpone)| Op::Advance { by, budget, postpone }),
+        8 => (ticks(), budget(), budget())
+            .prop_map(|(by, budget, taken)| Op::Expire { by, budget, taken }),
     ];
     vec(op, 1..80)
 }

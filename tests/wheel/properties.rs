@@ -83,6 +83,9 @@ fn ops(resolution: Resolution) -> impl Strategy<Value = Vec<Op>> {
             .prop_map(|(by, budget, says)| Op::Advance { by, budget, says }),
         6 => (steps(), budget(), says(resolution))
             .prop_map(|(by, budget, says)| Op::AdvanceInOrder { by, budget, says }),
+        6 => (steps(), budget(), budget(), prop::bool::weighted(0.2))
+            .prop_map(|(by, budget, taken, forget)| Op::Expire { by, budget, taken, forget }),
+        2 => Just(Op::ExpirePeeked),
         6 => (steps(), budget(), wakes(resolution))
             .prop_map(|(by, batch, wakes)| Op::Turn { by, batch, wakes }),
         5 => Just(Op::AdvanceToExpiration),

@@ -1,19 +1,23 @@
-//! What a wheel must do, told by a naive list: the steps, the list, and the two side by side.
+//! What a wheel must do, by the example of a naive list: the steps, the list, and the two side by side.
 //!
-//! Shared with the fuzzer (`fuzz/targets/wheel.rs`), which makes the steps of bytes; the properties make
+//! Shared with the fuzzer (`fuzz/targets/wheel.rs`), which makes the steps from bytes. The properties make
 //! them at random. A new operation of the wheel goes into [`Op`] and, so that both reach it, into
 //! `decode` and `properties`.
 //!
 //! | file | what is there |
 //! |---|---|
 //! | `list` | the naive list, and the naive geometry that says when a timer is looked at |
-//! | `pair` | does the steps on a wheel and on the list, and compares them |
+//! | `pair` | a wheel and a list, and the steps on both |
+//! | `advances` | the steps that move the hand |
+//! | `checks` | compares the two after each step |
 //! | `decode` | steps from bytes |
 //!
-//! A wheel lends itself out whole while it advances, so nobody enters it again from within: what a
-//! woken task does to its wheel, it does between two batches. [`Op::Turn`] is that. The re-entry from
+//! A wheel is borrowed as a whole while it advances, so no call enters it again from within. What a
+//! woken task does to its wheel, it does between two batches: [`Op::Turn`]. The re-entry from
 //! within a waker is in `tests/futures`.
 
+mod advances;
+mod checks;
 mod decode;
 mod list;
 mod pair;
@@ -87,6 +91,15 @@ pub(crate) enum Op {
         budget: usize,
         says: Says,
     },
+    /// Moves the hand by the iterator, and takes so many items; then drops the iterator, or forgets it.
+    Expire {
+        by: u64,
+        budget: usize,
+        taken: usize,
+        forget: bool,
+    },
+    /// Takes the timer that `peek` shows.
+    ExpirePeeked,
     /// Advances batch by batch until nothing is left over; after each batch those that were handed out
     /// do what `wakes` says.
     Turn {
