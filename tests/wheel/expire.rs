@@ -97,7 +97,7 @@ fn time_does_not_go_back_after_a_forgotten_iterator() {
 
 // The hand stops one tick before the slot that cascades, where no expiration was expected.
 #[test]
-fn a_backlog_of_cascades_is_known_though_its_iterator_is_forgotten() {
+fn a_backlog_of_cascades_outlives_a_forgotten_iterator() {
     let mut wheel = Wheel::new(Resolution::MILLISECOND);
     wheel.insert(Tick::new(5_500), ());
     let mut items = wheel.expire(Tick::new(6_000), 0);
@@ -264,7 +264,7 @@ fn an_insert_in_the_past_is_due_at_the_hand() {
     let mut wheel = thirty();
     assert_eq!(expire(&mut wheel, 11, 15).len(), 15);
     wheel.insert(Tick::new(3), 100);
-    // Told an old time, the wheel still hands out what is due by its own.
+    // Given an old time, the wheel hands out what is due by its own.
     let rest = expire(&mut wheel, 3, usize::MAX);
     assert_eq!(rest, [15, 16, 17, 18, 19, 100]);
     assert_eq!((wheel.now(), wheel.len()), (Tick::new(11), 10));

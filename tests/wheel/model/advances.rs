@@ -12,16 +12,16 @@ use super::{Says, Wakes};
 const CASCADES_PER_FIRE: u64 = 8;
 
 impl Pair {
-    /// What a driver does, and the tasks that it wakes.
+    /// What a driver does, and what the tasks do that it wakes.
     pub(super) fn turn(&mut self, to: u64, batch: usize, wakes: Wakes) {
         let batch = batch.max(1);
-        // Those that are disarmed may be moved into the turn, by what comes up in it.
+        // Disarmed timers count: what comes up may move them into the turn.
         let (first_new, there) = (self.inserted, self.list.timers.len());
         let mut batches = 0;
         loop {
             let handed = self.advance(to, batch, Says::Due);
             self.check();
-            // Those that are inserted in this turn do not go on for ever.
+            // A timer that was inserted in this turn inserts no other, so that the turn ends.
             for _ in handed.iter().filter(|&&id| id < first_new) {
                 let now = self.list.now;
                 match wakes {
@@ -42,7 +42,7 @@ impl Pair {
         }
     }
 
-    /// Gives the numbers of those that were handed out.
+    /// Returns the numbers of the timers that were handed out.
     pub(super) fn advance(&mut self, to: u64, budget: usize, says: Says) -> Vec<u64> {
         let next = self.wheel.next_expiration().map(Tick::get);
         let idle = !self.wheel.has_backlog();
@@ -124,7 +124,7 @@ impl Pair {
         handed
     }
 
-    /// `tests/wheel/order.rs` looks at the order among equals.
+    /// `tests/wheel/order.rs` checks the order among equal deadlines.
     pub(super) fn advance_in_order(&mut self, to: u64, budget: usize, says: Says) {
         let to = to.max(self.list.now);
         let (mut judged, mut handed) = (Vec::new(), Vec::new());
@@ -133,7 +133,7 @@ impl Pair {
                 let verdict = match says {
                     _ if payload.id % 2 == 0 => Verdict::Due,
                     Says::Due => Verdict::Due,
-                    // Not within this call: it would come up again and again.
+                    // Not to a tick within this call: it would come up again and again.
                     Says::Postpone { by } => match to.saturating_add(by) {
                         later if later > to => Verdict::Postpone(Tick::new(later)),
                         _ => Verdict::Due,
@@ -161,7 +161,7 @@ impl Pair {
             assert_eq!((timer.key, Tick::new(timer.deadline)), (key, deadline));
             assert!(timer.deadline <= self.list.now, "{timer:?} comes up early");
             if timer.deadline > before {
-                // What was due before may wait in no order.
+                // What was due before may wait in any order.
                 assert!(latest <= timer.deadline, "{timer:?} comes up late");
                 latest = timer.deadline;
             }
@@ -227,7 +227,7 @@ impl Pair {
             assert_eq!((timer.key, Tick::new(timer.deadline)), (key, deadline));
             assert!(timer.deadline <= now, "{timer:?} is early");
             if timer.deadline > before {
-                // What was due before may wait in no order.
+                // What was due before may wait in any order.
                 assert!(latest <= timer.deadline, "{timer:?} is late");
                 latest = timer.deadline;
             }

@@ -33,7 +33,7 @@ impl Pair {
             assert_eq!(wheel.deadline(timer.key), Some(Tick::new(timer.deadline)));
             assert_eq!(wheel.is_pending(timer.key), !timer.disarmed);
         }
-        // Those of before are looked at again in the end: at each step they would be most of the work.
+        // `finish` looks at all of them. At each step, that would be most of the work.
         let recent = list.gone.len().saturating_sub(RECENT);
         self.check_gone(&list.gone[recent..]);
         self.check_next_expiration();
@@ -84,7 +84,7 @@ impl Pair {
         }
     }
 
-    /// Nothing is lost: at the end of time everything comes up, and the disarmed are still there.
+    /// Nothing is lost: at the end of time all pending timers come up, and the disarmed ones are still there.
     pub(super) fn finish(mut self) {
         // Each bomb ends an advance.
         let bombs_at_most = self.list.timers.len();

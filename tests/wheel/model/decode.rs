@@ -6,7 +6,7 @@ use super::{Case, Op, Says, Wakes};
 use crate::bytes::Bytes;
 use crate::edges::{self, YEAR};
 
-/// The check after each step looks at everything that is there.
+/// The check after each step looks at all timers.
 const MOST_OPS: usize = 150;
 
 /// Any bytes are a case.
@@ -35,7 +35,7 @@ impl Reader<'_> {
     fn op(&mut self) -> Op {
         let byte = self.bytes.byte();
         match byte {
-            // No step of the corpus began with these when they got a meaning: it kept its own.
+            // Bytes with which no step of the corpus began before these two came: its inputs keep their meaning.
             112..=123 => {
                 return Op::Expire {
                     by: self.step(),

@@ -38,7 +38,7 @@ pub(crate) struct Case {
 
 /// One step. Times count from the wheel's hand unless they say otherwise, and saturate.
 ///
-/// `which` picks a timer: mostly one that is there, each fourth number one that is gone.
+/// `which` picks a timer: each fourth number one that is gone, the others one that is there.
 #[derive(Debug, Clone)]
 pub(crate) enum Op {
     /// Adds a timer; the drop of a `bomb` panics.
@@ -100,8 +100,8 @@ pub(crate) enum Op {
     },
     /// Takes the timer that `peek` shows.
     ExpirePeeked,
-    /// Advances batch by batch until nothing is left over; after each batch those that were handed out
-    /// do what `wakes` says.
+    /// Advances batch by batch until there is no backlog. After each batch, the timers that were handed out do what
+    /// `wakes` says.
     Turn {
         by: u64,
         batch: usize,
@@ -114,11 +114,11 @@ pub(crate) enum Op {
         by: u64,
         budget: usize,
     },
-    /// Takes everything out, looks at so many, and drops the rest unseen.
+    /// Drains the wheel, looks at so many payloads, and drops the rest unseen.
     Drain {
         taken: usize,
     },
-    /// Drops the wheel with all that is in it, and goes on with a new one whose hand stands here.
+    /// Drops the wheel with its timers, and goes on with a new one whose hand stands here.
     Replace {
         start: u64,
     },
@@ -136,8 +136,7 @@ pub(crate) enum Says {
 /// What the owner of a timer does when it is handed out.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Wakes {
-    /// Adds another; one without a delay comes up in the next batch, and must not keep the turn from
-    /// ending.
+    /// Adds another timer. One without a delay comes up in the next batch, and the turn must end nevertheless.
     Insert {
         delay: u64,
     },
@@ -150,8 +149,8 @@ pub(crate) enum Wakes {
     },
 }
 
-/// Does the steps on a wheel and on the list, and compares the two after each; then lets time
-/// end, so that whatever was lost is missed.
+/// Does the steps on a wheel and on the list, and compares the two after each step. Then time ends, so that a timer
+/// that was lost is missed.
 ///
 /// # Panics
 ///

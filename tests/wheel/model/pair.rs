@@ -30,7 +30,7 @@ impl Drop for Payload {
     }
 }
 
-/// What a step came to; `None` if it was cut short by a [`Boom`].
+/// The result of a step; `None` if a [`Boom`] ended it.
 pub(super) fn survive<R>(step: impl FnOnce() -> R) -> Option<R> {
     match panic::catch_unwind(AssertUnwindSafe(step)) {
         Ok(result) => Some(result),
