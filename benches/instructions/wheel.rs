@@ -130,7 +130,7 @@ fn count_next_expiration(counter: &Counter) {
 
 /// So many deadlines, spread over so many ticks.
 fn deadlines(timers: usize, spread: u64) -> impl Iterator<Item = Tick> {
-    // Steps by a prime that divides no spread of ours: no tick twice before all had their turn.
+    // Steps by a prime that divides no spread of ours: no tick comes twice before all have come once.
     (0..timers as u64).map(move |i| Tick::new(1 + i * 7919 % spread))
 }
 
@@ -141,7 +141,7 @@ fn filled(timers: usize, spread: u64) -> (Wheel<u64>, Vec<Key>) {
     (wheel, keys)
 }
 
-/// Tells how many timers were due.
+/// Returns how many timers were due.
 fn advance_by(step: u64, end: u64, wheel: &mut Wheel<u64>) -> usize {
     let hands = (step..=end).step_by(step as usize);
     hands.map(|now| advance(wheel, Tick::new(now))).sum()
