@@ -6,16 +6,16 @@ use std::io;
 
 pub use crate::wheel::InvalidResolution;
 
-/// A timeout's deadline passed before its future was done.
+/// The deadline of a timeout passed before its future was ready, or its timer was stopped.
 ///
-/// Its `Display` is "deadline has elapsed", as tokio's, and it turns into an [`io::Error`] of
-/// kind [`TimedOut`](io::ErrorKind::TimedOut).
+/// `Display` and `Debug` print what tokio's `Elapsed` prints, unless the timer was stopped before the deadline: then
+/// they say so. It converts into an [`io::Error`] of kind [`TimedOut`](io::ErrorKind::TimedOut).
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {
 /// use std::{future, io};
-/// use waterwheel::{Duration, timeout};
+/// use waterwheel::{Duration, Timer, timeout};
 ///
 /// let elapsed = timeout(Duration::from_millis(5), future::pending::<()>())
 ///     .await
@@ -23,9 +23,16 @@ pub use crate::wheel::InvalidResolution;
 /// assert_eq!(elapsed.to_string(), "deadline has elapsed");
 /// assert!(!elapsed.was_stopped());
 /// assert_eq!(io::Error::from(elapsed).kind(), io::ErrorKind::TimedOut);
+///
+/// let timer = Timer::builder().start().unwrap();
+/// let hour = timer.timeout(Duration::from_secs(3600), future::pending::<()>());
+/// timer.shutdown();
+/// let elapsed = hour.await.unwrap_err();
+/// assert_eq!(elapsed.to_string(), "the timer was stopped before the deadline");
+/// assert!(elapsed.was_stopped());
 /// # }
 /// ```
-#[derive(Debug, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 pub struct Elapsed {
     stopped: bool,
 }
@@ -35,7 +42,7 @@ impl Elapsed {
         Elapsed { stopped }
     }
 
-    /// Whether the timer was stopped, so that the deadline may still lie ahead.
+    /// Whether the timer was stopped before the deadline. If so, the deadline may still lie ahead.
     #[must_use]
     pub fn was_stopped(&self) -> bool {
         self.stopped
@@ -44,7 +51,21 @@ impl Elapsed {
 
 impl fmt::Display for Elapsed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        "deadline has elapsed".fmt(f)
+        // `fmt` of a `str`, so that it obeys a width.
+        match self.stopped {
+            false => "deadline has elapsed".fmt(f),
+            true => "the timer was stopped before the deadline".fmt(f),
+        }
+    }
+}
+
+impl fmt::Debug for Elapsed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut elapsed = f.debug_tuple("Elapsed");
+        match self.stopped {
+            false => elapsed.field(&()).finish(),
+            true => elapsed.field(&format_args!("stopped")).finish(),
+        }
     }
 }
 
@@ -58,7 +79,7 @@ impl From<Elapsed> for io::Error {
 
 /// Why a timer did not take a future.
 ///
-/// What the `try_` methods of [`Timer`](crate::Timer) return. Same methods as tokio's.
+/// The `try_` methods of [`Timer`](crate::Timer) return it. It has the methods of tokio's `time::error::Error`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Error(Kind);
 
@@ -70,8 +91,7 @@ enum Kind {
 }
 
 impl Error {
-    /// The error of a timer that was stopped: by `shutdown` or `drain`, or with its runtime.
-    /// It will not pass.
+    /// The error of a timer that was stopped: by `shutdown`, by `drain`, or with its runtime. It is permanent.
     #[must_use]
     pub fn shutdown() -> Error {
         Error(Kind::Shutdown)
@@ -83,8 +103,8 @@ impl Error {
         self.0 == Kind::Shutdown
     }
 
-    /// The error of a timer that has reached its `max_pending`. It passes as soon as one of its
-    /// futures is done or dropped; to drop the one that asked is a way to shed load.
+    /// The error of a timer that has reached its `max_pending`. It is over as soon as one of the timer's futures has
+    /// completed or is dropped. To shed load, drop the work that asked for the future.
     #[must_use]
     pub fn at_capacity() -> Error {
         Error(Kind::AtCapacity)
@@ -96,13 +116,13 @@ impl Error {
         self.0 == Kind::AtCapacity
     }
 
-    /// The error of an argument that makes no sense: an interval's period of zero.
+    /// The error of an invalid argument: an interval with a period of zero.
     #[must_use]
     pub fn invalid() -> Error {
         Error(Kind::Invalid)
     }
 
-    /// Whether an argument made no sense.
+    /// Whether an argument was invalid.
     #[must_use]
     pub fn is_invalid(&self) -> bool {
         self.0 == Kind::Invalid
@@ -117,8 +137,8 @@ impl fmt::Display for Error {
                  nothing new: start another one with `Timer::builder()`"
             }
             Kind::AtCapacity => {
-                "the timer has reached its `max_pending`: wait until one of its futures is done, \
-                 drop some, or build it with a higher bound"
+                "the timer has reached its `max_pending`: wait until one of its futures has completed, \
+                 drop some, or build the timer with a higher bound"
             }
             Kind::Invalid => "`period` must be non-zero.",
         })
@@ -127,7 +147,9 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Why a timer was not started.
+/// Why a timer was not started: a setting of its [`Builder`](crate::Builder) is invalid, or there is no runtime.
+///
+/// `Display` says what is wrong and what to do. There is no [`source`](std::error::Error::source) beneath it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BuildError(BuildKind);
 
@@ -193,11 +215,5 @@ impl fmt::Display for BuildError {
     }
 }
 
-impl std::error::Error for BuildError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &self.0 {
-            BuildKind::Resolution(invalid) => Some(invalid),
-            _ => None,
-        }
-    }
-}
+// No `source`: `Display` prints the `InvalidResolution`, and a report of the whole chain must not print it twice.
+impl std::error::Error for BuildError {}

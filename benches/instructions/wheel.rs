@@ -85,6 +85,18 @@ fn count_advance(counter: &Counter) {
         || filled(TIMERS, SECOND).0,
         |wheel| assert_eq!(advance_by(SECOND, SECOND, wheel), TIMERS),
     );
+    counter.count(
+        "wheel_advance_in_order_herd",
+        TIMERS,
+        || filled(TIMERS, SECOND).0,
+        |wheel| assert_eq!(advance_in_order(wheel, Tick::new(SECOND)), TIMERS),
+    );
+    counter.count(
+        "wheel_expire_herd",
+        TIMERS,
+        || filled(TIMERS, SECOND).0,
+        |wheel| assert_eq!(expire(wheel, Tick::new(SECOND)), TIMERS),
+    );
     // Each is filed again, on the first dial, as its second begins.
     counter.count(
         "wheel_advance_cascade",
@@ -118,7 +130,7 @@ fn count_next_expiration(counter: &Counter) {
 
 /// So many deadlines, spread over so many ticks.
 fn deadlines(timers: usize, spread: u64) -> impl Iterator<Item = Tick> {
-    // Steps by a prime that divides no spread of ours: no tick twice before all had their turn.
+    // Steps by a prime that divides no spread of ours: no tick comes twice before all have come once.
     (0..timers as u64).map(move |i| Tick::new(1 + i * 7919 % spread))
 }
 
@@ -129,7 +141,7 @@ fn filled(timers: usize, spread: u64) -> (Wheel<u64>, Vec<Key>) {
     (wheel, keys)
 }
 
-/// Tells how many timers were due.
+/// Returns how many timers were due.
 fn advance_by(step: u64, end: u64, wheel: &mut Wheel<u64>) -> usize {
     let hands = (step..=end).step_by(step as usize);
     hands.map(|now| advance(wheel, Tick::new(now))).sum()
@@ -141,4 +153,21 @@ fn advance(wheel: &mut Wheel<u64>, now: Tick) -> usize {
     };
     let progress = wheel.advance(now, usize::MAX, |_, _, _| Verdict::Due, due);
     progress.fired
+}
+
+fn advance_in_order(wheel: &mut Wheel<u64>, now: Tick) -> usize {
+    let due = |deadline, payload| {
+        black_box((deadline, payload));
+    };
+    let judge = |_, _, _: &mut u64| Verdict::Due;
+    wheel.advance_in_order(now, usize::MAX, judge, due).fired
+}
+
+fn expire(wheel: &mut Wheel<u64>, now: Tick) -> usize {
+    let mut expired = 0;
+    for (_, deadline, payload) in wheel.expire(now, usize::MAX) {
+        black_box((deadline, payload));
+        expired += 1;
+    }
+    expired
 }

@@ -7,7 +7,9 @@
 //! - the slots after the wrap of a dial are not taken
 //! - an insert does not lower `quiet_until`
 //! - a cancel ignores the key's generation; a drain starts the generations anew
-//! - a record leaves its ring before it is judged, so that a judge that panics loses it
+//! - an entry leaves its list before it is judged, so that a judge that panics loses it
+//! - an iterator that is dropped leaves `quiet_until` too early; its cascades are not bounded
+//! - a peek does not look beyond the dials, or at what waits to cascade
 
 #![no_main]
 

@@ -212,6 +212,13 @@ impl Dials {
         Tick::new((self.units[dial] + distance) * self.length(dial))
     }
 
+    /// The slot of a dial above the first that comes up at this tick.
+    pub(super) fn slot_that_comes_up(&self, dial: usize, tick: Tick) -> u32 {
+        let slots = self.slots_of(dial);
+        let unit = tick.get() / self.length(dial);
+        slots.start + (unit % u64::from(slots.end - slots.start)) as u32
+    }
+
     /// The slot after the hand's slot of this dial: the one that comes up next.
     pub(super) fn next_slot(&self, dial: usize) -> u32 {
         let slots = self.slots_of(dial);

@@ -95,7 +95,10 @@ impl<T> Wheel<T> {
     }
 
     /// When the next slot of a dial above the first comes up, or `earliest` if that is before.
-    #[inline]
+    ///
+    /// Always inlined: in a program that advances a wheel both ways, a call costs 9 % of
+    /// [`next_expiration`](Wheel::next_expiration).
+    #[inline(always)]
     pub(super) fn earliest_above(&self, mut earliest: Option<Tick>) -> Option<Tick> {
         for dial in 1..dials::COUNT {
             // No slot of this dial, or of one above it, comes up before the dial's hand moves on.
@@ -110,7 +113,8 @@ impl<T> Wheel<T> {
     }
 
     /// When the next slot of a dial above the first comes up.
-    fn next_on(&self, dial: usize) -> Option<Tick> {
+    #[inline]
+    pub(super) fn next_on(&self, dial: usize) -> Option<Tick> {
         let slots = self.dials.slots_of(dial);
         let next = self.dials.next_slot(dial);
         let distance = match self.occupied.first(next, slots.end) {

@@ -37,8 +37,9 @@
 //! | operation | cost |
 //! |---|---|
 //! | [`insert`](Wheel::insert), [`cancel`](Wheel::cancel), [`reset`](Wheel::reset), [`disarm`](Wheel::disarm) | O(1) |
-//! | [`advance`](Wheel::advance), [`advance_in_order`](Wheel::advance_in_order) | O(timers served + timers cascaded + slots that came up) |
+//! | [`expire`](Wheel::expire), [`advance_in_order`](Wheel::advance_in_order), [`advance`](Wheel::advance) | O(timers served + timers cascaded + slots that came up) |
 //! | [`next_expiration`](Wheel::next_expiration) | O(dials) |
+//! | [`peek`](Wheel::peek) | O(dials), or O(timers in the next slot of each dial) |
 //! | memory | up to 24 bytes and the payload for each timer, rounded up to the payload's alignment; 8 bytes for each slot |
 //!
 //! An advance in order by 64 days or more also looks at each timer beyond the last dial, once for each slot
@@ -50,22 +51,25 @@
 //! # Example
 //!
 //! ```
-//! use waterwheel::wheel::{Resolution, Tick, Verdict, Wheel};
+//! use waterwheel::wheel::{Resolution, Tick, Ticks, Wheel};
 //!
 //! let mut wheel = Wheel::new(Resolution::MILLISECOND);
-//! let tea = wheel.insert(Tick::new(240_000), "tea");
+//! let minute = Ticks::new(60_000);
+//! let tea = wheel.insert(wheel.now().saturating_add(minute), "tea");
 //! let egg = wheel.insert(Tick::new(300_000), "egg");
 //! assert_eq!(wheel.cancel(tea), Some("tea"));
+//! assert_eq!(wheel.peek(), Some((egg, Tick::new(300_000), &"egg")));
 //!
+//! // The caller's loop: wait until `next_expiration`, then take what is due.
 //! let mut done = Vec::new();
-//! wheel.advance(
-//!     Tick::new(300_000),
-//!     usize::MAX,
-//!     |_key, _deadline, _payload| Verdict::Due,
-//!     |_deadline, payload| done.push(payload),
-//! );
+//! while let Some(now) = wheel.next_expiration() {
+//!     for (_key, deadline, payload) in wheel.expire(now, usize::MAX) {
+//!         assert_eq!(deadline, now);
+//!         done.push(payload);
+//!     }
+//! }
 //! assert_eq!(done, ["egg"]);
-//! assert!(wheel.get(egg).is_none());
+//! assert_eq!((wheel.now(), wheel.get(egg)), (Tick::new(300_000), None));
 //! ```
 //!
 //! # Where the idea is from
@@ -78,12 +82,14 @@ mod dials;
 mod divisor;
 mod entry;
 mod expiration;
+mod expire;
 mod in_order;
 mod invariants;
 mod key;
 mod link;
 mod lists;
 mod occupancy;
+mod peek;
 mod resolution;
 mod serve;
 mod tick;
@@ -94,6 +100,7 @@ mod verdict;
 pub(crate) use divisor::Divisor;
 pub(crate) use serve::{CASCADES_PER_FIRE, Met, Walk};
 
+pub use expire::Expire;
 pub use key::Key;
 pub use resolution::{InvalidResolution, Resolution};
 pub use tick::Tick;

@@ -8,7 +8,7 @@ use super::{Key, Resolution, Tick};
 
 /// A hierarchical timing wheel: timers with a payload each, kept by deadline.
 ///
-/// The [module](self) says how it works, what it costs, and shows how to use it. In short:
+/// The [module](super) says how it works, what it costs, and shows how to use it. In short:
 ///
 /// - [`insert`](Wheel::insert), [`cancel`](Wheel::cancel), [`reset`](Wheel::reset) and
 ///   [`disarm`](Wheel::disarm) work on one timer. All are O(1).
@@ -92,7 +92,7 @@ impl<T> Wheel<T> {
         self.dials.hand()
     }
 
-    /// The number of pending timers: those that were inserted, and were neither cancelled nor handed out nor
+    /// The number of pending timers. A pending timer was inserted, and was neither cancelled nor handed out nor
     /// disarmed since.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -173,7 +173,7 @@ impl<T> Wheel<T> {
     /// Moves a timer to another deadline, earlier or later. O(1).
     ///
     /// A disarmed timer is pending again. `false` if the timer is gone. Among timers of the same tick, the timer
-    /// comes after those that are already there.
+    /// comes after the timers that are there already.
     #[inline]
     pub fn reset(&mut self, key: Key, deadline: Tick) -> bool {
         let Some(node) = self.find(key) else {

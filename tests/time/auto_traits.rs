@@ -6,7 +6,7 @@ use std::marker::PhantomPinned;
 use std::rc::Rc;
 
 use waterwheel::error::{BuildError, Elapsed, Error, InvalidResolution};
-use waterwheel::wheel::{Key, Progress, Resolution, Tick, Ticks, Verdict, Wheel};
+use waterwheel::wheel::{Expire, Key, Progress, Resolution, Tick, Ticks, Verdict, Wheel};
 use waterwheel::{
     Builder, Duration, Interval, Lateness, Metrics, MissedTickBehavior, Sleep, Timeout, Timer,
 };
@@ -75,6 +75,8 @@ fn auto_traits_are_what_they_are_meant_to_be() {
         Wheel<Rc<u8>>: false false true;
         Wheel<std::cell::Cell<u8>>: true false true;
         Wheel<Pinned>: true true false;
+        Expire<'static, u8>: true true true;
+        Expire<'static, Rc<u8>>: false false true;
         Key: true true true;
         Tick: true true true;
         Ticks: true true true;

@@ -71,7 +71,8 @@ async fn a_resolution_out_of_range_or_uneven_is_a_typed_error() {
             message.contains("100 µs to 1 s") && message.contains(&format!("{resolution:?}")),
             "{message}"
         );
-        assert!(std::error::Error::source(&error).is_some());
+        // What `Display` prints, a source would have a report of the chain print again.
+        assert!(std::error::Error::source(&error).is_none());
     }
     for resolution in [us(100), us(125), us(250), ms(1), ms(8), ms(40), ms(1_000)] {
         let timer = Timer::builder().resolution(resolution).start();

@@ -149,10 +149,26 @@ async fn elapsed_reads_as_tokios_and_becomes_an_io_error_of_timed_out() {
         .await
         .expect_err("it is pending for ever");
     assert_eq!(elapsed.to_string(), tokios.to_string());
+    assert_eq!(format!("{elapsed:?}"), format!("{tokios:?}"));
+    assert_eq!(format!("{elapsed:#?}"), format!("{tokios:#?}"));
+    assert_eq!(format!("{elapsed:>25}|"), format!("{tokios:>25}|"));
     assert!(elapsed.source().is_none());
     assert!(!elapsed.was_stopped());
     let error = read().await.expect_err("it is pending for ever");
     assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+}
+
+#[tokio::test(start_paused = true)]
+async fn elapsed_says_so_if_the_timer_was_stopped() {
+    let timer = own_timer();
+    let limited = timer.timeout(ms(10), pending::<()>());
+    timer.shutdown();
+    let elapsed = limited.await.expect_err("it is pending for ever");
+    assert!(elapsed.was_stopped());
+    let shown = "the timer was stopped before the deadline";
+    assert_eq!(elapsed.to_string(), shown);
+    assert_eq!(format!("{elapsed:?}"), "Elapsed(stopped)");
+    assert_eq!(io::Error::from(elapsed).kind(), io::ErrorKind::TimedOut);
 }
 
 #[tokio::test(start_paused = true)]

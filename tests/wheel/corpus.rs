@@ -1,4 +1,4 @@
-//! The inputs that the fuzzer keeps, on the stable toolchain.
+//! The inputs that the fuzzer keeps, as a plain test.
 
 use crate::corpus_files::replay;
 use crate::model::{decode, run};

@@ -1,14 +1,14 @@
-//! No work that nobody needs: counted in turns and in cascades, not in time.
+//! No needless work: counted in advances and in cascades, not in time.
 
 use waterwheel::wheel::{Resolution, Tick, Ticks, Verdict, Wheel};
 
 use crate::edges::{self, YEAR};
 use crate::support::{advance, batch, sleep_until_due};
 
-// netty#1246, netty#9710, pulsar#6414: a next deadline in the past, or a delay rounded to zero,
+// netty#1246, netty#9710, pulsar#6414: the next deadline lay in the past, or a delay was rounded to zero,
 // and the timer thread span.
 #[test]
-fn an_idle_wheel_has_no_next_turn() {
+fn an_idle_wheel_has_no_next_expiration() {
     for resolution in edges::resolutions() {
         for start in edges::starts(resolution) {
             let mut wheel = Wheel::starting_at(resolution, Tick::new(start));
@@ -31,10 +31,10 @@ fn an_idle_wheel_has_no_next_turn() {
     }
 }
 
-// netty#1246, netty#9710: after a turn the next one is in the future, unless the wheel says that
-// it has left something over, and then the next turn serves it.
+// netty#1246, netty#9710: after an advance, the next expiration is in the future, unless the wheel says that it
+// has a backlog. Then the next advance serves it.
 #[test]
-fn every_turn_does_something() {
+fn every_expiration_has_something_to_do() {
     let resolution = Resolution::MILLISECOND;
     let mut wheel = Wheel::new(resolution);
     let delays = edges::delays(resolution);
@@ -56,9 +56,9 @@ fn every_turn_does_something() {
     assert_eq!(left, 0);
 }
 
-// pulsar#6414: whoever sleeps from turn to turn wakes once a dial, not once a tick.
+// pulsar#6414: an owner that sleeps from one expiration to the next wakes once for each dial, not once a tick.
 #[test]
-fn a_timer_takes_a_turn_a_dial_at_most() {
+fn a_timer_takes_one_advance_for_each_dial_at_most() {
     for resolution in edges::resolutions() {
         let [second, minute, hour, day, all] = edges::revolutions(resolution);
         for start in [
@@ -84,8 +84,8 @@ fn a_timer_takes_a_turn_a_dial_at_most() {
 }
 
 // The promise of the module: a timer of up to a second never moves, one of up to a minute moves
-// at most once, one of up to an hour at most twice, one of up to a day at most three times. Here
-// with a driver that turns the wheel far more often than it must.
+// at most once, one of up to an hour at most twice, one of up to a day at most three times. Here the wheel is
+// advanced far more often than needed.
 #[test]
 fn a_timer_moves_once_a_dial_at_most() {
     for resolution in edges::resolutions() {
@@ -117,8 +117,7 @@ fn a_timer_moves_once_a_dial_at_most() {
     }
 }
 
-// The same after an idle time, over which the hand has been moved: half a second is still less
-// than a second.
+// The same after an idle time, over which the hand was moved: half a second is still less than a second away.
 #[test]
 fn a_timer_armed_after_an_idle_time_is_filed_on_the_finest_dial() {
     let resolution = Resolution::MILLISECOND;
@@ -128,7 +127,7 @@ fn a_timer_armed_after_an_idle_time_is_filed_on_the_finest_dial() {
             let mut wheel = Wheel::new(resolution);
             wheel.insert(Tick::new(10 * YEAR), "far");
             wheel.skip_to(Tick::new(idle));
-            // As near as the far one lets it.
+            // As near as the far timer allows.
             assert_eq!(wheel.now().get(), idle.min(wheel.quiet_until().get() - 1));
             let now = wheel.now().get();
             wheel.insert(Tick::new(now + delay), "near");
@@ -139,10 +138,10 @@ fn a_timer_armed_after_an_idle_time_is_filed_on_the_finest_dial() {
     }
 }
 
-// golang#41699: re-arming earlier and later again and again woke the driver each time. The wheel
-// may be wrong about the next turn after it, once.
+// golang#41699: re-arming earlier and later again and again woke the driver each time. Here `quiet_until` may be
+// too early after it, once.
 #[test]
-fn resetting_over_and_over_costs_one_needless_turn_at_most() {
+fn many_resets_cost_one_needless_advance_at_most() {
     let mut wheel = Wheel::new(Resolution::MILLISECOND);
     let key = wheel.insert(Tick::new(900), ());
     for round in 0..1_000 {
@@ -158,8 +157,8 @@ fn resetting_over_and_over_costs_one_needless_turn_at_most() {
     assert_eq!(sleep_until_due(&mut wheel), (vec![()], 1));
 }
 
-// golang#41699: postponing with each packet, never reaching the deadline, files the timer and
-// nothing else.
+// golang#41699: a timer that is postponed with each packet and never reaches its deadline is filed each time, and
+// does not move otherwise.
 #[test]
 fn a_timer_that_is_always_postponed_never_moves_by_itself() {
     let mut wheel = Wheel::new(Resolution::MILLISECOND);
@@ -171,7 +170,7 @@ fn a_timer_that_is_always_postponed_never_moves_by_itself() {
     assert_eq!(wheel.cascaded(), 0);
 }
 
-// Netty: a long suspend was replayed tick by tick. This test would not end if ours were.
+// Netty replayed a long suspend tick by tick. If the wheel did, this test would not end.
 #[test]
 fn a_jump_moves_each_timer_once_at_most() {
     for resolution in edges::resolutions() {
@@ -203,7 +202,7 @@ fn a_jump_moves_each_timer_once_at_most() {
     }
 }
 
-// Netty: an idle century, with one timer behind it, is one jump and no turns between.
+// Netty: an idle century, with one timer after it, is one jump, with no advance in between.
 #[test]
 fn an_idle_century_is_one_jump() {
     let mut wheel = Wheel::new(Resolution::MILLISECOND);
@@ -220,10 +219,10 @@ fn an_idle_century_is_one_jump() {
     assert_eq!((asked, wheel.cascaded()), (1_000, 1_000));
 }
 
-// There is one slot for what lies beyond the last dial: it is looked at once in 64 days, and not
-// at each turn of the other dials.
+// There is one list for what lies beyond the last dial. The wheel looks at it once in 64 days, and not at each
+// revolution of the other dials.
 #[test]
-fn what_lies_beyond_the_last_dial_is_looked_at_at_its_full_turns_only() {
+fn the_wheel_looks_beyond_the_last_dial_once_a_revolution() {
     let resolution = Resolution::MILLISECOND;
     let [.., day, all] = edges::revolutions(resolution);
     let mut wheel = Wheel::new(resolution);
@@ -235,9 +234,9 @@ fn what_lies_beyond_the_last_dial_is_looked_at_at_its_full_turns_only() {
     assert_eq!(advance(&mut wheel, 10 * all + 5), ["far"]);
 }
 
-// Who is told of a turn that is too early takes it for nothing, at each insertion.
+// A tick that is too early would cost the owner a needless advance at each insertion.
 #[test]
-fn an_insertion_asks_for_no_turn_before_its_own_slot_comes_up() {
+fn an_insertion_asks_for_no_advance_before_its_slot_comes_up() {
     for resolution in edges::resolutions() {
         for delay in edges::delays(resolution) {
             let mut wheel = Wheel::new(resolution);

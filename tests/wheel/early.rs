@@ -5,10 +5,10 @@ use waterwheel::wheel::{Resolution, Tick, Ticks, Verdict, Wheel};
 use crate::edges::{self, YEAR};
 use crate::support::advance;
 
-// folly c53bda788, akka-core#1016, netty#1959: a slot held timers of this turn and of the next,
-// and both were drained.
+// folly c53bda788, akka-core#1016, netty#1959: a slot held timers of this revolution and of the next, and both
+// were drained.
 #[test]
-fn a_timer_of_the_next_turn_does_not_come_up_in_this_one() {
+fn a_timer_of_the_next_revolution_does_not_come_up_in_this_one() {
     for resolution in edges::resolutions() {
         for start in edges::starts(resolution) {
             for delay in edges::delays(resolution) {
@@ -36,7 +36,7 @@ fn a_timer_of_the_next_turn_does_not_come_up_in_this_one() {
 
 // folly c53bda788: as above, when the hand stands anywhere in its second, minute, hour and day.
 #[test]
-fn a_whole_turn_of_a_dial_from_anywhere_is_a_whole_turn() {
+fn a_revolution_of_a_dial_from_anywhere_is_a_whole_one() {
     let resolution = Resolution::MILLISECOND;
     let [second, minute, hour, day, _] = edges::revolutions(resolution);
     for start in (0..2 * day).step_by(7_919_993).chain(0..1_100) {
@@ -56,13 +56,13 @@ fn a_whole_turn_of_a_dial_from_anywhere_is_a_whole_turn() {
     }
 }
 
-// folly 09a84b282, libuv#4245: a timer that was armed again as it fired, into the slot that was
-// being drained or with no delay at all, fired again in the same drain, for ever.
+// folly 09a84b282, libuv#4245: a timer that was armed again as it fired, into the slot that was being drained or
+// with no delay, fired again in the same drain, and so on for ever.
 #[test]
-fn a_timer_that_is_put_back_into_the_slot_being_served_waits_for_its_time() {
+fn a_timer_put_back_into_the_slot_being_served_waits() {
     let resolution = Resolution::MILLISECOND;
     let [second, minute, ..] = edges::revolutions(resolution);
-    // From the first dial's slot 500, in which both deadlines belong.
+    // From slot 500 of the first dial, where both deadlines belong.
     for later in [second, minute] {
         let mut wheel = Wheel::new(resolution);
         wheel.insert(Tick::new(500), ());
@@ -84,7 +84,7 @@ fn a_timer_that_is_put_back_into_the_slot_being_served_waits_for_its_time() {
     }
 }
 
-// folly 09a84b282, libuv#4245: with no delay it is due at once, and is handed out once.
+// folly 09a84b282, libuv#4245: with no delay, the timer is due at once, and is handed out once.
 #[test]
 fn a_timer_that_is_put_back_with_no_delay_comes_up_once() {
     for back in [0, 1, 499, 500] {
@@ -103,8 +103,8 @@ fn a_timer_that_is_put_back_with_no_delay_comes_up_once() {
     }
 }
 
-// akka-core#1547: the driver overslept, and a timer added just before it caught up was filed by
-// the old hand and drained as if it were older.
+// akka-core#1547: the driver overslept. A timer that was added just before it caught up was filed by the old hand,
+// and drained as if it were older.
 #[test]
 fn a_timer_added_just_before_the_hand_catches_up_is_not_early() {
     for resolution in edges::resolutions() {
@@ -121,8 +121,8 @@ fn a_timer_added_just_before_the_hand_catches_up_is_not_early() {
     }
 }
 
-// Linux, "timers: Prevent base->clk from moving backward": an insert that was due already took
-// the clock back with it, and what was filed afterwards came up at the wrong time.
+// Linux, "timers: Prevent base->clk from moving backward": an insert that was due already moved the clock back, and
+// what was filed afterwards came up at the wrong time.
 #[test]
 fn an_insert_that_is_due_already_does_not_move_the_hand_back() {
     for resolution in edges::resolutions() {
@@ -135,7 +135,7 @@ fn an_insert_that_is_due_already_does_not_move_the_hand_back() {
             assert_eq!(wheel.now(), Tick::new(start));
             wheel.insert(Tick::new(start + 10), "future");
             wheel.check_invariants();
-            // Told an old time, the wheel still hands out what is due by its own.
+            // Given an old time, the wheel hands out what is due by its own.
             assert_eq!(advance(&mut wheel, start - ago), ["past"]);
             assert_eq!(wheel.now(), Tick::new(start));
             assert!(advance(&mut wheel, start + 9).is_empty());
@@ -164,7 +164,7 @@ fn a_huge_delay_is_not_due_at_once() {
             let first = wheel.iter().map(|(_, deadline, _)| deadline.get()).min();
             let first = first.expect("some are pending");
             if first > start {
-                // Step by step at first, then all the way.
+                // In small steps at first, then all the way.
                 for later in [1, 1_000, YEAR, 100 * YEAR, u64::MAX] {
                     let later = start.saturating_add(later).min(first - 1);
                     assert!(
@@ -201,8 +201,7 @@ fn a_wheel_works_until_the_last_tick() {
     }
 }
 
-// The same by another way: moving the hand over empty time must not make anything due, and must
-// not pass a slot that holds something.
+// Moving the hand over empty time must not make a timer due, and must not pass a slot that holds one.
 #[test]
 fn skipping_never_passes_a_timer() {
     for resolution in edges::resolutions() {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use waterwheel::wheel::Resolution;
 
-/// A year of ticks at one millisecond; merely a long time at the other resolutions.
+/// The ticks in a year at one millisecond. At other resolutions it is a long time.
 pub(crate) const YEAR: u64 = 365 * 86_400_000;
 
 /// The default resolution, the finest, a coarser one and the coarsest.
@@ -24,7 +24,7 @@ pub(crate) fn revolutions(resolution: Resolution) -> [u64; 5] {
     [1, 60, 3_600, 86_400, 64 * 86_400].map(|seconds| seconds * second(resolution))
 }
 
-/// One less than a full revolution of each dial, a full revolution, one more, and one less than two; not zero.
+/// A full revolution of each dial less one tick, a full revolution, one tick more, and two less one tick. Not zero.
 pub(crate) fn delays(resolution: Resolution) -> Vec<u64> {
     let around = |whole: u64| [whole - 1, whole, whole + 1, 2 * whole - 1];
     let delays = revolutions(resolution).into_iter().flat_map(around);

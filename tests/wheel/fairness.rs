@@ -1,4 +1,5 @@
-//! A batch of many: what has just come up is not held up by what came up before, nor the reverse.
+//! A budget smaller than what is due: what has just come up does not wait for all that came up before, nor the
+//! reverse.
 
 use waterwheel::wheel::{Resolution, Tick, Verdict, Wheel};
 
@@ -14,7 +15,7 @@ fn herd(size: u64, deadline: u64) -> Wheel<u64> {
     wheel
 }
 
-// An oldest-first driver lets a herd starve everyone (tokio: 80 to 200 ms for a million).
+// A driver that serves the oldest first lets a herd starve all others (tokio: 80 to 200 ms for a million).
 #[test]
 fn a_herd_does_not_hold_up_its_neighbours() {
     for budget in [2, 3, 64] {
@@ -36,7 +37,7 @@ fn a_herd_does_not_hold_up_its_neighbours() {
     }
 }
 
-// The same for one that was armed when it was due already.
+// The same for a timer that was due already when it was armed.
 #[test]
 fn a_herd_does_not_hold_up_a_timer_that_is_due_at_once() {
     let mut wheel = herd(1_000, 10);
@@ -46,7 +47,7 @@ fn a_herd_does_not_hold_up_a_timer_that_is_due_at_once() {
     assert_eq!(batch(&mut wheel, 11, 64)[0], 3);
 }
 
-// A heartbeat of a millisecond that is due at the very tick of a herd is not the last of it.
+// A heartbeat of a millisecond that is due at the same tick as a herd is not served last.
 #[test]
 fn the_last_to_be_filed_for_a_tick_is_served_first() {
     let mut wheel = herd(1_000, 10);
@@ -56,9 +57,9 @@ fn the_last_to_be_filed_for_a_tick_is_served_first() {
     wheel.check_invariants();
 }
 
-// From one end alone, the other waits for the whole herd.
+// If a slot were served from one end, a timer at the other end would wait for the whole herd.
 #[test]
-fn of_those_due_at_a_tick_the_last_filed_and_the_first_are_served_in_turn() {
+fn a_tick_is_served_alternately_from_back_and_front() {
     let mut wheel = Wheel::new(Resolution::MILLISECOND);
     for filed in 0..100 {
         wheel.insert(Tick::new(5), filed);
@@ -86,7 +87,7 @@ fn a_herd_that_cascades_does_not_hold_up_its_neighbours() {
     assert_eq!(advance(&mut wheel, 60_500).len(), 100_000);
 }
 
-// And what cascades too late to be filed again is served when it is reached.
+// A timer that is due before it could be filed again is served when its cascade is reached.
 #[test]
 fn a_herd_that_is_due_before_it_has_cascaded_is_served() {
     let mut wheel = herd(1_000, 60_001);
@@ -105,8 +106,8 @@ fn a_herd_that_is_due_before_it_has_cascaded_is_served() {
     }
 }
 
-// A freshest-first driver under overload starves the backlog: at each tick twice as much comes
-// up as can be served, and still the old ones come through, oldest first.
+// A driver that serves the freshest first starves the backlog under overload. Here twice as much comes up at each
+// tick as can be served, and the old timers are served as well, oldest first.
 #[test]
 fn an_overload_of_fresh_timers_does_not_starve_the_backlog() {
     for budget in [1, 2, 3, 7, 64] {
@@ -132,7 +133,7 @@ fn an_overload_of_fresh_timers_does_not_starve_the_backlog() {
     }
 }
 
-// And the reverse: an endless backlog does not starve what is fresh.
+// The reverse: an endless backlog does not starve what is fresh.
 #[test]
 fn a_backlog_does_not_starve_an_overload_of_fresh_timers() {
     for budget in [2, 3, 7, 64] {
@@ -152,8 +153,8 @@ fn a_backlog_does_not_starve_an_overload_of_fresh_timers() {
     }
 }
 
-// Without a backlog the fresh ones have all of the budget, and with few fresh ones the backlog
-// has the rest of it: nothing is left over that the budget would have reached.
+// Without a backlog, the fresh timers have the whole budget; with few fresh timers, the backlog has the rest of it.
+// No timer is left over while there is budget.
 #[test]
 fn a_budget_is_used_up_while_there_is_something_to_serve() {
     let mut wheel = herd(100, 10);
@@ -198,7 +199,7 @@ fn a_budget_of_nothing_serves_nothing_and_loses_nothing() {
     assert_eq!(advance(&mut wheel, 100_000).len(), 3);
 }
 
-// A timer that is put back counts against the budget: judging is what is bounded.
+// A timer that is put back counts against the budget, which bounds the calls of the judge.
 #[test]
 fn judging_is_bounded_whatever_the_verdict() {
     let mut wheel = herd(100, 10);

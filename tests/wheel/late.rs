@@ -1,22 +1,22 @@
-//! Nothing comes up after the first advance to its deadline, and whoever sleeps until the next
-//! turn is there in time.
+//! No timer comes up later than the first advance to its deadline, and an owner that sleeps until the next
+//! expiration is in time.
 
 use waterwheel::wheel::{Resolution, Tick, Wheel};
 
 use crate::edges::{self, YEAR};
 use crate::support::{advance, sleep_until_due};
 
-// caffeine 7cc9f1f41: with a timer in the slot of the current tick, one whole turn ahead, the
-// search began behind that slot and reported it a turn too late, or not at all.
+// caffeine 7cc9f1f41: a timer lay in the slot of the current tick, one whole revolution ahead. The search began
+// behind that slot and reported it a revolution too late, or not at all.
 #[test]
-fn a_timer_in_the_hands_own_slot_is_one_turn_away_and_not_two() {
+fn a_timer_in_the_hands_own_slot_is_one_revolution_away() {
     for resolution in edges::resolutions() {
         let [second, minute, hour, day, all] = edges::revolutions(resolution);
         let units = [(second, 1), (minute, second), (hour, minute), (day, hour)];
         for start in [0, 7 * day + 5 * hour + 3 * minute + 2 * second] {
             for (whole, unit) in units {
                 let mut wheel = Wheel::starting_at(resolution, Tick::new(start));
-                // A whole whole away, then the slot before it, then the hand's next one.
+                // A whole revolution away, then the slot before it, then the hand's next one.
                 for delay in [whole, (whole - unit).max(1), unit] {
                     wheel.insert(Tick::new(start + delay), ());
                     let (_, unit) = *units
@@ -40,7 +40,7 @@ fn a_timer_in_the_hands_own_slot_is_one_turn_away_and_not_two() {
     }
 }
 
-// caffeine 7cc9f1f41: what cascades may be due before what the first dial holds.
+// caffeine 7cc9f1f41: a timer that cascades may be due before all that the first dial holds.
 #[test]
 fn a_cascade_may_reveal_an_earlier_timer() {
     let mut wheel = Wheel::new(Resolution::MILLISECOND);
@@ -48,7 +48,7 @@ fn a_cascade_may_reveal_an_earlier_timer() {
     wheel.insert(Tick::new(60_020), "from the seconds");
     assert!(advance(&mut wheel, 59_500).is_empty());
     wheel.insert(Tick::new(60_400), "near");
-    // Exact would be 60 020; the second that holds it comes up before.
+    // The earliest timer is due at 60 020; the second that holds it comes up before.
     assert_eq!(wheel.next_expiration(), Some(Tick::new(60_000)));
     assert!(advance(&mut wheel, 60_000).is_empty());
     assert_eq!(wheel.next_expiration(), Some(Tick::new(60_020)));
@@ -58,10 +58,10 @@ fn a_cascade_may_reveal_an_earlier_timer() {
     assert_eq!(wheel.now(), Tick::new(61_010));
 }
 
-// folly ae8276598: two computations of "the next tick" differed at a boundary, and a timer there
-// waited a full turn.
+// folly ae8276598: two computations of "the next tick" differed at a boundary, and a timer there waited a full
+// revolution.
 #[test]
-fn a_sleep_until_the_next_turn_ends_in_time_at_every_boundary() {
+fn a_sleep_to_the_next_expiration_is_in_time_at_each_boundary() {
     for resolution in edges::resolutions() {
         for start in edges::starts(resolution) {
             for delay in edges::delays(resolution).into_iter().chain([1]) {
@@ -78,8 +78,8 @@ fn a_sleep_until_the_next_turn_ends_in_time_at_every_boundary() {
     }
 }
 
-// folly ae8276598: the same for a wheel that has been turned to a boundary, or to just before or
-// behind it, by a driver, and for one whose hand was moved over empty time.
+// folly ae8276598: the same for a wheel that was advanced to a boundary, or to just before or after it, and for one
+// whose hand was moved over empty time.
 #[test]
 fn a_timer_armed_at_a_boundary_is_in_time() {
     for resolution in edges::resolutions() {
@@ -100,10 +100,10 @@ fn a_timer_armed_at_a_boundary_is_in_time() {
     }
 }
 
-// tokio#6683, storm#4830, as far as it concerns a wheel: a timer that is earlier than all others
-// shows at once, and so does one that has been moved there.
+// tokio#6683, storm#4830, as far as they concern a wheel: a timer that is earlier than all others shows at once, and
+// so does one that was moved there.
 #[test]
-fn an_earlier_timer_shows_in_the_next_turn_at_once() {
+fn an_earlier_timer_shows_in_the_next_expiration_at_once() {
     let mut wheel = Wheel::new(Resolution::MILLISECOND);
     let key = wheel.insert(Tick::new(YEAR), ());
     for deadline in [YEAR / 2, 3_600_000, 60_000, 59_000, 1_000, 999, 1] {
@@ -153,7 +153,7 @@ fn a_timer_beyond_the_last_dial_is_in_time() {
                     Tick::new(start + delay),
                     "{delay} from {start}"
                 );
-                // And by one jump, past the full turns of the last dial.
+                // And by one jump, over the revolutions of the last dial.
                 let mut wheel = Wheel::starting_at(resolution, Tick::new(start));
                 wheel.insert(Tick::new(start + delay), ());
                 assert!(advance(&mut wheel, start + delay - 1).is_empty());
@@ -184,8 +184,8 @@ fn a_wheel_older_than_its_span_works_as_a_new_one() {
     }
 }
 
-// tokio#8334: a timer for ever sat in the last dial, and as its slot came up again and again
-// nothing behind it was served.
+// tokio#8334: a timer for ever lay on the last dial. Its slot came up again and again, and no timer behind it was
+// served.
 #[test]
 fn a_timer_for_ever_does_not_starve_the_others() {
     let resolution = Resolution::MILLISECOND;
@@ -204,8 +204,8 @@ fn a_timer_for_ever_does_not_starve_the_others() {
     assert_eq!(wheel.len(), 1);
 }
 
-// embassy#4736: a timer for `Instant::MAX` was cancelled, and a short one armed after it never
-// woke anybody, since the next expiry stayed at "never".
+// embassy#4736: a timer for `Instant::MAX` was cancelled. A short one that was armed after it woke no task, since the
+// next expiry stayed at "never".
 #[test]
 fn a_short_timer_after_a_cancelled_one_for_ever_shows() {
     for cancelled in [Tick::MAX, Tick::new(u64::MAX - 1), Tick::new(500 * YEAR)] {
@@ -252,7 +252,7 @@ fn timers_across_every_wrap_point_are_in_time() {
     }
 }
 
-// tokio#3619: a clock that went backwards was a panic. It is clamped.
+// tokio#3619: a clock that went backwards caused a panic. Here it is clamped.
 #[test]
 fn time_that_goes_backwards_stands_still() {
     for resolution in edges::resolutions() {
@@ -270,7 +270,7 @@ fn time_that_goes_backwards_stands_still() {
     }
 }
 
-// Netty replays time; a wheel that jumps must not lose what it jumps over.
+// Netty replays time. A wheel that jumps must not lose what it jumps over.
 #[test]
 fn a_jump_hands_out_all_that_it_passes() {
     for resolution in edges::resolutions() {

@@ -1,4 +1,4 @@
-//! A timer that is gone is gone: its payload, its record and its key.
+//! Of a timer that is gone, nothing is left: its payload, its entry and its key.
 
 use std::rc::Rc;
 
@@ -8,9 +8,9 @@ use crate::edges::{self, YEAR};
 use crate::support::{advance, batch};
 
 // netty#2561, golang#60144, tokio#8252, pingora's rule of 15 minutes: a cancelled timer was kept
-// until its deadline, or until somebody cleaned up.
+// until its deadline, or until a clean-up.
 #[test]
-fn cancelling_gives_the_record_back_at_once() {
+fn cancelling_frees_the_entry_at_once() {
     for resolution in edges::resolutions() {
         let mut wheel = Wheel::new(resolution);
         let live: Vec<_> = (0..100)
@@ -54,7 +54,7 @@ fn churn_does_not_grow_the_wheel() {
     wheel.check_invariants();
 }
 
-// The same for the payload: it comes back with the cancel, and with nothing else of it left.
+// The same for the payload: cancelling returns it, and the wheel keeps no other reference.
 #[test]
 fn cancelling_gives_the_payload_back() {
     let resolution = Resolution::MILLISECOND;
@@ -68,9 +68,9 @@ fn cancelling_gives_the_payload_back() {
     }
 }
 
-// netty#5647: timers that come up and are put in again grow nothing either.
+// netty#5647: timers that come up and are inserted again do not grow the wheel.
 #[test]
-fn handing_out_gives_the_record_back() {
+fn handing_out_frees_the_entry() {
     let mut wheel = Wheel::new(Resolution::MILLISECOND);
     let payload = Rc::new(());
     let mut capacity = None;
@@ -88,7 +88,7 @@ fn handing_out_gives_the_record_back() {
     assert_eq!(Rc::strong_count(&payload), 1);
 }
 
-// netty#5647: and neither do resets, postponed timers and disarmed ones.
+// netty#5647: nor do timers that are reset, postponed or disarmed.
 #[test]
 fn moving_a_timer_takes_no_more_room() {
     let mut wheel = Wheel::new(Resolution::MILLISECOND);
@@ -110,8 +110,8 @@ fn moving_a_timer_takes_no_more_room() {
     assert_eq!((wheel.capacity(), wheel.len()), (capacity, 1));
 }
 
-// "Cancelled before registered leaks an entry", of which a wheel has this much: a timer that has
-// come up and still waits to be served, or to be filed again, is cancelled like any other.
+// "Cancelled before registered leaks an entry", as far as it concerns a wheel: a timer that has come up and still
+// waits to be served, or to be filed again, can be cancelled like any other.
 #[test]
 fn a_timer_is_cancelled_wherever_it_waits() {
     for budget in [0, 1] {
@@ -162,7 +162,7 @@ fn the_count_of_pending_timers_does_not_drift() {
         assert!(wheel.cancel(c).is_some());
         assert!(!wheel.reset(c, Tick::new(now + 1)) && !wheel.disarm(c));
         assert_eq!(wheel.len(), 2);
-        // One is handed out, the other disarmed as it comes up.
+        // One is handed out, the other is disarmed by its judge.
         let judge = |key, _, _: &mut ()| match key == d {
             true => Verdict::Disarm,
             false => Verdict::Due,
@@ -175,8 +175,8 @@ fn the_count_of_pending_timers_does_not_drift() {
     }
 }
 
-// tokio-util's `DelayQueue` keys have no generation: the key of a timer that is gone named the
-// next timer that got its place.
+// The keys of tokio-util's `DelayQueue` have no generation: the key of a timer that was gone named the next timer at
+// the same index.
 #[test]
 fn a_stale_key_names_nothing_though_its_place_is_used_again() {
     let mut wheel = Wheel::new(Resolution::MILLISECOND);
@@ -196,7 +196,7 @@ fn a_stale_key_names_nothing_though_its_place_is_used_again() {
         }
         assert_eq!(wheel.deadline(key), Some(Tick::new(round)));
         assert_eq!(wheel.get_mut(key), Some(&mut { round }));
-        // Gone by a cancel, by being handed out, by a drain.
+        // It goes by a cancel, by being handed out, by a drain.
         match round % 3 {
             0 => assert_eq!(wheel.cancel(key), Some(round)),
             1 => assert_eq!(advance(&mut wheel, round), [round]),
@@ -239,7 +239,7 @@ fn draining_gives_the_memory_back_and_leaves_a_wheel_that_works() {
     assert_eq!(wheel.drain().count(), 0);
 }
 
-// Doubling leaves up to half of a slab in vain; steps of one size copy it over and over.
+// Doubling leaves up to half of a slab unused; steps of one size copy it over and over.
 #[test]
 fn the_slab_grows_by_an_eighth() {
     let mut wheel = Wheel::new(Resolution::MILLISECOND);

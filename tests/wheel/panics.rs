@@ -1,5 +1,5 @@
-//! A panic in somebody else's code leaves the wheel in order: nothing is lost but what was in
-//! hand, nothing is handed out twice, nothing is stranded behind it.
+//! A panic in a callback or a destructor leaves the wheel in order: it loses the timer that was handed out and no
+//! other, hands out no timer twice, and strands none.
 
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
@@ -13,13 +13,13 @@ fn panic_quietly() -> ! {
     panic::resume_unwind(Box::new(()))
 }
 
-/// Does what panics, and drops what comes of it.
+/// Runs what panics, and drops its result.
 fn catch<R>(what: impl FnOnce() -> R) {
     let outcome = panic::catch_unwind(AssertUnwindSafe(|| drop(what())));
     assert!(outcome.is_err(), "it was to panic");
 }
 
-/// Its drop panics, the first time that any of them is dropped.
+/// The first of them that is dropped panics.
 struct Bomb<'a> {
     armed: &'a Cell<bool>,
     dropped: &'a Cell<usize>,
@@ -43,7 +43,7 @@ fn thirty() -> (Wheel<u64>, Vec<Key>) {
     (wheel, keys)
 }
 
-// A waker that panics strands the rest of the slot.
+// In other timers, a waker that panics strands the rest of the slot.
 #[test]
 fn a_panic_while_handing_out_loses_one_timer_and_strands_none() {
     for fatal in [0, 7, 29] {
@@ -80,7 +80,7 @@ fn a_panic_while_handing_out_loses_one_timer_and_strands_none() {
     }
 }
 
-// The same for the judge: the timer that it was asked about is still there.
+// The same for the judge: the timer that it was asked about stays.
 #[test]
 fn a_panic_while_judging_loses_nothing() {
     for fatal in [0, 7, 29] {
@@ -106,12 +106,12 @@ fn a_panic_while_judging_loses_nothing() {
     }
 }
 
-// The same when the panic comes in the midst of refiling, parking and a backlog.
+// The same if timers are postponed and disarmed before the panic, and there is a backlog.
 #[test]
-fn a_panic_in_the_midst_of_refiling_and_parking_keeps_what_was_done() {
+fn a_panic_amid_postponing_and_disarming_keeps_what_was_done() {
     for fatal in 0..30 {
         let (mut wheel, keys) = thirty();
-        // On the dial above, to be cascaded by the advance that panics.
+        // On the dial above; it cascades in the advance that panics.
         let far = wheel.insert(Tick::new(5_500), 100);
         batch(&mut wheel, 10, 3);
         let before = wheel.len();
@@ -141,7 +141,7 @@ fn a_panic_in_the_midst_of_refiling_and_parking_keeps_what_was_done() {
         );
         assert_eq!(wheel.len(), before - disarmed - handed);
         assert!(wheel.is_pending(far));
-        // What was postponed keeps its time, what was not reached is handed out now.
+        // What was postponed keeps its new deadline; what was not reached is handed out now.
         let late = advance(&mut wheel, 5_000).len();
         assert_eq!(late, before - 1 - postponed - disarmed - handed);
         assert_eq!(advance(&mut wheel, 5_001).len(), postponed);
@@ -150,9 +150,9 @@ fn a_panic_in_the_midst_of_refiling_and_parking_keeps_what_was_done() {
     }
 }
 
-// The wheel drops no payload in the midst of its own work: it hands them out.
+// The wheel drops no payload in the middle of its own work: it hands them out.
 #[test]
-fn a_payload_that_panics_as_it_is_dropped_does_no_harm_when_it_is_handed_out() {
+fn a_destructor_that_panics_does_no_harm_when_handed_out() {
     let (armed, dropped) = (Cell::new(false), Cell::new(0));
     let bomb = || Bomb {
         armed: &armed,
@@ -181,7 +181,7 @@ fn a_payload_that_panics_as_it_is_dropped_does_no_harm_when_it_is_handed_out() {
 }
 
 #[test]
-fn a_payload_that_panics_as_it_is_dropped_does_no_harm_when_it_is_cancelled() {
+fn a_destructor_that_panics_does_no_harm_when_cancelled() {
     let (armed, dropped) = (Cell::new(false), Cell::new(0));
     let bomb = || Bomb {
         armed: &armed,
@@ -201,7 +201,7 @@ fn a_payload_that_panics_as_it_is_dropped_does_no_harm_when_it_is_cancelled() {
 }
 
 #[test]
-fn a_payload_that_panics_as_it_is_dropped_does_no_harm_when_the_wheel_is_drained() {
+fn a_destructor_that_panics_does_no_harm_in_a_drain() {
     let (armed, dropped) = (Cell::new(false), Cell::new(0));
     let bomb = || Bomb {
         armed: &armed,
@@ -212,7 +212,7 @@ fn a_payload_that_panics_as_it_is_dropped_does_no_harm_when_the_wheel_is_drained
         wheel.insert(Tick::new(delay), bomb());
     }
     armed.set(true);
-    // The first panics as it is taken out; dropping the iterator drops the others.
+    // The first panics when it is dropped; dropping the iterator drops the others.
     catch(|| wheel.drain().for_each(drop));
     assert_eq!(dropped.get(), 4);
     wheel.check_invariants();
@@ -222,7 +222,7 @@ fn a_payload_that_panics_as_it_is_dropped_does_no_harm_when_the_wheel_is_drained
 }
 
 #[test]
-fn a_payload_that_panics_as_it_is_dropped_with_the_wheel_takes_the_others_along() {
+fn a_destructor_that_panics_with_the_wheel_stops_no_other() {
     let (armed, dropped) = (Cell::new(false), Cell::new(0));
     let bomb = || Bomb {
         armed: &armed,

@@ -1,4 +1,4 @@
-//! Which lengths of a tick there are, and what is said of the others.
+//! Which lengths of a tick are valid, and the error for the others.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use waterwheel::wheel::{Resolution, Tick, Wheel};
 use crate::support::advance;
 
 #[test]
-fn a_resolution_is_from_100_microseconds_to_a_second_and_divides_it() {
+fn a_resolution_is_from_100_us_to_1_s_and_divides_a_second() {
     for (micros, ticks_per_second) in [
         (100, 10_000),
         (125, 8_000),

@@ -1,15 +1,15 @@
-//! Short words for what most of the tests do.
+//! What most of the tests do.
 
 use waterwheel::wheel::{Tick, Verdict, Wheel};
 
-/// Advances without a bound; gives what was handed out.
+/// Advances without a bound. Returns what was handed out.
 pub(crate) fn advance<T>(wheel: &mut Wheel<T>, now: u64) -> Vec<T> {
     let handed = batch(wheel, now, usize::MAX);
     assert!(!wheel.has_backlog(), "nothing was to be left over");
     handed
 }
 
-/// Advances and serves at most `budget` timers; gives what was handed out.
+/// Advances and serves at most `budget` timers. Returns what was handed out.
 pub(crate) fn batch<T>(wheel: &mut Wheel<T>, now: u64, budget: usize) -> Vec<T> {
     let mut handed = Vec::new();
     let due = |_, payload| handed.push(payload);
@@ -19,8 +19,8 @@ pub(crate) fn batch<T>(wheel: &mut Wheel<T>, now: u64, budget: usize) -> Vec<T> 
     handed
 }
 
-/// Does what a driver does, which sleeps until the next expiration and then advances, until something
-/// is handed out; gives that and the number of advances that it took.
+/// Sleeps until the next expiration and advances, again and again, as a driver does, until something is handed out.
+/// Returns that, and the number of advances that it took.
 pub(crate) fn sleep_until_due<T>(wheel: &mut Wheel<T>) -> (Vec<T>, usize) {
     for advances in 1.. {
         let next = wheel.next_expiration().expect("something is pending");

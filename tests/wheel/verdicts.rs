@@ -5,7 +5,7 @@ use waterwheel::wheel::{Key, Resolution, Tick, Verdict, Wheel};
 use crate::edges;
 use crate::support::advance;
 
-/// Advances, says the same of all that come up, and tells how many were handed out.
+/// Advances, with the same verdict for each timer. Returns how many were handed out.
 fn judge<T>(wheel: &mut Wheel<T>, now: u64, verdict: Verdict) -> usize {
     let (mut left, mut handed) = (wheel.len(), 0);
     let judge = |_, _, _: &mut T| {
@@ -24,7 +24,7 @@ fn the_judge_is_told_the_key_the_deadline_and_the_payload() {
     let (mut asked, mut handed) = (Vec::new(), Vec::new());
     let ask = |key: Key, deadline, payload: &mut i32| {
         asked.push((key, deadline, *payload));
-        // It may change it.
+        // The judge may change the payload.
         *payload += 1;
         Verdict::Due
     };
@@ -40,7 +40,7 @@ fn the_judge_is_told_the_key_the_deadline_and_the_payload() {
 }
 
 #[test]
-fn a_refiled_timer_keeps_its_key_and_comes_up_at_its_new_deadline() {
+fn a_postponed_timer_keeps_its_key_and_comes_up_when_due() {
     for resolution in edges::resolutions() {
         for delay in edges::delays(resolution) {
             let mut wheel = Wheel::new(resolution);
@@ -56,9 +56,9 @@ fn a_refiled_timer_keeps_its_key_and_comes_up_at_its_new_deadline() {
     }
 }
 
-// To the tick at which it is judged, or to one before it: that would be judged for ever.
+// To the tick at which it is judged, or to one before: filed again, it would be judged for ever.
 #[test]
-fn a_timer_that_is_refiled_for_no_later_than_now_is_due() {
+fn a_timer_postponed_to_no_later_than_now_is_due() {
     for later in [0, 16, 17, 20, 21] {
         let mut wheel = Wheel::new(Resolution::MILLISECOND);
         wheel.insert(Tick::new(17), ());
@@ -69,7 +69,7 @@ fn a_timer_that_is_refiled_for_no_later_than_now_is_due() {
 }
 
 #[test]
-fn a_timer_refiled_for_the_end_of_time_stays() {
+fn a_timer_postponed_to_the_end_of_time_stays() {
     let mut wheel = Wheel::new(Resolution::MILLISECOND);
     let key = wheel.insert(Tick::new(17), ());
     assert_eq!(judge(&mut wheel, 17, Verdict::Postpone(Tick::MAX)), 0);
@@ -79,7 +79,7 @@ fn a_timer_refiled_for_the_end_of_time_stays() {
 }
 
 #[test]
-fn a_parked_timer_keeps_its_place_and_its_payload_and_does_not_come_up() {
+fn a_disarmed_timer_keeps_its_entry_and_does_not_come_up() {
     let mut wheel = Wheel::new(Resolution::MILLISECOND);
     let [judged, disarmed] = [(); 2].map(|()| wheel.insert(Tick::new(17), "disarmed"));
     assert!(wheel.disarm(disarmed));
@@ -98,7 +98,7 @@ fn a_parked_timer_keeps_its_place_and_its_payload_and_does_not_come_up() {
     assert!(other.index() != judged.index() && other.index() != disarmed.index());
     assert_eq!(advance(&mut wheel, 100_000_000), ["other"]);
 
-    // Cancelled, or pending again.
+    // One is cancelled, the other is pending again.
     assert_eq!(wheel.cancel(judged), Some("disarmed"));
     assert_eq!(wheel.len(), 0);
     assert!(wheel.reset(disarmed, Tick::new(100_000_001)));
@@ -108,7 +108,7 @@ fn a_parked_timer_keeps_its_place_and_its_payload_and_does_not_come_up() {
 }
 
 #[test]
-fn parking_counts_as_fired_and_within_the_budget() {
+fn disarming_counts_as_fired_and_within_the_budget() {
     let mut wheel = Wheel::new(Resolution::MILLISECOND);
     for _ in 0..10 {
         wheel.insert(Tick::new(17), ());
@@ -123,7 +123,7 @@ fn parking_counts_as_fired_and_within_the_budget() {
 }
 
 #[test]
-fn a_timer_that_waits_to_be_served_can_be_postponed_and_parked() {
+fn a_timer_that_waits_can_be_postponed_and_disarmed() {
     let mut wheel = Wheel::new(Resolution::MILLISECOND);
     let [later, disarmed, stays] = [1, 2, 3].map(|n| wheel.insert(Tick::new(17), n));
     wheel.advance(Tick::new(17), 0, |_, _, _| Verdict::Due, |_, _| ());

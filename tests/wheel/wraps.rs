@@ -1,5 +1,5 @@
-//! The clock is started near every wrap of every dial and counter, and timers are armed, moved,
-//! disarmed and cancelled across it; against the naive list after every step.
+//! The clock starts near each wrap of each dial and counter, and timers are armed, moved, disarmed and cancelled
+//! across it, beside the naive list after every step.
 //!
 //! The properties do so at random; here each wrap gets its own case.
 
@@ -13,7 +13,7 @@ fn before(resolution: Resolution) -> [u64; 2] {
     [2, edges::second(resolution) + 1]
 }
 
-/// Timers at, before and behind the wrap, and a whole revolution of each dial behind it.
+/// Timers before, at and after the wrap, and a whole revolution of each dial after it.
 fn arm(wrap: u64, resolution: Resolution) -> Vec<Op> {
     let around = wrap.saturating_sub(2)..=wrap.saturating_add(2);
     let revolutions = edges::revolutions(resolution);
@@ -24,7 +24,7 @@ fn arm(wrap: u64, resolution: Resolution) -> Vec<Op> {
     delays.map(insert).collect()
 }
 
-/// Moves some timers from this side of the wrap to the other, and back, and ends others.
+/// Moves some timers from one side of the wrap to the other, and some back, and cancels or disarms others.
 ///
 /// Of `which`, the lowest two bits say whether it is a timer that is there (not zero), the rest
 /// which.
@@ -49,9 +49,9 @@ fn meddle(wrap: u64) -> [Op; 6] {
     ]
 }
 
-/// Steps over the wrap tick by tick, with what is there, and with what is armed on the way.
+/// Steps over the wrap tick by tick, with the timers that are there and with some that are armed on the way.
 fn step_over(wrap: u64) -> Vec<Op> {
-    // As far as nothing comes up, which is three ticks before the wrap at most.
+    // As far as no timer comes up: to three ticks before the wrap at most.
     let mut ops = vec![Op::SkipTo { by: wrap }];
     for step in 0..7 {
         ops.push(Op::Insert {
@@ -86,7 +86,7 @@ fn a_wheel_started_near_any_wrap_does_what_a_list_does() {
                 let mut ops = arm(before, resolution);
                 ops.extend(meddle(before));
                 ops.extend(step_over(before));
-                // On to a whole revolution of each dial from there, by the turns that the wheel asks for.
+                // On to a whole revolution of each dial, from one expiration to the next.
                 ops.extend(std::iter::repeat_n(Op::AdvanceToExpiration, 8));
                 run(&Case {
                     resolution,

@@ -6,7 +6,7 @@ use super::{Case, Op, Says, Wakes};
 use crate::bytes::Bytes;
 use crate::edges::{self, YEAR};
 
-/// The check after each step looks at everything that is there.
+/// The check after each step looks at all timers.
 const MOST_OPS: usize = 150;
 
 /// Any bytes are a case.
@@ -33,7 +33,21 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn op(&mut self) -> Op {
-        match self.bytes.byte() % 32 {
+        let byte = self.bytes.byte();
+        match byte {
+            // Bytes with which no step of the corpus began before these two came: its inputs keep their meaning.
+            112..=123 => {
+                return Op::Expire {
+                    by: self.step(),
+                    budget: self.budget(),
+                    taken: self.budget(),
+                    forget: self.bytes.flag(),
+                };
+            }
+            104..=107 => return Op::ExpirePeeked,
+            _ => (),
+        }
+        match byte % 32 {
             0..=6 => Op::Insert {
                 delay: self.ticks(),
                 bomb: false,

@@ -1,4 +1,4 @@
-//! The naive list: every timer with its deadline, and when the wheel is to look at it.
+//! The naive list: each timer with its deadline, and when the wheel must look at it.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,8 @@ pub(super) struct Timer {
     pub(super) key: Key,
     pub(super) deadline: u64,
     pub(super) disarmed: bool,
-    /// When its slot comes up. Not known after an advance whose budget did not reach: the timers that came
-    /// up are cascaded in no promised order.
+    /// When its slot comes up. Not known after an advance whose budget was too small: it is not promised which of the
+    /// timers cascade first.
     pub(super) comes_up: Option<u64>,
 }
 
@@ -55,7 +55,7 @@ impl List {
         timers.map(|(&id, &timer)| (id, timer))
     }
 
-    /// A key that is there, with the number of its timer, or one that is gone.
+    /// The key of a timer that is there, with the number of the timer, or a key that is gone.
     pub(super) fn pick(&self, which: usize) -> Option<(Key, Option<u64>)> {
         let (kind, which) = (which % 4, which / 4);
         if kind == 0 && !self.gone.is_empty() {
@@ -66,8 +66,8 @@ impl List {
         Some((timer.key, Some(id)))
     }
 
-    /// The hand has moved, and what came up on the dials above the first has been filed again: all of
-    /// it, if `whole`.
+    /// The hand has moved, and timers that came up on the dials above the first were filed again: all of them, if
+    /// `whole`.
     pub(super) fn cascade(&mut self, whole: bool) {
         let came_up = |timer: &Timer| timer.comes_up.is_some_and(|tick| tick <= self.now);
         let ids = self.pending().filter(|(_, timer)| came_up(timer));
@@ -79,20 +79,20 @@ impl List {
         }
     }
 
-    /// What came up by `to` has been filed again, from wherever the hand stood then.
+    /// What came up by `to` was filed again, from a hand that is not known.
     pub(super) fn cascade_in_order(&mut self, to: u64) {
         for timer in self.timers.values_mut() {
             timer.comes_up = timer.comes_up.filter(|&tick| tick > to);
         }
     }
 
-    /// It is not known when the wheel is to look at this timer.
+    /// It is not known when the wheel must look at this timer.
     pub(super) fn forget_comes_up(&mut self, id: u64) {
         self.timers.get_mut(&id).expect("is there").comes_up = None;
     }
 
-    /// When the wheel is to be turned next, if nothing waits to be served: exactly, or, if that is
-    /// not known, at the latest.
+    /// When the wheel must be advanced next, if no timer waits to be served. The flag says whether that is exact; if
+    /// not, it is the latest possible tick.
     pub(super) fn next_expiration(&self) -> Option<(u64, bool)> {
         let pending = || self.pending().map(|(_, timer)| timer);
         let latest = pending().map(|timer| timer.comes_up.unwrap_or(timer.deadline));
@@ -102,8 +102,8 @@ impl List {
         ))
     }
 
-    /// When a timer that is filed now is looked at: a dial's slot comes up at the start of its unit,
-    /// and what lies beyond the last dial at that dial's next revolution.
+    /// When the wheel looks at a timer that is filed now: at the start of the unit of its slot, or, if it lies beyond
+    /// the last dial, at the start of that dial's next revolution.
     fn comes_up(&self, deadline: u64) -> u64 {
         let (now, second) = (self.now, self.second);
         if deadline <= now {

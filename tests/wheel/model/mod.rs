@@ -1,19 +1,23 @@
-//! What a wheel must do, told by a naive list: the steps, the list, and the two side by side.
+//! What a wheel must do, by the example of a naive list: the steps, the list, and the two side by side.
 //!
-//! Shared with the fuzzer (`fuzz/targets/wheel.rs`), which makes the steps of bytes; the properties make
+//! Shared with the fuzzer (`fuzz/targets/wheel.rs`), which makes the steps from bytes. The properties make
 //! them at random. A new operation of the wheel goes into [`Op`] and, so that both reach it, into
 //! `decode` and `properties`.
 //!
 //! | file | what is there |
 //! |---|---|
 //! | `list` | the naive list, and the naive geometry that says when a timer is looked at |
-//! | `pair` | does the steps on a wheel and on the list, and compares them |
+//! | `pair` | a wheel and a list, and the steps on both |
+//! | `advances` | the steps that move the hand |
+//! | `checks` | compares the two after each step |
 //! | `decode` | steps from bytes |
 //!
-//! A wheel lends itself out whole while it advances, so nobody enters it again from within: what a
-//! woken task does to its wheel, it does between two batches. [`Op::Turn`] is that. The re-entry from
+//! A wheel is borrowed as a whole while it advances, so no call enters it again from within. What a
+//! woken task does to its wheel, it does between two batches: [`Op::Turn`]. The re-entry from
 //! within a waker is in `tests/futures`.
 
+mod advances;
+mod checks;
 mod decode;
 mod list;
 mod pair;
@@ -34,7 +38,7 @@ pub(crate) struct Case {
 
 /// One step. Times count from the wheel's hand unless they say otherwise, and saturate.
 ///
-/// `which` picks a timer: mostly one that is there, each fourth number one that is gone.
+/// `which` picks a timer: each fourth number one that is gone, the others one that is there.
 #[derive(Debug, Clone)]
 pub(crate) enum Op {
     /// Adds a timer; the drop of a `bomb` panics.
@@ -87,8 +91,17 @@ pub(crate) enum Op {
         budget: usize,
         says: Says,
     },
-    /// Advances batch by batch until nothing is left over; after each batch those that were handed out
-    /// do what `wakes` says.
+    /// Moves the hand by the iterator, and takes so many items; then drops the iterator, or forgets it.
+    Expire {
+        by: u64,
+        budget: usize,
+        taken: usize,
+        forget: bool,
+    },
+    /// Takes the timer that `peek` shows.
+    ExpirePeeked,
+    /// Advances batch by batch until there is no backlog. After each batch, the timers that were handed out do what
+    /// `wakes` says.
     Turn {
         by: u64,
         batch: usize,
@@ -101,11 +114,11 @@ pub(crate) enum Op {
         by: u64,
         budget: usize,
     },
-    /// Takes everything out, looks at so many, and drops the rest unseen.
+    /// Drains the wheel, looks at so many payloads, and drops the rest unseen.
     Drain {
         taken: usize,
     },
-    /// Drops the wheel with all that is in it, and goes on with a new one whose hand stands here.
+    /// Drops the wheel with its timers, and goes on with a new one whose hand stands here.
     Replace {
         start: u64,
     },
@@ -123,8 +136,7 @@ pub(crate) enum Says {
 /// What the owner of a timer does when it is handed out.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Wakes {
-    /// Adds another; one without a delay comes up in the next batch, and must not keep the turn from
-    /// ending.
+    /// Adds another timer. One without a delay comes up in the next batch, and the turn must end nevertheless.
     Insert {
         delay: u64,
     },
@@ -137,8 +149,8 @@ pub(crate) enum Wakes {
     },
 }
 
-/// Does the steps on a wheel and on the list, and compares the two after each; then lets time
-/// end, so that whatever was lost is missed.
+/// Does the steps on a wheel and on the list, and compares the two after each step. Then time ends, so that a timer
+/// that was lost is missed.
 ///
 /// # Panics
 ///

@@ -1,0 +1,61 @@
+//! The wheel by itself, without tokio: the loop of a game, which hands the wheel its own time.
+//!
+//! ```text
+//! cargo run --example wheel_only
+//! ```
+
+use waterwheel::wheel::{Resolution, Tick, Ticks, Wheel};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Event {
+    Wave(u32),
+    ShieldEnds,
+    PoisonKills,
+}
+
+const FRAME: Ticks = Ticks::new(16);
+const BETWEEN_WAVES: Ticks = Ticks::new(400);
+
+fn main() {
+    // A tick is a millisecond of the game, which stands still while the game is paused.
+    let mut wheel = Wheel::new(Resolution::MILLISECOND);
+    wheel.insert(Tick::new(100), Event::Wave(1));
+    wheel.insert(Tick::new(650), Event::ShieldEnds);
+    let poison = wheel.insert(Tick::new(900), Event::PoisonKills);
+
+    let mut now = Tick::ZERO;
+    let mut log = Vec::new();
+    while now < Tick::new(1_200) {
+        now = now.saturating_add(FRAME);
+        // What is due in this frame, in order. A timer between two frames waits for the second.
+        let due: Vec<_> = wheel.expire(now, usize::MAX).collect();
+        for (_key, deadline, event) in due {
+            assert!(deadline <= now && now.saturating_since(deadline) < FRAME);
+            println!("{now:>5} ms: {event:?}, due at {deadline}");
+            log.push(event);
+            match event {
+                // From deadline to deadline, so that the waves do not drift by the frames.
+                Event::Wave(n) => {
+                    wheel.insert(deadline.saturating_add(BETWEEN_WAVES), Event::Wave(n + 1));
+                }
+                Event::ShieldEnds => {
+                    // The player drinks the antidote.
+                    assert_eq!(wheel.cancel(poison), Some(Event::PoisonKills));
+                }
+                Event::PoisonKills => unreachable!("it was cancelled"),
+            }
+        }
+    }
+    let [first, second, third] = [1, 2, 3].map(Event::Wave);
+    assert_eq!(log, [first, second, Event::ShieldEnds, third]);
+
+    // What comes next, and how far the game may sleep.
+    let (_, deadline, next) = wheel.peek().expect("there is always a next wave");
+    assert_eq!((deadline, *next), (Tick::new(1_300), Event::Wave(4)));
+    let wait = deadline.saturating_since(now);
+    println!(
+        "{now:>5} ms: {next:?} in {wait} ms, and {} pending",
+        wheel.len()
+    );
+    assert!(wheel.next_expiration() <= Some(deadline));
+}
