@@ -214,9 +214,10 @@ impl Sleep {
 
     #[inline(never)]
     fn cancel(&self, key: Key) {
+        let shard = &*self.shard;
         // First: the waker that is dropped with the entry may panic.
         self.move_permit(Phase::Armed(key), Phase::Fired);
-        self.shard.cancel(key);
+        shard.cancel(key);
     }
 
     fn poll_new(&mut self, phase: Phase, lead: Lead, context: &mut Context<'_>) -> Poll<()> {

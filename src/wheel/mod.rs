@@ -1,6 +1,6 @@
 //! The data structure: a hierarchical timing wheel, built like a water meter.
 //!
-//! A [`Wheel`] keeps payloads by deadline. It has no clock, no thread, no lock and no future: its owner tells it
+//! A [`Wheel`] keeps payloads by deadline. It has no clock, no thread, no lock and no future: its owner hands it
 //! the time, in [`Tick`]s, and gets what is due. The timers of this crate stand on it. It is public because other
 //! programs can use it as well: delay queues, caches with an expiry, game loops, simulations.
 //!

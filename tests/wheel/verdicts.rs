@@ -18,7 +18,7 @@ fn judge<T>(wheel: &mut Wheel<T>, now: u64, verdict: Verdict) -> usize {
 }
 
 #[test]
-fn the_judge_is_told_the_key_the_deadline_and_the_payload() {
+fn the_judge_gets_the_key_the_deadline_and_the_payload() {
     let mut wheel = Wheel::new(Resolution::MILLISECOND);
     let key = wheel.insert(Tick::new(70_123), 1);
     let (mut asked, mut handed) = (Vec::new(), Vec::new());
