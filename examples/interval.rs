@@ -1,4 +1,4 @@
-//! Ticking: a heartbeat that does not drift, and what becomes of ticks that were missed.
+//! Intervals: a heartbeat that does not drift, the three ways to handle missed ticks, and a stream.
 //!
 //! ```text
 //! cargo run --example interval
@@ -13,7 +13,7 @@ const PERIOD: Duration = Duration::from_millis(50);
 
 #[tokio::main]
 async fn main() {
-    // The first tick comes at the end of the running millisecond. The work between two ticks does not shift the next one.
+    // The first tick comes at the end of the current millisecond. The work between two ticks does not shift the next one.
     let start = Instant::now();
     let mut heartbeat = interval(PERIOD);
     for n in 0..4 {
@@ -22,7 +22,7 @@ async fn main() {
         waterwheel::sleep(Duration::from_millis(20)).await;
     }
 
-    // The task is busy for 160 ms, so that the ticks at 50, 100 and 150 ms are missed.
+    // The task is busy for 160 ms, so it misses the ticks at 50, 100 and 150 ms.
     println!("\na pause of 160 ms with a period of 50 ms:");
     for behavior in [
         MissedTickBehavior::Burst,
@@ -43,7 +43,7 @@ async fn main() {
         println!("{behavior:?}: ticks taken at {taken:?} ms, {missed} missed");
     }
 
-    // An interval is a stream as well.
+    // An interval is also a stream.
     let ticks = interval(Duration::from_millis(10)).take(3).count().await;
     println!("\n{ticks} ticks from the stream");
 }

@@ -18,7 +18,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .start()?;
     println!("{timer:?}\n");
 
-    // Bounded: the fourth future is refused. To drop the request that asked is a way to shed load.
+    // Bounded: the timer refuses the fourth future. A server can shed load here: it drops the request that needs the timer.
     let sleeps = [20, 40, 60].map(|ms| timer.sleep(Duration::from_millis(ms)));
     if let Err(error) = timer.try_sleep(Duration::from_millis(80)) {
         println!("a fourth sleep: {error}");
@@ -28,7 +28,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
     println!("\nafter three sleeps: {}", timer.metrics());
 
-    // Shutdown: what is pending becomes ready at once, and can tell why.
+    // Shutdown: pending futures become ready at once, and `was_stopped` says why.
     let mut nap = timer.sleep(Duration::from_secs(3600));
     let mut call = Box::pin(timer.timeout(Duration::from_secs(3600), future::pending::<()>()));
     tokio::select! {
@@ -48,7 +48,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
     println!("a new sleep: {:?}", timer.try_sleep(Duration::ZERO).err());
 
-    // Drain: nothing new is taken, and what is pending runs to its deadline.
+    // Drain: the timer takes no new futures, and pending ones run to their deadlines.
     let timer = Timer::builder().start()?;
     let order = tokio::spawn(timer.sleep(Duration::from_millis(50)));
     waterwheel::sleep(Duration::from_millis(10)).await;

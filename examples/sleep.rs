@@ -1,4 +1,4 @@
-//! Waiting: one sleep, ten thousand at once, one that is cancelled, one that is pushed back.
+//! Sleeps: one, ten thousand at once, one that is cancelled, one that is postponed.
 //!
 //! ```text
 //! cargo run --example sleep
@@ -13,7 +13,7 @@ async fn main() {
     sleep(Duration::from_millis(100)).await;
     println!("one sleep of 100 ms took {:?}", start.elapsed());
 
-    // Ten thousand tasks, each asleep until a moment of its own within half a second.
+    // Ten thousand tasks. Each sleeps until its own deadline within the next half second.
     let start = Instant::now();
     let mut sleepers = JoinSet::new();
     for n in 0..10_000 {
@@ -31,14 +31,14 @@ async fn main() {
         start.elapsed(),
     );
 
-    // The sleep that loses is dropped, and gives its place back at once.
+    // `select!` drops the sleep that loses. The drop cancels the timer and frees its entry at once.
     let start = Instant::now();
     tokio::select! {
         () = sleep(Duration::from_secs(3600)) => println!("an hour has passed"),
         () = sleep(Duration::from_millis(50)) => println!("the short sleep won after {:?}", start.elapsed()),
     }
 
-    // An idle deadline: each packet pushes it back. `Sleep` is `Unpin`, so no pin is needed.
+    // An idle deadline: each packet postpones it. `Sleep` is `Unpin`, so the code needs no pin.
     let patience = Duration::from_millis(50);
     let start = Instant::now();
     let mut packets = waterwheel::interval(Duration::from_millis(20));

@@ -1,4 +1,4 @@
-//! Giving futures a time limit: one that is in time, one that is not, and a shared deadline.
+//! Timeouts: a call that ends in time, one that does not, and one deadline for several steps.
 //!
 //! ```text
 //! cargo run --example timeout
@@ -8,13 +8,13 @@ use std::io;
 
 use waterwheel::{Duration, Instant, sleep, timeout, timeout_at};
 
-/// A call to another service, which takes this long.
+/// Stands for a call to another service that takes this long.
 async fn call(takes: Duration) -> &'static str {
     sleep(takes).await;
     "answer"
 }
 
-/// The error of a timeout turns into an `io::Error`, so `?` is enough.
+/// The error of a timeout converts into `io::Error`, so `?` is enough.
 async fn read_reply() -> io::Result<&'static str> {
     let reply = timeout(Duration::from_millis(20), call(Duration::from_secs(5))).await?;
     Ok(reply)
@@ -39,7 +39,7 @@ async fn main() {
         println!("as an io::Error: {error}, of kind {:?}", error.kind());
     }
 
-    // One deadline for several steps: what the first takes is missing from the others.
+    // One deadline for several steps: the time that a step takes is lost to the steps after it.
     let deadline = Instant::now() + limit;
     for step in 1.. {
         if timeout_at(deadline, call(Duration::from_millis(30)))

@@ -1,15 +1,15 @@
-//! The command line, parsed by hand: a few numbers do not need a dependency.
+//! Parses the command line by hand: a few numbers need no dependency.
 
 use std::io;
 use std::process::ExitCode;
 
 use super::text::print;
 
-/// What an example can be told.
+/// The flags that an example takes.
 pub(crate) trait Flags: Default {
     const USAGE: &'static str;
 
-    /// Takes one of them. One that is not known is told so: [`Argument::unknown`].
+    /// Stores the value of one flag. Returns [`Argument::unknown`] for a flag that the example does not have.
     fn take(&mut self, flag: &str, argument: &mut Argument<'_>) -> Result<(), String>;
 }
 
@@ -19,8 +19,8 @@ pub(crate) enum Command<F> {
     Help,
 }
 
-/// Does what the arguments of this process ask for. The exit code is 0 if `run` says that all holds, 1 if
-/// not, and 2 for flags that make no sense.
+/// Parses the arguments of this process and calls `run`. The exit code is 0 if `run` returns true, 1 if it does not, and 2
+/// for flags that make no sense.
 pub(crate) fn main<F: Flags>(run: fn(&F) -> io::Result<bool>) -> ExitCode {
     let example = env!("CARGO_CRATE_NAME");
     let arguments = std::env::args_os().skip(1);
@@ -44,7 +44,7 @@ pub(crate) fn main<F: Flags>(run: fn(&F) -> io::Result<bool>) -> ExitCode {
     }
 }
 
-/// Understands `--flag value` and `--flag=value`. The error names the flag and says what it wants.
+/// Parses `--flag value` and `--flag=value`. The error names the flag and says which values it takes.
 pub(crate) fn parse<F: Flags>(
     arguments: impl IntoIterator<Item = String>,
 ) -> Result<Command<F>, String> {
@@ -69,7 +69,7 @@ pub(crate) fn parse<F: Flags>(
     Ok(Command::Run(flags))
 }
 
-/// A flag, with its value or before it.
+/// A flag. Its value is attached to it or is the next argument.
 pub(crate) struct Argument<'a> {
     text: &'a str,
     flag: &'a str,
@@ -102,7 +102,7 @@ impl Argument<'_> {
     }
 }
 
-/// What a line of arguments comes to.
+/// Parses one line of arguments.
 #[cfg(test)]
 pub(crate) fn parsed<F: Flags>(line: &str) -> Result<Command<F>, String> {
     parse(line.split_whitespace().map(str::to_owned))

@@ -6,7 +6,7 @@ use std::time::Duration;
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    /// Different ones for different numbers of a seed.
+    /// The generator with this number. Each number of a seed gives another sequence.
     pub(crate) fn new(seed: u64, number: u64) -> Dice {
         Dice(seed ^ number.wrapping_mul(0xD6E8_FEB8_6659_FD93))
     }

@@ -1,4 +1,4 @@
-//! Lateness in fixed memory, however long the run: buckets that grow with the value.
+//! A histogram of lateness. Its buckets grow with the value, so its memory does not grow with the run.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -7,20 +7,20 @@ use std::time::Duration;
 const CUTS: u64 = 32;
 const BUCKETS: usize = (u64::BITS as usize - 4) * CUTS as usize;
 
-/// Recorded into from every worker at once.
+/// All workers add to it at the same time.
 pub(crate) struct Histogram {
     buckets: Box<[AtomicU64]>,
     longest: AtomicU64,
 }
 
 impl Histogram {
-    pub(crate) fn record(&self, value: Duration) {
+    pub(crate) fn add(&self, value: Duration) {
         let nanoseconds = u64::try_from(value.as_nanos()).unwrap_or(u64::MAX);
         self.buckets[bucket(nanoseconds)].fetch_add(1, Relaxed);
         self.longest.fetch_max(nanoseconds, Relaxed);
     }
 
-    /// What was recorded up to now.
+    /// The counts up to now.
     pub(crate) fn counts(&self) -> Counts {
         let buckets = self.buckets.iter().map(|count| count.load(Relaxed));
         Counts {
@@ -47,12 +47,11 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// `None` if nothing was recorded.
+    /// `None` if the histogram is empty.
     pub(crate) fn quantiles(&self) -> Option<Quantiles> {
         let total: u64 = self.buckets.iter().sum();
         let quantile = |hundredths: u64| {
-            // The smallest value that this share of all values does not exceed; of a bucket, its
-            // upper end.
+            // The smallest value that this share of all values does not exceed, rounded up to the end of its bucket.
             let wanted = (total * hundredths).div_ceil(100).max(1);
             let mut seen = 0;
             let reached = self.buckets.iter().position(|count| {
@@ -109,7 +108,7 @@ mod tests {
         let histogram = Histogram::default();
         assert_eq!(histogram.counts().quantiles(), None);
         for microseconds in 1..=1000 {
-            histogram.record(Duration::from_micros(microseconds));
+            histogram.add(Duration::from_micros(microseconds));
         }
         let Quantiles { p50, p99, max } = histogram.counts().quantiles().expect("values");
         assert_eq!(max, Duration::from_micros(1000));
@@ -126,7 +125,7 @@ mod tests {
     fn one_value_is_all_its_quantiles() {
         let histogram = Histogram::default();
         let value = Duration::from_nanos(1_234_567);
-        histogram.record(value);
+        histogram.add(value);
         let quantiles = histogram.counts().quantiles().expect("values");
         assert_eq!([quantiles.p50, quantiles.p99, quantiles.max], [value; 3]);
     }

@@ -1,4 +1,4 @@
-//! What the examples that are programs share: the command line, chance, and what is shown.
+//! Shared by `rpc_timeouts` and `soak`: command line, random numbers, histograms, text.
 
 pub(crate) mod command_line;
 pub(crate) mod dice;

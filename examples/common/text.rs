@@ -1,4 +1,4 @@
-//! What a person reads.
+//! Formats numbers and prints text.
 
 use std::io::{self, Write as _};
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
-/// To the hundredth of a millisecond.
+/// Rounded to a hundredth of a millisecond.
 pub(crate) fn milliseconds(duration: Duration) -> String {
     format!("{:.2} ms", duration.as_secs_f64() * 1e3)
 }

@@ -1,9 +1,9 @@
-//! The self-check: what has to hold of a run that is over, whatever the clock and the load.
+//! The self-check: what must hold after a run, for every clock and every load.
 
 use crate::ledger::Tally;
 use crate::load::Outcome;
 
-/// What does not hold, each with the clock that it was found on.
+/// The failures, each with the name of its clock.
 pub(crate) fn failures(outcomes: &[Outcome]) -> Vec<String> {
     let of_one = |outcome: &Outcome| -> Vec<String> {
         let mut found = broken(&outcome.tally);
@@ -16,7 +16,7 @@ pub(crate) fn failures(outcomes: &[Outcome]) -> Vec<String> {
         }
         if let Some(books) = outcome.books {
             if !books.settled() {
-                found.push(format!("the timer's own books do not add up: {books:?}"));
+                found.push(format!("the timer's own counters do not add up: {books:?}"));
             }
         }
         let named = |failure| format!("{}: {failure}", outcome.clock);
@@ -25,7 +25,7 @@ pub(crate) fn failures(outcomes: &[Outcome]) -> Vec<String> {
     outcomes.iter().flat_map(of_one).collect()
 }
 
-/// The promises that the books show to be broken.
+/// The promises that the counts show to be broken.
 fn broken(tally: &Tally) -> Vec<String> {
     let Tally {
         calls,
@@ -70,7 +70,7 @@ fn broken(tally: &Tally) -> Vec<String> {
             ),
         ),
         (
-            // What was under way on a connection that broke is nobody's fault.
+            // A connection that breaks loses the replies in flight on it, so then the counts may differ.
             tally.replies_sent == replies + tally.late_replies || tally.connections_lost > 0,
             format!(
                 "{} replies sent, but {replies} taken by their calls and {} too late",

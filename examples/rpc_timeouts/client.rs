@@ -1,7 +1,7 @@
-//! The client: many calls at once over each connection, told apart by their ids.
+//! The client: many calls at once over each connection. Each reply has the id of its call.
 //!
-//! A call that times out is dropped where it waits. On drop it takes its entry out of the
-//! connection's table, so a reply that comes later finds nobody, and is counted and forgotten.
+//! A call that times out is dropped where it waits. On drop it removes its entry from the connection's table. A later reply
+//! finds no entry, and the client counts and drops it.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -23,7 +23,7 @@ use crate::ledger::Ledger;
 use crate::plan::{CallId, Plan};
 use crate::wire::{Frame, FrameCodec};
 
-/// How many frames go out in one write at most.
+/// The most frames that go out in one write.
 const BATCH: usize = 64;
 
 /// One connection to the server. It closes when this is dropped.
@@ -35,7 +35,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Also returns what keeps the connection going, to be spawned.
+    /// Also returns the future that serves the connection. The caller spawns it.
     pub(crate) async fn connect<C: Clock>(
         address: SocketAddr,
         number: u32,
@@ -59,13 +59,13 @@ impl Client {
             let (incoming, outgoing) = socket.into_split();
             let mut reading = pin!(read(incoming, &waiting));
             let written = tokio::select! {
-                // A server that hangs up on a client that has more to say.
+                // The server hung up before the client had shut its half.
                 _ = &mut reading => None,
                 written = write::<C>(outgoing, frames, &plan, &ledger) => Some(written),
             };
             let lost = match written {
-                // Our half is shut; the server's last replies are on their way. If it hangs up with something of ours
-                // unread, the system may throw them away, and reading fails.
+                // Our half is shut, and the server's last replies are on their way. If the server hangs up with unread frames
+                // of ours, the system may discard these replies, and reading fails.
                 Some(Ok(())) => reading.await.is_err(),
                 Some(Err(_)) | None => true,
             };
@@ -81,7 +81,7 @@ impl Client {
         CallId::new(self.number, self.calls.fetch_add(1, Relaxed))
     }
 
-    /// Waits for the reply for as long as it takes: limits are for the caller to set.
+    /// Waits for the reply without a limit of time. The caller sets one.
     pub(crate) async fn call(&self, call: CallId) -> Result<(), ConnectionLost> {
         let (reply, replied) = oneshot::channel();
         let mut entry = self.waiting.enter(call, reply)?;
@@ -133,15 +133,15 @@ async fn read(socket: OwnedReadHalf, waiting: &Waiting) -> io::Result<()> {
     Ok(())
 }
 
-/// Connects, and returns what says one word and listens for the server to hang up: after the idle deadline, and not
-/// before.
+/// Connects, and returns a future that sends one frame and waits until the server hangs up. The server must do that after the
+/// idle deadline, and not before.
 pub(crate) async fn connect_silently(
     address: SocketAddr,
     plan: Arc<Plan>,
     ledger: Arc<Ledger>,
 ) -> io::Result<impl Future<Output = ()> + Send> {
-    // Noted before the server can know of the connection. On a busy machine it may have accepted, and armed the idle
-    // deadline, long before this task goes on after `connect`.
+    // Read before the server can know of the connection. On a busy machine the server may accept it, and arm the idle deadline,
+    // long before this task continues after `connect`.
     let arrived = Instant::now();
     let socket = TcpStream::connect(address).await?;
     Ok(async move {
@@ -156,7 +156,7 @@ pub(crate) async fn connect_silently(
     })
 }
 
-/// The calls of one connection that wait for a reply; no table once the connection is closed.
+/// The calls of one connection that wait for a reply. The table is `None` once the connection is closed.
 struct Waiting {
     table: Mutex<Option<HashMap<CallId, oneshot::Sender<()>>>>,
     ledger: Arc<Ledger>,
@@ -176,8 +176,7 @@ impl Waiting {
     fn answer(&self, call: CallId) {
         let reply = self.table().as_mut().and_then(|table| table.remove(&call));
         match reply {
-            // A call that gives up this very moment finds its entry taken, and counts the reply
-            // as late.
+            // If the call times out at this moment, it finds its entry removed and counts the reply as late.
             Some(reply) => drop(reply.send(())),
             None => self.ledger.late_replies.add(1),
         }
@@ -185,7 +184,7 @@ impl Waiting {
 
     /// Ends every call that still waits.
     fn close(&self) {
-        // The lock is not held while the senders go, since each wakes a caller.
+        // The senders are dropped after the lock is released, since each drop wakes a caller.
         let table = self.table().take();
         drop(table);
     }
@@ -195,7 +194,7 @@ impl Waiting {
     }
 }
 
-/// A call's place in the table, given back on drop.
+/// A call's entry in the table, removed on drop.
 struct Entry<'a> {
     waiting: &'a Waiting,
     call: CallId,
@@ -240,7 +239,7 @@ mod tests {
     use crate::flags::Flags;
     use crate::ledger::Tally;
 
-    /// A server that hangs up `patience` after it accepted, and a silent client that goes on only then.
+    /// Runs a server that hangs up `patience` after it has accepted, and a silent client that continues only after that.
     async fn silence(idle: Duration, patience: Duration) -> Tally {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let address = listener.local_addr().expect("bound");
@@ -262,7 +261,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_client_that_goes_on_late_after_it_connected_calls_no_close_early() {
+    async fn a_client_that_continues_late_calls_no_close_early() {
         let idle = Duration::from_millis(50);
         let tally = silence(idle, idle).await;
         assert_eq!((tally.silent_closed, tally.silent_closed_early), (1, 0));

@@ -1,6 +1,5 @@
-//! The timers under test. One load runs over two implementations of one trait. They differ in a
-//! path, which is what "drop-in replacement" means, and in two things that waterwheel adds: its
-//! `Interval` is a `Stream`, and its timer keeps books.
+//! The timers under test: one trait, implemented by waterwheel and by tokio. The two implementations differ in a path, as a
+//! drop-in replacement should, and in two things that waterwheel adds: its `Interval` is a `Stream`, and its `Timer` has metrics.
 
 use std::fmt;
 use std::future::Future;
@@ -10,7 +9,7 @@ use std::time::Duration;
 use futures::TryFutureExt as _;
 use futures::stream::{self, Stream, StreamExt as _};
 
-/// A way to wait: everything that this example asks of a timer library.
+/// Everything that this example needs of a timer library.
 pub(crate) trait Clock: Send + Sync + 'static {
     const NAME: &'static str;
 
@@ -18,7 +17,7 @@ pub(crate) trait Clock: Send + Sync + 'static {
 
     fn sleep(delay: Duration) -> Self::Sleep;
 
-    /// Moves an armed deadline to `delay` from now.
+    /// Resets an armed timer to `delay` from now.
     fn push_back(sleep: Pin<&mut Self::Sleep>, delay: Duration);
 
     fn timeout<F: Future + Send>(
@@ -29,7 +28,7 @@ pub(crate) trait Clock: Send + Sync + 'static {
     /// Yields at once, then once a period.
     fn heartbeats(period: Duration) -> impl Stream<Item = ()> + Send;
 
-    /// The timer's own account, where it keeps one.
+    /// The timer's own counters. `None` if it has none.
     fn books() -> Option<Books>;
 }
 
@@ -115,7 +114,7 @@ impl fmt::Display for TimedOut {
 
 impl std::error::Error for TimedOut {}
 
-/// What became of every timer that a [`Clock`] armed, by its own count.
+/// How many timers a [`Clock`] has armed and how they ended, by its own counters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Books {
     pub(crate) armed: u64,
@@ -126,7 +125,7 @@ pub(crate) struct Books {
 }
 
 impl Books {
-    /// Once the load is over, every timer has come to one end, and the timer holds none.
+    /// Whether every timer has ended exactly once and none is pending. Must hold once the load is over.
     pub(crate) fn settled(&self) -> bool {
         self.pending == 0 && self.armed == self.fired + self.cancelled + self.stopped
     }

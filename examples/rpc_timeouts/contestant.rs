@@ -1,4 +1,4 @@
-//! A clock in the contest: its runtime, which it has to itself, and the load that runs there.
+//! A contestant: one clock with a runtime of its own, and the load that runs there.
 
 use std::io;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::ledger::Ledger;
 use crate::load::{self, Outcome};
 use crate::plan::Plan;
 
-/// What a contestant is to do.
+/// The phases of a contestant's load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Keep calls in flight on all connections.
@@ -32,7 +32,7 @@ pub(crate) struct Contestant {
 }
 
 impl Contestant {
-    /// Opens the connections, which then rest. A runtime is for one contestant.
+    /// Opens the connections, and makes no calls yet. Each contestant needs its own runtime.
     pub(crate) async fn open<C: Clock>(
         runtime: &Runtime,
         plan: &Arc<Plan>,
@@ -55,7 +55,7 @@ impl Contestant {
                 life,
                 phase,
             }),
-            // It ended without being open.
+            // The load ended before all connections were open.
             Err(_) => Err(match life.await? {
                 Err(error) => error,
                 Ok(_) => io::Error::other("the load ended before it began"),
@@ -63,18 +63,18 @@ impl Contestant {
         }
     }
 
-    /// `Over` is the last.
+    /// Starts a phase. No phase may follow `Over`.
     pub(crate) fn enter(&self, phase: Phase) {
         self.phase.send_replace(phase);
     }
 
-    /// Waits for all that is under way to end, once the phase is `Over`.
+    /// Waits until the load has ended, after the phase `Over` has started.
     pub(crate) async fn outcome(self) -> io::Result<Outcome> {
         self.life.await?
     }
 }
 
-/// A runtime whose threads bear the clock's name, by which their CPU time is told apart.
+/// A runtime whose threads have the clock's name. `cpu` finds them by it.
 pub(crate) fn runtime_for<C: Clock>(workers: usize) -> io::Result<Runtime> {
     runtime::Builder::new_multi_thread()
         .worker_threads(workers)

@@ -1,14 +1,16 @@
-//! CPU time by the names of threads: each clock's runtime names its own, and waterwheel its bell.
+//! CPU time by the names of threads. The threads of each clock's runtime have the clock's name, and the name of waterwheel's
+//! wake-up thread begins with it.
 
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-/// Of all threads of this process whose name begins like this, since they started. `None` where the system does not say.
+/// The CPU time of all threads of this process whose names begin like this, since they started. `None` if the system does not
+/// report it.
 pub(crate) fn of_threads(beginning: &str) -> Option<Duration> {
     let mut nanoseconds = 0;
     for thread in fs::read_dir("/proc/self/task").ok()? {
-        // A thread that ends meanwhile is not one of ours.
+        // A thread that ends meanwhile belongs to no clock.
         nanoseconds += of_thread(&thread.ok()?.path(), beginning).unwrap_or(0);
     }
     (nanoseconds > 0).then(|| Duration::from_nanos(nanoseconds))
@@ -34,11 +36,11 @@ mod tests {
     #[test]
     fn a_busy_thread_counts_for_its_name_and_no_other() {
         if of_threads("").is_none() {
-            return; // A kernel that keeps no such times.
+            return; // This kernel does not report CPU times.
         }
         let over = AtomicBool::new(false);
         let of_another_name = thread::scope(|scope| {
-            let busy = thread::Builder::new().name("spin-bell".into());
+            let busy = thread::Builder::new().name("spin-fast".into());
             let started = busy.spawn_scoped(scope, || {
                 while !over.load(Relaxed) {
                     hint::spin_loop();

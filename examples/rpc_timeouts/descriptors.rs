@@ -1,4 +1,4 @@
-//! File descriptors: how many the load takes, and what to do if this process may not open as many.
+//! File descriptors: how many the load takes, and the remedy if this process may not open as many.
 
 use std::fs;
 use std::io;
@@ -6,7 +6,7 @@ use std::io;
 use crate::common::text::grouped;
 use crate::plan::{Plan, silent_beside};
 
-/// For what is no connection: standard streams, listeners, what the runtimes poll with.
+/// For the files that are not connections: standard streams, listeners, the runtimes' pollers.
 const SPARE: u64 = 64;
 
 /// Both ends of a connection are in this process.
@@ -15,15 +15,15 @@ const ENDS: u64 = 2;
 /// `EMFILE` of every Unix.
 const TOO_MANY: i32 = 24;
 
-/// How many files a process may have open.
+/// How many files this process may have open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limit {
     now: u64,
-    /// How far `ulimit` may raise it.
+    /// The most that `ulimit` may raise it to.
     hard: u64,
 }
 
-/// What is wanted of them.
+/// The size of the load, from which the number of descriptors follows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Demand {
     connections: u32,
@@ -54,7 +54,7 @@ impl Demand {
         }
     }
 
-    /// Adds the remedy to an error that met the limit, where the system did not tell it before. Leaves any other alone.
+    /// Adds the remedy to an error that met the limit, for systems on which [`limit`] is `None`. Returns any other error as it is.
     pub(crate) fn explain(self, error: io::Error) -> io::Error {
         if error.raw_os_error() != Some(TOO_MANY) {
             return error;
@@ -86,12 +86,12 @@ impl Demand {
     /// The most connections that the limit has room for.
     fn fitting(self, limit: Limit) -> u64 {
         let room = limit.now.saturating_sub(SPARE) / (u64::from(self.clocks) * ENDS);
-        // Each twenty have a silent one beside them.
+        // Twenty connections come with one silent connection.
         room * 20 / 21
     }
 }
 
-/// `None` where the system does not say.
+/// `None` if the system does not report it.
 pub(crate) fn limit() -> Option<Limit> {
     parse(&fs::read_to_string("/proc/self/limits").ok()?)
 }

@@ -1,4 +1,4 @@
-//! What this example can be told.
+//! The flags of this example.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ impl Flags {
         if self.only.is_some() { 1 } else { 2 }
     }
 
-    /// How long each clock is under load, all its slices together.
+    /// How long each clock is under load: the sum of its slices.
     pub(crate) fn share(&self) -> Duration {
         self.length / self.clocks()
     }

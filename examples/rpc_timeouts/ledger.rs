@@ -1,12 +1,11 @@
-//! The books of one clock, which `check` goes over at the end.
+//! The counts of one clock's calls and timers. `check` verifies them at the end.
 //!
-//! A call is opened before its timeout is armed and handed a [`Ticket`], which it gives up when it
-//! ends; the ticket can be given up once only, and one that is merely dropped is on the books as
-//! abandoned. Counts alone would not see that one call ended twice and another never, so the ids of
-//! opened and ended calls are summed as well.
+//! A caller opens a call before it arms the timeout, and gets a [`Ticket`]. It consumes the ticket when the call ends, so a call
+//! ends once at most. A ticket that is dropped instead counts as abandoned. Counts alone would not show that one call ended twice
+//! and another never, so the ledger also sums the ids of opened and of ended calls.
 //!
-//! Both ends of the wire write here, so the two can be compared. The memory does not grow with the
-//! number of calls.
+//! The client and the server write to the same ledger, so that `check` can compare their counts. The memory does not grow with
+//! the number of calls.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -24,11 +23,11 @@ macro_rules! counters {
             lateness: Histogram,
         }
 
-        /// The ledger at one moment; consistent once everything that writes to it has ended.
+        /// The ledger at one moment. It is consistent once all tasks that write to it have ended.
         #[derive(Clone, Debug, Default)]
         pub(crate) struct Tally {
             $($(#[$doc])* pub(crate) $name: u64,)*
-            /// Of the timeouts: from the deadline to the moment the caller knew.
+            /// The lateness of the timeouts: from the deadline until the caller ran.
             pub(crate) lateness: Counts,
         }
 
@@ -42,7 +41,7 @@ macro_rules! counters {
         }
 
         impl Tally {
-            /// What was added after `earlier`, an older tally of the same ledger.
+            /// The counts since `earlier`, an older tally of the same ledger.
             pub(crate) fn since(&self, earlier: &Tally) -> Tally {
                 Tally {
                     $($name: self.$name.wrapping_sub(earlier.$name),)*
@@ -57,7 +56,7 @@ counters! {
     calls,
     replies,
     timeouts,
-    /// Calls that ended because their connection did.
+    /// Calls that ended because their connection was lost.
     errors,
     abandoned,
     early_timeouts,
@@ -69,7 +68,7 @@ counters! {
     connections_lost,
     silent_closed,
     silent_closed_early,
-    /// Frames that reached the server; each pushed back an idle deadline.
+    /// Frames that reached the server. Each postponed an idle deadline.
     frames,
     replies_sent,
     delays_armed,
@@ -78,20 +77,19 @@ counters! {
     early_delays,
 }
 
-/// Relaxed: whoever needs exact numbers first waits for the tasks that count.
+/// Relaxed: `check` reads it after it has waited for the tasks that count, and other readers need no exact numbers.
 #[derive(Default)]
 pub(crate) struct Counter(AtomicU64);
 
 impl Counter {
     pub(crate) fn add(&self, count: u64) {
-        // Wraps around, which the sums of ids rely on.
+        // This wraps around, as the sums of ids need.
         self.0.fetch_add(count, Relaxed);
     }
 }
 
 impl Ledger {
-    /// To be called before the timeout is made, so that its deadline is not before the one that
-    /// is noted here.
+    /// Opens a call. Call this before the timeout is made: then the timeout's deadline is not before the one in the ticket.
     pub(crate) fn open(&self, call: CallId, limit: Duration) -> Ticket<'_> {
         self.calls.add(1);
         self.opened_ids.add(scrambled(call));
@@ -104,7 +102,7 @@ impl Ledger {
     }
 }
 
-/// One call under way.
+/// One call in flight.
 #[must_use]
 pub(crate) struct Ticket<'a> {
     ledger: &'a Ledger,
@@ -121,7 +119,7 @@ impl Ticket<'_> {
 
     pub(crate) fn timed_out(self) {
         match Instant::now().checked_duration_since(self.deadline) {
-            Some(lateness) => self.ledger.lateness.record(lateness),
+            Some(lateness) => self.ledger.lateness.add(lateness),
             None => self.ledger.early_timeouts.add(1),
         }
         self.ledger.timeouts.add(1);
@@ -147,7 +145,7 @@ impl Drop for Ticket<'_> {
     }
 }
 
-/// Ids are consecutive, and different ones often have the same sum; scrambled, they do not.
+/// Ids are consecutive, so different sets of them often have the same sum. Scrambled ids do not.
 fn scrambled(call: CallId) -> u64 {
     Dice(call.0).next()
 }
@@ -158,11 +156,11 @@ impl Tally {
     }
 
     pub(crate) fn in_flight(&self) -> u64 {
-        // Read while others write, so an end may be seen before its beginning.
+        // Tasks may write while this reads, so a call may seem to end before it began.
         self.calls.saturating_sub(self.ended())
     }
 
-    /// Timers of calls and of the server's delays: a timeout is armed when its call is sent.
+    /// The timers of calls and of the server's delays. A timeout is armed when its call is sent.
     pub(crate) fn armed(&self) -> u64 {
         self.calls + self.delays_armed
     }
@@ -177,8 +175,8 @@ impl Tally {
 }
 
 impl Counts {
-    /// What was recorded after `earlier`, an older state of the same histogram. The longest value is then that of a bucket,
-    /// as the other quantiles are.
+    /// The values added since `earlier`, an older state of the same histogram. The longest of them is rounded up to the end of its
+    /// bucket, like the other quantiles.
     fn since(&self, earlier: &Counts) -> Counts {
         let pairs = self.buckets.iter().zip(&earlier.buckets);
         Counts {
@@ -193,10 +191,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_came_before_a_tally_is_not_in_the_difference() {
+    fn a_difference_of_tallies_excludes_what_came_before() {
         let ledger = Ledger::default();
         let long_ago = Duration::from_secs(7);
-        ledger.lateness.record(long_ago);
+        ledger.lateness.add(long_ago);
         ledger.open(CallId(1), Duration::ZERO).timed_out();
         let before = ledger.tally();
         let nothing = before.since(&before);
@@ -205,7 +203,7 @@ mod tests {
 
         ledger.open(CallId(2), long_ago).replied();
         let short = Duration::from_nanos(7);
-        ledger.lateness.record(short);
+        ledger.lateness.add(short);
         let since = ledger.tally().since(&before);
         assert_eq!((since.calls, since.replies, since.timeouts), (1, 1, 0));
         let quantiles = since.lateness.quantiles().expect("one value");

@@ -1,5 +1,5 @@
-//! The load on one clock: open the connections, keep calls in flight on all of them while it is this clock's turn, and
-//! wait for everything to end.
+//! The load on one clock: opens the connections, keeps calls in flight on all of them during this clock's slices, and waits for
+//! everything to end.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -21,13 +21,14 @@ use crate::ledger::{Ledger, Tally};
 use crate::plan::Plan;
 use crate::server;
 
-/// How long silent connections are waited for at the end: a busy machine closes them late, and a lost timer never.
+/// How long the load waits for silent connections to close at its end. A busy server closes them late. A server with a lost timer
+/// never closes them.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Connections that are opened at the same time: on a busy machine each waits for the scheduler more than once.
+/// How many connections are opened at the same time. On a busy machine each of them waits for the scheduler more than once.
 const AT_ONCE: usize = 64;
 
-/// What the whole run came to.
+/// The result of one clock's run.
 pub(crate) struct Outcome {
     pub(crate) clock: &'static str,
     pub(crate) interrupted: bool,
@@ -36,7 +37,7 @@ pub(crate) struct Outcome {
     pub(crate) books: Option<Books>,
 }
 
-/// Tells `opened` once all connections are there, and follows `phases` to the end.
+/// Sends to `opened` once all connections are open, and follows `phases` to the end.
 pub(crate) async fn run<C: Clock>(
     plan: Arc<Plan>,
     ledger: Arc<Ledger>,
@@ -63,7 +64,7 @@ pub(crate) async fn run<C: Clock>(
         Ok(connections) => connections,
         Err(error) => {
             closing.cancel();
-            // A server that gave up first knows why.
+            // If the server failed first, its error is the cause.
             server.await??;
             return Err(error);
         }
@@ -72,7 +73,7 @@ pub(crate) async fn run<C: Clock>(
 
     take_turns::<C>(&clients, &plan, &ledger, phases, &mut server).await?;
 
-    // From the outside in: the callers have let go of the clients. They close their connections, which end the server's.
+    // All callers have ended, so this drops the clients. Each closes its connection, and then the server closes its end.
     drop(clients);
     while let Some(connection) = upkeep.join_next().await {
         connection?;
@@ -80,7 +81,7 @@ pub(crate) async fn run<C: Clock>(
     let was_interrupted = tokio::select! {
         biased;
         Ok(_) = interrupted.wait_for(|&interrupted| interrupted) => true,
-        // Those that are open even then fail the self-check.
+        // Connections that are still open after this time fail the self-check.
         _ = tokio::time::timeout(PATIENCE, async {
             while silent.join_next().await.is_some() {}
         }) => false,
@@ -142,13 +143,14 @@ async fn connect<C: Clock>(
     Ok(connections)
 }
 
-/// What failed, and the remedy if there is one.
+/// An error that says what failed, with the remedy if there is one.
 pub(crate) fn not_set_up(what: &str, plan: &Plan, error: io::Error) -> io::Error {
     let error = Demand::of(plan).explain(error);
     io::Error::new(error.kind(), format!("{what}: {error}"))
 }
 
-/// Returns when it is over and all calls have ended. An error if the server gives up.
+/// Makes calls while the phase is `Calling`. Returns when it is `Over` and all calls have ended, or with an error if the server
+/// ends first.
 async fn take_turns<C: Clock>(
     clients: &[Arc<Client>],
     plan: &Arc<Plan>,
@@ -157,7 +159,7 @@ async fn take_turns<C: Clock>(
     server: &mut JoinHandle<io::Result<()>>,
 ) -> io::Result<()> {
     let mut callers = JoinSet::new();
-    // Of the callers that do not know of an end.
+    // The flag of the callers that have not been stopped.
     let mut stopping: Option<Arc<AtomicBool>> = None;
     loop {
         let phase = *phases.borrow_and_update();
@@ -194,7 +196,7 @@ async fn take_turns<C: Clock>(
     }
 }
 
-/// One caller: at any time one call, under a timeout.
+/// One caller: makes one call after another, each under a timeout.
 async fn call_again_and_again<C: Clock>(
     client: Arc<Client>,
     plan: Arc<Plan>,

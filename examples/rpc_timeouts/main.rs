@@ -5,33 +5,32 @@
 //! cargo run --release --example rpc_timeouts -- --connections 500 --timeout-ms 100 --seconds 20
 //! ```
 //!
-//! Both ends live in this process and talk over loopback TCP. Thousands of calls are in flight at
-//! any time. Each is under a `timeout`; the server answers after a random delay, sometimes too
-//! late, sometimes never; every connection has an idle deadline that each frame pushes back, and a
-//! heartbeat that keeps it alive when there is nothing to say. At the end: what the timers cost and
-//! how late they were, as ratios with their spread, and whether every call ended exactly once and
-//! none early.
+//! Both ends run in this process and talk over loopback TCP. Thousands of calls are in flight at any time, each under a
+//! `timeout`. The server answers after a random delay, sometimes too late, sometimes never. Every connection has an idle
+//! deadline, which each frame postpones, and a heartbeat, which keeps an unused connection open. At the end the example prints
+//! the cost and the lateness of the timers, as ratios with their spread. A self-check says whether every call ended exactly once
+//! and no timeout was early.
 //!
-//! Each clock has a runtime, a server and connections of its own, open for the whole run. The load
-//! goes from one to the other and back, slice by slice, so that noise of the machine hits both.
+//! Each clock has its own runtime, server and connections, which stay open for the whole run. The clocks take turns under load,
+//! slice by slice, so that noise of the machine hits both.
 //!
 //! | file | concept |
 //! |---|---|
 //! | `flags` | the command line |
-//! | `descriptors` | how many files the load takes, and the remedy if that is too many |
-//! | `plan` | what both clocks are put through: sizes, deadlines, the fate of each call |
+//! | `descriptors` | how many file descriptors the load takes, and the remedy if that is too many |
+//! | `plan` | the load that both clocks get: sizes, deadlines, the fate of each call |
 //! | `clock` | the timers under test, behind one trait: **how waterwheel is used** |
 //! | `wire` | frames, and the codec that puts them on a socket |
 //! | `server`, `client` | the two ends of a connection |
-//! | `slices` | how the seconds are cut |
-//! | `turns` | which clock is under load when, and what is measured |
-//! | `contestant`, `load` | a clock with its runtime; what runs there: connections, callers, an orderly end |
-//! | `ledger`, `cpu` | the books, in fixed memory however long the run; the CPU time of a clock's threads |
-//! | `spread` | ratios of pairs of slices, and how far they lie apart |
-//! | `check` | the self-check on the books |
-//! | `report`, `table` | what a person reads |
+//! | `slices` | how the run is cut into slices |
+//! | `turns` | which clock is under load in which slice, and the measurement |
+//! | `contestant`, `load` | a clock with its runtime; the load that runs there, from the first connection to an orderly end |
+//! | `ledger`, `cpu` | the counts of calls and timers, in fixed memory; the CPU time of a clock's threads |
+//! | `spread` | the ratios of pairs of slices: median, least and greatest |
+//! | `check` | the self-check of the counts |
+//! | `report`, `table` | the printed text |
 //!
-//! `../common` has the command line, chance and histograms, which it shares with `soak`.
+//! `../common` has the command line, random numbers and histograms. `soak` uses it as well.
 //!
 //! Exit code: 0 if the self-check holds, also after Ctrl-C; 1 if it fails, or if the load cannot be
 //! set up; 2 for flags that make no sense.
@@ -80,7 +79,7 @@ fn main() -> ExitCode {
     command_line::main(run)
 }
 
-/// Runs the clocks by turns and prints the report. True if the self-check holds.
+/// Runs the clocks in turn and prints the report. True if the self-check holds.
 fn run(flags: &Flags) -> io::Result<bool> {
     let plan = Arc::new(Plan::new(flags));
     Demand::of(&plan).check(descriptors::limit())?;
@@ -135,8 +134,8 @@ fn contest(
     })
 }
 
-/// Turns Ctrl-C into a flag that all runtimes can wait for. It has a thread of its own, so that a
-/// second Ctrl-C ends the process at once, whatever the others do.
+/// Turns Ctrl-C into a flag that all runtimes can wait for. A second Ctrl-C ends the process at once: it is handled on a thread
+/// of its own, which no other runtime can block.
 fn watch_for_interrupt() -> io::Result<watch::Receiver<bool>> {
     let (interrupt, interrupted) = watch::channel(false);
     let runtime = runtime::Builder::new_current_thread()

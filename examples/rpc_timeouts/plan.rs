@@ -1,4 +1,4 @@
-//! What both clocks are put through. The same seed makes the same plan, call by call.
+//! The load that both clocks get. The same seed makes the same plan, call by call.
 
 use std::time::Duration;
 
@@ -9,21 +9,21 @@ use crate::slices::Slices;
 pub(crate) struct Plan {
     pub(crate) seed: u64,
     pub(crate) connections: u32,
-    /// Calls in flight on each connection: as soon as one ends, its caller makes the next.
+    /// Calls in flight on each connection. As soon as one ends, its caller makes the next.
     pub(crate) concurrency: u32,
-    /// Connections that fall silent after their first frame, to see the idle deadline close them.
+    /// Connections that send one frame only, so that the idle deadline closes them.
     pub(crate) silent: u32,
     pub(crate) timeout: Duration,
     pub(crate) idle: Duration,
     pub(crate) heartbeat: Duration,
     pub(crate) slices: Slices,
-    /// How many take turns.
+    /// How many clocks take turns.
     pub(crate) clocks: u32,
 }
 
 impl Plan {
     pub(crate) fn new(flags: &Flags) -> Self {
-        // A third of a clock's share at most, so that silent connections come to their end within the run.
+        // A third of a clock's share at most, so that silent connections are closed within the run.
         let idle = Duration::from_secs(1).min(flags.share() / 3);
         Plan {
             seed: flags.seed,
@@ -38,15 +38,15 @@ impl Plan {
         }
     }
 
-    /// What the server does about a call. It depends on the seed and the call alone: neither the
-    /// clock under test nor the order in which calls arrive changes it.
+    /// How the server treats a call. It depends on the seed and the call alone. Neither the clock under test nor the order in
+    /// which calls arrive changes it.
     pub(crate) fn fate(&self, call: CallId) -> Fate {
         let mut dice = Dice::new(self.seed, call.0);
         let timeout = self.timeout;
         match dice.roll(1000) {
             0..880 => Fate::Reply(dice.between(timeout / 250, timeout / 5)),
             880..980 => Fate::Reply(dice.between(timeout / 5, timeout * 3 / 4)),
-            // The caller has given up by then: the reply has to find its way into the bin.
+            // The call has timed out by then, so the client must drop the reply.
             980..990 => Fate::Reply(dice.between(timeout * 5 / 4, timeout * 2)),
             _ => Fate::Silence,
         }
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fate_is_settled_by_the_seed_and_the_call() {
+    fn the_seed_and_the_call_alone_decide_a_fate() {
         let plan = Plan::new(&Flags::default());
         let again = Plan::new(&Flags::default());
         let other = Plan::new(&Flags {

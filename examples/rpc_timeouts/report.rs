@@ -1,4 +1,4 @@
-//! What a person reads beside the table: the method, a line for each slice, what the figures mean, the verdict.
+//! The printed text beside the table: the method, a line for each slice, the meaning of the figures, the verdict.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub(crate) fn method(plan: &Plan, clocks: &[&str], workers: usize) -> String {
     )
 }
 
-/// One slice, once it is over.
+/// The line of a slice that is over.
 pub(crate) fn slice(number: u32, clock: &str, window: &Window) -> String {
     let or_dash = |figure: Option<f64>, shown: fn(f64) -> String| figure.map_or(DASH.into(), shown);
     slice_line([
@@ -53,13 +53,13 @@ fn slice_line([number, clock, calls, cpu, p50, p99]: [&str; 6]) -> String {
     format!("{number:>5}  {clock:<11} {calls:>12} {cpu:>13} {p50:>14} {p99:>12}\n")
 }
 
-/// When the clocks differ and when not: by the figures and the issues of tokio's that the README has.
+/// When the clocks differ and when they do not, according to the figures in the README and the issues of tokio's that it cites.
 const EXPECTATION: &str = "\
-expect level calls/s, a lower p50 and a little more CPU (the bell) while workers have time to spare;
+expect level calls/s, a lower p50 and a little more CPU (the wake-up thread) while workers have time to spare;
   more calls/s and less CPU only where many workers are busy, which share one lock in tokio
 ";
 
-/// What the figures of the table mean, and the account that waterwheel's timer gives of itself.
+/// The meaning of the table's figures, and the counters of waterwheel's timer.
 pub(crate) fn notes(plan: &Plan, outcomes: &[Outcome], course: &Course) -> String {
     let mut notes = String::new();
     if plan.clocks == 2 {
@@ -70,8 +70,8 @@ pub(crate) fn notes(plan: &Plan, outcomes: &[Outcome], course: &Course) -> Strin
         notes.push_str(EXPECTATION);
     }
     notes.push_str(
-        "CPU time: of the threads of the clock's runtime, and of the bell\n\
-         lateness: from a call's deadline until its task knew, so scheduling is in it\n\
+        "CPU time: of the threads of the clock's runtime, and of the wake-up thread\n\
+         lateness: from a call's deadline until its task ran, so it includes scheduling\n\
          timers: the timeout of every call, and the server's delay before every reply\n",
     );
     if course.overlaps > 0 {
@@ -99,7 +99,7 @@ pub(crate) fn notes(plan: &Plan, outcomes: &[Outcome], course: &Course) -> Strin
     for books in outcomes.iter().filter_map(|outcome| outcome.books) {
         let _ = writeln!(
             notes,
-            "waterwheel's own books, with idle deadlines and heartbeats:\n  \
+            "waterwheel's own counters, with idle deadlines and heartbeats:\n  \
              {} timers armed = {} fired + {} cancelled + {} stopped + {} pending",
             grouped(books.armed),
             grouped(books.fired),

@@ -1,9 +1,7 @@
-//! The server: answers each call after the delay that the plan has for it, and closes connections
-//! that say nothing.
+//! The server: answers each call after the delay that the plan has for it, and closes idle connections.
 //!
-//! A connection is one task. It keeps a `Sleep` for each call in a [`FuturesUnordered`], so that
-//! the end of the connection cancels its delays by dropping them. A call that is never answered
-//! costs nothing once it has been read.
+//! A connection is one task. It keeps a `Sleep` for each call in a [`FuturesUnordered`]. The end of the connection drops these
+//! sleeps, which cancels them. A call that the plan leaves unanswered takes no timer.
 
 use std::io;
 use std::pin::pin;
@@ -23,7 +21,7 @@ use crate::load;
 use crate::plan::{CallId, Fate, Plan};
 use crate::wire::{Frame, FrameCodec};
 
-/// Serves until `closing`, then until the clients have closed their connections.
+/// Accepts connections until `closing` is cancelled, then waits until the clients have closed theirs.
 pub(crate) async fn serve<C: Clock>(
     listener: TcpListener,
     plan: Arc<Plan>,
@@ -49,7 +47,7 @@ pub(crate) async fn serve<C: Clock>(
     Ok(())
 }
 
-/// One connection, to the client's end of it or to the idle deadline, whichever comes first.
+/// Serves one connection until the client closes it or its idle deadline passes.
 async fn connection<C: Clock>(socket: TcpStream, plan: Arc<Plan>, ledger: Arc<Ledger>) {
     let mut delays = FuturesUnordered::new();
     let conversation = async {
@@ -58,8 +56,7 @@ async fn connection<C: Clock>(socket: TcpStream, plan: Arc<Plan>, ledger: Arc<Le
         let mut idle = pin!(C::sleep(plan.idle));
         loop {
             tokio::select! {
-                // In this order: a frame that is here already beats a deadline that passed before
-                // it was read.
+                // Frames first: a frame that has arrived is read although the idle deadline has passed meanwhile.
                 biased;
                 frame = frames.next() => {
                     let Some(frame) = frame.transpose()? else {
@@ -78,12 +75,12 @@ async fn connection<C: Clock>(socket: TcpStream, plan: Arc<Plan>, ledger: Arc<Le
                 Some(call) = delays.next() => {
                     frames.feed(Frame::Reply(call)).await?;
                     let mut replies = 1;
-                    // Whatever else is due goes out in the same write.
+                    // All other replies that are due go out in the same write.
                     while let Some(Some(call)) = delays.next().now_or_never() {
                         frames.feed(Frame::Reply(call)).await?;
                         replies += 1;
                     }
-                    // A client that reads nothing is as good as idle.
+                    // A client that reads nothing counts as idle.
                     let flushed = C::timeout(plan.idle, frames.flush()).await;
                     flushed.map_err(io::Error::other)??;
                     ledger.replies_sent.add(replies);
@@ -92,12 +89,12 @@ async fn connection<C: Clock>(socket: TcpStream, plan: Arc<Plan>, ledger: Arc<Le
             }
         }
     };
-    // A socket that breaks ends its connection and nothing else; the client puts it on the books.
+    // A broken socket ends this connection only. The client counts it as lost.
     let _: io::Result<()> = conversation.await;
     ledger.delays_cancelled.add(delays.len() as u64);
 }
 
-/// A call, once it is time to answer it.
+/// Waits for the delay of a call, and returns the call.
 async fn delayed<C: Clock>(call: CallId, delay: Duration, ledger: &Ledger) -> CallId {
     let armed = Instant::now();
     C::sleep(delay).await;

@@ -1,24 +1,23 @@
-//! How the seconds are cut. The clocks take turns, A B A B …, so that whatever the machine does meanwhile falls on both.
+//! How the run is cut into slices. The clocks take turns, A B A B …, so that disturbances of the machine hit both.
 //!
-//! A slice is long enough for a timeout, a tenth of it, and some time to measure in: 7/5 of a timeout, and at least half a
-//! second. A run has as many pairs of slices as there is room for, at least one; they share the seconds. The first 11/10
-//! of a timeout in each slice are not counted: meanwhile the other clock's last calls end, and this one's calls come up to
-//! their number and begin to time out. Many short slices give a better median than few long ones, because what disturbs
-//! a machine lasts for several of them.
+//! A slice takes 7/5 of a timeout, and at least half a second. The first 11/10 of a timeout in each slice are not counted: in
+//! that time the other clock's last calls end, and this clock's calls reach their full number and begin to time out. A run has as
+//! many pairs of slices as fit, at least one, and they share its length. Many short slices give a better median than few long
+//! ones, because a disturbance of the machine lasts for several short slices.
 
 use std::time::Duration;
 
 const SHORTEST: Duration = Duration::from_millis(500);
 
-/// More would show no more. In a long run the slices are longer instead.
+/// More pairs would not make the median better. A long run has longer slices instead.
 const MOST_PAIRS: u32 = 50;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slices {
-    /// Even: a pair has one slice of each clock, or two of the one that runs alone.
+    /// An even number: a pair has one slice of each clock, or two slices of a clock that runs alone.
     pub(crate) count: u32,
     pub(crate) length: Duration,
-    /// At the beginning of each slice, not counted.
+    /// The time at the beginning of each slice that is not counted.
     pub(crate) settling: Duration,
 }
 
@@ -31,7 +30,7 @@ impl Slices {
         Slices {
             count: 2 * pairs,
             length,
-            // Of a slice that is shorter than it should be, a fifth is left to measure in.
+            // If the slice is too short for that, its last fifth is counted.
             settling: (timeout * 11 / 10).min(length * 4 / 5),
         }
     }
@@ -66,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn the_slices_take_all_of_the_seconds_and_are_no_shorter_than_they_must() {
+    fn the_slices_fill_the_run_and_none_is_too_short() {
         for whole in 1..=1_000 {
             for timeout in [1, 499, 500, 501, 2_000, 60_000] {
                 let (timeout, whole) = (Duration::from_millis(timeout), Duration::from_secs(whole));

@@ -1,8 +1,8 @@
-//! Ratios of what two clocks came to in slices that follow each other, and how far they lie apart.
+//! Ratios of the two clocks' figures in neighbouring slices: median, least and greatest.
 
 use std::fmt;
 
-/// Of a figure over several slices.
+/// The spread of a figure over several slices.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spread {
     pub(crate) median: f64,
@@ -11,7 +11,7 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// `None` if there is no value. Of an even number of them the median is the mean of the two in the middle.
+    /// `None` if there is no value. The median of an even number of values is the mean of the two in the middle.
     pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Option<Spread> {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
@@ -29,9 +29,9 @@ impl Spread {
         })
     }
 
-    /// Of `ours / theirs`, where the slices were taken in turn and ours first. Each slice is paired with the one before it
-    /// and with the one after it, so that neither order has an advantage. A pair in which one has no figure, or
-    /// theirs is zero, is left out.
+    /// The spread of `ours / theirs`. The slices alternate, and ours is first. Each slice is paired with the one before it and with
+    /// the one after it, so that neither order has an advantage. A pair that lacks a figure, or in which theirs is zero, is left
+    /// out.
     pub(crate) fn of_ratios(ours: &[Option<f64>], theirs: &[Option<f64>]) -> Option<Spread> {
         let ours_first = ours.iter().zip(theirs);
         let theirs_first = ours.iter().skip(1).zip(theirs);
@@ -43,14 +43,13 @@ impl Spread {
     }
 }
 
-/// `1.02 (0.97–1.10)`, or `1.02` if there was one value only. The ends are rounded outwards, so that what is between them
-/// stays there.
+/// `1.02 (0.97–1.10)`, or `1.02` if all values are equal. The ends are rounded outwards, so that all values lie between them.
 impl fmt::Display for Spread {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.least == self.greatest {
             return write!(formatter, "{:.2}", self.median);
         }
-        // A hair of tolerance: 1.1 times 100 is a little more than 110.
+        // A little tolerance, because 1.1 times 100 is slightly more than 110.
         let least = (self.least * 100.0 + 1e-9).floor() / 100.0;
         let greatest = (self.greatest * 100.0 - 1e-9).ceil() / 100.0;
         write!(formatter, "{:.2} ({least:.2}–{greatest:.2})", self.median)

@@ -1,4 +1,4 @@
-//! The clocks side by side: medians over their slices, and the ratios of the pairs with their spread.
+//! The table of the clocks side by side: medians over their slices, and the ratios of the pairs with their spread.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::load::Outcome;
 use crate::spread::Spread;
 use crate::turns::{Course, Window};
 
-/// Where there is no figure.
+/// Printed in place of a figure that is missing.
 pub(crate) const DASH: &str = "–";
 
 pub(crate) fn table(outcomes: &[Outcome], course: &Course) -> String {
@@ -63,11 +63,11 @@ struct Table<'a> {
     text: String,
 }
 
-/// One for each slice of a clock, where there is one.
+/// The figures of a clock, one for each slice; `None` for a slice without one.
 type Figures = Vec<Option<f64>>;
 
 impl Table<'_> {
-    /// A figure of each slice, and the ratio.
+    /// A line with the median over the slices of each clock, and the ratio of the clocks.
     fn compared(&mut self, label: &str, shown: Shown, figure: impl Fn(&Window) -> Option<f64>) {
         let figures = self.figures(figure);
         let ratio = match &figures[..] {
@@ -80,7 +80,7 @@ impl Table<'_> {
         self.line(label, medians(&figures, shown), ratio);
     }
 
-    /// A figure of each slice.
+    /// A line with the median over the slices of each clock.
     fn measured(&mut self, label: &str, shown: Shown, figure: impl Fn(&Window) -> Option<f64>) {
         let figures = self.figures(figure);
         self.line(label, medians(&figures, shown), None);
@@ -90,7 +90,7 @@ impl Table<'_> {
         self.measured(label, per_second, |window| Some(window.a_second(count)));
     }
 
-    /// A figure of the whole run.
+    /// A line with a figure of the whole run.
     fn row(&mut self, label: &str, cell: impl Fn(&Outcome) -> String) {
         self.line(label, self.outcomes.iter().map(cell), None);
     }

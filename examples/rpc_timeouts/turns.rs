@@ -1,4 +1,4 @@
-//! Which clock is under load when, and what is measured: the clocks take turns by the plan's slices.
+//! Directs the clocks through the plan's slices in turn, and measures each slice.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -15,11 +15,11 @@ use crate::ledger::Tally;
 use crate::report;
 use crate::slices::Slices;
 
-/// What a clock came to in the part of a slice that counts.
+/// The figures of a clock in the counted part of a slice.
 pub(crate) struct Window {
     pub(crate) length: Duration,
     pub(crate) tally: Tally,
-    /// Of the threads of this clock's runtime, where the system says.
+    /// The CPU time of this clock's threads. `None` if the system does not report it.
     pub(crate) cpu: Option<Duration>,
 }
 
@@ -41,15 +41,16 @@ impl Window {
     }
 }
 
-/// The measured windows of each contestant, in the order of the contestants.
+/// The measurements of a run.
 pub(crate) struct Course {
+    /// The windows of each contestant, in the order of the contestants.
     pub(crate) windows: Vec<Vec<Window>>,
-    /// How many of them began while calls of the other clock were still under way.
+    /// How many windows began while calls of the other clock were still in flight.
     pub(crate) overlaps: u32,
 }
 
-/// Goes through all slices, or up to Ctrl-C, and ends the load. A slice that is cut is not counted. An error is that of a
-/// contestant that could not go on.
+/// Goes through all slices, or up to Ctrl-C, and ends the load. A slice that Ctrl-C cuts is not counted. Returns the error of a
+/// contestant that fails.
 pub(crate) async fn take(
     contestants: &mut [Contestant],
     slices: &Slices,
@@ -95,7 +96,7 @@ pub(crate) async fn take(
     Ok(course)
 }
 
-/// False if Ctrl-C came first.
+/// Waits until an instant. False if Ctrl-C came first.
 async fn wait(
     contestants: &mut [Contestant],
     interrupted: &watch::Receiver<bool>,

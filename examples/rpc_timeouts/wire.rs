@@ -1,4 +1,4 @@
-//! What goes over a socket: frames of a few bytes behind a length, by tokio-util's codec.
+//! The frames on a socket: a length and a few bytes, by tokio-util's codec.
 
 use std::io;
 
@@ -13,7 +13,7 @@ pub(crate) enum Frame {
     Call(CallId),
     /// Server to client: the answer. Replies come in the order of their delays, not of their calls.
     Reply(CallId),
-    /// Client to server: still here.
+    /// Client to server: keeps the connection open.
     Heartbeat,
 }
 
@@ -21,7 +21,7 @@ const CALL: u8 = 1;
 const REPLY: u8 = 2;
 const HEARTBEAT: u8 = 3;
 
-/// One byte that says which, then the call's id if there is one.
+/// The longest frame: one byte for its kind, then the call's id.
 const LONGEST: usize = 1 + size_of::<u64>();
 
 pub(crate) struct FrameCodec {

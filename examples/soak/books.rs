@@ -1,4 +1,4 @@
-//! What completed, how late, and what was wrong; and the totals of the timers' own counters.
+//! Counts the timers that completed, with their lateness; collects failures, and the totals of the timers' own counters.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -14,7 +14,7 @@ pub(crate) enum Kind {
     Reset,
     Tick,
     Herd,
-    /// Polled by a thread that is not the runtime's.
+    /// A sleep that is polled by a thread outside the runtime.
     Outside,
 }
 
@@ -45,7 +45,7 @@ struct Row {
     lateness: Histogram,
 }
 
-/// Of all timers of all lives.
+/// The counters of all timers of all lives, summed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Totals {
     pub(crate) armed: u64,
@@ -55,21 +55,21 @@ pub(crate) struct Totals {
     pub(crate) turns: u64,
 }
 
-/// More messages than this help nobody.
+/// How many failures are kept: the first few show what is wrong.
 const MESSAGES: usize = 20;
 
 impl Books {
-    /// A timer has completed, and its task knows.
+    /// Counts a timer that has completed, and its lateness. The task that waited for it calls this.
     pub(crate) fn done(&self, kind: Kind, deadline: Instant) {
         let row = &self.rows[kind as usize];
         row.completed.fetch_add(1, Relaxed);
         match Instant::now().checked_duration_since(deadline) {
-            Some(late) => row.lateness.record(late),
+            Some(late) => row.lateness.add(late),
             None => self.early(kind),
         }
     }
 
-    /// A timer has completed for which nobody waited when it was due: how late says nothing.
+    /// Counts a timer for which no task waited when it was due. Its lateness is left out: the task polled it late.
     pub(crate) fn done_unawaited(&self, kind: Kind, deadline: Instant) {
         self.rows[kind as usize].completed.fetch_add(1, Relaxed);
         if Instant::now() < deadline {
@@ -86,12 +86,12 @@ impl Books {
         self.cancelled.fetch_add(timers, Relaxed);
     }
 
-    /// A task has blocked its worker.
+    /// Counts a task that has blocked its worker.
     pub(crate) fn blocked(&self) {
         self.blocked.fetch_add(1, Relaxed);
     }
 
-    /// The end of a timer: its counters must add up, with nothing pending.
+    /// Adds the counters of a `Timer` that has ended to the totals. They must add up, with nothing pending.
     pub(crate) fn close(&self, name: &str, metrics: &Metrics) {
         let ended = metrics.fired() + metrics.cancelled() + metrics.stopped();
         if metrics.armed() != ended || metrics.pending() != 0 {
@@ -105,7 +105,7 @@ impl Books {
         totals.turns += metrics.driver_turns();
     }
 
-    /// Something does not hold.
+    /// Keeps a failure for the report.
     pub(crate) fn wrong(&self, what: String) {
         let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
         if wrong.len() < MESSAGES {

@@ -1,4 +1,4 @@
-//! What this example can be told.
+//! The flags of this example.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub(crate) struct Flags {
 }
 
 impl Flags {
-    /// How long a runtime lives: all three endings have their turn in each third of the run.
+    /// How long a runtime lives: a tenth of the run at most, so that each third of the run has all three endings.
     pub(crate) fn life(&self) -> Duration {
         (self.length / 10).min(Duration::from_secs(10))
     }

@@ -1,4 +1,4 @@
-//! One life: a runtime, its timers, a load on them, and an end.
+//! One life: starts a runtime with its timers, puts a load on them, and ends them.
 
 use std::future::Future;
 use std::io;
@@ -18,18 +18,18 @@ use crate::load::{self, Desk};
 use crate::timers::Timers;
 use crate::watch::{PATIENCE, Watch};
 
-/// How a life ends; one after the other has its turn.
+/// How a life ends. The lives go through the three in turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ending {
-    /// The tasks are told to stop, and the timers are drained.
+    /// The tasks end, and then the timers are drained.
     InOrder,
-    /// The timers of one's own are shut down while all wait for them.
+    /// The two timers of our own are shut down while tasks wait for them.
     Shutdown,
-    /// The runtime is dropped in the middle of it all.
+    /// The runtime is dropped while tasks wait.
     Dropped,
 }
 
-/// Starts, works for as long as it is told to, and ends; in the books is then whatever did not hold.
+/// Starts a life, lets it work for `length`, and ends it. Failures go to the books.
 pub(crate) fn live(
     number: u64,
     length: Duration,
@@ -54,7 +54,7 @@ pub(crate) fn live(
             .start_on(runtime.handle())
             .expect("both resolutions divide a second")
     });
-    let ambient = {
+    let current = {
         let _entered = runtime.enter();
         Timer::current()
     };
@@ -78,7 +78,7 @@ pub(crate) fn live(
                 timer.shutdown();
             }
         }
-        // The tasks go with their runtime, as they wait.
+        // The runtime drops its tasks while they wait.
         Ending::Dropped => crew.tasks.clear(),
     }
     if ending != Ending::Dropped {
@@ -86,18 +86,18 @@ pub(crate) fn live(
         crew.join_tasks();
     }
     if ending == Ending::InOrder {
-        crew.drain(&own, &ambient);
+        crew.drain(&own, &current);
     }
     crew.end();
 
     for timer in &own {
         books.close(timer.name().unwrap_or_default(), &timer.metrics());
     }
-    books.close("the ambient timer", &ambient.metrics());
+    books.close("the runtime's timer", &current.metrics());
     Ok(())
 }
 
-/// The runtime and all who work in it.
+/// A runtime with its tasks, and the threads outside it.
 struct Crew<'a> {
     runtime: Runtime,
     books: &'a Arc<Books>,
@@ -112,7 +112,7 @@ struct Crew<'a> {
 impl Crew<'_> {
     fn hire_all(&mut self, own: &[Timer; 2], flags: &Flags) -> io::Result<()> {
         let own = own.each_ref().map(|timer| Timers::Own(timer.clone()));
-        for timers in own.iter().chain([&Timers::Ambient]) {
+        for timers in own.iter().chain([&Timers::Current]) {
             for _ in 0..flags.tasks {
                 self.hire(timers, |desk| load::sleeps(desk, Kind::Sleep));
                 self.hire(timers, load::timeouts);
@@ -126,7 +126,7 @@ impl Crew<'_> {
             self.hire(timers, |desk| load::herds(desk, size));
             self.hire(timers, load::blocks);
         }
-        // A timer of one's own needs no runtime around it.
+        // A `Timer` of our own needs no runtime around the thread that polls.
         for timers in own {
             let desk = self.desk(&timers);
             let outside = thread::Builder::new().name("outside".into());
@@ -155,12 +155,12 @@ impl Crew<'_> {
         }
     }
 
-    /// Waits until each task has ended: its present wait is the last.
+    /// Waits until each task has ended. Each still completes its current wait.
     fn join_tasks(&mut self) {
         let tasks = std::mem::take(&mut self.tasks);
         let all = async {
             for task in tasks {
-                // One that panicked has been counted.
+                // The panic hook has counted a task that panicked.
                 let _ended = task.await;
             }
         };
@@ -172,8 +172,8 @@ impl Crew<'_> {
         }
     }
 
-    /// Nothing is left to wait for, and nothing was stopped before its time.
-    fn drain(&self, own: &[Timer; 2], ambient: &Timer) {
+    /// Drains the timers. All tasks have ended, so no timer may be pending, and none may have been stopped.
+    fn drain(&self, own: &[Timer; 2], current: &Timer) {
         for timer in own {
             let drained = self
                 .runtime
@@ -182,7 +182,7 @@ impl Crew<'_> {
                 self.books.wrong(format!("{timer:?} was not drained"));
             }
         }
-        for timer in own.iter().chain([ambient]) {
+        for timer in own.iter().chain([current]) {
             let metrics = timer.metrics();
             if metrics.stopped() + metrics.pending() > 0 {
                 self.books
@@ -191,7 +191,7 @@ impl Crew<'_> {
         }
     }
 
-    /// Drops the runtime, and waits for the threads outside, whose timers go with it.
+    /// Drops the runtime, and waits for the threads outside it. Their timers stop with the runtime, so they must end.
     fn end(self) {
         let (books, threads) = (self.books, self.threads);
         drop(self.runtime);
@@ -202,10 +202,10 @@ impl Crew<'_> {
                 thread::sleep(Duration::from_millis(1));
             }
             if thread.is_finished() {
-                // One that panicked has been counted.
+                // The panic hook has counted a thread that panicked.
                 let _ended = thread.join();
             } else {
-                books.wrong("a thread waits in vain".into());
+                books.wrong("a thread outside the runtime was not woken".into());
             }
         }
     }

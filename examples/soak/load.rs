@@ -1,7 +1,7 @@
 //! What the tasks do: a function for each kind of load.
 //!
-//! Each goes on until it is told to stop, or its timer is: then its futures are ready before their
-//! time and say so, and it ends with `None`.
+//! Each function runs until `stopping` is set, and then returns `Some`. If its timer is stopped first, its futures become ready
+//! before their deadlines, with `was_stopped`, and it returns `None`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -37,7 +37,7 @@ impl Desk {
         self.dice.between(millis(least), millis(most))
     }
 
-    /// Waits for a sleep and books it.
+    /// Waits for a sleep and counts it.
     async fn wait(&self, kind: Kind, sleep: &mut Sleep) -> Option<()> {
         let deadline = sleep.deadline();
         self.slot.expects(1, deadline);
@@ -55,7 +55,7 @@ impl Desk {
         self.wait(Kind::Sleep, &mut sleep).await
     }
 
-    /// A sleep that is in the wheel.
+    /// A sleep that has been polled, so it is armed.
     async fn armed(&self, length: Duration) -> Option<Sleep> {
         let mut sleep = self.timers.sleep_until(Instant::now() + length)?;
         let _pending = poll!(&mut sleep);
@@ -63,7 +63,7 @@ impl Desk {
     }
 }
 
-/// Sleeps, one after the other.
+/// One sleep after another.
 pub(crate) async fn sleeps(mut desk: Desk, kind: Kind) -> Option<()> {
     while desk.goes_on() {
         let deadline = Instant::now() + desk.millis(0, 50);
@@ -73,7 +73,7 @@ pub(crate) async fn sleeps(mut desk: Desk, kind: Kind) -> Option<()> {
     Some(())
 }
 
-/// Arms far more than ever fire, as timeouts of calls that are answered.
+/// Arms many timers and cancels nearly all of them, like the timeouts of calls that are answered.
 pub(crate) async fn cancels(mut desk: Desk) -> Option<()> {
     while desk.goes_on() {
         let mut calls = Vec::new();
@@ -81,7 +81,7 @@ pub(crate) async fn cancels(mut desk: Desk) -> Option<()> {
             let limit = desk.millis(1_000, 60_000);
             calls.push(desk.armed(limit).await?);
         }
-        // Some are answered at once.
+        // The calls that are cut off here are answered at once.
         calls.truncate(desk.dice.roll(50) as usize);
         let answer = desk.millis(1, 10);
         desk.pause(answer).await?;
@@ -91,7 +91,7 @@ pub(crate) async fn cancels(mut desk: Desk) -> Option<()> {
     Some(())
 }
 
-/// Timeouts around something that is done in time, or is not.
+/// Timeouts around calls, some of which are answered in time.
 pub(crate) async fn timeouts(mut desk: Desk) -> Option<()> {
     while desk.goes_on() {
         let now = Instant::now();
@@ -116,7 +116,8 @@ pub(crate) async fn timeouts(mut desk: Desk) -> Option<()> {
     Some(())
 }
 
-/// Deadlines that are moved: later and later as an idle deadline is, earlier, to now, and anew.
+/// Moves deadlines: postpones one again and again like an idle deadline, moves others earlier and to now, and arms one again
+/// after it has fired.
 pub(crate) async fn resets(mut desk: Desk) -> Option<()> {
     while desk.goes_on() {
         let mut idle = desk.armed(Duration::from_millis(20)).await?;
@@ -127,9 +128,9 @@ pub(crate) async fn resets(mut desk: Desk) -> Option<()> {
         }
         desk.wait(Kind::Reset, &mut idle).await?;
 
-        let mut hastened = desk.armed(MINUTE).await?;
-        hastened.set_deadline(Instant::now() + desk.millis(0, 20));
-        desk.wait(Kind::Reset, &mut hastened).await?;
+        let mut earlier = desk.armed(MINUTE).await?;
+        earlier.set_deadline(Instant::now() + desk.millis(0, 20));
+        desk.wait(Kind::Reset, &mut earlier).await?;
 
         let mut at_once = desk.armed(MINUTE).await?;
         at_once.set_deadline(Instant::now());
@@ -140,7 +141,7 @@ pub(crate) async fn resets(mut desk: Desk) -> Option<()> {
     Some(())
 }
 
-/// Intervals of every behaviour, held up now and then; each tick must be where it belongs.
+/// Intervals of every `MissedTickBehavior`. The task is sometimes too late for them, and checks where each tick falls.
 pub(crate) async fn ticks(mut desk: Desk) -> Option<()> {
     while desk.goes_on() {
         let period = desk.millis(2, 40);
@@ -189,7 +190,7 @@ pub(crate) async fn ticks(mut desk: Desk) -> Option<()> {
     Some(())
 }
 
-/// Many timers at one tick, each of a task of its own.
+/// Many timers with one deadline, each in its own task.
 pub(crate) async fn herds(mut desk: Desk, size: u64) -> Option<()> {
     while desk.goes_on() {
         let deadline = Instant::now() + desk.millis(50, 250);
@@ -220,7 +221,7 @@ pub(crate) async fn herds(mut desk: Desk, size: u64) -> Option<()> {
     Some(())
 }
 
-/// Wakes from a sleep and then blocks its worker, as nobody should.
+/// Wakes from a sleep and then blocks its worker, as a faulty handler does.
 pub(crate) async fn blocks(mut desk: Desk) -> Option<()> {
     while desk.goes_on() {
         let idle = desk.millis(20, 400);

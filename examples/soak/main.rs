@@ -1,31 +1,30 @@
-//! A soak: every kind of load at once, for as long as you like. Nothing may be lost, nothing early,
-//! the books must balance, and memory must stay flat.
+//! A soak test: every kind of load at once, for as long as you like. It fails if a timer is lost or early, if the counters do
+//! not add up, or if memory grows.
 //!
 //! ```text
 //! cargo run --release --example soak
 //! cargo run --release --example soak -- --seconds 600
 //! ```
 //!
-//! The run is cut into lives of some seconds. Each is a runtime of its own, with the ambient timer and
-//! two timers of its own, under a load of sleeps, timeouts, intervals, resets both ways, cancels, herds
-//! and tasks that block their worker; and each ends in another way: in good order, by a shutdown of the
-//! timers, or by dropping the runtime in the middle of it all.
+//! The run is cut into lives of some seconds. Each life has a new runtime, with the runtime's timer and two timers of our own.
+//! The load is sleeps, timeouts, intervals, resets to earlier and later, cancels, herds, and tasks that block their worker. The
+//! lives end in three ways, in turn: the timers are drained, the timers are shut down, or the runtime is dropped under load.
 //!
 //! | file | concept |
 //! |---|---|
 //! | `flags` | the command line |
 //! | `life` | one runtime, from start to end: **how a service starts and stops** |
 //! | `load` | what its tasks do, a function each |
-//! | `timers` | a timer of one's own and the ambient one, used alike |
-//! | `watch` | finds timers that did not complete: the lost ones |
-//! | `books` | what completed, how late, and what was wrong; totals of the timers' own counters |
+//! | `timers` | a timer of our own and the runtime's timer, behind one interface |
+//! | `watch` | counts lost timers: those that did not complete |
+//! | `books` | which timers completed, their lateness, the failures; totals of the timers' own counters |
 //! | `memory` | resident memory over time, and whether it grows |
-//! | `report` | what a person reads |
+//! | `report` | the printed text |
 //!
-//! `../common` has the command line, chance and histograms, which it shares with `rpc_timeouts`.
+//! `../common` has the command line, random numbers and histograms. `rpc_timeouts` uses it as well.
 //!
-//! Exit code: 0 if all holds; 1 if anything was lost, early, off its grid, unbalanced, panicked or grew;
-//! 2 for flags that make no sense.
+//! Exit code: 0 if all holds. 1 if a timer was lost or early, an interval left its grid, counters did not add up, a task
+//! panicked, or memory grew. 2 for flags that make no sense.
 
 #![forbid(unsafe_code)]
 
@@ -59,7 +58,7 @@ fn main() -> ExitCode {
     command_line::main(run)
 }
 
-/// Lives one life after the other and prints the report. True if all holds.
+/// Runs one life after another and prints the report. True if all holds.
 fn run(flags: &Flags) -> io::Result<bool> {
     let panics = count_panics();
     let books = Arc::new(Books::default());
@@ -96,7 +95,7 @@ fn run(flags: &Flags) -> io::Result<bool> {
     Ok(failures.is_empty())
 }
 
-/// Until it is over: measures the memory, looks for what is lost, and shows now and then how far it is.
+/// Until the run is over: measures the memory, looks for lost timers, and prints the progress.
 fn stand_guard(
     start: Instant,
     flags: &Flags,
@@ -121,14 +120,14 @@ fn stand_guard(
     memory
 }
 
-/// tokio catches the panics of tasks, so they are counted where they are told.
+/// Counts panics by a panic hook, because tokio catches the panics of tasks.
 fn count_panics() -> Arc<AtomicU64> {
     let panics = Arc::new(AtomicU64::new(0));
-    let tell = panic::take_hook();
+    let report = panic::take_hook();
     let counter = Arc::clone(&panics);
     panic::set_hook(Box::new(move |info| {
         counter.fetch_add(1, Relaxed);
-        tell(info);
+        report(info);
     }));
     panics
 }

@@ -1,26 +1,26 @@
-//! Resident memory over time: the peak of each part of the run, and whether it grows.
+//! Resident memory over time: the peak of each part of the run, and whether the peaks grow.
 
 use std::fs;
 use std::time::Duration;
 
-/// So many parts, however long the run: what measures must not grow either.
+/// The run has this many parts, whatever its length, so that the measurement itself takes no more memory in a longer run.
 const PARTS: usize = 300;
 
-/// The first parts warm up: threads, tables, arenas of the allocator.
+/// The first parts are left out: the process starts its threads, tables and allocator arenas in them.
 const WARM_UP: usize = PARTS / 10;
 
-/// The last third's peak may be above the first third's by this share and by this many kilobytes:
-/// the allocator's own doing, and the chance of when a herd was measured.
+/// The last third's peak may exceed the first third's by this share plus this many kilobytes. Fragmentation of the heap, and
+/// the moment at which a herd is measured, make such differences.
 const GROWTH_PERCENT: u64 = 10;
 const GROWTH_KILOBYTES: u64 = 16 * 1024;
 
 pub(crate) struct Memory {
     length: Duration,
-    /// Kilobytes; zero where nothing was measured.
+    /// In kilobytes. Zero for a part without a measurement.
     peaks: [u64; PARTS],
 }
 
-/// The peaks of the first and of the last third of the run, after it has warmed up, in kilobytes.
+/// The peaks of the first and the last third of the run after its warm-up, in kilobytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Thirds {
     pub(crate) first: u64,
@@ -47,7 +47,7 @@ impl Memory {
         *peak = kilobytes.max(*peak);
     }
 
-    /// `None` where the system does not tell.
+    /// `None` if the system does not report the memory of a process.
     pub(crate) fn thirds(&self) -> Option<Thirds> {
         let warm = &self.peaks[WARM_UP..];
         let peak = |part: &[u64]| part.iter().max().copied().filter(|&peak| peak > 0);
@@ -57,7 +57,7 @@ impl Memory {
         })
     }
 
-    /// What was measured last.
+    /// The peak of the last part that was measured.
     pub(crate) fn now(&self) -> Option<u64> {
         self.peaks.iter().rev().find(|&&peak| peak > 0).copied()
     }
@@ -69,9 +69,9 @@ impl Thirds {
     }
 }
 
-/// What this process has in memory, in kilobytes, where the system tells.
+/// The resident memory of this process in kilobytes. `None` if the system does not report it.
 fn resident() -> Option<u64> {
-    // Unlike `statm`, which counts pages, this needs no size of a page.
+    // `statm` would count pages, and the size of a page would have to be known.
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
     line.split_ascii_whitespace().nth(1)?.parse().ok()
@@ -81,7 +81,7 @@ fn resident() -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// What is found of a run whose memory is this at each hundredth.
+    /// The thirds of a run of 100 s with this memory at each second.
     fn run(memory_at: impl Fn(u64) -> u64) -> Thirds {
         let mut memory = Memory::new(Duration::from_secs(100));
         for second in 0..=100 {
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_was_not_measured_tells_nothing() {
+    fn a_run_without_a_measurement_has_no_peaks() {
         let memory = Memory::new(Duration::from_secs(1));
         assert_eq!((memory.thirds(), memory.now()), (None, None));
     }

@@ -1,4 +1,4 @@
-//! What a person reads.
+//! The printed text: method, progress, summary, verdict.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::watch::Watch;
 pub(crate) fn method(flags: &Flags, workers: usize) -> String {
     format!(
         "soak: {} s, a new runtime of {workers} workers every {:?}, {} tasks of each kind on each of three \
-         timers (1 ms, 100 µs, ambient), seed {}\n\n",
+         timers (1 ms, 100 µs, the runtime's), seed {}\n\n",
         flags.length.as_secs(),
         flags.life(),
         flags.tasks,
@@ -64,7 +64,7 @@ pub(crate) fn summary(
     let totals = books.totals();
     let _ = writeln!(
         text,
-        "\ncancelled  {} as calls that were answered; workers were blocked {} times\n\
+        "\ncancelled  {} timeouts of answered calls; workers were blocked {} times\n\
          counters   armed {} = fired {} + cancelled {} + stopped {}; {} turns",
         grouped(books.all_cancelled()),
         grouped(books.all_blocked()),
@@ -87,7 +87,7 @@ pub(crate) fn summary(
     text
 }
 
-/// What does not hold.
+/// All failures, one text each.
 pub(crate) fn failures(books: &Books, lost: u64, panics: u64, memory: &Memory) -> Vec<String> {
     let mut failures = books.all_wrong();
     if lost > 0 {

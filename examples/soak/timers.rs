@@ -1,4 +1,4 @@
-//! A timer of one's own and the ambient one, used alike.
+//! A timer of our own and the runtime's timer, behind one interface.
 
 use std::future::Future;
 
@@ -6,31 +6,32 @@ use waterwheel::{Duration, Instant, Interval, Sleep, Timeout, Timer};
 
 #[derive(Clone)]
 pub(crate) enum Timers {
-    /// Its calls give nothing once it is stopped.
+    /// A `Timer` that the example has started. Once it is stopped, the methods below return `None`.
     Own(Timer),
-    /// By the functions at the crate root. It goes with its runtime, and its futures tell so.
-    Ambient,
+    /// `Timer::current`, by the functions at the crate root. It is stopped with its runtime, and then `was_stopped` of its
+    /// futures is true.
+    Current,
 }
 
 impl Timers {
     pub(crate) fn sleep_until(&self, deadline: Instant) -> Option<Sleep> {
         match self {
             Timers::Own(timer) => timer.try_sleep_until(deadline).ok(),
-            Timers::Ambient => Some(waterwheel::sleep_until(deadline)),
+            Timers::Current => Some(waterwheel::sleep_until(deadline)),
         }
     }
 
     pub(crate) fn timeout_at<F: Future>(&self, deadline: Instant, future: F) -> Option<Timeout<F>> {
         match self {
             Timers::Own(timer) => timer.try_timeout_at(deadline, future).ok(),
-            Timers::Ambient => Some(waterwheel::timeout_at(deadline, future)),
+            Timers::Current => Some(waterwheel::timeout_at(deadline, future)),
         }
     }
 
     pub(crate) fn interval(&self, period: Duration) -> Option<Interval> {
         match self {
             Timers::Own(timer) => timer.try_interval(period).ok(),
-            Timers::Ambient => Some(waterwheel::interval(period)),
+            Timers::Current => Some(waterwheel::interval(period)),
         }
     }
 }

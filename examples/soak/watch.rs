@@ -1,13 +1,13 @@
-//! Finds the lost: timers that have not completed long after their deadline.
+//! Finds lost timers: those that have not completed long after their deadline.
 //!
-//! Whoever waits has a [`Slot`], in which it notes until when, and for how many timers. A thread that
-//! needs no timer of ours looks at all slots again and again. So a run with a lost timer ends, and tells.
+//! Each task that waits has a [`Slot`], in which it writes its deadline and its number of timers. A thread that uses no timer of
+//! ours checks all slots in a loop. So a run with a lost timer ends, and reports it.
 
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// A timer that has not completed so long after its deadline is lost. No machine is that busy.
+/// A timer that has not completed this long after its deadline is lost. Even a busy machine is faster than that.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(crate) struct Watch {
@@ -17,10 +17,10 @@ pub(crate) struct Watch {
     lost: AtomicU64,
 }
 
-/// What one task waits for.
+/// The deadline that one task waits for.
 pub(crate) struct Slot {
     start: Instant,
-    /// Milliseconds since the start, rounded up; zero for nothing.
+    /// In milliseconds since the start, rounded up. Zero if the task does not wait.
     deadline: AtomicU64,
     timers: AtomicU64,
 }
@@ -39,7 +39,7 @@ impl Watch {
         }
     }
 
-    /// A slot for one that waits; it is watched for as long as it lives.
+    /// A new slot. It is watched until its task drops it.
     pub(crate) fn slot(&self) -> Arc<Slot> {
         let slot = Arc::new(Slot {
             start: self.start,
@@ -50,7 +50,7 @@ impl Watch {
         slot
     }
 
-    /// Counts as lost what should have completed long ago, once.
+    /// Counts the timers that are overdue as lost, each of them once.
     pub(crate) fn look(&self) {
         let overdue = self.start.elapsed().saturating_sub(self.patience);
         let overdue = overdue.as_millis() as u64;
@@ -82,19 +82,19 @@ impl Watch {
 }
 
 impl Slot {
-    /// So many timers are to complete at this deadline.
+    /// The task begins to wait for this many timers with this deadline.
     pub(crate) fn expects(&self, timers: u64, deadline: tokio::time::Instant) {
         let since = deadline.into_std().saturating_duration_since(self.start);
         self.timers.store(timers, SeqCst);
         self.deadline.store(since.as_millis() as u64 + 1, SeqCst);
     }
 
-    /// One of several has completed.
+    /// One of several timers has completed.
     pub(crate) fn one_done(&self) {
         self.timers.fetch_sub(1, SeqCst);
     }
 
-    /// All have.
+    /// All timers have completed.
     pub(crate) fn all_done(&self) {
         self.deadline.store(0, SeqCst);
     }

@@ -1,11 +1,11 @@
-//! The driver's sleep: what is armed meanwhile is not missed.
+//! The driver's sleep: a timer that is armed meanwhile fires on time.
 
 use std::thread;
 use std::time::Instant as RealInstant;
 
 use waterwheel::{Duration, Instant, Timer};
 
-use crate::idle::{settle, with_a_parked_runtime};
+use crate::idle::{settle, with_an_idle_runtime};
 use crate::support::{
     HOUR, LIMIT, Probe, armed, eventually, ms, multi_thread, own_timer, poll_once, within,
 };
@@ -40,7 +40,7 @@ fn an_earlier_timer_armed_while_the_driver_sleeps_is_on_time() {
 #[test]
 fn an_earlier_timer_armed_outside_an_idle_runtime_is_on_time() {
     within(LIMIT, || {
-        with_a_parked_runtime(|timer| {
+        with_an_idle_runtime(|timer| {
             let mut far = timer.sleep(HOUR);
             assert!(poll_once(&mut far).is_pending());
             settle(timer);
@@ -80,7 +80,7 @@ fn an_earlier_timer_armed_at_any_moment_is_not_missed() {
     });
 }
 
-// embassy#4736: a timer for ever was cancelled, and a short one after it never woke anybody.
+// embassy#4736: after an endless timer was cancelled, a short one never woke its task.
 #[test]
 fn a_short_sleep_after_a_cancelled_endless_one_is_on_time() {
     within(LIMIT, || {

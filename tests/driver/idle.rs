@@ -1,4 +1,4 @@
-//! With nothing due nothing runs.
+//! With nothing due the driver does not run.
 
 use std::thread;
 use std::time::Instant as RealInstant;
@@ -8,7 +8,7 @@ use waterwheel::{Duration, Timer};
 
 use crate::support::{HOUR, LIMIT, current_thread, ms, multi_thread, own_timer, poll_once, within};
 
-/// Waits until the driver has nothing to do: no turn for 200 ms, since a busy machine may put one off.
+/// Waits until the driver has had no turn for 200 ms. A shorter time would not do: a busy machine may delay a turn.
 pub(crate) fn settle(timer: &Timer) {
     let (mut turns, mut since) = (timer.metrics().driver_turns(), RealInstant::now());
     let start = RealInstant::now();
@@ -22,8 +22,8 @@ pub(crate) fn settle(timer: &Timer) {
     }
 }
 
-/// Runs `act` outside a current-thread runtime that is driven and has nothing to do.
-pub(crate) fn with_a_parked_runtime(act: impl FnOnce(&Timer)) {
+/// Runs `act` beside a current-thread runtime that another thread drives and that has nothing to do.
+pub(crate) fn with_an_idle_runtime(act: impl FnOnce(&Timer)) {
     let runtime = current_thread();
     let timer = runtime.block_on(async { own_timer() });
     let (done, wait) = oneshot::channel::<()>();
@@ -33,7 +33,7 @@ pub(crate) fn with_a_parked_runtime(act: impl FnOnce(&Timer)) {
     let _ = driving.join().expect("it does not panic");
 }
 
-/// The driver settles, after a few turns at most that were under way.
+/// Asserts that the driver settles after a few turns at most.
 fn assert_idle(timer: &Timer) {
     let before = timer.metrics().driver_turns();
     settle(timer);
@@ -46,23 +46,23 @@ fn assert_idle(timer: &Timer) {
 fn idle_means_no_turns() {
     within(LIMIT, || {
         let check = |timer: &Timer| {
-            // Never used.
+            // Before the first use.
             assert_idle(timer);
             // With a far timer pending.
             let mut far = timer.sleep(HOUR);
             assert!(poll_once(&mut far).is_pending());
             assert_idle(timer);
-            // With none any more, after some have fired.
+            // With no timer pending, after one was cancelled and one has fired.
             drop(far);
             futures::executor::block_on(timer.sleep(ms(2)));
             assert_idle(timer);
-            // With one that will never fire.
+            // With a timer pending that never fires.
             let mut never = timer.sleep(Duration::MAX);
             assert!(poll_once(&mut never).is_pending());
             assert_idle(timer);
         };
         thread::scope(|scope| {
-            scope.spawn(|| with_a_parked_runtime(check));
+            scope.spawn(|| with_an_idle_runtime(check));
             for wakeup_thread in [true, false] {
                 scope.spawn(move || {
                     let runtime = multi_thread(1);

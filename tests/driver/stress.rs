@@ -1,8 +1,8 @@
-//! Threads that arm, move, cancel and wait at random, with every kind of driver: no wake-up is lost,
-//! none is early, and the counters add up. In real time, which is the point.
+//! Threads that arm, reset, cancel and wait at random, with every kind of driver: no wake-up is lost, none is early, and the
+//! counters add up. In real time, so that the threads race.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 
 use tokio::runtime::Runtime;
@@ -14,7 +14,7 @@ use crate::support::{
 };
 
 const LENGTH: Duration = Duration::from_millis(1_500);
-/// A wake-up that has not come by then is lost.
+/// A wake-up that takes longer is lost.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 #[test]
@@ -62,18 +62,15 @@ fn stress(runtime: Runtime, wakeup_thread: bool) {
     assert!(host.join().expect("it does not panic").is_err());
 }
 
-/// Arms a timer, perhaps moves it, and cancels it or waits for it, by its wakes alone; whether it
-/// was waited for.
+/// Arms a timer, resets it or not, and cancels it or waits for it. It polls only when the waker was called. Returns whether it
+/// waited.
 fn one_timer(timer: &Timer, dice: &mut Dice) -> bool {
     let mut roll = |sides| dice.roll(sides);
     let mut sleep = timer.sleep(us(roll(4_000)));
-    let woken = Arc::new(AtomicBool::new(false));
-    let waker = waker_on_wake({
-        let (woken, waits) = (Arc::clone(&woken), thread::current());
-        move || {
-            woken.store(true, Ordering::SeqCst);
-            waits.unpark();
-        }
+    let (wake, woken) = mpsc::sync_channel(1);
+    let waker = waker_on_wake(move || {
+        // If the channel is full, the thread knows of a wake already.
+        let _ = wake.try_send(());
     });
     if poll_with(&mut sleep, &waker).is_ready() || roll(3) == 0 {
         return false;
@@ -82,11 +79,7 @@ fn one_timer(timer: &Timer, dice: &mut Dice) -> bool {
         sleep.set_deadline(Instant::now() + us(roll(6_000)));
     }
     loop {
-        let since = Instant::now();
-        while !woken.swap(false, Ordering::SeqCst) {
-            thread::park_timeout(PATIENCE);
-            assert!(since.elapsed() < PATIENCE, "a lost wake-up");
-        }
+        woken.recv_timeout(PATIENCE).expect("a lost wake-up");
         if poll_with(&mut sleep, &waker).is_ready() {
             assert!(Instant::now() >= sleep.deadline(), "early");
             return true;
@@ -94,8 +87,8 @@ fn one_timer(timer: &Timer, dice: &mut Dice) -> bool {
     }
 }
 
-// An interval keeps its entry from tick to tick, wherever its task has gone: here the tasks are
-// stolen back and forth, and the ticks moved both ways meanwhile.
+// An interval keeps its entry from tick to tick, on whichever worker its task runs. Here the workers steal the tasks from each
+// other, and the tasks reset their intervals to earlier and later.
 #[test]
 fn intervals_of_tasks_that_move_tick_and_the_counters_add_up() {
     let runtime = multi_thread(2);

@@ -1,7 +1,7 @@
-//! Whole futures where something wraps: the dials and counters of ticks, the segments of the cells
-//! beside the slab, the 32 bits of a delay, the thirty years that a delay is cut to.
+//! Futures at the points where a counter wraps or a limit is reached: revolutions of dials, counters of ticks, segments of the
+//! cells beside the slab, the 32 bits of a delay, the thirty years that a delay is cut to.
 //!
-//! `tests/wheel/wraps.rs` does the first for the wheel alone, against the model.
+//! `tests/wheel/wraps.rs` tests the dials and the counters of ticks for the wheel alone, against the model.
 
 use tokio::task::JoinSet;
 use tokio::time::advance;
@@ -14,8 +14,7 @@ use crate::{DAY, timer_of, yield_until};
 
 const RESOLUTIONS: [Duration; 4] = [us(100), ms(1), ms(10), ms(1_000)];
 
-/// A full turn of each dial, two of the last, and where counters of ticks of 32 bits wrap, signed
-/// and unsigned.
+/// One revolution of each dial, two of the last, and the points where 32-bit counters of ticks wrap, signed and unsigned.
 fn wraps(resolution: Duration) -> [Duration; 8] {
     let half = resolution * (1 << 31);
     [
@@ -44,13 +43,13 @@ fn timers_across_every_wrap_fire_at_their_deadlines() {
     }
 }
 
-/// Brings the clock to three ticks before the wrap, counted from the timer's tick zero, and has timers
-/// fire at each tick from there to three ticks behind it.
+/// Moves the clock to three ticks before the wrap, counted from the timer's tick zero. Timers fire at each tick from there to
+/// three ticks after the wrap.
 async fn across(resolution: Duration, wrap: Duration, hand_is_held_back: bool) {
     let case = format!("{wrap:?} at {resolution:?}");
     let timer = timer_of(resolution);
     let start = Instant::now() + (wrap - resolution * 3);
-    // With nothing pending the hand jumps to where it is needed; with this, dial by dial.
+    // With nothing pending, the hand jumps to the next deadline. With this timer pending, it goes dial by dial.
     let mut far = timer.sleep_until(start + wrap);
     if hand_is_held_back {
         assert!(poll_once(&mut far).is_pending());
@@ -66,10 +65,10 @@ async fn across(resolution: Duration, wrap: Duration, hand_is_held_back: bool) {
         let mut postponed = timer.sleep_until(start + resolution);
         assert!(poll_once(&mut postponed).is_pending());
         postponed.set_deadline(deadline);
-        let mut hastened = timer.sleep_until(deadline + HOUR);
-        assert!(poll_once(&mut hastened).is_pending());
-        hastened.set_deadline(deadline);
-        for sleep in [plain, postponed, hastened] {
+        let mut earlier = timer.sleep_until(deadline + HOUR);
+        assert!(poll_once(&mut earlier).is_pending());
+        earlier.set_deadline(deadline);
+        for sleep in [plain, postponed, earlier] {
             let case = format!("{ticks} ticks from before {case}");
             waits.spawn(async move {
                 sleep.await;
@@ -102,7 +101,7 @@ async fn across(resolution: Duration, wrap: Duration, hand_is_held_back: bool) {
     }
 }
 
-/// tokio's paused clock moves by whole milliseconds, which finer ticks have to wait for.
+/// tokio's paused clock moves by whole milliseconds, so a timer with finer ticks fires up to a millisecond late.
 fn assert_on_time(deadline: Instant, resolution: Duration, case: &str) {
     let now = Instant::now();
     assert!(now >= deadline, "{:?} early, {case}", deadline - now);
@@ -114,7 +113,7 @@ fn assert_on_time(deadline: Instant, resolution: Duration, case: &str) {
     assert!(now - deadline <= slack, "{:?} late, {case}", now - deadline);
 }
 
-// A postponed deadline is in the cell of its timer's place, in segments that double in size.
+// A postponed deadline is in the cell of its timer's place. The cells are in segments that double in size.
 #[tokio::test(start_paused = true)]
 async fn postponing_at_the_ends_of_segments_spares_the_neighbours() {
     let timer = own_timer();
@@ -127,13 +126,13 @@ async fn postponing_at_the_ends_of_segments_spares_the_neighbours() {
     let mut sleeps: Vec<Sleep> = (0..70_000)
         .map(|_| timer.sleep_until(now + ms(10)))
         .collect();
-    // The places of a new slab are given in order.
+    // A new slab hands out its places in order.
     for (place, sleep) in sleeps.iter_mut().enumerate() {
         let probe = if is_end(place) { &postponed } else { &filed };
         assert!(probe.poll(sleep).is_pending());
     }
     for &place in &ends {
-        // All different, so that a cell that two of them shared would show.
+        // The deadlines differ, so the test fails if two places share a cell.
         sleeps[place].set_deadline(now + ms(20 + place as u64));
     }
 
@@ -151,9 +150,9 @@ async fn postponing_at_the_ends_of_segments_spares_the_neighbours() {
     assert_eq!(assert_settled(&timer).fired(), sleeps.len() as u64);
 }
 
-// On a clock that cannot be paused, the first poll of a long sleep trusts the clock read that made
-// it, kept as a number of ticks of 32 bits. One that wrapped would move the hand to the far
-// deadline, and all that is armed after it would be due at once.
+// On a clock that cannot be paused, the first poll of a long sleep trusts the clock read that made the sleep. The sleep keeps it
+// as a 32-bit number of ticks. If that number wrapped, the poll would move the hand to the far deadline, and all timers armed
+// after it would be due at once.
 #[test]
 fn delays_around_32_bits_of_ticks_leave_the_hand_where_it_is() {
     for resolution in RESOLUTIONS {
@@ -168,7 +167,7 @@ fn delays_around_32_bits_of_ticks_leave_the_hand_where_it_is() {
                 let mut soon = timer.sleep(ms(5_000));
                 let is_early = poll_once(&mut soon).is_ready() && Instant::now() < soon.deadline();
                 assert!(!is_early, "after {ticks} ticks of {resolution:?}");
-                // It can still be moved to the past, like any other.
+                // The long sleep can be reset to the past, like any other.
                 long.set_deadline(Instant::now() - resolution);
                 assert!(poll_once(&mut long).is_ready(), "{ticks} ticks");
             }
@@ -193,7 +192,7 @@ async fn delays_near_thirty_years_end_at_the_tick_after_the_deadline() {
             assert_eq!(sleep.deadline(), start + delay.min(FAR));
             (&mut sleep).await;
             assert_eq!(start.elapsed(), ends, "{delay:?} at {resolution:?}");
-            // What is armed there is near again.
+            // A timer that is armed at that time is on time.
             timer.sleep(resolution).await;
             assert_eq!(start.elapsed(), ends + resolution);
             assert_settled(&timer);

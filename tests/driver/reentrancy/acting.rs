@@ -16,12 +16,12 @@ use crate::support::{
 
 /// What the wakers act on: a timer, and some of its sleeps that are pending.
 #[derive(Clone)]
-pub(crate) struct Stage {
+pub(crate) struct Setup {
     pub(crate) timer: Timer,
     others: Arc<Mutex<Vec<Sleep>>>,
 }
 
-impl Stage {
+impl Setup {
     fn others(&self) -> Vec<Sleep> {
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut *others)
@@ -49,97 +49,99 @@ impl Stage {
     }
 }
 
-pub(crate) type Act = fn(&Stage);
+pub(crate) type Act = fn(&Setup);
 
 /// What a waker may do to its own timer.
 pub(crate) const ACTS: &[(&str, Act)] = &[
-    ("drop others", |stage| drop(stage.others())),
-    ("arm", |stage| stage.arm(HOUR)),
-    ("arm earlier than all", |stage| stage.arm(ms(1))),
-    ("arm what is due at once", |stage| {
-        stage.arm(Duration::from_nanos(1));
+    ("drop others", |setup| drop(setup.others())),
+    ("arm", |setup| setup.arm(HOUR)),
+    ("arm earlier than all", |setup| setup.arm(ms(1))),
+    ("arm what is due at once", |setup| {
+        setup.arm(Duration::from_nanos(1));
     }),
-    ("postpone others", |stage| {
-        stage.reset_others(|at| at + HOUR);
+    ("postpone others", |setup| {
+        setup.reset_others(|at| at + HOUR);
     }),
-    ("hasten others", |stage| stage.reset_others(|at| at - ms(1))),
-    ("reset others to the past", |stage| {
-        stage.reset_others(|at| at - HOUR * 2);
+    ("reset others to earlier", |setup| {
+        setup.reset_others(|at| at - ms(1));
     }),
-    ("shut down", |stage| {
-        stage.timer.shutdown();
+    ("reset others to the past", |setup| {
+        setup.reset_others(|at| at - HOUR * 2);
     }),
-    ("drain", |stage| {
-        let mut drained = Box::pin(stage.timer.drain());
+    ("shut down", |setup| {
+        setup.timer.shutdown();
+    }),
+    ("drain", |setup| {
+        let mut drained = Box::pin(setup.timer.drain());
         let _ = poll_once(&mut drained);
     }),
-    ("read the metrics", |stage| {
-        metrics(&stage.timer);
+    ("read the metrics", |setup| {
+        metrics(&setup.timer);
     }),
 ];
 
-pub(crate) type Occasion = fn(&Stage, Waker) -> Option<Sleep>;
+pub(crate) type Occasion = fn(&Setup, Waker) -> Option<Sleep>;
 
-fn armed_with(stage: &Stage, delay: Duration, waker: Waker) -> Sleep {
-    let mut sleep = stage.timer.sleep(delay);
+fn armed_with(setup: &Setup, delay: Duration, waker: Waker) -> Sleep {
+    let mut sleep = setup.timer.sleep(delay);
     assert!(poll_giving(&mut sleep, waker).is_pending());
     sleep
 }
 
-/// When a waker's code runs; the driver does what is left to do.
+/// When a waker's code runs. The driver runs after each of these.
 const OCCASIONS: &[(&str, Occasion)] = &[
-    ("it is due", |stage, waker| {
-        Some(armed_with(stage, ms(2), waker))
+    ("it is due", |setup, waker| {
+        Some(armed_with(setup, ms(2), waker))
     }),
-    ("its sleep is dropped", |stage, waker| {
-        drop(armed_with(stage, HOUR, waker));
+    ("its sleep is dropped", |setup, waker| {
+        drop(armed_with(setup, HOUR, waker));
         None
     }),
-    ("its sleep is polled with another waker", |stage, waker| {
-        let mut sleep = armed_with(stage, HOUR, waker);
+    ("its sleep is polled with another waker", |setup, waker| {
+        let mut sleep = armed_with(setup, HOUR, waker);
         let _ = poll_once(&mut sleep);
         Some(sleep)
     }),
-    ("its sleep is reset to the past", |stage, waker| {
-        let mut sleep = armed_with(stage, HOUR, waker);
+    ("its sleep is reset to the past", |setup, waker| {
+        let mut sleep = armed_with(setup, HOUR, waker);
         sleep.set_deadline(Instant::now() - ms(1));
         Some(sleep)
     }),
-    ("its sleep is postponed, then polled", |stage, waker| {
-        let mut sleep = armed_with(stage, ms(2), waker);
+    ("its sleep is postponed, then polled", |setup, waker| {
+        let mut sleep = armed_with(setup, ms(2), waker);
         sleep.set_deadline(sleep.deadline() + ms(2));
         let _ = poll_once(&mut sleep);
         Some(sleep)
     }),
-    ("its timer is shut down", |stage, waker| {
-        let sleep = armed_with(stage, HOUR, waker);
-        stage.timer.shutdown();
+    ("its timer is shut down", |setup, waker| {
+        let sleep = armed_with(setup, HOUR, waker);
+        setup.timer.shutdown();
         Some(sleep)
     }),
-    ("its timer is drained", |stage, waker| {
-        let sleep = armed_with(stage, HOUR, Waker::noop().clone());
-        let mut drained = Box::pin(stage.timer.drain());
+    ("its timer is drained", |setup, waker| {
+        let sleep = armed_with(setup, HOUR, Waker::noop().clone());
+        let mut drained = Box::pin(setup.timer.drain());
         let _ = poll_giving(&mut drained, waker);
-        drop(stage.others());
+        drop(setup.others());
         drop(sleep);
         let _ = poll_once(&mut drained);
         None
     }),
 ];
 
-/// Every act on every occasion: a deadlock is a failure.
-fn act_on_every_occasion(waker: fn(Stage, Act) -> Waker) {
+/// Runs every act on every occasion. A deadlock is a failure.
+fn act_on_every_occasion(waker: fn(Setup, Act) -> Waker) {
     for &act in ACTS {
         for &occasion in OCCASIONS {
-            on_a_stage_of_its_own(waker, act, occasion);
+            act_on_occasion(waker, act, occasion);
         }
     }
 }
 
-/// Has a waker act on an occasion, with a limit of time; the timer must work on, or say that it was
-/// stopped.
-pub(crate) fn on_a_stage_of_its_own(
-    waker: fn(Stage, Act) -> Waker,
+/// Sets up a timer, and lets a waker act on it on an occasion, with a limit of time. After that the timer must work, or refuse
+/// because it was stopped.
+pub(crate) fn act_on_occasion(
+    waker: fn(Setup, Act) -> Waker,
     (act_name, act): (&str, Act),
     (occasion_name, occasion): (&str, Occasion),
 ) {
@@ -147,22 +149,22 @@ pub(crate) fn on_a_stage_of_its_own(
         let runtime = paused();
         runtime.block_on(async {
             let timer = own_timer();
-            let stage = Stage {
+            let setup = Setup {
                 timer: timer.clone(),
                 others: Arc::default(),
             };
             for delay in [ms(2), ms(3), ms(1_500), HOUR] {
-                stage.arm(delay);
+                setup.arm(delay);
             }
-            let sleep = occasion(&stage, waker(stage.clone(), act));
+            let sleep = occasion(&setup, waker(setup.clone(), act));
             tokio::time::sleep(ms(5)).await;
-            metrics(&stage.timer);
+            metrics(&setup.timer);
             drop(sleep);
-            drop(stage.others());
-            if let Ok(sleep) = stage.timer.try_sleep(ms(1)) {
+            drop(setup.others());
+            if let Ok(sleep) = setup.timer.try_sleep(ms(1)) {
                 sleep.await;
             }
-            metrics(&stage.timer);
+            metrics(&setup.timer);
         });
     };
     let done = catch_unwind(AssertUnwindSafe(|| within(LIMIT, act_out)));
@@ -172,13 +174,13 @@ pub(crate) fn on_a_stage_of_its_own(
 // tokio `drop_from_wake`, embassy#4978.
 #[test]
 fn a_waker_may_use_its_timer_when_it_is_woken() {
-    act_on_every_occasion(|stage, act| waker_on_wake(move || act(&stage)));
+    act_on_every_occasion(|setup, act| waker_on_wake(move || act(&setup)));
 }
 
 // tokio `drop_from_waker_drop`.
 #[test]
 fn a_waker_may_use_its_timer_when_it_is_dropped() {
-    act_on_every_occasion(|stage, act| waker_on_drop(move || act(&stage)));
+    act_on_every_occasion(|setup, act| waker_on_drop(move || act(&setup)));
 }
 
 #[test]
@@ -188,27 +190,27 @@ fn a_waker_may_use_its_timer_while_its_runtime_is_dropped() {
             within(LIMIT, move || {
                 let runtime = multi_thread(1);
                 let timer = inside(&runtime, own_timer);
-                let stage = Stage {
+                let setup = Setup {
                     timer: timer.clone(),
                     others: Arc::default(),
                 };
-                stage.arm(HOUR);
-                let its = stage.clone();
+                setup.arm(HOUR);
+                let its = setup.clone();
                 let waker = if woken {
                     waker_on_wake(move || act(&its))
                 } else {
                     waker_on_drop(move || act(&its))
                 };
-                let mut sleep = armed_with(&stage, HOUR, waker);
+                let mut sleep = armed_with(&setup, HOUR, waker);
                 drop(runtime);
                 assert!(poll_once(&mut sleep).is_ready());
-                assert_eq!(metrics(&stage.timer).pending(), 0);
+                assert_eq!(metrics(&setup.timer).pending(), 0);
             });
         }
     }
 }
 
-// folly 09a84b282, libuv#4245: armed from inside a wake with no delay, it fires for ever.
+// folly 09a84b282, libuv#4245: a timer armed inside a wake with no delay fires in the same turn, and so for ever.
 #[tokio::test(start_paused = true)]
 async fn a_waker_that_arms_again_with_no_delay_holds_nothing_up() {
     fn again(timer: Timer, kept: Arc<Mutex<Vec<Sleep>>>, count: Arc<AtomicUsize>) -> Waker {
@@ -280,8 +282,8 @@ fn wakers_that_arm_while_the_driver_is_late_do_not_pile_up() {
     });
 }
 
-// The driver is late, and a poll that arms sees to it; but not by running other tasks' wakers
-// within itself: the task that polls may hold a lock that one of these wants.
+// A poll that arms calls help if the driver is late. It does not run other tasks' wakers itself: the task that polls may hold a
+// lock that one of these wakers wants.
 #[test]
 fn a_poll_that_arms_wakes_no_other_task_on_the_spot() {
     let runtime = current_thread();
@@ -295,13 +297,13 @@ fn a_poll_that_arms_wakes_no_other_task_on_the_spot() {
         }
     });
     let _due = armed(&timer, ms(50), |nap| poll_giving(nap, waker.clone()));
-    // In real time, since no thread drives the runtime.
+    // A real sleep, since no thread drives the runtime.
     thread::sleep(ms(60));
     let guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
     let mut armed = timer.sleep(HOUR);
     assert!(poll_once(&mut armed).is_pending());
     drop(guard);
-    // What it sees to: a task that serves a batch for the driver.
+    // The poll has spawned a task that serves a batch for the driver. It runs here.
     runtime.block_on(tokio::task::yield_now());
     assert_eq!(metrics(&timer).fired(), 1);
     assert_eq!(is_within.load(Ordering::SeqCst), 0);

@@ -1,4 +1,4 @@
-//! Wakers that run code when they are cloned, which is what a poll does that has to wait.
+//! Wakers that run code when they are cloned. A poll that has to wait clones its waker.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use std::task::Waker;
 use cooked_waker::{IntoWaker, Wake, WakeRef};
 use waterwheel::{Instant, Sleep, Timer};
 
-use super::acting::{ACTS, Act, Occasion, Stage, on_a_stage_of_its_own};
+use super::acting::{ACTS, Act, Occasion, Setup, act_on_occasion};
 use crate::support::{
     HOUR, Probe, assert_settled, bounded_timer, metrics, ms, poll_once, poll_with,
 };
 
-/// A waker that does this each time it is cloned.
+/// A waker that calls `act` each time it is cloned.
 fn waker_on_clone(act: impl Fn() + Send + Sync + 'static) -> Waker {
     struct OnClone(Arc<dyn Fn() + Send + Sync>);
     impl Clone for OnClone {
@@ -30,25 +30,25 @@ fn waker_on_clone(act: impl Fn() + Send + Sync + 'static) -> Waker {
 
 /// When a waker is cloned.
 const OCCASIONS: &[(&str, Occasion)] = &[
-    ("a sleep is polled first", |stage, waker| {
-        let mut sleep = stage.timer.sleep(ms(2));
+    ("a sleep is polled first", |setup, waker| {
+        let mut sleep = setup.timer.sleep(ms(2));
         let _ = poll_with(&mut sleep, &waker);
         Some(sleep)
     }),
-    ("it replaces another waker", |stage, waker| {
-        let mut sleep = armed(&stage.timer);
+    ("it replaces another waker", |setup, waker| {
+        let mut sleep = armed(&setup.timer);
         let _ = poll_with(&mut sleep, &waker);
         Some(sleep)
     }),
-    ("a sleep is polled that was postponed", |stage, waker| {
-        let mut sleep = armed(&stage.timer);
+    ("a sleep is polled that was postponed", |setup, waker| {
+        let mut sleep = armed(&setup.timer);
         sleep.set_deadline(sleep.deadline() + HOUR);
         let _ = poll_with(&mut sleep, &waker);
         Some(sleep)
     }),
-    ("the timer is drained", |stage, waker| {
-        let sleep = armed(&stage.timer);
-        let mut drained = Box::pin(stage.timer.drain());
+    ("the timer is drained", |setup, waker| {
+        let sleep = armed(&setup.timer);
+        let mut drained = Box::pin(setup.timer.drain());
         let _ = poll_with(&mut drained, &waker);
         drop(sleep);
         let _ = poll_once(&mut drained);
@@ -62,18 +62,18 @@ fn armed(timer: &Timer) -> Sleep {
     sleep
 }
 
-// embassy#4978: a lock that was held when foreign code ran.
+// embassy#4978: foreign code ran with a lock held.
 #[test]
 fn a_waker_may_use_its_timer_when_it_is_cloned() {
-    let waker = |stage: Stage, act: Act| waker_on_clone(move || act(&stage));
+    let waker = |setup: Setup, act: Act| waker_on_clone(move || act(&setup));
     for &act in ACTS {
         for &occasion in OCCASIONS {
-            on_a_stage_of_its_own(waker, act, occasion);
+            act_on_occasion(waker, act, occasion);
         }
     }
 }
 
-/// Polls with a waker that panics when it is cloned, which is what happens.
+/// Polls with a waker that panics when it is cloned. The poll must clone it.
 fn poll_with_a_panic<F: Future + Unpin>(future: &mut F) {
     let waker = waker_on_clone(|| panic!("a waker that panics when it is cloned, on purpose"));
     let polled = catch_unwind(AssertUnwindSafe(|| poll_with(future, &waker)));
@@ -82,7 +82,7 @@ fn poll_with_a_panic<F: Future + Unpin>(future: &mut F) {
 
 #[tokio::test(start_paused = true)]
 async fn a_waker_that_panics_when_cloned_leaves_its_future_as_it_was() {
-    // As many places as are in use at a time: a permit that is lost is missed.
+    // The bound is the number of timers in use at a time, so a lost permit makes the test fail.
     let timer = bounded_timer(2);
     let (mut sleep, mut dropped) = (timer.sleep(ms(5)), timer.sleep(ms(5)));
     poll_with_a_panic(&mut sleep);
@@ -90,14 +90,14 @@ async fn a_waker_that_panics_when_cloned_leaves_its_future_as_it_was() {
     drop(dropped);
     assert_eq!(metrics(&timer).armed(), 0);
 
-    // Once it is armed, the waker from before stays.
+    // A sleep that is armed keeps the waker of the poll before.
     let probe = Probe::new();
     assert!(probe.poll(&mut sleep).is_pending());
     poll_with_a_panic(&mut sleep);
     tokio::time::sleep(ms(6)).await;
     assert_eq!((probe.wakes(), probe.held()), (1, 0));
 
-    // Postponed between its wake and its poll, it has to be armed again.
+    // A sleep that is postponed between its wake and its poll must be armed again.
     sleep.set_deadline(Instant::now() + ms(5));
     poll_with_a_panic(&mut sleep);
     assert!(probe.poll(&mut sleep).is_pending());

@@ -29,7 +29,7 @@ async fn a_forgotten_sleep_still_wakes_and_holds_nothing_up() {
     assert_eq!(probe.wakes(), 2);
 }
 
-// Panicking there aborts the process.
+// A panic in such a destructor aborts the process.
 #[test]
 fn a_thread_locals_destructor_may_drop_a_sleep() {
     alone(|| {
@@ -39,25 +39,26 @@ fn a_thread_locals_destructor_may_drop_a_sleep() {
         let runtime = multi_thread(1);
         let paused = paused();
         let timer = inside(&runtime, own_timer);
-        let warped = inside(&paused, own_timer);
+        let paused_timer = inside(&paused, own_timer);
         let handle = runtime.handle().clone();
-        // Both orders in which a thread's locals may be made, and so destroyed.
+        // The order in which thread-locals are made decides the order in which they are destroyed. Both are tried.
         for kept_first in [true, false] {
-            let (timer, warped, handle) = (timer.clone(), warped.clone(), handle.clone());
+            let (timer, paused_timer, handle) =
+                (timer.clone(), paused_timer.clone(), handle.clone());
             let ends = thread::spawn(move || {
                 if kept_first {
                     KEPT.with_borrow_mut(Vec::clear);
                 }
                 let _entered = handle.enter();
-                let mut sleeps = vec![sleep(HOUR), timer.sleep(HOUR), warped.sleep(HOUR)];
+                let mut sleeps = vec![sleep(HOUR), timer.sleep(HOUR), paused_timer.sleep(HOUR)];
                 assert!(sleeps.iter_mut().all(|sleep| poll_once(sleep).is_pending()));
-                // And some that were not polled.
-                sleeps.extend([sleep(HOUR), timer.sleep(HOUR), warped.sleep(HOUR)]);
+                // These are not polled.
+                sleeps.extend([sleep(HOUR), timer.sleep(HOUR), paused_timer.sleep(HOUR)]);
                 KEPT.with_borrow_mut(|kept| kept.append(&mut sleeps));
             });
             ends.join().expect("it does not panic");
         }
-        for timer in [&*timer, &*warped, &inside(&runtime, Timer::current)] {
+        for timer in [&*timer, &*paused_timer, &inside(&runtime, Timer::current)] {
             let metrics = metrics(timer);
             assert_eq!((metrics.cancelled(), metrics.pending()), (2, 0));
         }
@@ -125,7 +126,7 @@ async fn a_task_that_panics_or_is_aborted_cancels_its_sleeps() {
     assert_eq!((metrics.cancelled(), metrics.pending()), (2, 0));
 }
 
-// There is no runtime's context any more in which the clock could be read.
+// In such a destructor the thread has no runtime context in which the clock could be read.
 #[test]
 fn a_timer_may_be_used_in_the_destructor_of_a_thread_local() {
     struct Uses(Timer);
@@ -139,7 +140,7 @@ fn a_timer_may_be_used_in_the_destructor_of_a_thread_local() {
     thread_local! {
         static KEPT: RefCell<Option<Uses>> = const { RefCell::new(None) };
     }
-    // A panic there aborts the process.
+    // A panic in the destructor aborts the process.
     alone(|| {
         for timer in [current_thread(), multi_thread(1)].map(|runtime| {
             let timer = inside(&runtime, own_timer);
@@ -149,7 +150,7 @@ fn a_timer_may_be_used_in_the_destructor_of_a_thread_local() {
             let uses = Uses(timer.clone());
             let ends = thread::spawn(move || {
                 KEPT.set(Some(uses));
-                // Made after it, and so destroyed before it.
+                // tokio's context is made after `KEPT`, so it is destroyed before it.
                 assert!(tokio::runtime::Handle::try_current().is_err());
             });
             ends.join().expect("it does not panic");

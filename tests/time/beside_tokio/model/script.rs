@@ -1,15 +1,14 @@
-//! The steps of a script by hand.
+//! The steps of a script.
 //!
-//! Times are whole milliseconds since the script began, and futures have numbers, so a script from
-//! which steps are left out is a script still: a step that names a future that is not there, or a time
-//! that has passed, does nothing.
+//! Times are whole milliseconds since the script began, and futures have numbers. A step does nothing if its future does not exist
+//! or its time has passed. So a script stays valid when steps are left out.
 
 use std::time::Duration;
 
 /// One step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Op {
-    /// Made by `sleep` if `by_delay`, or else by `sleep_until`.
+    /// Makes a sleep, by `sleep` if `by_delay`, or else by `sleep_until`.
     Sleep {
         id: usize,
         at: u64,
@@ -21,17 +20,17 @@ pub(crate) enum Op {
         period: u64,
         missed: Missed,
     },
-    /// Around a future that is ready once it is opened.
+    /// Makes a timeout around a future that is pending until [`Op::Complete`].
     Timeout {
         id: usize,
         at: u64,
         by_delay: bool,
     },
-    /// A timeout that is ready is dropped, as `await` does.
+    /// Polls a future. A timeout that is ready is dropped, as `await` does.
     Poll {
         id: usize,
     },
-    /// Of a sleep, or of an interval.
+    /// Resets a sleep or an interval.
     Reset {
         id: usize,
         to: u64,
@@ -41,20 +40,20 @@ pub(crate) enum Op {
         id: usize,
         how: Restart,
     },
-    /// Tells the future within a timeout that it is ready.
+    /// Completes the future within a timeout.
     Complete {
         id: usize,
     },
     Drop {
         id: usize,
     },
-    /// `tokio::time::advance`, which lets the driver run once. If the clock `settles`, the driver runs
-    /// until it has nothing more to do.
+    /// Calls `tokio::time::advance`, which lets the driver run once. If the clock `settles`, the driver runs until it has nothing
+    /// more to do.
     Advance {
         to: u64,
         settles: bool,
     },
-    /// Sleeps with everything else idle, so that the clock moves by itself.
+    /// Sleeps while no other task can run, so that the clock moves by itself.
     Await {
         to: u64,
     },
@@ -67,7 +66,7 @@ pub(crate) enum Restart {
     After(u64),
 }
 
-/// `MissedTickBehavior`, of which there are two.
+/// Stands for tokio's `MissedTickBehavior` and for ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Missed {
     Burst,
@@ -78,7 +77,7 @@ pub(crate) enum Missed {
 impl Missed {
     /// The tick after one that was due at `tick` and is taken now, by tokio's documentation.
     pub(crate) fn next(self, tick: u64, now: u64, period: u64) -> u64 {
-        /// A tick that is later than this was missed.
+        /// A tick that is taken later than this was missed.
         const LATE: u64 = 5;
         match self {
             _ if now <= tick + LATE => tick + period,
@@ -90,7 +89,7 @@ impl Missed {
 }
 
 impl Op {
-    /// The future that it makes or touches.
+    /// The future that this step makes or uses.
     pub(crate) fn id(&self) -> Option<usize> {
         match *self {
             Op::Sleep { id, .. }
@@ -106,7 +105,7 @@ impl Op {
     }
 }
 
-/// So many milliseconds.
+/// A duration of this many milliseconds.
 pub(crate) const fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }

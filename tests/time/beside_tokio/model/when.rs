@@ -1,18 +1,18 @@
-//! Times from a seed: deadlines, and where the clock stops.
+//! Times from a seed: deadlines, and the instants at which the clock stops.
 //!
-//! Order is lost where timers of one tick wait on different dials. So each script has a few ticks
-//! at which its timers meet, whenever they are made; and the clock stops at just those distances from
-//! these ticks, and from others, at which a timer moves from dial to dial.
+//! A wheel could lose the order of timers of one tick that wait on different dials. So the timers of a script share a few ticks,
+//! the meetings, whenever the timers are made. And the clock often stops at those distances from a tick at which its timers move
+//! from dial to dial.
 
 use crate::support::Dice;
 
 pub(crate) const DAY: u64 = 86_400_000;
 
-/// The dials of ours, in milliseconds: a full turn of each.
-const TURNS: [u64; 5] = [1_000, 60_000, 3_600_000, DAY, 64 * DAY];
+/// One revolution of each of our dials, in milliseconds.
+const REVOLUTIONS: [u64; 5] = [1_000, 60_000, 3_600_000, DAY, 64 * DAY];
 
-/// No deadline is later, in milliseconds since the script began. The longest period ends within tokio's wheel, of
-/// 795 days, even then: its timers beyond were misplaced before 1.54.
+/// No deadline is later, in milliseconds since the script began. Even then the longest period ends within the 795 days of tokio's
+/// wheel. tokio before 1.54 misplaces timers beyond.
 pub(crate) const END: u64 = 600 * DAY;
 
 pub(crate) struct When {
@@ -30,7 +30,7 @@ impl When {
         }
     }
 
-    /// From now on timers meet.
+    /// Chooses the ticks at which timers meet from now on.
     pub(crate) fn meet(&mut self) {
         for _ in 0..=self.dice.roll(4) {
             let meeting = self.now + self.delay();
@@ -48,7 +48,7 @@ impl When {
         deadline.min(END)
     }
 
-    /// A tick that is still to come. One that has passed gives way to another.
+    /// One of the meetings, in the future. A new one replaces a meeting that has passed.
     fn meeting(&mut self) -> u64 {
         let which = self.dice.roll(self.meetings.len() as u64) as usize;
         if self.meetings[which] <= self.now {
@@ -72,21 +72,20 @@ impl When {
         }
     }
 
-    /// The length of a turn, more often of the lower dials, or of one of tokio's.
+    /// The length of a revolution: of one of our dials, more often of a lower one, or of one of tokio's levels.
     fn border(&mut self) -> u64 {
         match self.dice.roll(16) {
-            0..=5 => TURNS[0],
-            6..=8 => TURNS[1],
-            9 | 10 => TURNS[2],
-            11 => TURNS[3],
-            12 => TURNS[4],
+            0..=5 => REVOLUTIONS[0],
+            6..=8 => REVOLUTIONS[1],
+            9 | 10 => REVOLUTIONS[2],
+            11 => REVOLUTIONS[3],
+            12 => REVOLUTIONS[4],
             _ => 64_u64.pow(1 + self.dice.roll(5) as u32),
         }
     }
 
-    /// Where the clock stops next: a little later, after a turn of a dial, at one of the meetings, or where its
-    /// timers are about to move to a lower dial. Nowhere if the end is near: there is always something left
-    /// to come.
+    /// Where the clock stops next: a little later, after a revolution of a dial, at a meeting, or where the timers of a meeting are
+    /// about to move to a lower dial. `None` if the end is near: time must be left for later deadlines.
     pub(crate) fn next(&mut self) -> Option<u64> {
         let meeting = match self.meetings.is_empty() {
             true => self.now,
@@ -94,7 +93,7 @@ impl When {
         };
         let to = match self.dice.roll(9) {
             0 => meeting,
-            // From 5 ms on an interval's tick was missed.
+            // An interval misses a tick that is 5 ms late.
             8 => meeting + 3 + self.dice.roll(5),
             1..=4 => {
                 let before = self.border() + self.dice.roll(3) - 1;

@@ -1,4 +1,4 @@
-//! What is done, step by step, to the futures and to the oracle.
+//! Does the steps, on the futures and on the oracle.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use waterwheel::Timer;
 use waterwheel::error::Error;
 
-use super::known::{By, Drain, FAR, Kind, Life, Refusal, Slot, Stage, Ticks};
+use super::known::{By, Drain, FAR, Kind, Life, Refusal, Slot, State, Ticks};
 use super::oracle::PROBES;
 use super::waker::{Boom, Trap};
 use super::world::{Drained, Gate, Timed, World};
@@ -73,21 +73,20 @@ impl World {
 
     // ----- new futures -----
 
-    /// The handle of a timer and a place for a future, if there are both.
+    /// A handle of the timer and a free place for a future. `None` if one of them is missing.
     fn place(&self, home: Home) -> Option<(Timer, usize)> {
         let timer = self.timers[home as usize].clone()?;
         let free = self.oracle.slots.iter().position(Option::is_none)?;
         Some((timer, free))
     }
 
-    /// Whether to use the free functions, which find the runtime's timer by themselves, and panic where
-    /// it is stopped.
+    /// Whether to call the free functions. They find the runtime's timer themselves, and panic if it is stopped.
     fn is_current(&self, home: Home) -> bool {
-        let is_running = self.oracle.timers[home as usize].stage == Stage::Running;
+        let is_running = self.oracle.timers[home as usize].state == State::Running;
         home == Home::Current && self.has_runtime && is_running
     }
 
-    /// Puts a future where there is place for it, if both agree that there is one.
+    /// Stores a new future, or checks the error if the timer refused it. The oracle must agree.
     fn put(
         &mut self,
         which: usize,
@@ -185,7 +184,7 @@ impl World {
         self.put(free, (home, Some(deadline), Kind::Interval(ticks)), made);
     }
 
-    // ----- what is done to those that are there -----
+    // ----- steps on a future -----
 
     fn poll_by_probe(&mut self, which: usize, probe: usize) {
         let probe = probe % PROBES;
@@ -209,7 +208,7 @@ impl World {
         };
         self.sleep(home, delay);
         if self.futures[victim].is_none() {
-            // It was refused.
+            // The timer refused the victim.
             return;
         }
         if let Some(probe) = armed {
@@ -281,7 +280,7 @@ impl World {
         }
     }
 
-    // ----- what is done to timers -----
+    // ----- steps on a timer -----
 
     fn shutdown(&mut self, home: Home) {
         if let Some(timer) = self.timers[home as usize].clone() {
@@ -312,7 +311,7 @@ impl World {
     }
 }
 
-/// What this came to, even if a waker of ours panics in it.
+/// Calls `act`. A panic of one of our wakers counts as success.
 fn quietly(act: impl FnOnce()) -> std::thread::Result<()> {
     match panic::catch_unwind(AssertUnwindSafe(act)) {
         Err(panic) if panic.is::<Boom>() => Ok(()),

@@ -7,13 +7,13 @@ use waterwheel::MissedTickBehavior;
 use super::{Act, Case, Home, Op, When};
 use crate::bytes::Bytes;
 
-/// Each step lets the driver run or not; more of them find little that fewer do not.
+/// A longer case takes longer and finds little more.
 const MOST_OPS: usize = 150;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A full turn of each dial.
-const TURNS: [Duration; 5] = [
+/// One revolution of each dial.
+const REVOLUTIONS: [Duration; 5] = [
     SECOND,
     Duration::from_secs(60),
     Duration::from_secs(3_600),
@@ -23,7 +23,7 @@ const TURNS: [Duration; 5] = [
 
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
 
-/// Any bytes are a case.
+/// Makes a case of any bytes.
 pub(crate) fn decode(bytes: &[u8]) -> Case {
     let mut bytes = Bytes::new(bytes);
     let resolution = bytes.resolution();
@@ -51,7 +51,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// One step, or two that often come together.
+    /// Reads one step, or two that often come together.
     fn op(&mut self, ops: &mut Vec<Op>) {
         let op = match self.bytes.byte() % 64 {
             0..=5 => Op::Sleep {
@@ -172,7 +172,7 @@ impl Reader<'_> {
         }
     }
 
-    /// As [`duration`](Reader::duration), but time does not end so soon.
+    /// Like [`duration`](Reader::duration), but shorter, so that the clock does not soon reach its end.
     fn step(&mut self) -> Duration {
         match self.duration() {
             far if far > YEAR => far / u32::MAX,
@@ -180,15 +180,15 @@ impl Reader<'_> {
         }
     }
 
-    /// Some full turns of a dial, and a tick or a slot of it less or more.
+    /// Some revolutions of a dial, exactly, or a tick or a slot of it less or more.
     fn edge(&mut self) -> Duration {
         let byte = u32::from(self.bytes.byte());
         let dial = (byte % 5) as usize;
         let slot = match dial {
             0 => self.resolution,
-            _ => TURNS[dial] / [60, 60, 24, 64][dial - 1],
+            _ => REVOLUTIONS[dial] / [60, 60, 24, 64][dial - 1],
         };
-        let edge = TURNS[dial] * (1 + byte / 25);
+        let edge = REVOLUTIONS[dial] * (1 + byte / 25);
         match byte / 5 % 5 {
             0 => edge - slot,
             1 => edge - self.resolution,

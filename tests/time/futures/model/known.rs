@@ -1,4 +1,4 @@
-//! What is known of timers and futures, and the arithmetic of ticks, naively.
+//! The oracle's state of a timer and of a future, and a naive arithmetic of ticks.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use waterwheel::MissedTickBehavior;
 
 use super::Home;
 
-/// As far as a relative delay reaches.
+/// The longest relative delay. Longer ones are cut to it.
 pub(super) const FAR: Duration = Duration::from_secs(86_400 * 365 * 30);
 
 /// A tick that is taken later than this was missed.
@@ -18,13 +18,13 @@ pub(super) struct Timer {
     pub(super) tick: Duration,
     pub(super) max_pending: Option<usize>,
     pub(super) permits: usize,
-    pub(super) stage: Stage,
+    pub(super) state: State,
     pub(super) counts: Counts,
     pub(super) drain: Drain,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum State {
     Running,
     Draining,
     Stopped,
@@ -51,11 +51,11 @@ pub(super) enum Drain {
 pub(super) struct Slot {
     pub(super) kind: Kind,
     pub(super) home: Home,
-    /// `None` for never.
+    /// `None` if the future never times out.
     pub(super) deadline: Option<Duration>,
     pub(super) life: Life,
     pub(super) has_permit: bool,
-    /// A trap has it.
+    /// Whether a trap owns the future.
     pub(super) is_away: bool,
 }
 
@@ -78,11 +78,11 @@ pub(super) struct Ticks {
 pub(super) enum Life {
     /// Not armed.
     New,
-    /// Not armed, and moved since it was made or done.
+    /// Not armed, and reset since it was made or done.
     Reset,
-    /// This waker is to be woken.
+    /// Armed with this waker.
     Pending(By),
-    /// Fired or stopped, and not polled since.
+    /// Fired or stopped, and not polled since then.
     Disarmed,
     Done {
         stopped: bool,
@@ -98,7 +98,7 @@ pub(super) enum By {
     Main,
 }
 
-/// What a future gives.
+/// The output of a future.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     Slept,
@@ -121,7 +121,7 @@ impl Timer {
             tick,
             max_pending,
             permits: 0,
-            stage: Stage::Running,
+            state: State::Running,
             counts: Counts::default(),
             drain: Drain::None,
         }
@@ -138,7 +138,7 @@ impl Timer {
         self.tick_of(deadline) <= self.hand(now)
     }
 
-    /// Now, rounded down to a tick.
+    /// The present, rounded down to a tick.
     pub(super) fn hand(&self, now: Duration) -> u128 {
         now.saturating_sub(self.start).as_nanos() / self.tick.as_nanos()
     }
@@ -151,7 +151,7 @@ impl Timer {
 }
 
 impl Ticks {
-    /// The tick after one that is taken now.
+    /// The deadline of the tick after `tick`, which is taken now.
     pub(super) fn next(&mut self, tick: Duration, now: Duration, resolution: Duration) -> Duration {
         let late = now - tick;
         if late <= (resolution * 2).max(LATE) {
@@ -177,7 +177,7 @@ fn nanos(nanos: u128) -> Duration {
     Duration::new((nanos / PER_SECOND) as u64, (nanos % PER_SECOND) as u32)
 }
 
-/// Rounded up.
+/// Rounds up to whole milliseconds.
 pub(super) fn whole_millis(time: Duration) -> Duration {
     nanos(time.as_nanos().div_ceil(1_000_000) * 1_000_000)
 }

@@ -1,24 +1,20 @@
-//! What futures must do, said by a naive oracle: who is ready when, who is woken and how often, and
-//! what is counted.
+//! A naive oracle for the futures: when each is ready, which waker is woken and how often, and what the metrics count.
 //!
-//! Shared with the fuzzer (`fuzz/targets/futures.rs`), which makes the steps of bytes; the properties
-//! make them at random. A new operation goes into [`Op`] and, so that both reach it, into `decode` and
-//! `properties`.
+//! The fuzzer (`fuzz/targets/futures.rs`) makes the steps from bytes, and the properties make them at random. A new operation goes
+//! into [`Op`] and, so that both reach it, into `decode` and `properties`.
 //!
 //! | file | what is there |
 //! |---|---|
 //! | `oracle` | every future with its deadline: no wheel, no driver, no tokio |
-//! | `known` | what the oracle knows of a timer and of a future, and the arithmetic of ticks |
+//! | `known` | the oracle's state of a timer and of a future, and the arithmetic of ticks |
 //! | `world` | a runtime with a paused clock, the real futures, and the comparison |
-//! | `acts` | what is done, step by step, to both |
+//! | `acts` | the steps, on the futures and on the oracle |
 //! | `waker` | wakers that count, and wakers that re-enter |
 //! | `decode` | steps from bytes |
 //!
-//! The clock stands wherever a step has left it, to the nanosecond, when futures are made, polled,
-//! reset and dropped. The driver runs at whole milliseconds of tokio's clock, because that is where
-//! tokio wakes it: between two of them it would be late by what tokio rounds up, which is not ours to
-//! promise. At those moments everything is known exactly: a future whose tick has come has been
-//! woken, once, through its last waker; no other has.
+//! Futures are made, polled, reset and dropped at any nanosecond of the clock. The driver runs only at whole milliseconds, because
+//! tokio wakes it there: tokio rounds deadlines up, and we promise nothing between two milliseconds. At these instants the oracle
+//! knows everything exactly: each future whose tick has come has been woken, once, through its last waker, and no other future has.
 
 mod acts;
 mod decode;
@@ -34,33 +30,33 @@ use waterwheel::MissedTickBehavior;
 pub(crate) use decode::decode;
 pub(crate) use world::run;
 
-/// The timers of one runtime, and what is done with them.
+/// The timers of one runtime, and the steps.
 #[derive(Debug, Clone)]
 pub(crate) struct Case {
-    /// Of the timer of one's own; the runtime's is a millisecond.
+    /// The resolution of the started timer. That of the runtime's timer is a millisecond.
     pub(crate) resolution: Duration,
-    /// The bound of the timer of one's own.
+    /// The bound of the started timer.
     pub(crate) max_pending: Option<usize>,
     /// How long after tokio's clock the two timers start.
     pub(crate) starts: [Duration; 2],
     pub(crate) ops: Vec<Op>,
 }
 
-/// On which timer.
+/// Which timer: the runtime's, or the one that the test starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Home {
     Current,
     Own,
 }
 
-/// A time, from the present.
+/// A time relative to the present.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum When {
     Ago(Duration),
     In(Duration),
 }
 
-/// One step. `which` picks one of the futures that are there, `probe` one of a few wakers.
+/// One step. `which` picks one of the existing futures, `probe` one of a few wakers.
 #[derive(Debug, Clone)]
 pub(crate) enum Op {
     Sleep {
@@ -71,7 +67,7 @@ pub(crate) enum Op {
         home: Home,
         at: When,
     },
-    /// Around a future that is ready once it is opened.
+    /// Makes a timeout around a future that is pending until [`Op::Complete`].
     Timeout {
         home: Home,
         limit: Duration,
@@ -86,12 +82,12 @@ pub(crate) enum Op {
         which: usize,
         probe: usize,
     },
-    /// As a task does that waits for all of them.
+    /// Polls all futures with one waker, like a task that waits for all of them.
     PollAll {
         probe: usize,
     },
-    /// Makes a sleep, polled or not, and polls another future with a waker that owns it. Woken, the
-    /// waker does this with it; let go, it drops it.
+    /// Makes a sleep, polled or not, and polls another future with a waker that owns the sleep. When the waker is woken, it does
+    /// `act` to the sleep. When it is dropped, it drops the sleep.
     PollWithTrap {
         which: usize,
         delay: Duration,
@@ -106,7 +102,7 @@ pub(crate) enum Op {
         which: usize,
         period: Duration,
     },
-    /// Tells the future within a timeout that it is ready.
+    /// Completes the future within a timeout.
     Complete {
         which: usize,
     },
@@ -119,7 +115,7 @@ pub(crate) enum Op {
     },
     /// Lets the driver run, at the next whole millisecond.
     Run,
-    /// Waits in the runtime's main task, with everything else idle, so that the clock jumps.
+    /// Waits in the runtime's main task while no other task can run, so that the clock jumps.
     Await {
         which: usize,
     },
@@ -132,9 +128,9 @@ pub(crate) enum Op {
     PollDrain {
         home: Home,
     },
-    /// Drops the handle of the timer of one's own, and leaves its futures.
+    /// Drops the handle of the started timer, and keeps its futures.
     DropHandle,
-    /// Drops the runtime; what comes after is done outside.
+    /// Drops the runtime. The steps after this one are done outside of it.
     DropRuntime,
 }
 

@@ -1,15 +1,15 @@
-//! Every future with its deadline. No wheel, no driver, no tokio: times are durations since tokio's
-//! clock began, and a deadline's tick is found by dividing.
+//! Every future with its deadline. No wheel, no driver, no tokio: times are durations since tokio's clock began, and a division
+//! gives a deadline's tick.
 
 use std::time::Duration;
 
-use super::known::{By, Counts, Drain, Kind, Life, Outcome, Refusal, Slot, Stage, Ticks, Timer};
+use super::known::{By, Counts, Drain, Kind, Life, Outcome, Refusal, Slot, State, Ticks, Timer};
 use super::{Act, Home};
 
-/// How many wakers there are that count.
+/// The number of wakers that count.
 pub(super) const PROBES: usize = 4;
 
-/// How many futures there are at most: fewer than a turn of the driver serves, so that one will do.
+/// The most futures at a time: fewer than a turn of the driver serves, so that one turn fires all that are due.
 pub(super) const SLOTS: usize = 24;
 
 pub(super) struct Oracle {
@@ -19,7 +19,7 @@ pub(super) struct Oracle {
     /// How often each probe has been woken.
     pub(super) wakes: [usize; PROBES],
     traps: Vec<Trap>,
-    /// The traps that have been woken and not been heard of.
+    /// The traps that must have been woken and whose log has not been read.
     sprung: Vec<usize>,
 }
 
@@ -58,10 +58,10 @@ impl Oracle {
 
     // ----- what futures do -----
 
-    /// Whether a timer takes a future, which then has a permit if it `needs_permit`.
+    /// Whether a timer takes a future. If it does, and the future `needs_permit`, the future has a permit.
     pub(super) fn admit(&mut self, home: Home, needs_permit: bool) -> Result<(), Refusal> {
         let timer = self.timer(home);
-        if timer.stage != Stage::Running {
+        if timer.state != State::Running {
             return Err(Refusal::Shutdown);
         }
         if needs_permit {
@@ -73,7 +73,7 @@ impl Oracle {
         Ok(())
     }
 
-    /// `None` if it is pending.
+    /// Polls a future. `None` if it is pending.
     pub(super) fn poll(&mut self, which: usize, by: By, now: Duration) -> Option<Outcome> {
         match self.slot(which).kind.clone() {
             Kind::Sleep => {
@@ -97,7 +97,7 @@ impl Oracle {
         }
     }
 
-    /// Whether it ended by being stopped; `None` if it is pending.
+    /// Polls a future's delay. Returns whether the delay was stopped, or `None` if it is pending.
     fn poll_delay(&mut self, which: usize, by: By, now: Duration) -> Option<bool> {
         let slot = self.slot(which).clone();
         let Some(deadline) = slot.deadline else {
@@ -105,7 +105,7 @@ impl Oracle {
             return None;
         };
         let timer = self.timer(slot.home);
-        let is_stopped = timer.stage == Stage::Stopped;
+        let is_stopped = timer.state == State::Stopped;
         let is_due = timer.is_due(deadline, now);
         let stopped = match slot.life {
             Life::Done { stopped } => stopped,
@@ -160,7 +160,7 @@ impl Oracle {
         let tick = slot.deadline.expect("an interval ticks");
         let timer = &self.timers[home as usize];
         let next = ticks.next(tick, now, timer.tick);
-        ticks.has_ended = timer.stage != Stage::Running;
+        ticks.has_ended = timer.state != State::Running;
         let slot = self.slot(which);
         slot.deadline = Some(next);
         slot.life = if was_new { Life::New } else { Life::Disarmed };
@@ -212,7 +212,7 @@ impl Oracle {
         }
     }
 
-    /// It has given its last.
+    /// The future is done for good, so it returns its permit.
     fn complete(&mut self, which: usize) {
         let slot = self.slot(which);
         let home = slot.home;
@@ -241,9 +241,9 @@ impl Oracle {
         }
     }
 
-    /// Tells how many were pending.
+    /// Stops a timer. Returns how many of its futures were pending.
     pub(super) fn stop(&mut self, home: Home) -> usize {
-        if std::mem::replace(&mut self.timer(home).stage, Stage::Stopped) == Stage::Stopped {
+        if std::mem::replace(&mut self.timer(home).state, State::Stopped) == State::Stopped {
             return 0;
         }
         let mut count = 0;
@@ -267,14 +267,14 @@ impl Oracle {
 
     pub(super) fn start_draining(&mut self, home: Home) {
         let timer = self.timer(home);
-        if timer.stage == Stage::Running {
-            timer.stage = Stage::Draining;
+        if timer.state == State::Running {
+            timer.state = State::Draining;
         }
     }
 
-    /// Whether the timer is drained, and stopped by that.
+    /// Polls a drain. Returns whether the timer is drained, which stops it.
     pub(super) fn poll_drain(&mut self, home: Home) -> bool {
-        let is_over = self.timer(home).stage == Stage::Stopped || self.pending(home) == 0;
+        let is_over = self.timer(home).state == State::Stopped || self.pending(home) == 0;
         self.timer(home).drain = if is_over { Drain::None } else { Drain::Waits };
         if is_over {
             self.stop(home);
@@ -307,7 +307,7 @@ impl Oracle {
         }
     }
 
-    /// A waker that is let go takes along what it owns.
+    /// A waker is dropped. A trap drops the future that it owns.
     fn let_go(&mut self, by: By) {
         if let By::Trap(trap) = by {
             if let Some(victim) = self.traps[trap].victim.take() {
@@ -316,7 +316,7 @@ impl Oracle {
         }
     }
 
-    /// A waker that owns this sleep.
+    /// Makes a trap that owns this sleep. Returns its number.
     pub(super) fn set_trap(&mut self, victim: usize, act: Act, to: Duration) -> usize {
         let slot = self.slot(victim);
         slot.is_away = true;
@@ -330,8 +330,7 @@ impl Oracle {
         self.traps.len() - 1
     }
 
-    /// A trap has been heard of; gives the number of what it owned, and whether that was ready, if the
-    /// trap polled it.
+    /// A trap has been woken. Returns the number of its victim and, if the trap polled the victim, whether that was ready.
     pub(super) fn spring(&mut self, trap: usize, now: Duration) -> (usize, Option<bool>) {
         let sprung = self.sprung.iter().position(|&sprung| sprung == trap);
         let sprung = sprung.expect("a trap was woken that was not to be");
@@ -359,7 +358,7 @@ impl Oracle {
         self.traps[trap].home
     }
 
-    /// Whether a trap was woken and nothing was heard of it.
+    /// Whether a trap that must have been woken has logged nothing.
     pub(super) fn is_silent(&self) -> bool {
         !self.sprung.is_empty()
     }

@@ -1,4 +1,4 @@
-//! A waker that re-enters: it owns a sleep, and does something to it when it is woken.
+//! A waker that re-enters: it owns a sleep, and acts on the sleep when it is woken.
 
 use std::panic;
 use std::pin::Pin;
@@ -21,7 +21,7 @@ pub(super) struct Sprung {
     pub(super) at: Instant,
     /// Whether the sleep was ready, if it was polled.
     pub(super) is_ready: Option<bool>,
-    /// What it owned, if it has not dropped that.
+    /// The sleep that the trap owned, if it has not dropped it.
     pub(super) victim: Option<Sleep>,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Trap {
     pub(super) log: Log,
 }
 
-/// What a trap panics with, which no hook sees.
+/// The payload of a trap's panic. No hook sees it.
 pub(super) struct Boom;
 
 impl Wake for Trap {
@@ -57,7 +57,7 @@ impl Wake for Trap {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // Outside of the runtime there would be another clock.
+        // Outside of the runtime `Instant::now` would read another clock.
         let _entered = self.home.enter();
         let mut sprung = Sprung {
             trap: self.number,
@@ -67,7 +67,7 @@ impl Wake for Trap {
         };
         let victim = self.victim.lock().map(|mut victim| victim.take());
         let Some(mut victim) = victim.ok().flatten() else {
-            // A second time, which the oracle knows nothing of. (A panic here would be caught.)
+            // The trap was woken twice. The oracle fails when it reads this. A panic here would be caught.
             return self.log.push(sprung);
         };
         match self.act {

@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use tokio::task::{unconstrained, yield_now};
 use waterwheel::{Instant, Interval, Metrics, Sleep, Timeout, Timer};
 
-use super::known::{self, By, Counts, Drain, Kind, Life, Outcome, Stage};
+use super::known::{self, By, Counts, Drain, Kind, Life, Outcome, State};
 use super::oracle::{Oracle, PROBES, SLOTS};
 use super::waker::{Log, Sprung};
 use super::{Case, Home, Op};
@@ -20,16 +20,15 @@ pub(super) const HOMES: [Home; 2] = [Home::Current, Home::Own];
 
 /// How far the clock is moved. Deadlines may be further away.
 ///
-/// tokio's own wheel turns over after 2³⁶ ms, or 795 days, and tokio 1.49, the lowest that we admit, writes to
-/// memory that it has freed once a sleep of whomever, such as our driver's, waits beyond that. The driver
-/// sleeps for 64 days at most.
+/// tokio's own wheel wraps after 2³⁶ ms, or 795 days. Once a sleep on tokio's clock, such as our driver's, waits beyond that, tokio
+/// 1.49, the lowest that we admit, writes to memory that it has freed. The driver sleeps for 64 days at most.
 const LAST: Duration = Duration::from_secs(86_400 * 700);
 
-/// How often the driver gets to run until it is to have nothing more to do.
+/// After this many yields the driver must have nothing more to do.
 const YIELDS: usize = 4;
 
-/// Does the steps with the futures and the oracle, and compares the two after each; then drops the
-/// runtime, no matter what is pending, and looks at what is left.
+/// Does the steps on the futures and on the oracle, and compares the two after each. Then drops the runtime, whatever is pending,
+/// and checks the futures that are left.
 ///
 /// # Panics
 ///
@@ -74,14 +73,14 @@ pub(super) struct World {
     pub(super) log: Log,
 }
 
-/// What is timed.
+/// A future of ours.
 pub(super) enum Timed {
     Sleep(Sleep),
     Timeout(Timeout<Gate>),
     Interval(Interval),
 }
 
-/// A drain, and a waker of its own.
+/// A drain, with a waker of its own.
 pub(super) struct Drained {
     pub(super) drain: Pin<Box<dyn Future<Output = ()>>>,
     pub(super) probe: Probe,
@@ -89,7 +88,7 @@ pub(super) struct Drained {
     pub(super) before: usize,
 }
 
-/// Is ready once it is opened.
+/// A future that is pending until `is_ready` is set.
 #[derive(Default)]
 pub(super) struct Gate {
     pub(super) is_ready: bool,
@@ -153,7 +152,7 @@ impl World {
         }
     }
 
-    /// Lets the driver run, and then finds it with nothing to do.
+    /// Lets the driver run, and checks that it then has nothing to do.
     async fn run(&mut self) {
         self.jump(known::whole_millis(self.oracle.now) - self.oracle.now);
         for _ in 0..YIELDS {
@@ -176,7 +175,7 @@ impl World {
     /// The drivers have run until now.
     fn driver_ran(&mut self) {
         for sprung in self.log.take() {
-            // With its own turn, and after all that was due in it.
+            // The trap acted within the turn that woke it, and that turn had taken all that was due.
             let home = self.oracle.home_of(sprung.trap);
             self.oracle.run(home, sprung.at - self.start);
             self.hear(sprung);
@@ -186,7 +185,7 @@ impl World {
         }
     }
 
-    /// Waits for a future in the main task, if it will be ready while tokio's clock lasts.
+    /// Waits for a future in the main task, if it will be ready before [`LAST`].
     async fn wait(&mut self, which: usize) {
         let Some(which) = self.pick(which) else {
             return;
@@ -200,7 +199,7 @@ impl World {
             return;
         };
         let due = due.max(self.oracle.now);
-        // If its waker is lost, the clock must not stand still for ever.
+        // If the wake-up is lost, this sleep moves the clock, so that the test fails instead of hanging.
         let mut guard = pin!(tokio::time::sleep_until(
             self.instant(due) + Duration::from_millis(2)
         ));
@@ -233,7 +232,7 @@ impl World {
 
     // ----- polls -----
 
-    /// Whether it is ready, which the oracle has to know.
+    /// Polls a future. Returns whether it is ready. The oracle must agree.
     pub(super) fn poll(&mut self, which: usize, by: By, waker: &Waker) -> bool {
         let start = self.start;
         let future = self.futures[which].as_mut().expect("it is there");
@@ -275,7 +274,7 @@ impl World {
 
     // ----- traps -----
 
-    /// The traps that something just done has sprung.
+    /// Reads the log of the traps that the last step has woken.
     pub(super) fn hear_all(&mut self) {
         for sprung in self.log.take() {
             self.hear(sprung);
@@ -289,7 +288,7 @@ impl World {
         self.futures[victim] = sprung.victim.map(Timed::Sleep);
     }
 
-    // ----- what must hold after each step -----
+    // ----- checks after each step -----
 
     pub(super) fn check(&self) {
         let oracle = &self.oracle;
@@ -324,7 +323,7 @@ impl World {
                 ..known.counts
             };
             assert_eq!(counts(&metrics(timer)), expected, "{home:?}");
-            assert_eq!(timer.is_stopped(), known.stage == Stage::Stopped);
+            assert_eq!(timer.is_stopped(), known.state == State::Stopped);
         }
         if let Some(drained) = &self.drains[home as usize] {
             let wakes = drained.probe.wakes() - drained.before;
@@ -350,7 +349,7 @@ impl World {
                 assert_eq!(Some(sleep.deadline() - self.start), known.deadline);
                 let deadline = known.deadline.expect("a sleep has one");
                 let is_due = home.is_due(deadline, self.oracle.now);
-                let is_stopped = home.stage == Stage::Stopped;
+                let is_stopped = home.state == State::Stopped;
                 let (is_elapsed, was_stopped) = match known.life {
                     Life::New => (false, false),
                     Life::Done { stopped } => (true, stopped),
@@ -373,7 +372,7 @@ impl World {
         }
     }
 
-    /// The runtime is gone: everything is ready, and nothing is kept.
+    /// Checks after the runtime is gone: everything is ready, and nothing is kept.
     fn finish(mut self) {
         for which in 0..SLOTS {
             if self.futures[which].is_none() {
@@ -402,15 +401,14 @@ impl World {
         self.hear_all();
     }
 
-    /// One of the futures that are there.
+    /// One of the existing futures.
     pub(super) fn pick(&self, which: usize) -> Option<usize> {
         let there = || (0..SLOTS).filter(|&slot| self.futures[slot].is_some());
         there().nth(which.checked_rem(there().count())?)
     }
 }
 
-/// Moves tokio's clock, and lets no task run. That is what the first poll of `advance` does; the rest of
-/// it yields.
+/// Moves tokio's clock, and lets no task run. The first poll of `advance` does that. Its later polls would yield.
 fn move_clock(by: Duration) {
     let advance = pin!(tokio::time::advance(by));
     let _ = Future::poll(advance, &mut Context::from_waker(Waker::noop()));
