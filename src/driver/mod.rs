@@ -2,20 +2,23 @@
 //!
 //! | file or folder | question |
 //! |---|---|
-//! | `timer`, `builder`, `metrics` | what does a user see? [`Timer`], [`Builder`], [`Metrics`] |
 //! | `current` | which timer do the free functions use? |
+//! | `builder` | how is a timer of one's own set up? [`Builder`] |
+//! | `timer` | what can a handle do? [`Timer`] |
 //! | `core` | what do the handles of a timer share, and how is its driver started? |
 //! | `turn/` | who turns a shard, how much at a time, and who wakes what comes up? |
-//! | `stop`, `drain` | how does a timer end? |
+//! | `drain`, `stop` | how does a timer end? |
 //! | `shard/` | what is behind one lock, and what do futures do with it? |
 //! | `wakeup/` | how is the driver woken in time, and why is no wake-up lost? |
 //! | `lifecycle` | what state is this timer in, and who waits for a drain? |
-//! | `permits`, `wake_all`, `thread_number` | how is `max_pending` counted, how are wakers woken, which thread is this? |
+//! | `permits`, `metrics` | how is `max_pending` counted, and what was done? [`Metrics`] |
+//! | `wake_all`, `thread_number` | how are wakers woken, and which thread is this? |
 //! | `host` | what is taken from the machine and from tokio? |
 //! | `models/` | does all this hold in every interleaving of two or three threads? |
 //!
-//! A file knows those below it in this table, and none above. Two things are known in both directions: a shard and the list of
-//! shards (`shard/list`), and the wake-up thread and the driver that it wakes (`wakeup/thread`). `tests/house/layering` checks it.
+//! A room imports from rooms below it in this table, and from none above. Within a room, two pairs of files import each other: a
+//! shard and the list of shards (`shard/list`), and the wake-up of a driver and the thread that wakes it (`wakeup/thread`).
+//! `tests/house/layering` checks both.
 
 mod builder;
 mod core;
