@@ -129,7 +129,7 @@ mod tests {
 
     use tokio::runtime::{Builder, Runtime};
 
-    use super::{LAST, current_shard, with_registry};
+    use super::{Core, LAST, Plan, Registration, core_of, current_shard, with_registry};
 
     fn current_thread() -> Runtime {
         Builder::new_current_thread().enable_time().build().unwrap()
@@ -150,6 +150,19 @@ mod tests {
             drop(current_shard());
             assert!(!is_known());
         }
+    }
+
+    #[test]
+    fn a_runtime_that_ends_leaves_the_timer_that_got_its_id() {
+        let runtime = current_thread();
+        let handle = runtime.handle();
+        let timer = core_of(handle);
+        let before = Core::new(handle, Plan::of_runtime());
+        drop(Registration {
+            id: handle.id(),
+            core: Arc::downgrade(&before),
+        });
+        assert!(Arc::ptr_eq(&core_of(handle), &timer));
     }
 
     #[test]

@@ -132,3 +132,25 @@ fn after_a_catch_up_another_may_be_spawned() {
         assert_eq!(books(&timer), all_fired(4));
     });
 }
+
+#[test]
+fn a_driver_that_leaves_a_shard_to_another_thread_waits() {
+    explore(1, || {
+        let (timer, mut driver) = start();
+        let mut overdue = Task::new(timer.sleep_until(at(5)));
+        settle_until_asleep(&mut [&mut overdue, &mut driver]);
+        // A catch-up task that has begun, and whose thread is held up.
+        let turning = &timer.shard().turning;
+        assert!(turning.begin_if_free());
+        move_clock(8);
+        assert!(!driver.run(), "the first turn wakes no task");
+        driver.wake();
+        driver.run_at_most(1);
+        assert!(!driver.run(), "the driver spins");
+        assert!(turning.end(), "the driver was there");
+        driver.wake();
+        settle(&mut [&mut driver, &mut overdue]);
+        assert_eq!(overdue.done_at, Some(8));
+        assert_eq!(books(&timer), all_fired(1));
+    });
+}

@@ -54,3 +54,22 @@ fn a_future_that_outlives_the_handles_is_served() {
         assert_eq!(wakeup.strong_count(), 0);
     });
 }
+
+#[test]
+fn a_timer_that_was_never_used_ends_with_its_last_handle() {
+    let wakes = explore(3, || {
+        let (timer, mut driver) = start();
+        let wakeup = Arc::downgrade(&timer.core.common.wakeup);
+        let host = spawn_thread(move || {
+            driver.run_at_most(1);
+            driver
+        });
+        drop(timer);
+        let mut driver = host.join().unwrap();
+        let was_woken = driver.run();
+        assert!(driver.is_over(), "it is left asleep");
+        assert_eq!(wakeup.strong_count(), 0);
+        was_woken
+    });
+    assert_eq!(wakes, [false, true].into());
+}

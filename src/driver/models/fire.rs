@@ -101,6 +101,35 @@ fn an_interval_that_takes_its_tick_while_it_fires_ticks_again() {
     });
 }
 
+/// The poll reads the clock before the tick comes, and asks the shard after.
+#[test]
+fn an_interval_polled_as_its_tick_comes_ticks_again() {
+    let outcomes = explore(3, || {
+        let (timer, mut driver) = start();
+        let mut interval = timer.interval_at(at(5), Duration::from_millis(5));
+        let ticks: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(async move {
+            assert_eq!(interval.tick().await, at(5));
+            assert_eq!(interval.tick().await, at(10));
+        });
+        let mut task = Task::new(ticks);
+        settle_until_asleep(&mut [&mut task, &mut driver]);
+        let host = fires_at_five(driver);
+        assert!(!task.poll(), "the second tick is to come");
+        let mut driver = host.join().unwrap();
+        settle(&mut [&mut driver, &mut task]);
+        assert_eq!(task.done_at, Some(10));
+        let wakes = task.flag().wakes();
+        drop(task);
+        assert_eq!(books(&timer), all_fired(2));
+        wakes
+    });
+    assert_eq!(
+        outcomes,
+        [1, 2].into(),
+        "one wake a tick, unless the poll came first"
+    );
+}
+
 /// One permit, which the future gives back in its end or its drop, and two that want it.
 #[test]
 fn a_bound_is_neither_exceeded_nor_eaten_up() {

@@ -97,3 +97,51 @@ impl<G> Drop for DriverTask<G> {
         self.wakeup.end();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::task::{Context, Waker};
+
+    use tokio::runtime::Builder;
+    use tokio::time::{Duration, advance};
+
+    use crate::driver::Timer;
+    use crate::driver::core::{Core, Plan};
+    use crate::wheel::Tick;
+
+    // Otherwise a nudge that comes while the driver gives way would serve for the lateness of a target once more.
+    #[test]
+    fn a_driver_that_has_turned_is_late_for_no_target() {
+        let runtime = Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        let _entered = runtime.enter();
+        let timer = Timer {
+            core: Core::new(runtime.handle(), Plan::of_runtime()),
+        };
+        let wakeup = &timer.core.common.wakeup;
+        // By hand, so that nothing else polls it.
+        let mut driver = Box::pin(timer.core.driver::<()>(None));
+        let mut context = Context::from_waker(Waker::noop());
+        let mut sleeps: Vec<_> = (0..5_000)
+            .map(|_| Box::pin(timer.sleep(Duration::from_millis(5))))
+            .collect();
+        for sleep in &mut sleeps {
+            assert!(sleep.as_mut().poll(&mut context).is_pending());
+        }
+        assert!(driver.as_mut().poll(&mut context).is_pending());
+        let target = wakeup.slept_until();
+        assert_ne!(target, Tick::MAX);
+        // tokio's clock takes the first turn, which leaves some.
+        runtime.block_on(advance(Duration::from_millis(6)));
+        let left = timer.metrics().pending();
+        assert!(left > 0 && left < 5_000, "{left}");
+        assert_eq!(wakeup.slept_until(), target);
+        assert!(driver.as_mut().poll(&mut context).is_pending());
+        assert!(timer.metrics().pending() > 0);
+        assert_eq!(wakeup.slept_until(), Tick::MAX);
+    }
+}

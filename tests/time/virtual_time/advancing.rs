@@ -101,6 +101,23 @@ async fn a_jump_of_any_length_takes_a_few_turns() {
     assert!(turns < 1_000, "{turns} turns");
 }
 
+// tokio's clock takes it for the driver, and sets the driver's sleep for the next.
+#[tokio::test(start_paused = true)]
+async fn on_a_paused_clock_a_tick_takes_one_turn() {
+    let timer = own_timer();
+    let mut metronome = timer.interval(ms(5));
+    for _ in 0..3 {
+        metronome.tick().await;
+    }
+    let before = timer.metrics().driver_turns();
+    for _ in 0..100 {
+        metronome.tick().await;
+        timer.sleep(ms(2)).await;
+    }
+    let turns = timer.metrics().driver_turns() - before;
+    assert_eq!(turns, 200);
+}
+
 #[tokio::test(start_paused = true)]
 async fn every_resolution_jumps_to_its_next_tick() {
     for micros in [100, 250, 500, 1_000, 2_000, 8_000, 100_000, 1_000_000] {
