@@ -152,7 +152,7 @@ fn advance(wheel: &mut Wheel<u64>, now: Tick) -> usize {
         black_box((deadline, payload));
     };
     let progress = wheel.advance(now, usize::MAX, |_, _, _| Verdict::Due, due);
-    progress.fired
+    progress.expired
 }
 
 fn advance_in_order(wheel: &mut Wheel<u64>, now: Tick) -> usize {
@@ -160,7 +160,7 @@ fn advance_in_order(wheel: &mut Wheel<u64>, now: Tick) -> usize {
         black_box((deadline, payload));
     };
     let judge = |_, _, _: &mut u64| Verdict::Due;
-    wheel.advance_in_order(now, usize::MAX, judge, due).fired
+    wheel.advance_in_order(now, usize::MAX, judge, due).expired
 }
 
 fn expire(wheel: &mut Wheel<u64>, now: Tick) -> usize {

@@ -1,4 +1,4 @@
-//! What the handles of a timer share, and how its driver is started.
+//! What the handles of a `Timer` share, and how its driver is started.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::clock::Clock;
 use crate::error::Error;
 use crate::wheel::Resolution;
 
-/// What the handles of a timer share. It owns the shards.
+/// What the handles of a `Timer` share. It owns the shards.
 ///
 /// Aligned to cache lines of its own: a clone of a handle is counted beside what all futures read, and not on the same line.
 #[repr(align(128))]
@@ -24,7 +24,7 @@ pub(crate) struct Core {
     name: Option<Box<str>>,
 }
 
-/// The settings of a timer.
+/// The settings of a `Timer`.
 pub(super) struct Plan {
     pub(super) resolution: Resolution,
     /// `None` for one a worker.
@@ -59,7 +59,7 @@ impl Plan {
 }
 
 impl Core {
-    /// A timer whose driver has yet to be spawned on `home`.
+    /// A `Timer` whose driver has yet to be spawned on `home`.
     pub(super) fn new(home: &Handle, plan: Plan) -> Arc<Core> {
         let clock = Clock::new(home.clone(), plan.resolution);
         let shards = Shards::new(plan.shards_on(home));
@@ -166,14 +166,14 @@ mod tests {
         };
         let core = Core::new(runtime.handle(), plan);
         let mine = core.shard();
-        assert!(mine.of_this_thread().is_none());
+        assert!(mine.other_of_this_thread().is_none());
         // The second of them has a number above 1, whichever the first has.
         for _ in 0..2 {
             thread::scope(|scope| {
                 scope.spawn(|| {
                     let theirs = core.shard();
-                    assert!(theirs.of_this_thread().is_none());
-                    let found = mine.of_this_thread().expect("another one");
+                    assert!(theirs.other_of_this_thread().is_none());
+                    let found = mine.other_of_this_thread().expect("another one");
                     assert!(Arc::ptr_eq(&found, theirs));
                 });
             });

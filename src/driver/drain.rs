@@ -9,7 +9,7 @@ use super::shard::ShardList;
 use super::stop::stop;
 use super::wakeup::Wakeup;
 
-/// Waits until no shard of a draining timer has a pending timer, then stops the timer.
+/// Waits until no shard of a draining `Timer` has a pending timer, then stops the `Timer`.
 pub(super) struct Drain {
     lifecycle: Arc<Lifecycle>,
     shards: Arc<ShardList>,
@@ -22,7 +22,7 @@ pub(super) struct Drain {
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 impl Drain {
-    /// From this call on the timer takes nothing new.
+    /// From this call on the `Timer` takes nothing new.
     pub(super) fn start(
         lifecycle: Arc<Lifecycle>,
         shards: Arc<ShardList>,

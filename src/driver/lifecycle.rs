@@ -1,4 +1,4 @@
-//! What state a timer is in, and who waits until it is drained.
+//! What state a `Timer` is in, and who waits until it is drained.
 
 use std::task::Waker;
 
@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::sync::atomic::{AtomicU8, Ordering};
 use crate::sync::{Mutex, OwnLine};
 
-/// A timer goes through these from top to bottom, and may leave some out.
+/// A `Timer` goes through these from top to bottom, and may leave some out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum State {
@@ -46,7 +46,7 @@ impl Lifecycle {
         }
     }
 
-    /// Whether the timer takes anything new.
+    /// Whether the `Timer` takes anything new.
     #[inline]
     pub(crate) fn is_open(&self) -> Result<(), Error> {
         match self.state() {
@@ -55,7 +55,7 @@ impl Lifecycle {
         }
     }
 
-    /// Moves the timer on to a state, unless it is further. Returns the state from before.
+    /// Moves the `Timer` on to a state, unless it is further. Returns the state from before.
     pub(super) fn advance(&self, to: State) -> State {
         // Released to the loads in `state`.
         match self.state.fetch_max(to as u8, Ordering::AcqRel) {
@@ -66,8 +66,7 @@ impl Lifecycle {
         }
     }
 
-    /// Has `waker` woken once nothing may be pending any more. Of the wakers that come under one `number`, the last
-    /// is kept.
+    /// Keeps a waker until [`wake_drains`](Lifecycle::wake_drains). Of the wakers under one `number`, it keeps the last.
     pub(super) fn await_drain(&self, number: u64, waker: Waker) {
         let mut drains = self.drains.lock();
         let replaced = match drains.iter_mut().find(|(known, _)| *known == number) {

@@ -45,4 +45,4 @@ pub use timer::Timer;
 pub(crate) use current::current_shard;
 pub(crate) use lifecycle::State;
 pub(crate) use shard::{Answer, Shard};
-pub(crate) use turn::catch_up;
+pub(crate) use turn::spawn_catch_up;

@@ -1,7 +1,7 @@
 use crate::error::Error;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 
-/// The permits of a timer with a `max_pending`. A future holds one from when it is made until it completes or is dropped
+/// The permits of a `Timer` with a `max_pending`. A future holds one from when it is made until it completes or is dropped
 /// (`time::Phase::holds_permit`).
 ///
 /// Relaxed throughout: the count alone matters, and it orders no other data.

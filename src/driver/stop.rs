@@ -1,14 +1,15 @@
-//! How a timer ends: every pending timer ends at once, and every future that waits for it is woken.
+//! How a `Timer` ends: every pending timer ends at once, and its task is woken. Its owner stops it by `shutdown` or a drain;
+//! the drop of the driver's task stops it when its runtime ends.
 
 use super::lifecycle::{Lifecycle, State};
 use super::shard::ShardList;
 use super::wake_all::wake_all;
 use super::wakeup::Wakeup;
 
-/// Moves the timer on to `Stopped` or `Abandoned` and ends everything that is pending. Returns how many timers that
-/// were; zero if the timer was stopped before.
+/// Moves the `Timer` on to `Stopped` or `Abandoned` and ends everything that is pending. Returns how many timers that
+/// were; zero if it was stopped before.
 pub(super) fn stop(lifecycle: &Lifecycle, shards: &ShardList, wakeup: &Wakeup, to: State) -> usize {
-    // A timer that its owner stopped still becomes abandoned when its runtime goes.
+    // A `Timer` that its owner stopped still becomes abandoned when its runtime ends.
     if lifecycle.advance(to) >= State::Stopped {
         return 0;
     }

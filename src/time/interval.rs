@@ -312,7 +312,7 @@ impl Interval {
             return Poll::Ready(Err(Error::shutdown()));
         }
         let now = ready!(self.delay.poll_tick(context));
-        if self.delay.has_stopped() {
+        if self.delay.found_stopped() {
             return Poll::Ready(Err(self.end()));
         }
         let tick = self.delay.deadline();

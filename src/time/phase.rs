@@ -24,7 +24,7 @@ pub(super) enum Phase {
     Stopped,
 }
 
-/// How long before the deadline the clock was read that made the sleep, in ticks rounded up. `None` if no clock was read.
+/// How long before the deadline the sleep was made, in ticks rounded up. `None` if no clock was read then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Lead(Option<u32>);
 

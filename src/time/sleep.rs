@@ -67,7 +67,7 @@ impl Sleep {
     }
 
     /// Whether it has completed because its timer was stopped, or would if it were polled now. `false` if its deadline has
-    /// come as well: then it is due.
+    /// come as well: then it is due. `false` until the first poll or reset.
     #[must_use]
     pub fn was_stopped(&self) -> bool {
         match self.phase.phase() {
@@ -105,8 +105,8 @@ impl Sleep {
     pub(super) fn after(shard: Arc<Shard>, now: Instant, duration: Duration) -> Sleep {
         let clock = shard.clock();
         let deadline = far_at_most(now, duration);
-        // The first poll reads the clock again after a short delay, which may have passed by then, and if the clock may have
-        // been moved.
+        // A short delay may have passed by the first poll, and a clock that can be paused may have been moved. In both cases the
+        // first poll reads the clock again.
         let lead = if duration >= TRUSTED && !clock.is_pausable() {
             Lead::covering(clock.ticks_covering(duration))
         } else {
@@ -135,7 +135,8 @@ impl Sleep {
     }
 
     /// Polls for an interval, which will [`rearm`](Sleep::rearm) this sleep. When the sleep is due, returns the time, and keeps
-    /// the entry and the permit.
+    /// the entry and the permit. When the timer was stopped, returns the time as well, and
+    /// [`found_stopped`](Sleep::found_stopped) is true.
     #[inline]
     pub(super) fn poll_tick(&mut self, context: &mut Context<'_>) -> Poll<Instant> {
         let phase = self.phase.phase();
@@ -152,6 +153,7 @@ impl Sleep {
                 }
                 self.poll_tick_armed(key, context)
             }
+            // An interval's sleep is never `Fired`.
             Phase::Fired | Phase::Stopped => Answer::Stopped,
         };
         match answer {
@@ -183,7 +185,7 @@ impl Sleep {
     /// Arms the timer, unless it is due or stopped.
     fn arm(&mut self, phase: Phase, lead: Lead, context: &mut Context<'_>) -> Answer<()> {
         let deadline = self.tick();
-        let not_before = match lead.before(deadline) {
+        let passed = match lead.before(deadline) {
             Some(tick) if tokio::task::try_id().is_some() => tick,
             _ => {
                 let now = self.clock().now();
@@ -195,13 +197,13 @@ impl Sleep {
             }
         };
         // It is armed where its task runs, which need not be where it was made.
-        if let Some(shard) = self.shard.of_this_thread() {
+        if let Some(shard) = self.shard.other_of_this_thread() {
             self.shard = shard;
         }
         let waker = context.waker().clone();
         let answer = self
             .shard
-            .arm(deadline, not_before, waker, driver::catch_up);
+            .arm(deadline, passed, waker, driver::spawn_catch_up);
         match answer {
             Answer::Pending(key) => {
                 self.set(phase, Phase::Armed(key));
@@ -251,7 +253,7 @@ impl Sleep {
 
     /// Whether a poll has found the timer stopped. Unlike [`was_stopped`](Sleep::was_stopped), it reads no clock.
     #[inline]
-    pub(super) fn has_stopped(&self) -> bool {
+    pub(super) fn found_stopped(&self) -> bool {
         matches!(self.phase.phase(), Phase::Stopped)
     }
 
@@ -291,9 +293,9 @@ impl Sleep {
     }
 }
 
-/// From this delay on, a first poll within a task trusts the clock read that made the future. If the deadline has passed by
-/// then, the poll is pending and the driver wakes the task at once: the task has a worker, which runs the driver next. Outside
-/// of tasks the poll reads the clock, since all workers may be blocked.
+/// From this delay on, a first poll within a task trusts the time that was read when the future was made. If the deadline has
+/// passed by then, the poll is pending and the driver wakes the task at once: the task's worker is free after the poll, so some
+/// worker can run the driver. Outside of tasks the poll reads the clock, since all workers may be blocked.
 ///
 /// Three kinds of task have an id and need no worker of the timer's runtime: those of another runtime or of a `LocalSet`, and
 /// `spawn_blocking` closures. They wait until a worker is free. (To look up the runtime as well takes 60 of the 500 instructions
@@ -325,8 +327,7 @@ impl Drop for Sleep {
     fn drop(&mut self) {
         match self.phase.phase() {
             Phase::Armed(key) => self.cancel(key),
-            Phase::New(_) | Phase::Reset => self.move_permit(Phase::Reset, Phase::Fired),
-            Phase::Fired | Phase::Stopped => {}
+            phase => self.move_permit(phase, Phase::Fired),
         }
     }
 }

@@ -13,7 +13,7 @@
 //! No order is promised. [`in_order`](super::in_order) has the other way.
 
 use super::dials;
-use super::serve::{CASCADES_PER_FIRE, Met, Walk};
+use super::serve::{CASCADES_PER_TIMER, Met, Walk};
 use super::timers::{BACKLOG, CASCADING, FRESH};
 use super::{Key, Progress, Tick, Verdict, Wheel};
 
@@ -56,7 +56,7 @@ impl<T> Wheel<T> {
     ///     |_deadline, payload| closed.push(payload),
     /// );
     /// assert_eq!(closed, ["connection 2"]);
-    /// assert_eq!((progress.fired, progress.postponed, progress.backlog), (1, 1, false));
+    /// assert_eq!((progress.expired, progress.postponed, progress.backlog), (1, 1, false));
     /// assert_eq!(wheel.deadline(idle), Some(Tick::new(50_000)));
     /// ```
     pub fn advance(
@@ -74,7 +74,7 @@ impl<T> Wheel<T> {
             self.move_hand(now);
         }
         let mut progress = Progress::default();
-        self.cascade(budget.saturating_mul(CASCADES_PER_FIRE));
+        self.cascade(budget.saturating_mul(CASCADES_PER_TIMER));
         let mut left = budget;
         let mut judge = |_: Met, key, deadline, payload: &mut T| judge(key, deadline, payload);
         for (queue, walk, share) in [

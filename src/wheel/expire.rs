@@ -2,7 +2,7 @@ use std::fmt;
 use std::iter::FusedIterator;
 
 use super::in_order::{Course, Found};
-use super::serve::CASCADES_PER_FIRE;
+use super::serve::CASCADES_PER_TIMER;
 use super::timers::FRESH;
 use super::{Key, Tick, Wheel};
 
@@ -55,7 +55,7 @@ impl<T> Wheel<T> {
             self.join_queues();
         }
         Expire {
-            course: Course::new(now, budget.saturating_mul(CASCADES_PER_FIRE)),
+            course: Course::new(now, budget.saturating_mul(CASCADES_PER_TIMER)),
             left: budget,
             fresh: self.queue(FRESH),
             is_over,

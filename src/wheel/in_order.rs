@@ -19,7 +19,7 @@
 //! A timer that was postponed is filed when its judge says so, behind what is in its new slot.
 
 use super::dials;
-use super::serve::{CASCADES_PER_FIRE, Met, Walk};
+use super::serve::{CASCADES_PER_TIMER, Met, Walk};
 use super::timers::{BACKLOG, CASCADING, FRESH};
 use super::{Key, Progress, Tick, Ticks, Verdict, Wheel};
 
@@ -106,7 +106,7 @@ impl<T> Wheel<T> {
         due: impl FnMut(Tick, T),
     ) -> Progress {
         let judge = |_: Met, key, deadline, payload: &mut T| judge(key, deadline, payload);
-        let cascades = budget.saturating_mul(CASCADES_PER_FIRE);
+        let cascades = budget.saturating_mul(CASCADES_PER_TIMER);
         self.advance_slot_by_slot(now, budget, cascades, Walk::Front, judge, due)
     }
 

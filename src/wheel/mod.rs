@@ -98,7 +98,7 @@ mod timers;
 mod verdict;
 
 pub(crate) use divisor::Divisor;
-pub(crate) use serve::{CASCADES_PER_FIRE, Met, Walk};
+pub(crate) use serve::{CASCADES_PER_TIMER, Met, Walk};
 
 pub use expire::Expire;
 pub use key::Key;

@@ -4,7 +4,7 @@ use super::{Key, Progress, Tick, Verdict, Wheel};
 
 /// How many timers may cascade for each timer that may be served. Filing one again costs about a
 /// tenth of waking a task.
-pub(crate) const CASCADES_PER_FIRE: usize = 8;
+pub(crate) const CASCADES_PER_TIMER: usize = 8;
 
 /// Where a judge meets a timer.
 #[derive(Debug, Clone, Copy)]
@@ -76,12 +76,12 @@ impl<T> Wheel<T> {
                 }
                 Verdict::Disarm => {
                     self.unfile(node);
-                    progress.fired += 1;
+                    progress.expired += 1;
                 }
                 Verdict::Due | Verdict::Postpone(_) => {
                     self.lists.join(link);
                     self.pending -= 1;
-                    progress.fired += 1;
+                    progress.expired += 1;
                     let entry = self.lists.entries.remove(index);
                     due(deadline, entry.payload);
                 }

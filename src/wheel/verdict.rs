@@ -18,7 +18,7 @@ pub enum Verdict {
 #[non_exhaustive]
 pub struct Progress {
     /// The number of timers that were due: [`Verdict::Due`] and [`Verdict::Disarm`].
-    pub fired: usize,
+    pub expired: usize,
     /// The number of timers that were filed again under a later deadline.
     pub postponed: usize,
     /// Whether the budget was too small, so that the wheel should be advanced again, to the same time or a later

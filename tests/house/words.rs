@@ -33,12 +33,16 @@ fn no_retired_word_is_used() {
         "examples",
         "README.md",
         "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
         "benches/README.md",
         "tools/suite/README.md",
     ];
     let mut found = BTreeSet::new();
     for file in places.iter().flat_map(|place| files(&root().join(place))) {
         for (number, line) in fs::read_to_string(&file).unwrap().lines().enumerate() {
+            if is_in_the_table(&file, line) {
+                continue;
+            }
             let line = plain(line);
             for word in words.retired.iter().filter(|it| says(&line, it)) {
                 let file = file.strip_prefix(root()).unwrap().display();
@@ -114,6 +118,11 @@ impl Words {
             .extend(quoted.filter(|it| !it.is_empty()).map(str::to_owned));
         words
     }
+}
+
+/// The lines of CONTRIBUTING.md that list the words.
+fn is_in_the_table(file: &Path, line: &str) -> bool {
+    file.ends_with("CONTRIBUTING.md") && (line.starts_with("| ") || line.starts_with("> "))
 }
 
 /// Whether a plain text says a word, or a phrase, by itself.

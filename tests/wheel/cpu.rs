@@ -214,7 +214,7 @@ fn an_idle_century_is_one_jump() {
             asked += 1;
             Verdict::Due
         };
-        assert_eq!(wheel.advance(now, 1, judge, |_, ()| ()).fired, 1);
+        assert_eq!(wheel.advance(now, 1, judge, |_, ()| ()).expired, 1);
     }
     assert_eq!((asked, wheel.cascaded()), (1_000, 1_000));
 }

@@ -76,7 +76,7 @@ fn a_timer_put_back_into_the_slot_being_served_waits() {
             };
             let not_due = |_, ()| panic!("it has been put back");
             let progress = wheel.advance(Tick::new(now), usize::MAX, judge, not_due);
-            assert_eq!((asked, progress.fired, progress.postponed), (1, 0, 1));
+            assert_eq!((asked, progress.expired, progress.postponed), (1, 0, 1));
             assert!(!progress.backlog);
             assert!(advance(&mut wheel, now + later - 1).is_empty());
             wheel.check_invariants();
@@ -98,7 +98,7 @@ fn a_timer_that_is_put_back_with_no_delay_comes_up_once() {
         };
         let progress = wheel.advance(Tick::new(500), usize::MAX, judge, |_, ()| handed += 1);
         assert_eq!((asked, handed), (1, 1));
-        assert_eq!((progress.fired, progress.postponed), (1, 0));
+        assert_eq!((progress.expired, progress.postponed), (1, 0));
         assert!(wheel.is_empty());
     }
 }

@@ -209,7 +209,7 @@ fn judging_is_bounded_whatever_the_verdict() {
         Verdict::Postpone(Tick::new(20))
     };
     let progress = wheel.advance(Tick::new(10), 7, judge, |_, _| ());
-    assert_eq!((asked, progress.postponed, progress.fired), (7, 7, 0));
+    assert_eq!((asked, progress.postponed, progress.expired), (7, 7, 0));
     assert!(progress.backlog);
     assert_eq!(batch(&mut wheel, 10, 1_000).len(), 93);
 }

@@ -329,6 +329,6 @@ fn a_timer_on_its_way_back_beyond_the_dials_comes_up() {
     );
     let now = Tick::new(8_262_432_000_000);
     let progress = wheel.advance_in_order(now, 1, |_, _, ()| Verdict::Due, |_, ()| ());
-    assert_eq!(progress.fired, 1);
+    assert_eq!(progress.expired, 1);
     wheel.check_invariants();
 }

@@ -14,7 +14,7 @@ pub(crate) fn batch<T>(wheel: &mut Wheel<T>, now: u64, budget: usize) -> Vec<T> 
     let mut handed = Vec::new();
     let due = |_, payload| handed.push(payload);
     let progress = wheel.advance(Tick::new(now), budget, |_, _, _| Verdict::Due, due);
-    assert_eq!(progress.fired, handed.len());
+    assert_eq!(progress.expired, handed.len());
     assert_eq!(progress.backlog, wheel.has_backlog());
     handed
 }

@@ -34,7 +34,7 @@ fn the_judge_gets_the_key_the_deadline_and_the_payload() {
     assert_eq!(asked, [(key, Tick::new(70_123), 1)]);
     assert_eq!(handed, [(Tick::new(70_123), 2)]);
     assert_eq!(
-        (progress.fired, progress.postponed, progress.backlog),
+        (progress.expired, progress.postponed, progress.backlog),
         (1, 0, false)
     );
 }
@@ -108,7 +108,7 @@ fn a_disarmed_timer_keeps_its_entry_and_does_not_come_up() {
 }
 
 #[test]
-fn disarming_counts_as_fired_and_within_the_budget() {
+fn disarming_counts_as_expired_and_within_the_budget() {
     let mut wheel = Wheel::new(Resolution::MILLISECOND);
     for _ in 0..10 {
         wheel.insert(Tick::new(17), ());
@@ -116,7 +116,7 @@ fn disarming_counts_as_fired_and_within_the_budget() {
     let due = |_, ()| panic!("disarmed, not handed out");
     let progress = wheel.advance(Tick::new(17), 6, |_, _, ()| Verdict::Disarm, due);
     assert_eq!(
-        (progress.fired, progress.postponed, progress.backlog),
+        (progress.expired, progress.postponed, progress.backlog),
         (6, 0, true)
     );
     assert_eq!(wheel.len(), 4);

@@ -59,7 +59,7 @@ fn a_slow_catch_up_of_one_shard_holds_up_no_other() {
         let mut other = Task::new(timer.sleep_until(at(10)));
         other.run();
         settle_until_asleep(&mut [&mut driver]);
-        // No thread turns tokio's clock yet.
+        // No thread advances tokio's clock yet.
         set_clock(8);
         let handle = timer.clone();
         let helper = spawn_thread(move || {

@@ -15,30 +15,30 @@ pub(crate) enum Answer<T> {
     Pending(T),
     /// Its tick has come.
     Due,
-    /// The timer service was stopped.
+    /// The `Timer` was stopped.
     Stopped,
 }
 
 impl Shard {
-    /// Files a timer. `not_before` is a tick that has passed.
+    /// Files a timer. `passed` is a tick that has passed.
     ///
-    /// `catch_up` is called, with no lock held, if the driver should have turned the shard a tick ago or more and no catch-up
-    /// task is under way. It spawns one.
+    /// If the driver should have turned the shard a tick ago or more, and no catch-up task is under way, calls `spawn_catch_up`
+    /// with no lock held. (The function is handed in because a shard does not know who turns it.)
     #[inline]
     pub(crate) fn arm(
         self: &Arc<Self>,
         deadline: Tick,
-        not_before: Tick,
+        passed: Tick,
         waker: Waker,
-        catch_up: fn(&Arc<Shard>),
+        spawn_catch_up: fn(&Arc<Shard>),
     ) -> Answer<Key> {
         let mut locked = self.lock();
         let Some(wheel) = &mut locked.wheel else {
             return not_armed(locked, waker, Answer::Stopped);
         };
         // The hand goes as far as it can, so that the timer is filed on the finest dial.
-        wheel.skip_to(not_before);
-        // A turn has passed this tick, and would not come back to it.
+        wheel.skip_to(passed);
+        // The hand has passed this tick, and does not come back to it.
         if deadline <= wheel.now() {
             return not_armed(locked, waker, Answer::Due);
         }
@@ -46,12 +46,12 @@ impl Shard {
         // The place in the slab may have been another timer's: its note is of the past.
         self.postponed.clear(key.index());
         locked.armed += 1;
-        let is_overdue = locked.next < not_before && !locked.has_catch_up;
+        let is_overdue = locked.next < passed && !locked.has_catch_up;
         locked.has_catch_up |= is_overdue;
         // Unlocks, and only then looks at the driver's target.
         self.unlock_with_one_more(locked);
         if is_overdue {
-            catch_up(self);
+            spawn_catch_up(self);
         }
         Answer::Pending(key)
     }
@@ -70,12 +70,13 @@ impl Shard {
         if stored.is_some_and(|stored| stored.as_ref().is_some_and(|w| w.will_wake(waker))) {
             return Answer::Pending(());
         }
-        // The waker is another one. It is cloned with the lock given back, so the lock is taken a second time.
+        // Another waker, a disarmed entry, or a stop. A waker is cloned with no lock held, so the lock is taken a second time.
         drop(locked);
         self.poll_with_new_waker(key, deadline(), waker.clone())
     }
 
-    /// Like `poll`, but always replaces the stored waker. Call it when the entry is known to be disarmed.
+    /// Like `poll`, but always replaces the stored waker. `poll` ends here unless it finds its own waker; call it directly when
+    /// the entry is known to be disarmed.
     #[inline(never)]
     pub(crate) fn poll_with_new_waker(&self, key: Key, deadline: Tick, waker: Waker) -> Answer<()> {
         let mut locked = self.lock();
@@ -85,7 +86,7 @@ impl Shard {
         };
         let is_pending = wheel.pending(key).is_some();
         if !is_pending && deadline <= wheel.now() {
-            // A turn has fired it and taken its waker: free the entry.
+            // A turn has fired it and taken its waker. So no waker is dropped here, with the lock held.
             wheel.cancel(key);
             drop(locked);
             return Answer::Due;
@@ -97,7 +98,7 @@ impl Shard {
         if is_pending {
             drop(locked);
         } else {
-            // A turn has fired it under an earlier deadline, while the future moved it to a later one. Arm it again.
+            // It was disarmed under an earlier deadline: the future moved it to a later one, or is an interval. Arm it again.
             self.postponed.clear(key.index());
             wheel.reset(key, deadline);
             locked.armed += 1;
@@ -206,7 +207,7 @@ impl Shard {
         }
     }
 
-    /// Whether a turn has fired this timer, or it was stopped.
+    /// Whether a turn has fired this timer, or the `Timer` was stopped.
     pub(crate) fn has_ended(&self, key: Key, deadline: Tick) -> bool {
         match &self.lock().wheel {
             Some(wheel) => !wheel.is_pending(key) && deadline <= wheel.now(),
@@ -214,7 +215,7 @@ impl Shard {
         }
     }
 
-    /// Whether the timer was stopped.
+    /// Whether the `Timer` was stopped.
     pub(crate) fn is_stopped(&self) -> bool {
         self.lock().wheel.is_none()
     }

@@ -1,4 +1,4 @@
-//! The shards of a timer. Its handles find them by thread and own them; its driver has a list of those in use.
+//! The shards of a `Timer`. Its handles find them by thread and own them; its driver has a list of those in use.
 
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -15,7 +15,7 @@ pub(in crate::driver) struct Shards(Arc<[OnceLock<Arc<Shard>>]>);
 /// [`Shards`], for a shard to find the others. It does not own them.
 pub(super) struct Siblings {
     shards: Weak<[OnceLock<Arc<Shard>>]>,
-    /// The number of shards less one: the bits of a thread's number that name its slot.
+    /// The number of shards less one: the bits of a thread's number that name its position.
     mask: usize,
 }
 
@@ -32,33 +32,33 @@ impl Shards {
     /// The shard of the thread that asks.
     #[inline]
     pub(in crate::driver) fn of_this_thread(&self, common: &Common) -> &Arc<Shard> {
-        let slot = thread_number::number() & (self.0.len() - 1);
-        match self.0[slot].get() {
+        let position = thread_number::number() & (self.0.len() - 1);
+        match self.0[position].get() {
             Some(shard) => shard,
-            None => self.make(slot, common),
+            None => self.make(position, common),
         }
     }
 
     #[cold]
-    fn make(&self, slot: usize, common: &Common) -> &Arc<Shard> {
-        self.0[slot].get_or_init(|| {
+    fn make(&self, position: usize, common: &Common) -> &Arc<Shard> {
+        self.0[position].get_or_init(|| {
             let siblings = Siblings {
                 shards: Arc::downgrade(&self.0),
                 mask: self.0.len() - 1,
             };
-            Shard::add(common, siblings, slot)
+            Shard::add(common, siblings, position)
         })
     }
 }
 
 impl Siblings {
-    /// The slot of a thread, by the thread's number.
+    /// The position of a thread's shard, by the thread's number.
     #[inline]
-    pub(super) fn slot_of(&self, thread: usize) -> usize {
+    pub(super) fn position_of(&self, thread: usize) -> usize {
         thread & self.mask
     }
 
-    /// `None` if the timer has no handle any more.
+    /// `None` if the `Timer` has no handle any more.
     pub(super) fn shards(&self) -> Option<Shards> {
         self.shards.upgrade().map(Shards)
     }
@@ -69,13 +69,13 @@ pub(in crate::driver) struct ShardList {
     listed: OwnLine<Mutex<Listed>>,
     /// How many shards were ever put on the list. Written with the list's lock held.
     made: OwnLine<AtomicU64>,
-    /// How many turns went over the list.
+    /// How often the driver turned, or its first turn was taken.
     turns: OwnLine<AtomicU64>,
 }
 
 struct Listed {
     shards: Vec<Weak<Shard>>,
-    /// The last handle is gone. A shard is added only for a future that holds another one of this list.
+    /// The last handle is gone. After that, only a future that found the shards just before can add one, and it holds another.
     is_closed: bool,
 }
 
@@ -100,7 +100,7 @@ impl ShardList {
         self.made.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// How many shards were ever made.
+    /// How many shards were ever made. b. of the proof in `wakeup`: it pairs with `add`.
     pub(in crate::driver) fn made(&self) -> u64 {
         self.made.load(Ordering::SeqCst)
     }
@@ -111,7 +111,7 @@ impl ShardList {
         listed.shards.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// Puts the shards that are in use into `shards`, for a turn. Returns how many there had ever been.
+    /// Puts the shards that are in use into `shards`, for a turn, which it counts. Returns how many there had ever been.
     pub(in crate::driver) fn list_for_turn(&self, shards: &mut Vec<Arc<Shard>>) -> u64 {
         // Relaxed: a counter for metrics.
         self.turns.fetch_add(1, Ordering::Relaxed);

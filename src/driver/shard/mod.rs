@@ -3,11 +3,11 @@
 //! | file | concept |
 //! |---|---|
 //! | this one | [`Shard`], its lock, and `next`, the tick of its next turn |
-//! | `list` | the shards of a timer: by thread for its handles, and in a list for its driver |
+//! | `list` | the shards of a `Timer`: by thread for its handles, and in a list for its driver |
 //! | `futures` | what a future does with its timer: arm, poll, reset, cancel |
 //! | `postponed` | deadlines beside the slab, which a future moves without the lock |
 //! | `turning` | that one thread at a time turns a shard |
-//! | `whole` | what a timer does with a whole shard: stop, drain, count |
+//! | `whole` | what a `Timer` does with a whole shard: stop, drain, count |
 //!
 //! # The life of a timer
 //!
@@ -20,9 +20,12 @@
 //!                   (gone)
 //! ```
 //!
+//! The future may free the entry in either state, by a poll that finds it due or by its drop. A future that moves its deadline
+//! to the past, and an interval that is due, disarm the entry themselves.
+//!
 //! The entry belongs to the future that armed it. A turn takes the entry's waker and disarms it, but only the future frees
-//! the entry. So while the future lives, no other timer gets the entry's place in the slab, nor the cell beside it, which
-//! the future writes without the lock.
+//! the entry (or a stop, after which no timer is armed). So while the future lives, no other timer gets the entry's place in
+//! the slab, nor the cell beside it, which the future writes without the lock.
 //!
 //! # Ground rules
 //!
@@ -65,10 +68,10 @@ pub(crate) struct Shard {
     clock: Clock,
     common: Common,
     siblings: Siblings,
-    slot: usize,
+    position: usize,
 }
 
-/// What the shards of a timer have in common, with its handles.
+/// What all shards and handles of a `Timer` share.
 #[derive(Clone)]
 pub(super) struct Common {
     pub(super) lifecycle: Arc<Lifecycle>,
@@ -81,7 +84,7 @@ pub(super) struct Common {
 pub(super) struct Locked {
     /// `None` once the timer is stopped.
     pub(super) wheel: Option<Wheel<Option<Waker>>>,
-    /// The value of `next`.
+    /// The value of the atomic `next`: the lock's holder need not read a line that the driver reads.
     pub(super) next: Tick,
     pub(super) is_draining: bool,
     pub(super) order: Order,
@@ -95,18 +98,18 @@ pub(super) struct Locked {
     pub(super) lateness: Lateness,
 }
 
-/// How far the turns of a shard have served in order since they last left no backlog.
+/// How far the turns of a shard have served in order, since the shard last had no backlog.
 #[derive(Default)]
 pub(super) struct Order {
-    /// How many timers.
+    /// The sum of what their batches were allowed to serve.
     pub(super) served: usize,
     /// They have served enough: the turns are fair until there is no backlog.
     pub(super) gave_way: bool,
 }
 
 impl Shard {
-    /// A new shard, which is on the list, and drains or is stopped if the timer does or is.
-    fn add(common: &Common, siblings: Siblings, slot: usize) -> Arc<Shard> {
+    /// A new shard, on the list. If the `Timer` drains, so does the shard; if it is stopped, so is the shard.
+    fn add(common: &Common, siblings: Siblings, position: usize) -> Arc<Shard> {
         let clock = common.wakeup.clock().clone();
         let shard = Arc::new(Shard {
             locked: OwnLine(Mutex::new(Locked {
@@ -128,7 +131,7 @@ impl Shard {
             clock,
             common: common.clone(),
             siblings,
-            slot,
+            position,
         });
         common.list.add(&shard);
         // A thread that moves the state lists the shards afterwards. So this shard is on its list, or the new state is seen
@@ -158,10 +161,10 @@ impl Shard {
         self.common.permits.as_deref()
     }
 
-    /// The shard of the thread that asks. `None` if that is this one, or if the timer has no handle any more.
+    /// The shard of the thread that asks, if it is another one and the `Timer` still has a handle.
     #[inline]
-    pub(crate) fn of_this_thread(&self) -> Option<Arc<Shard>> {
-        if self.slot == self.siblings.slot_of(thread_number::number()) {
+    pub(crate) fn other_of_this_thread(&self) -> Option<Arc<Shard>> {
+        if self.position == self.siblings.position_of(thread_number::number()) {
             return None;
         }
         Some(Arc::clone(
@@ -220,6 +223,7 @@ impl Shard {
 
     #[cold]
     fn unlock_emptied(&self, locked: MutexGuard<'_, Locked>) {
+        // Unlocked for the look at the clock, which may enter a runtime. So the shard is looked at again.
         self.unlock(locked);
         if !self.clock.may_stand_still() {
             return;
@@ -228,6 +232,7 @@ impl Shard {
         let is_empty = locked.wheel.as_ref().is_some_and(Wheel::is_empty);
         if is_empty && locked.next < Tick::MAX {
             self.set_next(&mut locked, Tick::MAX);
+            // First: a wake may poll the driver, or run foreign code.
             drop(locked);
             self.common.wakeup.wake();
         }
@@ -254,7 +259,7 @@ impl Shard {
 
 impl Drop for Shard {
     fn drop(&mut self) {
-        // It may have been the last shard of a timer without handles. Only then is the driver's task woken: woken by a worker
+        // Its own count is zero already. It may have been the last shard of a `Timer` without handles. Only then is the driver's task woken: woken by a worker
         // that then blocks, it would be held up.
         if self.common.list.is_over() {
             self.common.wakeup.wake_task();

@@ -4,7 +4,7 @@
 
 use crate::sync::atomic::{AtomicU8, Ordering};
 
-/// Whether a thread turns the shard: the driver's, one that turns tokio's clock, or one that runs a catch-up task.
+/// Whether a thread turns the shard: the driver's, one that advances tokio's clock, or one that runs a catch-up task.
 pub(in crate::driver) struct Turning(AtomicU8);
 
 /// No thread does.
@@ -30,6 +30,7 @@ impl Turning {
 
     /// Begins a turn of a catch-up task, unless another thread turns the shard.
     pub(in crate::driver) fn begin_if_free(&self) -> bool {
+        // Paired as in `begin`.
         self.0
             .compare_exchange(NO, YES, Ordering::AcqRel, Ordering::Acquire)
             .is_ok()

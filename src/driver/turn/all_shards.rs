@@ -19,7 +19,7 @@ pub(super) struct Workspace {
 }
 
 impl Workspace {
-    /// With room for a usual turn, so that no turn allocates for good.
+    /// With room for a usual turn. Larger turns allocate, and `wakers` gives that back.
     pub(super) fn new() -> Workspace {
         Workspace {
             shards: Vec::with_capacity(4),
@@ -31,7 +31,7 @@ impl Workspace {
     /// Lists the shards, turns each that is due, once, and wakes what comes up. `waiting` is since when the turn should have
     /// come. Returns the tick in which the turn began.
     ///
-    /// A shard that another thread turns leaves the list. That thread wakes the driver afterwards.
+    /// A shard that another thread turns is left out of this turn. That thread wakes the driver afterwards.
     pub(super) fn turn(&mut self, list: &ShardList, wakeup: &Wakeup, waiting: Waiting) -> Tick {
         self.made = list.list_for_turn(&mut self.shards);
         let clock = wakeup.clock();
@@ -58,17 +58,17 @@ impl Workspace {
         let is_earliest =
             || list.made() == self.made && shards.iter().all(|shard| shard.next() >= next);
         let may_sleep = next > now && wakeup.sleep_towards(next, is_earliest);
-        self.give_back();
+        self.clear();
         may_sleep.then_some(next)
     }
 
-    /// Whether no shard is in use. To be asked before the turn has ended.
+    /// Whether no shard was listed, or other threads turn them all. To be asked before the turn has ended.
     pub(super) fn has_no_shard(&self) -> bool {
         self.shards.is_empty()
     }
 
     /// Ends a turn that sets no target.
-    pub(super) fn give_back(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.shards.clear();
     }
 }

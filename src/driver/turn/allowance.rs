@@ -9,8 +9,8 @@ use crate::wheel::Tick;
 /// it woke, unless it came late or is the first.
 pub(super) const BATCH: usize = 128;
 
-/// How many timers of a shard the first turn after a sleep serves, in order. What is due in a millisecond on a busy service
-/// is served at once. In batches of 128, a worker without work would be woken for each batch, and sleep again before the next.
+/// How many timers of a shard the first turn after a sleep serves, in order. So what is due in a millisecond on a busy service
+/// is served in one turn. In turns of 128, an idle worker would be woken for each turn, and sleep again before the next.
 const FIRST_TURN: usize = 1024;
 
 /// A turn that had to wait for a worker serves one timer more for each time this has passed.
@@ -28,7 +28,7 @@ const LARGEST: usize = 65_536;
 pub(super) enum Waiting {
     /// It comes at once.
     Never,
-    /// The driver left timers that are due, so that the tasks which it had woken could run.
+    /// The driver gave way to the tasks that it had woken, and left timers that are due, or found that one came in.
     SinceWayWasGiven(Instant),
     /// The driver slept until then. [`Tick::MAX`] if it slept without end, or if the tick is not known.
     SinceTarget(Tick),

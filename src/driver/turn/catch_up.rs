@@ -17,7 +17,7 @@ use crate::driver::shard::Shard;
 /// It is a task, and not a call within the poll that arms, because the task that polls may hold a lock that one of the woken
 /// wakers wants.
 #[cold]
-pub(crate) fn catch_up(shard: &Arc<Shard>) {
+pub(crate) fn spawn_catch_up(shard: &Arc<Shard>) {
     let task = CatchUp(Arc::clone(shard));
     host::spawn(shard.clock().home(), task);
 }
@@ -35,7 +35,8 @@ impl Future for CatchUp {
 
 impl Drop for CatchUp {
     fn drop(&mut self) {
-        // Polled or not: the next future that finds the shard overdue spawns another.
+        // Polled or not: the next future that finds the shard overdue spawns another. Nothing of the wheel has changed, so no
+        // drain is waiting for this lock.
         self.0.lock().has_catch_up = false;
     }
 }

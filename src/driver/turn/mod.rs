@@ -10,7 +10,7 @@
 //! | `allowance` | how many timers a turn serves, by how long it had to wait |
 //! | `wakers` | the wakers that a batch has collected, in order |
 //!
-//! The arrows run from the top of this table to its end. A shard is turned by one thread at a time (`shard/turning`).
+//! The three turners know the rest, and not each other, but for the task, which makes the second. A shard is turned by one thread at a time (`shard/turning`).
 
 mod all_shards;
 mod allowance;
@@ -20,5 +20,5 @@ mod one_shard;
 mod task;
 mod wakers;
 
-pub(crate) use catch_up::catch_up;
+pub(crate) use catch_up::spawn_catch_up;
 pub(super) use task::DriverTask;

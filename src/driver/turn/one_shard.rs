@@ -8,7 +8,7 @@ use super::allowance::{Allowance, BATCH};
 use super::wakers::Wakers;
 use crate::driver::metrics::Lateness;
 use crate::driver::shard::{Locked, Order, Shard};
-use crate::wheel::{CASCADES_PER_FIRE, Key, Met, Progress, Tick, Verdict, Walk};
+use crate::wheel::{CASCADES_PER_TIMER, Key, Met, Progress, Tick, Verdict, Walk};
 
 /// How many timers the turns of a shard serve in order before they are fair, if the first after a sleep does not serve more.
 const IN_ORDER: usize = 1024;
@@ -21,7 +21,7 @@ enum By {
     CatchUp,
 }
 
-/// Serves what of a shard is due by `now`, which is in `tick`, as far as the allowance goes, and wakes the tasks.
+/// Serves the timers of a shard that are due by `now`, which is in `tick`, as far as the allowance goes. Wakes their tasks.
 ///
 /// # Order
 ///
@@ -105,18 +105,19 @@ fn serve_batch(shard: &Shard, now: Instant, tick: Tick, by: By, wakers: &mut Wak
         let (cascades, walk) = match by {
             // However far a clock that can be paused has jumped, that is one turn.
             _ if was_paused => (usize::MAX, Walk::Front),
-            // Two misses of the cache at once, where no turn goes on in order after this one. `wakers` keeps the order of
-            // this one.
+            // Walked from both ends, two misses of the cache overlap. What this turn leaves is the middle of a slot, so this
+            // is only for a turn after which none goes on in order. `wakers` keeps the order within this turn.
             By::Driver(Allowance { timers, is_first })
                 if is_first || order.served + timers >= IN_ORDER =>
             {
-                (budget * CASCADES_PER_FIRE, Walk::FrontAndBack)
+                (budget * CASCADES_PER_TIMER, Walk::FrontAndBack)
             }
-            _ => (budget * CASCADES_PER_FIRE, Walk::Front),
+            _ => (budget * CASCADES_PER_TIMER, Walk::Front),
         };
         let in_order = |met: Met, key, filed, waker: &mut _| judge.judge(met, key, filed, waker);
         wheel.advance_slot_by_slot(until, budget, cascades, walk, in_order, |_, _| ())
     } else {
+        // To `wakers` all come from the front: the fair walk has an order of its own, which is kept.
         let met = Met {
             hand: until,
             at_back: false,
@@ -131,7 +132,8 @@ fn serve_batch(shard: &Shard, now: Instant, tick: Tick, by: By, wakers: &mut Wak
     shard.unlock(locked);
 }
 
-/// Notes how far this batch has served in order.
+/// Notes how far this batch has served in order. After the last batch of a driver's turn (`timers <= BATCH`), the turns give way
+/// if that was enough.
 fn note(order: &mut Order, progress: Progress, budget: usize, by: By) {
     if !progress.backlog {
         *order = Order::default();

@@ -65,17 +65,18 @@ impl<G: Unpin> Future for DriverTask<G> {
                 None => Poll::Ready(()),
             };
         }
-        if this.first_turn.has_left_timers() {
+        if this.first_turn.was_taken() {
             this.waiting = Waiting::Never;
         }
-        // Before the turn: whether it serves in order hangs on it.
+        // Before the turn: whether it serves in order depends on it.
         this.wakeup.clock().look_for_pause();
         let (list, wakeup) = (&this.list, &this.wakeup);
         this.workspace.turn(list, wakeup, this.waiting);
+        // Only an empty list may be over. The look at that costs its lock.
         if this.workspace.has_no_shard() && list.is_over() {
             return Poll::Ready(());
         }
-        wakeup.forget_target();
+        wakeup.forget_slept_towards();
         // Time has passed since the turn began, so the clock is read again.
         let now = wakeup.clock().now_tick();
         match this.workspace.end_turn(list, wakeup, now) {
@@ -133,15 +134,15 @@ mod tests {
             assert!(sleep.as_mut().poll(&mut context).is_pending());
         }
         assert!(driver.as_mut().poll(&mut context).is_pending());
-        let target = wakeup.slept_until();
+        let target = wakeup.slept_towards();
         assert_ne!(target, Tick::MAX);
         // tokio's clock takes the first turn, which leaves some.
         runtime.block_on(advance(Duration::from_millis(6)));
         let left = timer.metrics().pending();
         assert!(left > 0 && left < 5_000, "{left}");
-        assert_eq!(wakeup.slept_until(), target);
+        assert_eq!(wakeup.slept_towards(), target);
         assert!(driver.as_mut().poll(&mut context).is_pending());
         assert!(timer.metrics().pending() > 0);
-        assert_eq!(wakeup.slept_until(), Tick::MAX);
+        assert_eq!(wakeup.slept_towards(), Tick::MAX);
     }
 }

@@ -1,4 +1,5 @@
-//! The wakers that a batch has collected. They are woken in order, once no lock is held.
+//! The wakers that a turn has collected. They are woken in order after each batch, once no lock is held. Those from the back of a
+//! slot wait until the slot is done, over several batches if need be.
 
 use std::task::Waker;
 

@@ -12,22 +12,24 @@
 //!
 //! # No wake-up is lost
 //!
-//! A timer that is armed while the driver goes to sleep must wake the driver if it is earlier than the target.
+//! If a timer is armed while the driver goes to sleep, and is earlier than the target, the driver must be woken for it.
 //!
 //! ```text
 //! future                                       driver
 //! 1. lower the shard's `next`                  a. write the target
 //! 2. read the target                           b. read the `next` of every shard
-//!    later than `next`? wake the driver           earlier than the target? turn again
+//!    later than `next`?                           earlier than the target?
+//!    then have the driver woken by then           then turn again
 //! ```
 //!
 //! All four accesses are sequentially consistent, so 2 reads what a wrote, or b reads what 1 wrote. 1 is
 //! [`Shard::set_next`](super::shard::Shard), 2 is [`Wakeup::request`], a and b are [`Wakeup::sleep_towards`]. A shard that
-//! is made between a and b is counted before it is used, and b reads that count.
+//! is made between a and b is counted before it is used, and b reads that count. A shard that another thread turns is not read in
+//! b: that thread wakes the driver when its turn ends (`shard/turning`).
 //!
 //! Where the sleep of tokio's alone wakes the driver, the future lowers the target itself and sets the sleep, and the
-//! driver sets it after b. Both read the target with the sleep's lock held, so the later of them sets the sleep to the
-//! earlier target. If the target is [`AWAKE`], the future sets nothing: the driver does a and b again before it sleeps.
+//! driver sets it after b. Both read the target with the sleep's lock held. So the second to take the lock reads the lower
+//! target, and sets the sleep to that. If the target is [`AWAKE`], the future sets nothing: the driver does a and b again before it sleeps.
 //!
 //! With the thread it is the same: the future lowers the target, and `thread::update` reads it with the thread's lock held.
 
@@ -70,8 +72,8 @@ pub(crate) struct Wakeup {
     // What the driver and its wakers write, turn by turn, each on lines of its own.
     /// The tick that the driver sleeps towards, or `AWAKE`.
     target: OwnLine<AtomicU64>,
-    /// The target that the driver slept towards when it was woken, until it has turned.
-    woken_from: OwnLine<AtomicU64>,
+    /// The target that the driver slept towards when it was woken, until it has turned; else `AWAKE`.
+    slept_towards: OwnLine<AtomicU64>,
     nudge: OwnLine<Nudge>,
     tokio_sleep: OwnLine<TokioSleep>,
 }
@@ -85,7 +87,7 @@ impl Wakeup {
             task: OnceLock::new(),
             first_turn: OnceLock::new(),
             target: OwnLine(AtomicU64::new(AWAKE)),
-            woken_from: OwnLine(AtomicU64::new(AWAKE)),
+            slept_towards: OwnLine(AtomicU64::new(AWAKE)),
             nudge: OwnLine(Nudge::new()),
             tokio_sleep: OwnLine(TokioSleep::new()),
         }
@@ -98,7 +100,7 @@ impl Wakeup {
 
     // ----- the futures' side -----
 
-    /// Requests a turn no later than `next`. Wakes the driver only if it sleeps longer.
+    /// Requests a turn no later than `next`. If the driver would sleep longer, arranges that it is woken by then.
     ///
     /// The caller has lowered its shard's `next`, and holds no lock.
     pub(super) fn request(self: &Arc<Self>, next: Tick) {
@@ -108,13 +110,14 @@ impl Wakeup {
         }
         if self.is_tokio_sleep_alone() {
             self.lower_target(next);
-            // It reads no clock: a time that has passed wakes the driver, which reads it. (A clock read is 130 of the 6400
-            // instructions of a sleep on a paused clock.)
+            // No clock read: if the instant has passed, tokio wakes the driver at once, and the driver reads the clock. (A read
+            // is 130 of the 6400 instructions of a sleep on a paused clock.)
             let set = |sleep: &mut Setting<'_>| sleep.is_made() && self.set_with(sleep, |_| true);
             if !self.tokio_sleep.change(set) {
                 self.wake();
             }
         } else if self.uses_tokio_sleep() {
+            // Both the sleep and the thread must be set, and the clock may have been paused: the driver does all this.
             self.wake();
         } else {
             // The thread wakes the driver, not this future: a task that a worker wakes runs next on that worker, and is
@@ -124,15 +127,16 @@ impl Wakeup {
         }
     }
 
-    /// Wakes the driver's task, which looks at every shard.
+    /// Marks the driver as awake and wakes its task: it looks at every shard before it sleeps.
     pub(super) fn wake(&self) {
-        self.keep_target();
+        self.mark_awake();
         self.wake_task();
     }
 
-    /// Wakes the driver's task, which looks whether the timer has ended.
+    /// Wakes the driver's task for another reason than a target: an end, or a lost thread. The target stays.
     pub(super) fn wake_task(&self) {
-        // Without a waker the task has not been polled yet, and looks at its first poll.
+        // Without a waker the task has not been polled yet, and its first poll looks at everything. tokio gives a task the same
+        // waker at each poll.
         if let Some(waker) = self.task.get() {
             waker.wake_by_ref();
         }
@@ -152,25 +156,25 @@ impl Wakeup {
             self.task.get_or_init(|| waker);
         }
         // A first turn that begins at this moment finds since when it should have come.
-        self.keep_target();
+        self.mark_awake();
     }
 
-    /// Marks the driver as awake and keeps what it slept towards, for [`slept_until`](Wakeup::slept_until).
-    fn keep_target(&self) {
+    /// Marks the driver as awake, and notes the target that it slept towards.
+    fn mark_awake(&self) {
         // Sequentially consistent, since it changes what 2. reads. A future that reads `AWAKE` relies on a later b.: the driver
         // runs, or is woken after this.
         let target = self.target.swap(AWAKE, Ordering::SeqCst);
         if target != AWAKE {
-            // Relaxed, as all accesses of `woken_from`: it sets the size of a turn and nothing else.
-            self.woken_from.store(target, Ordering::Relaxed);
+            // Relaxed, as all accesses of `slept_towards`: it sets the size of a turn and nothing else.
+            self.slept_towards.store(target, Ordering::Relaxed);
         }
     }
 
     /// The target that the driver slept towards and has not turned for; [`Tick::MAX`] if there is none.
-    pub(super) fn slept_until(&self) -> Tick {
+    pub(super) fn slept_towards(&self) -> Tick {
         let mut target = self.target();
         if target.get() == AWAKE {
-            target = Tick::new(self.woken_from.load(Ordering::Relaxed));
+            target = Tick::new(self.slept_towards.load(Ordering::Relaxed));
         }
         if target.get() == AWAKE {
             return Tick::MAX;
@@ -179,8 +183,8 @@ impl Wakeup {
     }
 
     /// The driver has turned for its last target.
-    pub(super) fn forget_target(&self) {
-        self.woken_from.store(AWAKE, Ordering::Relaxed);
+    pub(super) fn forget_slept_towards(&self) {
+        self.slept_towards.store(AWAKE, Ordering::Relaxed);
     }
 
     /// Takes `next` as the target. Returns whether the driver may sleep towards it: `is_earliest` looks at every shard and
@@ -191,7 +195,7 @@ impl Wakeup {
         is_earliest()
     }
 
-    /// Has the driver's task woken at its target, and not before. `false` if the target has come already.
+    /// Arranges that the driver is woken at its target. Returns `false` if the target has come already.
     pub(super) fn arrange(self: &Arc<Self>) -> bool {
         if self.has_thread() && !self.clock.was_paused() {
             // The nudge first: the thread may nudge as soon as it knows the target.
@@ -204,7 +208,7 @@ impl Wakeup {
         !self.uses_tokio_sleep() || self.set_tokio_sleep()
     }
 
-    /// Has tokio's clock wake the driver at its present target. `false` if the target has come already.
+    /// Sets tokio's sleep to the driver's present target. Returns `false` if the target has come already.
     pub(super) fn set_tokio_sleep(&self) -> bool {
         let is_ahead = |at| at > self.clock.now();
         self.tokio_sleep
@@ -216,7 +220,8 @@ impl Wakeup {
         self.tokio_sleep.is_changing()
     }
 
-    /// `is_ahead` says of an instant before the target whether it has yet to come.
+    /// Sets the sleep to the present target. Returns `false` if the target has come already. `is_ahead(instant)` is whether an
+    /// instant is in the future.
     fn set_with(&self, sleep: &mut Setting<'_>, is_ahead: impl FnOnce(Instant) -> bool) -> bool {
         let target = self.target();
         let Some(waker) = self.first_turn.get().filter(|_| target.get() != AWAKE) else {
@@ -244,10 +249,10 @@ impl Wakeup {
 
     // ----- the wake-up thread's side -----
 
-    /// Has a worker that waits on tokio's clock run the driver.
+    /// Nudges the driver: a worker that waits on tokio's clock takes its first turn.
     ///
-    /// The target stays, so that a future that arms meanwhile does not take the driver for awake: no worker may wait there.
-    /// The thread then calls [`wake`](Wakeup::wake).
+    /// It may be that no worker waits there. Then the nudge has no effect, and the thread calls [`wake`](Wakeup::wake) a
+    /// millisecond later. So the target stays, and does not say `AWAKE` until then.
     fn nudge(&self) {
         if !self.nudge.give(self.clock.now()) {
             self.wake();
@@ -268,8 +273,9 @@ impl Wakeup {
         self.has_thread.load(Ordering::Relaxed)
     }
 
-    /// Whether the driver sets tokio's sleep. A clock that can be paused jumps to what tokio knows of, so tokio must know
-    /// the target.
+    /// Whether the driver sets tokio's sleep. It does on every runtime of one thread, for two reasons: a clock that is paused
+    /// jumps to what tokio knows of, so tokio must know the target; and tokio's clock takes the first turn there
+    /// (`turn/first_turn`), paused or not.
     fn uses_tokio_sleep(&self) -> bool {
         self.clock.is_of_one_thread() || !self.has_thread()
     }
@@ -310,7 +316,7 @@ mod tests {
         ];
         let written = [
             offset_of!(Wakeup, target),
-            offset_of!(Wakeup, woken_from),
+            offset_of!(Wakeup, slept_towards),
             offset_of!(Wakeup, nudge),
             offset_of!(Wakeup, tokio_sleep),
         ];

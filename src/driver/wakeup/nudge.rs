@@ -7,7 +7,7 @@
 //! present: that unparks the worker that waits on tokio's clock, if one does. (`fire`, 100 000 timers over a second: 1000
 //! wake-ups of workers instead of 1800.)
 //!
-//! A nudge may have no effect. If tokio's clock was turned within the same of its milliseconds, the timer fires on the
+//! A nudge may have no effect. If tokio's clock was advanced within the same of its milliseconds, the timer fires on the
 //! wake-up thread, which then wakes the task. If no worker waits on tokio's clock, because the one that did is blocked,
 //! nothing fires; so the thread wakes the task when a nudge goes unanswered.
 

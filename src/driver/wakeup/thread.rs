@@ -68,9 +68,9 @@ enum Rest {
     Endless,
 }
 
-/// Has the thread wake a driver at its present target.
+/// Sets the thread to wake a driver at its present target.
 ///
-/// The target is read with the lock held. So of two updates at once, the later one reads the earlier target.
+/// The target is read with the lock held. So of two updates at once, the second to take the lock reads the lower target.
 pub(super) fn update(driver: &Arc<Wakeup>) {
     let mut members = THREAD.members.lock();
     // Relaxed: `leave` writes it with this lock held.
@@ -100,6 +100,7 @@ pub(super) fn update(driver: &Arc<Wakeup>) {
         if host::start_wakeup_thread(run).is_err() {
             let member = members.remove(driver);
             drop(members);
+            // Without the lock, as in `leave`.
             drop(member);
             driver.lose_thread();
             return;

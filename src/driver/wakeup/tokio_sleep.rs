@@ -37,8 +37,8 @@ impl TokioSleep {
         }
     }
 
-    /// Calls `change` with the lock held. `change` reads the target: of two threads that set the sleep at once, the later
-    /// then sets it to the earlier target.
+    /// Calls `change` with the lock held. `change` reads the target: of two threads that set the sleep at once, the second to
+    /// take the lock reads the lower target.
     pub(super) fn change<R>(&self, change: impl FnOnce(&mut Setting<'_>) -> R) -> R {
         let mut sleep = self.sleep.lock();
         // Relaxed: what matters is what this thread reads within `change`, and it reads its own stores.
@@ -65,7 +65,7 @@ impl Setting<'_> {
         self.0.is_some()
     }
 
-    /// Has tokio wake `waker` at an instant, or never. `false` if the instant has come already.
+    /// Sets the sleep to wake `waker` at an instant, or never. Returns `false` if the instant has come already.
     ///
     /// Without a sleep yet, the caller is in the context of the clock's home runtime.
     pub(super) fn set(&mut self, at: Option<Instant>, waker: &Waker) -> bool {

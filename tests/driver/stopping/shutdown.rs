@@ -99,7 +99,10 @@ async fn shutdown_gives_timeouts_elapsed_that_were_stopped() {
     let elapsed = waiting.await.expect("it does not panic");
     let elapsed = elapsed.expect_err("its future is never ready");
     assert!(elapsed.was_stopped());
-    assert_eq!(elapsed.to_string(), "the timer was stopped before the deadline");
+    assert_eq!(
+        elapsed.to_string(),
+        "the timer was stopped before the deadline"
+    );
 }
 
 #[tokio::test(start_paused = true)]

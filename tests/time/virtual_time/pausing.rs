@@ -1,5 +1,6 @@
 //! Pausing and resuming, and the clocks of others.
 
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 
@@ -9,7 +10,8 @@ use tokio::time::{advance, pause, resume};
 use waterwheel::{Duration, Instant, Interval, sleep};
 
 use crate::support::{
-    HOUR, Probe, current_thread, inside, ms, multi_thread, own_timer, paused, poll_once, within,
+    HOUR, Probe, current_thread, inside, ms, multi_thread, own_timer, paused, poll_once, poll_with,
+    waker_on_wake, within,
 };
 
 #[test]
@@ -200,6 +202,37 @@ fn a_paused_clock_does_not_move_the_timers_of_another_runtime() {
             sleep(ms(5)).await;
             assert!(poll_once(&mut nap).is_pending());
             assert_eq!(timer.metrics().fired(), 0);
+        });
+    });
+}
+
+// The driver looks whether the clock was paused. It went to sleep before this pause, so what tokio's clock wakes has to look.
+#[test]
+fn the_first_jump_after_a_late_pause_serves_all_in_order() {
+    const TIMERS: usize = 3_000;
+    within(Duration::from_secs(20), || {
+        current_thread().block_on(async {
+            let timer = own_timer();
+            let woken = Arc::new(Mutex::new(Vec::new()));
+            let deadline = Instant::now() + Duration::from_secs(10);
+            let mut naps: Vec<_> = (0..TIMERS).map(|_| timer.sleep_until(deadline)).collect();
+            for (n, nap) in naps.iter_mut().enumerate() {
+                let woken = Arc::clone(&woken);
+                let waker = waker_on_wake(move || woken.lock().unwrap().push(n));
+                assert!(poll_with(nap, &waker).is_pending());
+            }
+            // The driver goes to sleep.
+            tokio::task::yield_now().await;
+            pause();
+            advance(deadline + ms(1) - Instant::now()).await;
+            tokio::task::yield_now().await;
+            let woken = woken.lock().unwrap();
+            assert_eq!(woken.len(), TIMERS);
+            assert!(
+                woken.is_sorted(),
+                "the first out of order: {:?}",
+                woken.windows(2).find(|it| it[0] > it[1])
+            );
         });
     });
 }

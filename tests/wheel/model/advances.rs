@@ -100,7 +100,7 @@ impl Pair {
         let Some(progress) = progress else {
             return handed;
         };
-        assert_eq!(progress.fired, judged.len() - postponed);
+        assert_eq!(progress.expired, judged.len() - postponed);
         assert_eq!(progress.postponed, postponed);
         assert_eq!(progress.backlog, self.wheel.has_backlog());
         let cascaded = self.wheel.cascaded() - cascaded;

@@ -191,7 +191,7 @@ impl Queue for PureWheel {
                     black_box(item);
                 },
             );
-            drained += progress.fired;
+            drained += progress.expired;
             yield_now().await;
             if !progress.backlog {
                 break;
