@@ -8,7 +8,7 @@ use super::allowance::{Allowance, BATCH};
 use super::wakers::Wakers;
 use crate::driver::metrics::Lateness;
 use crate::driver::shard::{Locked, Order, Shard};
-use crate::wheel::{CASCADES_PER_TIMER, Key, Met, Progress, Tick, Verdict, Walk};
+use crate::wheel::{CASCADES_PER_TIMER, Key, Met, Tick, Verdict, Walk};
 
 /// How many timers the turns of a shard serve in order before they are fair, if the first after a sleep does not serve more.
 const IN_ORDER: usize = 1024;
@@ -19,6 +19,40 @@ enum By {
     /// The driver, or the first turn, with what is left of its allowance, this batch included.
     Driver(Allowance),
     CatchUp,
+}
+
+// Two of these are not inlined: among the registers of the walk they cost 2 of 270 instructions a timer.
+impl By {
+    /// How many timers the next batch may serve.
+    fn budget(self) -> usize {
+        match self {
+            By::Driver(allowance) => allowance.timers.min(BATCH),
+            By::CatchUp => BATCH,
+        }
+    }
+
+    /// Whether the turns after this one are fair, if it leaves a backlog.
+    #[inline(never)]
+    fn is_last_in_order(self, order: &Order) -> bool {
+        match self {
+            By::Driver(Allowance { timers, is_first }) => {
+                is_first || order.served + timers >= IN_ORDER
+            }
+            By::CatchUp => false,
+        }
+    }
+
+    /// Notes how far a batch has served in order.
+    #[inline(never)]
+    fn note(self, order: &mut Order, has_backlog: bool, is_last_in_order: bool) {
+        if !has_backlog {
+            *order = Order::default();
+            return;
+        }
+        order.served += self.budget();
+        let is_last_batch = matches!(self, By::Driver(allowance) if allowance.timers <= BATCH);
+        order.gave_way |= is_last_in_order && is_last_batch;
+    }
 }
 
 /// Serves the timers of a shard that are due by `now`, which is in `tick`, as far as the allowance goes. Wakes their tasks.
@@ -75,10 +109,7 @@ fn end(shard: &Shard) {
 
 /// Moves the hand, and puts the wakers of at most a batch of timers that are due by `now` into `wakers`.
 fn serve_batch(shard: &Shard, now: Instant, tick: Tick, by: By, wakers: &mut Wakers) {
-    let budget = match by {
-        By::Driver(allowance) => allowance.timers.min(BATCH),
-        By::CatchUp => BATCH,
-    };
+    let budget = by.budget();
     let was_paused = shard.clock().was_paused();
     let mut locked = shard.lock();
     let Locked {
@@ -101,18 +132,15 @@ fn serve_batch(shard: &Shard, now: Instant, tick: Tick, by: By, wakers: &mut Wak
         last: (Tick::MAX, 0),
         wakers,
     };
+    let is_last_in_order = by.is_last_in_order(order);
     let progress = if was_paused || !order.gave_way {
-        let (cascades, walk) = match by {
+        let (cascades, walk) = match was_paused {
             // However far a clock that can be paused has jumped, that is one turn.
-            _ if was_paused => (usize::MAX, Walk::Front),
-            // Walked from both ends, two misses of the cache overlap. What this turn leaves is the middle of a slot, so this
-            // is only for a turn after which none goes on in order. `wakers` keeps the order within this turn.
-            By::Driver(Allowance { timers, is_first })
-                if is_first || order.served + timers >= IN_ORDER =>
-            {
-                (budget * CASCADES_PER_TIMER, Walk::FrontAndBack)
-            }
-            _ => (budget * CASCADES_PER_TIMER, Walk::Front),
+            true => (usize::MAX, Walk::Front),
+            // Walked from both ends, two misses of the cache overlap. What this turn leaves is the middle of a slot, so none
+            // may go on in order after it. `wakers` keeps the order within this turn.
+            false if is_last_in_order => (budget * CASCADES_PER_TIMER, Walk::FrontAndBack),
+            false => (budget * CASCADES_PER_TIMER, Walk::Front),
         };
         let in_order = |met: Met, key, filed, waker: &mut _| judge.judge(met, key, filed, waker);
         wheel.advance_slot_by_slot(until, budget, cascades, walk, in_order, |_, _| ())
@@ -125,24 +153,11 @@ fn serve_batch(shard: &Shard, now: Instant, tick: Tick, by: By, wakers: &mut Wak
         let fair = |key, filed, waker: &mut _| judge.judge(met, key, filed, waker);
         wheel.advance(until, budget, fair, |_, _| ())
     };
-    note(order, progress, budget, by);
+    by.note(order, progress.backlog, is_last_in_order);
     // Raised with the lock held, so that a future that arms meanwhile lowers it afterwards.
     let next = wheel.quiet_until();
     shard.set_next(&mut locked, next);
     shard.unlock(locked);
-}
-
-/// Notes how far this batch has served in order. After the last batch of a driver's turn (`timers <= BATCH`), the turns give way
-/// if that was enough.
-fn note(order: &mut Order, progress: Progress, budget: usize, by: By) {
-    if !progress.backlog {
-        *order = Order::default();
-        return;
-    }
-    order.served += budget;
-    if let By::Driver(Allowance { timers, is_first }) = by {
-        order.gave_way |= timers <= BATCH && (is_first || order.served >= IN_ORDER);
-    }
 }
 
 /// Decides on each timer that comes up in a turn.
