@@ -25,39 +25,86 @@
 //!
 //! # What was broken to see them fail
 //!
-//! Each line was broken by hand, alone, and these models saw it.
+//! Each line was broken by hand, alone, and these models saw it. A line with several faults, each set off by a semicolon or
+//! an "or", was broken once for each.
 //!
 //! | broken | seen by |
 //! |---|---|
-//! | `Shard::unlock_with_earlier_next`: the target is read before `next` is lowered | `arm`, `reset`, `wakeup_thread`, `end`, `catch_up`, `fire` |
-//! | `Workspace::end_turn`: the shards, or their count, are not read again | `arm`, `wakeup_thread`, `end`; the shards also `reset`, `catch_up`, `fire` |
-//! | both accesses of the futures, or both of the driver, `Release` and `Acquire` for `SeqCst` | the same |
-//! | `Shard::set_next` keeps no `next` in `Locked`, or does not write the atomic | all that fire |
+//! | `Shard::unlock_with_earlier_next`: the target is read before `next` is lowered | `arm`, `catch_up`, `end`, `fire`, `reset`, `wakeup_thread` |
+//! | `Wakeup::sleep_towards`: the shards are read before the target is written | the same |
+//! | `Workspace::end_turn`: the shards, or their count, are not read again | the same; the count `arm`, `end`, `wakeup_thread` |
+//! | both accesses of the futures, or both of the driver, `Release` and `Acquire` for `SeqCst` | the same six |
+//! | `ShardList::list_for_turn`: the count is read after the list is unlocked | `arm`, `end`, `wakeup_thread` |
+//! | `Shard::set_next` does not write the atomic; or keeps no `next` in `Locked` | all; `catch_up` |
+//! | `serve_batch` raises `next` in the atomic alone, or in `Locked` alone | all that fire |
 //! | `Shard::poll_with_new_waker`: unlocked between the look and the new waker | `fire` |
-//! | `poll_with_new_waker`: what is armed again lowers no `next` | `reset`, `fire` |
-//! | `move_earlier`: `next` is not lowered; no look whether the timer is pending | `reset` |
+//! | `poll_with_new_waker`: what is armed again lowers no `next` | `fire`, `reset` |
+//! | `move_earlier`: `next` is not lowered; no look whether the timer is pending; its end is not counted | `reset` |
 //! | `Postponed::insert`: the note before the deadline, or `Relaxed` | `reset` |
+//! | `arm`, `poll_with_new_waker`: the note is not cleared; `disarm_due` writes over `MOVED` | `reset` |
 //! | `remove`, `disarm`: an end is counted twice | all that fire; `fire` |
-//! | `FirstTurn`: the driver is not woken | `arm`, `fire`, `reset`, `catch_up`, `wakeup_thread` |
+//! | `Sleep::poll_tick`: still armed after `Answer::Due` | `fire` |
+//! | `FirstTurn`: the driver is not woken | `arm`, `catch_up`, `fire`, `reset`, `wakeup_thread` |
+//! | `FirstTurn::take`: tokio's sleep is not set for the next turn | `arm`, `catch_up`, `fire`, `reset` |
+//! | `FirstTurn::take`: taken while this thread sets tokio's sleep | `arm` |
 //! | `DriverTask`: a sleep that is over is slept on | `arm` |
-//! | `Drop for Shard`: the driver is not woken | `end` |
-//! | `Shard::add`: no look at the state | `stop`, `drain` |
-//! | `stop`: the shards are listed before the state is moved | `stop` |
-//! | `stop`, `serve_batch`, `remove`: drains are not woken; `Drain` looks before it leaves its waker | `drain` |
-//! | `arm`: a catch-up is spawned though one is under way; its end is not noted | `catch_up` |
+//! | `DriverTask`, its `Drop`: the wake-up does not end | `stop`, `wakeup_thread` |
+//! | `Drop for Shard`, or for `Core`: the driver is not woken | `end`; the shard's also `wakeup_thread` |
+//! | `ShardList::is_over`: no look whether the list is closed; none at the shards | `drain`, `end`, `stop`, `wakeup_thread`; `end` |
+//! | `Shard::add`: no look at the state; listed after the look | `stop`, `drain` |
+//! | `stop`: the shards are listed before the state is moved; the driver is not woken | `stop`, `drain` |
+//! | `Lifecycle::advance`: a load and a store | `stop`, `drain` |
+//! | `stop`, `serve_batch`, `remove`: drains are not woken | `drain` |
+//! | `Drain`: looks before it leaves its waker; moves the state after it lists the shards; keeps its waker when dropped | `drain` |
+//! | `arm`: a catch-up is spawned though one is under way; its end is not noted; none is spawned | `catch_up` |
 //! | `one_shard::turn` or `catch_up`: a shard is turned though another thread turns it | `catch_up` |
-//! | `one_shard::end`: the driver is not woken | `arm`, `catch_up` |
-//! | `Workspace::turn`: a shard that is left to another thread holds up the rest | `catch_up` |
-//! | `Wakeup::request`: tokio's sleep is not set | `arm`, `drain`, `end` |
-//! | `Permits::try_take`, `give_back`: a load and a store | `fire` |
-//! | `thread::update`: no look whether the driver has ended | `wakeup_thread`, `stop` |
-//! | `thread::update`: the target read before the lock; no notify; `leave`: no notify | `wakeup_thread` |
-//! | `thread::run`: an unanswered nudge wakes no task | `wakeup_thread` |
+//! | `Turning::begin` notes no `MISSED`; `one_shard::end`: the driver is not woken | `arm`, `catch_up` |
+//! | `Workspace::turn`: a shard that is left to another thread holds up the rest, or stays listed | `catch_up` |
+//! | `Workspace::end_turn`: the shards are not given back | `end`, `wakeup_thread` |
+//! | `Wakeup::request`: tokio's sleep is not set; the target is not lowered | `arm`, `catch_up`, `fire`, `reset`; the sleep also `drain`, `end` |
+//! | `request`, `set_tokio_sleep`: the target is read before the sleep's lock | `arm`; `arm`, `catch_up`, `fire`, `reset` |
+//! | `request`: no look at the target | `catch_up`, `wakeup_thread` |
+//! | `Permits::try_take`, `give_back`: a load and a store; `Sleep` gives none back, armed or not | `fire` |
+//! | `thread::update`: no look whether the driver has ended; `leave` does not note it | `stop`, `wakeup_thread` |
+//! | `thread::update`: the target read before the lock; no notify; a member keeps its old target | `wakeup_thread` |
+//! | `thread::leave`: no notify; `Wakeup::end`: does not leave | `stop`, `wakeup_thread` |
+//! | `thread::run`: an unanswered nudge wakes no task; its end is not noted | `wakeup_thread` |
 //! | `Wakeup::request`: the thread updated before the target is lowered; the target stored, not lowered | `wakeup_thread` |
+//! | `Wakeup::arrange`: the thread updated before the nudge is expected; no nudge is expected | `wakeup_thread` |
 //! | `Wakeup::lose_thread`: the driver is not woken | `wakeup_thread` |
 //!
 //! Not seen: one access of the four on `next` and `target` made weaker and the other three left, since `sync::atomic` fences
 //! each of them on both sides.
+//!
+//! Tests see what needs a paused clock, or a large herd:
+//!
+//! | broken | seen by |
+//! |---|---|
+//! | `FirstTurn::take`: taken on the wake-up thread | `driver/wakeup_thread` |
+//! | `FirstTurn::take`: the workspace is not put back | `time/beside_tokio`, `driver/reentrancy/counting` |
+//! | `FirstTurn::take`: what it leaves is not noted; a late one serves no more; `DriverTask`: what it left is not asked | `time/virtual_time/advancing` |
+//! | `DriverTask`: the target is not forgotten | the unit test of `turn/task` |
+//! | `DriverTask` of a stopped timer, or `Wakeup::end`: tokio's sleep stays | `time/virtual_time/idle_clock` |
+//! | `Lifecycle::await_drain`: each poll adds a waker | `driver/reentrancy/keeping` |
+//! | `Sleep::set`: no permit moves | `time/bounded` |
+//! | `Registration`: removes nothing; removes another's | unit tests of `current` |
+//! | `Clock::look_for_pause` notes no pause; `earliest_of_tick`: none | `time/virtual_time` |
+//! | `Clock::may_stand_still`: never; `Setting::set`: an old target stays set | `time/virtual_time/idle_clock` |
+//! | `Clock::is_of_one_thread`, `uses_tokio_sleep`: false | `time`, `driver/local_runtime`: the clock does not jump |
+//! | `arrange`: the thread is updated on a clock that was paused | `time/virtual_time/pausing` |
+//! | `is_tokio_sleep_alone`: false on a clock that was paused | `time/virtual_time/advancing` |
+//!
+//! Nothing sees these, and no timer is late or lost:
+//!
+//! - `driver_runs`, or `wake`, does not keep the target: a future that is earlier sets the sleep once more, and the driver looks
+//!   at every shard in any case.
+//! - `list_for_turn` counts the shards before it locks: the driver turns once more.
+//! - `lose_thread` leaves the member: the thread, if another driver starts it, wakes this driver once.
+//! - `update` leaves `is_nudged`: every second wake-up is the costlier one.
+//! - `DriverTask` does not ask the workspace first: what is in it counts as in use for `is_over`.
+//! - `nudge` is not ended with the driver: the timer's clock keeps the same runtime's handle.
+//! - `move_earlier` to the past writes no note: the next poll reads the clock.
+//! - `Shard::arm` files what the hand has passed: the wheel serves it at its next turn.
 //!
 //! # What loom does not see
 //!

@@ -171,6 +171,7 @@ fn without_a_wakeup_thread_tokios_clock_wakes_the_driver() {
     });
 }
 
+/// The thread still runs, is about to end, or has ended.
 #[test]
 fn a_driver_that_joins_as_the_last_one_leaves_is_woken() {
     explore(2, || {
@@ -179,14 +180,13 @@ fn a_driver_that_joins_as_the_last_one_leaves_is_woken() {
         // The wake-up thread is started here, for this driver.
         settle_until_asleep(&mut [&mut task, &mut first_driver]);
         let (second, mut second_driver) = start();
-        second_driver.run();
         let owner = spawn_thread(move || {
             drop((task, first));
             settle_until_asleep(&mut [&mut first_driver]);
             assert!(first_driver.is_over());
         });
         let mut task = Task::new(second.sleep_until(at(5)));
-        task.run();
+        settle_until_asleep(&mut [&mut task, &mut second_driver]);
         owner.join().unwrap();
         move_clock_for_thread(5);
         // By hand: loom has no more threads than this model uses.
