@@ -43,6 +43,7 @@
 //! | `Postponed::insert`: the note before the deadline, or `Relaxed` | `reset` |
 //! | `arm`, `poll_with_new_waker`: the note is not cleared; `disarm_due` writes over `MOVED` | `reset` |
 //! | `remove`, `disarm`: an end is counted twice | all that fire; `fire` |
+//! | `Shard::finish`: the entry is not freed | `fire` |
 //! | `Sleep::poll_tick`: still armed after `Answer::Due` | `fire` |
 //! | `FirstTurn`: the driver is not woken | `arm`, `catch_up`, `fire`, `reset`, `wakeup_thread` |
 //! | `FirstTurn::take`: tokio's sleep is not set for the next turn | `arm`, `catch_up`, `fire`, `reset` |
@@ -86,6 +87,8 @@
 //! | `DriverTask`: the target is not forgotten | the unit test of `turn/task` |
 //! | `DriverTask` of a stopped timer, or `Wakeup::end`: tokio's sleep stays | `time/virtual_time/idle_clock` |
 //! | `Lifecycle::await_drain`: each poll adds a waker | `driver/reentrancy/keeping` |
+//! | `Shard::arm`: files what the hand has passed | `time/poll` |
+//! | `Shard::disarm`: the stored waker stays | `time/futures` |
 //! | `Sleep::set`: no permit moves | `time/bounded` |
 //! | `Registration`: removes nothing; removes another's | unit tests of `current` |
 //! | `Clock::look_for_pause` notes no pause; `earliest_of_tick`: none | `time/virtual_time` |
@@ -104,7 +107,6 @@
 //! - `DriverTask` does not ask the workspace first: what is in it counts as in use for `is_over`.
 //! - `nudge` is not ended with the driver: the timer's clock keeps the same runtime's handle.
 //! - `move_earlier` to the past writes no note: the next poll reads the clock.
-//! - `Shard::arm` files what the hand has passed: the wheel serves it at its next turn.
 //!
 //! # What loom does not see
 //!
