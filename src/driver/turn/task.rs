@@ -54,7 +54,9 @@ impl<G: Unpin> Future for DriverTask<G> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
-        // From here on this task is awake: a future that arms meanwhile need not wake it, since it reads every `next` below.
+        // First. From here on this task is awake: a future that arms meanwhile need not wake it, since it reads every `next`
+        // below. And from here on it has a waker: a stop, or an end of the last shard, that came before and found none is seen
+        // below.
         this.wakeup.driver_runs(context.waker());
         if this.lifecycle.state() >= State::Stopped {
             this.wakeup.end();
