@@ -9,7 +9,8 @@ use super::shard::ShardList;
 use super::stop::stop;
 use super::wakeup::Wakeup;
 
-/// Waits until no shard of a draining `Timer` has a pending timer, then stops the `Timer`.
+/// Waits until no shard of a draining `Timer` has a pending timer, then stops the `Timer`. A shard that becomes empty wakes it
+/// (`Shard::unlock`).
 pub(super) struct Drain {
     lifecycle: Arc<Lifecycle>,
     shards: Arc<ShardList>,

@@ -23,7 +23,8 @@ pub(crate) enum State {
 pub(crate) struct Lifecycle {
     /// Every future that is made reads it. It is written at most three times.
     state: AtomicU8,
-    /// The wakers of those futures that wait for a drain, each by a number of its own.
+    /// The wakers for the next `wake_drains`, each by the number of its future. A future that was woken, or has not been polled,
+    /// has none here.
     drains: OwnLine<Mutex<Vec<(u64, Waker)>>>,
 }
 

@@ -1,5 +1,5 @@
 //! How a `Timer` ends: every pending timer ends at once, and its task is woken. Its owner stops it by `shutdown` or a drain;
-//! the drop of the driver's task stops it when its runtime ends.
+//! the drop of the driver's task (`turn/task`) stops it when its runtime ends.
 
 use super::lifecycle::{Lifecycle, State};
 use super::shard::ShardList;

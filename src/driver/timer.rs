@@ -111,7 +111,7 @@ impl Timer {
     /// dropped; then the timer is stopped.
     ///
     /// A future that was made before this call can still be armed. A timer that has fired is not pending any more, even if
-    /// its future is then reset, or was postponed at that moment. Intervals end at their next tick. The timer drains from
+    /// its future is then reset, or was postponed at that moment. Intervals end at their next tick. The `Timer` drains from
     /// this call on, whether or not the returned future is polled. Dropping the future does not undo it.
     ///
     /// ```

@@ -265,8 +265,8 @@ impl Sleep {
         self.phase = Packed::new(to);
     }
 
-    /// Takes or gives back the place of a timer's `max_pending`, as the phase changes. A sleep that is reset after completion
-    /// takes one again, even if none is left.
+    /// Takes or gives back a permit, as the phase changes. A sleep that is reset after completion takes one again, even if none is
+    /// left.
     #[inline(always)]
     fn move_permit(&self, from: Phase, to: Phase) {
         if from.holds_permit() == to.holds_permit() {

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 struct Words {
     terms: Vec<String>,
     retired: Vec<String>,
+    /// Retired words, each with its term.
+    instead: Vec<(String, String)>,
 }
 
 #[test]
@@ -46,12 +48,17 @@ fn no_retired_word_is_used() {
             let line = plain(line);
             for word in words.retired.iter().filter(|it| says(&line, it)) {
                 let file = file.strip_prefix(root()).unwrap().display();
-                found.insert(format!("{file}:{}: {word}", number + 1));
+                let (number, instead) = (number + 1, words.instead_of(word));
+                found.insert(format!("{file}:{number}: {word}{instead}"));
             }
         }
     }
     let list: Vec<_> = found.into_iter().collect();
-    assert!(list.is_empty(), "retired words:\n{}", list.join("\n"));
+    assert!(
+        list.is_empty(),
+        "retired words, see CONTRIBUTING.md, \"Words\":\n{}",
+        list.join("\n")
+    );
 }
 
 #[test]
@@ -101,6 +108,7 @@ impl Words {
         let mut words = Words {
             terms: Vec::new(),
             retired: Vec::new(),
+            instead: Vec::new(),
         };
         let rows = section.lines().filter(|line| line.starts_with("| "));
         for row in rows.skip(1) {
@@ -109,7 +117,10 @@ impl Words {
                 .terms
                 .extend(cells[1].split(", ").map(|it| plain(it).trim().to_owned()));
             let retired = cells[3].split(", ").filter(|it| !it.is_empty());
-            words.retired.extend(retired.map(str::to_owned));
+            let retired: Vec<String> = retired.map(str::to_owned).collect();
+            let term = |word: &String| (word.clone(), cells[1].to_owned());
+            words.instead.extend(retired.iter().map(term));
+            words.retired.extend(retired);
         }
         let quoted = section.lines().filter_map(|line| line.strip_prefix("> "));
         let quoted = quoted.flat_map(|line| line.split('·')).map(str::trim);
@@ -117,6 +128,12 @@ impl Words {
             .retired
             .extend(quoted.filter(|it| !it.is_empty()).map(str::to_owned));
         words
+    }
+
+    /// The term to use, if the table has one.
+    fn instead_of(&self, word: &str) -> String {
+        let known = self.instead.iter().find(|(retired, _)| retired == word);
+        known.map_or_else(String::new, |(_, term)| format!(": say \"{term}\""))
     }
 }
 

@@ -56,8 +56,8 @@ impl Shard {
         Answer::Pending(key)
     }
 
-    /// Polls a timer that is not due by the clock. It is due nevertheless if the hand has passed it, and may have been
-    /// stopped. If it is pending, `waker` is the one that will be woken.
+    /// Polls a timer that is not due by the clock. It is due nevertheless if the hand has passed it. If it is pending, `waker` is
+    /// the one that will be woken.
     #[inline]
     pub(crate) fn poll(
         &self,
@@ -109,13 +109,13 @@ impl Shard {
         Answer::Pending(())
     }
 
-    /// Frees the entry of a timer that is due by the clock.
+    /// Frees the entry of a timer that is due.
     #[inline(never)]
     pub(crate) fn finish(&self, key: Key) {
         self.remove(key, |locked| locked.fired += 1);
     }
 
-    /// Whether a turn has disarmed this entry, for sure. `false` says nothing. Takes no lock.
+    /// Whether the entry is disarmed, for sure: by a turn or by its future. `false` says nothing. Takes no lock.
     #[inline]
     pub(crate) fn is_disarmed(&self, key: Key) -> bool {
         self.postponed.is_disarmed(key.index())

@@ -22,8 +22,8 @@ pub(super) struct FirstTurn {
     list: Arc<ShardList>,
     /// `None` while a thread takes a first turn.
     workspace: Mutex<Option<Workspace>>,
-    /// Whether a first turn has woken the driver's task for the rest, since the task last asked.
-    was_taken: AtomicBool,
+    /// Whether a first turn has woken the driver's task, since the task last asked.
+    has_woken_task: AtomicBool,
 }
 
 impl FirstTurn {
@@ -33,23 +33,23 @@ impl FirstTurn {
             wakeup: Arc::downgrade(wakeup),
             list: Arc::clone(list),
             workspace: Mutex::new(Some(Workspace::new())),
-            was_taken: AtomicBool::new(false),
+            has_woken_task: AtomicBool::new(false),
         });
         wakeup.set_first_turn(Waker::from(Arc::clone(&first_turn)));
         first_turn
     }
 
-    /// Whether a first turn was taken that has woken the driver's task for the rest, since this was last asked. Then the task's
-    /// turn is not a first one.
-    pub(super) fn was_taken(&self) -> bool {
+    /// Whether a first turn has woken the driver's task, since this was last asked: something is left to do, or a wake-up to
+    /// arrange. Then the task's turn is not a first one.
+    pub(super) fn has_woken_task(&self) -> bool {
         // Relaxed: the wake of the driver's task follows the store in `take`, and orders the two.
-        self.was_taken.swap(false, Ordering::Relaxed)
+        self.has_woken_task.swap(false, Ordering::Relaxed)
     }
 
     /// Takes a turn. `true` if the driver's task need not run: tokio's sleep alone wakes it, and is set for the next turn.
     fn take(&self, wakeup: &Wakeup) -> bool {
-        // Not on the wake-up thread: a turn may take long. Not while this thread sets tokio's sleep: it holds the sleep's lock,
-        // and a future's waker must not run then.
+        // Not on the wake-up thread: a turn may take long. Not while a thread sets tokio's sleep: it may be this one, which holds
+        // the sleep's lock, and a future's waker must not run then.
         if is_wakeup_thread() || wakeup.is_setting_tokio_sleep() {
             return false;
         }
@@ -69,7 +69,7 @@ impl FirstTurn {
         *self.workspace.lock() = Some(workspace);
         let needs_no_task = may_sleep && wakeup.set_tokio_sleep();
         if !needs_no_task {
-            self.was_taken.store(true, Ordering::Relaxed);
+            self.has_woken_task.store(true, Ordering::Relaxed);
         }
         needs_no_task
     }

@@ -67,7 +67,7 @@ impl<G: Unpin> Future for DriverTask<G> {
                 None => Poll::Ready(()),
             };
         }
-        if this.first_turn.was_taken() {
+        if this.first_turn.has_woken_task() {
             this.waiting = Waiting::Never;
         }
         // Before the turn: whether it serves in order depends on it.

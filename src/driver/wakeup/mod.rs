@@ -1,10 +1,10 @@
 //! How the driver is woken in time.
 //!
-//! The driver is a task. It sleeps towards its *target*, the tick of the earliest timer that it knows of.
+//! The driver is a task. It sleeps towards its *target*: the earliest `next` of its shards.
 //!
 //! | file | what wakes the driver |
 //! |---|---|
-//! | `thread` | the wake-up thread, at the target. For every clock that has not been paused |
+//! | `thread` | the wake-up thread, at the target. For every clock that was not paused, unless `wakeup_thread(false)` |
 //! | `nudge` | how that thread wakes a worker without waking a second one |
 //! | `tokio_sleep` | a sleep of tokio's, at the target. For a clock that was paused, and where there is no thread |
 //!
@@ -58,7 +58,7 @@ pub(super) use thread::is_this_thread as is_wakeup_thread;
 const AWAKE: u64 = 0;
 
 pub(crate) struct Wakeup {
-    // What futures read and no thread writes, or once.
+    // Futures read these. Each is written once at most.
     clock: Clock,
     /// Whether the wake-up thread serves this driver.
     has_thread: AtomicBool,
@@ -195,7 +195,8 @@ impl Wakeup {
         is_earliest()
     }
 
-    /// Arranges that the driver is woken at its target. Returns `false` if the target has come already.
+    /// Arranges that the driver is woken at its target. Returns `false` if tokio's sleep is used and the target has come already;
+    /// the thread wakes for a target that has come.
     pub(super) fn arrange(self: &Arc<Self>) -> bool {
         if self.has_thread() && !self.clock.was_paused() {
             // The nudge first: the thread may nudge as soon as it knows the target.
@@ -251,8 +252,8 @@ impl Wakeup {
 
     /// Nudges the driver: a worker that waits on tokio's clock takes its first turn.
     ///
-    /// It may be that no worker waits there. Then the nudge has no effect, and the thread calls [`wake`](Wakeup::wake) a
-    /// millisecond later. So the target stays, and does not say `AWAKE` until then.
+    /// It may be that no worker waits there. Then the nudge has no effect, and the thread calls [`wake`](Wakeup::wake) after
+    /// its `PATIENCE`. So the target stays, and does not say `AWAKE` until then.
     fn nudge(&self) {
         if !self.nudge.give(self.clock.now()) {
             self.wake();
@@ -273,7 +274,8 @@ impl Wakeup {
         self.has_thread.load(Ordering::Relaxed)
     }
 
-    /// Whether the driver sets tokio's sleep. It does on every runtime of one thread, for two reasons: a clock that is paused
+    /// Whether the driver sets tokio's sleep. It does where there is no thread. And it does on every runtime of one thread, for two
+    /// reasons: a clock that is paused
     /// jumps to what tokio knows of, so tokio must know the target; and tokio's clock takes the first turn there
     /// (`turn/first_turn`), paused or not.
     fn uses_tokio_sleep(&self) -> bool {

@@ -1,6 +1,6 @@
 //! The wake-up thread: one helper thread for the whole process, which wakes drivers at their targets.
 //!
-//! It fires no timer and decides nothing. It sleeps until the earliest target of all drivers, and wakes the drivers whose
+//! It serves no timer, and decides only how to wake. It sleeps until the earliest target of all drivers, and wakes the drivers whose
 //! target has come. Each driver reads its own clock to see what is due. The thread does two things that tokio's clock cannot
 //! do for a task:
 //!

@@ -75,8 +75,13 @@ impl Sources {
                     self.add(module, target, &name.name, &mut imports);
                 }
             }
-            // Paths in the code: `crate::room::name`, and `super::name`.
-            for (path, name) in paths_in(&module.code, &module_of(&module.file)) {
+            // Paths in the code: `crate::room::name`, `super::name`, and `file::name` of a file of this room.
+            let at = module_of(&module.file);
+            let is_own = |part: &str| {
+                let child = [&at[..], &[part.to_owned()]].concat();
+                self.modules.contains_key(&child.join("::"))
+            };
+            for (path, name) in paths_in(&module.code, &at, is_own) {
                 let target = self.home_of(&path, &name, 0);
                 self.add(module, target, &name, &mut imports);
             }
@@ -192,16 +197,20 @@ fn module_of(file: &str) -> Vec<String> {
     parts
 }
 
-/// The lines that are no comments, up to the tests. What is for the models alone is left out.
+/// The lines that are no comments. What is for tests or for the models alone is left out.
 fn code_of(text: &str) -> String {
     let mut code = String::new();
     let mut lines = text.lines().map(str::trim);
     while let Some(line) = lines.next() {
-        if line == "#[cfg(test)]" {
-            break;
-        }
-        if line == "#[cfg(waterwheel_loom)]" {
-            lines.next();
+        if line == "#[cfg(test)]" || line == "#[cfg(waterwheel_loom)]" {
+            // The item that it stands before: to its semicolon, or to the brace that closes it.
+            let mut depth = 0;
+            for line in lines.by_ref() {
+                depth += line.matches('{').count() as i32 - line.matches('}').count() as i32;
+                if depth == 0 && (line.ends_with(';') || line.ends_with('}')) {
+                    break;
+                }
+            }
         } else if !line.starts_with("//") {
             code.push_str(line);
             code.push('\n');
@@ -319,14 +328,21 @@ fn absolute(path: &[String], module: &[String]) -> Vec<String> {
     absolute
 }
 
-/// The paths in a module's code outside of `use`: those that begin with `crate::` or `super::`.
-fn paths_in(code: &str, module: &[String]) -> Vec<(Vec<String>, String)> {
+/// The paths in a module's code outside of `use`: those that begin with `crate`, `super` or a file of the module's own.
+fn paths_in(
+    code: &str,
+    module: &[String],
+    is_own: impl Fn(&str) -> bool,
+) -> Vec<(Vec<String>, String)> {
     let is_part = |it: char| it.is_alphanumeric() || it == '_' || it == ':';
     let mut paths = Vec::new();
     for line in code.lines().filter(|line| !line.contains("use ")) {
         let line = line.replace("pub(in crate::driver)", "pub");
         for word in line.split(|it| !is_part(it)) {
-            if word.starts_with("crate::") || word.starts_with("super::") {
+            let Some((first, _)) = word.split_once("::") else {
+                continue;
+            };
+            if first == "crate" || first == "super" || is_own(first) {
                 let mut parts: Vec<String> = word.split("::").map(str::to_owned).collect();
                 parts.retain(|it| !it.is_empty());
                 let name = parts.pop().unwrap();

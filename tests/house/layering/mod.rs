@@ -146,8 +146,17 @@ const NOT_IN_THE_WHEEL: &[&str] = &[
 
 #[test]
 fn the_arrows_between_the_rooms_point_one_way() {
-    let wrong = wrong_arrows(&sources().imports());
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let sources = sources();
+    for (file, _) in sources.code() {
+        room_named(file);
+    }
+    let wrong = wrong_arrows(&sources.imports());
+    assert!(
+        wrong.is_empty(),
+        "{}\nHand in what the lower room needs, as `Shard::arm` is handed `spawn_catch_up`; or, if the arrow is right, enter it \
+         in `ROOMS` here and in ARCHITECTURE.md, \"The arrows\".",
+        wrong.join("\n")
+    );
 }
 
 #[test]
@@ -187,17 +196,19 @@ fn an_arrow_that_is_turned_round_is_found() {
 #[test]
 fn no_import_circle_has_more_than_two_files() {
     let imports = sources().imports();
-    let known = [["driver/shard/list.rs", "driver/shard/mod.rs"]];
-    for pair in known {
-        // So the test sees circles where there are some.
-        assert!(circles(&imports).contains(&pair.into()), "{pair:?}");
-    }
     for circle in circles(&imports) {
         let inside = imports
             .iter()
             .filter(|it| circle.contains(it.from.as_str()) && circle.contains(it.to.as_str()));
         let arrows: Vec<_> = inside.collect();
         assert!(circle.len() <= 2, "{circle:?}, by {arrows:#?}");
+    }
+    // So the test sees circles where there are some.
+    for pair in [
+        ["driver/shard/list.rs", "driver/shard/mod.rs"],
+        ["driver/wakeup/mod.rs", "driver/wakeup/thread.rs"],
+    ] {
+        assert!(circles(&imports).contains(&pair.into()), "{pair:?}");
     }
 }
 
@@ -221,14 +232,23 @@ fn sources() -> Sources {
     Sources::read(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")))
 }
 
+/// The rooms that a file's room may import from.
+fn room_named(file: &str) -> &'static [&'static str] {
+    let room = room_of(file);
+    let Some((_, allowed)) = ROOMS.iter().find(|(known, _)| *known == room) else {
+        panic!(
+            "{file} is in no known room: enter `{room}` in `ROOMS`, with the rooms that it imports from"
+        );
+    };
+    allowed
+}
+
 /// The imports that the table does not allow.
 fn wrong_arrows(imports: &BTreeSet<Import>) -> Vec<String> {
     let mut wrong = Vec::new();
     for Import { from, to, name } in imports {
         let (room, other) = (room_of(from), room_of(to));
-        let Some((_, allowed)) = ROOMS.iter().find(|(known, _)| *known == room) else {
-            panic!("{from} is in no known room: add it to `ROOMS`");
-        };
+        let allowed = room_named(from);
         if room != other && !allowed.contains(&other.as_str()) {
             wrong.push(format!(
                 "{from}: `{room}` must not import {name} from `{other}`"
