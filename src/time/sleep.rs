@@ -158,8 +158,8 @@ impl Sleep {
         };
         match answer {
             Answer::Pending(()) => return Poll::Pending,
-            // There is no entry, or the shard has freed it.
-            Answer::Due => self.set(phase, Phase::New(Lead::UNKNOWN)),
+            // As it was: without an entry, or armed with a disarmed one.
+            Answer::Due => {}
             Answer::Stopped => self.set(phase, Phase::Stopped),
         }
         ready!(coop::poll_proceed(context)).made_progress();
@@ -237,7 +237,12 @@ impl Sleep {
             return poll;
         }
         let answer = self.shard.poll(key, || self.tick(), context.waker());
-        self.settle(Phase::Armed(key), answer)
+        let is_due = matches!(answer, Answer::Due);
+        let poll = self.settle(Phase::Armed(key), answer);
+        if is_due {
+            self.shard.finish(key);
+        }
+        poll
     }
 
     /// Takes an answer as the phase.

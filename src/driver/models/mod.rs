@@ -44,7 +44,6 @@
 //! | `arm`, `poll_with_new_waker`: the note is not cleared; `disarm_due` writes over `MOVED` | `reset` |
 //! | `remove`, `disarm`: an end is counted twice | all that fire; `fire` |
 //! | `Shard::finish`: the entry is not freed | `fire` |
-//! | `Sleep::poll_tick`: still armed after `Answer::Due` | `fire` |
 //! | `FirstTurn`: the driver is not woken | `arm`, `catch_up`, `fire`, `reset`, `wakeup_thread` |
 //! | `FirstTurn::take`: tokio's sleep is not set for the next turn | `arm`, `catch_up`, `fire`, `reset` |
 //! | `FirstTurn::take`: taken while this thread sets tokio's sleep | `arm` |

@@ -56,8 +56,8 @@ impl Shard {
         Answer::Pending(key)
     }
 
-    /// Polls a timer that is not due by the clock. It is due nevertheless if the hand has passed it. If it is pending, `waker` is
-    /// the one that will be woken.
+    /// Polls a timer that is not due by the clock. It is due nevertheless if the hand has passed it; then its entry is disarmed
+    /// and stays. If it is pending, `waker` is the one that will be woken.
     #[inline]
     pub(crate) fn poll(
         &self,
@@ -86,8 +86,8 @@ impl Shard {
         };
         let is_pending = wheel.pending(key).is_some();
         if !is_pending && deadline <= wheel.now() {
-            // A turn has fired it and taken its waker. So no waker is dropped here, with the lock held.
-            wheel.cancel(key);
+            // A turn has fired it. The entry stays: `waker` is dropped on return, and may panic. The future frees the entry
+            // when its own state is settled.
             drop(locked);
             return Answer::Due;
         }

@@ -269,19 +269,28 @@ impl Drop for Shard {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::future::Future;
     use std::mem::offset_of;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::pin::pin;
     use std::sync::{Arc, mpsc};
-    use std::task::{Context, Waker};
+    use std::task::{Context, Wake, Waker};
     use std::thread;
 
     use tokio::runtime::{Builder, Runtime};
     use tokio::time::Duration;
 
-    use super::Shard;
     use super::futures::KEPT;
+    use super::{Answer, Shard};
     use crate::driver::Timer;
+    use crate::wheel::{Tick, Verdict};
+
+    impl Answer<()> {
+        fn is_due(&self) -> bool {
+            matches!(self, Answer::Due)
+        }
+    }
 
     /// Processors fetch lines of 64 bytes in pairs.
     const LINES: usize = 128;
@@ -378,6 +387,57 @@ mod tests {
         let few: Vec<_> = (0..KEPT / 2).map(|_| armed(&timer)).collect();
         drop(few);
         assert!(capacity(timer.shard()) >= KEPT / 2);
+        drop(runtime);
+    }
+
+    /// A waker whose clones panic as they are dropped, on a thread that says so.
+    struct PanicsWhenDropped;
+
+    thread_local! {
+        static PANICS: Cell<bool> = const { Cell::new(false) };
+    }
+
+    impl Wake for PanicsWhenDropped {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    impl Drop for PanicsWhenDropped {
+        fn drop(&mut self) {
+            assert!(!PANICS.get(), "a waker that panics, on purpose");
+        }
+    }
+
+    // The turn comes between the poll's look at the clock and its look at the shard.
+    #[test]
+    fn a_waker_that_panics_at_a_late_poll_leaves_the_entry_valid() {
+        let (runtime, timer) = timer();
+        let shard = Arc::clone(timer.shard());
+        let deadline = shard.clock().now() + Duration::from_secs(3600);
+        let tick = shard.clock().tick_after(deadline);
+        let noop = || Waker::noop().clone();
+        let Answer::Pending(key) = shard.arm(tick, Tick::ZERO, noop(), |_| ()) else {
+            panic!("it lies ahead");
+        };
+        let mut locked = shard.lock();
+        let wheel = locked.wheel.as_mut().unwrap();
+        while wheel.now() < tick {
+            let disarm = |_, _, waker: &mut Option<Waker>| {
+                *waker = None;
+                Verdict::Disarm
+            };
+            wheel.advance(tick, usize::MAX, disarm, |_, _| ());
+        }
+        drop(locked);
+        let waker = Waker::from(Arc::new(PanicsWhenDropped));
+        PANICS.set(true);
+        let poll = catch_unwind(AssertUnwindSafe(|| {
+            shard.poll_with_new_waker(key, tick, waker).is_due()
+        }));
+        PANICS.set(false);
+        assert!(poll.is_err());
+        let again = shard.poll_with_new_waker(key, tick, noop());
+        assert!(again.is_due(), "the key still names its own entry");
+        shard.finish(key);
         drop(runtime);
     }
 

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 /// The sources of the crate.
 pub(crate) struct Sources {
-    root: PathBuf,
     /// By module path, such as `driver::shard`.
     modules: BTreeMap<String, Module>,
 }
@@ -43,20 +42,26 @@ pub(crate) struct Import {
 
 impl Sources {
     pub(crate) fn read(root: &Path) -> Sources {
-        let mut files = Vec::new();
-        collect(root, &mut files);
-        assert!(!files.is_empty(), "nothing in {}", root.display());
-        let mut modules = BTreeMap::new();
-        for path in files {
+        let mut paths = Vec::new();
+        collect(root, &mut paths);
+        let texts = paths.iter().map(|path| {
             let inside = path.strip_prefix(root).unwrap().to_str().unwrap();
-            let module = module_of(inside);
-            let code = code_of(&fs::read_to_string(&path).unwrap());
+            (inside.to_owned(), fs::read_to_string(path).unwrap())
+        });
+        Sources::of(texts)
+    }
+
+    /// The sources of these files and texts.
+    pub(crate) fn of(texts: impl IntoIterator<Item = (String, String)>) -> Sources {
+        let mut modules = BTreeMap::new();
+        for (file, text) in texts {
+            let module = module_of(&file);
+            let code = code_of(&text);
             let uses = uses_of(&code, &module);
-            let file = inside.to_owned();
             modules.insert(module.join("::"), Module { file, uses, code });
         }
-        let root = root.to_owned();
-        Sources { root, modules }
+        assert!(!modules.is_empty(), "no sources");
+        Sources { modules }
     }
 
     /// The code of each file, without comments, tests and models.
@@ -69,24 +74,50 @@ impl Sources {
         for module in self.modules.values() {
             let is_index = module.file.ends_with("mod.rs") || module.file == "lib.rs";
             for name in &module.uses {
-                let leads_on = name.is_reexport && is_index;
+                // A sign on the door leads to a file of the room itself, and the index does not use the name.
+                let at = module_of(&module.file);
+                let stays_here = name.path[1..].starts_with(&at);
+                let is_sign = name.is_reexport && is_index && (stays_here || at.is_empty());
+                let leads_on = is_sign && !uses_word(&module.code, &name.alias);
                 if !leads_on && self.is_ours(&name.path) {
                     let target = self.home_of(&name.path[1..], &name.name, 0);
                     self.add(module, target, &name.name, &mut imports);
                 }
             }
-            // Paths in the code: `crate::room::name`, `super::name`, and `file::name` of a file of this room.
             let at = module_of(&module.file);
-            let is_own = |part: &str| {
-                let child = [&at[..], &[part.to_owned()]].concat();
-                self.modules.contains_key(&child.join("::"))
-            };
-            for (path, name) in paths_in(&module.code, &at, is_own) {
+            for (path, name) in
+                paths_in(&module.code, &at, |first| self.module_called(module, first))
+            {
                 let target = self.home_of(&path, &name, 0);
                 self.add(module, target, &name, &mut imports);
             }
         }
         imports
+    }
+
+    /// The module that a file calls by this name: a file of its own, or one that it has imported.
+    fn module_called(&self, module: &Module, name: &str) -> Option<Vec<String>> {
+        let own = [&module_of(&module.file)[..], &[name.to_owned()]].concat();
+        let import = module.uses.iter().find(|it| it.alias == name);
+        let imported = import.map(|it| [&it.path[1..], &[it.name.clone()]].concat());
+        let candidates = [Some(own), imported].into_iter().flatten();
+        candidates
+            .into_iter()
+            .find(|it| self.modules.contains_key(&it.join("::")))
+    }
+
+    /// The names that a room takes from other crates, by their paths, each with the file.
+    pub(crate) fn foreign(&self, room: &str) -> Vec<(&str, String)> {
+        let modules = self.modules.values().filter(|it| it.file.starts_with(room));
+        let uses = modules.flat_map(|module| module.uses.iter().map(move |name| (module, name)));
+        let foreign = uses.filter(|(_, name)| !self.is_ours(&name.path));
+        foreign
+            .map(|(module, name)| {
+                let own = module_of(&module.file).len();
+                let path = [&name.path[1 + own..], &[name.name.clone()]].concat();
+                (&*module.file, path.join("::"))
+            })
+            .collect()
     }
 
     fn add(&self, from: &Module, to: Option<&Module>, name: &str, into: &mut BTreeSet<Import>) {
@@ -136,10 +167,6 @@ impl Sources {
                     .iter()
                     .all(|it| it.starts_with(char::is_uppercase))
         })
-    }
-
-    pub(crate) fn root(&self) -> &Path {
-        &self.root
     }
 }
 
@@ -212,6 +239,11 @@ fn code_of(text: &str) -> String {
                 }
             }
         } else if !line.starts_with("//") {
+            let line = line.split(" // ").next().unwrap_or(line);
+            assert!(
+                !line.contains("crate as "),
+                "`crate` has one name, so that this test can follow it: {line}"
+            );
             code.push_str(line);
             code.push('\n');
         }
@@ -313,8 +345,10 @@ fn absolute(path: &[String], module: &[String]) -> Vec<String> {
     let mut rest = path;
     match path.first().map(String::as_str) {
         Some("crate") => return path.to_vec(),
-        Some("self") => rest = &path[1..],
-        Some("super") => {
+        Some("self" | "super") => {
+            if rest[0] == "self" {
+                rest = &rest[1..];
+            }
             while rest.first().is_some_and(|it| it == "super") {
                 at.pop();
                 rest = &rest[1..];
@@ -328,26 +362,49 @@ fn absolute(path: &[String], module: &[String]) -> Vec<String> {
     absolute
 }
 
-/// The paths in a module's code outside of `use`: those that begin with `crate`, `super` or a file of the module's own.
+/// The lines of code that belong to no `use` and declare no file.
+fn body(code: &str) -> impl Iterator<Item = &str> {
+    let mut is_in_use = false;
+    code.lines().filter(move |line| {
+        let begins =
+            line.starts_with("use ") || (line.starts_with("pub") && line.contains(") use "));
+        is_in_use |= begins || line.starts_with("pub use ");
+        let is_index = is_in_use || line.starts_with("mod ") || line.starts_with("pub mod ");
+        is_in_use &= !line.contains(';');
+        !is_index
+    })
+}
+
+/// Whether the code itself contains this word.
+fn uses_word(code: &str, word: &str) -> bool {
+    body(code)
+        .flat_map(|line| line.split(|it: char| !it.is_alphanumeric() && it != '_'))
+        .any(|it| it == word)
+}
+
+/// The paths in a module's code outside of `use`: those that begin with `crate`, `super` or a module that the file can name.
 fn paths_in(
     code: &str,
     module: &[String],
-    is_own: impl Fn(&str) -> bool,
+    called: impl Fn(&str) -> Option<Vec<String>>,
 ) -> Vec<(Vec<String>, String)> {
     let is_part = |it: char| it.is_alphanumeric() || it == '_' || it == ':';
     let mut paths = Vec::new();
-    for line in code.lines().filter(|line| !line.contains("use ")) {
+    for line in body(code) {
         let line = line.replace("pub(in crate::driver)", "pub");
         for word in line.split(|it| !is_part(it)) {
             let Some((first, _)) = word.split_once("::") else {
                 continue;
             };
-            if first == "crate" || first == "super" || is_own(first) {
-                let mut parts: Vec<String> = word.split("::").map(str::to_owned).collect();
-                parts.retain(|it| !it.is_empty());
-                let name = parts.pop().unwrap();
-                let path = absolute(&parts, module);
-                paths.push((path[1..].to_vec(), name));
+            let mut parts: Vec<String> = word.split("::").map(str::to_owned).collect();
+            parts.retain(|it| !it.is_empty());
+            let (Some(name), false) = (parts.pop(), parts.is_empty()) else {
+                continue;
+            };
+            if first == "crate" || first == "super" {
+                paths.push((absolute(&parts, module)[1..].to_vec(), name));
+            } else if let Some(base) = called(first) {
+                paths.push(([&base[..], &parts[1..]].concat(), name));
             }
         }
     }
