@@ -12,7 +12,8 @@ impl<T> Wheel<T> {
     /// [`reset`](Wheel::reset).
     ///
     /// Each item is a timer's key, which names nothing any more, its deadline and its payload. A timer whose deadline
-    /// is at or before the hand when it is filed counts as due at the hand. The caller rounds `now` down to a tick. A
+    /// is at or before the hand when it is filed counts as due at the hand. The order is lost for timers that came up in an
+    /// [`advance`](Wheel::advance) whose budget was too small. The caller rounds `now` down to a tick. A
     /// `now` before the hand counts as the hand: time does not go backwards.
     ///
     /// # What stays in the wheel
@@ -20,7 +21,7 @@ impl<T> Wheel<T> {
     /// A timer leaves the wheel when the iterator returns it, and not before. So an iterator that is dropped early,
     /// by a `break` or a panic, loses nothing. Nor does one that is leaked by [`mem::forget`](std::mem::forget).
     ///
-    /// The hand moves with the items. If the iterator has returned `None`, then either the hand is at `now` and nothing
+    /// The hand moves with the items; if nothing is due by `now`, this call moves it to `now`. If the iterator has returned `None`, then either the hand is at `now` and nothing
     /// more is due, or [`has_backlog`](Wheel::has_backlog) is true, since the budget was too small. After an
     /// early end, the hand is where the last item was due. Always, there is more to do by `now` exactly if
     /// [`next_expiration`](Wheel::next_expiration) is at or before `now`; then call `expire` again.

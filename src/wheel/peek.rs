@@ -6,14 +6,13 @@ impl<T> Wheel<T> {
     /// ones the one that was filed first. `None` if no timer is pending.
     ///
     /// As there, a timer whose deadline is at or before the hand when it is filed counts as due at the hand. The order
-    /// of equal deadlines is lost for timers that came up in an [`advance`](Wheel::advance) whose budget was too
-    /// small.
+    /// is lost for timers that came up in an [`advance`](Wheel::advance) whose budget was too small.
     ///
     /// # Cost
     ///
     /// O(1) if timers that are due wait to be served. Otherwise O(dials) if the earliest timer is on the first dial
     /// and no slot of a higher dial comes up by then. Otherwise it looks at each timer in the next slot of each dial
-    /// that can hold the earliest one. That is a few timers in most cases, and all of a herd in the worst
+    /// that can hold the earliest one, and at each timer beyond the dials if one of those can be the earliest. That is a few timers in most cases, and all of a herd in the worst
     /// case. [`next_expiration`](Wheel::next_expiration) is O(dials) in all cases; to know when to
     /// wake up, use that.
     ///

@@ -5,9 +5,9 @@
 mod support;
 
 mod asleep;
+mod catch_up;
 mod current;
 mod faults;
-mod help;
 mod idle;
 mod local_runtime;
 mod reentrancy;

@@ -282,7 +282,7 @@ fn wakers_that_arm_while_the_driver_is_late_do_not_pile_up() {
     });
 }
 
-// A poll that arms calls help if the driver is late. It does not run other tasks' wakers itself: the task that polls may hold a
+// A poll that arms spawns a catch-up if the driver is late. It does not run other tasks' wakers itself: the task that polls may hold a
 // lock that one of these wakers wants.
 #[test]
 fn a_poll_that_arms_wakes_no_other_task_on_the_spot() {

@@ -1,7 +1,7 @@
-//! Help for a driver that is late: a future that arms finds its shard overdue and has it turned.
+//! The catch-up of a driver that is late: a future that arms finds its shard overdue, and spawns a task that turns it.
 //!
-//! All of it on one worker, which a task keeps for itself: so the driver cannot run, and help, which
-//! a worker spawns, runs before it.
+//! All of it runs on one worker, which a task keeps for itself. So the driver cannot run, and a catch-up, which a worker spawns,
+//! runs before it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -19,10 +19,10 @@ fn timer() -> Timer {
     Timer::builder().shards(1024).start().expect("a timer")
 }
 
-/// Whether help fires a timer on the worker's shard that is overdue, before the driver runs.
+/// Whether a catch-up fires an overdue timer of the worker's shard, before the driver runs.
 ///
 /// The test's thread calls `make`, and the worker calls `arm` with what was made.
-fn is_helped<M: Send + 'static>(
+fn is_caught_up<M: Send + 'static>(
     make: impl FnOnce(&Timer) -> M + Send + 'static,
     arm: impl FnOnce(&Timer, M) -> Sleep + Send + 'static,
 ) -> bool {
@@ -64,10 +64,10 @@ fn armed(mut sleep: Sleep) -> Sleep {
 }
 
 #[test]
-fn a_delay_of_any_length_calls_help_for_an_overdue_shard() {
+fn a_delay_of_any_length_catches_up_an_overdue_shard() {
     for delay in [ms(900), ms(999), ms(1_000), HOUR] {
         let arm = move |timer: &Timer, ()| armed(timer.sleep(delay));
-        assert!(is_helped(|_| (), arm), "{delay:?}");
+        assert!(is_caught_up(|_| (), arm), "{delay:?}");
     }
 }
 
@@ -76,12 +76,12 @@ fn a_delay_of_any_length_calls_help_for_an_overdue_shard() {
 fn a_sleep_is_armed_on_the_shard_of_the_thread_that_first_polls() {
     // Made on a thread whose shard is empty, polled on the worker.
     let made = |timer: &Timer| timer.sleep_until(Instant::now() + HOUR);
-    assert!(is_helped(made, |_, made| armed(made)));
+    assert!(is_caught_up(made, |_, made| armed(made)));
     // Made on the worker, polled on a thread whose shard is empty.
     let polled_away = |timer: &Timer, ()| {
         let made = timer.sleep_until(Instant::now() + HOUR);
         let away = thread::spawn(|| armed(made));
         away.join().expect("it does not panic")
     };
-    assert!(!is_helped(|_| (), polled_away));
+    assert!(!is_caught_up(|_| (), polled_away));
 }
