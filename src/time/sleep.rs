@@ -160,7 +160,7 @@ impl Sleep {
             Answer::Pending(()) => return Poll::Pending,
             // As it was: without an entry, or armed with a disarmed one.
             Answer::Due => {}
-            Answer::Stopped => self.set(phase, Phase::Stopped),
+            Answer::Stopped => drop(self.settle(phase, Answer::Stopped)),
         }
         ready!(coop::poll_proceed(context)).made_progress();
         Poll::Ready(self.clock().now())
@@ -245,7 +245,7 @@ impl Sleep {
         poll
     }
 
-    /// Takes an answer as the phase.
+    /// Takes an answer as the phase. An armed sleep becomes so in [`arm`](Sleep::arm).
     #[inline]
     fn settle(&mut self, phase: Phase, answer: Answer<()>) -> Poll<()> {
         match answer {

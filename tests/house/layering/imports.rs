@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::slice;
 
 /// The sources of the crate.
 pub(crate) struct Sources {
@@ -99,7 +100,7 @@ impl Sources {
     fn module_called(&self, module: &Module, name: &str) -> Option<Vec<String>> {
         let own = [&module_of(&module.file)[..], &[name.to_owned()]].concat();
         let import = module.uses.iter().find(|it| it.alias == name);
-        let imported = import.map(|it| [&it.path[1..], &[it.name.clone()]].concat());
+        let imported = import.map(|it| [&it.path[1..], slice::from_ref(&it.name)].concat());
         let candidates = [Some(own), imported].into_iter().flatten();
         candidates
             .into_iter()
@@ -114,7 +115,7 @@ impl Sources {
         foreign
             .map(|(module, name)| {
                 let own = module_of(&module.file).len();
-                let path = [&name.path[1 + own..], &[name.name.clone()]].concat();
+                let path = [&name.path[1 + own..], slice::from_ref(&name.name)].concat();
                 (&*module.file, path.join("::"))
             })
             .collect()
