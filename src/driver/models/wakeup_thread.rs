@@ -6,7 +6,7 @@ use super::host::{
     spawn_thread, turn_tokios_clock, wait_for_nudge,
 };
 use super::world::{Driver, Run, Setup, Task, all_fired, books, explore, settle};
-use crate::Timer;
+use crate::{Sleep, Timer};
 
 fn start() -> (Timer, Driver) {
     let setup = Setup {
@@ -19,6 +19,18 @@ fn start() -> (Timer, Driver) {
 /// A thread that runs the driver until the timer is gone.
 fn run(mut driver: Driver) -> loom::thread::JoinHandle<()> {
     spawn_thread(move || driver.run_until(|| false))
+}
+
+/// A sleep of 5 ms whose driver is nudged, on a thread of its own, while no worker waits on tokio's clock.
+fn nudged_at_5() -> (Timer, Task<Sleep>, loom::thread::JoinHandle<()>) {
+    set_nudges(Nudges::WaitForAWorker);
+    let (timer, mut driver) = start();
+    let mut task = Task::new(timer.sleep_until(at(5)));
+    settle_until_asleep(&mut [&mut task, &mut driver]);
+    let host = run(driver);
+    move_clock_for_thread(5);
+    wait_for_nudge();
+    (timer, task, host)
 }
 
 #[test]
@@ -85,13 +97,7 @@ fn of_two_timers_armed_at_once_the_thread_takes_the_earlier() {
 #[test]
 fn an_unanswered_nudge_is_followed_by_a_wake() {
     explore(2, || {
-        set_nudges(Nudges::WaitForAWorker);
-        let (timer, mut driver) = start();
-        let mut task = Task::new(timer.sleep_until(at(5)));
-        settle_until_asleep(&mut [&mut task, &mut driver]);
-        let host = run(driver);
-        move_clock_for_thread(5);
-        wait_for_nudge();
+        let (timer, mut task, host) = nudged_at_5();
         // Meanwhile, at any moment of what the thread does next.
         let mut late = Task::new(timer.sleep_until(at(8)));
         late.run();
@@ -107,13 +113,7 @@ fn an_unanswered_nudge_is_followed_by_a_wake() {
 #[test]
 fn an_answered_nudge_takes_the_first_turn_and_wakes_the_driver() {
     explore(2, || {
-        set_nudges(Nudges::WaitForAWorker);
-        let (timer, mut driver) = start();
-        let mut task = Task::new(timer.sleep_until(at(5)));
-        settle_until_asleep(&mut [&mut task, &mut driver]);
-        let host = run(driver);
-        move_clock_for_thread(5);
-        wait_for_nudge();
+        let (timer, mut task, host) = nudged_at_5();
         // Takes the first turn here, and wakes the driver for the rest.
         turn_tokios_clock();
         assert_eq!(task.flag().wakes(), 1);

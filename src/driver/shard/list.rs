@@ -9,7 +9,6 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Mutex, OwnLine};
 
 /// The shards by thread, a power of two of them. Each is made when a thread first uses it.
-#[derive(Clone)]
 pub(in crate::driver) struct Shards(Arc<[OnceLock<Arc<Shard>>]>);
 
 /// [`Shards`], for a shard to find the others. It does not own them.
