@@ -95,7 +95,7 @@ mod clock;
 mod driver;
 mod sync;
 
-pub use driver::{Builder, Lateness, Metrics, Timer};
+pub use driver::{Builder, Lateness, Metrics, Timer, Waking};
 #[doc(inline)]
 pub use time::{
     Interval, MissedTickBehavior, Sleep, Timeout, interval, interval_at, sleep, sleep_until,

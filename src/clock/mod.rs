@@ -24,10 +24,10 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::time::Instant;
 
 use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::wheel::{Divisor, Resolution};
+use crate::wheel::{Divisor, Resolution, Ticks};
 use can_pause::CLOCKS_CAN_PAUSE;
 
-pub(crate) use now::machine_now;
+pub(crate) use now::{machine_now, nanos_since_start};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Clock {
@@ -36,6 +36,8 @@ pub(crate) struct Clock {
     resolution: Resolution,
     /// The resolution's nanoseconds.
     tick_nanos: Divisor,
+    /// A millisecond in ticks, one at least.
+    millisecond: Ticks,
     home: Handle,
     /// Whether the home runtime has one thread.
     has_one_thread: bool,
@@ -45,16 +47,25 @@ pub(crate) struct Clock {
 
 impl Clock {
     /// The clock of a runtime. Tick zero is now.
-    pub(crate) fn new(home: Handle, resolution: Resolution) -> Clock {
+    ///
+    /// Without a resolution its ticks are the finest, unless it can be paused. Then they are milliseconds, as tokio's are: a test
+    /// that moves its clock by milliseconds sees the same order as with tokio's timers.
+    pub(crate) fn new(home: Handle, resolution: Option<Resolution>) -> Clock {
         let epoch = {
             let _entered = home.enter();
             now::tokio_now()
         };
         // A flavor that is not known to have more threads is taken to have one.
         let has_one_thread = !matches!(home.runtime_flavor(), RuntimeFlavor::MultiThread);
+        let resolution = resolution.unwrap_or(if CLOCKS_CAN_PAUSE && has_one_thread {
+            Resolution::MILLISECOND
+        } else {
+            Resolution::FINEST
+        });
         let clock = Clock {
             epoch,
             resolution,
+            millisecond: Clock::ticks_in_a_millisecond(resolution),
             tick_nanos: Divisor::new(resolution.nanos()),
             home,
             has_one_thread,

@@ -8,12 +8,12 @@ use loom::sync::atomic::{AtomicU64, Ordering};
 use tokio::time::{Duration, Instant};
 
 loom::lazy_static! {
-    /// Milliseconds since `epoch`.
+    /// Milliseconds since `start`.
     static ref NOW: AtomicU64 = AtomicU64::new(0);
 }
 
 pub(crate) fn machine_now() -> std::time::Instant {
-    epoch() + Duration::from_millis(millis())
+    start() + Duration::from_millis(millis())
 }
 
 pub(crate) fn tokio_now() -> Instant {
@@ -21,14 +21,14 @@ pub(crate) fn tokio_now() -> Instant {
 }
 
 /// Where every model's clock starts. Made once, so that all executions are alike.
-fn epoch() -> std::time::Instant {
+pub(crate) fn start() -> std::time::Instant {
     static EPOCH: OnceLock<std::time::Instant> = OnceLock::new();
     *EPOCH.get_or_init(std::time::Instant::now)
 }
 
 /// The instant so many milliseconds after the start.
 pub(crate) fn at(millis: u64) -> Instant {
-    Instant::from_std(epoch() + Duration::from_millis(millis))
+    Instant::from_std(start() + Duration::from_millis(millis))
 }
 
 /// How many milliseconds have passed since the start.

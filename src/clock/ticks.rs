@@ -9,7 +9,7 @@
 use tokio::time::{Duration, Instant};
 
 use super::Clock;
-use crate::wheel::{Resolution, Tick};
+use crate::wheel::{Resolution, Tick, Ticks};
 
 impl Clock {
     pub(crate) fn resolution(&self) -> Resolution {
@@ -83,6 +83,21 @@ impl Clock {
         u64::try_from(nanos.saturating_sub(start)).unwrap_or(u64::MAX)
     }
 
+    /// Whether a tick has been due for a millisecond or more in the tick `now`, and for a tick.
+    #[inline]
+    pub(crate) fn is_late(&self, due: Tick, now: Tick) -> bool {
+        self.millisecond <= now.saturating_since(due)
+    }
+
+    /// A millisecond in ticks, one at least.
+    pub(crate) fn millisecond(&self) -> Ticks {
+        self.millisecond
+    }
+
+    pub(super) fn ticks_in_a_millisecond(resolution: Resolution) -> Ticks {
+        Ticks::new(u64::from(resolution.ticks_per_second() / 1_000).max(1))
+    }
+
     /// How many ticks cover a duration wherever it starts; `None` if 32 bits do not hold it.
     #[inline]
     pub(crate) fn ticks_covering(&self, duration: Duration) -> Option<u32> {
@@ -117,7 +132,7 @@ mod tests {
     #[test]
     fn ticks_cover_a_duration_from_wherever_it_starts() {
         let runtime = Builder::new_current_thread().enable_time().build().unwrap();
-        let clock = Clock::new(runtime.handle().clone(), Resolution::MILLISECOND);
+        let clock = Clock::new(runtime.handle().clone(), Some(Resolution::MILLISECOND));
         let covering = |micros| clock.ticks_covering(Duration::from_micros(micros));
         // One for the part of a tick that it starts in, and one for the rounding up of its end.
         assert_eq!(covering(0), Some(2));

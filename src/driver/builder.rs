@@ -5,6 +5,7 @@ use tokio::runtime::Handle;
 use super::core::{Core, MOST_SHARDS, Plan};
 use super::host::assert_time_is_enabled;
 use super::timer::Timer;
+use super::wakeup::Waking;
 use crate::error::{BuildError, BuildKind};
 use crate::wheel::Resolution;
 
@@ -27,11 +28,11 @@ use crate::wheel::Resolution;
 #[derive(Debug, Clone)]
 #[must_use = "a builder does nothing until `start` or `start_on`"]
 pub struct Builder {
-    resolution: Duration,
+    resolution: Option<Duration>,
     shards: Option<usize>,
     max_pending: Option<usize>,
     name: Option<String>,
-    wakeup_thread: bool,
+    waking: Waking,
 }
 
 impl Timer {
@@ -44,11 +45,11 @@ impl Timer {
 impl Builder {
     fn new() -> Builder {
         Builder {
-            resolution: Resolution::MILLISECOND.tick(),
+            resolution: None,
             shards: None,
             max_pending: None,
             name: None,
-            wakeup_thread: true,
+            waking: Waking::default(),
         }
     }
 
@@ -58,7 +59,7 @@ impl Builder {
     /// just passed: `sleep(Duration::ZERO)`, an interval's first tick and a reset to now wait for the end of the running
     /// tick. A fine resolution costs turns of the driver while many timers fire. With a coarse one, more timers share a turn.
     pub fn resolution(mut self, tick: Duration) -> Builder {
-        self.resolution = tick;
+        self.resolution = Some(tick);
         self
     }
 
@@ -86,18 +87,9 @@ impl Builder {
         self
     }
 
-    /// Whether the wake-up thread wakes the driver: a helper thread, one for all timers of the process, that is asleep unless
-    /// a deadline is near. `true` if not set.
-    ///
-    /// Without it the driver sleeps on tokio's clock. That changes two things:
-    ///
-    /// - Timers fire about a millisecond later, since tokio rounds that sleep up once more.
-    /// - A worker that arms the first timer of an idle driver, and then blocks, delays the driver and with it all timers,
-    ///   until the worker is free.
-    ///
-    /// While a runtime's clock is paused, the driver sleeps on that clock either way.
-    pub fn wakeup_thread(mut self, wakeup_thread: bool) -> Builder {
-        self.wakeup_thread = wakeup_thread;
+    /// How the driver is woken in time. [`Waking::Guarded`] if not set.
+    pub fn waking(mut self, waking: Waking) -> Builder {
+        self.waking = waking;
         self
     }
 
@@ -136,7 +128,8 @@ impl Builder {
     }
 
     fn plan(self) -> Result<Plan, BuildError> {
-        let resolution = Resolution::new(self.resolution).map_err(BuildKind::Resolution)?;
+        let resolution = self.resolution.map(Resolution::new).transpose();
+        let resolution = resolution.map_err(BuildKind::Resolution)?;
         let shards = match self.shards {
             Some(0) => return Err(BuildKind::ZeroShards.into()),
             Some(shards) if shards > MOST_SHARDS => return Err(BuildKind::ManyShards.into()),
@@ -151,7 +144,7 @@ impl Builder {
             shards,
             max_pending: self.max_pending,
             name: self.name.map(String::into_boxed_str),
-            has_wakeup_thread: self.wakeup_thread,
+            waking: self.waking,
         })
     }
 }

@@ -9,7 +9,7 @@ use super::lifecycle::Lifecycle;
 use super::permits::Permits;
 use super::shard::{Common, Shard, ShardList, Shards};
 use super::turn::DriverTask;
-use super::wakeup::Wakeup;
+use super::wakeup::{Wakeup, Waking};
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::wheel::Resolution;
@@ -26,12 +26,13 @@ pub(crate) struct Core {
 
 /// The settings of a `Timer`.
 pub(super) struct Plan {
-    pub(super) resolution: Resolution,
+    /// `None` for the clock's own.
+    pub(super) resolution: Option<Resolution>,
     /// `None` for one a worker.
     pub(super) shards: Option<usize>,
     pub(super) max_pending: Option<usize>,
     pub(super) name: Option<Box<str>>,
-    pub(super) has_wakeup_thread: bool,
+    pub(super) waking: Waking,
 }
 
 /// More shards than the largest machines have processors gain nothing.
@@ -41,11 +42,19 @@ impl Plan {
     /// The settings of a runtime's timer.
     pub(super) fn of_runtime() -> Plan {
         Plan {
-            resolution: Resolution::MILLISECOND,
+            resolution: None,
             shards: None,
             max_pending: None,
             name: None,
-            has_wakeup_thread: true,
+            waking: Waking::default(),
+        }
+    }
+
+    /// A guard has nothing to do where no other worker can take the turn.
+    fn waking_on(&self, home: &Handle) -> Waking {
+        match self.waking {
+            Waking::Guarded if home.metrics().num_workers() < 2 => Waking::Frugal,
+            waking => waking,
         }
     }
 
@@ -62,10 +71,11 @@ impl Core {
     /// A `Timer` whose driver has yet to be spawned on `home`.
     pub(super) fn new(home: &Handle, plan: Plan) -> Arc<Core> {
         let clock = Clock::new(home.clone(), plan.resolution);
+        let waking = plan.waking_on(home);
         let shards = Shards::new(plan.shards_on(home));
         let common = Common {
             lifecycle: Arc::new(Lifecycle::new()),
-            wakeup: Arc::new(Wakeup::new(clock, plan.has_wakeup_thread)),
+            wakeup: Arc::new(Wakeup::new(clock, waking)),
             list: Arc::new(ShardList::new()),
             permits: plan.max_pending.map(|most| Arc::new(Permits::new(most))),
         };

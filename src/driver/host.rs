@@ -2,9 +2,11 @@
 //! wake-up thread. In a model it takes them from the model, `models/host`. The time is `clock`'s.
 
 #[cfg(waterwheel_loom)]
-pub(super) use super::models::host::{TokioSleep, sleep_until, spawn, start_wakeup_thread};
+pub(super) use super::models::host::{
+    TokioSleep, is_processed_by_tokio, sleep_until, spawn, start_wakeup_thread,
+};
 #[cfg(not(waterwheel_loom))]
-pub(super) use real::{spawn, start_wakeup_thread};
+pub(super) use real::{is_processed_by_tokio, spawn, start_wakeup_thread};
 #[cfg(not(waterwheel_loom))]
 pub(super) use tokio::time::{Sleep as TokioSleep, sleep_until};
 
@@ -18,9 +20,24 @@ pub(super) fn assert_time_is_enabled(handle: &tokio::runtime::Handle) {
 #[cfg(not(waterwheel_loom))]
 mod real {
     use std::future::Future;
+    use std::pin::pin;
+    use std::task::{Context, Waker};
     use std::{io, thread};
 
     use tokio::runtime::Handle;
+    use tokio::task::coop;
+    use tokio::time::{Instant, sleep_until};
+
+    /// Whether tokio has processed an instant's millisecond. To be called in the context of a runtime.
+    pub(in crate::driver) fn is_processed_by_tokio(now: Instant) -> impl FnMut(Instant) -> bool {
+        let mut sleep = Box::pin(sleep_until(now));
+        move |at| {
+            sleep.as_mut().reset(at);
+            let poll = pin!(coop::unconstrained(sleep.as_mut()));
+            let mut context = Context::from_waker(Waker::noop());
+            poll.poll(&mut context).is_ready()
+        }
+    }
 
     pub(in crate::driver) fn spawn(home: &Handle, task: impl Future<Output = ()> + Send + 'static) {
         drop(home.spawn(task));

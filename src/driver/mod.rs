@@ -41,6 +41,7 @@ mod wakeup;
 pub use builder::Builder;
 pub use metrics::{Lateness, Metrics};
 pub use timer::Timer;
+pub use wakeup::Waking;
 
 pub(crate) use current::current_shard;
 pub(crate) use lifecycle::State;

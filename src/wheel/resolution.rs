@@ -30,7 +30,13 @@ impl Resolution {
         nanos: 1_000_000,
     };
 
-    const FINEST_NANOS: u128 = 100_000;
+    /// 100 µs.
+    pub(crate) const FINEST: Resolution = Resolution {
+        ticks_per_second: 10_000,
+        nanos: 100_000,
+    };
+
+    const FINEST_NANOS: u128 = Self::FINEST.nanos as u128;
     const COARSEST_NANOS: u128 = NANOS_PER_SECOND as u128;
 
     /// The resolution at which one tick lasts `tick`.

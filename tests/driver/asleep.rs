@@ -7,7 +7,7 @@ use waterwheel::{Duration, Instant, Timer};
 
 use crate::idle::{settle, with_an_idle_runtime};
 use crate::support::{
-    HOUR, LIMIT, Probe, armed, eventually, ms, multi_thread, own_timer, poll_once, within,
+    HOUR, LIMIT, Probe, WAKINGS, armed, eventually, ms, multi_thread, own_timer, poll_once, within,
 };
 
 // tokio#6683, storm#4830: an earlier timer armed while the driver sleeps is missed.
@@ -15,10 +15,8 @@ use crate::support::{
 fn an_earlier_timer_armed_while_the_driver_sleeps_is_on_time() {
     within(LIMIT, || {
         for runtime in [multi_thread(1), multi_thread(2)] {
-            for wakeup_thread in [true, false] {
-                let timer = Timer::builder()
-                    .wakeup_thread(wakeup_thread)
-                    .start_on(runtime.handle());
+            for waking in WAKINGS {
+                let timer = Timer::builder().waking(waking).start_on(runtime.handle());
                 let timer = timer.expect("a timer");
                 let mut naps = Vec::new();
                 for seconds in [3_600, 600, 60, 10] {
@@ -85,10 +83,8 @@ fn an_earlier_timer_armed_at_any_moment_is_not_missed() {
 fn a_short_sleep_after_a_cancelled_endless_one_is_on_time() {
     within(LIMIT, || {
         let runtime = multi_thread(1);
-        for wakeup_thread in [true, false] {
-            let timer = Timer::builder()
-                .wakeup_thread(wakeup_thread)
-                .start_on(runtime.handle());
+        for waking in WAKINGS {
+            let timer = Timer::builder().waking(waking).start_on(runtime.handle());
             let timer = timer.expect("a timer");
             for the_driver_knows_of_it in [true, false] {
                 let mut for_ever = timer.sleep(Duration::MAX);

@@ -390,7 +390,7 @@ fn ten_thousand_short_runtimes_leave_nothing_behind() {
     alone(|| {
         let short = |round: usize| {
             let runtime = if round % 10 == 0 {
-                multi_thread(1)
+                multi_thread(2)
             } else {
                 current_thread()
             };
@@ -425,7 +425,7 @@ fn ten_thousand_short_runtimes_leave_nothing_behind() {
 fn the_wakeup_thread_ends_with_the_last_timer_in_any_race() {
     alone(|| {
         for round in 0..1_000 {
-            let runtime = multi_thread(1);
+            let runtime = multi_thread(2);
             let timer = runtime.block_on(async { own_timer() });
             let racer = thread::spawn(move || {
                 let mut naps = Vec::new();
@@ -451,7 +451,7 @@ fn the_wakeup_thread_ends_with_the_last_timer_in_any_race() {
 #[test]
 fn the_wakeup_thread_is_not_started_while_nothing_is_pending() {
     alone(|| {
-        let runtime = multi_thread(1);
+        let runtime = multi_thread(2);
         let timer = runtime.block_on(async { (own_timer(), Timer::current()) });
         // Both drivers have run.
         eventually("they turn", || timer.0.metrics().driver_turns() > 0);

@@ -6,7 +6,9 @@ use std::time::Instant as RealInstant;
 use tokio::sync::oneshot;
 use waterwheel::{Duration, Timer};
 
-use crate::support::{HOUR, LIMIT, current_thread, ms, multi_thread, own_timer, poll_once, within};
+use crate::support::{
+    HOUR, LIMIT, WAKINGS, current_thread, ms, multi_thread, own_timer, poll_once, within,
+};
 
 /// Waits until the driver has had no turn for 200 ms. A shorter time would not do: a busy machine may delay a turn.
 pub(crate) fn settle(timer: &Timer) {
@@ -63,12 +65,10 @@ fn idle_means_no_turns() {
         };
         thread::scope(|scope| {
             scope.spawn(|| with_an_idle_runtime(check));
-            for wakeup_thread in [true, false] {
+            for waking in WAKINGS {
                 scope.spawn(move || {
                     let runtime = multi_thread(1);
-                    let timer = Timer::builder()
-                        .wakeup_thread(wakeup_thread)
-                        .start_on(runtime.handle());
+                    let timer = Timer::builder().waking(waking).start_on(runtime.handle());
                     check(&timer.expect("a timer"));
                 });
             }

@@ -7,7 +7,7 @@ use std::thread;
 
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
-use waterwheel::{Duration, Instant, Timer};
+use waterwheel::{Duration, Instant, Timer, Waking};
 
 use crate::support::{
     Dice, assert_settled, current_thread, multi_thread, poll_with, us, waker_on_wake,
@@ -18,22 +18,29 @@ const LENGTH: Duration = Duration::from_millis(1_500);
 const PATIENCE: Duration = Duration::from_secs(10);
 
 #[test]
-fn no_wakeup_is_lost_with_the_wakeup_thread() {
-    stress(multi_thread(2), true);
+fn no_wakeup_is_lost_in_front_of_the_wakeup_thread() {
+    stress(multi_thread(2), Waking::Guarded);
+}
+
+#[test]
+fn no_wakeup_is_lost_behind_the_wakeup_thread() {
+    stress(multi_thread(2), Waking::Precise);
 }
 
 #[test]
 fn no_wakeup_is_lost_without_the_wakeup_thread() {
-    stress(multi_thread(2), false);
+    stress(multi_thread(2), Waking::Frugal);
 }
 
 #[test]
 fn no_wakeup_is_lost_on_one_thread() {
-    stress(current_thread(), true);
+    for waking in [Waking::Guarded, Waking::Precise] {
+        stress(current_thread(), waking);
+    }
 }
 
-fn stress(runtime: Runtime, wakeup_thread: bool) {
-    let builder = Timer::builder().shards(4).wakeup_thread(wakeup_thread);
+fn stress(runtime: Runtime, waking: Waking) {
+    let builder = Timer::builder().shards(4).waking(waking);
     let timer = builder.start_on(runtime.handle()).expect("it starts");
     let (stop, stopped) = oneshot::channel::<()>();
     let host = thread::spawn(move || runtime.block_on(stopped));

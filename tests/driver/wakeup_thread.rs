@@ -9,11 +9,11 @@ use std::thread;
 
 use futures::future::join_all;
 use tokio::sync::oneshot;
-use waterwheel::{Duration, Instant, Timer, sleep};
+use waterwheel::{Duration, Instant, Timer, Waking, sleep};
 
 use crate::support::{
     HOUR, alone, alone_with, assert_settled, current_thread, ms, multi_thread, own_timer,
-    poll_giving, poll_once, poll_with, waker_on_wake,
+    poll_giving, poll_once, poll_with, us, waker_on_wake,
 };
 
 /// How long a worker is blocked if the timer beside it does not fire before: longer than the busiest machine
@@ -111,7 +111,7 @@ fn a_worker_that_blocks_after_the_last_handle_delays_no_timer() {
 fn timers_fire_without_the_wakeup_thread() {
     multi_thread(2).block_on(async {
         let timer = Timer::builder()
-            .wakeup_thread(false)
+            .waking(Waking::Frugal)
             .start()
             .expect("it starts");
         for millis in [0, 1, 5, 20] {
@@ -159,15 +159,22 @@ fn all_timers_share_one_wakeup_thread() {
 #[test]
 fn the_wakeup_thread_serves_each_runtime_unless_turned_off() {
     alone(|| {
-        let without = || {
+        let without: fn() -> Timer = || {
             Timer::builder()
-                .wakeup_thread(false)
+                .waking(Waking::Frugal)
                 .start()
                 .expect("it starts")
         };
-        for runtime in [current_thread(), multi_thread(2)] {
+        let default: fn() -> Timer = Timer::current;
+        // Where there is no other worker, there is nothing to guard.
+        for (runtime, timer) in [
+            (current_thread(), without),
+            (multi_thread(2), without),
+            (current_thread(), default),
+            (multi_thread(1), default),
+        ] {
             runtime.block_on(async {
-                let timer = without();
+                let timer = timer();
                 timer.sleep(ms(5)).await;
                 let mut later = timer.sleep(HOUR);
                 assert!(poll_once(&mut later).is_pending());
@@ -177,15 +184,30 @@ fn the_wakeup_thread_serves_each_runtime_unless_turned_off() {
                 }
             });
         }
-        current_thread().block_on(async {
-            let mut later = sleep(HOUR);
-            assert!(poll_once(&mut later).is_pending());
-            // The driver is to run first, on this thread. This process has a minute for it.
-            while wakeup_threads() == Some(0) {
-                tokio::time::sleep(ms(1)).await;
+        let precise: fn() -> Timer = || {
+            let precise = Timer::builder().waking(Waking::Precise).start();
+            precise.expect("it starts")
+        };
+        for (runtime, timer) in [
+            (multi_thread(2), default),
+            (current_thread(), precise),
+            (multi_thread(1), precise),
+        ] {
+            runtime.block_on(async {
+                let timer = timer();
+                let mut later = timer.sleep(HOUR);
+                assert!(poll_once(&mut later).is_pending());
+                // The driver is to run first. This process has a minute for it.
+                while wakeup_threads() == Some(0) {
+                    tokio::time::sleep(ms(1)).await;
+                }
+                assert!(wakeup_threads().is_none_or(|count| count == 1));
+            });
+            drop(runtime);
+            while wakeup_threads().is_some_and(|count| count > 0) {
+                thread::sleep(ms(1));
             }
-            assert!(wakeup_threads().is_none_or(|count| count == 1));
-        });
+        }
     });
 }
 
@@ -195,11 +217,11 @@ fn the_wakeup_thread_serves_each_runtime_unless_turned_off() {
 fn the_wakeup_thread_runs_no_wakers() {
     let here = Arc::new(Mutex::new(Vec::new()));
     multi_thread(2).block_on(async {
-        let timer = Timer::builder().resolution(Duration::from_micros(100));
+        let timer = Timer::builder().waking(Waking::Precise).resolution(us(100));
         let timer = timer.start().expect("it starts");
         let start = Instant::now();
         let mut naps: Vec<_> = (1..=2_000)
-            .map(|n| timer.sleep_until(start + ms(50) + Duration::from_micros(100) * n))
+            .map(|n| timer.sleep_until(start + ms(50) + us(100) * n))
             .collect();
         for nap in &mut naps {
             let here = Arc::clone(&here);

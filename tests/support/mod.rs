@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::unconstrained;
 use waterwheel::error::Error;
-use waterwheel::{Metrics, Sleep, Timer};
+use waterwheel::{Metrics, Sleep, Timer, Waking};
 
 /// So many milliseconds.
 pub(crate) const fn ms(millis: u64) -> Duration {
@@ -36,6 +36,9 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(20);
 
 /// An hour: far enough never to fire while a test runs in real time.
 pub(crate) const HOUR: Duration = Duration::from_secs(3600);
+
+/// All ways of waking a driver.
+pub(crate) const WAKINGS: [Waking; 3] = [Waking::Guarded, Waking::Precise, Waking::Frugal];
 
 /// About 30 years, what relative delays are cut to, as in tokio.
 pub(crate) const FAR: Duration = Duration::from_secs(86_400 * 365 * 30);

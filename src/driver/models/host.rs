@@ -139,6 +139,11 @@ impl Drop for TokioSleep {
     }
 }
 
+/// The model's milliseconds begin where its clock does.
+pub(in crate::driver) fn is_processed_by_tokio(_: Instant) -> impl FnMut(Instant) -> bool {
+    |instant| instant <= at(0)
+}
+
 pub(in crate::driver) fn spawn(_: &Handle, task: impl Future<Output = ()> + Send + 'static) {
     HOST.lock().unwrap().tasks.push(Box::pin(task));
 }

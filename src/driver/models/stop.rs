@@ -4,6 +4,7 @@ use super::arm::settle_until_asleep;
 use super::host::{at, move_clock, spawn_thread};
 use super::world::{Books, Run, Setup, Task, books, explore, settle, start};
 use crate::driver::thread_number;
+use crate::driver::wakeup::Waking;
 
 #[test]
 fn a_timer_that_is_armed_while_it_is_stopped_ends_at_once() {
@@ -153,10 +154,10 @@ fn two_that_stop_a_timer_count_its_pending_once() {
 
 #[test]
 fn a_timer_that_is_armed_while_its_runtime_ends_is_stopped() {
-    for has_wakeup_thread in [false, true] {
+    for waking in [Waking::Frugal, Waking::Precise, Waking::Guarded] {
         explore(3, move || {
             let setup = Setup {
-                has_wakeup_thread,
+                waking,
                 ..Setup::default()
             };
             let (timer, mut driver) = setup.start();

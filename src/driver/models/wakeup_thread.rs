@@ -2,15 +2,19 @@
 
 use super::arm::settle_until_asleep;
 use super::host::{
-    Nudges, at, join_wakeup_thread, move_clock_for_thread, refuse_threads, set_nudges,
+    Nudges, at, join_wakeup_thread, move_clock_for_thread, refuse_threads, set_clock, set_nudges,
     spawn_thread, turn_tokios_clock, wait_for_nudge,
 };
 use super::world::{Driver, Run, Setup, Task, all_fired, books, explore, settle};
-use crate::{Sleep, Timer};
+use crate::{Sleep, Timer, Waking};
 
 fn start() -> (Timer, Driver) {
+    start_with(Waking::Precise)
+}
+
+fn start_with(waking: Waking) -> (Timer, Driver) {
     let setup = Setup {
-        has_wakeup_thread: true,
+        waking,
         ..Setup::default()
     };
     setup.start()
@@ -168,6 +172,71 @@ fn without_a_wakeup_thread_tokios_clock_wakes_the_driver() {
         settle(&mut [&mut driver, &mut task]);
         assert_eq!(task.done_at, Some(5));
         assert_eq!(books(&timer), all_fired(1));
+    });
+}
+
+// ----- a driver that tokio's clock wakes, with the thread behind it -----
+
+/// No worker turns tokio's clock, as when the one that waits on it has blocked.
+#[test]
+fn the_thread_wakes_a_driver_that_tokios_clock_does_not() {
+    explore(2, || {
+        let (timer, driver) = start_with(Waking::Guarded);
+        let host = run(driver);
+        let mut task = Task::new(timer.sleep_until(at(5)));
+        task.run();
+        move_clock_for_thread(13);
+        task.block_on();
+        assert_eq!(task.done_at, Some(13));
+        assert_eq!(books(&timer), all_fired(1));
+        drop((task, timer));
+        host.join().unwrap();
+        join_wakeup_thread();
+    });
+}
+
+/// The second target is earlier, so the look that the thread has planned is too late for it.
+#[test]
+fn a_target_lowered_as_the_thread_goes_to_sleep_is_guarded() {
+    explore(2, || {
+        let (timer, mut driver) = start_with(Waking::Guarded);
+        let mut late = Task::new(timer.sleep_until(at(100)));
+        // The wake-up thread is started here.
+        settle_until_asleep(&mut [&mut late, &mut driver]);
+        let mut early = Task::new(timer.sleep_until(at(5)));
+        early.run();
+        let host = run(driver);
+        move_clock_for_thread(13);
+        early.block_on();
+        assert_eq!(early.done_at, Some(13));
+        drop((early, late, timer));
+        host.join().unwrap();
+        join_wakeup_thread();
+    });
+}
+
+#[test]
+fn the_thread_lets_a_driver_be_that_tokios_clock_wakes() {
+    explore(2, || {
+        let (timer, mut driver) = start_with(Waking::Guarded);
+        let mut task = Task::new(timer.sleep_until(at(5)));
+        settle_until_asleep(&mut [&mut task, &mut driver]);
+        // The first turn, by a worker. It leaves a later target.
+        let mut late = Task::new(timer.sleep_until(at(50)));
+        late.run();
+        set_clock(5);
+        turn_tokios_clock();
+        task.block_on();
+        assert_eq!(task.done_at, Some(5));
+        move_clock_for_thread(13);
+        // The thread has looked, or will: at 13 there is nothing to be woken for.
+        assert!(!driver.run());
+        let host = run(driver);
+        move_clock_for_thread(58);
+        late.block_on();
+        drop((task, late, timer));
+        host.join().unwrap();
+        join_wakeup_thread();
     });
 }
 

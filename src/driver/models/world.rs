@@ -16,6 +16,7 @@ use super::host;
 use crate::driver::Timer;
 use crate::driver::core::{Core, Plan};
 use crate::driver::turn::DriverTask;
+use crate::driver::wakeup::Waking;
 use crate::wheel::Resolution;
 
 /// Runs a scenario in every interleaving with at most so many preemptions, and gives what came of
@@ -47,7 +48,7 @@ fn home() -> &'static Handle {
     static HOME: OnceLock<Runtime> = OnceLock::new();
     HOME.get_or_init(|| {
         tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
+            .worker_threads(2)
             .enable_time()
             .build()
             .expect("a runtime")
@@ -56,21 +57,30 @@ fn home() -> &'static Handle {
 }
 
 /// How a model's timer is built: as a rule with one shard, whose driver sleeps on tokio's clock.
-#[derive(Default)]
 pub(super) struct Setup {
-    pub(super) has_wakeup_thread: bool,
+    pub(super) waking: Waking,
     pub(super) has_two_shards: bool,
     pub(super) max_pending: Option<usize>,
+}
+
+impl Default for Setup {
+    fn default() -> Setup {
+        Setup {
+            waking: Waking::Frugal,
+            has_two_shards: false,
+            max_pending: None,
+        }
+    }
 }
 
 impl Setup {
     pub(super) fn start(self) -> (Timer, Driver) {
         let plan = Plan {
-            resolution: Resolution::MILLISECOND,
+            resolution: Some(Resolution::MILLISECOND),
             shards: Some(if self.has_two_shards { 2 } else { 1 }),
             max_pending: self.max_pending,
             name: None,
-            has_wakeup_thread: self.has_wakeup_thread,
+            waking: self.waking,
         };
         let timer = Timer {
             core: Core::new(home(), plan),

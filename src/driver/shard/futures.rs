@@ -46,7 +46,7 @@ impl Shard {
         // The place in the slab may have been another timer's: its note is of the past.
         self.postponed.clear(key.index());
         locked.armed += 1;
-        let is_overdue = locked.next < passed && !locked.has_catch_up;
+        let is_overdue = self.clock.is_late(locked.next, passed) && !locked.has_catch_up;
         locked.has_catch_up |= is_overdue;
         // Unlocks, and only then looks at the driver's target.
         self.unlock_with_one_more(locked);

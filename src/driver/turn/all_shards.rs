@@ -57,7 +57,7 @@ impl Workspace {
         let next = next.unwrap_or(Tick::MAX);
         let is_earliest =
             || list.made() == self.made && shards.iter().all(|shard| shard.next() >= next);
-        let may_sleep = next > now && wakeup.sleep_towards(next, is_earliest);
+        let may_sleep = next > now && wakeup.sleep_towards(now, next, is_earliest);
         self.clear();
         may_sleep.then_some(next)
     }

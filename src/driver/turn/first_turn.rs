@@ -46,8 +46,8 @@ impl FirstTurn {
         self.has_woken_task.swap(false, Ordering::Relaxed)
     }
 
-    /// Takes a turn. `true` if the driver's task need not run: tokio's sleep alone wakes it, and is set for the next turn.
-    fn take(&self, wakeup: &Wakeup) -> bool {
+    /// Takes a turn. `true` if the driver's task need not run: nothing is left to do, and the next wake-up is arranged.
+    fn take(&self, wakeup: &Arc<Wakeup>) -> bool {
         // Not on the wake-up thread: a turn may take long. Not while a thread sets tokio's sleep: it may be this one, which holds
         // the sleep's lock, and a future's waker must not run then.
         if is_wakeup_thread() || wakeup.is_setting_tokio_sleep() {
@@ -60,14 +60,9 @@ impl FirstTurn {
         wakeup.clock().look_for_pause();
         let waiting = Waiting::SinceTarget(wakeup.slept_towards());
         let now = workspace.turn(&self.list, wakeup, waiting);
-        let may_sleep = if wakeup.is_tokio_sleep_alone() {
-            workspace.end_turn(&self.list, wakeup, now).is_some()
-        } else {
-            workspace.clear();
-            false
-        };
+        let may_sleep = workspace.end_turn(&self.list, wakeup, now).is_some();
         *self.workspace.lock() = Some(workspace);
-        let needs_no_task = may_sleep && wakeup.set_tokio_sleep();
+        let needs_no_task = may_sleep && wakeup.arrange();
         if !needs_no_task {
             self.has_woken_task.store(true, Ordering::Relaxed);
         }

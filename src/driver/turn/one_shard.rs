@@ -266,7 +266,8 @@ mod tests {
             .enable_time()
             .build()
             .unwrap();
-        let timer = Timer::builder().start_on(runtime.handle()).unwrap();
+        let timer = Timer::builder().resolution(Duration::from_millis(1));
+        let timer = timer.start_on(runtime.handle()).unwrap();
         let shard = Arc::clone(timer.shard());
         // In the middle of a second of the wheel's.
         let due = shard.clock().instant_of(Tick::new(3_600_500)).unwrap();

@@ -69,6 +69,9 @@ impl<G: Unpin> Future for DriverTask<G> {
         }
         if this.first_turn.has_woken_task() {
             this.waiting = Waiting::Never;
+        } else if let Waiting::SinceTarget(_) = this.waiting {
+            // Other turners have moved on since the task slept.
+            this.waiting = Waiting::SinceTarget(this.wakeup.slept_towards());
         }
         // Before the turn: whether it serves in order depends on it.
         this.wakeup.clock().look_for_pause();

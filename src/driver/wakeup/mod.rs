@@ -2,13 +2,13 @@
 //!
 //! The driver is a task. It sleeps towards its *target*: the earliest `next` of its shards.
 //!
-//! | file | what wakes the driver |
+//! | file | concept |
 //! |---|---|
-//! | `thread` | the wake-up thread, at the target. For every clock that was not paused, unless `wakeup_thread(false)` |
+//! | `waking` | [`Waking`]: the ways of waking that a user chooses from |
+//! | `tokio_sleep` | a sleep of tokio's, towards the target. It wakes every driver but those that are `Precise` on a runtime of several threads |
+//! | `milliseconds` | for which instant tokio is to be asked, so that it wakes the driver as soon after the target as it can |
+//! | `thread` | the wake-up thread. It wakes a `Precise` driver at its target, and a `Guarded` one that is late |
 //! | `nudge` | how that thread wakes a worker without waking a second one |
-//! | `tokio_sleep` | a sleep of tokio's, at the target. For a clock that was paused, and where there is no thread |
-//!
-//! On a runtime of one thread whose clock was not paused yet, both the thread and the sleep are set.
 //!
 //! # No wake-up is lost
 //!
@@ -27,15 +27,17 @@
 //! is made between a and b is counted before it is used, and b reads that count. A shard that another thread turns is not read in
 //! b: that thread wakes the driver when its turn ends (`shard/turning`).
 //!
-//! Where the sleep of tokio's alone wakes the driver, the future lowers the target itself and sets the sleep, and the
-//! driver sets it after b. Both read the target with the sleep's lock held. So the second to take the lock reads the lower
-//! target, and sets the sleep to that. If the target is [`AWAKE`], the future sets nothing: the driver does a and b again before it sleeps.
-//!
-//! With the thread it is the same: the future lowers the target, and `thread::update` reads it with the thread's lock held.
+//! A future that lowers the target also sets what wakes the driver, and the driver sets it after b. Each reads the target with the
+//! lock of tokio's sleep held. So the second to take the lock reads the lower target, and sets the sleep to that. If the target is
+//! [`AWAKE`], the future sets nothing: the driver does a and b again before it sleeps. With the thread it is the same once more, between
+//! the target and the instant at which the thread looks at all targets (`thread`).
 
+mod milliseconds;
 mod nudge;
+mod pace;
 mod thread;
 mod tokio_sleep;
+mod waking;
 
 use std::sync::{Arc, OnceLock};
 use std::task::Waker;
@@ -45,9 +47,13 @@ use tokio::time::Instant;
 use crate::clock::Clock;
 use crate::sync::OwnLine;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use crate::wheel::Tick;
+use crate::wheel::{Tick, Ticks};
+use milliseconds::Milliseconds;
 use nudge::Nudge;
+use pace::Pace;
 use tokio_sleep::{Setting, TokioSleep};
+
+pub use waking::Waking;
 
 #[cfg(waterwheel_loom)]
 pub(super) use thread::clock_has_moved;
@@ -60,10 +66,13 @@ const AWAKE: u64 = 0;
 pub(crate) struct Wakeup {
     // Futures read these. Each is written once at most.
     clock: Clock,
-    /// Whether the wake-up thread serves this driver.
-    has_thread: AtomicBool,
-    /// Whether the driver has ended. Read and written with the wake-up thread's lock held.
-    has_ended: AtomicBool,
+    waking: Waking,
+    /// Whether the wake-up thread could not be started.
+    has_lost_thread: AtomicBool,
+    /// Where the thread has this driver.
+    member: thread::Membership,
+    /// Where tokio's milliseconds begin. For a clock that cannot be paused; found when the driver first runs.
+    milliseconds: OnceLock<Milliseconds>,
     /// The driver task's own waker.
     task: OnceLock<Waker>,
     /// The waker that tokio's clock wakes, be it by the sleep or by a nudge. It takes the first turn.
@@ -75,20 +84,24 @@ pub(crate) struct Wakeup {
     /// The target that the driver slept towards when it was woken, until it has turned; else `AWAKE`.
     slept_towards: OwnLine<AtomicU64>,
     nudge: OwnLine<Nudge>,
+    pace: OwnLine<Pace>,
     tokio_sleep: OwnLine<TokioSleep>,
 }
 
 impl Wakeup {
-    pub(super) fn new(clock: Clock, has_thread: bool) -> Wakeup {
+    pub(super) fn new(clock: Clock, waking: Waking) -> Wakeup {
         Wakeup {
             clock,
-            has_thread: AtomicBool::new(has_thread),
-            has_ended: AtomicBool::new(false),
+            waking,
+            has_lost_thread: AtomicBool::new(false),
+            member: thread::Membership::new(),
+            milliseconds: OnceLock::new(),
             task: OnceLock::new(),
             first_turn: OnceLock::new(),
             target: OwnLine(AtomicU64::new(AWAKE)),
             slept_towards: OwnLine(AtomicU64::new(AWAKE)),
             nudge: OwnLine(Nudge::new()),
+            pace: OwnLine(Pace::new()),
             tokio_sleep: OwnLine(TokioSleep::new()),
         }
     }
@@ -104,25 +117,23 @@ impl Wakeup {
     ///
     /// The caller has lowered its shard's `next`, and holds no lock.
     pub(super) fn request(self: &Arc<Self>, next: Tick) {
+        let next = self.paced(next);
         // 2. of the proof above.
         if next >= self.target() {
             return;
         }
-        if self.is_tokio_sleep_alone() {
-            self.lower_target(next);
-            // No clock read: if the instant has passed, tokio wakes the driver at once, and the driver reads the clock. (A read
-            // is 130 of the 6400 instructions of a sleep on a paused clock.)
+        self.lower_target(next);
+        // Not by a wake of the task: a task that a worker wakes runs next on that worker, and is held up with it if the worker
+        // blocks.
+        if self.uses_tokio_sleep() {
+            // No clock read on a clock that was paused: if the instant has passed, tokio wakes the driver at once, and the driver
+            // reads the clock. (A read is 130 of the 6400 instructions of a sleep there.)
             let set = |sleep: &mut Setting<'_>| sleep.is_made() && self.set_with(sleep, |_| true);
             if !self.tokio_sleep.change(set) {
                 self.wake();
             }
-        } else if self.uses_tokio_sleep() {
-            // Both the sleep and the thread must be set, and the clock may have been paused: the driver does all this.
-            self.wake();
-        } else {
-            // The thread wakes the driver, not this future: a task that a worker wakes runs next on that worker, and is
-            // held up with it if the worker blocks.
-            self.lower_target(next);
+        }
+        if self.uses_thread() {
             thread::update(self);
         }
     }
@@ -154,6 +165,10 @@ impl Wakeup {
         if self.task.get().is_none() {
             let waker = waker.clone();
             self.task.get_or_init(|| waker);
+            if self.uses_tokio_sleep() && !self.clock.is_pausable() {
+                self.milliseconds
+                    .get_or_init(|| Milliseconds::find(&self.clock));
+            }
         }
         // A first turn that begins at this moment finds since when it should have come.
         self.mark_awake();
@@ -187,22 +202,32 @@ impl Wakeup {
         self.slept_towards.store(AWAKE, Ordering::Relaxed);
     }
 
-    /// Takes `next` as the target. Returns whether the driver may sleep towards it: `is_earliest` looks at every shard and
-    /// finds none that is to be turned before.
-    pub(super) fn sleep_towards(&self, next: Tick, is_earliest: impl FnOnce() -> bool) -> bool {
+    /// A turn has ended at `now`. Takes `next` as the target. Returns whether the driver may sleep towards it: `is_earliest` looks at every shard and
+    /// finds none that is to be turned before. To be called in the context of the clock's home runtime.
+    pub(super) fn sleep_towards(
+        &self,
+        now: Tick,
+        next: Tick,
+        is_earliest: impl FnOnce() -> bool,
+    ) -> bool {
+        // First: the thread may nudge as soon as it sees the target.
+        if self.uses_thread() && !self.uses_tokio_sleep() {
+            if let Some(waker) = self.first_turn.get() {
+                self.nudge.expect(&self.clock, waker);
+            }
+        }
+        if self.is_paced() {
+            self.pace.count(now, self.clock.millisecond());
+        }
         // a. and b. of the proof above.
-        self.target.store(next.get(), Ordering::SeqCst);
+        self.target.store(self.paced(next).get(), Ordering::SeqCst);
         is_earliest()
     }
 
     /// Arranges that the driver is woken at its target. Returns `false` if tokio's sleep is used and the target has come already;
     /// the thread wakes for a target that has come.
     pub(super) fn arrange(self: &Arc<Self>) -> bool {
-        if self.has_thread() && !self.clock.was_paused() {
-            // The nudge first: the thread may nudge as soon as it knows the target.
-            if let Some(waker) = self.first_turn.get().filter(|_| !self.uses_tokio_sleep()) {
-                self.nudge.expect(&self.clock, waker);
-            }
+        if self.uses_thread() {
             thread::update(self);
         }
         // If `update` has lost the thread, it has woken the task, which arranges its wake-up anew.
@@ -210,7 +235,7 @@ impl Wakeup {
     }
 
     /// Sets tokio's sleep to the driver's present target. Returns `false` if the target has come already.
-    pub(super) fn set_tokio_sleep(&self) -> bool {
+    fn set_tokio_sleep(&self) -> bool {
         let is_ahead = |at| at > self.clock.now();
         self.tokio_sleep
             .change(|sleep| self.set_with(sleep, is_ahead))
@@ -229,15 +254,23 @@ impl Wakeup {
             // The driver is awake and sets the sleep itself.
             return true;
         };
-        let mut at = self.clock.instant_of(target);
-        if self.clock.was_paused() {
+        let Some(start) = self.clock.instant_of(target) else {
+            return sleep.rest(&self.clock, waker);
+        };
+        // The clock may have been paused since the driver's last turn.
+        let at = if self.clock.look_for_pause() {
             // tokio moves a paused clock by milliseconds of its own, which begin at other instants than ours. A sleep until
             // our tick would be rounded up a second time, and end a millisecond after tokio's timers.
-            at = at.map(|start| match self.clock.earliest_of_tick(start) {
+            match self.clock.earliest_of_tick(start) {
                 Some(at) if is_ahead(at) => at,
                 _ => start,
-            });
-        }
+            }
+        } else {
+            match self.milliseconds.get() {
+                Some(milliseconds) => milliseconds.ask_for(start, self.clock.now()),
+                None => start,
+            }
+        };
         sleep.set(at, waker)
     }
 
@@ -260,31 +293,57 @@ impl Wakeup {
         }
     }
 
+    /// The start of a target's tick. `None` while the driver is awake or has no target, and on a clock that was paused: the thread
+    /// knows nothing of its time.
+    fn instant_of(&self, target: Tick) -> Option<std::time::Instant> {
+        if target.get() == AWAKE || self.clock.was_paused() {
+            return None;
+        }
+        self.clock.instant_of(target).map(Instant::into_std)
+    }
+
     /// The thread could not be started. From now on tokio's sleep alone wakes the driver.
     fn lose_thread(&self) {
-        // Relaxed: a future that still reads `true` calls `update`, which fails again and comes here.
-        self.has_thread.store(false, Ordering::Relaxed);
+        // Relaxed: a future that still reads `false` calls `update`, which fails again and comes here.
+        self.has_lost_thread.store(true, Ordering::Relaxed);
         self.wake_task();
     }
 
     // ----- who wakes this driver -----
 
-    fn has_thread(&self) -> bool {
-        // Relaxed: see `lose_thread`.
-        self.has_thread.load(Ordering::Relaxed)
+    /// Whether the thread serves this driver. It knows nothing of a clock that was paused.
+    fn uses_thread(&self) -> bool {
+        self.waking != Waking::Frugal && !self.has_lost_thread() && !self.clock.was_paused()
     }
 
-    /// Whether the driver sets tokio's sleep. It does where there is no thread. And it does on every runtime of one thread, for two
-    /// reasons: a clock that is paused
+    /// Whether the thread is to wake the driver at its target, and not only if it is late.
+    fn is_precise(&self) -> bool {
+        self.waking == Waking::Precise && !self.has_lost_thread()
+    }
+
+    fn has_lost_thread(&self) -> bool {
+        // Relaxed: see `lose_thread`.
+        self.has_lost_thread.load(Ordering::Relaxed)
+    }
+
+    /// Whether tokio's clock is to wake the driver. It is on every runtime of one thread, for two reasons: a clock that is paused
     /// jumps to what tokio knows of, so tokio must know the target; and tokio's clock takes the first turn there
     /// (`turn/first_turn`), paused or not.
     fn uses_tokio_sleep(&self) -> bool {
-        self.clock.is_of_one_thread() || !self.has_thread()
+        self.clock.is_of_one_thread() || !self.is_precise()
     }
 
-    /// Whether tokio's sleep alone wakes the driver. The thread knows nothing of a clock that was paused.
-    pub(super) fn is_tokio_sleep_alone(&self) -> bool {
-        self.clock.was_paused() || !self.has_thread()
+    /// Whether turns are to be counted: tokio's clock wakes no driver more than once a millisecond.
+    fn is_paced(&self) -> bool {
+        self.is_precise() && self.clock.millisecond() > Ticks::new(1)
+    }
+
+    /// When the turn comes that is wanted at `next`.
+    fn paced(&self, next: Tick) -> Tick {
+        if self.is_paced() {
+            return self.pace.not_before(self.clock.millisecond()).max(next);
+        }
+        next
     }
 
     fn target(&self) -> Tick {
@@ -311,8 +370,10 @@ mod tests {
     fn what_the_driver_writes_is_on_no_line_that_futures_read() {
         let read = [
             offset_of!(Wakeup, clock),
-            offset_of!(Wakeup, has_thread),
-            offset_of!(Wakeup, has_ended),
+            offset_of!(Wakeup, waking),
+            offset_of!(Wakeup, has_lost_thread),
+            offset_of!(Wakeup, member),
+            offset_of!(Wakeup, milliseconds),
             offset_of!(Wakeup, task),
             offset_of!(Wakeup, first_turn),
         ];
@@ -320,6 +381,7 @@ mod tests {
             offset_of!(Wakeup, target),
             offset_of!(Wakeup, slept_towards),
             offset_of!(Wakeup, nudge),
+            offset_of!(Wakeup, pace),
             offset_of!(Wakeup, tokio_sleep),
         ];
         assert_eq!(align_of::<Wakeup>() % LINES, 0);

@@ -18,14 +18,10 @@ use std::task::{Context, Waker};
 use tokio::task::coop;
 use tokio::time::{Duration, Instant};
 
+use super::tokio_sleep::FAR;
 use crate::clock::Clock;
 use crate::driver::host::{self, TokioSleep};
 use crate::sync::Mutex;
-
-/// Where the timer waits for a nudge. One needless wake-up in such a time costs nothing. Not longer: before 1.54, tokio's
-/// wheel takes no timers beyond 2^36 ms of its clock, two years (tokio#8334), and a process should be that old before it has
-/// one there.
-const WAITING: Duration = Duration::from_secs(86_400 * 30);
 
 /// tokio rounds up to its next millisecond. An instant that is so much earlier is not rounded past the present.
 const ROUNDING: Duration = Duration::from_millis(1);
@@ -44,10 +40,10 @@ impl Nudge {
             // Not polled: if tokio is about to fire it, the poll would wake the waker with this lock held.
             Some(sleep) if !sleep.is_elapsed() => return,
             Some(sleep) => {
-                sleep.as_mut().reset(clock.now() + WAITING);
+                sleep.as_mut().reset(clock.now() + FAR);
                 sleep
             }
-            none => none.insert(Box::pin(host::sleep_until(clock.now() + WAITING))),
+            none => none.insert(Box::pin(host::sleep_until(clock.now() + FAR))),
         };
         // The wakers of this turn may have used up the task's budget. The poll is pending, unless a nudge came in between;
         // then the waker has been woken.
@@ -80,7 +76,7 @@ mod tests {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    use super::super::Wakeup;
+    use super::super::{Wakeup, Waking};
     use crate::clock::Clock;
     use crate::wheel::Resolution;
 
@@ -115,8 +111,8 @@ mod tests {
             .build()
             .unwrap();
         let _entered = runtime.enter();
-        let clock = Clock::new(runtime.handle().clone(), Resolution::MILLISECOND);
-        let wakeup = Arc::new(Wakeup::new(clock, true));
+        let clock = Clock::new(runtime.handle().clone(), Some(Resolution::MILLISECOND));
+        let wakeup = Arc::new(Wakeup::new(clock, Waking::Precise));
         let [task, nudged] = [(), ()].map(|()| Arc::new(Wakes::default()));
         wakeup.driver_runs(&Waker::from(Arc::clone(&task)));
         let waker = Waker::from(Arc::clone(&nudged));

@@ -1,104 +1,180 @@
-//! The wake-up thread: one helper thread for the whole process, which wakes drivers at their targets.
+//! The wake-up thread: one helper thread for the whole process, which looks at the targets of the drivers that it serves.
 //!
-//! It serves no timer, and decides only how to wake. It sleeps until the earliest target of all drivers, and wakes the drivers whose
-//! target has come. Each driver reads its own clock to see what is due. The thread does two things that tokio's clock cannot
-//! do for a task:
+//! It serves no timer, and decides only how to wake. Each driver reads its own clock to see what is due. There are two kinds:
 //!
-//! - It wakes on time. tokio rounds a sleep up to its own next millisecond, after ours.
-//! - It wakes from outside. A task that a worker wakes runs next on that worker. If the task before it blocks, no other worker
-//!   can take it. A task that is woken from outside is taken by any worker that is free.
+//! - A [`Precise`](Waking::Precise) driver is woken at its target. tokio rounds a sleep up to its own milliseconds; the thread wakes on time.
+//! - A [`Guarded`](Waking::Guarded) driver is woken by tokio's clock. The thread looks at it some milliseconds after its target. If
+//!   the target still stands, no worker has turned tokio's clock, and the thread wakes the driver's task.
+//!
+//! Both are woken from outside. A task that a worker wakes runs next on that worker. If the task before it blocks, no other worker
+//! can take it. A task that is woken from outside is taken by any worker that is free.
 //!
 //! The thread is started when a driver first has a target, and ends with the last driver. While no driver has a target, it
 //! sleeps without end.
+//!
+//! # No look is missed
+//!
+//! The thread sleeps until the instant at which it must look at one of its drivers next, and says so in `looks_at`. A driver whose
+//! target moves to later says nothing. The thread looks once too often then, and sees the later target.
+//!
+//! ```text
+//! lowers a target                          the thread
+//! 1. lower the target                     a. write `looks_at`
+//! 2. read `looks_at`                      b. read every target
+//!    too late for the target?                to be looked at before?
+//!    then notify, with the lock held         then look again
+//! ```
+//!
+//! All four accesses are sequentially consistent, so 2 reads what a wrote, or b reads what 1 wrote. The thread holds the lock from a
+//! until it waits, so a notification finds it waiting.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::Wakeup;
-use crate::clock::machine_now;
-use crate::driver::host;
-use crate::sync::atomic::Ordering;
-use crate::sync::{Condvar, Mutex, global, thread_local};
+use slab::Slab;
 
-/// How long the thread waits for a driver to answer a nudge with a new target, before it wakes the driver's task.
+use super::Wakeup;
+use crate::clock::{machine_now, nanos_since_start};
+use crate::driver::host;
+use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{Condvar, Mutex, OwnLine, global, thread_local};
+use crate::wheel::Tick;
+
+/// How long after its target the thread looks at a guarded driver. tokio's clock wakes the driver within a millisecond or so. It is
+/// long, so that the thread looks seldom; and short enough that a timer behind a blocked worker is not 10 ms late.
+const GUARD: Duration = Duration::from_millis(8);
+
+/// How long the thread waits for a precise driver to answer a nudge with a new target, before it wakes the driver's task.
 const PATIENCE: Duration = Duration::from_millis(1);
+
+/// `looks_at` while the thread does not wait: it reads every target before it does.
+const AWAKE: u64 = 0;
+/// `looks_at` while the thread waits without end, or does not run.
+const NEVER: u64 = u64::MAX;
 
 global! {
     static THREAD: Thread = Thread {
         members: Mutex::new(Members {
             is_running: false,
-            list: Vec::new(),
-            rest: Rest::Awake,
+            list: Slab::new(),
         }),
         changed: Condvar::new(),
+        looks_at: OwnLine(AtomicU64::new(NEVER)),
     };
 }
 
 struct Thread {
     members: Mutex<Members>,
     changed: Condvar,
+    /// When the thread looks at its members next, in nanoseconds of `nanos_since_start`. Written with the lock held.
+    looks_at: OwnLine<AtomicU64>,
 }
 
 /// The drivers that the thread serves.
 struct Members {
     /// Whether the thread runs.
     is_running: bool,
-    /// It is searched in line: a process has a few timers. For a process with thousands of them,
-    /// `Builder::wakeup_thread(false)` spares the search.
-    list: Vec<Member>,
-    rest: Rest,
+    list: Slab<Member>,
 }
 
 struct Member {
     driver: Arc<Wakeup>,
-    /// When to wake it.
-    at: Option<Instant>,
-    /// Whether it was nudged at its last target and has not updated it since.
-    is_nudged: bool,
+    /// The target at which a precise driver was nudged, and when.
+    nudged: Option<(Tick, Instant)>,
 }
 
-/// What the thread does, as seen by a caller that holds the lock.
-#[derive(Clone, Copy)]
-enum Rest {
-    /// It looks at the members again before it sleeps.
-    Awake,
-    Until(Instant),
-    Endless,
+/// What a driver keeps of its membership.
+pub(super) struct Membership {
+    /// Its place in the list, `OUTSIDE` or `LEFT`. Written with the lock held.
+    place: AtomicUsize,
 }
 
-/// Sets the thread to wake a driver at its present target.
-///
-/// The target is read with the lock held. So of two updates at once, the second to take the lock reads the lower target.
-pub(super) fn update(driver: &Arc<Wakeup>) {
-    let mut members = THREAD.members.lock();
-    // Relaxed: `leave` writes it with this lock held.
-    if driver.has_ended.load(Ordering::Relaxed) {
-        // A future meets the end of its timer. The driver has left, and would not leave again.
-        return;
-    }
-    let at = driver
-        .clock
-        .instant_of(driver.target())
-        .map(tokio::time::Instant::into_std);
-    match members.position(driver) {
-        Some(position) => {
-            members.list[position].at = at;
-            members.list[position].is_nudged = false;
+const OUTSIDE: usize = usize::MAX;
+/// The driver has ended. It does not join again.
+const LEFT: usize = usize::MAX - 1;
+
+impl Membership {
+    pub(super) fn new() -> Membership {
+        Membership {
+            place: AtomicUsize::new(OUTSIDE),
         }
-        None => members.list.push(Member {
-            driver: Arc::clone(driver),
-            at,
-            is_nudged: false,
-        }),
+    }
+
+    fn place(&self) -> usize {
+        // Relaxed: a driver joins before it is first asked for a target by others, and `LEFT` is looked for with the lock held.
+        self.place.load(Ordering::Relaxed)
+    }
+
+    fn is_member(&self) -> bool {
+        self.place() < LEFT
+    }
+}
+
+/// What is to be done for a driver.
+enum Look {
+    /// Nothing before this instant; `None` for never.
+    Wait(Option<Instant>),
+    Nudge(Tick),
+    Wake,
+}
+
+impl Member {
+    fn look(&self, now: Instant) -> Look {
+        let target = self.driver.target();
+        let Some(start) = self.driver.instant_of(target) else {
+            return Look::Wait(None);
+        };
+        let (at, is_nudge) = match self.nudged {
+            _ if !self.driver.is_precise() => (start + GUARD, false),
+            Some((nudged, when)) if nudged == target => (when + PATIENCE, false),
+            _ => (start, true),
+        };
+        match at <= now {
+            false => Look::Wait(Some(at)),
+            true if is_nudge => Look::Nudge(target),
+            true => Look::Wake,
+        }
+    }
+}
+
+/// Has the thread look at a driver in time, when it has a new target.
+pub(super) fn update(driver: &Arc<Wakeup>) {
+    let Some(start) = driver.instant_of(driver.target()) else {
+        return;
+    };
+    let at = if driver.is_precise() {
+        start
+    } else {
+        start + GUARD
+    };
+    // 2. of the proof above.
+    let looks_at = THREAD.looks_at.load(Ordering::SeqCst);
+    if looks_at > nanos_since_start(at) || !driver.member.is_member() {
+        join(driver, at);
+    }
+}
+
+/// Adds a driver to the list, unless it is there, and has the thread look at `at` or before.
+#[cold]
+fn join(driver: &Arc<Wakeup>, at: Instant) {
+    let mut members = THREAD.members.lock();
+    match driver.member.place() {
+        // A future meets the end of its timer. The driver would not leave again.
+        LEFT => return,
+        OUTSIDE => {
+            let place = members.list.insert(Member {
+                driver: Arc::clone(driver),
+                nudged: None,
+            });
+            driver.member.place.store(place, Ordering::Relaxed);
+        }
+        _ => {}
     }
     if !members.is_running {
-        if at.is_none() {
-            return;
-        }
         if host::start_wakeup_thread(run).is_err() {
-            let member = members.remove(driver);
+            let member = members.remove(driver, OUTSIDE);
             drop(members);
             // Without the lock, as in `leave`.
             drop(member);
@@ -106,14 +182,9 @@ pub(super) fn update(driver: &Arc<Wakeup>) {
             return;
         }
         members.is_running = true;
-        members.rest = Rest::Awake;
+        THREAD.looks_at.store(AWAKE, Ordering::SeqCst);
     }
-    let is_earlier = match (at, members.rest) {
-        (Some(at), Rest::Until(until)) => at < until,
-        (Some(_), Rest::Endless) => true,
-        _ => false,
-    };
-    if is_earlier {
+    if THREAD.looks_at.load(Ordering::SeqCst) > nanos_since_start(at) {
         THREAD.changed.notify_one();
     }
 }
@@ -121,9 +192,7 @@ pub(super) fn update(driver: &Arc<Wakeup>) {
 /// Takes a driver that has ended off the list, for good.
 pub(super) fn leave(driver: &Arc<Wakeup>) {
     let mut members = THREAD.members.lock();
-    // An `update` that comes later sees it, and the member that an earlier one has added is removed here.
-    driver.has_ended.store(true, Ordering::Relaxed);
-    let member = members.remove(driver);
+    let member = members.remove(driver, LEFT);
     if member.is_some() && members.list.is_empty() {
         THREAD.changed.notify_one();
     }
@@ -144,33 +213,19 @@ pub(in crate::driver) fn is_this_thread() -> bool {
 fn run() {
     IS_WAKEUP_THREAD.with(|is_this| is_this.set(true));
     let mut due = Vec::new();
-    // As a rule a driver that was woken takes the next tick as its new target. The thread sleeps until that tick rather than
-    // without end, so that the driver need not notify it: half the wake-ups of the thread while timers fire, and one needless
-    // wake-up after the last.
-    let mut expected: Option<Instant> = None;
     let mut members = THREAD.members.lock();
     while !members.list.is_empty() {
+        // Not `AWAKE` first: as long as it is earlier than a target, it says that the thread looks in time, and so it does.
         let now = machine_now();
-        expected = expected.filter(|&expected| expected > now);
-        for member in &mut members.list {
-            if let Some(at) = member.at.filter(|&at| at <= now) {
-                // First a nudge. If it goes unanswered for `PATIENCE`, the second round wakes the task itself.
-                member.is_nudged = !member.is_nudged;
-                member.at = member.is_nudged.then(|| now + PATIENCE);
-                due.push((Arc::clone(&member.driver), member.is_nudged));
-                let next = at + member.driver.clock.resolution().tick();
-                if next > now {
-                    expected = Some(expected.map_or(next, |expected| expected.min(next)));
-                }
-            }
-        }
+        let next = members.look(now, &mut due);
         if !due.is_empty() {
+            THREAD.looks_at.store(AWAKE, Ordering::SeqCst);
             drop(members);
-            for (driver, by_nudge) in due.drain(..) {
+            for (driver, is_nudge) in due.drain(..) {
                 // To drop the last reference to a runtime runs what its builder was given. A panic there must not end the
                 // thread of all other drivers.
                 let _ = catch_unwind(AssertUnwindSafe(|| {
-                    if by_nudge {
+                    if is_nudge {
                         driver.nudge();
                     } else {
                         driver.wake();
@@ -181,33 +236,62 @@ fn run() {
             members = THREAD.members.lock();
             continue;
         }
-        let targets = members.list.iter().filter_map(|member| member.at);
-        let next = targets.chain(expected).min();
-        members.rest = next.map_or(Rest::Endless, Rest::Until);
+        // a. and b. of the proof above.
+        THREAD
+            .looks_at
+            .store(next.map_or(NEVER, nanos_since_start), Ordering::SeqCst);
+        if members.has_look_before(next, now) {
+            continue;
+        }
         members = THREAD.changed.wait(members, next.map(|at| at - now));
-        members.rest = Rest::Awake;
     }
     members.is_running = false;
+    THREAD.looks_at.store(NEVER, Ordering::SeqCst);
 }
 
 /// In a model no wait times out by itself: the model moves the clock and calls this.
 #[cfg(waterwheel_loom)]
 pub(in crate::driver) fn clock_has_moved() {
     let members = THREAD.members.lock();
-    if matches!(members.rest, Rest::Until(until) if until <= machine_now()) {
+    if THREAD.looks_at.load(Ordering::SeqCst) <= nanos_since_start(machine_now()) {
         THREAD.changed.notify_one();
     }
+    drop(members);
 }
 
 impl Members {
-    fn position(&self, driver: &Arc<Wakeup>) -> Option<usize> {
-        self.list
-            .iter()
-            .position(|member| Arc::ptr_eq(&member.driver, driver))
+    /// Looks at each driver. Puts those that are to be woken into `due`, with whether a nudge will do. Returns when the first of the
+    /// others is to be looked at.
+    fn look(&mut self, now: Instant, due: &mut Vec<(Arc<Wakeup>, bool)>) -> Option<Instant> {
+        let mut next: Option<Instant> = None;
+        for (_, member) in &mut self.list {
+            match member.look(now) {
+                Look::Wait(at) => next = next.into_iter().chain(at).min(),
+                Look::Nudge(target) => {
+                    member.nudged = Some((target, now));
+                    due.push((Arc::clone(&member.driver), true));
+                }
+                Look::Wake => {
+                    member.nudged = None;
+                    due.push((Arc::clone(&member.driver), false));
+                }
+            }
+        }
+        next
     }
 
-    fn remove(&mut self, driver: &Arc<Wakeup>) -> Option<Member> {
-        let position = self.position(driver)?;
-        Some(self.list.swap_remove(position))
+    fn has_look_before(&self, next: Option<Instant>, now: Instant) -> bool {
+        self.list.iter().any(|(_, member)| match member.look(now) {
+            Look::Wait(None) => false,
+            Look::Wait(Some(at)) => next.is_none_or(|next| at < next),
+            Look::Nudge(_) | Look::Wake => true,
+        })
+    }
+
+    /// Takes a driver off the list. `after` is where it is then.
+    fn remove(&mut self, driver: &Wakeup, after: usize) -> Option<Member> {
+        let place = driver.member.place();
+        driver.member.place.store(after, Ordering::Relaxed);
+        (place < LEFT).then(|| self.list.remove(place))
     }
 }

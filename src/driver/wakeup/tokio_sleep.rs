@@ -14,11 +14,17 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Waker};
 
 use tokio::task::coop;
-use tokio::time::Instant;
+use tokio::time::{Duration, Instant};
 
+use crate::clock::Clock;
 use crate::driver::host;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering};
+
+/// As good as never. One needless wake-up in such a time costs nothing. Not longer: before 1.54, tokio's
+/// wheel takes no timers beyond 2^36 ms of its clock, two years (tokio#8334), and a process should be that old before it has
+/// one there.
+pub(super) const FAR: Duration = Duration::from_secs(86_400 * 30);
 
 pub(super) struct TokioSleep {
     /// The sleep stays at one place on the heap, so that it need not be allocated again.
@@ -65,19 +71,10 @@ impl Setting<'_> {
         self.0.is_some()
     }
 
-    /// Sets the sleep to wake `waker` at an instant, or never. Returns `false` if the instant has come already.
+    /// Sets the sleep to wake `waker` at an instant. Returns `false` if the instant has come already.
     ///
     /// Without a sleep yet, the caller is in the context of the clock's home runtime.
-    pub(super) fn set(&mut self, at: Option<Instant>, waker: &Waker) -> bool {
-        let Some(at) = at else {
-            // tokio's clock must not jump to an old target. A sleep that has fired is kept, since tokio does not know of it
-            // any more.
-            let sleep = self.0.as_ref().as_pin_ref();
-            if sleep.is_some_and(|sleep| !sleep.is_elapsed()) {
-                self.0.set(None);
-            }
-            return true;
-        };
+    pub(super) fn set(&mut self, at: Instant, waker: &Waker) -> bool {
         match self.0.as_mut().as_pin_mut() {
             Some(sleep) => sleep.reset(at),
             None => self.0.set(Some(host::sleep_until(at))),
@@ -88,5 +85,21 @@ impl Setting<'_> {
         // The task in which this runs may have used up its budget.
         let sleep = pin!(coop::unconstrained(sleep));
         sleep.poll(&mut Context::from_waker(waker)).is_pending()
+    }
+
+    /// There is no target: the sleep wakes nothing. Returns `true`.
+    pub(super) fn rest(&mut self, clock: &Clock, waker: &Waker) -> bool {
+        let sleep = self.0.as_ref().as_pin_ref();
+        if sleep.is_some_and(|sleep| sleep.is_elapsed()) {
+            // tokio does not know of it any more, and it can be set again.
+            return true;
+        }
+        if clock.is_pausable() {
+            // The clock must not jump to an old target.
+            self.0.set(None);
+            return true;
+        }
+        // It stays, so that a future can set it from outside of the runtime.
+        self.set(clock.now() + FAR, waker)
     }
 }

@@ -9,18 +9,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tokio::runtime::Runtime;
 use tokio::task::yield_now;
-use waterwheel::{Duration, Instant, Timer, interval};
+use waterwheel::{Duration, Instant, Timer, Waking, interval};
 
 use crate::support::{LIMIT, current_thread, metrics, ms, multi_thread, within};
 
 const PROMPT: Duration = ms(2_000);
 
 /// A hundred tasks that are always ready, and timers beside them.
-fn beside_tasks_that_are_always_ready(runtime: Runtime, wakeup_thread: bool) {
+fn beside_tasks_that_are_always_ready(runtime: Runtime, waking: Waking) {
     within(LIMIT, move || {
-        let timer = Timer::builder()
-            .wakeup_thread(wakeup_thread)
-            .start_on(runtime.handle());
+        let timer = Timer::builder().waking(waking).start_on(runtime.handle());
         let timer = timer.expect("a timer");
         runtime.block_on(async {
             let (stop, rounds) = (
@@ -74,15 +72,19 @@ fn beside_tasks_that_are_always_ready(runtime: Runtime, wakeup_thread: bool) {
 
 #[test]
 fn tasks_that_are_always_ready_delay_no_timer_on_one_thread() {
-    beside_tasks_that_are_always_ready(current_thread(), true);
+    for waking in [Waking::Guarded, Waking::Precise] {
+        beside_tasks_that_are_always_ready(current_thread(), waking);
+    }
 }
 
 #[test]
 fn tasks_that_are_always_ready_delay_no_timer_on_two_workers() {
-    beside_tasks_that_are_always_ready(multi_thread(2), true);
+    for waking in [Waking::Guarded, Waking::Precise] {
+        beside_tasks_that_are_always_ready(multi_thread(2), waking);
+    }
 }
 
 #[test]
 fn tasks_always_ready_delay_no_timer_without_the_wakeup_thread() {
-    beside_tasks_that_are_always_ready(multi_thread(2), false);
+    beside_tasks_that_are_always_ready(multi_thread(2), Waking::Frugal);
 }

@@ -113,6 +113,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "driver/core",
             "driver/host",
             "driver/timer",
+            "driver/wakeup",
         ],
     ),
     // What the room shows to the others.

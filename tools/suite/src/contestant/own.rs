@@ -3,7 +3,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use waterwheel::{Sleep, Timer};
+use waterwheel::{Sleep, Timer, Waking};
 
 use super::{Postpones, Sleeps, TimesOut};
 
@@ -17,7 +17,7 @@ impl<const WAKEUP_THREAD: bool> Own<WAKEUP_THREAD> {
         let builder = if WAKEUP_THREAD {
             builder
         } else {
-            builder.wakeup_thread(false)
+            builder.waking(Waking::Frugal)
         };
         Self(builder.start().expect("a timer starts on a runtime"))
     }
