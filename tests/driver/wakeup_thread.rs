@@ -58,6 +58,15 @@ fn a_worker_that_blocks_after_arming_does_not_hold_up_the_timer() {
             fires_beside_a_worker_that_arms_and_blocks(timer.clone()).await
         });
         assert!(fires, "it waited for the worker");
+        // It has slept towards nothing yet.
+        let fires = multi_thread(2).block_on(async {
+            let timer = own_timer();
+            while timer.metrics().driver_turns() == 0 {
+                tokio::time::sleep(ms(1)).await;
+            }
+            fires_beside_a_worker_that_arms_and_blocks(timer.clone()).await
+        });
+        assert!(fires, "it waited for the worker");
     }
 }
 

@@ -65,22 +65,25 @@
 //! | `request`, `set_tokio_sleep`: the target is read before the sleep's lock | `arm`; `arm`, `catch_up`, `fire`, `reset` |
 //! | `request`: no look at the target | `catch_up`, `wakeup_thread` |
 //! | `Permits::try_take`, `give_back`: a load and a store; `Sleep` gives none back, armed or not | `fire` |
-//! | `thread::update`: no look whether the driver has ended; `leave` does not note it | `stop`, `wakeup_thread` |
-//! | `thread::update`: the target read before the lock; no notify; a member keeps its old target | `wakeup_thread` |
+//! | `thread::join`: no look whether the driver has ended; `leave` does not note it | `stop`, `wakeup_thread` |
+//! | `thread::update`: no look whether the driver is a member; `thread::join`: no notify | `wakeup_thread` |
 //! | `thread::leave`: no notify; `Wakeup::end`: does not leave | `stop`, `wakeup_thread` |
 //! | `thread::run`: an unanswered nudge wakes no task; its end is not noted | `wakeup_thread` |
+//! | `thread::run`: the targets are not read again; are read before `looks_at` is written; it is not written | `wakeup_thread` |
+//! | `Member::look`: a guarded driver is not woken | `wakeup_thread` |
 //! | `Wakeup::request`: the thread updated before the target is lowered; the target stored, not lowered | `wakeup_thread` |
-//! | `Wakeup::arrange`: the thread updated before the nudge is expected; no nudge is expected | `wakeup_thread` |
+//! | `Wakeup::sleep_towards`: the nudge is expected after the target is written, or not at all | `wakeup_thread` |
 //! | `Wakeup::lose_thread`: the driver is not woken | `wakeup_thread` |
 //!
-//! Not seen: one access of the four on `next` and `target` made weaker and the other three left, since `sync::atomic` fences
-//! each of them on both sides.
+//! Not seen: one access of the four on `next` and `target`, or of the four on `target` and `looks_at`, made weaker and the other three
+//! left, since `sync::atomic` fences each of them on both sides.
 //!
 //! Tests see what needs a paused clock, or a large herd:
 //!
 //! | broken | seen by |
 //! |---|---|
 //! | `FirstTurn::take`: taken on the wake-up thread | `driver/wakeup_thread` |
+//! | `Setting::rest`: the sleep is dropped on a running clock | `driver/wakeup_thread` |
 //! | `FirstTurn::take`: the workspace is not put back | `time/beside_tokio`, `driver/reentrancy/counting` |
 //! | `FirstTurn::take`: what it leaves is not noted; a late one serves no more; `DriverTask`: what it left is not asked | `time/virtual_time/advancing` |
 //! | `DriverTask`: the target is not forgotten | the unit test of `turn/task` |

@@ -51,7 +51,7 @@ const PATIENCE: Duration = Duration::from_millis(1);
 
 /// `looks_at` while the thread does not wait: it reads every target before it does.
 const AWAKE: u64 = 0;
-/// `looks_at` while the thread waits without end, or does not run.
+/// `looks_at` while the thread waits without end.
 const NEVER: u64 = u64::MAX;
 
 global! {
@@ -246,7 +246,6 @@ fn run() {
         members = THREAD.changed.wait(members, next.map(|at| at - now));
     }
     members.is_running = false;
-    THREAD.looks_at.store(NEVER, Ordering::SeqCst);
 }
 
 /// In a model no wait times out by itself: the model moves the clock and calls this.

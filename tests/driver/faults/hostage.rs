@@ -1,5 +1,5 @@
 //! Not hostage: tokio's own timers stand still while the worker that last ran their driver is
-//! blocked, and ours do not. In real time, which is the point.
+//! blocked, and ours do not, unless their driver is `Frugal`. In real time, which is the point.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle, ThreadId};
 
 use futures::future::BoxFuture;
 use tokio::sync::oneshot;
-use waterwheel::{Duration, Instant, sleep_until};
+use waterwheel::{Duration, Instant, Timer, Waking};
 
 use crate::support::{ms, multi_thread, waker_on_wake};
 
@@ -26,14 +26,27 @@ const MOST_ROUNDS: usize = 20;
 /// A round may go well by chance: the other worker took the wake-up over. So many in a row do not.
 const LEAST_ROUNDS: usize = 3;
 
-type SleepUntil = fn(Instant) -> BoxFuture<'static, ()>;
-
-fn ours(deadline: Instant) -> BoxFuture<'static, ()> {
-    Box::pin(sleep_until(deadline))
+/// Whose sleep it is.
+#[derive(Clone, Copy)]
+enum Whose {
+    Tokios,
+    Runtimes,
+    Own(Waking),
 }
 
-fn tokios(deadline: Instant) -> BoxFuture<'static, ()> {
-    Box::pin(tokio::time::sleep_until(deadline))
+impl Whose {
+    /// Makes sleeps, on the runtime that this is called in.
+    fn sleeps(self) -> impl Fn(Instant) -> BoxFuture<'static, ()> + Clone + Send + Sync + 'static {
+        let timer = match self {
+            Whose::Tokios => None,
+            Whose::Runtimes => Some(Timer::current()),
+            Whose::Own(waking) => Some(Timer::builder().waking(waking).start().expect("a timer")),
+        };
+        move |deadline| match &timer {
+            Some(timer) => Box::pin(timer.sleep_until(deadline)),
+            None => Box::pin(tokio::time::sleep_until(deadline)),
+        }
+    }
 }
 
 /// Waits, and returns the thread that fired the sleep: the one that ran its driver.
@@ -113,16 +126,18 @@ struct Round {
 /// that is due. Another worker has nothing to do.
 ///
 /// The other worker may take a woken task over, round after round. Of several it leaves some.
-fn round(blocking: SleepUntil, tasks: usize, beside: SleepUntil, blocked: Duration) -> Round {
+fn round(blocking: Whose, tasks: usize, beside: Whose, blocked: Duration) -> Round {
     let start = Instant::now() + STEP;
     let control = Control::start(start + STEP, STEP * 2);
     let (deadline, late, waited) = multi_thread(2).block_on(async move {
+        let (blocking, beside) = (blocking.sleeps(), beside.sleeps());
         let is_blocked = Arc::new(AtomicBool::new(false));
         let (free, freed) = channel();
         let (report, reported) = oneshot::channel();
         let block = Arc::new(Mutex::new(Some((freed, report))));
         for _ in 0..tasks {
             let (is_blocked, block) = (Arc::clone(&is_blocked), Arc::clone(&block));
+            let blocking = blocking.clone();
             tokio::spawn(async move {
                 for round in 0.. {
                     let driver = fired_by(blocking(start + STEP * 2 * round)).await;
@@ -167,19 +182,33 @@ fn round(blocking: SleepUntil, tasks: usize, beside: SleepUntil, blocked: Durati
 // wait there in its place; so while that task blocks, no worker does.
 #[test]
 fn beside_a_blocked_worker_ours_fire_and_tokios_wait_for_it() {
-    let waited = || round(tokios, 1, tokios, BLOCKED).waited;
+    let waited = || round(Whose::Tokios, 1, Whose::Tokios, BLOCKED).waited;
     assert!((0..MOST_ROUNDS).any(|_| waited()), "tokio's did not wait");
-    // The second time, with no task waiting on tokio's clock either.
-    for (blocking, tasks) in [(ours as SleepUntil, 8), (tokios, 1)] {
-        let mut rounds = Vec::new();
-        let mut is_shown = false;
-        while rounds.len() < LEAST_ROUNDS || !is_shown && rounds.len() < MOST_ROUNDS {
-            let round = round(blocking, tasks, ours, BLOCKED_LONG);
-            // However busy the machine.
-            assert!(!round.waited, "{round:?}, after {rounds:?}");
-            is_shown |= round.late < round.control + ms(10);
-            rounds.push(round);
+    for ours in [
+        Whose::Runtimes,
+        Whose::Own(Waking::Guarded),
+        Whose::Own(Waking::Precise),
+    ] {
+        // The second time, with no task waiting on tokio's clock either.
+        for (blocking, tasks) in [(ours, 8), (Whose::Tokios, 1)] {
+            let mut rounds = Vec::new();
+            let mut is_shown = false;
+            while rounds.len() < LEAST_ROUNDS || !is_shown && rounds.len() < MOST_ROUNDS {
+                let round = round(blocking, tasks, ours, BLOCKED_LONG);
+                // However busy the machine.
+                assert!(!round.waited, "{round:?}, after {rounds:?}");
+                is_shown |= round.late < round.control + ms(10);
+                rounds.push(round);
+            }
+            assert!(is_shown, "{rounds:?}");
         }
-        assert!(is_shown, "{rounds:?}");
     }
+}
+
+// What `Frugal` gives up, and what the test above would not see if it saw nothing.
+#[test]
+fn beside_a_blocked_worker_a_frugal_timer_waits_as_tokios_do() {
+    let frugal = Whose::Own(Waking::Frugal);
+    let waited = || round(frugal, 1, frugal, BLOCKED).waited;
+    assert!((0..MOST_ROUNDS).any(|_| waited()), "it did not wait");
 }
