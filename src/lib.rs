@@ -39,23 +39,24 @@
 //! | tick | [`interval`], [`interval_at`], which give an [`Interval`], also a `Stream`; [`MissedTickBehavior`] |
 //! | switch from `tokio::time` | [`time`]: all of the above by tokio's paths; when a timer is due, and in which order |
 //! | read the time | [`Instant`], [`Duration`]: tokio's and std's own |
-//! | have a timer of your own, bound it, stop it, look into it | [`Timer`], [`Builder`], [`Metrics`], [`Lateness`]; [`error::Error`], [`error::BuildError`] |
+//! | have a timer of your own, bound it, stop it, look into it | [`Timer`], [`Builder`], [`Waking`], [`Metrics`], [`Lateness`]; [`error::Error`], [`error::BuildError`] |
 //! | test in virtual time | `pause`, `advance`, `resume`: tokio's own, with the feature `test-util` |
 //! | keep anything by deadline, without tokio | [`wheel`]: [`wheel::Wheel`], [`wheel::Tick`], [`wheel::Ticks`], [`wheel::Key`], [`wheel::Expire`], [`wheel::Verdict`], [`wheel::Progress`], [`wheel::Resolution`], [`wheel::InvalidResolution`] |
 //!
 //! # How it works
 //!
-//! Timers are filed in the slots of a [`wheel`], whose dials are those of a clock: a thousand
-//! slots of a millisecond, then seconds, minutes, hours, days. A timer has one wheel for each
+//! Timers are filed in the slots of a [`wheel`], whose dials are those of a clock: a second of
+//! ticks, then seconds, minutes, hours, days. A timer has one wheel for each
 //! worker thread, a *shard*, with a lock of its own. A future registers with the shard of the
 //! thread that polls it first. One task, the *driver*, turns the wheels when something is due, and sleeps otherwise. It runs on
-//! your runtime. A helper thread, the *wake-up thread*, one for the whole process, wakes the driver on time even when a worker
-//! is blocked.
+//! your runtime, whose clock wakes it. A helper thread, the *wake-up thread*, one for the whole process, sees when a blocked worker
+//! holds that clock, and has another worker turn the wheels. [`Waking`] has the other ways.
 //!
 //! # What it does
 //!
-//! - A timer is [due](time#when-a-timer-is-due) when its tick has come: the deadline is rounded up to a tick, by default a
-//!   millisecond, and now is rounded down. So it is never early, and late by at most a tick and what the scheduler takes.
+//! - A timer is [due](time#when-a-timer-is-due) when its tick has come: the deadline is rounded up to a tick, and now is rounded
+//!   down. So it is never early. It is late by at most a tick, the millisecond that tokio's clock may take to wake a worker, and what
+//!   the scheduler takes. By default a tick is 100 µs, or a millisecond on a clock that can be paused.
 //! - A poll past its tick is ready, however late the driver is.
 //! - Due timers of a shard are woken in order of tick, equal ticks first in, first out. [Order](time#order) says how
 //!   many at a time.
@@ -74,7 +75,7 @@
 //!
 //! # Trade-offs
 //!
-//! - The wake-up thread is a thread of its own. [`Builder::wakeup_thread`] says what changes without it.
+//! - The wake-up thread is a thread of its own. [`Waking`] says what changes without it.
 //! - The driver is a task among yours. If every worker is blocked, no task is woken until one is
 //!   free again.
 //! - A shard's slab of entries grows to its peak, and stays there until the shard has no timer left.

@@ -53,11 +53,18 @@ impl Builder {
         }
     }
 
-    /// The length of one tick: from 100 µs to 1 s, dividing a second. 1 ms if not set.
+    /// The length of one tick: from 100 µs to 1 s, dividing a second.
+    ///
+    /// If not set, it is 100 µs. On a clock that can be paused it is 1 ms, as for tokio's timers, so that a test sees the same order as
+    /// with those: on a runtime of one thread, if any crate of the build enables tokio's feature `test-util`.
     ///
     /// A deadline is rounded up to a tick, so a timer is up to one tick late. That also holds for a deadline that is now or has
     /// just passed: `sleep(Duration::ZERO)`, an interval's first tick and a reset to now wait for the end of the running
-    /// tick. A fine resolution costs turns of the driver while many timers fire. With a coarse one, more timers share a turn.
+    /// tick.
+    ///
+    /// The driver turns when the next timer is due, and with a resolution finer than a millisecond a thousand times a second at most on
+    /// average; each turn serves all that is due. With a coarse resolution, more timers share a turn. A fine one takes more memory: 83
+    /// KB a shard at 100 µs, 10 KB at 1 ms.
     pub fn resolution(mut self, tick: Duration) -> Builder {
         self.resolution = Some(tick);
         self

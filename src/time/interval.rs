@@ -15,8 +15,7 @@ use crate::error::Error;
 /// Ticks every `period`, for the first time now.
 ///
 /// On the runtime's timer, [`Timer::current`]. A period is cut to 30 years. Each tick comes when it is
-/// [due](crate::time#when-a-timer-is-due): at the first tick of the timer, by default a millisecond, that is not before
-/// its time. So the first one comes at the end of the running tick of the timer. The rounding does not add up. Dropping the interval cancels it. Same as `tokio::time::interval`.
+/// [due](crate::time#when-a-timer-is-due): at the first tick of the timer that is not before its time. So the first one comes at the end of the running tick of the timer. The rounding does not add up. Dropping the interval cancels it. Same as `tokio::time::interval`.
 ///
 /// # Panics
 ///

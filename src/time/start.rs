@@ -19,9 +19,9 @@ use crate::error::Error;
 ///
 /// # Precision
 ///
-/// It is never ready before the deadline. It is [due](crate::time#when-a-timer-is-due) at the first tick of the timer,
-/// by default a millisecond, that is not before the deadline. So a zero duration completes at the end of the
-/// running tick.
+/// It is never ready before the deadline. It is [due](crate::time#when-a-timer-is-due) at the first tick of the timer
+/// that is not before the deadline, and its task is woken within about a millisecond after that ([`Waking`](crate::Waking)). So a
+/// zero duration completes at the end of the running tick.
 ///
 /// # Cancellation
 ///

@@ -2,8 +2,8 @@
 //!
 //! It serves no timer, and decides only how to wake. Each driver reads its own clock to see what is due. There are two kinds:
 //!
-//! - A [`Precise`](Waking::Precise) driver is woken at its target. tokio rounds a sleep up to its own milliseconds; the thread wakes on time.
-//! - A [`Guarded`](Waking::Guarded) driver is woken by tokio's clock. The thread looks at it some milliseconds after its target. If
+//! - A [`Precise`](super::Waking::Precise) driver is woken at its target. tokio rounds a sleep up to its own milliseconds; the thread wakes on time.
+//! - A [`Guarded`](super::Waking::Guarded) driver is woken by tokio's clock. The thread looks at it some milliseconds after its target. If
 //!   the target still stands, no worker has turned tokio's clock, and the thread wakes the driver's task.
 //!
 //! Both are woken from outside. A task that a worker wakes runs next on that worker. If the task before it blocks, no other worker
