@@ -23,6 +23,7 @@ mod crowd;
 mod engine;
 mod entrant;
 mod flags;
+mod lateness;
 mod lead;
 mod operation;
 mod patience;

@@ -7,7 +7,6 @@
 //! Two more tables show what a finer tick gains and costs: a tick of 100 µs beside the contestants without ticks, and
 //! every tick from there to a second.
 
-mod lateness;
 mod sample;
 
 use std::time::Duration;
