@@ -27,23 +27,23 @@ use crate::workload::Workload;
 
 /// The workloads that take fewer rounds than asked for, by how their titles begin: a round takes long, and the next one
 /// is much like it.
-const FEWER_ROUNDS: [(&str, usize); 3] = [
+const FEWER_ROUNDS: [(&str, usize); 4] = [
     (idle::NAME, idle::ROUNDS),
+    (interval::LONE, interval::LONE_ROUNDS),
     (memory::NAME, memory::ROUNDS),
     (growth::NAME, growth::ROUNDS),
 ];
 
-/// The workloads that take one round if the run is quick: most of a sample is waiting.
-const ONE_QUICK_ROUND: [&str; 1] = [rate::NAME];
+/// Those that take one round if the run is quick, likewise: most of a sample is waiting.
+const ONE_QUICK_ROUND: [&str; 2] = [rate::NAME, interval::LONE];
 
 /// How many rounds the workload of this title takes, if `asked` were asked for.
 pub(crate) fn rounds(title: &str, asked: usize, quick: bool) -> usize {
-    if quick && ONE_QUICK_ROUND.iter().any(|it| title.starts_with(it)) {
+    let begins = |name: &&str| title.starts_with(name);
+    if quick && ONE_QUICK_ROUND.iter().any(begins) {
         return 1;
     }
-    let fewer = FEWER_ROUNDS
-        .iter()
-        .find(|(name, _)| title.starts_with(name));
+    let fewer = FEWER_ROUNDS.iter().find(|(name, _)| begins(name));
     fewer.map_or(asked, |(_, most)| asked.min(*most))
 }
 
