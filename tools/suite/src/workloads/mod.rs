@@ -7,6 +7,7 @@ mod cancel;
 mod churn;
 mod delay_queue;
 mod fire;
+mod foreign_cancel;
 mod fresh_task;
 mod growth;
 mod herd;
@@ -52,6 +53,7 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
     let all = [
         cancel::all(quick),
         fresh_task::all(quick),
+        foreign_cancel::all(quick),
         churn::all(quick),
         postpone::all(quick),
         timeout::all(quick),
