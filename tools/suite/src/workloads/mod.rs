@@ -86,7 +86,6 @@ pub(crate) fn targets() -> Vec<Target> {
         idle::targets(),
         interval::targets(),
         memory::targets(),
-        rpc::targets(),
         simulate::targets(),
         wheel::targets(),
     ];
