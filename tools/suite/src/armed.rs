@@ -5,10 +5,15 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, LazyLock};
 use std::task::{Context, Wake, Waker};
+use std::thread;
 use std::time::{Duration, Instant};
+
+use crate::contestant::Sleeps;
 
 /// Times are nanoseconds from here, so that a waker can store one in an atomic.
 static ORIGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+const FAR: Duration = Duration::from_secs(3600);
 
 /// A sleep, its deadline, and what its waker saw.
 pub(crate) struct Armed<S> {
@@ -50,6 +55,11 @@ impl<S: Future<Output = ()>> Armed<S> {
     }
 }
 
+/// A sleep of an hour: pending throughout a sample, so that no helper thread ends with the last timer that is measured.
+pub(crate) async fn far<S: Sleeps>(sleeps: S) -> Armed<S::Sleep> {
+    Armed::new(sleeps.sleep(FAR), u64::MAX)
+}
+
 /// The time of the first wake, 0 for none.
 struct FirstWake(AtomicU64);
 
@@ -78,4 +88,9 @@ pub(crate) fn instant(time: u64) -> tokio::time::Instant {
 /// A duration in our unit.
 pub(crate) fn nanos(duration: Duration) -> u64 {
     duration.as_nanos() as u64
+}
+
+/// Waits without any timer of a runtime.
+pub(crate) fn wait_until(time: u64) {
+    thread::sleep(Duration::from_nanos(time.saturating_sub(now())));
 }

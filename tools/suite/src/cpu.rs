@@ -1,4 +1,4 @@
-//! What the measured threads cost: their CPU time, and how often they woke up.
+//! What the measured threads cost: their CPU time, their context switches, and how often they woke up.
 //!
 //! Every thread is measured but the main one, which only waits and counts: the workers, the wakeup thread, and all other
 //! threads that a contestant started. The figure of a thread that is running is up to a scheduler tick (4 ms) old, so it
@@ -9,34 +9,62 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
-/// CPU nanoseconds that all measured threads take while something is done. NaN where there is no `/proc/*/schedstat`,
-/// and if a thread ended meanwhile, since its figure ends with it.
-///
-/// `/proc/self/schedstat` would be the main thread's alone, and `/proc/self/stat` counts in hundredths of a second.
-pub(crate) fn nanos_of(act: impl FnOnce()) -> f64 {
-    let before = readings();
+/// What the measured threads took while something was done. NaN where the system does not count it, and if a thread
+/// ended meanwhile, since its figure ends with it.
+pub(crate) struct Cost {
+    /// CPU time.
+    pub(crate) nanos: f64,
+    /// Context switches, voluntary or not.
+    pub(crate) switches: f64,
+}
+
+/// Does it and counts.
+pub(crate) fn cost_of(act: impl FnOnce()) -> Cost {
+    let before = (nanos_by_thread(), switches_by_thread());
     act();
-    let after = readings();
+    let after = (nanos_by_thread(), switches_by_thread());
+    Cost {
+        nanos: growth(&before.0, &after.0),
+        switches: growth(&before.1, &after.1),
+    }
+}
+
+/// The CPU time alone.
+pub(crate) fn nanos_of(act: impl FnOnce()) -> f64 {
+    let before = nanos_by_thread();
+    act();
+    growth(&before, &nanos_by_thread())
+}
+
+/// A figure of each thread, by the thread's number.
+type ByThread = BTreeMap<OsString, u64>;
+
+fn growth(before: &ByThread, after: &ByThread) -> f64 {
     if before.is_empty() || before.keys().any(|thread| !after.contains_key(thread)) {
         return f64::NAN;
     }
-    let sum = |readings: BTreeMap<OsString, u64>| readings.into_values().sum::<u64>();
+    let sum = |readings: &ByThread| readings.values().sum::<u64>();
     sum(after).saturating_sub(sum(before)) as f64
 }
 
 /// CPU nanoseconds of all measured threads that there are. `None` if they are not known.
 pub(crate) fn nanos() -> Option<u64> {
-    readings()
+    nanos_by_thread()
         .into_values()
         .reduce(|sum, nanos| sum + nanos)
         .filter(|&nanos| nanos > 0)
 }
 
-fn readings() -> BTreeMap<OsString, u64> {
+/// `/proc/self/schedstat` would be the main thread's alone, and `/proc/self/stat` counts in hundredths of a second.
+fn nanos_by_thread() -> ByThread {
     of_each(|thread| {
         let line = fs::read_to_string(thread.join("schedstat")).ok()?;
         line.split_ascii_whitespace().next()?.parse().ok()
     })
+}
+
+fn switches_by_thread() -> ByThread {
+    of_each(|thread| Some(switches(thread, VOLUNTARY)? + switches(thread, INVOLUNTARY)?))
 }
 
 /// The voluntary context switches of the measured threads with a wanted name: how often they waited, and so were woken.
@@ -44,24 +72,27 @@ fn readings() -> BTreeMap<OsString, u64> {
 pub(crate) fn wake_ups(wanted: impl Fn(&str) -> bool) -> Option<u64> {
     let counts = of_each(|thread| {
         let name = fs::read_to_string(thread.join("comm")).ok()?;
-        if !wanted(name.trim_end()) {
-            return None;
-        }
-        let status = fs::read_to_string(thread.join("status")).ok()?;
-        let count = status
-            .lines()
-            .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
-        count.trim().parse().ok()
+        wanted(name.trim_end()).then(|| switches(thread, VOLUNTARY))?
     });
     counts.into_values().reduce(|sum, count| sum + count)
 }
 
-/// A figure of each measured thread, by the thread's number. A thread without one does not count: it may have ended
-/// between the listing and the reading.
-fn of_each(figure: impl Fn(&Path) -> Option<u64>) -> BTreeMap<OsString, u64> {
+const VOLUNTARY: &str = "voluntary_ctxt_switches:";
+const INVOLUNTARY: &str = "nonvoluntary_ctxt_switches:";
+
+/// How often the scheduler took this thread off its processor, of one kind.
+fn switches(thread: &Path, kind: &str) -> Option<u64> {
+    let status = fs::read_to_string(thread.join("status")).ok()?;
+    let count = status.lines().find_map(|line| line.strip_prefix(kind))?;
+    count.trim().parse().ok()
+}
+
+/// A figure of each measured thread. A thread without one does not count: it may have ended between the listing and the
+/// reading.
+fn of_each(figure: impl Fn(&Path) -> Option<u64>) -> ByThread {
     let main = std::process::id().to_string();
     let Ok(threads) = fs::read_dir("/proc/self/task") else {
-        return BTreeMap::new();
+        return ByThread::new();
     };
     threads
         .flatten()

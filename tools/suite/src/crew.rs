@@ -79,7 +79,7 @@ impl Crew {
 }
 
 /// A number of the current thread, from 1 up.
-fn worker() -> usize {
+pub(crate) fn worker() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(1);
     thread_local!(static WORKER: usize = NEXT.fetch_add(1, Relaxed));
     WORKER.with(|worker| *worker)

@@ -5,7 +5,7 @@
 //! operations than the other: the figure is the time of both divided by the operations of both. A sample in which they
 //! shared a worker, or one of them hardly ran, is taken again.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ use crate::operation::Operation;
 use crate::stage::{BATCH, Stage, WORKERS};
 
 /// The processor takes longer to wake up than the fastest contestant takes for a whole sample.
-const WARM_UP: Duration = Duration::from_millis(20);
+pub(crate) const WARM_UP: Duration = Duration::from_millis(20);
 const MEASURED: Duration = Duration::from_millis(50);
 const MEASURED_QUICK: Duration = Duration::from_millis(20);
 /// After so many retakes the sample counts as it is.
@@ -40,7 +40,7 @@ impl Load {
         format!("{} ms", self.measured().as_millis())
     }
 
-    fn measured(self) -> Duration {
+    pub(crate) fn measured(self) -> Duration {
         if self.quick { MEASURED_QUICK } else { MEASURED }
     }
 }
@@ -56,9 +56,15 @@ pub(crate) fn threads(threads: usize) -> &'static str {
 
 /// What one task did.
 pub(crate) struct Share {
-    operations: usize,
-    start: Instant,
-    end: Instant,
+    pub(crate) operations: usize,
+    pub(crate) start: Instant,
+    pub(crate) end: Instant,
+}
+
+/// What one operation costs the thread that makes it, in nanoseconds.
+pub(crate) fn nanos_each(shares: &[Share]) -> f64 {
+    let times = shares.iter().map(|share| share.end - share.start);
+    times.sum::<Duration>().as_nanos() as f64 / operations(shares) as f64
 }
 
 /// Measures one operation, in nanoseconds. `start` is called on a worker and returns the contestant; `operation` makes
@@ -72,10 +78,7 @@ where
     C: Clone + Send + 'static,
     O: Operation,
 {
-    measure(load, start, operation, |shares| {
-        let times = shares.iter().map(|share| share.end - share.start);
-        times.sum::<Duration>().as_nanos() as f64 / operations(shares) as f64
-    })
+    measure(load, start, operation, nanos_each)
 }
 
 /// What all tasks do together, in million operations a second: from the first to start until the first to end, which
@@ -98,22 +101,34 @@ pub(crate) fn measure<C: Clone + Send + 'static, O: Operation>(
     operation: impl Fn(C, u64) -> O,
     figure: impl Fn(&[Share]) -> f64,
 ) -> Sample {
+    let task = |contestant, me, crew| member(operation(contestant, me as u64), load, me, crew);
+    measure_tasks(load.threads, start, task, figure)
+}
+
+/// As [`measure`], for an operation that has a loop of its own: `task` is that of the member of this number.
+pub(crate) fn measure_tasks<C, T>(
+    threads: usize,
+    start: impl Start<C>,
+    task: impl Fn(C, usize, Arc<Crew>) -> T,
+    figure: impl Fn(&[Share]) -> f64,
+) -> Sample
+where
+    C: Clone + Send + 'static,
+    T: Future<Output = Share> + Send + 'static,
+{
     let mut retaken = 0;
     loop {
-        let stage = Stage::with_workers(load.threads.max(WORKERS));
+        let stage = Stage::with_workers(threads.max(WORKERS));
         let contestant = stage.run(async move { start() });
-        let crew = Arc::new(Crew::new(load.threads));
-        let tasks: Vec<_> = (0..load.threads)
-            .map(|me| {
-                let operation = operation(contestant.clone(), me as u64);
-                stage.spawn(member(operation, load, me, crew.clone()))
-            })
+        let crew = Arc::new(Crew::new(threads));
+        let tasks: Vec<_> = (0..threads)
+            .map(|me| stage.spawn(task(contestant.clone(), me, crew.clone())))
             .collect();
         let shares: Vec<Share> = tasks.into_iter().map(|task| stage.wait(task)).collect();
         let operations = operations(&shares);
         let all_ran = shares
             .iter()
-            .all(|share| share.operations * 20 >= operations / load.threads);
+            .all(|share| share.operations * 20 >= operations / threads);
         if crew.kept_apart() && all_ran || retaken == RETAKES {
             return Sample {
                 values: vec![figure(&shares)],

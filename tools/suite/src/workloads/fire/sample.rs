@@ -8,16 +8,15 @@
 
 use std::future::Future;
 use std::ops::Range;
-use std::thread;
 use std::time::Duration;
 
 use tokio::task::yield_now;
 use waterwheel_suite::Sample;
 
-use super::lateness::Lateness;
-use crate::armed::{Armed, instant, nanos, now};
+use crate::armed::{self, Armed, instant, nanos, now, wait_until};
 use crate::contestant::{Sleeps, Start};
 use crate::cpu;
+use crate::lateness::Lateness;
 use crate::lead;
 use crate::patience;
 use crate::random::SplitMix64;
@@ -25,7 +24,8 @@ use crate::stage::{BATCH, Stage};
 
 /// Between the last sleep armed, the first reading of the CPU time, and the first deadline.
 const CALM: Duration = Duration::from_millis(50);
-const FAR: Duration = Duration::from_secs(3600);
+/// The greatest is the last.
+const PERCENTILES: [f64; 4] = [0.5, 0.99, 0.999, 1.0];
 
 /// How many timers are due, and within what time.
 #[derive(Clone, Copy)]
@@ -44,7 +44,7 @@ pub(super) fn sample<S: Sleeps>(start: impl Start<S>, load: Load, to_arm: Durati
 fn attempt<S: Sleeps>(start: impl Start<S>, load: Load, lead: Duration) -> Option<Sample> {
     let stage = Stage::new();
     let sleeps = stage.run(async move { start() });
-    let far = stage.run(arm_far(sleeps.clone()));
+    let far = stage.run(armed::far(sleeps.clone()));
     let first = now() + nanos(lead);
     let last = first + nanos(load.window);
 
@@ -72,10 +72,6 @@ fn attempt<S: Sleeps>(start: impl Start<S>, load: Load, lead: Duration) -> Optio
     let sample = stage.run(evaluate(armed, cpu));
     drop(far);
     Some(sample)
-}
-
-async fn arm_far<S: Sleeps>(sleeps: S) -> Armed<S::Sleep> {
-    Armed::new(sleeps.sleep(FAR), u64::MAX)
 }
 
 /// One task's share of the arming.
@@ -118,7 +114,7 @@ async fn evaluate<S: Future<Output = ()>>(all: Vec<Armed<S>>, cpu: f64) -> Sampl
         lateness.push(woken.saturating_sub(armed.deadline()));
     }
     let lateness = Lateness::new(lateness);
-    let mut values = lateness.percentiles().to_vec();
+    let mut values = lateness.percentiles(PERCENTILES).to_vec();
     values.push(cpu / timers as f64);
     values.push(early as f64);
     Sample {
@@ -128,9 +124,4 @@ async fn evaluate<S: Future<Output = ()>>(all: Vec<Armed<S>>, cpu: f64) -> Sampl
         curves: vec![lateness.curve()],
         ..Sample::default()
     }
-}
-
-/// The main thread waits without any timer of a runtime.
-fn wait_until(time: u64) {
-    thread::sleep(Duration::from_nanos(time.saturating_sub(now())));
 }

@@ -1,29 +1,28 @@
-//! What is made of a million latenesses: four figures and a curve.
+//! What is made of many latenesses: some percentiles and a curve.
 
 use waterwheel_suite::Curve;
 
-const PERCENTILES: [f64; 4] = [0.5, 0.99, 0.999, 1.0];
 /// Points of the curve up to 0.99, evenly.
 const BODY: u32 = 100;
 /// Points for each further nine, of which there are three: on a linear scale the tail would be one point.
 const A_NINE: u32 = 20;
 
 /// In nanoseconds, sorted.
-pub(super) struct Lateness(Vec<u64>);
+pub(crate) struct Lateness(Vec<u64>);
 
 impl Lateness {
-    pub(super) fn new(mut nanos: Vec<u64>) -> Self {
+    pub(crate) fn new(mut nanos: Vec<u64>) -> Self {
         nanos.sort_unstable();
         Self(nanos)
     }
 
-    /// In microseconds: p50, p99, p99.9 and the greatest.
-    pub(super) fn percentiles(&self) -> [f64; 4] {
-        PERCENTILES.map(|share| self.quantile(share))
+    /// In microseconds: what each of these shares of the timers keeps within.
+    pub(crate) fn percentiles<const N: usize>(&self, shares: [f64; N]) -> [f64; N] {
+        shares.map(|share| self.quantile(share))
     }
 
     /// The lateness in µs, and the share of the timers that are no later.
-    pub(super) fn curve(&self) -> Curve {
+    pub(crate) fn curve(&self) -> Curve {
         let body = (1..=BODY).map(|step| 0.99 * f64::from(step) / f64::from(BODY));
         let tail = (1..=3 * A_NINE).map(|step| {
             let nines = 2.0 + f64::from(step) / f64::from(A_NINE);

@@ -6,6 +6,10 @@
 //!
 //! A tick is lost if it does not come, or if the next one comes in its place: after each the following must be the one a
 //! period later, since by default (`MissedTickBehavior::Burst`) what was missed is made up for.
+//!
+//! One more table has one interval alone (`lone.rs`).
+
+mod lone;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -27,6 +31,8 @@ use crate::stage::{BATCH, Stage};
 use crate::targets::of_both;
 use crate::workload::Workload;
 
+pub(crate) use lone::{NAME as LONE, ROUNDS as LONE_ROUNDS};
+
 const NAME: &str = "interval";
 
 const CPU: &str = "CPU a tick";
@@ -43,7 +49,7 @@ fn title() -> String {
 
 pub(crate) fn all(quick: bool) -> Vec<Workload> {
     let ticks = if quick { 5 } else { 50 };
-    vec![Workload {
+    let many = Workload {
         title: title(),
         work: format!("{ticks} ticks each, one task an interval"),
         metrics: METRICS,
@@ -54,20 +60,26 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
             entrant(Own::<false>::start, ticks),
             entrant(AsyncIo::start, ticks),
         ],
-        absent: [PINGORA, FuturesTimer::NAME]
-            .map(|name| Absent::new(name, "has no interval"))
-            .into(),
-    }]
+        absent: absent(),
+    };
+    vec![many, lone::workload(quick)]
+}
+
+fn absent() -> Vec<Absent> {
+    [PINGORA, FuturesTimer::NAME]
+        .map(|name| Absent::new(name, "has no interval"))
+        .into()
 }
 
 pub(crate) fn targets() -> Vec<Target> {
     let cpu = Want::Share {
         of: Tokio::NAME,
-        at_most: 0.7,
+        at_most: 0.8,
     };
     [(CPU, cpu), (LOST, Want::Zero)]
         .into_iter()
         .flat_map(|(metric, want)| of_both(&title(), metric, want))
+        .chain(lone::targets())
         .collect()
 }
 

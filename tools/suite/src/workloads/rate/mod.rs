@@ -1,0 +1,118 @@
+//! `rate`: so many timers a second, due at random instants, each awaited by a task of its own.
+//!
+//! What a service pays that is mostly idle or moderately loaded: at 100 a second each timer wakes a sleeping worker, at
+//! 100 000 many fire together. The tasks are spawned, and their timers armed, before the first timer is due
+//! (`sample.rs`). Then each task is woken, notes the time, and ends. Lateness is that time minus the deadline, so it
+//! includes the way from the wake to the task.
+//!
+//! CPU time and context switches are those of all threads. They stand beside the lateness of the same sample, since
+//! precision has a price: each way of waking the driver has a row.
+//!
+//! `rate, lone` has one task that sleeps over and over (`lone.rs`).
+
+mod lone;
+mod sample;
+
+use std::time::Duration;
+
+use waterwheel_suite::{Absent, Metric, Target, Want};
+
+use crate::contestant::{
+    AsyncIo, Current, FuturesTimer, Own, PINGORA, PINGORA_IS_EARLY, Sleeps, Start, Tokio,
+};
+use crate::entrant::Entrant;
+use crate::targets::of_both;
+use crate::workload::Workload;
+
+use sample::{Load, sample};
+
+pub(crate) const NAME: &str = "rate";
+
+const P50: &str = "lateness p50";
+const CPU: &str = "CPU a timer";
+const EARLY: &str = "fired early";
+/// In the order of the metrics.
+const PERCENTILES: [f64; 4] = [0.1, 0.5, 0.9, 0.99];
+const METRICS: &[Metric] = &[
+    Metric::lower("lateness p10", "us"),
+    Metric::lower(P50, "us"),
+    Metric::lower("lateness p90", "us"),
+    Metric::lower("lateness p99", "us"),
+    Metric::lower(CPU, "ns"),
+    Metric::lower("context switches a timer", "count"),
+    Metric::lower(EARLY, "count"),
+];
+
+/// Timers a second, and milliseconds: the fewer timers, the longer it takes until the figure is steady.
+const LOADS: &[(usize, u64)] = &[(100, 3000), (1000, 2000), (10_000, 1000), (100_000, 1000)];
+const QUICK_LOADS: &[(usize, u64)] = &[(100, 500), (10_000, 100)];
+/// The rates with a target. A busier timer has its targets in `fire`.
+const MODERATE: [usize; 3] = [100, 1000, 10_000];
+
+fn title(rate: usize) -> String {
+    format!("{NAME}, {rate} a second")
+}
+
+pub(crate) fn all(quick: bool) -> Vec<Workload> {
+    let loads = if quick { QUICK_LOADS } else { LOADS };
+    let by_rate = loads.iter().map(|&(rate, millis)| {
+        by_rate(Load {
+            rate,
+            window: Duration::from_millis(millis),
+        })
+    });
+    by_rate.chain([lone::workload(quick)]).collect()
+}
+
+fn by_rate(load: Load) -> Workload {
+    Workload {
+        title: title(load.rate),
+        work: format!("for {} ms, one task a timer", load.window.as_millis()),
+        metrics: METRICS,
+        entrants: vec![
+            entrant(Tokio::start, load),
+            entrant(Own::<true>::start, load),
+            entrant(Current::start, load),
+            entrant(Own::<false>::start, load),
+        ],
+        absent: absent(),
+    }
+}
+
+fn entrant<S: Sleeps>(start: impl Start<S>, load: Load) -> Entrant {
+    Entrant::new(S::NAME, move || sample(start, load))
+}
+
+/// tokio and ours alone, at each rate.
+fn absent() -> Vec<Absent> {
+    let in_fire = [AsyncIo::NAME, FuturesTimer::NAME]
+        .map(|name| Absent::new(name, "`fire` has what it pays for its precision"));
+    [Absent::new(PINGORA, PINGORA_IS_EARLY)]
+        .into_iter()
+        .chain(in_fire)
+        .collect()
+}
+
+pub(crate) fn targets() -> Vec<Target> {
+    let share = |at_most| Want::Share {
+        of: Tokio::NAME,
+        at_most,
+    };
+    let mut targets = Vec::new();
+    for title in MODERATE.map(title) {
+        for (metric, want) in [(CPU, share(1.5)), (P50, share(0.6)), (EARLY, Want::Zero)] {
+            targets.extend(of_both(&title, metric, want));
+        }
+        // Without a thread of its own a timer is no more precise than tokio's, and then it may cost little more.
+        for (metric, at_most) in [(CPU, 1.2), (P50, 1.0)] {
+            targets.push(Target {
+                title: title.clone(),
+                metric,
+                of: Own::<false>::NAME,
+                want: share(at_most),
+            });
+        }
+    }
+    targets.extend(lone::targets());
+    targets
+}

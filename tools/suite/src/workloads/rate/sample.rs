@@ -1,0 +1,164 @@
+//! One sample: spawn, wait, look.
+//!
+//! Two tasks, each on a worker of its own, spawn the services, so that both workers arm timers. Every service has been
+//! polled before the first timer is due, or the sample is taken again with twice the time to arm. The cost is counted
+//! from just before the first deadline until just after the last timer fired. One more timer, an hour away, is pending
+//! throughout, so that no helper thread ends with the last sleep and takes its CPU time with it.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
+use std::time::Duration;
+
+use tokio::task::yield_now;
+use waterwheel_suite::Sample;
+
+use super::PERCENTILES;
+use crate::armed::{self, instant, nanos, now, wait_until};
+use crate::contestant::{Sleeps, Start};
+use crate::cpu::{self, Cost};
+use crate::crew::Crew;
+use crate::lateness::Lateness;
+use crate::lead;
+use crate::patience;
+use crate::random::SplitMix64;
+use crate::stage::{BATCH, Stage, WORKERS};
+
+/// Between the last task's start, the first reading of the cost, and the first deadline.
+const CALM: Duration = Duration::from_millis(50);
+/// A guess at what it takes to spawn a service and to arm its timer.
+const TO_ARM: Duration = Duration::from_nanos(1200);
+
+/// How many timers a second are due, and for how long.
+#[derive(Clone, Copy)]
+pub(super) struct Load {
+    pub(super) rate: usize,
+    pub(super) window: Duration,
+}
+
+impl Load {
+    fn timers(self) -> usize {
+        self.rate * self.window.as_millis() as usize / 1000
+    }
+}
+
+pub(super) fn sample<S: Sleeps>(start: impl Start<S>, load: Load) -> Sample {
+    let guess = CALM * 3 + TO_ARM * load.timers() as u32;
+    lead::long_enough(guess, |lead| attempt(start, load, lead))
+}
+
+/// None if the timers were not armed in time.
+fn attempt<S: Sleeps>(start: impl Start<S>, load: Load, lead: Duration) -> Option<Sample> {
+    let stage = Stage::new();
+    let sleeps = stage.run(async move { start() });
+    let far = stage.run(armed::far(sleeps.clone()));
+    let first = now() + nanos(lead);
+    let last = first + nanos(load.window);
+    let all = All::due_within(first, last, load.timers());
+
+    let crew = Arc::new(Crew::new(WORKERS));
+    let (one, other) = all.timers.split_at(load.timers() / WORKERS);
+    let tasks = [one, other]
+        .map(|half| stage.spawn(start_services(sleeps.clone(), half, all, crew.clone())));
+    for task in tasks {
+        stage.wait(task);
+    }
+    if now() + 2 * nanos(CALM) > first {
+        return None;
+    }
+
+    wait_until(first - nanos(CALM));
+    let cost = cpu::cost_of(|| {
+        wait_until(last + nanos(CALM));
+        patience::wait_for(|| all.timers.iter().all(|timer| timer.fired().is_some()));
+    });
+    drop(far);
+    Some(evaluate(all, &cost))
+}
+
+/// What the services share. Leaked, which saves each of them a counted reference: the process ends with the sample.
+struct All {
+    timers: Vec<OneTimer>,
+    started: AtomicUsize,
+}
+
+struct OneTimer {
+    deadline: u64,
+    /// When its task ran, 0 for not yet.
+    fired: AtomicU64,
+}
+
+impl All {
+    fn due_within(first: u64, last: u64, timers: usize) -> &'static Self {
+        let mut random = SplitMix64(0);
+        let timer = |_| OneTimer {
+            deadline: first + random.below(last - first),
+            fired: AtomicU64::new(0),
+        };
+        Box::leak(Box::new(Self {
+            timers: (0..timers).map(timer).collect(),
+            started: AtomicUsize::new(0),
+        }))
+    }
+}
+
+impl OneTimer {
+    fn fired(&self) -> Option<u64> {
+        Some(self.fired.load(Relaxed)).filter(|&fired| fired > 0)
+    }
+}
+
+/// Returns when every service has been polled (but for the two that are at it).
+async fn start_services<S: Sleeps>(
+    sleeps: S,
+    half: &'static [OneTimer],
+    all: &'static All,
+    crew: Arc<Crew>,
+) {
+    crew.take_a_worker();
+    for (index, timer) in half.iter().enumerate() {
+        let sleep = sleeps.sleep_until(instant(timer.deadline));
+        tokio::spawn(service(sleep, timer, &all.started));
+        if index % BATCH == BATCH - 1 {
+            yield_now().await;
+        }
+    }
+    while all.started.load(SeqCst) < all.timers.len() {
+        yield_now().await;
+    }
+}
+
+/// One task with its timer.
+async fn service(
+    sleep: impl Future<Output = ()>,
+    timer: &'static OneTimer,
+    started: &'static AtomicUsize,
+) {
+    started.fetch_add(1, SeqCst);
+    sleep.await;
+    timer.fired.store(now(), Relaxed);
+}
+
+fn evaluate(all: &All, cost: &Cost) -> Sample {
+    let count = all.timers.len();
+    let (mut early, mut lost) = (0, 0);
+    let mut lateness = Vec::with_capacity(count);
+    for timer in &all.timers {
+        let Some(fired) = timer.fired() else {
+            lost += 1;
+            continue;
+        };
+        early += u64::from(fired < timer.deadline);
+        lateness.push(fired.saturating_sub(timer.deadline));
+    }
+    let mut values = Lateness::new(lateness).percentiles(PERCENTILES).to_vec();
+    values.push(cost.nanos / count as f64);
+    values.push(cost.switches / count as f64);
+    values.push(early as f64);
+    Sample {
+        values,
+        early,
+        lost,
+        ..Sample::default()
+    }
+}
