@@ -2,7 +2,7 @@
 
 use waterwheel_suite::{Outcome, Table, Target, Verdict, Want};
 
-use crate::contestant::{Current, Own, Sleeps};
+use crate::contestant::{Current, Guarded, Own, Sleeps};
 use crate::report::spread_text;
 
 /// What is wanted of a timer of one's own.
@@ -10,14 +10,14 @@ pub(crate) fn of_own(title: &str, metric: &'static str, want: Want) -> Target {
     Target {
         title: title.to_owned(),
         metric,
-        of: Own::<true>::NAME,
+        of: Own::<Guarded>::NAME,
         want,
     }
 }
 
 /// What is wanted of a timer of one's own, and of the runtime's.
 pub(crate) fn of_both(title: &str, metric: &'static str, want: Want) -> [Target; 2] {
-    [Own::<true>::NAME, Current::NAME].map(|of| Target {
+    [Own::<Guarded>::NAME, Current::NAME].map(|of| Target {
         title: title.to_owned(),
         metric,
         of,
@@ -32,7 +32,7 @@ pub(crate) fn both_beat(
     metric: &'static str,
     [own, current]: [f64; 2],
 ) -> [Target; 2] {
-    [(Own::<true>::NAME, own), (Current::NAME, current)].map(|(of, at_least)| Target {
+    [(Own::<Guarded>::NAME, own), (Current::NAME, current)].map(|(of, at_least)| Target {
         title: title.to_owned(),
         metric,
         of,

@@ -22,7 +22,7 @@ pub(crate) use current::Current;
 pub(crate) use everyone::{Measure, Start, everyone};
 pub(crate) use floor::Floor;
 pub(crate) use futures_timer::FuturesTimer;
-pub(crate) use own::Own;
+pub(crate) use own::{Frugal, Guarded, Own, Precise, Way};
 pub(crate) use pingora::{PINGORA, PINGORA_IS_EARLY, pingora};
 pub(crate) use tokio::Tokio;
 

@@ -1,61 +1,91 @@
 use std::future::Future;
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use waterwheel::{Sleep, Timer, Waking};
+use waterwheel::{Builder, Sleep, Timer, Waking};
 
 use super::{Postpones, Sleeps, TimesOut};
 
-/// A waterwheel [`Timer`] of one's own, with the wakeup thread (the default) or without.
+/// A waterwheel [`Timer`] of one's own, whose driver is woken in one of three ways.
 #[derive(Clone)]
-pub(crate) struct Own<const WAKEUP_THREAD: bool>(pub(crate) Timer);
+pub(crate) struct Own<W> {
+    pub(crate) timer: Timer,
+    way: PhantomData<W>,
+}
 
-impl<const WAKEUP_THREAD: bool> Own<WAKEUP_THREAD> {
+/// A [`Waking`] as a type, so that each has a row of its own.
+pub(crate) trait Way: Clone + Send + Sync + 'static {
+    const NAME: &'static str;
+    const WAKING: Waking;
+}
+
+/// The default, by which the runtime's timer is woken too.
+#[derive(Clone)]
+pub(crate) enum Guarded {}
+
+#[derive(Clone)]
+pub(crate) enum Precise {}
+
+#[derive(Clone)]
+pub(crate) enum Frugal {}
+
+impl Way for Guarded {
+    const NAME: &'static str = "own";
+    const WAKING: Waking = Waking::Guarded;
+}
+
+impl Way for Precise {
+    const NAME: &'static str = "own, precise";
+    const WAKING: Waking = Waking::Precise;
+}
+
+impl Way for Frugal {
+    const NAME: &'static str = "own, frugal";
+    const WAKING: Waking = Waking::Frugal;
+}
+
+impl<W: Way> Own<W> {
     pub(crate) fn start() -> Self {
-        let builder = Timer::builder();
-        let builder = if WAKEUP_THREAD {
-            builder
-        } else {
-            builder.waking(Waking::Frugal)
-        };
-        Self(builder.start().expect("a timer starts on a runtime"))
+        Self::build(Timer::builder())
     }
-}
 
-impl Own<true> {
-    /// With another tick than a millisecond.
+    /// With another tick than the default.
     pub(crate) fn with_resolution(tick: Duration) -> Self {
-        let timer = Timer::builder().resolution(tick).start();
-        Self(timer.expect("a timer of this resolution"))
+        Self::build(Timer::builder().resolution(tick))
+    }
+
+    fn build(builder: Builder) -> Self {
+        let timer = builder.waking(W::WAKING).start();
+        Self {
+            timer: timer.expect("a timer starts on a runtime"),
+            way: PhantomData,
+        }
     }
 }
 
-impl<const WAKEUP_THREAD: bool> Sleeps for Own<WAKEUP_THREAD> {
-    const NAME: &'static str = if WAKEUP_THREAD {
-        "own"
-    } else {
-        "own, no wakeup thread"
-    };
+impl<W: Way> Sleeps for Own<W> {
+    const NAME: &'static str = W::NAME;
     type Sleep = Sleep;
 
     fn sleep(&self, duration: Duration) -> Sleep {
-        self.0.sleep(duration)
+        self.timer.sleep(duration)
     }
 
     fn sleep_until(&self, deadline: Instant) -> Sleep {
-        self.0.sleep_until(deadline)
+        self.timer.sleep_until(deadline)
     }
 }
 
-impl<const WAKEUP_THREAD: bool> Postpones for Own<WAKEUP_THREAD> {
+impl<W: Way> Postpones for Own<W> {
     fn postpone(sleep: Pin<&mut Sleep>, duration: Duration) {
         sleep.reset(Instant::now() + duration);
     }
 }
 
-impl<const WAKEUP_THREAD: bool> TimesOut for Own<WAKEUP_THREAD> {
+impl<W: Way> TimesOut for Own<W> {
     async fn timeout<F: Future + Send>(&self, duration: Duration, future: F) -> bool {
-        self.0.timeout(duration, future).await.is_ok()
+        self.timer.timeout(duration, future).await.is_ok()
     }
 }

@@ -16,7 +16,8 @@ use tokio::time::Instant;
 use waterwheel_suite::{Absent, Metric, Sample, Target, Want};
 
 use crate::contestant::{
-    AsyncIo, Current, FuturesTimer, Own, PINGORA, PINGORA_IS_EARLY, Sleeps, Start, Tokio,
+    AsyncIo, Current, Frugal, FuturesTimer, Guarded, Own, PINGORA, PINGORA_IS_EARLY, Sleeps, Start,
+    Tokio,
 };
 use crate::entrant::Entrant;
 use crate::lead;
@@ -74,9 +75,9 @@ fn workload(tasks: usize) -> Workload {
         metrics: METRICS,
         entrants: vec![
             entrant(Tokio::start, tasks),
-            entrant(Own::<true>::start, tasks),
+            entrant(Own::<Guarded>::start, tasks),
             entrant(Current::start, tasks),
-            entrant(Own::<false>::start, tasks),
+            entrant(Own::<Frugal>::start, tasks),
             entrant(AsyncIo::start, tasks),
             entrant(FuturesTimer::start, tasks),
         ],

@@ -15,7 +15,9 @@ use std::time::Duration;
 use waterwheel::Timer;
 use waterwheel_suite::{Metric, Sample, Target, Want};
 
-use crate::contestant::{AsyncIo, Current, FuturesTimer, Own, Sleeps, Start, Tokio, pingora};
+use crate::contestant::{
+    AsyncIo, Current, FuturesTimer, Guarded, Own, Sleeps, Start, Tokio, pingora,
+};
 use crate::cpu;
 use crate::crowd::Crowd;
 use crate::entrant::Entrant;
@@ -61,7 +63,7 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
                 entrant(Tokio::start, |_| None, timers, time),
                 entrant(
                     Own::start,
-                    |own: &Own<true>| Some(own.0.clone()),
+                    |own: &Own<Guarded>| Some(own.timer.clone()),
                     timers,
                     time,
                 ),

@@ -11,7 +11,7 @@ use std::task::Context;
 use waterwheel_suite::{Absent, Target};
 
 use crate::contestant::{
-    AsyncIo, Current, Floor, FuturesTimer, Own, PINGORA, Postpones, Sleeps, Start, Tokio,
+    AsyncIo, Current, Floor, FuturesTimer, Guarded, Own, PINGORA, Postpones, Sleeps, Start, Tokio,
 };
 use crate::engine::{self, Load};
 use crate::entrant::Entrant;
@@ -58,7 +58,7 @@ fn workload<const POLL: bool>(held: usize, quick: bool) -> Workload {
         metrics: METRICS,
         entrants: vec![
             entrant::<_, POLL>(load, Tokio::start),
-            entrant::<_, POLL>(load, Own::<true>::start),
+            entrant::<_, POLL>(load, Own::<Guarded>::start),
             entrant::<_, POLL>(load, Current::start),
             entrant::<_, POLL>(load, AsyncIo::start),
             entrant::<_, POLL>(load, FuturesTimer::start),

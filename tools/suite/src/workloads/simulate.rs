@@ -15,7 +15,7 @@ use std::process::Command;
 use waterwheel_suite::{Absent, Metric, Target, Want, target_dir};
 
 use crate::alt_timer;
-use crate::contestant::{Current, Own, Sleeps, Tokio};
+use crate::contestant::{Current, Guarded, Own, Sleeps, Tokio};
 use crate::entrant::Entrant;
 use crate::process::Program;
 use crate::targets::of_both;
@@ -89,7 +89,7 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
         title: size.title.to_owned(),
         work: size.work.to_owned(),
         metrics: METRICS,
-        entrants: [Tokio::NAME, Own::<true>::NAME, Current::NAME]
+        entrants: [Tokio::NAME, Own::<Guarded>::NAME, Current::NAME]
             .map(|name| size.entrant(name, quick))
             .into(),
         absent: vec![Absent::new(alt_timer::NAME, ALT_TIMER_NEEDS_WORKERS)],

@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use waterwheel_suite::{Absent, Target};
 
 use crate::contestant::{
-    AsyncIo, Current, Floor, FuturesTimer, Own, Sleeps, Start, TimesOut, Tokio, pingora,
+    AsyncIo, Current, Floor, FuturesTimer, Guarded, Own, Sleeps, Start, TimesOut, Tokio, pingora,
 };
 use crate::engine::{self, Load};
 use crate::entrant::Entrant;
@@ -54,7 +54,7 @@ fn workload<const PENDING: bool>(threads: usize, quick: bool) -> Workload {
         metrics: METRICS,
         entrants: vec![
             entrant::<_, PENDING>(load, Tokio::start),
-            entrant::<_, PENDING>(load, Own::<true>::start),
+            entrant::<_, PENDING>(load, Own::<Guarded>::start),
             entrant::<_, PENDING>(load, Current::start),
             entrant::<_, PENDING>(load, pingora),
             entrant::<_, PENDING>(load, Floor::<false>::start),

@@ -32,11 +32,16 @@ pub(crate) enum Mark {
 const KNOWN: [Known; 10] = [
     known("own", "own", "waterwheel, own", Mark::Circle),
     known("current", "current", "waterwheel, current", Mark::Diamond),
-    known("own, 100 us", "own-fine", "waterwheel, 100 µs", Mark::Ring),
     known(
-        "own, no wakeup thread",
-        "own-no-thread",
-        "waterwheel, no wakeup thread",
+        "own, precise",
+        "own-precise",
+        "waterwheel, precise",
+        Mark::Ring,
+    ),
+    known(
+        "own, frugal",
+        "own-frugal",
+        "waterwheel, frugal",
         Mark::Ring,
     ),
     known("tokio", "tokio", "tokio::time", Mark::Square),
@@ -108,7 +113,7 @@ const OURS: &str = "waterwheel";
 impl Known {
     fn package(&self) -> &'static str {
         match self.class {
-            "own" | "current" | "own-fine" | "own-no-thread" => OURS,
+            "own" | "current" | "own-precise" | "own-frugal" => OURS,
             "tokio" | "tokio-alt" => "tokio",
             package => package,
         }

@@ -10,8 +10,8 @@
 const COLOURS: [(&str, &str, &str); 12] = [
     ("own", "#0063b0", "#4ba3ff"),
     ("current", "#48a4dd", "#a5d6ff"),
-    ("own-no-thread", "#7d8fd6", "#8e96e8"),
-    ("own-fine", "#008577", "#2fc8b2"),
+    ("own-frugal", "#7d8fd6", "#8e96e8"),
+    ("own-precise", "#008577", "#2fc8b2"),
     ("tokio", "#cf7d2c", "#e3a05b"),
     ("tokio-alt", "#8c5a32", "#b98a62"),
     ("tokio-util", "#a9779c", "#c79dbd"),
@@ -49,8 +49,8 @@ text{font-family:-apple-system,BlinkMacSystemFont,'Segoe UI','Noto Sans',Helveti
 .faint{fill-opacity:.42}
 .band{fill-opacity:.12}
 .line{fill:none;stroke:currentColor;stroke-width:1.8;stroke-linejoin:round}
-.own .line,.own-fine .line{stroke-width:2.6}
-.own-no-thread .line,.tokio-alt .line{stroke-dasharray:5 3}
+.own .line,.own-precise .line{stroke-width:2.6}
+.own-frugal .line,.tokio-alt .line{stroke-dasharray:5 3}
 .line.ring{stroke-dasharray:none}
 .grid,.axis{stroke-width:1}
 .whisker{fill:none;stroke-width:1}

@@ -14,7 +14,8 @@ use std::time::Duration;
 use waterwheel_suite::{Absent, Metric, Target, Want};
 
 use crate::contestant::{
-    AsyncIo, Current, FuturesTimer, Own, PINGORA, PINGORA_IS_EARLY, Sleeps, Start, Tokio,
+    AsyncIo, Current, Frugal, FuturesTimer, Guarded, Own, PINGORA, PINGORA_IS_EARLY, Precise,
+    Sleeps, Start, Tokio,
 };
 use crate::entrant::Entrant;
 use crate::targets::of_both;
@@ -88,9 +89,9 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
 fn by_size(load: Load) -> Workload {
     let mut entrants = vec![
         entrant(Tokio::start, load, QUICK_TO_ARM),
-        entrant(Own::<true>::start, load, QUICK_TO_ARM),
+        entrant(Own::<Guarded>::start, load, QUICK_TO_ARM),
         entrant(Current::start, load, QUICK_TO_ARM),
-        entrant(Own::<false>::start, load, QUICK_TO_ARM),
+        entrant(Own::<Frugal>::start, load, QUICK_TO_ARM),
     ];
     entrants.extend(without_ticks(load));
     workload(load, title(load.timers), entrants)
@@ -101,7 +102,7 @@ fn fine(load: Load) -> Workload {
     let mut entrants = vec![
         entrant(Tokio::start, load, QUICK_TO_ARM),
         own(RESOLUTIONS[0], load),
-        entrant(Own::<true>::start, load, QUICK_TO_ARM),
+        entrant(Own::<Guarded>::start, load, QUICK_TO_ARM),
     ];
     entrants.extend(without_ticks(load));
     workload(load, fine_title(load.timers), entrants)
@@ -124,7 +125,7 @@ fn by_resolution(load: Load, quick: bool) -> Workload {
 }
 
 fn own((name, tick): (&'static str, Duration), load: Load) -> Entrant {
-    let start = move || Own::with_resolution(tick);
+    let start = move || Own::<Precise>::with_resolution(tick);
     Entrant::new(name, move || sample(start, load, QUICK_TO_ARM))
 }
 

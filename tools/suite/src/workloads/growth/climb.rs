@@ -2,7 +2,9 @@
 
 use waterwheel_suite::{Absent, Metric, Sample};
 
-use crate::contestant::{AsyncIo, Current, FuturesTimer, Own, PINGORA, Sleeps, Start, Tokio};
+use crate::contestant::{
+    AsyncIo, Current, FuturesTimer, Guarded, Own, PINGORA, Sleeps, Start, Tokio,
+};
 use crate::entrant::Entrant;
 use crate::workload::Workload;
 
@@ -26,7 +28,7 @@ pub(super) fn workload(
         metrics,
         entrants: vec![
             entrant(Tokio::start, climb),
-            entrant(Own::<true>::start, climb),
+            entrant(Own::<Guarded>::start, climb),
             entrant(Current::start, climb),
         ],
         absent: [PINGORA, AsyncIo::NAME, FuturesTimer::NAME]

@@ -21,7 +21,9 @@ use tokio::task::yield_now;
 use tokio::time::Instant;
 use waterwheel_suite::{Absent, Metric, Sample, Target, Want};
 
-use crate::contestant::{AsyncIo, Current, FuturesTimer, Own, PINGORA, Sleeps, Start, Tokio};
+use crate::contestant::{
+    AsyncIo, Current, Frugal, FuturesTimer, Guarded, Own, PINGORA, Sleeps, Start, Tokio, Way,
+};
 use crate::cpu;
 use crate::entrant::Entrant;
 use crate::lead;
@@ -55,9 +57,9 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
         metrics: METRICS,
         entrants: vec![
             entrant(Tokio::start, ticks),
-            entrant(Own::<true>::start, ticks),
+            entrant(Own::<Guarded>::start, ticks),
             entrant(Current::start, ticks),
-            entrant(Own::<false>::start, ticks),
+            entrant(Own::<Frugal>::start, ticks),
             entrant(AsyncIo::start, ticks),
         ],
         absent: absent(),
@@ -116,11 +118,11 @@ impl Ticks for Current {
     }
 }
 
-impl<const WAKEUP_THREAD: bool> Ticks for Own<WAKEUP_THREAD> {
+impl<W: Way> Ticks for Own<W> {
     type Interval = waterwheel::Interval;
 
     fn interval_at(&self, start: Instant, period: Duration) -> Self::Interval {
-        self.0.interval_at(start, period)
+        self.timer.interval_at(start, period)
     }
 
     fn tick(interval: &mut Self::Interval) -> impl Future<Output = Instant> + Send {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use waterwheel_suite::{Metric, Sample, Target, Want};
 
 use crate::armed::{self, instant, nanos, now};
-use crate::contestant::{Current, Own, Sleeps, Start, Tokio};
+use crate::contestant::{Current, Guarded, Own, Precise, Sleeps, Start, Tokio};
 use crate::cpu;
 use crate::entrant::Entrant;
 use crate::lateness::Lateness;
@@ -48,8 +48,8 @@ pub(super) fn workload(quick: bool) -> Workload {
         metrics: METRICS,
         entrants: vec![
             entrant(Tokio::NAME, Tokio::start, window),
-            entrant(OWN_FINE, || Own::with_resolution(FINE), window),
-            entrant(Own::<true>::NAME, Own::<true>::start, window),
+            entrant(OWN_FINE, || Own::<Precise>::with_resolution(FINE), window),
+            entrant(Own::<Guarded>::NAME, Own::<Guarded>::start, window),
             entrant(Current::NAME, Current::start, window),
         ],
         absent: super::absent(),

@@ -18,7 +18,8 @@ use std::time::Duration;
 use waterwheel_suite::{Absent, Metric, Target, Want};
 
 use crate::contestant::{
-    AsyncIo, Current, FuturesTimer, Own, PINGORA, PINGORA_IS_EARLY, Sleeps, Start, Tokio,
+    AsyncIo, Current, Frugal, FuturesTimer, Guarded, Own, PINGORA, PINGORA_IS_EARLY, Sleeps, Start,
+    Tokio,
 };
 use crate::entrant::Entrant;
 use crate::targets::of_both;
@@ -71,9 +72,9 @@ fn by_rate(load: Load) -> Workload {
         metrics: METRICS,
         entrants: vec![
             entrant(Tokio::start, load),
-            entrant(Own::<true>::start, load),
+            entrant(Own::<Guarded>::start, load),
             entrant(Current::start, load),
-            entrant(Own::<false>::start, load),
+            entrant(Own::<Frugal>::start, load),
         ],
         absent: absent(),
     }
@@ -108,7 +109,7 @@ pub(crate) fn targets() -> Vec<Target> {
             targets.push(Target {
                 title: title.clone(),
                 metric,
-                of: Own::<false>::NAME,
+                of: Own::<Frugal>::NAME,
                 want: share(at_most),
             });
         }
