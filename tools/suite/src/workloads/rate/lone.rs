@@ -32,9 +32,6 @@ const METRICS: &[Metric] = &[
 ];
 const PERCENTILES: [f64; 2] = [0.5, 0.99];
 
-const OWN_FINE: &str = "own, 100 us";
-const FINE: Duration = Duration::from_micros(100);
-
 const DELAYS: Range<Duration> = Duration::from_millis(1)..Duration::from_millis(2);
 /// Before the first sleep and after the last, so that the workers rest while the cost is read.
 const CALM: Duration = Duration::from_millis(20);
@@ -47,27 +44,27 @@ pub(super) fn workload(quick: bool) -> Workload {
         work: format!("one task, sleeps of 1 to 2 ms in turn for {millis} ms"),
         metrics: METRICS,
         entrants: vec![
-            entrant(Tokio::NAME, Tokio::start, window),
-            entrant(OWN_FINE, || Own::<Precise>::with_resolution(FINE), window),
-            entrant(Own::<Guarded>::NAME, Own::<Guarded>::start, window),
-            entrant(Current::NAME, Current::start, window),
+            entrant(Tokio::start, window),
+            entrant(Own::<Precise>::start, window),
+            entrant(Own::<Guarded>::start, window),
+            entrant(Current::start, window),
         ],
         absent: super::absent(),
     }
 }
 
-/// By choice, since the default resolution is a millisecond.
+/// Of the precise timer alone: tokio's clock, which wakes the others, is no finer than a millisecond.
 pub(super) fn targets() -> Vec<Target> {
     vec![Target {
         title: TITLE.to_owned(),
         metric: P50,
-        of: OWN_FINE,
+        of: Own::<Precise>::NAME,
         want: Want::AtMost(200.0),
     }]
 }
 
-fn entrant<S: Sleeps>(name: &'static str, start: impl Start<S>, window: Duration) -> Entrant {
-    Entrant::new(name, move || sample(start, window))
+fn entrant<S: Sleeps>(start: impl Start<S>, window: Duration) -> Entrant {
+    Entrant::new(S::NAME, move || sample(start, window))
 }
 
 fn sample<S: Sleeps>(start: impl Start<S>, window: Duration) -> Sample {

@@ -18,8 +18,8 @@ use std::time::Duration;
 use waterwheel_suite::{Absent, Metric, Target, Want};
 
 use crate::contestant::{
-    AsyncIo, Current, Frugal, FuturesTimer, Guarded, Own, PINGORA, PINGORA_IS_EARLY, Sleeps, Start,
-    Tokio,
+    AsyncIo, Current, Frugal, FuturesTimer, Guarded, Own, PINGORA, PINGORA_IS_EARLY, Precise,
+    Sleeps, Start, Tokio,
 };
 use crate::entrant::Entrant;
 use crate::targets::of_both;
@@ -74,6 +74,7 @@ fn by_rate(load: Load) -> Workload {
             entrant(Tokio::start, load),
             entrant(Own::<Guarded>::start, load),
             entrant(Current::start, load),
+            entrant(Own::<Precise>::start, load),
             entrant(Own::<Frugal>::start, load),
         ],
         absent: absent(),

@@ -16,10 +16,7 @@ use crate::tables::{self, Missing};
 const CURVE: &str = "lateness";
 
 pub(crate) fn chart(results: &Results) -> Result<Chart, Missing> {
-    let loads: Vec<Load<'_>> = loads(results)
-        .into_iter()
-        .filter(|load| !load.curves.is_empty())
-        .collect();
+    let loads = loads(results);
     let all = || loads.iter().flat_map(|load| &load.curves);
     // One axis for all panels, so that they compare.
     let lateness = Axis::log_time(all().flat_map(Curve::reach))
@@ -30,7 +27,7 @@ pub(crate) fn chart(results: &Results) -> Result<Chart, Missing> {
         .into_iter()
         .map(|load| Panel {
             heading: format!("{} timers", count(load.timers)),
-            remark: load.ticks.to_owned(),
+            remark: "at the default resolution".to_owned(),
             x: percentiles(),
             y: lateness.clone(),
             curves: load.curves,
@@ -51,28 +48,22 @@ pub(crate) fn chart(results: &Results) -> Result<Chart, Missing> {
 /// One panel.
 struct Load<'a> {
     timers: usize,
-    ticks: &'static str,
     table: &'a Table,
     curves: Vec<Curve>,
 }
 
-/// With the default resolution at every size, then with a finer one.
+/// One for each size that has curves.
 fn loads(results: &Results) -> Vec<Load<'_>> {
-    let mut loads = Vec::new();
-    for (after, ticks) in [
-        (" timers", "at the default resolution of 1 ms"),
-        (" timers, resolution 100 us", "with an own Timer at 100 µs"),
-    ] {
-        for (timers, table) in tables::sizes(results, "fire, ", after) {
-            loads.push(Load {
-                timers,
-                ticks,
-                table,
-                curves: curves_of(table),
-            });
-        }
-    }
-    loads
+    let load = |(timers, table)| Load {
+        timers,
+        table,
+        curves: curves_of(table),
+    };
+    tables::sizes(results, "fire, ", " timers")
+        .into_iter()
+        .map(load)
+        .filter(|load| !load.curves.is_empty())
+        .collect()
 }
 
 fn curves_of(table: &Table) -> Vec<Curve> {
