@@ -15,6 +15,7 @@
 
 mod alt_timer;
 mod armed;
+mod cargo;
 mod conditions;
 mod contestant;
 mod cpu;
@@ -44,7 +45,6 @@ use waterwheel_suite::{Results, Table};
 use flags::{Flags, Wish};
 use process::Program;
 use rounds::Programs;
-use workloads::simulate;
 
 fn main() -> ExitCode {
     let done = match Flags::parse(std::env::args().skip(1)) {
@@ -103,12 +103,10 @@ fn measure(flags: &Flags) -> Result<Results, String> {
     } else {
         Err("--no-alt-timer".to_owned())
     };
-    let mut wanted = workloads::all(flags.quick)
-        .into_iter()
-        .map(|workload| workload.title);
-    if wanted.any(|title| title.starts_with(simulate::NAME) && flags.wants(&title)) {
-        simulate::build()?;
-    }
+    let workloads = workloads::all(flags.quick).into_iter();
+    let titles = workloads.map(|workload| workload.title);
+    let wanted: Vec<String> = titles.filter(|title| flags.wants(title)).collect();
+    workloads::build(&wanted)?;
     let mut results = Results {
         conditions: conditions::read(flags, alt_timer.clone().err()),
         tables: Vec::new(),

@@ -5,7 +5,8 @@ use waterwheel_suite::{Absent, Better, Conditions, Failure, Spread, Table};
 /// Prints a table.
 pub(crate) fn print(table: &Table) {
     let Some(first) = table.series.first() else {
-        return;
+        println!("\n## {}\n{}", table.title, table.work);
+        return print_trouble(table);
     };
     let rounds = first.samples.len();
     println!(

@@ -17,7 +17,8 @@ mod memory;
 mod postpone;
 mod rate;
 mod rpc;
-pub(crate) mod simulate;
+mod service;
+mod simulate;
 mod timeout;
 mod wheel;
 
@@ -35,8 +36,17 @@ const FEWER_ROUNDS: [(&str, usize); 4] = [
     (growth::NAME, growth::ROUNDS),
 ];
 
-/// Those that take one round if the run is quick, likewise: most of a sample is waiting.
-const ONE_QUICK_ROUND: [&str; 2] = [rate::NAME, interval::LONE];
+/// Those that take one round if the run is quick, likewise: most of a sample is waiting, or it takes seconds.
+const ONE_QUICK_ROUND: [&str; 3] = [rate::NAME, interval::LONE, service::NAME];
+
+/// Builds the programs that a workload starts.
+type Build = fn() -> Result<(), String>;
+
+/// The workloads that start programs of other packages, likewise.
+const BUILDS: [(&str, Build); 2] = [
+    (service::NAME, service::build),
+    (simulate::NAME, simulate::build),
+];
 
 /// How many rounds the workload of this title takes, if `asked` were asked for.
 pub(crate) fn rounds(title: &str, asked: usize, quick: bool) -> usize {
@@ -46,6 +56,13 @@ pub(crate) fn rounds(title: &str, asked: usize, quick: bool) -> usize {
     }
     let fewer = FEWER_ROUNDS.iter().find(|(name, _)| begins(name));
     fewer.map_or(asked, |(_, most)| asked.min(*most))
+}
+
+/// Builds the programs that the workloads of these titles start.
+pub(crate) fn build(titles: &[String]) -> Result<(), String> {
+    let starts = |name| titles.iter().any(|title| title.starts_with(name));
+    let mut wanted = BUILDS.into_iter().filter(|&(name, _)| starts(name));
+    wanted.try_for_each(|(_, build)| build())
 }
 
 /// Every workload at every size, in the order of the report; smaller and fewer if `quick`.
@@ -64,6 +81,7 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
         interval::all(quick),
         memory::all(quick),
         rpc::all(quick),
+        service::all(quick),
         simulate::all(quick),
         wheel::all(quick),
         delay_queue::all(quick),
@@ -86,6 +104,7 @@ pub(crate) fn targets() -> Vec<Target> {
         idle::targets(),
         interval::targets(),
         memory::targets(),
+        service::targets(),
         simulate::targets(),
         wheel::targets(),
     ];

@@ -8,13 +8,10 @@
 //! which every clock may be paused, and each read of it costs more. Services are not built so, nor are the other workloads.
 //! Tests are built without optimisation as a rule, so the program is built in the profile `dev` as well.
 
-use std::env;
-use std::ffi::OsString;
-use std::process::Command;
-
-use waterwheel_suite::{Absent, Metric, Target, Want, target_dir};
+use waterwheel_suite::{Absent, Metric, Target, Want};
 
 use crate::alt_timer;
+use crate::cargo;
 use crate::contestant::{Current, Guarded, Own, Sleeps, Tokio};
 use crate::entrant::Entrant;
 use crate::process::Program;
@@ -111,29 +108,18 @@ pub(crate) fn targets() -> Vec<Target> {
 impl Size {
     fn entrant(&'static self, name: &'static str, quick: bool) -> Entrant {
         Entrant::new(name, move || {
-            let folder = target_dir().join(NAME).join(self.profile.folder);
-            let path = folder.join(NAME).with_extension(env::consts::EXE_EXTENSION);
+            let path = cargo::built(NAME, format!("{}/{NAME}", self.profile.folder));
             let sample = Program::new(path.clone(), quick).sample(&self.tasks.to_string(), name);
             sample.unwrap_or_else(|error| panic!("{}: {error}", path.display()))
         })
     }
 }
 
-/// Builds the programs, in a target folder of their own so that no build throws another's away.
 pub(crate) fn build() -> Result<(), String> {
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
-    for profile in [&BENCH, &DEV] {
-        let status = Command::new(&cargo)
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .args(["build", "--locked", "--package", "waterwheel-simulate"])
-            .args(["--features", "paused-clock", "--profile", profile.name])
-            .arg("--target-dir")
-            .arg(target_dir().join(NAME))
-            .status()
-            .map_err(|error| format!("cargo does not start: {error}"))?;
-        if !status.success() {
-            return Err(format!("the build of {NAME} failed ({status})"));
-        }
-    }
-    Ok(())
+    let package = ["--package", "waterwheel-simulate"];
+    let features = ["--features", "paused-clock"];
+    [&BENCH, &DEV].into_iter().try_for_each(|profile| {
+        let profile = ["--profile", profile.name];
+        cargo::build(NAME, &[package, features, profile].concat())
+    })
 }

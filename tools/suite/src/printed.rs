@@ -1,0 +1,69 @@
+//! Reads figures out of the report that another program prints for its users.
+
+/// The figure of the first line that begins with this label, such as 1234.5 of `calls a second   1 234.5 calls`. NaN if
+/// there is a dash in its place.
+///
+/// # Errors
+///
+/// Says which label has no figure in this unit.
+pub fn printed(report: &str, label: &str, unit: &str) -> Result<f64, String> {
+    let mut lines = report.lines().map(str::trim);
+    let text = lines
+        .find_map(|line| line.strip_prefix(label)?.strip_prefix(' '))
+        .ok_or_else(|| format!("its report has no line {label:?}"))?
+        .trim();
+    if text == "–" {
+        return Ok(f64::NAN);
+    }
+    let figure = text
+        .strip_suffix(unit)
+        .map(|digits| digits.replace(' ', ""));
+    figure
+        .and_then(|digits| digits.parse().ok())
+        .ok_or_else(|| format!("its report has {text:?} as {label:?}, and no figure in {unit:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::printed;
+
+    const REPORT: &str = "\
+slice               calls/s    CPU a call  late by: p50          p99
+    1  tokio::time   50 000      17.00 µs       1.00 ms      2.00 ms
+
+median of the slices                tokio::time
+CPU time a call                        17.42 µs
+calls a second                           51 234
+lateness of the timeouts, p50           1.08 ms
+                          p99                 –
+timers fired                       many
+";
+
+    #[test]
+    fn a_figure_is_found_by_its_label() {
+        assert_eq!(printed(REPORT, "CPU time a call", "µs"), Ok(17.42));
+        assert_eq!(printed(REPORT, "calls a second", ""), Ok(51_234.0));
+        let p50 = printed(REPORT, "lateness of the timeouts, p50", "ms");
+        assert_eq!(p50, Ok(1.08));
+    }
+
+    #[test]
+    fn a_dash_is_a_figure_that_is_not_known() {
+        assert!(printed(REPORT, "p99", "ms").is_ok_and(f64::is_nan));
+    }
+
+    #[test]
+    fn what_is_missing_is_an_error_and_never_zero() {
+        for (label, unit) in [
+            ("p999", ""),
+            ("calls", "ms"),
+            ("CPU time a call", "ms"),
+            ("timers fired", ""),
+            ("lateness", ""),
+        ] {
+            let error = printed(REPORT, label, unit).expect_err(label);
+            assert!(error.contains(label), "{error}");
+        }
+        assert!(printed("", "p50", "").is_err());
+    }
+}
