@@ -21,13 +21,20 @@ mod ticks;
 use std::sync::Arc;
 
 use tokio::runtime::{Handle, RuntimeFlavor};
-use tokio::time::Instant;
+use tokio::time::{Duration, Instant};
 
 use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::wheel::{Divisor, Resolution, Ticks};
+use crate::wheel::{Divisor, Resolution, Tick, Ticks};
 use can_pause::CLOCKS_CAN_PAUSE;
 
 pub(crate) use now::{machine_now, nanos_since_start};
+
+/// How late a shard is at which a future that arms there spawns a catch-up; a tick, where that is more.
+///
+/// On a busy service each arm is a chance to serve what is due sooner than tokio's clock would. It costs a task. (`rpc_timeouts`, 50 000
+/// calls a second, medians of twelve: at once, after 0.3, 0.5 and 1 ms the median lateness is 0.41, 0.55, 0.68 and 0.97 ms, at the same
+/// CPU within the noise.)
+const LATE: Duration = Duration::from_micros(300);
 
 #[derive(Debug, Clone)]
 pub(crate) struct Clock {
@@ -36,8 +43,8 @@ pub(crate) struct Clock {
     resolution: Resolution,
     /// The resolution's nanoseconds.
     tick_nanos: Divisor,
-    /// A millisecond in ticks, one at least.
-    millisecond: Ticks,
+    /// [`LATE`] in ticks.
+    late: Ticks,
     home: Handle,
     /// Whether the home runtime has one thread.
     has_one_thread: bool,
@@ -65,7 +72,7 @@ impl Clock {
         let clock = Clock {
             epoch,
             resolution,
-            millisecond: Clock::ticks_in_a_millisecond(resolution),
+            late: Clock::ticks_in(resolution, LATE),
             tick_nanos: Divisor::new(resolution.nanos()),
             home,
             has_one_thread,
@@ -73,6 +80,12 @@ impl Clock {
         };
         clock.look_for_pause();
         clock
+    }
+
+    /// Whether what is due at `due` is late in the tick `now`, so that a thread that finds this has it served.
+    #[inline]
+    pub(crate) fn is_late(&self, due: Tick, now: Tick) -> bool {
+        self.late <= now.saturating_since(due)
     }
 
     /// The runtime that this is the clock of.

@@ -83,19 +83,10 @@ impl Clock {
         u64::try_from(nanos.saturating_sub(start)).unwrap_or(u64::MAX)
     }
 
-    /// Whether a tick has been due for a millisecond or more in the tick `now`, and for a tick.
-    #[inline]
-    pub(crate) fn is_late(&self, due: Tick, now: Tick) -> bool {
-        self.millisecond <= now.saturating_since(due)
-    }
-
-    /// A millisecond in ticks, one at least.
-    pub(crate) fn millisecond(&self) -> Ticks {
-        self.millisecond
-    }
-
-    pub(super) fn ticks_in_a_millisecond(resolution: Resolution) -> Ticks {
-        Ticks::new(u64::from(resolution.ticks_per_second() / 1_000).max(1))
+    /// A duration that a tick divides, as ticks. A shorter one is one tick.
+    pub(crate) fn ticks_in(resolution: Resolution, duration: Duration) -> Ticks {
+        let ticks = duration.as_nanos() / u128::from(resolution.nanos());
+        Ticks::new((ticks as u64).max(1))
     }
 
     /// How many ticks cover a duration wherever it starts; `None` if 32 bits do not hold it.

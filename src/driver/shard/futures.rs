@@ -22,7 +22,7 @@ pub(crate) enum Answer<T> {
 impl Shard {
     /// Files a timer. `passed` is a tick that has passed.
     ///
-    /// If the driver should have turned the shard a tick ago or more, and no catch-up task is under way, calls `spawn_catch_up`
+    /// If the shard should have been turned and is late, and no catch-up task is under way, calls `spawn_catch_up`
     /// with no lock held. (The function is handed in because a shard does not know who turns it.)
     #[inline]
     pub(crate) fn arm(

@@ -7,7 +7,7 @@ use super::one_shard;
 use crate::driver::host;
 use crate::driver::shard::Shard;
 
-/// Spawns a task that turns a shard whose driver is a tick late or more. It serves one batch (`one_shard::catch_up`).
+/// Spawns a task that turns a shard whose driver is late (`clock::LATE`). It serves one batch (`one_shard::catch_up`).
 ///
 /// The driver waits behind all tasks that can run. On a saturated runtime that takes long, and all timers would be that late.
 /// Such a runtime arms timers all the time, and each arm is a chance to catch up: what a worker spawns runs next on that

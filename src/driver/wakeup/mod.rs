@@ -42,12 +42,12 @@ mod waking;
 use std::sync::{Arc, OnceLock};
 use std::task::Waker;
 
-use tokio::time::Instant;
+use tokio::time::{Duration, Instant};
 
 use crate::clock::Clock;
 use crate::sync::OwnLine;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use crate::wheel::{Tick, Ticks};
+use crate::wheel::Tick;
 use milliseconds::Milliseconds;
 use nudge::Nudge;
 use pace::Pace;
@@ -90,6 +90,7 @@ pub(crate) struct Wakeup {
 
 impl Wakeup {
     pub(super) fn new(clock: Clock, waking: Waking) -> Wakeup {
+        let millisecond = Clock::ticks_in(clock.resolution(), Duration::from_millis(1));
         Wakeup {
             clock,
             waking,
@@ -101,7 +102,7 @@ impl Wakeup {
             target: OwnLine(AtomicU64::new(AWAKE)),
             slept_towards: OwnLine(AtomicU64::new(AWAKE)),
             nudge: OwnLine(Nudge::new()),
-            pace: OwnLine(Pace::new()),
+            pace: OwnLine(Pace::new(millisecond)),
             tokio_sleep: OwnLine(TokioSleep::new()),
         }
     }
@@ -216,8 +217,8 @@ impl Wakeup {
                 self.nudge.expect(&self.clock, waker);
             }
         }
-        if self.is_paced() {
-            self.pace.count(now, self.clock.millisecond());
+        if self.is_precise() {
+            self.pace.count(now);
         }
         // a. and b. of the proof above.
         self.target.store(self.paced(next).get(), Ordering::SeqCst);
@@ -333,15 +334,10 @@ impl Wakeup {
         self.clock.is_of_one_thread() || !self.is_precise()
     }
 
-    /// Whether turns are to be counted: tokio's clock wakes no driver more than once a millisecond.
-    fn is_paced(&self) -> bool {
-        self.is_precise() && self.clock.millisecond() > Ticks::new(1)
-    }
-
-    /// When the turn comes that is wanted at `next`.
+    /// When the turn comes that is wanted at `next`. tokio's clock wakes no driver more than once a millisecond.
     fn paced(&self, next: Tick) -> Tick {
-        if self.is_paced() {
-            return self.pace.not_before(self.clock.millisecond()).max(next);
+        if self.is_precise() {
+            return self.pace.not_before().max(next);
         }
         next
     }

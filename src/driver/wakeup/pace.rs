@@ -14,29 +14,36 @@ use crate::wheel::{Tick, Ticks};
 /// How many turns may come at once.
 const IN_ADVANCE: u64 = 32;
 
-/// When all turns so far will have been paid for, as a tick.
-pub(super) struct Pace(AtomicU64);
+pub(super) struct Pace {
+    /// When all turns so far will have been paid for, as a tick.
+    paid: AtomicU64,
+    /// What a turn costs: a millisecond, or a tick where that is more.
+    millisecond: Ticks,
+}
 
 impl Pace {
-    pub(super) fn new() -> Pace {
-        Pace(AtomicU64::new(0))
+    pub(super) fn new(millisecond: Ticks) -> Pace {
+        Pace {
+            paid: AtomicU64::new(0),
+            millisecond,
+        }
     }
 
     /// Counts a turn that ends at `now`.
-    pub(super) fn count(&self, now: Tick, millisecond: Ticks) {
-        let paid = self.paid().max(now).saturating_add(millisecond);
+    pub(super) fn count(&self, now: Tick) {
+        let paid = self.paid().max(now).saturating_add(self.millisecond);
         // Relaxed, as the load: it sets when a turn comes within a millisecond, and nothing else.
-        self.0.store(paid.get(), Ordering::Relaxed);
+        self.paid.store(paid.get(), Ordering::Relaxed);
     }
 
     /// No turn is to come before this tick.
-    pub(super) fn not_before(&self, millisecond: Ticks) -> Tick {
-        self.paid()
-            .saturating_sub(Ticks::new(millisecond.get() * IN_ADVANCE))
+    pub(super) fn not_before(&self) -> Tick {
+        let debt = Ticks::new(self.millisecond.get() * IN_ADVANCE);
+        self.paid().saturating_sub(debt)
     }
 
     fn paid(&self) -> Tick {
-        Tick::new(self.0.load(Ordering::Relaxed))
+        Tick::new(self.paid.load(Ordering::Relaxed))
     }
 }
 
@@ -52,8 +59,8 @@ mod tests {
         let mut now = first;
         (0..count)
             .map(|_| {
-                now = pace.not_before(MILLISECOND).max(now);
-                pace.count(now, MILLISECOND);
+                now = pace.not_before().max(now);
+                pace.count(now);
                 let came = now.get();
                 now = now.saturating_add(Ticks::new(1));
                 came
@@ -63,7 +70,7 @@ mod tests {
 
     #[test]
     fn turns_come_when_wanted_and_then_once_a_millisecond() {
-        let pace = Pace::new();
+        let pace = Pace::new(MILLISECOND);
         let came = turns(&pace, Tick::new(1_000), 100);
         // Each turn adds ten ticks to the debt, and a tick passes: the debt grows by nine a turn.
         let at_once = IN_ADVANCE * 10 / 9;
@@ -77,7 +84,7 @@ mod tests {
 
     #[test]
     fn after_a_rest_turns_come_when_wanted_again() {
-        let pace = Pace::new();
+        let pace = Pace::new(MILLISECOND);
         turns(&pace, Tick::new(1_000), 100);
         let came = turns(&pace, Tick::new(100_000), 10);
         assert_eq!(came, (100_000..100_010).collect::<Vec<_>>());
@@ -85,10 +92,10 @@ mod tests {
 
     #[test]
     fn turns_once_a_millisecond_never_wait() {
-        let pace = Pace::new();
+        let pace = Pace::new(MILLISECOND);
         for now in (0..10_000).step_by(10) {
-            assert!(pace.not_before(MILLISECOND) <= Tick::new(now));
-            pace.count(Tick::new(now), MILLISECOND);
+            assert!(pace.not_before() <= Tick::new(now));
+            pace.count(Tick::new(now));
         }
     }
 }
