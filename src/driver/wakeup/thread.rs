@@ -46,7 +46,8 @@ use crate::wheel::Tick;
 /// long, so that the thread looks seldom; and short enough that a timer behind a blocked worker is not 10 ms late.
 const GUARD: Duration = Duration::from_millis(8);
 
-/// How long the thread waits for a precise driver to answer a nudge with a new target, before it wakes the driver's task.
+/// How long after its target the thread waits for a precise driver to answer a nudge with a new target, before it wakes the driver's
+/// task.
 const PATIENCE: Duration = Duration::from_millis(1);
 
 /// `looks_at` while the thread does not wait: it reads every target before it does.
@@ -128,7 +129,11 @@ impl Member {
         };
         let (at, is_nudge) = match self.nudged {
             _ if !self.driver.is_precise() => (start + GUARD, false),
-            Some((nudged, when)) if nudged == target => (when + PATIENCE, false),
+            // As a rule the driver's next target is a millisecond after this one or more. So the driver need not notify the thread, which
+            // looks no later than that. A thread that was late itself gives the driver some time.
+            Some((nudged, when)) if nudged == target => {
+                ((start + PATIENCE).max(when + PATIENCE / 2), false)
+            }
             _ => (start, true),
         };
         match at <= now {
