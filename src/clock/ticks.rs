@@ -83,10 +83,10 @@ impl Clock {
         u64::try_from(nanos.saturating_sub(start)).unwrap_or(u64::MAX)
     }
 
-    /// A duration that a tick divides, as ticks. A shorter one is one tick.
+    /// The fewest ticks that are as long as a duration of less than a second, one at least.
     pub(crate) fn ticks_in(resolution: Resolution, duration: Duration) -> Ticks {
-        let ticks = duration.as_nanos() / u128::from(resolution.nanos());
-        Ticks::new((ticks as u64).max(1))
+        let ticks = duration.subsec_nanos().div_ceil(resolution.nanos());
+        Ticks::new(u64::from(ticks.max(1)))
     }
 
     /// How many ticks cover a duration wherever it starts; `None` if 32 bits do not hold it.
@@ -118,7 +118,22 @@ impl Clock {
 mod tests {
     use tokio::runtime::Builder;
 
-    use super::{Clock, Duration, Resolution};
+    use super::{Clock, Duration, Resolution, Tick, Ticks};
+
+    #[test]
+    fn what_is_due_is_late_after_some_tenths_of_a_millisecond() {
+        let runtime = Builder::new_current_thread().enable_time().build().unwrap();
+        // The resolution in µs, and the first tick in which a timer is late.
+        for (micros, late) in [(100, 3), (250, 2), (500, 1), (1_000, 1), (1_000_000, 1)] {
+            let resolution = Resolution::new(Duration::from_micros(micros)).unwrap();
+            let clock = Clock::new(runtime.handle().clone(), Some(resolution));
+            let due = Tick::new(1_000);
+            let is_late = |ticks| clock.is_late(due, due.saturating_add(Ticks::new(ticks)));
+            assert_eq!([late - 1, late].map(is_late), [false, true], "{micros}");
+            assert!(!clock.is_late(due, Tick::new(999)));
+            assert!(!clock.is_late(Tick::MAX, due));
+        }
+    }
 
     #[test]
     fn ticks_cover_a_duration_from_wherever_it_starts() {

@@ -82,7 +82,7 @@ fn an_earlier_timer_armed_at_any_moment_is_not_missed() {
 #[test]
 fn a_short_sleep_after_a_cancelled_endless_one_is_on_time() {
     within(LIMIT, || {
-        let runtime = multi_thread(1);
+        let runtime = multi_thread(2);
         for waking in WAKINGS {
             let timer = Timer::builder().waking(waking).start_on(runtime.handle());
             let timer = timer.expect("a timer");

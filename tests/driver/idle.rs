@@ -67,7 +67,8 @@ fn idle_means_no_turns() {
             scope.spawn(|| with_an_idle_runtime(check));
             for waking in WAKINGS {
                 scope.spawn(move || {
-                    let runtime = multi_thread(1);
+                    // With one, there would be no guard.
+                    let runtime = multi_thread(2);
                     let timer = Timer::builder().waking(waking).start_on(runtime.handle());
                     check(&timer.expect("a timer"));
                 });

@@ -60,6 +60,7 @@
 //! | `one_shard::turn` or `catch_up`: a shard is turned though another thread turns it | `catch_up` |
 //! | `Turning::begin` notes no `MISSED`; `one_shard::end`: the driver is not woken | `arm`, `catch_up` |
 //! | `Workspace::turn`: a shard that is left to another thread holds up the rest, or stays listed | `catch_up` |
+//! | `FirstTurn::take`: sets a target though it has left out a shard | `catch_up` |
 //! | `Workspace::end_turn`: the shards are not given back | `end`, `wakeup_thread` |
 //! | `Wakeup::request`: tokio's sleep is not set; the target is not lowered | `arm`, `catch_up`, `fire`, `reset`; the sleep also `drain`, `end` |
 //! | `request`, `set_tokio_sleep`: the target is read before the sleep's lock | `arm`; `arm`, `catch_up`, `fire`, `reset` |

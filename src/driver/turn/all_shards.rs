@@ -15,6 +15,8 @@ pub(super) struct Workspace {
     shards: Vec<Arc<Shard>>,
     /// How many shards there had ever been when these were listed.
     made: u64,
+    /// Whether this turn has left out a shard, since another thread turns it.
+    has_left_out: bool,
     wakers: Wakers,
 }
 
@@ -24,6 +26,7 @@ impl Workspace {
         Workspace {
             shards: Vec::with_capacity(4),
             made: 0,
+            has_left_out: false,
             wakers: Wakers::new(),
         }
     }
@@ -39,19 +42,22 @@ impl Workspace {
         let tick = clock.tick_before(now);
         let allowance = waiting.allowance(clock, now, tick);
         let wakers = &mut self.wakers;
+        let listed = self.shards.len();
         self.shards
             .retain(|shard| one_shard::turn(shard, now, tick, allowance, wakers));
+        self.has_left_out = self.shards.len() < listed;
         tick
     }
 
-    /// Ends a turn: makes the earliest `next` of the shards the driver's target. Returns it if the driver may sleep towards it:
+    /// Whether the turn has left out a shard. Then only the driver's task may end it: the thread that turns the shard wakes the task, and no
+    /// other turner.
+    pub(super) fn has_left_out(&self) -> bool {
+        self.has_left_out
+    }
+
+    /// Ends a turn: makes the earliest `next` of the shards the driver's target. Returns whether the driver may sleep towards it:
     /// it is after `now`, and no shard is to be turned before.
-    pub(super) fn end_turn(
-        &mut self,
-        list: &ShardList,
-        wakeup: &Wakeup,
-        now: Tick,
-    ) -> Option<Tick> {
+    pub(super) fn end_turn(&mut self, list: &ShardList, wakeup: &Wakeup, now: Tick) -> bool {
         let shards = &self.shards;
         let next = shards.iter().map(|shard| shard.next()).min();
         let next = next.unwrap_or(Tick::MAX);
@@ -59,7 +65,7 @@ impl Workspace {
             || list.made() == self.made && shards.iter().all(|shard| shard.next() >= next);
         let may_sleep = next > now && wakeup.sleep_towards(now, next, is_earliest);
         self.clear();
-        may_sleep.then_some(next)
+        may_sleep
     }
 
     /// Whether no shard was listed, or other threads turn them all. To be asked before the turn has ended.

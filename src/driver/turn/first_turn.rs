@@ -60,7 +60,13 @@ impl FirstTurn {
         wakeup.clock().look_for_pause();
         let waiting = Waiting::SinceTarget(wakeup.slept_towards());
         let now = workspace.turn(&self.list, wakeup, waiting);
-        let may_sleep = workspace.end_turn(&self.list, wakeup, now).is_some();
+        // A target that is set for fewer shards than there are would replace the one that the driver's task has set since for all.
+        let may_sleep = if workspace.has_left_out() {
+            workspace.clear();
+            false
+        } else {
+            workspace.end_turn(&self.list, wakeup, now)
+        };
         *self.workspace.lock() = Some(workspace);
         let needs_no_task = may_sleep && wakeup.arrange();
         if !needs_no_task {

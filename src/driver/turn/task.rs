@@ -9,6 +9,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use tokio::time::Instant;
+
 use super::all_shards::Workspace;
 use super::allowance::Waiting;
 use super::first_turn::FirstTurn;
@@ -16,7 +18,6 @@ use crate::driver::lifecycle::{Lifecycle, State};
 use crate::driver::shard::ShardList;
 use crate::driver::stop::stop;
 use crate::driver::wakeup::Wakeup;
-use crate::wheel::Tick;
 
 /// `G` is dropped when the task ends: the registration of a runtime's timer.
 pub(in crate::driver) struct DriverTask<G> {
@@ -25,8 +26,8 @@ pub(in crate::driver) struct DriverTask<G> {
     wakeup: Arc<Wakeup>,
     first_turn: Arc<FirstTurn>,
     workspace: Workspace,
-    /// Since when the next turn should have come.
-    waiting: Waiting,
+    /// When the driver last gave way, unless it slept since.
+    gave_way: Option<Instant>,
     registration: Option<G>,
 }
 
@@ -43,7 +44,7 @@ impl<G> DriverTask<G> {
             list,
             wakeup,
             workspace: Workspace::new(),
-            waiting: Waiting::SinceTarget(Tick::MAX),
+            gave_way: None,
             registration,
         }
     }
@@ -67,16 +68,15 @@ impl<G: Unpin> Future for DriverTask<G> {
                 None => Poll::Ready(()),
             };
         }
-        if this.first_turn.has_woken_task() {
-            this.waiting = Waiting::Never;
-        } else if let Waiting::SinceTarget(_) = this.waiting {
-            // Other turners have moved on since the task slept.
-            this.waiting = Waiting::SinceTarget(this.wakeup.slept_towards());
-        }
+        let waiting = match this.gave_way.take() {
+            _ if this.first_turn.has_woken_task() => Waiting::Never,
+            Some(since) => Waiting::SinceWayWasGiven(since),
+            None => Waiting::SinceTarget(this.wakeup.slept_towards()),
+        };
         // Before the turn: whether it serves in order depends on it.
         this.wakeup.clock().look_for_pause();
         let (list, wakeup) = (&this.list, &this.wakeup);
-        this.workspace.turn(list, wakeup, this.waiting);
+        this.workspace.turn(list, wakeup, waiting);
         // Only an empty list may be over. The look at that costs its lock.
         if this.workspace.has_no_shard() && list.is_over() {
             return Poll::Ready(());
@@ -84,13 +84,11 @@ impl<G: Unpin> Future for DriverTask<G> {
         wakeup.forget_slept_towards();
         // Time has passed since the turn began, so the clock is read again.
         let now = wakeup.clock().now_tick();
-        match this.workspace.end_turn(list, wakeup, now) {
-            // Arranged last, when the target is set. Its tick may have come meanwhile.
-            Some(next) if wakeup.arrange() => this.waiting = Waiting::SinceTarget(next),
-            _ => {
-                this.waiting = Waiting::SinceWayWasGiven(wakeup.clock().now());
-                context.waker().wake_by_ref();
-            }
+        let may_sleep = this.workspace.end_turn(list, wakeup, now);
+        // Arranged last, when the target is set. Its tick may have come meanwhile.
+        if !may_sleep || !wakeup.arrange() {
+            this.gave_way = Some(wakeup.clock().now());
+            context.waker().wake_by_ref();
         }
         Poll::Pending
     }

@@ -71,7 +71,7 @@ pub(crate) struct Wakeup {
     has_lost_thread: AtomicBool,
     /// Where the thread has this driver.
     member: thread::Membership,
-    /// Where tokio's milliseconds begin. For a clock that cannot be paused; found when the driver first runs.
+    /// Where tokio's milliseconds begin. For a clock that cannot be paused; found when the driver runs.
     milliseconds: OnceLock<Milliseconds>,
     /// The driver task's own waker.
     task: OnceLock<Waker>,
@@ -130,7 +130,12 @@ impl Wakeup {
             // No clock read on a clock that was paused: if the instant has passed, tokio wakes the driver at once, and the driver
             // reads the clock. (A read is 130 of the 6400 instructions of a sleep there.)
             let set = |sleep: &mut Setting<'_>| sleep.is_made() && self.set_with(sleep, |_| true);
-            if !self.tokio_sleep.change(set) {
+            // On a running clock, tokio may process this instant's millisecond meanwhile. It has not processed a later one.
+            let set_soon = |sleep: &mut Setting<'_>| sleep.is_made() && self.set_soon(sleep);
+            if !self
+                .tokio_sleep
+                .change(|sleep| set(sleep) || set_soon(sleep))
+            {
                 self.wake();
             }
         }
@@ -166,9 +171,11 @@ impl Wakeup {
         if self.task.get().is_none() {
             let waker = waker.clone();
             self.task.get_or_init(|| waker);
-            if self.uses_tokio_sleep() && !self.clock.is_pausable() {
-                self.milliseconds
-                    .get_or_init(|| Milliseconds::find(&self.clock));
+        }
+        let wants_milliseconds = self.uses_tokio_sleep() && !self.clock.is_pausable();
+        if wants_milliseconds && self.milliseconds.get().is_none() {
+            if let Some(found) = Milliseconds::find(&self.clock) {
+                self.milliseconds.get_or_init(|| found);
             }
         }
         // A first turn that begins at this moment finds since when it should have come.
@@ -217,7 +224,7 @@ impl Wakeup {
                 self.nudge.expect(&self.clock, waker);
             }
         }
-        if self.is_precise() {
+        if self.is_paced() {
             self.pace.count(now);
         }
         // a. and b. of the proof above.
@@ -273,6 +280,17 @@ impl Wakeup {
             }
         };
         sleep.set(at, waker)
+    }
+
+    /// Sets the sleep to the next millisecond but one of a running clock. Returns `false` on a clock that was paused, whose
+    /// milliseconds may last.
+    fn set_soon(&self, sleep: &mut Setting<'_>) -> bool {
+        match self.first_turn.get() {
+            Some(waker) if !self.clock.was_paused() => {
+                sleep.set(self.clock.now() + Duration::from_millis(1), waker)
+            }
+            _ => false,
+        }
     }
 
     /// The driver's task ends: nothing wakes it any more.
@@ -334,9 +352,15 @@ impl Wakeup {
         self.clock.is_of_one_thread() || !self.is_precise()
     }
 
-    /// When the turn comes that is wanted at `next`. tokio's clock wakes no driver more than once a millisecond.
+    /// Whether turns are counted. tokio's clock wakes no driver more than once a millisecond. A clock that was paused stands still between
+    /// two turns, so no number of them is too many.
+    fn is_paced(&self) -> bool {
+        self.is_precise() && !self.clock.was_paused()
+    }
+
+    /// When the turn comes that is wanted at `next`.
     fn paced(&self, next: Tick) -> Tick {
-        if self.is_precise() {
+        if self.is_paced() {
             return self.pace.not_before().max(next);
         }
         next

@@ -31,15 +31,23 @@ impl Pace {
 
     /// Counts a turn that ends at `now`.
     pub(super) fn count(&self, now: Tick) {
-        let paid = self.paid().max(now).saturating_add(self.millisecond);
+        // The debt is bounded: turns that no target asked for are counted as well.
+        let most = now.saturating_add(self.in_advance());
+        let paid = self
+            .paid()
+            .clamp(now, most)
+            .saturating_add(self.millisecond);
         // Relaxed, as the load: it sets when a turn comes within a millisecond, and nothing else.
         self.paid.store(paid.get(), Ordering::Relaxed);
     }
 
     /// No turn is to come before this tick.
     pub(super) fn not_before(&self) -> Tick {
-        let debt = Ticks::new(self.millisecond.get() * IN_ADVANCE);
-        self.paid().saturating_sub(debt)
+        self.paid().saturating_sub(self.in_advance())
+    }
+
+    fn in_advance(&self) -> Ticks {
+        Ticks::new(self.millisecond.get() * IN_ADVANCE)
     }
 
     fn paid(&self) -> Tick {
@@ -88,6 +96,14 @@ mod tests {
         turns(&pace, Tick::new(1_000), 100);
         let came = turns(&pace, Tick::new(100_000), 10);
         assert_eq!(came, (100_000..100_010).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn however_many_turns_come_at_once_the_next_waits_a_millisecond() {
+        let pace = Pace::new(MILLISECOND);
+        let now = Tick::new(5_000);
+        (0..1_000).for_each(|_| pace.count(now));
+        assert_eq!(pace.not_before(), now.saturating_add(MILLISECOND));
     }
 
     #[test]

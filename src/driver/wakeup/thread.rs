@@ -248,7 +248,8 @@ fn run() {
         if members.has_look_before(next, now) {
             continue;
         }
-        members = THREAD.changed.wait(members, next.map(|at| at - now));
+        let most = next.map(|at| at.saturating_duration_since(machine_now()));
+        members = THREAD.changed.wait(members, most);
     }
     members.is_running = false;
 }

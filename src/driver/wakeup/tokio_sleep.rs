@@ -27,18 +27,27 @@ use crate::sync::atomic::{AtomicBool, Ordering};
 pub(super) const FAR: Duration = Duration::from_secs(86_400 * 30);
 
 pub(super) struct TokioSleep {
-    /// The sleep stays at one place on the heap, so that it need not be allocated again.
-    sleep: Mutex<Pin<Box<Option<host::TokioSleep>>>>,
+    state: Mutex<State>,
     is_changing: AtomicBool,
 }
 
+struct State {
+    /// The sleep stays at one place on the heap, so that it need not be allocated again.
+    sleep: Pin<Box<Option<host::TokioSleep>>>,
+    /// The driver has ended, and the sleep is not made again.
+    has_ended: bool,
+}
+
 /// The sleep while its lock is held.
-pub(super) struct Setting<'a>(&'a mut Pin<Box<Option<host::TokioSleep>>>);
+pub(super) struct Setting<'a>(&'a mut State);
 
 impl TokioSleep {
     pub(super) fn new() -> TokioSleep {
         TokioSleep {
-            sleep: Mutex::new(Box::pin(None)),
+            state: Mutex::new(State {
+                sleep: Box::pin(None),
+                has_ended: false,
+            }),
             is_changing: AtomicBool::new(false),
         }
     }
@@ -46,12 +55,12 @@ impl TokioSleep {
     /// Calls `change` with the lock held. `change` reads the target: of two threads that set the sleep at once, the second to
     /// take the lock reads the lower target.
     pub(super) fn change<R>(&self, change: impl FnOnce(&mut Setting<'_>) -> R) -> R {
-        let mut sleep = self.sleep.lock();
+        let mut state = self.state.lock();
         // Relaxed: what matters is what this thread reads within `change`, and it reads its own stores.
         self.is_changing.store(true, Ordering::Relaxed);
-        let result = change(&mut Setting(&mut sleep));
-        self.is_changing.store(false, Ordering::Relaxed);
-        result
+        // Also if tokio panics: with its alternative timers, a sleep that is reset while the runtime ends does.
+        let _changing = Changing(&self.is_changing);
+        change(&mut Setting(&mut state))
     }
 
     /// `true` on a thread that is within [`change`](TokioSleep::change). On another thread it may be either.
@@ -61,25 +70,40 @@ impl TokioSleep {
 
     /// The driver's task ends.
     pub(super) fn end(&self) {
-        self.change(|sleep| sleep.0.set(None));
+        self.change(|setting| {
+            setting.0.has_ended = true;
+            setting.0.sleep.set(None);
+        });
+    }
+}
+
+/// Clears the flag when it is dropped.
+struct Changing<'a>(&'a AtomicBool);
+
+impl Drop for Changing<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
     }
 }
 
 impl Setting<'_> {
     /// Whether the sleep exists, so that it can be set from outside of the runtime.
     pub(super) fn is_made(&self) -> bool {
-        self.0.is_some()
+        self.0.sleep.is_some()
     }
 
     /// Sets the sleep to wake `waker` at an instant. Returns `false` if the instant has come already.
     ///
     /// Without a sleep yet, the caller is in the context of the clock's home runtime.
     pub(super) fn set(&mut self, at: Instant, waker: &Waker) -> bool {
-        match self.0.as_mut().as_pin_mut() {
-            Some(sleep) => sleep.reset(at),
-            None => self.0.set(Some(host::sleep_until(at))),
+        if self.0.has_ended {
+            return true;
         }
-        let Some(sleep) = self.0.as_mut().as_pin_mut() else {
+        match self.0.sleep.as_mut().as_pin_mut() {
+            Some(sleep) => sleep.reset(at),
+            None => self.0.sleep.set(Some(host::sleep_until(at))),
+        }
+        let Some(sleep) = self.0.sleep.as_mut().as_pin_mut() else {
             unreachable!("it has just been set");
         };
         // The task in which this runs may have used up its budget.
@@ -89,14 +113,14 @@ impl Setting<'_> {
 
     /// There is no target: the sleep wakes nothing. Returns `true`.
     pub(super) fn rest(&mut self, clock: &Clock, waker: &Waker) -> bool {
-        let sleep = self.0.as_ref().as_pin_ref();
+        let sleep = self.0.sleep.as_ref().as_pin_ref();
         if sleep.is_some_and(|sleep| sleep.is_elapsed()) {
             // tokio does not know of it any more, and it can be set again.
             return true;
         }
         if clock.is_pausable() {
             // The clock must not jump to an old target.
-            self.0.set(None);
+            self.0.sleep.set(None);
             return true;
         }
         // It stays, so that a future can set it from outside of the runtime.

@@ -5,9 +5,9 @@ use std::thread;
 use futures::future::join_all;
 use tokio::sync::oneshot;
 use tokio::time::{advance, pause};
-use waterwheel::{Duration, Instant, Timer, interval, sleep, timeout};
+use waterwheel::{Duration, Instant, Timer, Waking, interval, sleep, timeout};
 
-use crate::support::{HOUR, current_thread, ms, own_timer, paused, poll_once, within};
+use crate::support::{HOUR, current_thread, ms, own_timer, paused, poll_once, us, within};
 
 #[test]
 fn the_idle_clock_jumps_to_the_next_deadline() {
@@ -30,6 +30,28 @@ fn the_idle_clock_jumps_to_the_next_deadline() {
             let (current, own) = tokio::join!(join_all(current), join_all(own));
             assert_eq!(current, naps.map(ms));
             assert_eq!(own, naps.map(|millis| ms(millis + 1)));
+        });
+    });
+}
+
+// A precise driver counts its turns, and takes a thousand a second. No second passes between these.
+#[test]
+fn the_idle_clock_jumps_to_a_precise_deadline_after_many_turns() {
+    within(Duration::from_secs(20), || {
+        paused().block_on(async {
+            let builder = Timer::builder().waking(Waking::Precise);
+            let timer = builder.resolution(us(100)).start().expect("it starts");
+            for _ in 0..200 {
+                let call = timer.timeout(HOUR, tokio::task::yield_now());
+                call.await.expect("it is done");
+                // The driver turns, since that was the last.
+                tokio::task::yield_now().await;
+            }
+            for millis in 1..=50 {
+                let start = Instant::now();
+                timer.sleep(ms(millis)).await;
+                assert_eq!(start.elapsed(), ms(millis));
+            }
         });
     });
 }
