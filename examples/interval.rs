@@ -13,7 +13,7 @@ const PERIOD: Duration = Duration::from_millis(50);
 
 #[tokio::main]
 async fn main() {
-    // The first tick comes at the end of the current millisecond. The work between two ticks does not shift the next one.
+    // The first tick comes at once: at the end of the current tick of the timer. The work between two ticks does not shift the next one.
     let start = Instant::now();
     let mut heartbeat = interval(PERIOD);
     for n in 0..4 {

@@ -55,7 +55,7 @@
 //! # What it does
 //!
 //! - A timer is [due](time#when-a-timer-is-due) when its tick has come: the deadline is rounded up to a tick, and now is rounded
-//!   down. So it is never early. It is late by at most a tick, the millisecond that tokio's clock may take to wake a worker, and what
+//!   down. So it is never early. It is late by at most a tick, the millisecond or two that tokio's clock may take to wake a worker, and what
 //!   the scheduler takes. By default a tick is 100 µs, or a millisecond on a clock that can be paused.
 //! - A poll past its tick is ready, however late the driver is.
 //! - Due timers of a shard are woken in order of tick, equal ticks first in, first out. [Order](time#order) says how

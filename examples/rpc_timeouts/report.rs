@@ -55,7 +55,7 @@ fn slice_line([number, clock, calls, cpu, p50, p99]: [&str; 6]) -> String {
 
 /// When the clocks differ and when they do not, according to the figures in the README and the issues of tokio's that it cites.
 const EXPECTATION: &str = "\
-expect level calls/s, a lower p50 and a little more CPU (the wake-up thread) while workers have time to spare;
+expect level calls/s and CPU, and a lower p50 and p99, while workers have time to spare;
   more calls/s and less CPU only where many workers are busy, which share one lock in tokio
 ";
 

@@ -24,7 +24,7 @@ pub struct Resolution {
 }
 
 impl Resolution {
-    /// One millisecond, the default.
+    /// One millisecond, the default of a wheel. A [`Timer`](crate::Timer) has [another](crate::Builder::resolution).
     pub const MILLISECOND: Resolution = Resolution {
         ticks_per_second: 1_000,
         nanos: 1_000_000,
