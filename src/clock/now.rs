@@ -9,7 +9,7 @@ pub(crate) use real::{machine_now, start, tokio_now};
 /// asked for; at most `u64::MAX - 1`.
 pub(crate) fn nanos_since_start(at: std::time::Instant) -> u64 {
     let nanos = at.saturating_duration_since(start()).as_nanos();
-    u64::try_from(nanos).map_or(u64::MAX - 1, |nanos| nanos.min(u64::MAX - 1))
+    u64::try_from(nanos).unwrap_or(u64::MAX).min(u64::MAX - 1)
 }
 
 #[cfg(not(waterwheel_loom))]

@@ -25,7 +25,8 @@
 //! All four accesses are sequentially consistent, so 2 reads what a wrote, or b reads what 1 wrote. 1 is
 //! [`Shard::set_next`](super::shard::Shard), 2 is [`Wakeup::request`], a and b are [`Wakeup::sleep_towards`]. A shard that
 //! is made between a and b is counted before it is used, and b reads that count. A shard that another thread turns is not read in
-//! b: that thread wakes the driver when its turn ends (`shard/turning`).
+//! b: that thread wakes the driver's task when its turn ends (`shard/turning`). So a first turn that has left out a shard sets no
+//! target, and wakes the task instead: it would write over the target that the task has set meanwhile.
 //!
 //! A future that lowers the target also sets what wakes the driver, and the driver sets it after b. Each reads the target with the
 //! lock of tokio's sleep held. So the second to take the lock reads the lower target, and sets the sleep to that. If the target is
@@ -129,13 +130,11 @@ impl Wakeup {
         if self.uses_tokio_sleep() {
             // No clock read on a clock that was paused: if the instant has passed, tokio wakes the driver at once, and the driver
             // reads the clock. (A read is 130 of the 6400 instructions of a sleep there.)
-            let set = |sleep: &mut Setting<'_>| sleep.is_made() && self.set_with(sleep, |_| true);
-            // On a running clock, tokio may process this instant's millisecond meanwhile. It has not processed a later one.
-            let set_soon = |sleep: &mut Setting<'_>| sleep.is_made() && self.set_soon(sleep);
-            if !self
-                .tokio_sleep
-                .change(|sleep| set(sleep) || set_soon(sleep))
-            {
+            let set = |sleep: &mut Setting<'_>| {
+                // On a running clock, tokio may process this instant's millisecond meanwhile. It has not processed a later one.
+                sleep.is_made() && (self.set_with(sleep, |_| true) || self.set_soon(sleep))
+            };
+            if !self.tokio_sleep.change(set) {
                 self.wake();
             }
         }
@@ -210,8 +209,8 @@ impl Wakeup {
         self.slept_towards.store(AWAKE, Ordering::Relaxed);
     }
 
-    /// A turn has ended at `now`. Takes `next` as the target. Returns whether the driver may sleep towards it: `is_earliest` looks at every shard and
-    /// finds none that is to be turned before. To be called in the context of the clock's home runtime.
+    /// A turn has ended at `now`. Takes `next` as the target. Returns whether the driver may sleep towards it: `is_earliest` looks at
+    /// every shard and finds none that is to be turned before. To be called in the context of the clock's home runtime.
     pub(super) fn sleep_towards(
         &self,
         now: Tick,

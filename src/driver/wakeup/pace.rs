@@ -2,8 +2,8 @@
 //!
 //! A tick finer than a millisecond makes few timers precise, and many timers expensive: 10 000 a second would take a turn each.
 //! So a driver turns when its timers want it as long as that is a thousand times a second on average, with 32 turns in advance.
-//! Beyond that it turns once a millisecond, and serves all that has come due. (CPU a timer at 10 000 a second, ticks of 100 µs: 36 µs
-//! without this rule, see `benches/LOG.md`; of a millisecond: 10.)
+//! Beyond that it turns once a millisecond, and serves all that has come due. (`benches/LOG.md` has the
+//! figures.)
 //!
 //! It is a leaky bucket. Each turn adds a millisecond to a debt, and the time that passes takes it off again. A driver with a
 //! debt of more than 32 ms waits until it is 32.

@@ -127,14 +127,14 @@ impl Member {
         let Some(start) = self.driver.instant_of(target) else {
             return Look::Wait(None);
         };
+        let is_precise = self.driver.is_precise();
         let (at, is_nudge) = match self.nudged {
-            _ if !self.driver.is_precise() => (start + GUARD, false),
             // As a rule the driver's next target is a millisecond after this one or more. So the driver need not notify the thread, which
             // looks no later than that. A thread that was late itself gives the driver some time.
-            Some((nudged, when)) if nudged == target => {
+            Some((nudged, when)) if is_precise && nudged == target => {
                 ((start + PATIENCE).max(when + PATIENCE / 2), false)
             }
-            _ => (start, true),
+            _ => (first_look(&self.driver, start), is_precise),
         };
         match at <= now {
             false => Look::Wait(Some(at)),
@@ -144,16 +144,20 @@ impl Member {
     }
 }
 
+/// When the thread looks at a driver whose target starts at `start`.
+fn first_look(driver: &Wakeup, start: Instant) -> Instant {
+    match driver.is_precise() {
+        true => start,
+        false => start + GUARD,
+    }
+}
+
 /// Has the thread look at a driver in time, when it has a new target.
 pub(super) fn update(driver: &Arc<Wakeup>) {
     let Some(start) = driver.instant_of(driver.target()) else {
         return;
     };
-    let at = if driver.is_precise() {
-        start
-    } else {
-        start + GUARD
-    };
+    let at = first_look(driver, start);
     // 2. of the proof above.
     let looks_at = THREAD.looks_at.load(Ordering::SeqCst);
     if looks_at > nanos_since_start(at) || !driver.member.is_member() {
