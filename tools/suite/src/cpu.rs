@@ -1,6 +1,6 @@
 //! What the measured threads cost: their CPU time, their context switches, and how often they woke up.
 //!
-//! Every thread is measured but the main one, which only waits and counts: the workers, the wakeup thread, and all other
+//! Every thread is measured but the main one, which only waits and counts: the workers, the wake-up thread, and all other
 //! threads that a contestant started. The figure of a thread that is running is up to a scheduler tick (4 ms) old, so it
 //! is read while the workers rest.
 

@@ -3,7 +3,7 @@
 //!
 //! The workload counts what runs although nothing is due: the turns of our driver (tokio's has no such count), and the
 //! wake-ups of each thread. A wake-up is a voluntary context switch, since a thread that wakes must have gone to sleep.
-//! The wakeup thread of waterwheel is counted on its own; the other contestants have no figure there. Before the count,
+//! The wake-up thread of waterwheel is counted on its own; the other contestants have no figure there. Before the count,
 //! one short sleep has fired, so that every timer is running, and half a second has passed.
 //!
 //! One round: these are counts over a long time, not times. pingora-timeout leaves sleeps of more than a quarter of an
@@ -29,7 +29,7 @@ pub(crate) const NAME: &str = "idle";
 pub(crate) const ROUNDS: usize = 1;
 
 const TURNS: &str = "driver turns";
-const THREAD_WAKES: &str = "wake-ups of the wakeup thread";
+const THREAD_WAKES: &str = "wake-ups of the wake-up thread";
 const METRICS: &[Metric] = &[
     Metric::lower(TURNS, "count"),
     Metric::lower(THREAD_WAKES, "count"),
@@ -37,7 +37,7 @@ const METRICS: &[Metric] = &[
     Metric::lower("CPU", "us"),
 ];
 const SIZES: &[usize] = &[0, 1_000_000];
-/// The name of waterwheel's wakeup thread.
+/// The name of waterwheel's wake-up thread.
 const WAKEUP_THREAD: &str = "waterwheel-wake";
 const AN_HOUR: Duration = Duration::from_secs(3600);
 /// Until the last of what arming began has ended.

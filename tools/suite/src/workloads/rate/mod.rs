@@ -115,6 +115,16 @@ pub(crate) fn targets() -> Vec<Target> {
             });
         }
     }
+    // What is paid for precision: it is there while the timers are few, and costs little once they are many.
+    let precise = |rate, metric, want| Target {
+        title: title(rate),
+        metric,
+        of: Own::<Precise>::NAME,
+        want,
+    };
+    targets.push(precise(100, P50, Want::AtMost(200.0)));
+    targets.push(precise(1000, P50, Want::AtMost(200.0)));
+    targets.push(precise(10_000, CPU, share(1.5)));
     targets.extend(lone::targets());
     targets
 }
