@@ -1,17 +1,20 @@
-//! The results of a run of the suite, what the benchmark writes and the charts read; and how a verdict is made of them.
+//! The results of a run of the suite, what the benchmark writes and the pages and the charts read; and how a verdict is made
+//! of them.
 //!
-//! The benchmark itself is `src/main.rs`, the charts are `src/bin/charts`; between them stands one file of JSON, a
-//! [`Results`]. [`printed()`] reads the report of an example, and is here since the tests of this library run under
+//! The benchmark itself is `src/main.rs`, the pages are `src/bin/pages`, the charts `src/bin/charts`; between them stands one
+//! file of JSON, a [`Results`]. [`printed()`] reads the report of an example, and is here since the tests of this library run under
 //! `cargo test`.
 
 mod measured;
 mod printed;
+mod report;
 mod results;
 mod target;
 mod verdict;
 
 pub use measured::{Absent, Better, Curve, Failure, Metric, Sample, Series, Table};
 pub use printed::printed;
+pub use report::{report, report_conditions, report_table, report_targets, spread_text};
 pub use results::{Conditions, Results, default_path, target_dir};
 pub use target::{Target, Want};
 pub use verdict::{Outcome, Spread, Verdict};

@@ -7,8 +7,8 @@
 //!   (`alt_timer`).
 //! - There the workload takes one sample on a `stage` of two workers. The per-operation workloads all have one loop,
 //!   `engine`, in which a `crew` repeats an `operation` of a `contestant`.
-//! - `report` prints the table, `targets` gives the verdicts, and the library beside this program writes both down for
-//!   the charts.
+//! - `targets` gives the verdicts. The library beside this program prints them and the tables, and writes both down for
+//!   the pages and the charts.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "the figures are for standard output")]
@@ -30,7 +30,6 @@ mod operation;
 mod patience;
 mod process;
 mod random;
-mod report;
 mod ring;
 mod rounds;
 mod stage;
@@ -40,7 +39,7 @@ mod workloads;
 
 use std::process::ExitCode;
 
-use waterwheel_suite::{Results, Table};
+use waterwheel_suite::{Results, Table, report_conditions, report_table, report_targets};
 
 use flags::{Flags, Wish};
 use process::Program;
@@ -81,7 +80,7 @@ fn report_all(flags: &Flags) -> Result<ExitCode, String> {
         ));
     }
     let results = measure(flags)?;
-    targets::print(&results.targets);
+    print!("{}", report_targets(&results.targets));
     println!("\nAll samples: {}", flags.json.display());
 
     let faults: u64 = results.tables.iter().map(Table::faults).sum();
@@ -117,14 +116,14 @@ fn measure(flags: &Flags) -> Result<Results, String> {
         alt_timer: alt_timer.ok().map(|path| Program::new(path, flags.quick)),
     };
 
-    report::print_conditions(&results.conditions);
+    print!("{}", report_conditions(&results.conditions));
     for workload in workloads::all(flags.quick) {
         if !flags.wants(&workload.title) {
             continue;
         }
         let rounds = workloads::rounds(&workload.title, flags.rounds, flags.quick);
         let table = programs.run(workload, rounds);
-        report::print(&table);
+        print!("{}", report_table(&table));
         results.tables.push(table);
         results.targets = targets::verdicts(workloads::targets(), &results.tables);
         let written = results.write(&flags.json);

@@ -1,28 +1,50 @@
-//! What is printed: the conditions first, then a table for each workload.
+//! The report as text: the conditions first, then a table for each workload, then a verdict on each target.
 
-use waterwheel_suite::{Absent, Better, Conditions, Failure, Spread, Table};
+use crate::{Absent, Better, Conditions, Failure, Outcome, Results, Spread, Table, Verdict};
 
-/// Prints a table.
-pub(crate) fn print(table: &Table) {
+/// All of a run.
+pub fn report(results: &Results) -> String {
+    let tables: String = results.tables.iter().map(report_table).collect();
+    report_conditions(&results.conditions) + &tables + &report_targets(&results.targets)
+}
+
+/// A table.
+pub fn report_table(table: &Table) -> String {
+    let mut lines = Lines::default();
+    write_table(&mut lines, table);
+    lines.0
+}
+
+#[derive(Default)]
+struct Lines(String);
+
+impl Lines {
+    fn add(&mut self, line: impl AsRef<str>) {
+        self.0.push_str(line.as_ref());
+        self.0.push('\n');
+    }
+}
+
+fn write_table(lines: &mut Lines, table: &Table) {
     let Some(first) = table.series.first() else {
-        println!("\n## {}\n{}", table.title, table.work);
-        return print_trouble(table);
+        lines.add(format!("\n## {}\n{}", table.title, table.work));
+        return write_trouble(lines, table);
     };
     let rounds = first.samples.len();
-    println!(
+    lines.add(format!(
         "\n## {}\n{}; {rounds} interleaved rounds, {:.1} s",
         table.title, table.work, table.seconds
-    );
+    ));
     for (index, metric) in table.metrics.iter().enumerate() {
         let higher = match metric.better {
             Better::Higher => ", higher is better",
             Better::Lower => "",
         };
-        println!(
+        lines.add(format!(
             "\n| {}{higher} | median {} | min | max | times better than {} (min..max) |",
             metric.name, metric.unit, first.name
-        );
-        println!("|:--|--:|--:|--:|--:|");
+        ));
+        lines.add("|:--|--:|--:|--:|--:|");
         for series in &table.series {
             let Spread { median, min, max } = series.spread(index);
             let (median, min, max) = (figure(median), figure(min), figure(max));
@@ -31,75 +53,119 @@ pub(crate) fn print(table: &Table) {
             } else {
                 spread_text(table.times_better(series, first, index))
             };
-            println!("| {} | {median} | {min} | {max} | {ratio} |", series.name);
+            lines.add(format!(
+                "| {} | {median} | {min} | {max} | {ratio} |",
+                series.name
+            ));
         }
     }
     for Absent { name, why } in &table.absent {
-        println!("\nNot here: {name} ({why})");
+        lines.add(format!("\nNot here: {name} ({why})"));
     }
-    print_trouble(table);
+    write_trouble(lines, table);
 }
 
-fn print_trouble(table: &Table) {
+fn write_trouble(lines: &mut Lines, table: &Table) {
     for Failure { name, why } in &table.failures {
-        println!("\nFAULT: {name}: {why}");
+        lines.add(format!("\nFAULT: {name}: {why}"));
     }
     for series in &table.series {
         let (early, lost) = (series.count(|s| s.early), series.count(|s| s.lost));
         if early + lost > 0 {
-            println!(
+            lines.add(format!(
                 "\nFAULT: {}: {early} fired early, {lost} never",
                 series.name
-            );
+            ));
         }
         let retaken = series.count(|s| s.retaken);
         if retaken > 0 {
-            println!(
+            lines.add(format!(
                 "\n{}: {retaken} samples did not hold and were taken again",
                 series.name
-            );
+            ));
         }
     }
 }
 
 /// Everything that a figure needs to be understood.
-pub(crate) fn print_conditions(conditions: &Conditions) {
-    println!("# waterwheel beside its peers\n");
+pub fn report_conditions(conditions: &Conditions) -> String {
+    let mut lines = Lines::default();
+    lines.add("# waterwheel beside its peers\n");
     let versions = conditions.versions.iter();
     let versions: Vec<_> = versions
         .map(|(name, version)| format!("{name} {version}"))
         .collect();
-    println!("- {}", versions.join(", "));
-    println!("- commit {}, {}", conditions.commit, conditions.date);
+    lines.add(format!("- {}", versions.join(", ")));
+    lines.add(format!(
+        "- commit {}, {}",
+        conditions.commit, conditions.date
+    ));
     if let Some(why) = &conditions.no_alt_timer {
-        println!("- no rows of tokio's alternative timer: {why}");
+        lines.add(format!("- no rows of tokio's alternative timer: {why}"));
     }
-    println!(
+    lines.add(format!(
         "- {}; {}; {}, {} cores, load before: {}",
         conditions.rustc,
         conditions.system,
         conditions.processor,
         conditions.cores,
         conditions.load
-    );
-    println!(
+    ));
+    lines.add(format!(
         "- multi-thread runtime, {} workers; a yield every {} operations",
         conditions.workers, conditions.batch
-    );
-    println!(
+    ));
+    lines.add(format!(
         "- {} interleaved rounds; median, min, max; ratios are paired by round",
         conditions.rounds
-    );
+    ));
     if conditions.quick {
-        println!("- QUICK: small sizes and few rounds, for plausibility only");
+        lines.add("- QUICK: small sizes and few rounds, for plausibility only");
     }
     if conditions.debug_assertions {
-        println!("- DEBUG ASSERTIONS ARE ON: no figure here means anything");
+        lines.add("- DEBUG ASSERTIONS ARE ON: no figure here means anything");
     }
+    lines.0
+}
+
+/// A line for each target.
+pub fn report_targets(verdicts: &[Verdict]) -> String {
+    let mut lines = Lines::default();
+    lines.add("\n## Targets\n");
+    lines.add("| workload: metric | contestant | wanted | measured (min..max) | verdict |");
+    lines.add("|:--|:--|:--|--:|:--|");
+    for verdict in verdicts {
+        let Verdict {
+            title,
+            metric,
+            of,
+            wanted,
+            ..
+        } = verdict;
+        let measured = verdict.measured.map_or("-".to_owned(), spread_text);
+        let outcome = match verdict.outcome {
+            Outcome::Pass => "PASS",
+            Outcome::Miss => "MISS",
+            Outcome::NotRun => "not run",
+            Outcome::Void => "VOID: see the faults",
+        };
+        lines.add(format!(
+            "| {title}: {metric} | {of} | {wanted} | {measured} | {outcome} |"
+        ));
+    }
+    let count = |outcome| verdicts.iter().filter(|v| v.outcome == outcome).count();
+    lines.add(format!(
+        "\n{} PASS, {} MISS, {} VOID, {} not run",
+        count(Outcome::Pass),
+        count(Outcome::Miss),
+        count(Outcome::Void),
+        count(Outcome::NotRun)
+    ));
+    lines.0
 }
 
 /// The median with the least and the greatest.
-pub(crate) fn spread_text(Spread { median, min, max }: Spread) -> String {
+pub fn spread_text(Spread { median, min, max }: Spread) -> String {
     if median.is_nan() {
         return "n/a".to_owned();
     }

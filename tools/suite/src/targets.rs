@@ -1,9 +1,8 @@
-//! How a workload writes its targets down, and how they are judged and printed. Verdicts, not gates.
+//! How a workload writes its targets down, and how they are judged. Verdicts, not gates.
 
-use waterwheel_suite::{Outcome, Table, Target, Verdict, Want};
+use waterwheel_suite::{Table, Target, Verdict, Want};
 
 use crate::contestant::{Current, Guarded, Own, Sleeps};
-use crate::report::spread_text;
 
 /// What is wanted of a timer of one's own.
 pub(crate) fn of_own(title: &str, metric: &'static str, want: Want) -> Target {
@@ -44,36 +43,4 @@ pub(crate) fn both_beat(
 pub(crate) fn verdicts(targets: Vec<Target>, tables: &[Table]) -> Vec<Verdict> {
     let verdict = |target: Target| target.verdict(tables);
     targets.into_iter().map(verdict).collect()
-}
-
-/// Prints a line for each target.
-pub(crate) fn print(verdicts: &[Verdict]) {
-    println!("\n## Targets\n");
-    println!("| workload: metric | contestant | wanted | measured (min..max) | verdict |");
-    println!("|:--|:--|:--|--:|:--|");
-    for verdict in verdicts {
-        let Verdict {
-            title,
-            metric,
-            of,
-            wanted,
-            ..
-        } = verdict;
-        let measured = verdict.measured.map_or("-".to_owned(), spread_text);
-        let outcome = match verdict.outcome {
-            Outcome::Pass => "PASS",
-            Outcome::Miss => "MISS",
-            Outcome::NotRun => "not run",
-            Outcome::Void => "VOID: see the faults",
-        };
-        println!("| {title}: {metric} | {of} | {wanted} | {measured} | {outcome} |");
-    }
-    let count = |outcome| verdicts.iter().filter(|v| v.outcome == outcome).count();
-    println!(
-        "\n{} PASS, {} MISS, {} VOID, {} not run",
-        count(Outcome::Pass),
-        count(Outcome::Miss),
-        count(Outcome::Void),
-        count(Outcome::NotRun)
-    );
 }

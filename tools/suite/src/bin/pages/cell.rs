@@ -1,0 +1,108 @@
+//! A figure as a reader of a table wants it: three digits, in the unit that suits it.
+
+use waterwheel_suite::Spread;
+
+/// For what is not there.
+pub(crate) const NONE: &str = "–";
+
+/// The units of time, by length in nanoseconds, each from so many of it on: a lateness of 640 µs is better read as 0.64 ms.
+const TIMES: [(&str, f64, f64); 3] = [("ms", 1e6, 0.1), ("µs", 1e3, 10.0), ("ns", 1.0, 0.0)];
+
+/// A value of a metric in this unit.
+pub(crate) fn value(value: f64, unit: &str) -> String {
+    if value.is_nan() {
+        return NONE.to_owned();
+    }
+    let nanos = match unit {
+        "ns" => value,
+        "us" => value * 1e3,
+        "ms" => value * 1e6,
+        "s" => value * 1e9,
+        "count" if value.fract() == 0.0 => return grouped(format!("{value:.0}")),
+        "count" => return digits(value),
+        "calls/s" => return format!("{} million", digits(value / 1e6)),
+        _ => return format!("{} {unit}", digits(value)),
+    };
+    let found = TIMES
+        .into_iter()
+        .find(|(_, length, from)| nanos >= length * from);
+    let (unit, length, _) = found.unwrap_or(TIMES[2]);
+    format!("{} {unit}", digits(nanos / length))
+}
+
+/// How many times better. Worse is in bold.
+pub(crate) fn times(Spread { median, min, max }: Spread) -> String {
+    if median.is_nan() {
+        return NONE.to_owned();
+    }
+    let text = digits(median);
+    let bold = if text.starts_with("0.") { "**" } else { "" };
+    format!("{bold}{text}{bold} ({}–{})", digits(min), digits(max))
+}
+
+/// Three digits or more: `0.85`, `94.2`, `12 400`.
+fn digits(value: f64) -> String {
+    match value {
+        _ if value < 9.995 => format!("{value:.2}"),
+        _ if value < 99.95 => format!("{value:.1}"),
+        _ => grouped(format!("{value:.0}")),
+    }
+}
+
+/// In groups of three.
+fn grouped(digits: String) -> String {
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_have_three_digits_and_the_unit_that_suits_them() {
+        let shown = [
+            value(0.0, "count"),
+            value(3.456, "count"),
+            value(949.4, "ns"),
+            value(12_400.0, "ns"),
+            value(640.0, "us"),
+            value(64.0, "us"),
+            value(1032.4, "ms"),
+            value(3_040_000.0, "calls/s"),
+            value(72.9, "bytes"),
+            value(f64::NAN, "ns"),
+        ];
+        let expected = [
+            "0",
+            "3.46",
+            "949 ns",
+            "12.4 µs",
+            "0.64 ms",
+            "64.0 µs",
+            "1 032 ms",
+            "3.04 million",
+            "72.9 bytes",
+            "–",
+        ];
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn a_loss_is_in_bold() {
+        let spread = |median| Spread {
+            median,
+            min: 0.5,
+            max: 12.34,
+        };
+        assert_eq!(times(spread(1.2)), "1.20 (0.50–12.3)");
+        assert_eq!(times(spread(0.99)), "**0.99** (0.50–12.3)");
+        assert_eq!(times(spread(0.996)), "1.00 (0.50–12.3)");
+    }
+}

@@ -1,0 +1,149 @@
+//! A table of a page: a row for each figure, a column for each contestant, and how many times better ours is.
+
+use waterwheel_suite::{Results, Table};
+
+use crate::cell;
+
+/// What stands in each cell is found by these names in the results.
+pub(crate) struct Grid<'a> {
+    /// Above the labels.
+    pub(crate) corner: &'a str,
+    /// The head of the column, and the contestant.
+    pub(crate) columns: &'a [(&'a str, &'a str)],
+    pub(crate) ratios: &'a [Ratio<'a>],
+    pub(crate) rows: &'a [Row<'a>],
+}
+
+/// How many times better one contestant is than another.
+pub(crate) struct Ratio<'a> {
+    pub(crate) head: &'a str,
+    pub(crate) this: &'a str,
+    pub(crate) than: &'a str,
+}
+
+pub(crate) struct Row<'a> {
+    pub(crate) label: &'a str,
+    /// The title of the workload, and one of its metrics.
+    pub(crate) workload: &'a str,
+    pub(crate) metric: &'a str,
+}
+
+impl Grid<'_> {
+    /// As Markdown. An error if the results have no such workload or metric. A contestant that a workload does not have is a
+    /// dash.
+    pub(crate) fn text(&self, results: &Results) -> Result<String, String> {
+        let heads = self.columns.iter().map(|(head, _)| *head);
+        let heads: Vec<_> = heads
+            .chain(self.ratios.iter().map(|ratio| ratio.head))
+            .collect();
+        let mut text = format!("| {} | {} |\n", self.corner, heads.join(" | "));
+        text += &format!("|---|{}\n", "--:|".repeat(heads.len()));
+        for row in self.rows {
+            let table = table(results, row.workload)?;
+            let metric = table
+                .metric(row.metric)
+                .ok_or_else(|| format!("{:?} has no metric {:?}", row.workload, row.metric))?;
+            text += &format!("| {} |", row.label);
+            let unit = &table.metrics[metric].unit;
+            for (_, contestant) in self.columns {
+                let series = table.series(contestant);
+                let median = series.map_or(f64::NAN, |series| series.spread(metric).median);
+                text += &format!(" {} |", cell::value(median, unit));
+            }
+            for Ratio { this, than, .. } in self.ratios {
+                let pair = table.series(this).zip(table.series(than));
+                let times = pair.map(|(this, than)| table.times_better(this, than, metric));
+                // Of two zeros there is no ratio.
+                let times = times.map_or_else(|| cell::NONE.to_owned(), cell::times);
+                text += &format!(" {times} |");
+            }
+            text.push('\n');
+        }
+        Ok(text)
+    }
+}
+
+fn table<'a>(results: &'a Results, title: &str) -> Result<&'a Table, String> {
+    let found = results.tables.iter().find(|table| table.title == title);
+    found.ok_or_else(|| format!("the results have no workload {title:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use waterwheel_suite::{Metric, Sample, Series};
+
+    use super::*;
+
+    fn results() -> Results {
+        let series = |name: &'static str, values: &[f64]| Series {
+            name: name.into(),
+            samples: values
+                .iter()
+                .map(|&value| Sample {
+                    values: vec![value],
+                    ..Sample::default()
+                })
+                .collect(),
+            spreads: Vec::new(),
+        };
+        let table = Table {
+            title: "fire".to_owned(),
+            work: String::new(),
+            metrics: vec![Metric::lower("CPU", "ns")],
+            series: vec![
+                series("tokio", &[100.0, 300.0, 100.0]),
+                series("own", &[50.0, 100.0, 200.0]),
+            ],
+            absent: Vec::new(),
+            seconds: 0.0,
+            failures: Vec::new(),
+        };
+        Results {
+            tables: vec![table],
+            ..crate::blocks::no_results()
+        }
+    }
+
+    fn grid<'a>(rows: &'a [Row<'a>]) -> Grid<'a> {
+        Grid {
+            corner: "what",
+            columns: &[("tokio", "tokio"), ("ours", "own"), ("other", "other")],
+            ratios: &[Ratio {
+                head: "tokio / ours",
+                this: "own",
+                than: "tokio",
+            }],
+            rows,
+        }
+    }
+
+    #[test]
+    fn a_grid_has_the_medians_and_the_median_of_the_ratios() {
+        let rows = [Row {
+            label: "a timer",
+            workload: "fire",
+            metric: "CPU",
+        }];
+        let text = grid(&rows).text(&results()).unwrap();
+        let expected = "\
+| what | tokio | ours | other | tokio / ours |
+|---|--:|--:|--:|--:|
+| a timer | 100 ns | 100 ns | – | 2.00 (0.50–3.00) |
+";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn what_was_not_measured_is_an_error() {
+        let row = |workload, metric| {
+            [Row {
+                label: "a timer",
+                workload,
+                metric,
+            }]
+        };
+        let why = |row: &[Row<'_>]| grid(row).text(&results()).unwrap_err();
+        assert!(why(&row("herd", "CPU")).contains("\"herd\""));
+        assert!(why(&row("fire", "gap")).contains("\"gap\""));
+    }
+}

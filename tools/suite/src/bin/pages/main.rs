@@ -1,0 +1,95 @@
+//! Writes the figures of a run of the suite into the pages of the repository, so that none is written by hand.
+//!
+//! ```text
+//! cargo run --release -p waterwheel-suite --bin pages                # from tools/suite/results.json
+//! cargo run --release -p waterwheel-suite --bin pages -- NEW.json    # from a new run, which becomes that file
+//! ```
+//!
+//! It writes `tools/suite/results.json` and `results.md`, all of the run, and the marked blocks of the pages (`page`). The
+//! same results make the same bytes. A test holds the pages in the repository against the results in the repository.
+
+#![forbid(unsafe_code)]
+#![expect(clippy::print_stdout, reason = "it says what it wrote")]
+
+mod blocks;
+mod cell;
+mod grid;
+mod page;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::{env, fs};
+
+use waterwheel_suite::{Results, report};
+
+/// From the root of the repository.
+const PAGES: [&str; 2] = ["README.md", "BENCHMARKS.md"];
+const RESULTS: &str = "tools/suite/results.json";
+const REPORT: &str = "tools/suite/results.md";
+
+fn main() -> ExitCode {
+    let root = root();
+    let source = env::args()
+        .nth(1)
+        .map_or_else(|| root.join(RESULTS), PathBuf::from);
+    match publish(&source, &root) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("pages: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn publish(source: &Path, root: &Path) -> Result<(), String> {
+    let results = read(source)?;
+    // All texts first, so that nothing is written if a page asks for what the run does not have.
+    let texts = texts(&results, root)?;
+    results
+        .write(&root.join(RESULTS))
+        .map_err(|error| format!("{RESULTS}: {error}"))?;
+    println!("{RESULTS}");
+    for (path, text) in texts {
+        fs::write(root.join(path), text).map_err(|error| format!("{path}: {error}"))?;
+        println!("{path}");
+    }
+    Ok(())
+}
+
+fn read(source: &Path) -> Result<Results, String> {
+    Results::read(source).map_err(|error| format!("{}: {error}", source.display()))
+}
+
+/// Each file with the text that it has with these results.
+fn texts(results: &Results, root: &Path) -> Result<Vec<(&'static str, String)>, String> {
+    let mut texts = vec![(REPORT, report(results))];
+    for path in PAGES {
+        let before = fs::read_to_string(root.join(path)).map_err(|e| format!("{path}: {e}"))?;
+        let block = |name: &str| blocks::block(name, results);
+        let after = page::filled(&before, block).map_err(|why| format!("{path}: {why}"))?;
+        texts.push((path, after));
+    }
+    Ok(texts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pages_show_the_committed_results() {
+        let root = root();
+        let results = read(&root.join(RESULTS)).unwrap();
+        for (path, text) in texts(&results, &root).unwrap() {
+            let committed = fs::read_to_string(root.join(path)).unwrap();
+            assert!(
+                text == committed,
+                "{path} has other figures: `cargo run -p waterwheel-suite --bin pages` writes it"
+            );
+        }
+    }
+}

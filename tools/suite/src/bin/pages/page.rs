@@ -1,0 +1,84 @@
+//! A page: text by hand, with marked blocks that are filled in.
+//!
+//! ```text
+//! <!-- figures: NAME -->
+//! what the program writes
+//! <!-- end of figures -->
+//! ```
+
+const BEGIN: &str = "<!-- figures: ";
+const BEGIN_ENDS: &str = " -->\n";
+const END: &str = "<!-- end of figures -->";
+
+/// The page with each block replaced by what `block` gives for its name.
+pub(crate) fn filled(
+    page: &str,
+    block: impl Fn(&str) -> Result<String, String>,
+) -> Result<String, String> {
+    let mut text = String::new();
+    let mut rest = page;
+    while let Some((before, marked)) = rest.split_once(BEGIN) {
+        let (name, inside) = marked
+            .split_once(BEGIN_ENDS)
+            .ok_or("a mark of figures does not end in its line")?;
+        let (_, after) = inside
+            .split_once(END)
+            .ok_or_else(|| format!("the figures {name:?} have no end"))?;
+        text += before;
+        text += &format!(
+            "{BEGIN}{name}{BEGIN_ENDS}{}\n{END}",
+            block(name)?.trim_end()
+        );
+        rest = after;
+    }
+    Ok(text + rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::filled;
+
+    const PAGE: &str = "\
+Before.
+<!-- figures: one -->
+old
+<!-- end of figures -->
+Between.
+<!-- figures: two -->
+<!-- end of figures -->
+After.
+";
+
+    #[test]
+    fn blocks_are_replaced_and_the_rest_stays() {
+        let block = |name: &str| Ok(format!("new {name}\n"));
+        let text = filled(PAGE, block).unwrap();
+        let expected = "\
+Before.
+<!-- figures: one -->
+new one
+<!-- end of figures -->
+Between.
+<!-- figures: two -->
+new two
+<!-- end of figures -->
+After.
+";
+        assert_eq!(text, expected);
+        assert_eq!(filled(&text, block).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_block_without_an_end_is_an_error() {
+        let block = |_: &str| Ok(String::new());
+        let why = filled("<!-- figures: one -->\n", block).unwrap_err();
+        assert!(why.contains("\"one\""), "{why}");
+        assert!(filled("<!-- figures: one", block).is_err());
+    }
+
+    #[test]
+    fn a_block_that_cannot_be_made_is_an_error() {
+        let why = filled(PAGE, |name| Err(format!("no {name}"))).unwrap_err();
+        assert_eq!(why, "no one");
+    }
+}
