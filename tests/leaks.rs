@@ -1,7 +1,7 @@
 //! Nothing is left behind: under an allocator that counts, the live bytes come back to what they were
 //! after the first rounds, no matter what the rounds did with timers.
 //!
-//! Each test has a process of its own, since the allocator counts what all threads do. `.ci/memcheck`
+//! Each test has a process of its own, since the allocator counts what all threads do. `ci/memcheck`
 //! runs the same under valgrind.
 
 mod support;

@@ -1,7 +1,7 @@
 //! How many instructions the hot paths take, counted by callgrind: the same figure in every run,
 //! so that it may gate a change where time may not.
 //!
-//! `.ci/instructions` runs this under valgrind and compares what it counts with `baseline.txt`.
+//! `ci/instructions` runs this under valgrind and compares what it counts with `baseline.txt`.
 //!
 //! # Method
 //!
@@ -40,7 +40,7 @@ fn main() {
     // After flags of ours, `cargo bench` gives its own.
     let mut arguments = std::env::args().skip_while(|argument| argument != "--count");
     if arguments.next().is_none() {
-        println!("instruction counts need valgrind around this: bash .ci/instructions");
+        println!("instruction counts need valgrind around this: bash ci/instructions");
         return;
     }
     let only = arguments.next().filter(|path| !path.starts_with('-'));
@@ -90,7 +90,7 @@ impl Counter {
     }
 }
 
-/// What valgrind counts: `.ci/instructions` gives it this function's name.
+/// What valgrind counts: `ci/instructions` gives it this function's name.
 #[inline(never)]
 fn counted(work: &mut dyn FnMut()) {
     work();

@@ -2,7 +2,7 @@
 //!
 //! What is missing is zero, so every input means something, and cutting an input off at the end
 //! cuts off its last steps. This and the decoders that stand on it are what gives the files of
-//! `tests/corpus` their meaning: change them, and `bash .ci/fuzz --corpus` finds new ones.
+//! `tests/corpus` their meaning: change them, and `bash ci/fuzz --corpus` finds new ones.
 
 // Every test crate uses a part of this.
 #![allow(dead_code)]

@@ -116,7 +116,7 @@
 //! It does not see what is written once (`OnceLock`: the shards, the segments of notes and cells, the driver's wakers), counts of
 //! references, and tokio itself: its clock, its scheduler, its runtime's end. It preempts a thread at an access to an atomic or a
 //! lock, and nowhere else. A clock that can be paused is not modelled. For these there are `tests/driver/stress.rs`, on cores and
-//! (by `.ci/memcheck`) on valgrind's one thread at a time, and the tests of virtual time and of stopping. (The stress test also
+//! (by `ci/memcheck`) on valgrind's one thread at a time, and the tests of virtual time and of stopping. (The stress test also
 //! holds under helgrind and drd. Their reports of data races name hundreds of places in std's locks and in tokio's atomics, which
 //! they do not understand. Safe code has no data race.)
 
