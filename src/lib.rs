@@ -1,34 +1,18 @@
-//! Timers for tokio that scale: a hierarchical timing wheel behind the API of `tokio::time`.
+// The links of the README that lead to files, as they read here: the first definition of a link counts.
+//! [architecture]: crate::_documentation::architecture
+//! [benchmarks]: crate::_documentation
+//! [changelog]: crate::_documentation::changelog
+//! [comparison]: crate::_documentation::comparison
+//! [contributing]: crate::_documentation
+//! [differences]: crate::time#what-behaves-differently-from-tokiotime
+//! [order]: crate::time#order
+//! [promises]: crate::_documentation
+//! [switching]: crate::_documentation::switching
+//! [timer]: crate::Timer
+//! [waking]: crate::Waking
+//! [wheel]: crate::wheel
 //!
-//! **Never early, never lost**: nothing completes before its deadline, and nothing that is armed
-//! is forgotten. **Fast where services spend their time**: arming and cancelling, which is what
-//! 99 of 100 timeouts do, and pushing deadlines back. **No `unsafe`**, anywhere.
-//!
-//! ```
-//! # #[tokio::main]
-//! # async fn main() {
-//! use waterwheel::{Duration, sleep, timeout};
-//!
-//! let answer = timeout(Duration::from_secs(30), async {
-//!     sleep(Duration::from_millis(5)).await;
-//!     42
-//! });
-//! assert_eq!(answer.await, Ok(42));
-//! # }
-//! ```
-//!
-//! # Switching
-//!
-//! Replace `tokio::time` by [`waterwheel::time`](time), as `sed 's/tokio::time/waterwheel::time/g'` does. The names and
-//! signatures are the same, and tokio's own tests of them pass. [What behaves
-//! differently](time#what-behaves-differently-from-tokiotime) is one list.
-//!
-//! | in place of | write |
-//! |---|---|
-//! | `use tokio::time;` | `use waterwheel::time;` |
-//! | `use tokio::time::{self, sleep};` | `use waterwheel::time::{self, sleep};` |
-//! | `tokio::time::sleep(…)` | `waterwheel::time::sleep(…)` |
-//! | `use tokio::{net::TcpStream, time::sleep};`, which is edited by hand | `use tokio::net::TcpStream;` and `use waterwheel::time::sleep;` |
+#![doc = include_str!("../README.md")]
 //!
 //! # The index
 //!
@@ -42,36 +26,6 @@
 //! | have a timer of your own, bound it, stop it, look into it | [`Timer`], [`Builder`], [`Waking`], [`Metrics`], [`Lateness`]; [`error::Error`], [`error::BuildError`] |
 //! | test in virtual time | `pause`, `advance`, `resume`: tokio's own, with the feature `test-util` |
 //! | keep anything by deadline, without tokio | [`wheel`]: [`wheel::Wheel`], [`wheel::Tick`], [`wheel::Ticks`], [`wheel::Key`], [`wheel::Expire`], [`wheel::Verdict`], [`wheel::Progress`], [`wheel::Resolution`], [`wheel::InvalidResolution`] |
-//!
-//! # How it works
-//!
-//! Timers are filed in the slots of a [`wheel`], whose dials are those of a clock: a second of
-//! ticks, then seconds, minutes, hours, days. A timer has one wheel for each
-//! worker thread, a *shard*, with a lock of its own. A future registers with the shard of the
-//! thread that polls it first. One task, the *driver*, turns the wheels when something is due, and sleeps otherwise. It runs on
-//! your runtime, whose clock wakes it. A helper thread, the *wake-up thread*, one for the whole process, sees when a blocked worker
-//! holds that clock, and has another worker turn the wheels. [`Waking`] has the other ways.
-//!
-//! # What it does
-//!
-//! - A timer is [due](time#when-a-timer-is-due) when its tick has come: the deadline is rounded up to a tick, and now is rounded
-//!   down. So it is never early. It is late by at most a tick, the millisecond or two that tokio's clock may take to wake a worker, and what
-//!   the scheduler takes. By default a tick is 100 µs, or a millisecond on a clock that can be paused.
-//! - A poll past its tick is ready, however late the driver is.
-//! - Due timers of a shard are woken in order of tick, equal ticks first in, first out. [Order](time#order) says how
-//!   many at a time.
-//! - A dropped future gives its place back at once. A deadline that is pushed back costs one
-//!   atomic write.
-//! - On a running clock, a million timers due at one tick do not hold up the timers that are due later.
-//! - With nothing due, nothing runs: no ticking.
-//! - With tokio's clock paused, all timers follow it.
-//!
-//! # What it does not do
-//!
-//! - Promise an order across shards, or in which woken tasks run on a multi-thread runtime.
-//! - Survive a restart, or run on many machines. Durable and distributed timers are not there yet,
-//!   nor are calendars (cron) and a delay queue.
-//! - Change what other crates do: code within them that calls `tokio::time` keeps tokio's timers.
 //!
 //! # Trade-offs
 //!
@@ -88,6 +42,8 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(any(doc, doctest))]
+pub mod _documentation;
 pub mod error;
 pub mod time;
 pub mod wheel;
@@ -109,7 +65,3 @@ pub use time::{Duration, Instant};
 #[cfg(feature = "test-util")]
 #[doc(no_inline)]
 pub use time::{advance, pause, resume};
-
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

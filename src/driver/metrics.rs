@@ -140,6 +140,38 @@ impl Lateness {
         Duration::from_nanos(self.most_nanos)
     }
 
+    /// The sum over all timers that the driver fired.
+    #[must_use]
+    pub fn sum(&self) -> Duration {
+        Duration::from_nanos(u64::try_from(self.nanos).unwrap_or(u64::MAX))
+    }
+
+    /// How many timers were less late than each bound, for a histogram such as that of Prometheus: bounds from 1 µs, each twice the
+    /// one before, with counts that never fall. All timers, those beyond the last bound too, are [`count`](Lateness::count).
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// use waterwheel::{Duration, Timer, sleep};
+    ///
+    /// sleep(Duration::from_millis(2)).await;
+    /// let metrics = Timer::current().metrics();
+    /// for (bound, count) in metrics.lateness().buckets() {
+    ///     println!("waterwheel_lateness_seconds_bucket{{le=\"{}\"}} {count}", bound.as_secs_f64());
+    /// }
+    /// # }
+    /// ```
+    pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> + use<> {
+        let counts = self.buckets.into_iter().take(BUCKETS - 1);
+        let cumulative = counts.scan(0, |below, count| {
+            *below += count;
+            Some(*below)
+        });
+        cumulative
+            .enumerate()
+            .map(|(bucket, below)| (Duration::from_micros(1 << bucket), below))
+    }
+
     /// A lateness that this share of the timers, from 0 to 1, did not exceed: exact to a factor
     /// of two, rounded up, and never more than [`max`](Lateness::max).
     ///
@@ -228,6 +260,27 @@ mod tests {
         assert_eq!(lateness.quantile(1.0), Duration::from_micros(100));
         lateness.add_one(u64::MAX);
         assert_eq!(lateness.quantile(1.0), Duration::from_micros(1 << 31));
+    }
+
+    #[test]
+    fn buckets_count_what_is_less_late_than_their_bound() {
+        let mut lateness = Lateness::default();
+        for nanos in [999, 1_000, 1_999, 3_000_000, u64::MAX] {
+            lateness.add_one(nanos);
+        }
+        let buckets: Vec<_> = lateness.buckets().collect();
+        let below = |micros| {
+            let bound = Duration::from_micros(micros);
+            buckets.iter().find(|bucket| bucket.0 == bound).unwrap().1
+        };
+        assert_eq!([below(1), below(2), below(2048), below(4096)], [1, 3, 3, 4]);
+        assert_eq!(
+            buckets.last().unwrap().1,
+            4,
+            "the last timer is beyond all bounds"
+        );
+        assert_eq!(lateness.count(), 5);
+        assert_eq!(lateness.sum(), Duration::from_nanos(u64::MAX));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What the project says of itself holds.
 
 mod layering;
+mod links;
 mod pitfalls;
 mod words;

@@ -133,6 +133,8 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     ("lib", &[]),
+    // Pages, and no code.
+    ("_documentation", &[]),
 ];
 
 /// All that the wheel may take from elsewhere. It is handed the time: no clock, no thread, no lock, no future.
