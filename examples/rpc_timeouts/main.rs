@@ -28,7 +28,7 @@
 //! | `ledger`, `cpu` | the counts of calls and timers, in fixed memory; the CPU time of a clock's threads |
 //! | `spread` | the ratios of pairs of slices: median, least and greatest |
 //! | `check` | the self-check of the counts |
-//! | `report`, `table` | the printed text |
+//! | `report`, `table`, `conclusion` | the printed text |
 //!
 //! `../common` has the command line, random numbers and histograms. `soak` uses it as well.
 //!
@@ -42,6 +42,7 @@ mod client;
 mod clock;
 #[path = "../common/mod.rs"]
 mod common;
+mod conclusion;
 mod contestant;
 mod cpu;
 mod descriptors;
@@ -99,6 +100,9 @@ fn run(flags: &Flags) -> io::Result<bool> {
     print(&table::table(&outcomes, &course));
     print(&report::notes(&plan, &outcomes, &course));
     print(&report::verdict(&failures, *interrupted.borrow()));
+    if let Some(sentence) = conclusion::conclusion(&course) {
+        print(&sentence);
+    }
     Ok(failures.is_empty())
 }
 

@@ -17,13 +17,15 @@ pub(crate) fn method(plan: &Plan, clocks: &[&str], workers: usize) -> String {
         "in turn"
     };
     format!(
-        "RPC over loopback TCP, {} slices of {}: {} {turns}\n\
+        "an RPC server and its clients under load for some {} s, by the timers of {} {turns}; then what the timers cost\n\
+         RPC over loopback TCP, {} slices of {}\n\
          not counted: set-up, and the first {} of each slice, in which calls build up or end\n\
          connections: {} and {} silent for each clock, calls in flight on each: {}, workers: {workers}\n\
          timeout: {}, heartbeat: {}, idle deadline: {}, seed: {}\n\n{}",
+        (slices.length * slices.count).as_secs_f64().ceil(),
+        clocks.join(" and of "),
         slices.count,
         whole_milliseconds(slices.length),
-        clocks.join(" and "),
         whole_milliseconds(slices.settling),
         grouped(plan.connections.into()),
         plan.silent,
@@ -53,7 +55,7 @@ fn slice_line([number, clock, calls, cpu, p50, p99]: [&str; 6]) -> String {
     format!("{number:>5}  {clock:<11} {calls:>12} {cpu:>13} {p50:>14} {p99:>12}\n")
 }
 
-/// When the clocks differ and when they do not, according to the figures in the README and the issues of tokio's that it cites.
+/// When the clocks differ and when they do not, according to BENCHMARKS.md and the issues of tokio's that it cites.
 const EXPECTATION: &str = "\
 expect level calls/s and CPU, and a lower p50 and p99, while workers have time to spare;
   more calls/s and less CPU only where many workers are busy, which share one lock in tokio

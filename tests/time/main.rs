@@ -19,6 +19,7 @@ mod futures;
 mod interval;
 mod poll;
 mod reset;
+mod side_by_side;
 mod sleep;
 mod switching;
 #[cfg(feature = "test-util")]

@@ -1,6 +1,6 @@
 //! Wakers that run code when they are cloned. A poll that has to wait clones its waker.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -75,7 +75,11 @@ fn a_waker_may_use_its_timer_when_it_is_cloned() {
 
 /// Polls with a waker that panics when it is cloned. The poll must clone it.
 fn poll_with_a_panic<F: Future + Unpin>(future: &mut F) {
-    let waker = waker_on_clone(|| panic!("a waker that panics when it is cloned, on purpose"));
+    let waker = waker_on_clone(|| {
+        resume_unwind(Box::new(
+            "a waker that panics when it is cloned, on purpose",
+        ))
+    });
     let polled = catch_unwind(AssertUnwindSafe(|| poll_with(future, &waker)));
     assert!(polled.is_err(), "it was cloned");
 }

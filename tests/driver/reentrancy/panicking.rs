@@ -1,6 +1,6 @@
 //! Wakers that panic.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::task::Waker;
 use std::thread;
 
@@ -12,11 +12,15 @@ use crate::support::{
 };
 
 fn panics_when_woken() -> Waker {
-    waker_on_wake(|| panic!("a waker that panics when it is woken, on purpose"))
+    waker_on_wake(|| resume_unwind(Box::new("a waker that panics when it is woken, on purpose")))
 }
 
 fn panics_when_dropped() -> Waker {
-    waker_on_drop(|| panic!("a waker that panics when it is dropped, on purpose"))
+    waker_on_drop(|| {
+        resume_unwind(Box::new(
+            "a waker that panics when it is dropped, on purpose",
+        ))
+    })
 }
 
 /// What has panicked may have been meant to.

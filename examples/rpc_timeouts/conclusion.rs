@@ -1,0 +1,105 @@
+//! The last line: what to remember of the figures above it, in one sentence.
+
+use crate::spread::Spread;
+use crate::turns::{Course, Window};
+
+/// None if one clock ran alone.
+pub(crate) fn conclusion(course: &Course) -> Option<String> {
+    let ratio = |figure: fn(&Window) -> Option<f64>| match &course.windows[..] {
+        [ours, theirs] => {
+            let figures =
+                [ours, theirs].map(|windows| windows.iter().map(figure).collect::<Vec<_>>());
+            Some(Spread::of_ratios(&figures[0], &figures[1]))
+        }
+        _ => None,
+    };
+    let cpu = ratio(Window::cpu_a_call)?;
+    let lateness = ratio(|window| window.late(|quantiles| quantiles.p50))?;
+    Some(sentence(cpu, lateness))
+}
+
+fn sentence(cpu: Option<Spread>, lateness: Option<Spread>) -> String {
+    let (Some(cpu), Some(lateness)) = (cpu, lateness) else {
+        return "in short: too little was measured; take more --seconds\n".to_owned();
+    };
+    if cpu.least == cpu.greatest {
+        return "in short: one pair of slices shows nothing; take more --seconds\n".to_owned();
+    }
+    let cpu = match Side::of(cpu) {
+        Side::Lower => format!("{} less CPU time than", percent(1.0 - cpu.median)),
+        Side::Higher => format!("{} more CPU time than", percent(cpu.median - 1.0)),
+        Side::Both => "the same CPU time, within the spread, as".to_owned(),
+    };
+    let lateness = match Side::of(lateness) {
+        Side::Lower => format!("{} less late", percent(1.0 - lateness.median)),
+        Side::Higher => format!("{} later", percent(lateness.median - 1.0)),
+        Side::Both => "as late, within the spread".to_owned(),
+    };
+    format!(
+        "in short: with waterwheel's timers a call took {cpu} with tokio's, and the median timeout was {lateness}\n"
+    )
+}
+
+/// On which side of 1 all ratios lie.
+enum Side {
+    Lower,
+    Higher,
+    Both,
+}
+
+impl Side {
+    fn of(ratio: Spread) -> Side {
+        if ratio.greatest < 1.0 {
+            Side::Lower
+        } else if ratio.least > 1.0 {
+            Side::Higher
+        } else {
+            Side::Both
+        }
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spread(least: f64, median: f64, greatest: f64) -> Option<Spread> {
+        Some(Spread {
+            median,
+            least,
+            greatest,
+        })
+    }
+
+    #[test]
+    fn a_difference_counts_if_all_pairs_agree_on_it() {
+        let text = sentence(spread(0.9, 1.0, 1.1), spread(0.4, 0.55, 0.99));
+        assert_eq!(
+            text,
+            "in short: with waterwheel's timers a call took the same CPU time, within the spread, as with tokio's, \
+             and the median timeout was 45 % less late\n"
+        );
+        let text = sentence(spread(1.01, 1.2, 1.3), spread(0.9, 0.95, 1.0));
+        assert_eq!(
+            text,
+            "in short: with waterwheel's timers a call took 20 % more CPU time than with tokio's, \
+             and the median timeout was as late, within the spread\n"
+        );
+        let text = sentence(spread(0.5, 0.75, 0.9), spread(1.1, 1.5, 2.0));
+        assert_eq!(
+            text,
+            "in short: with waterwheel's timers a call took 25 % less CPU time than with tokio's, \
+             and the median timeout was 50 % later\n"
+        );
+    }
+
+    #[test]
+    fn too_few_slices_show_nothing() {
+        assert!(sentence(spread(0.5, 0.5, 0.5), spread(0.5, 0.5, 0.5)).contains("--seconds"));
+        assert!(sentence(None, spread(0.4, 0.5, 0.6)).contains("--seconds"));
+    }
+}
