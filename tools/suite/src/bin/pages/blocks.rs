@@ -2,7 +2,8 @@
 
 use waterwheel_suite::{Outcome, Results, Verdict, spread_text};
 
-use crate::grid::{Grid, Ratio, Row};
+use crate::cell;
+use crate::grid::{self, Grid, Ratio, Row};
 
 const CPU: &str = "CPU a timer";
 const P50: &str = "lateness p50";
@@ -36,6 +37,7 @@ pub(crate) fn block(name: &str, results: &Results) -> Result<String, String> {
         "conditions" => Ok(conditions(results)),
         "summary" => SUMMARY.text(results),
         "quiet services" => QUIET.text(results),
+        "ways of waking" => ways_of_waking(results),
         "a service" => SERVICE.text(results),
         "operations" => OPERATIONS.text(results),
         "firing" => FIRING.text(results),
@@ -298,6 +300,44 @@ const fn row<'a>(label: &'a str, workload: &'a str, metric: &'a str) -> Row<'a> 
         workload,
         metric,
     }
+}
+
+/// CPU and lateness in one row for each way of waking: of one sample both, so of one process.
+fn ways_of_waking(results: &Results) -> Result<String, String> {
+    const RATES: [(&str, &str); 4] = [
+        ("100 a second", "rate, 100 a second"),
+        ("1000", "rate, 1000 a second"),
+        ("10 000", "rate, 10000 a second"),
+        ("100 000", "rate, 100000 a second"),
+    ];
+    const WAYS: [(&str, &str); 5] = [
+        ("`tokio::time`", "tokio"),
+        ("`Guarded`, the runtime's", "current"),
+        ("`Guarded`, own", "own"),
+        ("`Precise`", "own, precise"),
+        ("`Frugal`", "own, frugal"),
+    ];
+    let heads = RATES.map(|(head, _)| head).join(" | ");
+    let mut text =
+        format!("| CPU a timer, of tokio's; lateness p50 | {heads} |\n|---|--:|--:|--:|--:|\n");
+    for (label, contestant) in WAYS {
+        text += &format!("| {label} |");
+        for (_, workload) in RATES {
+            let table = grid::table(results, workload)?;
+            let series = |name| {
+                table
+                    .series(name)
+                    .ok_or_else(|| format!("{workload:?} has no {name:?}"))
+            };
+            let (this, tokio) = (series(contestant)?, series("tokio")?);
+            let (cpu, p50) = (grid::metric(table, CPU)?, grid::metric(table, P50)?);
+            let share = table.times_better(tokio, this, cpu).median;
+            let lateness = cell::value(this.spread(p50).median, &table.metrics[p50].unit);
+            text += &format!(" {share:.2} ×, {lateness} |");
+        }
+        text.push('\n');
+    }
+    Ok(text)
 }
 
 fn conditions(results: &Results) -> String {

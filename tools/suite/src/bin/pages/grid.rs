@@ -40,9 +40,7 @@ impl Grid<'_> {
         text += &format!("|---|{}\n", "--:|".repeat(heads.len()));
         for row in self.rows {
             let table = table(results, row.workload)?;
-            let metric = table
-                .metric(row.metric)
-                .ok_or_else(|| format!("{:?} has no metric {:?}", row.workload, row.metric))?;
+            let metric = metric(table, row.metric)?;
             text += &format!("| {} |", row.label);
             let unit = &table.metrics[metric].unit;
             for (_, contestant) in self.columns {
@@ -63,9 +61,14 @@ impl Grid<'_> {
     }
 }
 
-fn table<'a>(results: &'a Results, title: &str) -> Result<&'a Table, String> {
+pub(crate) fn table<'a>(results: &'a Results, title: &str) -> Result<&'a Table, String> {
     let found = results.tables.iter().find(|table| table.title == title);
     found.ok_or_else(|| format!("the results have no workload {title:?}"))
+}
+
+pub(crate) fn metric(table: &Table, name: &str) -> Result<usize, String> {
+    let found = table.metric(name);
+    found.ok_or_else(|| format!("{:?} has no metric {name:?}", table.title))
 }
 
 #[cfg(test)]

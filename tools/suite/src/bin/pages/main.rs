@@ -23,7 +23,7 @@ use std::{env, fs};
 use waterwheel_suite::{Results, report};
 
 /// From the root of the repository.
-const PAGES: [&str; 2] = ["README.md", "BENCHMARKS.md"];
+const PAGES: [&str; 3] = ["README.md", "BENCHMARKS.md", "ARCHITECTURE.md"];
 const RESULTS: &str = "tools/suite/results.json";
 const REPORT: &str = "tools/suite/results.md";
 
