@@ -6,6 +6,7 @@
 //! `cargo test`.
 
 mod measured;
+mod page;
 mod printed;
 mod report;
 mod results;
@@ -13,6 +14,7 @@ mod target;
 mod verdict;
 
 pub use measured::{Absent, Better, Curve, Failure, Metric, Sample, Series, Table};
+pub use page::filled;
 pub use printed::printed;
 pub use report::{report, report_conditions, report_table, report_targets, spread_text};
 pub use results::{Conditions, Results, default_path, target_dir};

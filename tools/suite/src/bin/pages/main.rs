@@ -5,7 +5,7 @@
 //! cargo run --release -p waterwheel-suite --bin pages -- NEW.json    # from a new run, which becomes that file
 //! ```
 //!
-//! It writes `tools/suite/results.json` and `results.md`, all of the run, and the marked blocks of the pages (`page`). The
+//! It writes `tools/suite/results.json` and `results.md`, all of the run, and the marked blocks of the pages (`filled`). The
 //! same results make the same bytes. A test holds the pages in the repository against the results in the repository.
 
 #![forbid(unsafe_code)]
@@ -14,13 +14,12 @@
 mod blocks;
 mod cell;
 mod grid;
-mod page;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs};
 
-use waterwheel_suite::{Results, report};
+use waterwheel_suite::{Results, filled, report};
 
 /// From the root of the repository.
 const PAGES: [&str; 3] = ["README.md", "BENCHMARKS.md", "ARCHITECTURE.md"];
@@ -70,7 +69,7 @@ fn texts(results: &Results, root: &Path) -> Result<Vec<(&'static str, String)>, 
     for path in PAGES {
         let before = fs::read_to_string(root.join(path)).map_err(|e| format!("{path}: {e}"))?;
         let block = |name: &str| blocks::block(name, results);
-        let after = page::filled(&before, block).map_err(|why| format!("{path}: {why}"))?;
+        let after = filled(&before, block).map_err(|why| format!("{path}: {why}"))?;
         texts.push((path, after));
     }
     Ok(texts)

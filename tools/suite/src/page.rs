@@ -11,7 +11,7 @@ const BEGIN_ENDS: &str = " -->\n";
 const END: &str = "<!-- end of figures -->";
 
 /// The page with each block replaced by what `block` gives for its name.
-pub(crate) fn filled(
+pub fn filled(
     page: &str,
     block: impl Fn(&str) -> Result<String, String>,
 ) -> Result<String, String> {

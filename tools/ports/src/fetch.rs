@@ -1,0 +1,89 @@
+//! The sources of the crates, as published: the registry's packages, which cargo fetches and says where they are.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::crates::Published;
+use crate::error::{Error, file};
+use crate::program::{cargo, output};
+
+/// What this program reads of `cargo metadata`.
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    version: String,
+    manifest_path: PathBuf,
+}
+
+/// The folder of each crate, by name. A package in `scratch` depends on all of them, in these very versions.
+pub(crate) fn sources(
+    scratch: &Path,
+    crates: &[Published],
+) -> Result<BTreeMap<&'static str, PathBuf>, Error> {
+    let manifest = scratch.join("Cargo.toml");
+    fs::create_dir_all(scratch.join("src")).map_err(file(scratch))?;
+    fs::write(&manifest, asking_for(crates)).map_err(file(&manifest))?;
+    let library = scratch.join("src/lib.rs");
+    fs::write(&library, "").map_err(file(&library))?;
+
+    let mut command = cargo();
+    command.args(["metadata", "--format-version", "1"]);
+    let text = output("cargo metadata", command.current_dir(scratch))?;
+    let metadata: Metadata = serde_json::from_str(&text).map_err(|error| Error::Failed {
+        program: "cargo metadata",
+        message: error.to_string(),
+    })?;
+    let mut found = BTreeMap::new();
+    for Published { name, version, .. } in crates {
+        let mut packages = metadata.packages.iter();
+        let package = packages.find(|package| package.name == *name && package.version == *version);
+        let folder = package.and_then(|package| package.manifest_path.parent());
+        let folder = folder.ok_or_else(|| Error::NoSources {
+            name: (*name).to_owned(),
+            version: (*version).to_owned(),
+        })?;
+        found.insert(*name, folder.to_owned());
+    }
+    Ok(found)
+}
+
+fn asking_for(crates: &[Published]) -> String {
+    let mut manifest = "\
+[package]
+name = \"ports-sources\"
+version = \"0.0.0\"
+edition = \"2024\"
+publish = false
+
+[workspace]
+
+[dependencies]
+"
+    .to_owned();
+    for Published { name, version, .. } in crates {
+        manifest += &format!("{name} = \"={version}\"\n");
+    }
+    manifest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crates::CRATES;
+
+    #[test]
+    fn each_crate_is_asked_for_in_its_very_version() {
+        let manifest = asking_for(&CRATES);
+        for Published { name, version, .. } in CRATES {
+            assert!(manifest.contains(&format!("\n{name} = \"={version}\"\n")));
+        }
+    }
+}

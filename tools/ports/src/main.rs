@@ -1,0 +1,233 @@
+//! Switches published crates from `tokio::time` to waterwheel, exactly as the README says, and runs their tests before and after.
+//!
+//! ```text
+//! cargo run --release -p waterwheel-ports             # all crates of the table, half an hour
+//! cargo run --release -p waterwheel-ports -- tower    # some; the results of the others stay
+//! ```
+//!
+//! It takes the crates' sources from the registry (`fetch`), copies each (`prepare`), applies the README's command to one copy
+//! (`switch`), splits the imports that the README leaves to be split by hand (`split`), and runs the tests of both (`run`,
+//! `outcome`). It writes `tools/ports/results.json` and the table in `COMPARISON.md` (`table`). A test holds that table against that
+//! file.
+//!
+//! "As before": each test that passed before passes after, and none is missing. A test that failed before is named, and not
+//! counted. One that fails only after is run again alone, three times before and after, and named with that; the exit
+//! code is 1 then.
+//!
+//! What it builds, and what cargo and the tests print, is in `ports` under the target folder.
+
+#![forbid(unsafe_code)]
+#![expect(clippy::print_stdout, reason = "it says what it does")]
+
+mod crates;
+mod error;
+mod fetch;
+mod outcome;
+mod prepare;
+mod program;
+mod results;
+mod run;
+mod split;
+mod switch;
+mod table;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::{env, fs};
+
+use waterwheel_suite::{filled, target_dir};
+
+use crate::crates::{CRATES, Published};
+use crate::error::{Error, file};
+use crate::prepare::{Copies, copies};
+use crate::program::output;
+use crate::results::{Again, Port};
+use crate::run::Tested;
+
+/// From the root of the repository.
+const RESULTS: &str = "tools/ports/results.json";
+const PAGE: &str = "COMPARISON.md";
+/// The name of the table's block.
+const BLOCK: &str = "ports";
+
+/// How often a test that fails only after is run again.
+const RUNS: usize = 3;
+
+fn main() -> ExitCode {
+    let names: Vec<String> = env::args().skip(1).collect();
+    match wanted(&names).and_then(|crates| publish(&crates)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("ports: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn root() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.canonicalize().unwrap_or(root)
+}
+
+/// The crates of these names; all, if there are none.
+fn wanted(names: &[String]) -> Result<Vec<Published>, Error> {
+    if names.is_empty() {
+        return Ok(CRATES.to_vec());
+    }
+    let found = names.iter().map(|name| {
+        let mut crates = CRATES.into_iter();
+        crates
+            .find(|published| published.name == name)
+            .ok_or_else(|| Error::NoSuchCrate(name.clone()))
+    });
+    found.collect()
+}
+
+fn publish(crates: &[Published]) -> Result<(), Error> {
+    let root = root();
+    let readme = root.join("README.md");
+    let readme = fs::read_to_string(&readme).map_err(file(readme))?;
+    let command = switch::command(&readme)?;
+    let folder = target_dir().join("ports");
+    // All of them, so that cargo chooses the same versions whatever is wanted.
+    let sources = fetch::sources(&folder.join("sources"), &CRATES)?;
+    let results = root.join(RESULTS);
+    let mut ports = results::read(&results)?;
+    let mut differ = Vec::new();
+    for published in crates {
+        let name = published.name;
+        println!("{name} {}", published.version);
+        let port = port(published, &sources[name], &folder, &root, command)?;
+        if !port.is_as_before() {
+            differ.push(name);
+        }
+        ports.retain(|other| other.name != name);
+        ports.push(port);
+        // After each crate: an hour's work is not lost by what comes next.
+        ports.sort_by_key(|port| CRATES.iter().position(|it| it.name == port.name));
+        results::write(&results, &ports)?;
+    }
+    let page = root.join(PAGE);
+    let text = page_with(&ports, &page)?;
+    fs::write(&page, text).map_err(file(&page))?;
+    println!("{RESULTS}\n{PAGE}");
+    if differ.is_empty() {
+        Ok(())
+    } else {
+        Err(Error::Differ(differ))
+    }
+}
+
+/// Switches a crate, and runs its tests before and after.
+fn port(
+    published: &Published,
+    source: &Path,
+    folder: &Path,
+    root: &Path,
+    command: &str,
+) -> Result<Port, Error> {
+    let Published {
+        name,
+        version,
+        flags,
+    } = *published;
+    let target = folder.join("target");
+    let Copies {
+        before,
+        after,
+        tokio,
+    } = copies(source, &folder.join(format!("{name}-{version}")), root)?;
+    let changed = switch::switch(&after, command)?;
+    println!(
+        "  {} lines changed, {} imports split",
+        changed.lines, changed.imports
+    );
+    let [tested_before, tested_after] = [&before, &after].map(|folder| Tested {
+        folder,
+        flags,
+        target: &target,
+    });
+    let mut port = Port {
+        name: name.to_owned(),
+        version: version.to_owned(),
+        date: output("date", Command::new("date").args(["-u", "+%Y-%m-%d"]))?,
+        tokio,
+        rustc: output("rustc", Command::new("rustc").arg("--version"))?,
+        lines: changed.lines,
+        imports: changed.imports,
+        before: tested_before.run()?,
+        after: tested_after.run()?,
+        again: Vec::new(),
+    };
+    println!(
+        "  {} tests pass before, {} after",
+        port.before.passed.len(),
+        port.after.passed.len()
+    );
+    let lost: Vec<String> = port.lost().cloned().collect();
+    for test in lost {
+        let mut again = Again {
+            test,
+            runs: RUNS,
+            before: 0,
+            after: 0,
+        };
+        for _ in 0..RUNS {
+            again.before += usize::from(tested_before.passes_alone(&again.test)?);
+            again.after += usize::from(tested_after.passes_alone(&again.test)?);
+        }
+        println!(
+            "  passes only before: {}; alone {} of {RUNS} times before, {} after",
+            again.test, again.before, again.after
+        );
+        port.again.push(again);
+    }
+    Ok(port)
+}
+
+/// The page with the table of these results.
+fn page_with(ports: &[Port], page: &Path) -> Result<String, Error> {
+    let before = fs::read_to_string(page).map_err(file(page))?;
+    let block = |name: &str| match name {
+        BLOCK => Ok(table::table(ports)),
+        _ => Err(format!("there are no figures {name:?}")),
+    };
+    filled(&before, block).map_err(|why| Error::Page {
+        path: page.to_owned(),
+        why,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_shows_the_committed_results() {
+        let page = root().join(PAGE);
+        let ports = results::read(&root().join(RESULTS)).unwrap();
+        let committed = fs::read_to_string(&page).unwrap();
+        assert!(committed.contains("<!-- figures: ports -->"));
+        assert!(
+            page_with(&ports, &page).unwrap() == committed,
+            "{PAGE} has another table: `cargo run --release -p waterwheel-ports` writes it"
+        );
+    }
+
+    #[test]
+    fn the_committed_results_are_of_the_crates_of_the_table() {
+        let ports = results::read(&root().join(RESULTS)).unwrap();
+        let found = ports.iter().map(|port| (&*port.name, &*port.version));
+        let expected = CRATES.iter().map(|it| (it.name, it.version));
+        assert!(found.eq(expected));
+    }
+
+    #[test]
+    fn a_crate_is_chosen_by_its_name() {
+        let names =
+            |names: &[&str]| wanted(&names.iter().map(|&n| n.to_owned()).collect::<Vec<_>>());
+        assert_eq!(names(&[]).unwrap().len(), CRATES.len());
+        assert_eq!(names(&["tower"]).unwrap()[0].name, "tower");
+        assert!(matches!(names(&["towre"]), Err(Error::NoSuchCrate(_))));
+    }
+}

@@ -1,0 +1,85 @@
+//! The file of results.
+
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, file};
+use crate::outcome::Outcomes;
+
+/// A crate that was switched, and its tests before and after.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Port {
+    pub(crate) name: String,
+    pub(crate) version: String,
+    /// The day.
+    pub(crate) date: String,
+    /// What both were built with.
+    pub(crate) tokio: String,
+    pub(crate) rustc: String,
+    /// Lines that the README's command changed.
+    pub(crate) lines: usize,
+    /// Imports of `tokio::{…}` that were split.
+    pub(crate) imports: usize,
+    pub(crate) before: Outcomes,
+    pub(crate) after: Outcomes,
+    /// The tests that passed before and not after, each run again.
+    pub(crate) again: Vec<Again>,
+}
+
+/// A test that was run again, alone, as often before the switch as after it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Again {
+    pub(crate) test: String,
+    pub(crate) runs: usize,
+    /// How often it passed.
+    pub(crate) before: usize,
+    pub(crate) after: usize,
+}
+
+impl Port {
+    /// Whether each test that passed before passes after, and none is missing.
+    pub(crate) fn is_as_before(&self) -> bool {
+        self.lost().next().is_none() && self.missing().next().is_none()
+    }
+
+    /// What passed before, and after did not: it failed, was ignored or is missing.
+    pub(crate) fn lost(&self) -> impl Iterator<Item = &String> {
+        self.before.passed.difference(&self.after.passed)
+    }
+
+    /// What was ignored before, and after is missing.
+    pub(crate) fn missing(&self) -> impl Iterator<Item = &String> {
+        let Outcomes {
+            passed,
+            failed,
+            ignored,
+        } = &self.after;
+        let ignored_before = self.before.ignored.iter();
+        ignored_before.filter(move |&test| {
+            !passed.contains(test) && !failed.contains(test) && !ignored.contains(test)
+        })
+    }
+}
+
+/// Reads the file. Without one there are no results.
+pub(crate) fn read(path: &Path) -> Result<Vec<Port>, Error> {
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let text = fs::read(path).map_err(file(path))?;
+    serde_json::from_slice(&text).map_err(|error| Error::Results {
+        path: path.to_owned(),
+        error,
+    })
+}
+
+/// Writes the file, a line for each test.
+pub(crate) fn write(path: &Path, ports: &[Port]) -> Result<(), Error> {
+    let text = serde_json::to_string_pretty(ports).map_err(|error| Error::Results {
+        path: path.to_owned(),
+        error,
+    })?;
+    fs::write(path, text + "\n").map_err(file(path))
+}

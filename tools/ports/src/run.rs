@@ -1,0 +1,166 @@
+//! Runs the tests of a crate, within a time.
+
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, file};
+use crate::outcome::Outcomes;
+use crate::program::cargo;
+
+/// For the build of a crate's tests, on a machine that has other work.
+const BUILD_PATIENCE: Duration = Duration::from_secs(60 * 60);
+/// For its tests. Documentation tests are built then.
+const TEST_PATIENCE: Duration = Duration::from_secs(30 * 60);
+/// From one look at the process to the next.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A crate in a folder of its own.
+pub(crate) struct Tested<'a> {
+    pub(crate) folder: &'a Path,
+    pub(crate) flags: &'a [&'a str],
+    /// Shared by all crates, which have most dependencies in common.
+    pub(crate) target: &'a Path,
+}
+
+impl Tested<'_> {
+    /// Runs all tests. What they print is kept beside the folder.
+    pub(crate) fn run(&self) -> Result<Outcomes, Error> {
+        let log = self.folder.with_extension("build.log");
+        let status = within(BUILD_PATIENCE, self.cargo_test().arg("--no-run"), &log)?;
+        if !status.success() {
+            return Err(Error::Build { log });
+        }
+        let log = self.folder.with_extension("log");
+        // Not a success if a test fails, which the report has.
+        within(TEST_PATIENCE, &mut self.cargo_test(), &log)?;
+        outcomes(log)
+    }
+
+    /// Runs one test alone, given the name that it has in [`Outcomes`]. Whether it passes.
+    pub(crate) fn passes_alone(&self, name: &str) -> Result<bool, Error> {
+        let log = self.folder.with_extension("alone.log");
+        let test = filter(name);
+        within(
+            TEST_PATIENCE,
+            self.cargo_test().args(["--", "--exact", test]),
+            &log,
+        )?;
+        let report = fs::read_to_string(&log).map_err(file(&log))?;
+        // No test ran: the whole program was to be aborted, or there is no such test.
+        Ok(Outcomes::read(&report).is_ok_and(|outcomes| outcomes.passed.contains(name)))
+    }
+
+    fn cargo_test(&self) -> Command {
+        let mut command = cargo();
+        command
+            .current_dir(self.folder)
+            .args(["test", "--no-fail-fast"])
+            .args(self.flags)
+            .env("CARGO_TARGET_DIR", self.target)
+            .env("CARGO_TERM_COLOR", "never")
+            // A third of the time and of the space.
+            .env("CARGO_INCREMENTAL", "0")
+            .env("CARGO_PROFILE_DEV_DEBUG", "0")
+            // Not those of the workspace that this program was built in.
+            .env_remove("CARGO_ENCODED_RUSTFLAGS")
+            .env_remove("RUSTFLAGS")
+            .env_remove("RUSTDOCFLAGS");
+        command
+    }
+}
+
+/// What the test harness calls a test: without its program, and without what is said of it.
+fn filter(name: &str) -> &str {
+    let (_, test) = name.split_once(": ").unwrap_or(("", name));
+    let said = [" - should panic", " - compile fail", " - compile"];
+    let mut said = said.into_iter().filter_map(|said| test.strip_suffix(said));
+    said.next().unwrap_or(test)
+}
+
+fn outcomes(log: PathBuf) -> Result<Outcomes, Error> {
+    let report = fs::read_to_string(&log).map_err(file(&log))?;
+    Outcomes::read(&report).map_err(|why| Error::Unclear { log, why })
+}
+
+/// Runs a command to its end, and no longer than this. What it prints goes to the log in the order in which it comes.
+fn within(patience: Duration, command: &mut Command, log: &Path) -> Result<ExitStatus, Error> {
+    let printed = File::create(log).map_err(file(log))?;
+    let errors = printed.try_clone().map_err(file(log))?;
+    let program = "cargo test";
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(printed)
+        .stderr(errors)
+        // So that the tests end with cargo.
+        .process_group(0)
+        .spawn()
+        .map_err(|error| Error::Start { program, error })?;
+    let start = Instant::now();
+    loop {
+        let status = child.try_wait();
+        if let Some(status) = status.map_err(|error| Error::Start { program, error })? {
+            return Ok(status);
+        }
+        if start.elapsed() > patience {
+            kill(&mut child);
+            return Err(Error::Late {
+                log: log.to_owned(),
+                patience,
+            });
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+/// Ends a process and those that it started.
+fn kill(child: &mut Child) {
+    let group = format!("-{}", child.id());
+    let mut kill = Command::new("kill");
+    let _ = kill.args(["-KILL", "--", &group]).status();
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+#[cfg(test)]
+mod tests {
+    use std::env;
+
+    use super::*;
+
+    #[test]
+    fn a_test_is_filtered_by_the_name_that_the_harness_has() {
+        assert_eq!(filter("src/lib.rs: retry::ok"), "retry::ok");
+        assert_eq!(filter("a: b - should panic"), "b");
+        let doc = "doc: src/lib.rs - time (line 7) - compile fail";
+        assert_eq!(filter(doc), "src/lib.rs - time (line 7)");
+    }
+
+    #[test]
+    fn what_takes_too_long_is_ended_with_all_it_started() {
+        let log = env::temp_dir().join(format!("ports-run-{}", std::process::id()));
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "sleep 600 & echo $!; sleep 600"]);
+        let error = within(Duration::from_secs(1), &mut shell, &log).unwrap_err();
+        let started = fs::read_to_string(&log).unwrap();
+        fs::remove_file(&log).unwrap();
+        assert!(matches!(error, Error::Late { .. }), "{error}");
+        // The signal takes a moment.
+        let start = Instant::now();
+        while is_running(started.trim()) {
+            assert!(start.elapsed() < Duration::from_secs(20), "{started}");
+            thread::sleep(LOOK);
+        }
+    }
+
+    fn is_running(process: &str) -> bool {
+        let mut ps = Command::new("ps");
+        let output = ps.args(["-o", "stat=", "-p", process]).output().unwrap();
+        let state = String::from_utf8(output.stdout).unwrap();
+        // A process that has ended stays in the list until its parent has looked.
+        !state.trim().is_empty() && !state.starts_with('Z')
+    }
+}

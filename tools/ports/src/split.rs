@@ -1,0 +1,170 @@
+//! Splits `use tokio::{net::TcpStream, time::sleep};` into one import of tokio and one of waterwheel.
+//!
+//! Both stay in the lines of the one, since the names of documentation tests have the number of their line.
+
+const BEGIN: &str = "use tokio::{";
+
+/// The text with its imports split, and how many were. An error is the line of an import that has no end.
+pub(crate) fn split(text: &str) -> Result<(String, usize), usize> {
+    let mut done = String::new();
+    let mut rest = text;
+    let mut count = 0;
+    while let Some((before, import)) = rest.split_once(BEGIN) {
+        done += before;
+        let line = done.matches('\n').count() + 1;
+        let (inside, after) = inside(import).ok_or(line)?;
+        let (others, of_time) = parted(inside);
+        let leading = leading(&done);
+        done += &format!("{BEGIN}{others}}};");
+        for item in &of_time {
+            done += &format!(" {leading}use waterwheel::{item};");
+        }
+        count += usize::from(!of_time.is_empty());
+        rest = after;
+    }
+    Ok((done + rest, count))
+}
+
+/// What is in the braces that have just been opened, and what follows the import.
+fn inside(import: &str) -> Option<(&str, &str)> {
+    let mut open = 1;
+    let end = import.find(|c| {
+        open += i32::from(c == '{') - i32::from(c == '}');
+        open == 0
+    })?;
+    let (inside, after) = import.split_at(end);
+    Some((inside, after.strip_prefix("};")?))
+}
+
+/// The items without those of `time`, and those.
+fn parted(inside: &str) -> (String, Vec<&str>) {
+    let mut others = String::new();
+    let mut of_time = Vec::new();
+    let mut left_blank = String::new();
+    let mut is_first = true;
+    for item in items(inside) {
+        // In documentation each line of an import begins with slashes.
+        let name = item.trim_start_matches([' ', '\n', '/', '!']);
+        if is_of_time(name.trim_end()) {
+            of_time.push(name.trim_end());
+            let before = &item[..item.len() - name.len()];
+            if before.contains('\n') {
+                left_blank += before.trim_end_matches(' ');
+            }
+            continue;
+        }
+        if !is_first {
+            others.push(',');
+        }
+        others += &left_blank;
+        others += item;
+        left_blank.clear();
+        is_first = false;
+    }
+    others += &left_blank;
+    if !of_time.is_empty() && !others.contains('\n') {
+        others = others.trim().to_owned();
+    }
+    (others, of_time)
+}
+
+/// What the commas of an import part, those in inner braces aside.
+fn items(inside: &str) -> impl Iterator<Item = &str> {
+    let mut open = 0;
+    inside.split(move |c| {
+        open += i32::from(c == '{') - i32::from(c == '}');
+        c == ',' && open == 0
+    })
+}
+
+fn is_of_time(item: &str) -> bool {
+    item == "time" || item.starts_with("time::") || item.starts_with("time as ")
+}
+
+/// What stands before an import and is true of both of its halves: an attribute in a line of its own, and who sees it.
+fn leading(before: &str) -> String {
+    let mut lines = before.rsplit('\n');
+    let this = lines.next().unwrap_or_default().trim_start();
+    let seen = if this.starts_with("pub") { this } else { "" };
+    let above = lines.next().unwrap_or_default().trim();
+    if above.starts_with("#[") {
+        format!("{above} {seen}")
+    } else {
+        seen.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split;
+
+    fn is_split(before: &str, after: &str) {
+        assert_eq!(split(before), Ok((after.to_owned(), 1)));
+        assert_eq!(before.lines().count(), after.lines().count());
+    }
+
+    #[test]
+    fn an_import_of_a_line_is_split_within_it() {
+        is_split(
+            "use tokio::{sync::oneshot, time::Duration};\n",
+            "use tokio::{sync::oneshot}; use waterwheel::time::Duration;\n",
+        );
+        is_split(
+            "use tokio::{task, time};",
+            "use tokio::{task}; use waterwheel::time;",
+        );
+        is_split(
+            "use tokio::{time::{self, sleep}, net::{TcpListener, TcpStream}};",
+            "use tokio::{net::{TcpListener, TcpStream}}; use waterwheel::time::{self, sleep};",
+        );
+    }
+
+    #[test]
+    fn an_import_of_many_lines_keeps_them() {
+        is_split(
+            "use tokio::{\n    sync::{mpsc, Mutex},\n    time::sleep,\n};\nuse std::io;\n",
+            "use tokio::{\n    sync::{mpsc, Mutex},\n\n}; use waterwheel::time::sleep;\nuse std::io;\n",
+        );
+        is_split(
+            "use tokio::{\n    sync::Mutex,\n    task, time,\n};\n",
+            "use tokio::{\n    sync::Mutex,\n    task,\n}; use waterwheel::time;\n",
+        );
+    }
+
+    #[test]
+    fn an_import_in_documentation_is_split() {
+        is_split(
+            "    /// use tokio::{sync::oneshot, time::Duration};\n",
+            "    /// use tokio::{sync::oneshot}; use waterwheel::time::Duration;\n",
+        );
+        is_split(
+            "/// use tokio::{\n///     time::sleep,\n///     net::TcpStream,\n/// };\n",
+            "/// use tokio::{\n///\n///     net::TcpStream,\n/// }; use waterwheel::time::sleep;\n",
+        );
+    }
+
+    #[test]
+    fn both_halves_have_the_attribute_and_are_seen_alike() {
+        is_split(
+            "#[cfg(unix)]\n    pub(crate) use tokio::{net, time};",
+            "#[cfg(unix)]\n    pub(crate) use tokio::{net}; #[cfg(unix)] pub(crate) use waterwheel::time;",
+        );
+    }
+
+    #[test]
+    fn what_is_not_of_time_stays() {
+        for text in [
+            "use tokio::{net::TcpStream, runtime::{Handle, Runtime}};\n",
+            "use tokio::time;\n",
+            "use tokio::{\n    net,\n    timer::time,\n};\n",
+        ] {
+            assert_eq!(split(text), Ok((text.to_owned(), 0)));
+        }
+    }
+
+    #[test]
+    fn an_import_without_an_end_is_an_error() {
+        assert_eq!(split("\n\nuse tokio::{time, net\n"), Err(3));
+        assert_eq!(split("use tokio::{time}\n"), Err(1));
+    }
+}

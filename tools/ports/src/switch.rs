@@ -1,0 +1,152 @@
+//! What the README says to do: its command, as it stands there, and then by code what it leaves to be done by hand.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::error::{Error, file};
+use crate::program::output;
+use crate::split;
+
+/// How the command begins, in a line of the README.
+pub(crate) const BEGINS: &str = "grep -rl tokio::time ";
+
+/// What was changed of a crate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Changed {
+    /// By the command.
+    pub(crate) lines: usize,
+    /// By hand: imports of `tokio::{…}` that were split.
+    pub(crate) imports: usize,
+}
+
+/// The command that switches a crate.
+pub(crate) fn command(readme: &str) -> Result<&str, Error> {
+    let mut lines = readme.lines();
+    lines
+        .find(|line| line.starts_with(BEGINS))
+        .ok_or(Error::NoCommand)
+}
+
+/// Switches the crate in a folder.
+pub(crate) fn switch(folder: &Path, command: &str) -> Result<Changed, Error> {
+    let sources = sources(folder)?;
+    let before = read_all(&sources)?;
+    let mut shell = Command::new("sh");
+    shell.args(["-c", command]).current_dir(folder);
+    output("the README's command", &mut shell)?;
+    let after = read_all(&sources)?;
+    let lines = before
+        .iter()
+        .zip(&after)
+        .map(|(before, after)| changed_lines(before, after))
+        .sum();
+    let mut imports = 0;
+    for (path, text) in sources.into_iter().zip(after) {
+        let (text, count) = split::split(&text).map_err(|line| Error::Import {
+            path: path.clone(),
+            line,
+        })?;
+        if count > 0 {
+            fs::write(&path, text).map_err(file(&path))?;
+            imports += count;
+        }
+    }
+    Ok(Changed { lines, imports })
+}
+
+fn changed_lines(before: &str, after: &str) -> usize {
+    let pairs = before.lines().zip(after.lines());
+    pairs.filter(|(before, after)| before != after).count()
+}
+
+fn read_all(paths: &[PathBuf]) -> Result<Vec<String>, Error> {
+    let texts = paths
+        .iter()
+        .map(|path| fs::read_to_string(path).map_err(file(path)));
+    texts.collect()
+}
+
+/// The source files that the command looks at.
+fn sources(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let mut found = Vec::new();
+    for part in ["src", "tests"] {
+        collect(&folder.join(part), &mut found)?;
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), Error> {
+    if !folder.exists() {
+        return Ok(());
+    }
+    for entry in fs::read_dir(folder).map_err(file(folder))? {
+        let path = entry.map_err(file(folder))?.path();
+        if path.is_dir() {
+            collect(&path, found)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::env;
+
+    use super::*;
+
+    const README: &str = include_str!("../../../README.md");
+
+    #[test]
+    fn the_readme_has_a_command_and_the_page_for_a_fleet_the_same() {
+        let command = command(README).unwrap();
+        let page = include_str!("../../../docs/switching.md");
+        assert!(page.lines().any(|line| line == command), "{command}");
+        assert!(super::command("no command").is_err());
+    }
+
+    #[test]
+    fn a_crate_is_switched_as_the_readme_says() {
+        let folder = env::temp_dir().join(format!("ports-switch-{}", std::process::id()));
+        fs::create_dir_all(folder.join("src/inner")).unwrap();
+        fs::create_dir_all(folder.join("tests")).unwrap();
+        fs::create_dir_all(folder.join("examples")).unwrap();
+        let write = |path: &str, text: &str| fs::write(folder.join(path), text).unwrap();
+        write("src/lib.rs", "use tokio::time;\nuse tokio::sync::mpsc;\n");
+        write(
+            "src/inner/mod.rs",
+            "use tokio::{net::TcpStream, time::sleep};\n",
+        );
+        write(
+            "tests/all.rs",
+            "tokio::time::sleep(tokio::time::Duration::ZERO)\n",
+        );
+        write("examples/one.rs", "use tokio::time;\n");
+
+        let changed = switch(&folder, command(README).unwrap()).unwrap();
+        let read = |path: &str| fs::read_to_string(folder.join(path)).unwrap();
+        let texts = [
+            "src/lib.rs",
+            "src/inner/mod.rs",
+            "tests/all.rs",
+            "examples/one.rs",
+        ]
+        .map(read);
+        fs::remove_dir_all(&folder).unwrap();
+        let expected = [
+            "use waterwheel::time;\nuse tokio::sync::mpsc;\n",
+            "use tokio::{net::TcpStream}; use waterwheel::time::sleep;\n",
+            "waterwheel::time::sleep(waterwheel::time::Duration::ZERO)\n",
+            "use tokio::time;\n",
+        ];
+        assert_eq!(texts, expected);
+        let expected = Changed {
+            lines: 2,
+            imports: 1,
+        };
+        assert_eq!(changed, expected);
+    }
+}
