@@ -44,7 +44,7 @@ async fn main() -> ExitCode {
     let limit = Duration::from_secs(10);
     match time::timeout(limit, connection(packets)).await {
         Ok((packets, heartbeats)) => {
-            println!("{packets} packets, {heartbeats} heartbeats, then idle")
+            println!("{packets} packets, {heartbeats} heartbeats, then idle");
         }
         Err(elapsed) => println!("{elapsed}"),
     }
