@@ -13,10 +13,22 @@ use crate::wheel::{CASCADES_PER_TIMER, Key, Met, Tick, Verdict, Walk};
 /// How many timers the turns of a shard serve in order before they are fair, if the first after a sleep does not serve more.
 const IN_ORDER: usize = 1024;
 
+/// How far a turn has got with a shard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Turned {
+    /// No timer is left that is due.
+    All,
+    /// It has used up its allowance, and some are left.
+    Backlog,
+    /// Another thread turns the shard, or a catch-up task has it. The driver is woken afterwards.
+    LeftOut,
+}
+
 /// Who turns a shard.
 #[derive(Debug, Clone, Copy)]
 enum By {
-    /// The driver, or the first turn, with what is left of its allowance, this batch included.
+    /// The driver, the first turn, or a catch-up that has the shard from the driver. With what is left of its allowance, this batch
+    /// included.
     Driver(Allowance),
     CatchUp,
 }
@@ -63,30 +75,58 @@ impl By {
 /// served 1024 timers. If that does not reach the end, the turns after it are fair instead: they serve the oldest and the
 /// freshest alternately, so that a herd does not hold up its neighbours. On a clock that is or was paused every turn serves in
 /// order: there, time waits for the driver.
-///
-/// Returns `false` if another thread turns the shard. That thread wakes the driver afterwards.
 pub(super) fn turn(
+    shard: &Shard,
+    now: Instant,
+    tick: Tick,
+    allowance: Allowance,
+    wakers: &mut Wakers,
+) -> Turned {
+    if shard.next() > tick {
+        return Turned::All;
+    }
+    if !shard.turning.begin() {
+        return Turned::LeftOut;
+    }
+    turn_to_the_end(shard, now, tick, allowance, wakers)
+}
+
+/// The same by a catch-up task that has the shard from the driver.
+pub(super) fn turn_given(
+    shard: &Shard,
+    now: Instant,
+    tick: Tick,
+    allowance: Allowance,
+    wakers: &mut Wakers,
+) -> Turned {
+    if !shard.turning.begin_if_free() {
+        return Turned::LeftOut;
+    }
+    turn_to_the_end(shard, now, tick, allowance, wakers)
+}
+
+/// A turn that has begun.
+#[inline]
+fn turn_to_the_end(
     shard: &Shard,
     now: Instant,
     tick: Tick,
     mut allowance: Allowance,
     wakers: &mut Wakers,
-) -> bool {
-    if shard.next() > tick {
-        return true;
-    }
-    if !shard.turning.begin() {
-        return false;
-    }
+) -> Turned {
+    let mut has_backlog = false;
     while allowance.timers > 0 && shard.next() <= tick {
-        serve_batch(shard, now, tick, By::Driver(allowance), wakers);
+        has_backlog = serve_batch(shard, now, tick, By::Driver(allowance), wakers);
         // Between two batches, with no lock held: the tasks of the first run while the second is served.
         wakers.wake();
         allowance.timers -= allowance.timers.min(BATCH);
     }
     wakers.finish();
     end(shard);
-    true
+    match has_backlog {
+        true => Turned::Backlog,
+        false => Turned::All,
+    }
 }
 
 /// Serves one batch for a driver that is late.
@@ -107,8 +147,8 @@ fn end(shard: &Shard) {
     }
 }
 
-/// Moves the hand, and puts the wakers of at most a batch of timers that are due by `now` into `wakers`.
-fn serve_batch(shard: &Shard, now: Instant, tick: Tick, by: By, wakers: &mut Wakers) {
+/// Moves the hand, and puts the wakers of at most a batch of timers that are due by `now` into `wakers`. Returns whether some are left.
+fn serve_batch(shard: &Shard, now: Instant, tick: Tick, by: By, wakers: &mut Wakers) -> bool {
     let budget = by.budget();
     let was_paused = shard.clock().was_paused();
     let mut locked = shard.lock();
@@ -120,7 +160,7 @@ fn serve_batch(shard: &Shard, now: Instant, tick: Tick, by: By, wakers: &mut Wak
         ..
     } = &mut *locked
     else {
-        return;
+        return false;
     };
     // A turn of another thread may have moved the hand further, by a later look at the clock.
     let until = tick.max(wheel.now());
@@ -158,6 +198,7 @@ fn serve_batch(shard: &Shard, now: Instant, tick: Tick, by: By, wakers: &mut Wak
     let next = wheel.quiet_until();
     shard.set_next(&mut locked, next);
     shard.unlock(locked);
+    progress.backlog
 }
 
 /// Decides on each timer that comes up in a turn.
@@ -210,7 +251,7 @@ mod tests {
     use tokio::runtime::Builder;
     use tokio::time::{Duration, Instant};
 
-    use super::{Allowance, BATCH, turn};
+    use super::{Allowance, BATCH, Turned, turn};
     use crate::driver::Timer;
     use crate::driver::turn::wakers::Wakers;
     use crate::wheel::Tick;
@@ -278,7 +319,8 @@ mod tests {
                 timers: BATCH,
                 is_first: true,
             };
-            assert!(turn(&shard, now, tick, allowance, &mut wakers));
+            let turned = turn(&shard, now, tick, allowance, &mut wakers);
+            assert_ne!(turned, Turned::LeftOut);
         };
         let herd = Group::arm(&timer, HERD, due);
         // All of it is to lie on the first dial when it comes due.
