@@ -3,10 +3,10 @@
 
 #[cfg(waterwheel_loom)]
 pub(super) use super::models::host::{
-    TokioSleep, is_processed_by_tokio, sleep_until, spawn, start_wakeup_thread,
+    TokioSleep, is_processed_by_tokio, queue_length, sleep_until, spawn, start_wakeup_thread,
 };
 #[cfg(not(waterwheel_loom))]
-pub(super) use real::{is_processed_by_tokio, spawn, start_wakeup_thread};
+pub(super) use real::{is_processed_by_tokio, queue_length, spawn, start_wakeup_thread};
 #[cfg(not(waterwheel_loom))]
 pub(super) use tokio::time::{Sleep as TokioSleep, sleep_until};
 
@@ -41,6 +41,11 @@ mod real {
 
     pub(in crate::driver) fn spawn(home: &Handle, task: impl Future<Output = ()> + Send + 'static) {
         drop(home.spawn(task));
+    }
+
+    /// How many tasks wait in the queue that all workers of a runtime take from.
+    pub(in crate::driver) fn queue_length(home: &Handle) -> usize {
+        home.metrics().global_queue_depth()
     }
 
     pub(in crate::driver) fn start_wakeup_thread(run: fn()) -> io::Result<()> {

@@ -59,10 +59,6 @@ impl AtomicU8 {
         self.0.swap(value, order);
     }
 
-    pub(crate) fn swap(&self, value: u8, order: Ordering) -> u8 {
-        self.0.swap(value, order)
-    }
-
     pub(crate) fn fetch_update(
         &self,
         order: Ordering,

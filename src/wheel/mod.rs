@@ -78,6 +78,7 @@
 //! powers of two, and with the occupancy bits that Linux and tokio use to skip empty slots.
 
 mod advance;
+mod ahead;
 mod dials;
 mod divisor;
 mod entry;

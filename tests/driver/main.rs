@@ -8,6 +8,7 @@ mod asleep;
 mod catch_up;
 mod current;
 mod faults;
+mod given;
 mod idle;
 mod local_runtime;
 mod reentrancy;

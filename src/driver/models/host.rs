@@ -6,7 +6,9 @@
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 
 use loom::sync::{Condvar, Mutex};
 use loom::thread::{self, JoinHandle};
@@ -31,12 +33,16 @@ struct Host {
     /// What tokio's clock knows of.
     sleeps: Vec<Entry>,
     last_id: u64,
-    tasks: Vec<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    tasks: Vec<Spawned>,
+    queue_length: usize,
     thread: Option<JoinHandle<()>>,
     has_no_threads: bool,
     nudges: Nudges,
     nudged: bool,
 }
+
+/// A task that the driver or a future has spawned.
+pub(super) type Spawned = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 struct Entry {
     id: u64,
@@ -148,6 +154,10 @@ pub(in crate::driver) fn spawn(_: &Handle, task: impl Future<Output = ()> + Send
     HOST.lock().unwrap().tasks.push(Box::pin(task));
 }
 
+pub(in crate::driver) fn queue_length(_: &Handle) -> usize {
+    HOST.lock().unwrap().queue_length
+}
+
 pub(in crate::driver) fn start_wakeup_thread(run: fn()) -> io::Result<()> {
     let mut host = HOST.lock().unwrap();
     if host.has_no_threads {
@@ -202,15 +212,48 @@ pub(super) fn next_sleep() -> Option<u64> {
     Some(since.as_nanos().div_ceil(1_000_000) as u64)
 }
 
-/// Runs what was spawned, each once: none of it waits for anything. Returns how many there were.
+/// Runs what was spawned until it ends. Returns how many there were.
 pub(super) fn run_tasks() -> usize {
-    let tasks = std::mem::take(&mut HOST.lock().unwrap().tasks);
+    let tasks = take_tasks();
     let count = tasks.len();
-    for mut task in tasks {
-        let poll = task.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-        assert!(poll.is_ready(), "what is spawned does not wait");
-    }
+    tasks.into_iter().for_each(run_to_the_end);
     count
+}
+
+/// Takes what was spawned, to be run by this thread.
+pub(super) fn take_tasks() -> Vec<Spawned> {
+    std::mem::take(&mut HOST.lock().unwrap().tasks)
+}
+
+pub(super) fn run_to_the_end(mut task: Spawned) {
+    while poll_spawned(&mut task).is_pending() {}
+}
+
+/// Polls it once.
+pub(super) fn poll_spawned(task: &mut Spawned) -> Poll<()> {
+    let woken = Arc::new(Woken::default());
+    let waker = Waker::from(Arc::clone(&woken));
+    let poll = task.as_mut().poll(&mut Context::from_waker(&waker));
+    let runs_again = woken.0.load(Ordering::Relaxed);
+    assert!(
+        poll.is_ready() || runs_again,
+        "what is spawned waits for nothing"
+    );
+    poll
+}
+
+#[derive(Default)]
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// From now on so many tasks wait in the queue that all workers take from.
+pub(super) fn set_queue_length(tasks: usize) {
+    HOST.lock().unwrap().queue_length = tasks;
 }
 
 pub(super) fn set_nudges(nudges: Nudges) {

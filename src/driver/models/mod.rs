@@ -13,6 +13,7 @@
 //! | `stop` | stopping, or the end of the runtime, and all of these |
 //! | `drain` | the last timer's end and a future that drains |
 //! | `catch_up` | two threads that turn one overdue shard |
+//! | `given` | the task that has a backlog from the driver, and the driver, futures that arm, ends of the timer |
 //! | `end` | the last handle, the last future and the driver |
 //! | `wakeup_thread` | the wake-up thread, the futures that lower a target, and the drivers that it wakes |
 //! | `world` | a timer, its driver and tasks, polled by hand |
@@ -58,7 +59,11 @@
 //! | `Drain`: looks before it leaves its waker; moves the state after it lists the shards; keeps its waker when dropped | `drain` |
 //! | `arm`: a catch-up is spawned though one is under way; its end is not noted; none is spawned | `catch_up` |
 //! | `one_shard::turn` or `catch_up`: a shard is turned though another thread turns it | `catch_up` |
-//! | `Turning::begin` notes no `MISSED`; `one_shard::end`: the driver is not woken | `arm`, `catch_up` |
+//! | `Turning::begin` notes no `LEFT`; `one_shard::end`: the driver is not woken | `arm`, `catch_up` |
+//! | `Turning::give` notes no `LEFT`; an end forgets it while the other of the two goes on | `given` |
+//! | `Turning::begin` of a shard that is given away; `Turning::end` takes it back; `give_back` ends the turn of another thread | `given` |
+//! | `Backlog`, its `Drop`: the driver is not woken; the shard stays given away | `given` |
+//! | `Backlog::turn`: no look at the queue; `Workspace::turn`: no backlog is kept | `given` |
 //! | `Workspace::turn`: a shard that is left to another thread holds up the rest, or stays listed | `catch_up` |
 //! | `FirstTurn::take`: sets a target though it has left out a shard | `catch_up` |
 //! | `Workspace::end_turn`: the shards are not given back | `end`, `wakeup_thread` |
@@ -132,6 +137,8 @@ mod drain;
 mod end;
 #[cfg(test)]
 mod fire;
+#[cfg(test)]
+mod given;
 #[cfg(test)]
 mod reset;
 #[cfg(test)]

@@ -88,6 +88,8 @@ pub(super) struct Locked {
     pub(super) next: Tick,
     pub(super) is_draining: bool,
     pub(super) order: Order,
+    /// The turns have read the entries ahead of what is due by this tick.
+    pub(super) read_until: Tick,
     /// A catch-up task was spawned and has not ended.
     pub(super) has_catch_up: bool,
     pub(super) armed: u64,
@@ -117,6 +119,7 @@ impl Shard {
                 next: Tick::MAX,
                 is_draining: false,
                 order: Order::default(),
+                read_until: Tick::ZERO,
                 has_catch_up: false,
                 armed: 0,
                 fired: 0,

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::allowance::Waiting;
-use super::one_shard;
+use super::catch_up;
+use super::one_shard::{self, Turned};
 use super::wakers::Wakers;
 use crate::driver::shard::{Shard, ShardList};
 use crate::driver::wakeup::Wakeup;
@@ -15,18 +16,22 @@ pub(super) struct Workspace {
     shards: Vec<Arc<Shard>>,
     /// How many shards there had ever been when these were listed.
     made: u64,
-    /// Whether this turn has left out a shard, since another thread turns it.
+    /// Whether this turn has left out a shard, since another thread turns it or a catch-up task has it.
     has_left_out: bool,
+    /// Whether backlogs are given to catch-up tasks.
+    gives: bool,
     wakers: Wakers,
 }
 
 impl Workspace {
     /// With room for a usual turn. Larger turns allocate, and `wakers` gives that back.
-    pub(super) fn new() -> Workspace {
+    /// With `gives`, of the shards that have a backlog after a turn, each but the first is given to a catch-up task.
+    pub(super) fn new(gives: bool) -> Workspace {
         Workspace {
             shards: Vec::with_capacity(4),
             made: 0,
             has_left_out: false,
+            gives,
             wakers: Wakers::new(),
         }
     }
@@ -34,7 +39,7 @@ impl Workspace {
     /// Lists the shards, turns each that is due, once, and wakes what comes up. `waiting` is since when the turn should have
     /// come. Returns the tick in which the turn began.
     ///
-    /// A shard that another thread turns is left out of this turn. That thread wakes the driver afterwards.
+    /// A shard that another thread turns, or that a catch-up task has, is left out of this turn. The driver is woken afterwards.
     pub(super) fn turn(&mut self, list: &ShardList, wakeup: &Wakeup, waiting: Waiting) -> Tick {
         self.made = list.list_for_turn(&mut self.shards);
         let clock = wakeup.clock();
@@ -43,8 +48,20 @@ impl Workspace {
         let allowance = waiting.allowance(clock, now, tick);
         let wakers = &mut self.wakers;
         let listed = self.shards.len();
-        self.shards
-            .retain(|shard| one_shard::turn(shard, now, tick, allowance, wakers));
+        // The driver keeps the first backlog.
+        let mut gives = false;
+        let may_give = self.gives;
+        self.shards.retain(
+            |shard| match one_shard::turn(shard, now, tick, allowance, wakers) {
+                Turned::All => true,
+                Turned::LeftOut => false,
+                Turned::Backlog if gives => !catch_up::give(shard),
+                Turned::Backlog => {
+                    gives = may_give;
+                    true
+                }
+            },
+        );
         self.has_left_out = self.shards.len() < listed;
         tick
     }

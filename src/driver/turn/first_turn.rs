@@ -32,7 +32,7 @@ impl FirstTurn {
         let first_turn = Arc::new(FirstTurn {
             wakeup: Arc::downgrade(wakeup),
             list: Arc::clone(list),
-            workspace: Mutex::new(Some(Workspace::new())),
+            workspace: Mutex::new(Some(Workspace::new(false))),
             has_woken_task: AtomicBool::new(false),
         });
         wakeup.set_first_turn(Waker::from(Arc::clone(&first_turn)));

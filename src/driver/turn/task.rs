@@ -1,6 +1,7 @@
 //! The driver: the task that turns the wheels.
 //!
-//! One task turns all shards of a timer. When a turn leaves timers that are due, the task wakes itself and returns. So it goes
+//! One task turns all shards of a timer, but for a backlog that it gives to a catch-up task, so that a large herd is turned by several
+//! workers. When a turn leaves timers that are due, the task wakes itself and returns. So it goes
 //! to the back of the queue that it has filled with the tasks it woke, and those run first. (`yield_now` would bring it back
 //! long before they have run.)
 
@@ -38,12 +39,13 @@ impl<G> DriverTask<G> {
         wakeup: Arc<Wakeup>,
         registration: Option<G>,
     ) -> DriverTask<G> {
+        let has_other_workers = wakeup.clock().home().metrics().num_workers() > 1;
         DriverTask {
             first_turn: FirstTurn::of(&wakeup, &list),
             lifecycle,
             list,
             wakeup,
-            workspace: Workspace::new(),
+            workspace: Workspace::new(has_other_workers),
             gave_way: None,
             registration,
         }
