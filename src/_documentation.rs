@@ -6,6 +6,7 @@
 /// How it is built, and what must stay true.
 ///
 /// [contributing]: crate::_documentation
+/// [log]: crate::_documentation
 #[doc = include_str!("../ARCHITECTURE.md")]
 pub mod architecture {}
 
