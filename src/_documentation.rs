@@ -1,7 +1,7 @@
 //! The pages of the repository. There is no code here.
 //!
-//! In the repository alone, since they are read beside the code: `BENCHMARKS.md` (the figures), `tests/README.md` (each promise with
-//! its tests), `CONTRIBUTING.md` and `benches/LOG.md` (what was tried).
+//! These are read beside the code, in the package's own files: `BENCHMARKS.md` (the figures), `tests/README.md` (each promise with its
+//! tests), `CONTRIBUTING.md` (how to take part) and `benches/LOG.md` (what was tried).
 
 /// How it is built, and what must stay true.
 ///
@@ -22,6 +22,8 @@ pub mod comparison {}
 
 /// How a service switches from `tokio::time`, and back.
 ///
+/// [benchmarks]: crate::_documentation
 /// [differences]: crate::time#what-behaves-differently-from-tokiotime
+/// [memory]: crate::_documentation
 #[doc = include_str!("../docs/switching.md")]
 pub mod switching {}

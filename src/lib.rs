@@ -6,9 +6,11 @@
 //! [contributing]: crate::_documentation
 //! [differences]: crate::time#what-behaves-differently-from-tokiotime
 //! [order]: crate::time#order
+//! [ports]: crate::_documentation::comparison#published-crates-switched
 //! [promises]: crate::_documentation
 //! [switching]: crate::_documentation::switching
 //! [timer]: crate::Timer
+//! [trade-offs]: crate#trade-offs
 //! [waking]: crate::Waking
 //! [wheel]: crate::wheel
 //!
@@ -29,7 +31,6 @@
 //!
 //! # Trade-offs
 //!
-//! - The wake-up thread is a thread of its own. [`Waking`] says what changes without it.
 //! - The driver is a task among yours. If every worker is blocked, no task is woken until one is
 //!   free again.
 //! - A shard's slab of entries grows to its peak, and stays there until the shard has no timer left.

@@ -55,7 +55,7 @@ fn slice_line([number, clock, calls, cpu, p50, p99]: [&str; 6]) -> String {
     format!("{number:>5}  {clock:<11} {calls:>12} {cpu:>13} {p50:>14} {p99:>12}\n")
 }
 
-/// When the clocks differ and when they do not, according to BENCHMARKS.md and the issues of tokio's that it cites.
+/// When the clocks differ and when they do not, according to BENCHMARKS.md and the issues of tokio's that the README cites.
 const EXPECTATION: &str = "\
 expect level calls/s and CPU, and a lower p50 and p99, while workers have time to spare;
   more calls/s and less CPU only where many workers are busy, which share one lock in tokio

@@ -1,7 +1,7 @@
 //! What `tokio::time` has, by the same names: [`Sleep`], [`Timeout`], [`Interval`], and the functions that make them.
 //!
 //! All of it is at the crate root as well. With this module, `tokio::time` can be replaced by `waterwheel::time`
-//! wherever it stands; [the front page](crate#switching) shows each form of import.
+//! wherever it stands; [the page on switching](crate::_documentation::switching#one-crate) shows each form of import.
 //!
 //! ```
 //! use waterwheel::time::{self, Duration, Instant};

@@ -36,6 +36,9 @@ fn no_retired_word_is_used() {
         "README.md",
         "ARCHITECTURE.md",
         "CONTRIBUTING.md",
+        "BENCHMARKS.md",
+        "COMPARISON.md",
+        "docs/switching.md",
         "benches/README.md",
         "tools/suite/README.md",
     ];

@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn each_crate_is_asked_for_in_its_very_version() {
-        let manifest = asking_for(&CRATES);
+        let manifest = asking_for(CRATES);
         for Published { name, version, .. } in CRATES {
             assert!(manifest.contains(&format!("\n{name} = \"={version}\"\n")));
         }

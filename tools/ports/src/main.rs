@@ -1,7 +1,7 @@
 //! Switches published crates from `tokio::time` to waterwheel, exactly as the README says, and runs their tests before and after.
 //!
 //! ```text
-//! cargo run --release -p waterwheel-ports             # all crates of the table, half an hour
+//! cargo run --release -p waterwheel-ports             # all crates of the table: ten minutes, or more where nothing is compiled yet
 //! cargo run --release -p waterwheel-ports -- tower    # some; the results of the others stay
 //! ```
 //!
@@ -75,7 +75,7 @@ fn wanted(names: &[String]) -> Result<Vec<Published>, Error> {
         return Ok(CRATES.to_vec());
     }
     let found = names.iter().map(|name| {
-        let mut crates = CRATES.into_iter();
+        let mut crates = CRATES.iter().copied();
         crates
             .find(|published| published.name == name)
             .ok_or_else(|| Error::NoSuchCrate(name.clone()))
@@ -90,7 +90,7 @@ fn publish(crates: &[Published]) -> Result<(), Error> {
     let command = switch::command(&readme)?;
     let folder = target_dir().join("ports");
     // All of them, so that cargo chooses the same versions whatever is wanted.
-    let sources = fetch::sources(&folder.join("sources"), &CRATES)?;
+    let sources = fetch::sources(&folder.join("sources"), CRATES)?;
     let results = root.join(RESULTS);
     let mut ports = results::read(&results)?;
     let mut differ = Vec::new();
@@ -103,7 +103,7 @@ fn publish(crates: &[Published]) -> Result<(), Error> {
         }
         ports.retain(|other| other.name != name);
         ports.push(port);
-        // After each crate: an hour's work is not lost by what comes next.
+        // After each crate: what was done is not lost by what comes next.
         ports.sort_by_key(|port| CRATES.iter().position(|it| it.name == port.name));
         results::write(&results, &ports)?;
     }

@@ -1,4 +1,4 @@
-//! Draws the charts of the README from the results of the suite.
+//! Draws the charts of BENCHMARKS.md from the results of the suite.
 //!
 //! ```text
 //! cargo run --release -p waterwheel-suite --bin charts -- [results.json]
