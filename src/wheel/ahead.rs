@@ -16,7 +16,8 @@ impl<T> Wheel<T> {
     /// four of them have entries left. Calls `read` with the index and the deadline of each. The caller has to use the
     /// deadline, or the compiler leaves out that it is read; and can read what it keeps at that index.
     ///
-    /// Returns the last tick of these slots. Nothing changes. It pays only where the entries are too many for the cache.
+    /// Returns the last tick of these slots. Nothing changes. It pays only where the entries are too many for the cache, and of a
+    /// slot only as far as `count` goes: with sixteen slots and 1024, for the first 64 entries of each.
     pub(crate) fn read_ahead(
         &self,
         now: Tick,

@@ -48,9 +48,9 @@ impl Workspace {
         let allowance = waiting.allowance(clock, now, tick);
         let wakers = &mut self.wakers;
         let listed = self.shards.len();
-        // The driver keeps the first backlog.
+        // The driver keeps the first backlog; and all of them while it has to wait for a worker, as each task would.
         let mut gives = false;
-        let may_give = self.gives;
+        let may_give = self.gives && !allowance.is_late;
         self.shards.retain(
             |shard| match one_shard::turn(shard, now, tick, allowance, wakers) {
                 Turned::All => true,

@@ -22,6 +22,9 @@ const FIRST_TURN: usize = if cfg!(waterwheel_loom) { 2 } else { 1024 };
 /// small tasks, each of which runs in less, does not make the next turn larger.
 const WAIT_PER_TIMER: Duration = Duration::from_micros(4);
 
+/// After a longer wait the workers are behind, and a turn serves more than usual.
+pub(super) const LONG_WAIT: Duration = Duration::from_millis(4);
+
 /// However long the turn had to wait.
 const LARGEST: usize = 65_536;
 
@@ -43,6 +46,8 @@ pub(super) struct Allowance {
     pub(super) timers: usize,
     /// It is the first turn after a sleep.
     pub(super) is_first: bool,
+    /// The turn had to wait for long.
+    pub(super) is_late: bool,
 }
 
 impl Waiting {
@@ -57,6 +62,7 @@ impl Waiting {
         Allowance {
             timers: timers.clamp(least, LARGEST),
             is_first: matches!(self, Waiting::SinceTarget(_)),
+            is_late: waited > LONG_WAIT,
         }
     }
 }

@@ -5,7 +5,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use super::allowance::Waiting;
+use tokio::time::Instant;
+
+use super::allowance::{LONG_WAIT, Waiting};
 use super::one_shard::{self, Turned};
 use super::wakers::Wakers;
 use crate::driver::host;
@@ -57,7 +59,7 @@ impl Drop for CatchUp {
 /// leaves it out of its turns, and is woken when the task ends.
 ///
 /// So several workers turn several shards at once. The task turns one batch at a time, as the driver does, and goes behind the tasks
-/// that it has woken. It does not keep the shard between two batches: a future that finds it late has it turned
+/// that it has woken. If it then has to wait for long, it ends: the driver serves more the longer it had to wait. It does not keep the shard between two batches: a future that finds it late has it turned
 /// (`spawn_catch_up`).
 #[cold]
 pub(super) fn give(shard: &Arc<Shard>) -> bool {
@@ -68,6 +70,7 @@ pub(super) fn give(shard: &Arc<Shard>) -> bool {
     shard.turning.give();
     let task = Backlog {
         shard: Arc::clone(shard),
+        gave_way: shard.clock().now(),
         wakers: Wakers::new(),
     };
     host::spawn(home, task);
@@ -77,6 +80,8 @@ pub(super) fn give(shard: &Arc<Shard>) -> bool {
 /// The catch-up of a shard that the driver has given away.
 struct Backlog {
     shard: Arc<Shard>,
+    /// When it last went behind the tasks that it has woken.
+    gave_way: Instant,
     wakers: Wakers,
 }
 
@@ -85,6 +90,10 @@ impl Backlog {
     fn turn(&mut self) -> bool {
         let clock = self.shard.clock();
         let now = clock.now();
+        // A batch a round trip is too little then. The driver serves more, by how long it had to wait.
+        if now.duration_since(self.gave_way) > LONG_WAIT {
+            return false;
+        }
         let tick = clock.tick_before(now);
         let allowance = Waiting::Never.allowance(clock, now, tick);
         // If another thread turns the shard, the task ends, and has nothing to wait for: the driver is woken when both have ended.
@@ -101,6 +110,7 @@ impl Future for Backlog {
         if !self.turn() {
             return Poll::Ready(());
         }
+        self.gave_way = self.shard.clock().now();
         context.waker().wake_by_ref();
         Poll::Pending
     }

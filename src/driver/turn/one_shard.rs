@@ -53,9 +53,9 @@ impl By {
     #[inline(never)]
     fn is_last_in_order(self, order: &Order) -> bool {
         match self {
-            By::Driver(Allowance { timers, is_first }) => {
-                is_first || order.served + timers >= IN_ORDER
-            }
+            By::Driver(Allowance {
+                timers, is_first, ..
+            }) => is_first || order.served + timers >= IN_ORDER,
             By::CatchUp => false,
         }
     }
@@ -120,6 +120,7 @@ fn turn_to_the_end(
     mut allowance: Allowance,
     wakers: &mut Wakers,
 ) -> Turned {
+    let _turn = Turn(shard);
     let mut has_backlog = false;
     while allowance.timers > 0 && shard.next() <= tick {
         has_backlog = serve_batch(shard, now, tick, By::Driver(allowance), wakers);
@@ -128,7 +129,6 @@ fn turn_to_the_end(
         allowance.timers -= allowance.timers.min(BATCH);
     }
     wakers.finish();
-    end(shard);
     match has_backlog {
         true => Turned::Backlog,
         false => Turned::All,
@@ -140,16 +140,21 @@ pub(super) fn catch_up(shard: &Shard, now: Instant) {
     if !shard.turning.begin_if_free() {
         return;
     }
+    let _turn = Turn(shard);
     let mut wakers = Wakers::default();
     let tick = shard.clock().tick_before(now);
     serve_batch(shard, now, tick, By::CatchUp, &mut wakers);
     wakers.finish();
-    end(shard);
 }
 
-fn end(shard: &Shard) {
-    if shard.turning.end() {
-        shard.wakeup().wake();
+/// A turn that has begun. It ends when this is dropped, so that no panic leaves a shard that is never turned again.
+struct Turn<'a>(&'a Shard);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        if self.0.turning.end() {
+            self.0.wakeup().wake();
+        }
     }
 }
 
@@ -171,7 +176,9 @@ fn serve_batch(shard: &Shard, now: Instant, tick: Tick, by: By, wakers: &mut Wak
     };
     // A turn of another thread may have moved the hand further, by a later look at the clock.
     let until = tick.max(wheel.now());
-    if wheel.len() >= MANY && wheel.now() >= *read_until {
+    // Not in a fair turn: what it serves is not what comes next.
+    let is_in_order = was_paused || !order.gave_way;
+    if is_in_order && wheel.len() >= MANY && wheel.now() >= *read_until {
         *read_until = read_ahead(shard, wheel, until);
     }
     let mut judge = Judge {
@@ -183,7 +190,7 @@ fn serve_batch(shard: &Shard, now: Instant, tick: Tick, by: By, wakers: &mut Wak
         wakers,
     };
     let is_last_in_order = by.is_last_in_order(order);
-    let progress = if was_paused || !order.gave_way {
+    let progress = if is_in_order {
         let (cascades, walk) = match was_paused {
             // However far a clock that can be paused has jumped, that is one turn.
             true => (usize::MAX, Walk::Front),
@@ -339,6 +346,7 @@ mod tests {
             let allowance = Allowance {
                 timers: BATCH,
                 is_first: true,
+                is_late: false,
             };
             let turned = turn(&shard, now, tick, allowance, &mut wakers);
             assert_ne!(turned, Turned::LeftOut);
@@ -397,6 +405,7 @@ mod tests {
                 let allowance = Allowance {
                     timers: BATCH,
                     is_first: false,
+                    is_late: false,
                 };
                 let now = due(tick);
                 let turned = turn(&shard, now, Tick::new(tick), allowance, &mut wakers);

@@ -21,8 +21,10 @@ pub fn filled(
         let (name, inside) = marked
             .split_once(BEGIN_ENDS)
             .ok_or("a mark of figures does not end in its line")?;
+        // The next end may be that of another block.
         let (_, after) = inside
             .split_once(END)
+            .filter(|(old, _)| !old.contains(BEGIN))
             .ok_or_else(|| format!("the figures {name:?} have no end"))?;
         text += before;
         text += &format!(
@@ -71,8 +73,11 @@ After.
     #[test]
     fn a_block_without_an_end_is_an_error() {
         let block = |_: &str| Ok(String::new());
-        let why = filled("<!-- figures: one -->\n", block).unwrap_err();
-        assert!(why.contains("\"one\""), "{why}");
+        let lost = PAGE.replacen("<!-- end of figures -->", "", 1);
+        for page in ["<!-- figures: one -->\n", &lost] {
+            let why = filled(page, block).unwrap_err();
+            assert!(why.contains("\"one\""), "{why}");
+        }
         assert!(filled("<!-- figures: one", block).is_err());
     }
 

@@ -391,8 +391,9 @@ fn count(verdicts: &[Verdict]) -> String {
 }
 
 fn verdicts(results: &Results, which: impl Fn(Outcome) -> bool) -> String {
-    let mut text = "| workload: metric | contestant | wanted | measured (min..max) |\n".to_owned();
-    text += "|:--|:--|:--|--:|\n";
+    let mut text =
+        "| workload: metric | contestant | wanted | measured (min..max) | verdict |\n".to_owned();
+    text += "|:--|:--|:--|--:|:--|\n";
     for verdict in results.targets.iter().filter(|v| which(v.outcome)) {
         let Verdict {
             title,
@@ -402,7 +403,13 @@ fn verdicts(results: &Results, which: impl Fn(Outcome) -> bool) -> String {
             ..
         } = verdict;
         let measured = verdict.measured.map_or("-".to_owned(), spread_text);
-        text += &format!("| {title}: {metric} | {of} | {wanted} | {measured} |\n");
+        let outcome = match verdict.outcome {
+            Outcome::Pass => "holds",
+            Outcome::Miss => "does not hold",
+            Outcome::NotRun => "not run",
+            Outcome::Void => "void",
+        };
+        text += &format!("| {title}: {metric} | {of} | {wanted} | {measured} | {outcome} |\n");
     }
     text
 }

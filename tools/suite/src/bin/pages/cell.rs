@@ -4,6 +4,8 @@ use waterwheel_suite::Spread;
 
 /// For what is not there.
 pub(crate) const NONE: &str = "–";
+/// For a figure that means nothing, since timers fired early or never.
+pub(crate) const VOID: &str = "void";
 
 /// The units of time, by length in nanoseconds, each from so many of it on: a lateness of 640 µs is better read as 0.64 ms.
 const TIMES: [(&str, f64, f64); 3] = [("ms", 1e6, 0.1), ("µs", 1e3, 10.0), ("ns", 1.0, 0.0)];
@@ -20,7 +22,8 @@ pub(crate) fn value(value: f64, unit: &str) -> String {
         "s" => value * 1e9,
         "count" if value.fract() == 0.0 => return grouped(format!("{value:.0}")),
         "count" => return digits(value),
-        "calls/s" => return format!("{} million", digits(value / 1e6)),
+        "calls/s" if value >= 1e6 => return format!("{} million", digits(value / 1e6)),
+        "calls/s" => return digits(value),
         _ => return format!("{} {unit}", digits(value)),
     };
     let found = TIMES
@@ -76,6 +79,7 @@ mod tests {
             value(64.0, "us"),
             value(1032.4, "ms"),
             value(3_040_000.0, "calls/s"),
+            value(49_876.5, "calls/s"),
             value(72.9, "bytes"),
             value(f64::NAN, "ns"),
         ];
@@ -88,6 +92,7 @@ mod tests {
             "64.0 µs",
             "1 032 ms",
             "3.04 million",
+            "49 876",
             "72.9 bytes",
             "–",
         ];

@@ -29,8 +29,8 @@ pub(crate) struct Row<'a> {
 }
 
 impl Grid<'_> {
-    /// As Markdown. An error if the results have no such workload or metric. A contestant that a workload does not have is a
-    /// dash.
+    /// As Markdown. An error if the results have no such workload or metric, or if a sample failed. A contestant that a workload
+    /// does not have is a dash. One whose timers fired early or never has no figure.
     pub(crate) fn text(&self, results: &Results) -> Result<String, String> {
         let heads = self.columns.iter().map(|(head, _)| *head);
         let heads: Vec<_> = heads
@@ -41,19 +41,30 @@ impl Grid<'_> {
         for row in self.rows {
             let table = table(results, row.workload)?;
             let metric = metric(table, row.metric)?;
+            if let Some(failure) = table.failures.first() {
+                return Err(format!("{}, {}: a sample failed", row.workload, failure.name));
+            }
             text += &format!("| {} |", row.label);
             let unit = &table.metrics[metric].unit;
             for (_, contestant) in self.columns {
-                let series = table.series(contestant);
-                let median = series.map_or(f64::NAN, |series| series.spread(metric).median);
-                text += &format!(" {} |", cell::value(median, unit));
+                let shown = match table.series(contestant) {
+                    Some(series) if series.faults() > 0 => cell::VOID.to_owned(),
+                    Some(series) => cell::value(series.spread(metric).median, unit),
+                    None => cell::NONE.to_owned(),
+                };
+                text += &format!(" {shown} |");
             }
             for Ratio { this, than, .. } in self.ratios {
                 let pair = table.series(this).zip(table.series(than));
                 let times = pair.map(|(this, than)| table.times_better(this, than, metric));
-                // Of two zeros there is no ratio.
-                let times = times.map_or_else(|| cell::NONE.to_owned(), cell::times);
-                text += &format!(" {times} |");
+                let is_void = pair.is_some_and(|(this, than)| this.faults() + than.faults() > 0);
+                let shown = match times {
+                    Some(_) if is_void => cell::VOID.to_owned(),
+                    // Of two zeros there is no ratio.
+                    Some(times) => cell::times(times),
+                    None => cell::NONE.to_owned(),
+                };
+                text += &format!(" {shown} |");
             }
             text.push('\n');
         }
@@ -134,6 +145,35 @@ mod tests {
 | a timer | 100 ns | 100 ns | – | 2.00 (0.50–3.00) |
 ";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_contestant_that_fired_early_has_no_figure() {
+        let rows = [Row {
+            label: "a timer",
+            workload: "fire",
+            metric: "CPU",
+        }];
+        let mut results = results();
+        results.tables[0].series[0].samples[1].early = 1;
+        let text = grid(&rows).text(&results).unwrap();
+        assert!(text.ends_with("| a timer | void | 100 ns | – | void |\n"), "{text}");
+    }
+
+    #[test]
+    fn a_sample_that_failed_is_an_error() {
+        let rows = [Row {
+            label: "a timer",
+            workload: "fire",
+            metric: "CPU",
+        }];
+        let mut results = results();
+        results.tables[0].failures.push(waterwheel_suite::Failure {
+            name: "own".to_owned(),
+            why: "killed".to_owned(),
+        });
+        let why = grid(&rows).text(&results).unwrap_err();
+        assert!(why.contains("own"), "{why}");
     }
 
     #[test]
