@@ -236,6 +236,28 @@ fn a_shard_that_is_done_is_not_given_away() {
     });
 }
 
+/// Then a batch a round trip is too little. The driver serves more by how long it had to wait, and keeps all shards meanwhile.
+#[test]
+fn a_task_that_had_to_wait_gives_its_shard_back() {
+    explore(1, || {
+        let Scene {
+            timer,
+            mut driver,
+            mut herd,
+            mut catch_up,
+        } = Scene::new();
+        set_clock(10);
+        assert!(poll_spawned(&mut catch_up).is_ready());
+        assert_eq!(books(&timer).fired, 2 * 4, "it has turned nothing");
+        drop(catch_up);
+        while driver.run() {
+            assert_eq!(take_tasks().len(), 0);
+        }
+        settle_all(&mut driver, &mut herd, &mut []);
+        assert_served(&herd, 10);
+    });
+}
+
 /// As when the runtime drops its tasks. Here the driver goes on, so that it shows what it was left with.
 #[test]
 fn a_catch_up_that_is_dropped_gives_its_shard_back() {

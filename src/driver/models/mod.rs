@@ -63,7 +63,7 @@
 //! | `Turning::give` notes no `LEFT`; an end forgets it while the other of the two goes on | `given` |
 //! | `Turning::begin` of a shard that is given away; `Turning::end` takes it back; `give_back` ends the turn of another thread | `given` |
 //! | `Backlog`, its `Drop`: the driver is not woken; the shard stays given away | `given` |
-//! | `Backlog::turn`: no look at the queue; `Workspace::turn`: no backlog is kept | `given` |
+//! | `Backlog::turn`: no look at the queue, or at how long it waited; `Workspace::turn`: no backlog is kept | `given` |
 //! | `Workspace::turn`: a shard that is left to another thread holds up the rest, or stays listed | `catch_up` |
 //! | `FirstTurn::take`: sets a target though it has left out a shard | `catch_up` |
 //! | `Workspace::end_turn`: the shards are not given back | `end`, `wakeup_thread` |

@@ -1,6 +1,6 @@
 //! Which figures each block shows.
 
-use waterwheel_suite::{Outcome, Results, Verdict, spread_text};
+use waterwheel_suite::{Conditions, Outcome, Results, Verdict, spread_text};
 
 use crate::cell;
 use crate::grid::{self, Grid, Ratio, Row};
@@ -35,7 +35,7 @@ const OWN_TIMES: Ratio<'_> = Ratio {
 pub(crate) fn block(name: &str, results: &Results) -> Result<String, String> {
     match name {
         "conditions" => Ok(conditions(results)),
-        "summary" => SUMMARY.text(results),
+        "summary" => summary(results),
         "quiet services" => QUIET.text(results),
         "ways of waking" => ways_of_waking(results),
         "a service" => SERVICE.text(results),
@@ -54,8 +54,11 @@ pub(crate) fn block(name: &str, results: &Results) -> Result<String, String> {
 /// The window of the README: what concerns the most users.
 const SUMMARY: Grid<'_> = Grid {
     corner: "",
-    columns: &[TOKIO, CURRENT],
-    ratios: &[CURRENT_TIMES],
+    columns: &[TOKIO, ("waterwheel", "current")],
+    ratios: &[Ratio {
+        head: "times better",
+        ..CURRENT_TIMES
+    }],
     rows: &[
         row(
             "arm and cancel, on each of two busy workers",
@@ -300,6 +303,17 @@ const fn row<'a>(label: &'a str, workload: &'a str, metric: &'a str) -> Row<'a> 
         workload,
         metric,
     }
+}
+
+fn summary(results: &Results) -> Result<String, String> {
+    let Conditions {
+        processor,
+        cores,
+        workers,
+        ..
+    } = &results.conditions;
+    let machine = format!("{cores} cores of an {processor}, a runtime with {workers} workers");
+    Ok(format!("{}\nAbove 1, waterwheel is better ({machine}).", SUMMARY.text(results)?))
 }
 
 /// CPU and lateness in one row for each way of waking: of one sample both, so of one process.
