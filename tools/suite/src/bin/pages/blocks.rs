@@ -313,7 +313,10 @@ fn summary(results: &Results) -> Result<String, String> {
         ..
     } = &results.conditions;
     let machine = format!("{cores} cores of an {processor}, a runtime with {workers} workers");
-    Ok(format!("{}\nAbove 1, waterwheel is better ({machine}).", SUMMARY.text(results)?))
+    Ok(format!(
+        "{}\nAbove 1, waterwheel is better ({machine}).",
+        SUMMARY.text(results)?
+    ))
 }
 
 /// CPU and lateness in one row for each way of waking: of one sample both, so of one process.
