@@ -246,7 +246,7 @@ fn a_task_that_had_to_wait_gives_its_shard_back() {
             mut herd,
             mut catch_up,
         } = Scene::new();
-        set_clock(10);
+        set_clock(30);
         assert!(poll_spawned(&mut catch_up).is_ready());
         assert_eq!(books(&timer).fired, 2 * 4, "it has turned nothing");
         drop(catch_up);
@@ -254,7 +254,7 @@ fn a_task_that_had_to_wait_gives_its_shard_back() {
             assert_eq!(take_tasks().len(), 0);
         }
         settle_all(&mut driver, &mut herd, &mut []);
-        assert_served(&herd, 10);
+        assert_served(&herd, 30);
     });
 }
 

@@ -7,29 +7,35 @@ pub(crate) const NONE: &str = "–";
 /// For a figure that means nothing, since timers fired early or never.
 pub(crate) const VOID: &str = "void";
 
-/// The units of time, by length in nanoseconds, each from so many of it on: a lateness of 640 µs is better read as 0.64 ms.
-const TIMES: [(&str, f64, f64); 3] = [("ms", 1e6, 0.1), ("µs", 1e3, 10.0), ("ns", 1.0, 0.0)];
+/// The units of time, by length in nanoseconds.
+const MS: (&str, f64) = ("ms", 1e6);
+const US: (&str, f64) = ("µs", 1e3);
+const NS: (&str, f64) = ("ns", 1.0);
 
 /// A value of a metric in this unit.
 pub(crate) fn value(value: f64, unit: &str) -> String {
     if value.is_nan() {
         return NONE.to_owned();
     }
-    let nanos = match unit {
-        "ns" => value,
-        "us" => value * 1e3,
-        "ms" => value * 1e6,
-        "s" => value * 1e9,
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let (nanos, most_of) = match unit {
+        "ns" => (value, MS.1),
+        // A lateness of 640 µs is better read as 0.64 ms.
+        "us" => (value * 1e3, MS.1 / 10.0),
+        "ms" => (value * 1e6, 0.0),
         "count" if value.fract() == 0.0 => return grouped(format!("{value:.0}")),
         "count" => return digits(value),
         "calls/s" if value >= 1e6 => return format!("{} million", digits(value / 1e6)),
         "calls/s" => return digits(value),
         _ => return format!("{} {unit}", digits(value)),
     };
-    let found = TIMES
-        .into_iter()
-        .find(|(_, length, from)| nanos >= length * from);
-    let (unit, length, _) = found.unwrap_or(TIMES[2]);
+    let (unit, length) = match nanos {
+        _ if nanos >= most_of => MS,
+        _ if nanos >= 10.0 * US.1 => US,
+        _ => NS,
+    };
     format!("{} {unit}", digits(nanos / length))
 }
 
@@ -71,10 +77,11 @@ mod tests {
     #[test]
     fn figures_have_three_digits_and_the_unit_that_suits_them() {
         let shown = [
-            value(0.0, "count"),
+            value(0.0, "us"),
             value(3.456, "count"),
             value(949.4, "ns"),
             value(12_400.0, "ns"),
+            value(103_000.0, "ns"),
             value(640.0, "us"),
             value(64.0, "us"),
             value(1032.4, "ms"),
@@ -88,6 +95,7 @@ mod tests {
             "3.46",
             "949 ns",
             "12.4 µs",
+            "103 µs",
             "0.64 ms",
             "64.0 µs",
             "1 032 ms",

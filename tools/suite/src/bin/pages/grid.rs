@@ -42,7 +42,10 @@ impl Grid<'_> {
             let table = table(results, row.workload)?;
             let metric = metric(table, row.metric)?;
             if let Some(failure) = table.failures.first() {
-                return Err(format!("{}, {}: a sample failed", row.workload, failure.name));
+                return Err(format!(
+                    "{}, {}: a sample failed",
+                    row.workload, failure.name
+                ));
             }
             text += &format!("| {} |", row.label);
             let unit = &table.metrics[metric].unit;
@@ -157,7 +160,10 @@ mod tests {
         let mut results = results();
         results.tables[0].series[0].samples[1].early = 1;
         let text = grid(&rows).text(&results).unwrap();
-        assert!(text.ends_with("| a timer | void | 100 ns | – | void |\n"), "{text}");
+        assert!(
+            text.ends_with("| a timer | void | 100 ns | – | void |\n"),
+            "{text}"
+        );
     }
 
     #[test]
