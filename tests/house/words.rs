@@ -25,6 +25,9 @@ fn each_term_of_the_table_occurs_in_the_sources() {
     }
 }
 
+/// A name of tokio's, which is not ours to choose.
+const TOKIOS: &str = "worker_park_count";
+
 #[test]
 fn no_retired_word_is_used() {
     let words = Words::read();
@@ -48,7 +51,7 @@ fn no_retired_word_is_used() {
             if is_in_the_table(&file, line) {
                 continue;
             }
-            let line = plain(line);
+            let line = plain(&line.replace(TOKIOS, ""));
             for word in words.retired.iter().filter(|it| says(&line, it)) {
                 let file = file.strip_prefix(root()).unwrap().display();
                 let (number, instead) = (number + 1, words.instead_of(word));

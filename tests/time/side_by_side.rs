@@ -86,10 +86,10 @@ fn ours_keep_their_order_and_their_turns_beside_tokios() {
     assert_eq!(alone, beside);
 }
 
-// Work is counted and not timed: a worker that has nothing to do parks once, and again each time it is woken.
+// Work is counted and not timed: a worker that has nothing to do goes to rest once, and again each time it is woken.
 #[test]
 fn a_pending_timer_of_ours_adds_no_wake_up_to_tokios() {
-    let parks = |is_beside: bool| {
+    let rests = |is_beside: bool| {
         let runtime = Builder::new_current_thread()
             .enable_time()
             .start_paused(true)
@@ -106,12 +106,12 @@ fn a_pending_timer_of_ours_adds_no_wake_up_to_tokios() {
             for deadline in DEADLINES {
                 tokio::time::sleep(ms(deadline)).await;
             }
-            let parks = metrics.worker_park_count(0) - before;
+            let rests = metrics.worker_park_count(0) - before;
             pending.iter().for_each(|task| task.abort());
-            parks
+            rests
         })
     };
-    let alone = parks(false);
+    let alone = rests(false);
     assert!(alone >= DEADLINES.len() as u64);
-    assert_eq!(alone, parks(true));
+    assert_eq!(alone, rests(true));
 }
