@@ -435,7 +435,7 @@ fn verdicts(results: &Results, which: impl Fn(Outcome) -> bool) -> String {
 #[cfg(test)]
 pub(crate) fn no_results() -> Results {
     Results {
-        conditions: waterwheel_suite::Conditions {
+        conditions: Conditions {
             versions: [("tokio".to_owned(), "1.49.0".to_owned())].into(),
             commit: "abc".to_owned(),
             date: "2026-11-22".to_owned(),
