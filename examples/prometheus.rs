@@ -12,28 +12,35 @@ use metrics::{counter, gauge};
 use metrics_exporter_prometheus::PrometheusBuilder;
 use waterwheel::{Duration, Timer, sleep, timeout};
 
-/// Hands the timer's metrics to the recorder that the process has installed.
-fn export(timer: &Timer) {
+/// Hands the timer's metrics to the recorder that the process has installed. `runtime` is a label for the timers of several runtimes:
+/// their series must not be one, since the recorder keeps the greatest value of a counter.
+fn export(timer: &Timer, runtime: &'static str) {
     let metrics = timer.metrics();
+    let counter = |name, value| counter!(name, "runtime" => runtime).absolute(value);
+    let gauge = |name, value| gauge!(name, "runtime" => runtime).set(value);
     // armed = fired + cancelled + stopped + pending
-    counter!("waterwheel_armed_total").absolute(metrics.armed());
-    counter!("waterwheel_fired_total").absolute(metrics.fired());
-    counter!("waterwheel_cancelled_total").absolute(metrics.cancelled());
-    counter!("waterwheel_stopped_total").absolute(metrics.stopped());
-    gauge!("waterwheel_pending").set(metrics.pending() as f64);
-    counter!("waterwheel_driver_turns_total").absolute(metrics.driver_turns());
+    counter("waterwheel_armed_total", metrics.armed());
+    counter("waterwheel_fired_total", metrics.fired());
+    counter("waterwheel_cancelled_total", metrics.cancelled());
+    counter("waterwheel_stopped_total", metrics.stopped());
+    gauge("waterwheel_pending", metrics.pending() as f64);
+    counter("waterwheel_driver_turns_total", metrics.driver_turns());
 
     // A histogram that is counted already. The `metrics` crate takes single samples only, so each bucket is a counter.
     let lateness = metrics.lateness();
     let bucket = |bound: String, count| {
-        counter!("waterwheel_lateness_seconds_bucket", "le" => bound).absolute(count);
+        counter!("waterwheel_lateness_seconds_bucket", "runtime" => runtime, "le" => bound)
+            .absolute(count);
     };
     for (bound, count) in lateness.buckets() {
         bucket(bound.as_secs_f64().to_string(), count);
     }
     bucket("+Inf".to_owned(), lateness.count());
-    counter!("waterwheel_lateness_seconds_count").absolute(lateness.count());
-    gauge!("waterwheel_lateness_seconds_sum").set(lateness.sum().as_secs_f64());
+    counter("waterwheel_lateness_seconds_count", lateness.count());
+    gauge(
+        "waterwheel_lateness_seconds_sum",
+        lateness.sum().as_secs_f64(),
+    );
 }
 
 #[tokio::main]
@@ -46,39 +53,51 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     timeout(Duration::from_secs(30), sleep(Duration::from_millis(1))).await?;
 
-    export(&Timer::current());
+    export(&Timer::current(), "main");
     print!("{}", scrape.render());
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use metrics_exporter_prometheus::PrometheusRecorder;
+
     use super::*;
 
-    #[test]
-    fn the_text_has_the_counters_and_a_histogram_that_adds_up() {
-        let runtime = tokio::runtime::Builder::new_current_thread()
+    /// A runtime on which so many sleeps of 5 ms have fired and one is pending.
+    fn export_after(fired: usize, runtime: &'static str, recorder: &PrometheusRecorder) {
+        let built = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .start_paused(true)
             .build()
             .unwrap();
-        let recorder = PrometheusBuilder::new().build_recorder();
-        let scrape = recorder.handle();
-        runtime.block_on(async {
-            sleep(Duration::from_millis(5)).await;
+        built.block_on(async {
+            for _ in 0..fired {
+                sleep(Duration::from_millis(5)).await;
+            }
             let pending = tokio::spawn(sleep(Duration::from_secs(3600)));
             tokio::task::yield_now().await;
-            metrics::with_local_recorder(&recorder, || export(&Timer::current()));
+            metrics::with_local_recorder(recorder, || export(&Timer::current(), runtime));
             pending.abort();
         });
+    }
+
+    #[test]
+    fn each_runtime_has_counters_and_a_histogram_that_add_up() {
+        let recorder = PrometheusBuilder::new().build_recorder();
+        let scrape = recorder.handle();
+        export_after(1, "one", &recorder);
+        export_after(2, "two", &recorder);
         let text = scrape.render();
         for line in [
-            "waterwheel_armed_total 2",
-            "waterwheel_fired_total 1",
-            "waterwheel_pending 1",
-            "waterwheel_lateness_seconds_bucket{le=\"0.000001\"} 1",
-            "waterwheel_lateness_seconds_bucket{le=\"+Inf\"} 1",
-            "waterwheel_lateness_seconds_count 1",
+            "waterwheel_armed_total{runtime=\"one\"} 2",
+            "waterwheel_armed_total{runtime=\"two\"} 3",
+            "waterwheel_fired_total{runtime=\"one\"} 1",
+            "waterwheel_fired_total{runtime=\"two\"} 2",
+            "waterwheel_pending{runtime=\"two\"} 1",
+            "waterwheel_lateness_seconds_bucket{runtime=\"one\",le=\"0.000001\"} 1",
+            "waterwheel_lateness_seconds_bucket{runtime=\"two\",le=\"+Inf\"} 2",
+            "waterwheel_lateness_seconds_count{runtime=\"two\"} 2",
         ] {
             assert!(
                 text.lines().any(|found| found == line),

@@ -6,7 +6,10 @@
 
 #![cfg_attr(
     not(test),
-    expect(dead_code, reason = "this application does not call all of it")
+    expect(
+        dead_code,
+        reason = "this application does not call all of it; leave the attribute out where all is called"
+    )
 )]
 
 use std::future::{Future, IntoFuture};
@@ -135,6 +138,7 @@ impl Timers {
 
 pin_project! {
     /// The future of [`sleep`].
+    #[derive(Debug)]
     #[project = SleepProjection]
     #[must_use = "futures do nothing unless you `.await` or poll them"]
     pub(crate) enum Sleep {
@@ -179,6 +183,7 @@ impl Future for Sleep {
 
 pin_project! {
     /// The future of [`timeout`].
+    #[derive(Debug)]
     #[project = TimeoutProjection]
     #[must_use = "futures do nothing unless you `.await` or poll them"]
     pub(crate) enum Timeout<F> {
@@ -243,6 +248,17 @@ impl Interval {
 
     pub(crate) fn period(&self) -> Duration {
         of_either!(self, period())
+    }
+
+    pub(crate) fn missed_tick_behavior(&self) -> MissedTickBehavior {
+        match self {
+            Interval::Tokio(interval) => match interval.missed_tick_behavior() {
+                tokio::time::MissedTickBehavior::Burst => MissedTickBehavior::Burst,
+                tokio::time::MissedTickBehavior::Delay => MissedTickBehavior::Delay,
+                tokio::time::MissedTickBehavior::Skip => MissedTickBehavior::Skip,
+            },
+            Interval::Waterwheel(interval) => interval.missed_tick_behavior(),
+        }
     }
 
     pub(crate) fn set_missed_tick_behavior(&mut self, behavior: MissedTickBehavior) {
@@ -326,7 +342,9 @@ mod tests {
         for timers in BOTH {
             let start = Instant::now();
             let mut interval = timers.interval(SECOND);
+            assert_eq!(interval.missed_tick_behavior(), MissedTickBehavior::Burst);
             interval.set_missed_tick_behavior(MissedTickBehavior::Skip);
+            assert_eq!(interval.missed_tick_behavior(), MissedTickBehavior::Skip);
             interval.tick().await;
             tokio::time::sleep(Duration::from_millis(2500)).await;
             // The second tick is late, the third is skipped to the period's grid.

@@ -49,9 +49,11 @@ enum Side {
 
 impl Side {
     fn of(ratio: Spread) -> Side {
-        if ratio.greatest < 1.0 {
+        // A difference that is shown as 0 % is none.
+        let is_seen = (ratio.median - 1.0).abs() >= 0.005;
+        if ratio.greatest < 1.0 && is_seen {
             Side::Lower
-        } else if ratio.least > 1.0 {
+        } else if ratio.least > 1.0 && is_seen {
             Side::Higher
         } else {
             Side::Both
@@ -95,6 +97,12 @@ mod tests {
             "in short: with waterwheel's timers a call took 25 % less CPU time than with tokio's, \
              and the median timeout was 50 % later\n"
         );
+    }
+
+    #[test]
+    fn a_difference_of_no_percent_is_none() {
+        let text = sentence(spread(0.99, 0.997, 0.999), spread(0.4, 0.5, 0.6));
+        assert!(text.contains("the same CPU time"), "{text}");
     }
 
     #[test]

@@ -177,8 +177,7 @@ fn serve_batch(shard: &Shard, now: Instant, tick: Tick, by: By, wakers: &mut Wak
     // A turn of another thread may have moved the hand further, by a later look at the clock.
     let until = tick.max(wheel.now());
     // Not in a fair turn: what it serves is not what comes next.
-    let is_in_order = was_paused || !order.gave_way;
-    if is_in_order && wheel.len() >= MANY && wheel.now() >= *read_until {
+    if !order.gave_way && wheel.len() >= MANY && wheel.now() >= *read_until {
         *read_until = read_ahead(shard, wheel, until);
     }
     let mut judge = Judge {
@@ -190,7 +189,7 @@ fn serve_batch(shard: &Shard, now: Instant, tick: Tick, by: By, wakers: &mut Wak
         wakers,
     };
     let is_last_in_order = by.is_last_in_order(order);
-    let progress = if is_in_order {
+    let progress = if was_paused || !order.gave_way {
         let (cascades, walk) = match was_paused {
             // However far a clock that can be paused has jumped, that is one turn.
             true => (usize::MAX, Walk::Front),

@@ -273,6 +273,11 @@ const WHEEL: Grid<'_> = Grid {
             "wheel, 1000000 timers",
             "cancel at random",
         ),
+        row(
+            "insert after cancels at random",
+            "wheel, 1000000 timers",
+            "insert after cancels at random",
+        ),
         row("expire", "wheel, 1000000 timers", "expire"),
     ],
 };
@@ -314,7 +319,7 @@ fn summary(results: &Results) -> Result<String, String> {
     } = &results.conditions;
     let machine = format!("{cores} cores of an {processor}, a runtime with {workers} workers");
     Ok(format!(
-        "{}\nAbove 1, waterwheel is better ({machine}).",
+        "{}\nAbove 1, waterwheel is better: the median of pairs of rounds, not the ratio of the two cells ({machine}).",
         SUMMARY.text(results)?
     ))
 }
