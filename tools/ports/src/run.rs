@@ -118,9 +118,11 @@ fn within(patience: Duration, command: &mut Command, log: &Path) -> Result<ExitS
 
 /// Ends a process and those that it started.
 fn kill(child: &mut Child) {
-    let group = format!("-{}", child.id());
-    let mut kill = Command::new("kill");
-    let _ = kill.args(["-KILL", "--", &group]).status();
+    // The shell's own `kill`: not every system has a program of that name.
+    let mut shell = Command::new("sh");
+    let _ = shell
+        .args(["-c", &format!("kill -9 -{}", child.id())])
+        .status();
     let _ = child.kill();
     let _ = child.wait();
 }
@@ -157,10 +159,12 @@ mod tests {
     }
 
     fn is_running(process: &str) -> bool {
-        let mut ps = Command::new("ps");
-        let output = ps.args(["-o", "stat=", "-p", process]).output().unwrap();
-        let state = String::from_utf8(output.stdout).unwrap();
+        let Ok(stat) = fs::read_to_string(format!("/proc/{process}/stat")) else {
+            return false;
+        };
+        // After the name, which is in brackets.
+        let state = stat.rsplit(") ").next().unwrap_or_default();
         // A process that has ended stays in the list until its parent has looked.
-        !state.trim().is_empty() && !state.starts_with('Z')
+        !state.starts_with('Z')
     }
 }
