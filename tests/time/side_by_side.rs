@@ -3,10 +3,9 @@
 use std::future::Future;
 use std::sync::{Arc, Mutex};
 
-use tokio::runtime::Builder;
 use waterwheel::{Duration, Instant, Timer};
 
-use crate::support::{HOUR, ms};
+use crate::support::{HOUR, ms, paused};
 
 /// Milliseconds, with equal ones among them.
 const DEADLINES: [u64; 8] = [30, 10, 20, 10, 40, 20, 10, 35];
@@ -29,11 +28,7 @@ where
     S: Future<Output = ()> + Send + 'static,
     O: Future<Output = ()> + Send + 'static,
 {
-    let runtime = Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .expect("a runtime");
+    let runtime = paused();
     runtime.block_on(async {
         let start = Instant::now();
         let wakes = Arc::new(Mutex::new(Wakes::new()));
@@ -90,11 +85,7 @@ fn ours_keep_their_order_and_their_turns_beside_tokios() {
 #[test]
 fn a_pending_timer_of_ours_adds_no_wake_up_to_tokios() {
     let rests = |is_beside: bool| {
-        let runtime = Builder::new_current_thread()
-            .enable_time()
-            .start_paused(true)
-            .build()
-            .expect("a runtime");
+        let runtime = paused();
         runtime.block_on(async {
             let pending: Vec<_> = (0..100)
                 .filter(|_| is_beside)

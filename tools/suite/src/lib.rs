@@ -16,7 +16,7 @@ mod verdict;
 pub use measured::{Absent, Better, Curve, Failure, Metric, Sample, Series, Table};
 pub use page::filled;
 pub use printed::printed;
-pub use report::{report, report_conditions, report_table, report_targets, spread_text};
+pub use report::{report, report_conditions, report_table, report_targets, verdict_table};
 pub use results::{Conditions, Results, default_path, target_dir};
 pub use target::{Target, Want};
 pub use verdict::{Outcome, Spread, Verdict};

@@ -128,10 +128,23 @@ pub fn report_conditions(conditions: &Conditions) -> String {
     lines.0
 }
 
-/// A line for each target.
+/// A line for each target, and how many there are of each verdict.
 pub fn report_targets(verdicts: &[Verdict]) -> String {
+    let mut lines = Lines("\n## Targets\n\n".to_owned() + &verdict_table(verdicts));
+    let count = |outcome| verdicts.iter().filter(|v| v.outcome == outcome).count();
+    lines.add(format!(
+        "\n{} PASS, {} MISS, {} VOID, {} not run",
+        count(Outcome::Pass),
+        count(Outcome::Miss),
+        count(Outcome::Void),
+        count(Outcome::NotRun)
+    ));
+    lines.0
+}
+
+/// A line for each of these verdicts.
+pub fn verdict_table<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> String {
     let mut lines = Lines::default();
-    lines.add("\n## Targets\n");
     lines.add("| workload: metric | contestant | wanted | measured (min..max) | verdict |");
     lines.add("|:--|:--|:--|--:|:--|");
     for verdict in verdicts {
@@ -153,19 +166,11 @@ pub fn report_targets(verdicts: &[Verdict]) -> String {
             "| {title}: {metric} | {of} | {wanted} | {measured} | {outcome} |"
         ));
     }
-    let count = |outcome| verdicts.iter().filter(|v| v.outcome == outcome).count();
-    lines.add(format!(
-        "\n{} PASS, {} MISS, {} VOID, {} not run",
-        count(Outcome::Pass),
-        count(Outcome::Miss),
-        count(Outcome::Void),
-        count(Outcome::NotRun)
-    ));
     lines.0
 }
 
 /// The median with the least and the greatest.
-pub fn spread_text(Spread { median, min, max }: Spread) -> String {
+fn spread_text(Spread { median, min, max }: Spread) -> String {
     if median.is_nan() {
         return "n/a".to_owned();
     }

@@ -14,6 +14,7 @@
 mod blocks;
 mod cell;
 mod grid;
+mod grids;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
