@@ -35,7 +35,7 @@ fn summary(results: &Results) -> Result<String, String> {
     } = &results.conditions;
     let machine = format!("{processor}, {cores} cores, a runtime with {workers} workers");
     Ok(format!(
-        "{}\nAbove 1, waterwheel is better: the median of pairs of rounds, not the ratio of the two cells ({machine}).",
+        "{}\nAbove 1, waterwheel is better; a range that spans 1 decides nothing. It is the median of pairs of rounds, not the ratio of the two cells ({machine}).",
         SUMMARY.text(results)?
     ))
 }
