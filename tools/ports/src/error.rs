@@ -21,6 +21,11 @@ pub(crate) enum Error {
         program: &'static str,
         error: io::Error,
     },
+    /// What the README's command calls, and this machine does not have.
+    NotInstalled {
+        program: &'static str,
+        package: &'static str,
+    },
     /// A program that did not do its work.
     Failed {
         program: &'static str,
@@ -65,6 +70,11 @@ impl fmt::Display for Error {
                     "{program} does not start: {error}. It must be in the PATH"
                 )
             }
+            Self::NotInstalled { program, package } => write!(
+                f,
+                "the README's command needs {program}, which is in no folder of the PATH. Install the package `{package}` \
+                 (`apt-get install {package}`, or as your system does it)"
+            ),
             Self::Failed { program, message } => write!(f, "{program} failed:\n{message}"),
             Self::NoSources { name, version } => write!(
                 f,

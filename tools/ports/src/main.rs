@@ -14,6 +14,9 @@
 //! counted. One that fails only after is run again alone, three times before and after, and named with that; the exit
 //! code is 1 then.
 //!
+//! Besides cargo it needs what the README's command calls: `grep`, `xargs` and `perl`. Where one is missing, it says which package to
+//! install, before it fetches or builds anything.
+//!
 //! What it builds, and what cargo and the tests print, is in `ports` under the target folder.
 
 #![forbid(unsafe_code)]
@@ -88,6 +91,8 @@ fn publish(crates: &[Published]) -> Result<(), Error> {
     let readme = root.join("README.md");
     let readme = fs::read_to_string(&readme).map_err(file(readme))?;
     let command = switch::command(&readme)?;
+    // Before anything is built.
+    switch::is_installed(&env::var_os("PATH").unwrap_or_default())?;
     let folder = target_dir().join("ports");
     // All of them, so that cargo chooses the same versions whatever is wanted.
     let sources = fetch::sources(&folder.join("sources"), CRATES)?;
