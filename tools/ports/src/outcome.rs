@@ -10,13 +10,16 @@ pub(crate) struct Outcomes {
     pub(crate) passed: BTreeSet<String>,
     pub(crate) failed: BTreeSet<String>,
     pub(crate) ignored: BTreeSet<String>,
+    /// The program that had not ended when the run was ended. It, and those that come after it, may have tests without an outcome.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) hung: Option<String>,
 }
 
 /// In the place of a test: the program ended before all of its tests had.
 const ABORTED: &str = "(the program did not end by itself)";
 
 impl Outcomes {
-    /// Reads the report of `cargo test`. An error says what is not understood.
+    /// Reads the report of a `cargo test` that ended. An error says what is not understood.
     pub(crate) fn read(report: &str) -> Result<Self, String> {
         let (mut outcomes, last) = Self::ended(report)?;
         outcomes.close(last);
@@ -24,6 +27,29 @@ impl Outcomes {
             return Err("no test ran".to_owned());
         }
         Ok(outcomes)
+    }
+
+    /// Reads the report of a `cargo test` that was ended: the program that began last hung. None if none began.
+    pub(crate) fn read_hung(report: &str) -> Result<Option<Self>, String> {
+        let (mut outcomes, last) = Self::ended(report)?;
+        if last.name.is_empty() {
+            return Ok(None);
+        }
+        outcomes.hung = Some(last.name.to_owned());
+        Ok(Some(outcomes))
+    }
+
+    /// Whether the test has an outcome.
+    pub(crate) fn has(&self, test: &str) -> bool {
+        let Self {
+            passed,
+            failed,
+            ignored,
+            ..
+        } = self;
+        [passed, failed, ignored]
+            .iter()
+            .any(|set| set.contains(test))
     }
 
     /// The tests that ended, and the program that began last, which has not been closed.
@@ -217,6 +243,22 @@ test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fini
             let why = Outcomes::read(&garbled).unwrap_err();
             assert!(why.starts_with(&format!("{program} counted")), "{why}");
         }
+    }
+
+    #[test]
+    fn the_program_that_began_last_is_the_one_that_hung() {
+        let (begun, _) = REPORT.split_once("test rate::not").unwrap();
+        let outcomes = Outcomes::read_hung(begun).unwrap().unwrap();
+        assert_eq!(outcomes.hung.as_deref(), Some("tests/limit/main.rs"));
+        assert_eq!(outcomes.failed, set(&["tests/limit/main.rs: rate::slow"]));
+        assert!(outcomes.has("src/lib.rs: retry::ok"));
+        assert!(!outcomes.has("tests/limit/main.rs: rate::not"));
+        // While documentation tests are built.
+        let (begun, _) = REPORT.split_once("running 1 test\n").unwrap();
+        let outcomes = Outcomes::read_hung(begun).unwrap().unwrap();
+        assert_eq!(outcomes.hung.as_deref(), Some("doc"));
+        let building = Outcomes::read_hung("   Compiling tower v0.5.3\n");
+        assert_eq!(building, Ok(None));
     }
 
     #[test]
