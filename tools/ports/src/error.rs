@@ -3,7 +3,6 @@
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
-use std::time::Duration;
 
 #[derive(Debug)]
 pub(crate) enum Error {
@@ -21,6 +20,11 @@ pub(crate) enum Error {
         program: &'static str,
         error: io::Error,
     },
+    /// What the README's command calls, and this machine does not have.
+    NotInstalled {
+        program: &'static str,
+        package: &'static str,
+    },
     /// A program that did not do its work.
     Failed {
         program: &'static str,
@@ -34,8 +38,10 @@ pub(crate) enum Error {
     Import { path: PathBuf, line: usize },
     /// The tests of a crate do not compile.
     Build { log: PathBuf },
-    /// The build of a crate, or its tests, took longer than it may.
-    Late { log: PathBuf, patience: Duration },
+    /// The build of a crate, or cargo before the first test program, took longer than it may.
+    Late { log: PathBuf },
+    /// A test program that hangs before the switch.
+    HangsBefore { log: PathBuf, program: String },
     /// What the tests printed is not understood.
     Unclear { log: PathBuf, why: String },
     /// Crates whose tests are not as before, which is in the table.
@@ -65,6 +71,11 @@ impl fmt::Display for Error {
                     "{program} does not start: {error}. It must be in the PATH"
                 )
             }
+            Self::NotInstalled { program, package } => write!(
+                f,
+                "the README's command needs {program}, which is in no folder of the PATH. Install the package `{package}` \
+                 (`apt-get install {package}`, or as your system does it)"
+            ),
             Self::Failed { program, message } => write!(f, "{program} failed:\n{message}"),
             Self::NoSources { name, version } => write!(
                 f,
@@ -86,16 +97,21 @@ impl fmt::Display for Error {
                  `tools/ports/src/crates.rs`; if after, it is a difference to report",
                 log.display()
             ),
-            Self::Late { log, patience } => write!(
+            Self::Late { log } => write!(
                 f,
-                "no end after {} minutes, see {} for the test that hangs",
-                patience.as_secs() / 60,
+                "no end in the time that `tools/ports/src/run.rs` gives it, see {}",
+                log.display()
+            ),
+            Self::HangsBefore { log, program } => write!(
+                f,
+                "{program} hangs before the switch, so there is nothing to compare with: see {} for the test, and look at its \
+                 line in `tools/ports/src/crates.rs`. To go on without this crate, name the others",
                 log.display()
             ),
             Self::Unclear { log, why } => write!(f, "{}: {why}", log.display()),
             Self::Differ(names) => write!(
                 f,
-                "not as before: {}; the table in COMPARISON.md names the tests. Mend waterwheel, or add the reason to \
+                "not as before: {}; the table in COMPARISON.md says in what. Mend waterwheel, or add the reason to \
                  `src/time/differences.md`",
                 names.join(", ")
             ),

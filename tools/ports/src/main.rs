@@ -7,18 +7,26 @@
 //!
 //! It takes the crates' sources from the registry (`fetch`), copies each (`prepare`), applies the README's command to one copy
 //! (`switch`), splits the imports that the README leaves to be split by hand (`split`), and runs the tests of both (`run`,
-//! `outcome`). It writes `tools/ports/results.json` and the table in `COMPARISON.md` (`table`). A test holds that table against that
-//! file.
+//! `outcome`) to compare them (`compare`). It writes `tools/ports/results.json` and the table in `COMPARISON.md` (`table`). A test
+//! holds that table against that file.
 //!
-//! "As before": each test that passed before passes after, and none is missing. A test that failed before is named, and not
-//! counted. One that fails only after is run again alone, three times before and after, and named with that; the exit
+//! "As before": each test that passed before passes after, none is missing, and no program hangs. A test that failed before is named,
+//! and not counted. One that fails only after is run again alone, three times before and after, and named with that; the exit
 //! code is 1 then.
+//!
+//! Tests that have not ended after half an hour hang. They are ended, and those that cargo would run next are not run. After the switch
+//! this is a difference: the row names the program, its log names the test, and the next crate follows. Before the switch it is an
+//! error, and the run ends: there is nothing to compare with, and the crate's line in `crates` is wrong, or this machine is.
+//!
+//! Besides cargo it needs what the README's command calls: `grep`, `xargs` and `perl`. Where one is missing, it says which package to
+//! install, before it fetches or builds anything.
 //!
 //! What it builds, and what cargo and the tests print, is in `ports` under the target folder.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "it says what it does")]
 
+mod compare;
 mod crates;
 mod error;
 mod fetch;
@@ -37,11 +45,12 @@ use std::{env, fs};
 
 use waterwheel_suite::{filled, target_dir};
 
+use crate::compare::compare;
 use crate::crates::{CRATES, Published};
 use crate::error::{Error, file};
 use crate::prepare::{Copies, copies};
 use crate::program::output;
-use crate::results::{Again, Port};
+use crate::results::Port;
 use crate::run::Tested;
 
 /// From the root of the repository.
@@ -49,9 +58,6 @@ const RESULTS: &str = "tools/ports/results.json";
 const PAGE: &str = "COMPARISON.md";
 /// The name of the table's block.
 const BLOCK: &str = "ports";
-
-/// How often a test that fails only after is run again.
-const RUNS: usize = 3;
 
 fn main() -> ExitCode {
     let names: Vec<String> = env::args().skip(1).collect();
@@ -88,6 +94,8 @@ fn publish(crates: &[Published]) -> Result<(), Error> {
     let readme = root.join("README.md");
     let readme = fs::read_to_string(&readme).map_err(file(readme))?;
     let command = switch::command(&readme)?;
+    // Before anything is built.
+    switch::is_installed(&env::var_os("PATH").unwrap_or_default())?;
     let folder = target_dir().join("ports");
     // All of them, so that cargo chooses the same versions whatever is wanted.
     let sources = fetch::sources(&folder.join("sources"), CRATES)?;
@@ -98,7 +106,7 @@ fn publish(crates: &[Published]) -> Result<(), Error> {
         let name = published.name;
         println!("{name} {}", published.version);
         let port = port(published, &sources[name], &folder, &root, command)?;
-        if !port.is_as_before() {
+        if !port.compared.is_as_before() {
             differ.push(name);
         }
         ports.retain(|other| other.name != name);
@@ -142,12 +150,13 @@ fn port(
         "  {} lines changed, {} imports split",
         changed.lines, changed.imports
     );
-    let [tested_before, tested_after] = [&before, &after].map(|folder| Tested {
+    let [before, after] = [&before, &after].map(|folder| Tested {
         folder,
         flags,
         target: &target,
+        is_hung: run::is_hung,
     });
-    let mut port = Port {
+    Ok(Port {
         name: name.to_owned(),
         version: version.to_owned(),
         date: output("date", Command::new("date").args(["-u", "+%Y-%m-%d"]))?,
@@ -155,34 +164,8 @@ fn port(
         rustc: output("rustc", Command::new("rustc").arg("--version"))?,
         lines: changed.lines,
         imports: changed.imports,
-        before: tested_before.run()?,
-        after: tested_after.run()?,
-        again: Vec::new(),
-    };
-    println!(
-        "  {} tests pass before, {} after",
-        port.before.passed.len(),
-        port.after.passed.len()
-    );
-    let lost: Vec<String> = port.lost().cloned().collect();
-    for test in lost {
-        let mut again = Again {
-            test,
-            runs: RUNS,
-            before: 0,
-            after: 0,
-        };
-        for _ in 0..RUNS {
-            again.before += usize::from(tested_before.passes_alone(&again.test)?);
-            again.after += usize::from(tested_after.passes_alone(&again.test)?);
-        }
-        println!(
-            "  passes only before: {}; alone {} of {RUNS} times before, {} after",
-            again.test, again.before, again.after
-        );
-        port.again.push(again);
-    }
-    Ok(port)
+        compared: compare(&before, &after)?,
+    })
 }
 
 /// The page with the table of these results.

@@ -10,43 +10,70 @@ pub(crate) struct Outcomes {
     pub(crate) passed: BTreeSet<String>,
     pub(crate) failed: BTreeSet<String>,
     pub(crate) ignored: BTreeSet<String>,
+    /// The program that had not ended when the run was ended. It, and those that come after it, may have tests without an outcome.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) hung: Option<String>,
 }
 
 /// In the place of a test: the program ended before all of its tests had.
 const ABORTED: &str = "(the program did not end by itself)";
 
 impl Outcomes {
-    /// Reads the report of `cargo test`. An error says what is not understood.
+    /// Reads the report of a `cargo test` that ended. An error says what is not understood.
     pub(crate) fn read(report: &str) -> Result<Self, String> {
-        let mut outcomes = Self::default();
-        let mut program = "";
-        let mut is_open = false;
-        let mut counted = 0;
-        for line in report.lines() {
-            if let Some(begun) = begun(line) {
-                outcomes.close(program, is_open);
-                (program, is_open) = (begun, false);
-            } else if line.starts_with("running ") {
-                is_open = true;
-            } else if let Some(sums) = line.strip_prefix("test result: ") {
-                is_open = false;
-                counted += sum(sums);
-            } else if let Some((test, outcome)) = ended(line) {
-                outcomes.add(program, test, outcome);
-            }
-        }
-        outcomes.close(program, is_open);
-        let (read, aborted) = outcomes.count();
-        // The sums of a program that was aborted are not printed.
-        if aborted == 0 && read != counted {
-            return Err(format!(
-                "cargo counted {counted} tests, and {read} were read: teach `tools/ports/src/outcome.rs` to read this report"
-            ));
-        }
-        if read == 0 {
+        let (mut outcomes, last) = Self::ended(report)?;
+        outcomes.close(last);
+        if outcomes.is_empty() {
             return Err("no test ran".to_owned());
         }
         Ok(outcomes)
+    }
+
+    /// Reads the report of a `cargo test` that was ended: the program that began last hung. None if none began.
+    pub(crate) fn read_hung(report: &str) -> Result<Option<Self>, String> {
+        let (mut outcomes, last) = Self::ended(report)?;
+        if last.name.is_empty() {
+            return Ok(None);
+        }
+        outcomes.hung = Some(last.name.to_owned());
+        Ok(Some(outcomes))
+    }
+
+    /// Whether the test has an outcome.
+    pub(crate) fn has(&self, test: &str) -> bool {
+        let Self {
+            passed,
+            failed,
+            ignored,
+            ..
+        } = self;
+        [passed, failed, ignored]
+            .iter()
+            .any(|set| set.contains(test))
+    }
+
+    /// The tests that ended, and the program that began last, which has not been closed.
+    fn ended(report: &str) -> Result<(Self, Program<'_>), String> {
+        let mut outcomes = Self::default();
+        let mut program = Program::default();
+        for line in report.lines() {
+            if let Some(name) = begun(line) {
+                outcomes.close(program);
+                program = Program {
+                    name,
+                    ..Program::default()
+                };
+            } else if line.starts_with("running ") {
+                program.is_open = true;
+            } else if let Some(sums) = line.strip_prefix("test result: ") {
+                program.check(sum(sums))?;
+                (program.is_open, program.read) = (false, 0);
+            } else if let Some((test, outcome)) = ended(line) {
+                outcomes.add(program.name, test, outcome);
+                program.read += 1;
+            }
+        }
+        Ok((outcomes, program))
     }
 
     fn add(&mut self, program: &str, test: &str, outcome: &str) {
@@ -65,18 +92,37 @@ impl Outcomes {
         }
     }
 
-    fn close(&mut self, program: &str, is_open: bool) {
-        if is_open {
-            self.failed.insert(format!("{program}: {ABORTED}"));
+    fn close(&mut self, program: Program<'_>) {
+        if program.is_open {
+            self.failed.insert(format!("{}: {ABORTED}", program.name));
         }
     }
 
-    /// The tests, and the programs that were aborted.
-    fn count(&self) -> (usize, usize) {
-        let all = self.passed.len() + self.failed.len() + self.ignored.len();
-        let aborted = self.failed.iter().filter(|name| name.ends_with(ABORTED));
-        let aborted = aborted.count();
-        (all - aborted, aborted)
+    fn is_empty(&self) -> bool {
+        self.passed.is_empty() && self.failed.is_empty() && self.ignored.is_empty()
+    }
+}
+
+/// A test program whose report is being read.
+#[derive(Clone, Copy, Default)]
+struct Program<'a> {
+    name: &'a str,
+    /// It has said that it runs tests, and has not printed its sums, which a program that is aborted does not.
+    is_open: bool,
+    /// The tests that were read since it printed sums.
+    read: usize,
+}
+
+impl Program<'_> {
+    /// Against what the program counted.
+    fn check(&self, counted: usize) -> Result<(), String> {
+        let Self { name, read, .. } = self;
+        if *read == counted {
+            return Ok(());
+        }
+        Err(format!(
+            "{name} counted {counted} tests, and {read} were read: teach `tools/ports/src/outcome.rs` to read this report"
+        ))
     }
 }
 
@@ -169,7 +215,8 @@ test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fini
     fn a_test_that_is_not_read_is_an_error() {
         let garbled = REPORT.replace("rate::fast ... ok", "rate::fast ... printed ok");
         let why = Outcomes::read(&garbled).unwrap_err();
-        assert!(why.contains("counted 6 tests, and 5 were read"), "{why}");
+        let expected = "tests/limit/main.rs counted 3 tests, and 2 were read";
+        assert!(why.contains(expected), "{why}");
         assert!(Outcomes::read("").is_err());
     }
 
@@ -179,6 +226,39 @@ test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fini
         let outcomes = Outcomes::read(begun).unwrap();
         let aborted = format!("tests/limit/main.rs: {ABORTED}");
         assert!(outcomes.failed.contains(&aborted), "{outcomes:?}");
+        let (begun, _) = REPORT.split_once("test retry::ok").unwrap();
+        let outcomes = Outcomes::read(begun).unwrap();
+        let aborted = format!("src/lib.rs: {ABORTED}");
+        assert_eq!(outcomes.failed, set(&[&aborted]));
+    }
+
+    #[test]
+    fn the_tests_of_others_are_counted_where_one_is_aborted() {
+        let (before, after) = REPORT.split_once("test rate::not").unwrap();
+        let (_, after) = after.split_once("\n   Doc-tests").unwrap();
+        let report = format!("{before}\n   Doc-tests{after}");
+        assert!(Outcomes::read(&report).is_ok());
+        for (test, program) in [("retry::ok", "src/lib.rs"), ("(line 7) - compile", "doc")] {
+            let garbled = report.replace(&format!("{test} ... ok"), test);
+            let why = Outcomes::read(&garbled).unwrap_err();
+            assert!(why.starts_with(&format!("{program} counted")), "{why}");
+        }
+    }
+
+    #[test]
+    fn the_program_that_began_last_is_the_one_that_hung() {
+        let (begun, _) = REPORT.split_once("test rate::not").unwrap();
+        let outcomes = Outcomes::read_hung(begun).unwrap().unwrap();
+        assert_eq!(outcomes.hung.as_deref(), Some("tests/limit/main.rs"));
+        assert_eq!(outcomes.failed, set(&["tests/limit/main.rs: rate::slow"]));
+        assert!(outcomes.has("src/lib.rs: retry::ok"));
+        assert!(!outcomes.has("tests/limit/main.rs: rate::not"));
+        // While documentation tests are built.
+        let (begun, _) = REPORT.split_once("running 1 test\n").unwrap();
+        let outcomes = Outcomes::read_hung(begun).unwrap().unwrap();
+        assert_eq!(outcomes.hung.as_deref(), Some("doc"));
+        let building = Outcomes::read_hung("   Compiling tower v0.5.3\n");
+        assert_eq!(building, Ok(None));
     }
 
     #[test]

@@ -22,6 +22,13 @@ pub(crate) struct Port {
     pub(crate) lines: usize,
     /// Imports of `tokio::{…}` that were split.
     pub(crate) imports: usize,
+    #[serde(flatten)]
+    pub(crate) compared: Compared,
+}
+
+/// The tests of a crate, before it was switched and after.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Compared {
     pub(crate) before: Outcomes,
     pub(crate) after: Outcomes,
     /// The tests that passed before and not after, each run again.
@@ -38,28 +45,33 @@ pub(crate) struct Again {
     pub(crate) after: usize,
 }
 
-impl Port {
-    /// Whether each test that passed before passes after, and none is missing.
+impl Compared {
+    /// Whether each test that passed before passes after, none is missing, and no program hung.
     pub(crate) fn is_as_before(&self) -> bool {
-        self.lost().next().is_none() && self.missing().next().is_none()
+        self.after.hung.is_none() && self.lost().next().is_none() && self.missing().next().is_none()
     }
 
     /// What passed before, and after did not: it failed, was ignored or is missing.
     pub(crate) fn lost(&self) -> impl Iterator<Item = &String> {
-        self.before.passed.difference(&self.after.passed)
+        let passed = self.before.passed.difference(&self.after.passed);
+        passed.filter(|test| !self.is_unended(test))
     }
 
     /// What was ignored before, and after is missing.
     pub(crate) fn missing(&self) -> impl Iterator<Item = &String> {
-        let Outcomes {
-            passed,
-            failed,
-            ignored,
-        } = &self.after;
-        let ignored_before = self.before.ignored.iter();
-        ignored_before.filter(move |&test| {
-            !passed.contains(test) && !failed.contains(test) && !ignored.contains(test)
-        })
+        let ignored = self.before.ignored.iter();
+        ignored.filter(|test| !self.after.has(test) && !self.is_unended(test))
+    }
+
+    /// What passed before, and after has no outcome because a program hung.
+    pub(crate) fn unended(&self) -> impl Iterator<Item = &String> {
+        let passed = self.before.passed.iter();
+        passed.filter(|test| self.is_unended(test))
+    }
+
+    /// Whether a program hung before the test could end or begin.
+    fn is_unended(&self, test: &str) -> bool {
+        self.after.hung.is_some() && !self.after.has(test)
     }
 }
 

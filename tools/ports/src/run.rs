@@ -24,31 +24,55 @@ pub(crate) struct Tested<'a> {
     pub(crate) flags: &'a [&'a str],
     /// Shared by all crates, which have most dependencies in common.
     pub(crate) target: &'a Path,
+    /// Whether tests hang that have run for this long, by what they have printed to this file. [`is_hung`], but for tests.
+    pub(crate) is_hung: fn(Duration, &Path) -> bool,
+}
+
+/// Whether tests that have run for this long hang.
+pub(crate) fn is_hung(elapsed: Duration, _log: &Path) -> bool {
+    elapsed > TEST_PATIENCE
 }
 
 impl Tested<'_> {
-    /// Runs all tests. What they print is kept beside the folder.
+    /// Runs all tests. What they print is kept beside the folder. A program that hangs is ended, and no other is run then.
     pub(crate) fn run(&self) -> Result<Outcomes, Error> {
         let log = self.folder.with_extension("build.log");
-        let status = within(BUILD_PATIENCE, self.cargo_test().arg("--no-run"), &log)?;
-        if !status.success() {
-            return Err(Error::Build { log });
+        let is_late = |elapsed| elapsed > BUILD_PATIENCE;
+        match run(self.cargo_test().arg("--no-run"), &log, is_late)? {
+            Some(status) if status.success() => {}
+            Some(_) => return Err(Error::Build { log }),
+            None => return Err(Error::Late { log }),
         }
-        let log = self.folder.with_extension("log");
+        let log = self.log();
+        let is_hung = |elapsed| (self.is_hung)(elapsed, &log);
+        let ended = run(&mut self.cargo_test(), &log, is_hung)?;
+        let report = fs::read_to_string(&log).map_err(file(&log))?;
         // Not a success if a test fails, which the report has.
-        within(TEST_PATIENCE, &mut self.cargo_test(), &log)?;
-        outcomes(log)
+        let outcomes = match ended {
+            Some(_) => Outcomes::read(&report).map(Some),
+            None => Outcomes::read_hung(&report),
+        };
+        match outcomes {
+            Ok(Some(outcomes)) => Ok(outcomes),
+            Ok(None) => Err(Error::Late { log }),
+            Err(why) => Err(Error::Unclear { log, why }),
+        }
     }
 
-    /// Runs one test alone, given the name that it has in [`Outcomes`]. Whether it passes.
+    /// What all tests print.
+    pub(crate) fn log(&self) -> PathBuf {
+        self.folder.with_extension("log")
+    }
+
+    /// Runs one test alone, given the name that it has in [`Outcomes`]. Whether it passes, which it does not if it hangs.
     pub(crate) fn passes_alone(&self, name: &str) -> Result<bool, Error> {
         let log = self.folder.with_extension("alone.log");
         let test = filter(name);
-        within(
-            TEST_PATIENCE,
-            self.cargo_test().args(["--", "--exact", test]),
-            &log,
-        )?;
+        let is_hung = |elapsed| (self.is_hung)(elapsed, &log);
+        let mut command = self.cargo_test();
+        if run(command.args(["--", "--exact", test]), &log, is_hung)?.is_none() {
+            return Ok(false);
+        }
         let report = fs::read_to_string(&log).map_err(file(&log))?;
         // No test ran: the whole program was to be aborted, or there is no such test.
         Ok(Outcomes::read(&report).is_ok_and(|outcomes| outcomes.passed.contains(name)))
@@ -81,13 +105,13 @@ fn filter(name: &str) -> &str {
     said.next().unwrap_or(test)
 }
 
-fn outcomes(log: PathBuf) -> Result<Outcomes, Error> {
-    let report = fs::read_to_string(&log).map_err(file(&log))?;
-    Outcomes::read(&report).map_err(|why| Error::Unclear { log, why })
-}
-
-/// Runs a command to its end, and no longer than this. What it prints goes to the log in the order in which it comes.
-fn within(patience: Duration, command: &mut Command, log: &Path) -> Result<ExitStatus, Error> {
+/// Runs a command to its end, or until it is late, given for how long it has run: it is ended then, and has no status. What it
+/// prints goes to the log in the order in which it comes.
+fn run(
+    command: &mut Command,
+    log: &Path,
+    is_late: impl Fn(Duration) -> bool,
+) -> Result<Option<ExitStatus>, Error> {
     let printed = File::create(log).map_err(file(log))?;
     let errors = printed.try_clone().map_err(file(log))?;
     let program = "cargo test";
@@ -103,14 +127,11 @@ fn within(patience: Duration, command: &mut Command, log: &Path) -> Result<ExitS
     loop {
         let status = child.try_wait();
         if let Some(status) = status.map_err(|error| Error::Start { program, error })? {
-            return Ok(status);
+            return Ok(Some(status));
         }
-        if start.elapsed() > patience {
+        if is_late(start.elapsed()) {
             kill(&mut child);
-            return Err(Error::Late {
-                log: log.to_owned(),
-                patience,
-            });
+            return Ok(None);
         }
         thread::sleep(LOOK);
     }
@@ -146,10 +167,11 @@ mod tests {
         let log = env::temp_dir().join(format!("ports-run-{}", std::process::id()));
         let mut shell = Command::new("sh");
         shell.args(["-c", "sleep 600 & echo $!; sleep 600"]);
-        let error = within(Duration::from_secs(1), &mut shell, &log).unwrap_err();
+        let has_started = |_| fs::read_to_string(&log).is_ok_and(|it| it.ends_with('\n'));
+        let status = run(&mut shell, &log, has_started).unwrap();
         let started = fs::read_to_string(&log).unwrap();
         fs::remove_file(&log).unwrap();
-        assert!(matches!(error, Error::Late { .. }), "{error}");
+        assert!(status.is_none(), "{status:?}");
         // The signal takes a moment.
         let start = Instant::now();
         while is_running(started.trim()) {

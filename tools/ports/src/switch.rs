@@ -1,8 +1,9 @@
 //! What the README says to do: its command, as it stands there, and then by code what it leaves to be done by hand.
 
-use std::fs;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{env, fs};
 
 use crate::error::{Error, file};
 use crate::program::output;
@@ -10,6 +11,9 @@ use crate::split;
 
 /// How the command begins, in a line of the README.
 pub(crate) const BEGINS: &str = "grep -rl tokio::time ";
+
+/// What the command calls, each with the package that has it.
+const CALLS: &[(&str, &str)] = &[("grep", "grep"), ("xargs", "findutils"), ("perl", "perl")];
 
 /// What was changed of a crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +30,16 @@ pub(crate) fn command(readme: &str) -> Result<&str, Error> {
     lines
         .find(|line| line.starts_with(BEGINS))
         .ok_or(Error::NoCommand)
+}
+
+/// Whether all that the command calls is in a folder of this `PATH`.
+pub(crate) fn is_installed(path: &OsStr) -> Result<(), Error> {
+    for &(program, package) in CALLS {
+        if !env::split_paths(path).any(|folder| folder.join(program).is_file()) {
+            return Err(Error::NotInstalled { program, package });
+        }
+    }
+    Ok(())
 }
 
 /// Switches the crate in a folder.
@@ -94,11 +108,31 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
-    use std::env;
-
     use super::*;
 
     const README: &str = include_str!("../../../README.md");
+
+    #[test]
+    fn what_the_command_calls_and_is_missing_is_named() {
+        let command = command(README).unwrap();
+        let folder = env::temp_dir().join(format!("ports-path-{}", std::process::id()));
+        let (empty, full) = (folder.join("empty"), folder.join("full"));
+        fs::create_dir_all(&empty).unwrap();
+        fs::create_dir_all(&full).unwrap();
+        let path = env::join_paths([&empty, &full]).unwrap();
+        let mut errors = Vec::new();
+        for (program, _) in CALLS {
+            assert!(command.contains(program), "{command}");
+            errors.push(is_installed(&path).unwrap_err().to_string());
+            fs::write(full.join(program), "").unwrap();
+        }
+        let complete = is_installed(&path);
+        fs::remove_dir_all(&folder).unwrap();
+        complete.unwrap();
+        assert!(errors[1].contains("needs xargs"), "{errors:?}");
+        assert!(errors[1].contains("`findutils`"), "{errors:?}");
+        assert!(errors[2].contains("needs perl"), "{errors:?}");
+    }
 
     #[test]
     fn the_readme_has_a_command_and_the_page_for_a_fleet_the_same() {
@@ -110,6 +144,7 @@ mod tests {
 
     #[test]
     fn a_crate_is_switched_as_the_readme_says() {
+        is_installed(&env::var_os("PATH").unwrap()).unwrap();
         let folder = env::temp_dir().join(format!("ports-switch-{}", std::process::id()));
         fs::create_dir_all(folder.join("src/inner")).unwrap();
         fs::create_dir_all(folder.join("tests")).unwrap();

@@ -1,7 +1,7 @@
 //! The table that the page shows.
 
 use crate::outcome::Outcomes;
-use crate::results::{Again, Port};
+use crate::results::{Again, Compared, Port};
 
 /// A row for each crate, and what they were built with.
 pub(crate) fn table(ports: &[Port]) -> String {
@@ -13,9 +13,10 @@ pub(crate) fn table(ports: &[Port]) -> String {
             version,
             lines,
             imports,
+            compared,
             ..
         } = port;
-        let (before, after) = (before(&port.before), after(port));
+        let (before, after) = (before(&compared.before), after(compared));
         text += &format!("| {name} {version} | {lines} | {imports} | {before} | {after} |\n");
     }
     text + "\n" + &conditions(ports)
@@ -34,18 +35,22 @@ fn before(outcomes: &Outcomes) -> String {
     text
 }
 
-fn after(port: &Port) -> String {
-    if port.is_as_before() {
+fn after(compared: &Compared) -> String {
+    if compared.is_as_before() {
         return "as before".to_owned();
     }
-    let mut differ: Vec<_> = port
-        .lost()
-        .map(|test| {
-            let again = port.again.iter().find(|again| again.test == *test);
-            code(test) + &again.map(alone).unwrap_or_default()
-        })
-        .collect();
-    differ.extend(port.missing().map(|test| code(test) + ", missing"));
+    let mut differ = Vec::new();
+    if let Some(program) = &compared.after.hung {
+        let (program, unended) = (code(program), compared.unended().count());
+        differ.push(format!(
+            "{program} hangs (tests without an outcome: {unended})"
+        ));
+    }
+    differ.extend(compared.lost().map(|test| {
+        let again = compared.again.iter().find(|again| again.test == *test);
+        code(test) + &again.map(alone).unwrap_or_default()
+    }));
+    differ.extend(compared.missing().map(|test| code(test) + ", missing"));
     format!("differ: {}", differ.join("; "))
 }
 
@@ -86,6 +91,7 @@ mod tests {
             passed: set(passed),
             failed: set(failed),
             ignored: set(ignored),
+            hung: None,
         }
     }
 
@@ -98,9 +104,11 @@ mod tests {
             rustc: "rustc 1.95.0 (x)".to_owned(),
             lines: 12,
             imports: 3,
-            before,
-            after,
-            again: Vec::new(),
+            compared: Compared {
+                before,
+                after,
+                again: Vec::new(),
+            },
         }
     }
 
@@ -134,7 +142,7 @@ mod tests {
             outcomes(&["a: b", "a: c"], &[], &["a: d"]),
             outcomes(&["a: b"], &["a: c"], &[]),
         );
-        port.again = vec![Again {
+        port.compared.again = vec![Again {
             test: "a: c".to_owned(),
             runs: 3,
             before: 3,
@@ -142,6 +150,22 @@ mod tests {
         }];
         let text = table(&[port]);
         let expected = "differ: `a: c` (alone it passes 1 of 3 times, before 3); `a: d`, missing |";
+        assert!(text.contains(expected), "{text}");
+    }
+
+    #[test]
+    fn a_program_that_hangs_is_named_and_not_its_tests() {
+        let before = outcomes(&["a: b", "a: c", "a: d", "b: e"], &[], &["b: f"]);
+        let mut after = outcomes(&["a: b"], &["a: c"], &[]);
+        after.hung = Some("a".to_owned());
+        let text = table(&[port(before.clone(), after)]);
+        let expected = "differ: `a` hangs (tests without an outcome: 2); `a: c` |";
+        assert!(text.contains(expected), "{text}");
+        // After the sums of its tests.
+        let mut after = before.clone();
+        after.hung = Some("doc".to_owned());
+        let text = table(&[port(before, after)]);
+        let expected = "differ: `doc` hangs (tests without an outcome: 0) |";
         assert!(text.contains(expected), "{text}");
     }
 
