@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use waterwheel::{Duration, Instant, Timer};
 
-use crate::support::{HOUR, ms, paused};
+use crate::support::{HOUR, LIMIT, ms, multi_thread, paused, within};
 
 /// Milliseconds, with equal ones among them.
 const DEADLINES: [u64; 8] = [30, 10, 20, 10, 40, 20, 10, 35];
@@ -105,4 +105,65 @@ fn a_pending_timer_of_ours_adds_no_wake_up_to_tokios() {
     let alone = rests(false);
     assert!(alone >= DEADLINES.len() as u64);
     assert_eq!(alone, rests(true));
+}
+
+/// What there is of ours beside tokio's sleeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ours {
+    None,
+    /// A hundred that wait for an hour, and one more around each sleep of tokio's.
+    Pending,
+    /// One that comes due after each sleep of tokio's.
+    Due,
+}
+
+const SLEEPS: u64 = 50;
+
+/// How often the workers of a runtime go to rest during so many sleeps of tokio's, one after the other.
+fn rests_in_real_time(ours: Ours) -> u64 {
+    const WORKERS: usize = 2;
+    let runtime = multi_thread(WORKERS);
+    let metrics = runtime.metrics();
+    let rests = move || {
+        (0..WORKERS)
+            .map(|worker| metrics.worker_park_count(worker))
+            .sum::<u64>()
+    };
+    let sleeping = runtime.spawn(async move {
+        if ours == Ours::Pending {
+            for _ in 0..100 {
+                tokio::spawn(waterwheel::sleep(HOUR));
+            }
+            while Timer::current().metrics().pending() < 100 {
+                tokio::task::yield_now().await;
+            }
+        }
+        // What arming them has woken goes to rest again.
+        tokio::time::sleep(ms(10)).await;
+        let before = rests();
+        for _ in 0..SLEEPS {
+            let sleep = tokio::time::sleep(ms(4));
+            match ours {
+                Ours::Pending => waterwheel::timeout(HOUR, sleep).await.expect("in time"),
+                Ours::None | Ours::Due => sleep.await,
+            }
+            if ours == Ours::Due {
+                waterwheel::sleep(ms(4)).await;
+            }
+        }
+        rests() - before
+    });
+    runtime.block_on(sleeping).expect("no panic")
+}
+
+// A worker that wakes for a sleep of tokio's also wakes the other one, which finds nothing: two rests a sleep, and a few more where
+// tokio's timers cascade. None is counted by time, so a busy machine has as many. One wake-up more a sleep would be two rests more.
+#[test]
+fn pending_timers_of_ours_add_no_wake_up_on_several_workers() {
+    within(LIMIT, || {
+        let [alone, beside, more] = [Ours::None, Ours::Pending, Ours::Due].map(rests_in_real_time);
+        let seen = format!("{alone} alone, {beside} beside ours, {more} with one of ours due each");
+        assert!(beside < alone + SLEEPS / 2, "{seen}");
+        assert!(more > alone + SLEEPS / 2, "not counted: {seen}");
+    });
 }
