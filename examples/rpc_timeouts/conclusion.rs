@@ -22,7 +22,7 @@ fn sentence(cpu: Option<Spread>, lateness: Option<Spread>) -> String {
     let (Some(cpu), Some(lateness)) = (cpu, lateness) else {
         return "in short: too little was measured; take more --seconds\n".to_owned();
     };
-    if cpu.least == cpu.greatest {
+    if cpu.count.min(lateness.count) == 1 {
         return "in short: one pair of slices shows nothing; take more --seconds\n".to_owned();
     }
     let cpu = match Side::of(cpu) {
@@ -71,6 +71,7 @@ mod tests {
 
     fn spread(least: f64, median: f64, greatest: f64) -> Option<Spread> {
         Some(Spread {
+            count: 3,
             median,
             least,
             greatest,
@@ -107,7 +108,21 @@ mod tests {
 
     #[test]
     fn too_few_slices_show_nothing() {
-        assert!(sentence(spread(0.5, 0.5, 0.5), spread(0.5, 0.5, 0.5)).contains("--seconds"));
-        assert!(sentence(None, spread(0.4, 0.5, 0.6)).contains("--seconds"));
+        let many = spread(0.4, 0.5, 0.6);
+        let one = many.map(|spread| Spread { count: 1, ..spread });
+        for (cpu, lateness) in [(one, many), (many, one)] {
+            let text = sentence(cpu, lateness);
+            assert!(text.contains("one pair of slices"), "{text}");
+        }
+        for (cpu, lateness) in [(None, many), (many, None)] {
+            let text = sentence(cpu, lateness);
+            assert!(text.contains("too little was measured"), "{text}");
+        }
+    }
+
+    #[test]
+    fn pairs_that_agree_to_the_digit_show_something() {
+        let text = sentence(spread(0.5, 0.5, 0.5), spread(0.4, 0.5, 0.6));
+        assert!(text.contains("50 % less CPU time"), "{text}");
     }
 }

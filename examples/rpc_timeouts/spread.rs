@@ -5,6 +5,8 @@ use std::fmt;
 /// The spread of a figure over several slices.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spread {
+    /// Of how many values.
+    pub(crate) count: usize,
     pub(crate) median: f64,
     pub(crate) least: f64,
     pub(crate) greatest: f64,
@@ -23,6 +25,7 @@ impl Spread {
             values[middle]
         };
         Some(Spread {
+            count: values.len(),
             median,
             least,
             greatest,
@@ -62,16 +65,17 @@ mod tests {
 
     #[test]
     fn the_median_is_in_the_middle_whatever_the_order() {
-        let spread = |median, least, greatest| {
+        let spread = |count, median, least, greatest| {
             Some(Spread {
+                count,
                 median,
                 least,
                 greatest,
             })
         };
-        assert_eq!(Spread::of([5.0, 1.0, 2.0]), spread(2.0, 1.0, 5.0));
-        assert_eq!(Spread::of([5.0, 1.0, 2.0, 3.0]), spread(2.5, 1.0, 5.0));
-        assert_eq!(Spread::of([7.0]), spread(7.0, 7.0, 7.0));
+        assert_eq!(Spread::of([5.0, 1.0, 2.0]), spread(3, 2.0, 1.0, 5.0));
+        assert_eq!(Spread::of([5.0, 1.0, 2.0, 3.0]), spread(4, 2.5, 1.0, 5.0));
+        assert_eq!(Spread::of([7.0]), spread(1, 7.0, 7.0, 7.0));
         assert_eq!(Spread::of([]), None);
     }
 
@@ -82,6 +86,7 @@ mod tests {
         let theirs = [2.0, 3.0, 4.0].map(Some);
         // 6/2, 9/2, 9/3, 12/3, 12/4.
         let wanted = Spread {
+            count: 5,
             median: 3.0,
             least: 3.0,
             greatest: 4.5,
@@ -97,6 +102,7 @@ mod tests {
         let ours = [None, Some(3.0), Some(8.0), Some(9.0)];
         let theirs = [Some(1.0), None, Some(2.0), Some(0.0)];
         let only = Spread::of_ratios(&ours, &theirs).expect("8/2, 3/1 and 9/2");
+        assert_eq!(only.count, 3);
         assert_eq!([only.median, only.least, only.greatest], [4.0, 3.0, 4.5]);
         assert_eq!(Spread::of_ratios(&ours, &[]), None);
     }
