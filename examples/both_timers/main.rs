@@ -10,7 +10,7 @@
 
 #![forbid(unsafe_code)]
 
-mod time;
+pub mod time;
 
 use std::env;
 use std::pin::pin;

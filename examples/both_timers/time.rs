@@ -3,14 +3,8 @@
 //! [`choose`] picks the timers once, at start. Each type has a variant for either library, so no call is boxed. It has all of
 //! `tokio::time` but `Timeout`'s access to the inner future and the paused clock. [`error::Elapsed`] is its own type, with tokio's
 //! text, since each library has one of its own. It needs the crate pin-project-lite.
-
-#![cfg_attr(
-    not(test),
-    expect(
-        dead_code,
-        reason = "this application does not call all of it; leave the attribute out where all is called"
-    )
-)]
+//!
+//! Declare it as `pub mod time;` in the root of the application: then what the application does not call is no dead code.
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
@@ -19,13 +13,15 @@ use std::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
 
-pub(crate) use tokio::time::{Duration, Instant};
-pub(crate) use waterwheel::MissedTickBehavior;
+pub use tokio::time::{Duration, Instant};
+pub use waterwheel::MissedTickBehavior;
 
 /// Which library's timers the application uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Timers {
+pub enum Timers {
+    /// `tokio::time`.
     Tokio,
+    /// `waterwheel::time`.
     Waterwheel,
 }
 
@@ -36,7 +32,7 @@ static CHOICE: OnceLock<Timers> = OnceLock::new();
 /// # Panics
 ///
 /// If they were chosen already, by an earlier call or by a first use.
-pub(crate) fn choose(timers: Timers) {
+pub fn choose(timers: Timers) {
     assert!(
         CHOICE.set(timers).is_ok(),
         "choose the timers once, before the first of them is made"
@@ -44,91 +40,103 @@ pub(crate) fn choose(timers: Timers) {
 }
 
 /// tokio's, unless others were chosen: the way back is to say nothing.
-pub(crate) fn chosen() -> Timers {
+pub fn chosen() -> Timers {
     *CHOICE.get_or_init(|| Timers::Tokio)
 }
 
-pub(crate) fn sleep(delay: Duration) -> Sleep {
+/// As `tokio::time::sleep`.
+pub fn sleep(delay: Duration) -> Sleep {
     chosen().sleep(delay)
 }
 
-pub(crate) fn sleep_until(deadline: Instant) -> Sleep {
+/// As `tokio::time::sleep_until`.
+pub fn sleep_until(deadline: Instant) -> Sleep {
     chosen().sleep_until(deadline)
 }
 
-pub(crate) fn timeout<F: IntoFuture>(limit: Duration, work: F) -> Timeout<F::IntoFuture> {
+/// As `tokio::time::timeout`.
+pub fn timeout<F: IntoFuture>(limit: Duration, work: F) -> Timeout<F::IntoFuture> {
     chosen().timeout(limit, work)
 }
 
-pub(crate) fn timeout_at<F: IntoFuture>(deadline: Instant, work: F) -> Timeout<F::IntoFuture> {
+/// As `tokio::time::timeout_at`.
+pub fn timeout_at<F: IntoFuture>(deadline: Instant, work: F) -> Timeout<F::IntoFuture> {
     chosen().timeout_at(deadline, work)
 }
 
-pub(crate) fn interval(period: Duration) -> Interval {
+/// As `tokio::time::interval`.
+pub fn interval(period: Duration) -> Interval {
     chosen().interval(period)
 }
 
-pub(crate) fn interval_at(start: Instant, period: Duration) -> Interval {
+/// As `tokio::time::interval_at`.
+pub fn interval_at(start: Instant, period: Duration) -> Interval {
     chosen().interval_at(start, period)
 }
 
 impl Timers {
-    pub(crate) fn sleep(self, delay: Duration) -> Sleep {
-        match self {
-            Timers::Tokio => Sleep::Tokio {
-                sleep: tokio::time::sleep(delay),
+    /// As [`sleep`], of these timers.
+    pub fn sleep(self, delay: Duration) -> Sleep {
+        let either = match self {
+            Timers::Tokio => Either::Tokio {
+                future: tokio::time::sleep(delay),
             },
-            Timers::Waterwheel => Sleep::Waterwheel {
-                sleep: waterwheel::sleep(delay),
+            Timers::Waterwheel => Either::Waterwheel {
+                future: waterwheel::sleep(delay),
             },
-        }
+        };
+        Sleep { either }
     }
 
-    pub(crate) fn sleep_until(self, deadline: Instant) -> Sleep {
-        match self {
-            Timers::Tokio => Sleep::Tokio {
-                sleep: tokio::time::sleep_until(deadline),
+    /// As [`sleep_until`], of these timers.
+    pub fn sleep_until(self, deadline: Instant) -> Sleep {
+        let either = match self {
+            Timers::Tokio => Either::Tokio {
+                future: tokio::time::sleep_until(deadline),
             },
-            Timers::Waterwheel => Sleep::Waterwheel {
-                sleep: waterwheel::sleep_until(deadline),
+            Timers::Waterwheel => Either::Waterwheel {
+                future: waterwheel::sleep_until(deadline),
             },
-        }
+        };
+        Sleep { either }
     }
 
-    pub(crate) fn timeout<F: IntoFuture>(self, limit: Duration, work: F) -> Timeout<F::IntoFuture> {
-        match self {
-            Timers::Tokio => Timeout::Tokio {
-                timeout: tokio::time::timeout(limit, work),
+    /// As [`timeout`], of these timers.
+    pub fn timeout<F: IntoFuture>(self, limit: Duration, work: F) -> Timeout<F::IntoFuture> {
+        let either = match self {
+            Timers::Tokio => Either::Tokio {
+                future: tokio::time::timeout(limit, work),
             },
-            Timers::Waterwheel => Timeout::Waterwheel {
-                timeout: waterwheel::timeout(limit, work),
+            Timers::Waterwheel => Either::Waterwheel {
+                future: waterwheel::timeout(limit, work),
             },
-        }
+        };
+        Timeout { either }
     }
 
-    pub(crate) fn timeout_at<F: IntoFuture>(
-        self,
-        deadline: Instant,
-        work: F,
-    ) -> Timeout<F::IntoFuture> {
-        match self {
-            Timers::Tokio => Timeout::Tokio {
-                timeout: tokio::time::timeout_at(deadline, work),
+    /// As [`timeout_at`], of these timers.
+    pub fn timeout_at<F: IntoFuture>(self, deadline: Instant, work: F) -> Timeout<F::IntoFuture> {
+        let either = match self {
+            Timers::Tokio => Either::Tokio {
+                future: tokio::time::timeout_at(deadline, work),
             },
-            Timers::Waterwheel => Timeout::Waterwheel {
-                timeout: waterwheel::timeout_at(deadline, work),
+            Timers::Waterwheel => Either::Waterwheel {
+                future: waterwheel::timeout_at(deadline, work),
             },
-        }
+        };
+        Timeout { either }
     }
 
-    pub(crate) fn interval(self, period: Duration) -> Interval {
+    /// As [`interval`], of these timers.
+    pub fn interval(self, period: Duration) -> Interval {
         match self {
             Timers::Tokio => Interval::Tokio(tokio::time::interval(period)),
             Timers::Waterwheel => Interval::Waterwheel(waterwheel::interval(period)),
         }
     }
 
-    pub(crate) fn interval_at(self, start: Instant, period: Duration) -> Interval {
+    /// As [`interval_at`], of these timers.
+    pub fn interval_at(self, start: Instant, period: Duration) -> Interval {
         match self {
             Timers::Tokio => Interval::Tokio(tokio::time::interval_at(start, period)),
             Timers::Waterwheel => Interval::Waterwheel(waterwheel::interval_at(start, period)),
@@ -137,35 +145,47 @@ impl Timers {
 }
 
 pin_project! {
+    /// A future of either library.
+    #[derive(Debug)]
+    #[project = EitherProjection]
+    enum Either<T, W> {
+        Tokio { #[pin] future: T },
+        Waterwheel { #[pin] future: W },
+    }
+}
+
+pin_project! {
     /// The future of [`sleep`].
     #[derive(Debug)]
-    #[project = SleepProjection]
     #[must_use = "futures do nothing unless you `.await` or poll them"]
-    pub(crate) enum Sleep {
-        Tokio { #[pin] sleep: tokio::time::Sleep },
-        Waterwheel { #[pin] sleep: waterwheel::Sleep },
+    pub struct Sleep {
+        #[pin]
+        either: Either<tokio::time::Sleep, waterwheel::Sleep>,
     }
 }
 
 impl Sleep {
-    pub(crate) fn deadline(&self) -> Instant {
-        match self {
-            Sleep::Tokio { sleep } => sleep.deadline(),
-            Sleep::Waterwheel { sleep } => sleep.deadline(),
+    /// As `tokio::time::Sleep::deadline`.
+    pub fn deadline(&self) -> Instant {
+        match &self.either {
+            Either::Tokio { future } => future.deadline(),
+            Either::Waterwheel { future } => future.deadline(),
         }
     }
 
-    pub(crate) fn is_elapsed(&self) -> bool {
-        match self {
-            Sleep::Tokio { sleep } => sleep.is_elapsed(),
-            Sleep::Waterwheel { sleep } => sleep.is_elapsed(),
+    /// As `tokio::time::Sleep::is_elapsed`.
+    pub fn is_elapsed(&self) -> bool {
+        match &self.either {
+            Either::Tokio { future } => future.is_elapsed(),
+            Either::Waterwheel { future } => future.is_elapsed(),
         }
     }
 
-    pub(crate) fn reset(self: Pin<&mut Self>, deadline: Instant) {
-        match self.project() {
-            SleepProjection::Tokio { sleep } => sleep.reset(deadline),
-            SleepProjection::Waterwheel { sleep } => sleep.reset(deadline),
+    /// As `tokio::time::Sleep::reset`.
+    pub fn reset(self: Pin<&mut Self>, deadline: Instant) {
+        match self.project().either.project() {
+            EitherProjection::Tokio { future } => future.reset(deadline),
+            EitherProjection::Waterwheel { future } => future.reset(deadline),
         }
     }
 }
@@ -174,9 +194,9 @@ impl Future for Sleep {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        match self.project() {
-            SleepProjection::Tokio { sleep } => sleep.poll(context),
-            SleepProjection::Waterwheel { sleep } => sleep.poll(context),
+        match self.project().either.project() {
+            EitherProjection::Tokio { future } => future.poll(context),
+            EitherProjection::Waterwheel { future } => future.poll(context),
         }
     }
 }
@@ -184,11 +204,10 @@ impl Future for Sleep {
 pin_project! {
     /// The future of [`timeout`].
     #[derive(Debug)]
-    #[project = TimeoutProjection]
     #[must_use = "futures do nothing unless you `.await` or poll them"]
-    pub(crate) enum Timeout<F> {
-        Tokio { #[pin] timeout: tokio::time::Timeout<F> },
-        Waterwheel { #[pin] timeout: waterwheel::Timeout<F> },
+    pub struct Timeout<F> {
+        #[pin]
+        either: Either<tokio::time::Timeout<F>, waterwheel::Timeout<F>>,
     }
 }
 
@@ -196,9 +215,9 @@ impl<F: Future> Future for Timeout<F> {
     type Output = Result<F::Output, error::Elapsed>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let output = match self.project() {
-            TimeoutProjection::Tokio { timeout } => ready!(timeout.poll(context)).ok(),
-            TimeoutProjection::Waterwheel { timeout } => ready!(timeout.poll(context)).ok(),
+        let output = match self.project().either.project() {
+            EitherProjection::Tokio { future } => ready!(future.poll(context)).ok(),
+            EitherProjection::Waterwheel { future } => ready!(future.poll(context)).ok(),
         };
         Poll::Ready(output.ok_or(error::Elapsed(())))
     }
@@ -206,8 +225,10 @@ impl<F: Future> Future for Timeout<F> {
 
 /// What [`interval`] makes.
 #[derive(Debug)]
-pub(crate) enum Interval {
+pub enum Interval {
+    /// tokio's.
     Tokio(tokio::time::Interval),
+    /// waterwheel's.
     Waterwheel(waterwheel::Interval),
 }
 
@@ -222,35 +243,43 @@ macro_rules! of_either {
 }
 
 impl Interval {
-    pub(crate) async fn tick(&mut self) -> Instant {
+    /// As `tokio::time::Interval::tick`.
+    pub async fn tick(&mut self) -> Instant {
         std::future::poll_fn(|context| self.poll_tick(context)).await
     }
 
-    pub(crate) fn poll_tick(&mut self, context: &mut Context<'_>) -> Poll<Instant> {
+    /// As `tokio::time::Interval::poll_tick`.
+    pub fn poll_tick(&mut self, context: &mut Context<'_>) -> Poll<Instant> {
         of_either!(self, poll_tick(context))
     }
 
-    pub(crate) fn reset(&mut self) {
+    /// As `tokio::time::Interval::reset`.
+    pub fn reset(&mut self) {
         of_either!(self, reset());
     }
 
-    pub(crate) fn reset_immediately(&mut self) {
+    /// As `tokio::time::Interval::reset_immediately`.
+    pub fn reset_immediately(&mut self) {
         of_either!(self, reset_immediately());
     }
 
-    pub(crate) fn reset_after(&mut self, delay: Duration) {
+    /// As `tokio::time::Interval::reset_after`.
+    pub fn reset_after(&mut self, delay: Duration) {
         of_either!(self, reset_after(delay));
     }
 
-    pub(crate) fn reset_at(&mut self, deadline: Instant) {
+    /// As `tokio::time::Interval::reset_at`.
+    pub fn reset_at(&mut self, deadline: Instant) {
         of_either!(self, reset_at(deadline));
     }
 
-    pub(crate) fn period(&self) -> Duration {
+    /// As `tokio::time::Interval::period`.
+    pub fn period(&self) -> Duration {
         of_either!(self, period())
     }
 
-    pub(crate) fn missed_tick_behavior(&self) -> MissedTickBehavior {
+    /// As `tokio::time::Interval::missed_tick_behavior`.
+    pub fn missed_tick_behavior(&self) -> MissedTickBehavior {
         match self {
             Interval::Tokio(interval) => match interval.missed_tick_behavior() {
                 tokio::time::MissedTickBehavior::Burst => MissedTickBehavior::Burst,
@@ -261,7 +290,8 @@ impl Interval {
         }
     }
 
-    pub(crate) fn set_missed_tick_behavior(&mut self, behavior: MissedTickBehavior) {
+    /// As `tokio::time::Interval::set_missed_tick_behavior`.
+    pub fn set_missed_tick_behavior(&mut self, behavior: MissedTickBehavior) {
         match self {
             Interval::Tokio(interval) => interval.set_missed_tick_behavior(match behavior {
                 MissedTickBehavior::Burst => tokio::time::MissedTickBehavior::Burst,
@@ -273,12 +303,13 @@ impl Interval {
     }
 }
 
-pub(crate) mod error {
+/// As `tokio::time::error`.
+pub mod error {
     use std::{fmt, io};
 
     /// The time limit came first.
     #[derive(Debug, PartialEq, Eq)]
-    pub(crate) struct Elapsed(pub(super) ());
+    pub struct Elapsed(pub(super) ());
 
     impl fmt::Display for Elapsed {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
