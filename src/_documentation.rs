@@ -25,5 +25,7 @@ pub mod comparison {}
 /// [benchmarks]: crate::_documentation
 /// [differences]: crate::time#what-behaves-differently-from-tokiotime
 /// [memory]: crate::_documentation
+/// [resolution]: crate::Builder::resolution
+/// [waking]: crate::Waking
 #[doc = include_str!("../docs/switching.md")]
 pub mod switching {}

@@ -33,6 +33,7 @@
 //!
 //! - The driver is a task among yours. If every worker is blocked, no task is woken until one is
 //!   free again.
+//! - Each shard has dials of its own; [`Builder::resolution`] has their size.
 //! - A shard's slab of entries grows to its peak, and stays there until the shard has no timer left.
 //! - The free functions look up the runtime's timer at each call; a [`Timer`] of your own is not
 //!   looked up.

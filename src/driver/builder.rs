@@ -53,7 +53,7 @@ impl Builder {
         }
     }
 
-    /// The length of one tick: from 100 µs to 1 s, dividing a second.
+    /// The length of one tick, as [`Resolution::new`](crate::wheel::Resolution::new) takes it.
     ///
     /// If not set, it is 100 µs. On a clock that can be paused it is 1 ms, as for tokio's timers, so that a test sees the same order as
     /// with those: on a runtime of one thread, if any crate of the build enables tokio's feature `test-util`.

@@ -61,8 +61,7 @@ const SECONDS: [u64; COUNT] = {
 /// The first slot of each dial above the first, and the slot for what lies beyond. Counted from the end of the first
 /// dial, whose size depends on the resolution.
 ///
-/// (Constants, not sums: where nothing is optimised, as in tests, that saves 3500 of the 57 500 instructions of a
-/// sleep.)
+/// (Constants, not sums: where nothing is optimised, as in tests, that saves instructions: `benches/LOG.md`.)
 const FIRST_SLOTS: [u32; COUNT + 1] = {
     let mut first = [0; COUNT + 1];
     let mut dial = 2;

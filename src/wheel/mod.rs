@@ -27,7 +27,7 @@
 //! |---|---|
 //! | [`Tick`] | a point in time: a number of ticks since the wheel's own zero |
 //! | [`Ticks`] | a span of time: a number of ticks |
-//! | [`Resolution`] | the length of one tick: from 100 µs to 1 s |
+//! | [`Resolution`] | the length of one tick |
 //!
 //! The owner converts its time into ticks. It rounds a deadline up to a tick and the current time down. Then a timer
 //! is never early, and late by less than a tick plus the time that the owner takes to advance the wheel.

@@ -19,8 +19,7 @@ pub(crate) struct Met {
 ///
 /// From both ends is faster where no order is promised. Each entry names the next one, so on the way from
 /// one end a processor waits for one entry after the other to come from memory; from both ends it waits for
-/// two at once. (A million timers at random over a second: 220 ns each from one end, 110 from both; over
-/// an hour, with cascades, 540 and 270.)
+/// two at once. (`benches/LOG.md` has the figures.)
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Walk {
     Front,

@@ -53,7 +53,7 @@ const QUEUES: u32 = 3;
 impl<T> Wheel<T> {
     /// An empty wheel whose hand stands at [`Tick::ZERO`].
     ///
-    /// Allocates the slots: 10 KB at a resolution of a millisecond, 83 KB at 100 µs.
+    /// Allocates the slots: the finer the resolution, the more. [`Builder::resolution`](crate::Builder::resolution) has their size.
     #[must_use]
     pub fn new(resolution: Resolution) -> Wheel<T> {
         Wheel::starting_at(resolution, Tick::ZERO)

@@ -17,8 +17,7 @@ use crate::driver::shard::Shard;
 ///
 /// If more do, the workers are the bottleneck and not the driver. A worker looks at that queue when its own is empty, else at every
 /// 61st task. With a shard to turn on each worker, none would be empty, and a heartbeat that spills over would wait there for long.
-/// (A herd of a million over four shards, four workers on two cores: the gap of a heartbeat of 1 ms is 15 ms with this bound, and 60
-/// without it.)
+/// (`benches/LOG.md` has the gap with and without this bound.)
 const MOST_QUEUED: usize = 1024;
 
 /// Spawns a task that turns a shard whose driver is late (`clock::LATE`). It serves one batch (`one_shard::catch_up`).

@@ -78,7 +78,7 @@ impl By {
 /// # Order
 ///
 /// The first turn after a sleep serves in order of deadline, equal ticks first in, first out. So do other turns until they have
-/// served 1024 timers. If that does not reach the end, the turns after it are fair instead: they serve the oldest and the
+/// served [`IN_ORDER`] timers. If that does not reach the end, the turns after it are fair instead: they serve the oldest and the
 /// freshest alternately, so that a herd does not hold up its neighbours. On a clock that is or was paused every turn serves in
 /// order: there, time waits for the driver.
 pub(super) fn turn(
@@ -285,7 +285,7 @@ mod tests {
 
     /// What is due before all that arrives.
     const HERD: usize = 20_000;
-    /// What comes due in each step, in which a turn serves 128.
+    /// What comes due in each step, in which a turn serves a batch.
     const ARRIVALS: usize = 500;
     const STEPS: usize = 40;
 

@@ -129,7 +129,7 @@ impl Wakeup {
         // blocks.
         if self.uses_tokio_sleep() {
             // No clock read on a clock that was paused: if the instant has passed, tokio wakes the driver at once, and the driver
-            // reads the clock. (A read is 130 of the 6400 instructions of a sleep there.)
+            // reads the clock. (`benches/LOG.md` has its share of a sleep there.)
             let set = |sleep: &mut Setting<'_>| {
                 // On a running clock, tokio may process this instant's millisecond meanwhile. It has not processed a later one.
                 sleep.is_made() && (self.set_with(sleep, |_| true) || self.set_soon(sleep))

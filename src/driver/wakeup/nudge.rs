@@ -4,8 +4,8 @@
 //! it. When that worker has found the task, it unparks a second worker to look for more, and there is no more: two workers
 //! wake for each tick (tokio 1.54, `transition_from_searching`). A worker that returns from tokio's own clock with a task to
 //! run unparks no second one. So the driver also keeps a timer of tokio's, 30 days ahead, and the thread moves it to the
-//! present: that unparks the worker that waits on tokio's clock, if one does. (`fire`, 100 000 timers over a second: 1000
-//! wake-ups of workers instead of 1800.)
+//! present: that unparks the worker that waits on tokio's clock, if one does. (`benches/LOG.md` has
+//! the figures.)
 //!
 //! A nudge may have no effect. If tokio's clock was advanced within the same of its milliseconds, the timer fires on the
 //! wake-up thread, which then wakes the task. If no worker waits on tokio's clock, because the one that did is blocked,

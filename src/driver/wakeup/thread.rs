@@ -43,7 +43,7 @@ use crate::sync::{Condvar, Mutex, OwnLine, global, thread_local};
 use crate::wheel::Tick;
 
 /// How long after its target the thread looks at a guarded driver. tokio's clock wakes the driver within a millisecond or so. It is
-/// long, so that the thread looks seldom; and short enough that a timer behind a blocked worker is not 10 ms late.
+/// long, so that the thread looks seldom; and short enough for how late [`Waking`](super::Waking) says that a timer behind a blocked worker is.
 const GUARD: Duration = Duration::from_millis(8);
 
 /// How long after its target the thread waits for a precise driver to answer a nudge with a new target, before it wakes the driver's
