@@ -17,8 +17,8 @@
 //!
 //! # When a timer is due
 //!
-//! When its *tick* has come: the deadline, rounded up to a tick of the timer, is not after now, rounded down. [`Builder::resolution`](crate::Builder::resolution)
-//! says how long a tick is. So no timer is early, and:
+//! When its *tick* has come: the deadline, rounded up to a tick of the timer, is not after now, rounded down.
+//! [`Builder::resolution`](crate::Builder::resolution) says how long a tick is. So no timer is early, and:
 //!
 //! - A timer whose deadline is a tick or more in the past is ready at the first poll.
 //! - A timer whose deadline is now, as of `sleep(Duration::ZERO)` or [`Interval::reset_immediately`], completes at the end of
