@@ -1,5 +1,5 @@
 //! Errors: [`Elapsed`] of a timeout, [`Error`] of the fallible forms, [`BuildError`] of
-//! [`Builder::start`](crate::Builder::start).
+//! [`Builder::start`](crate::Builder::start), [`AdvanceError`] of a [`ManualClock`](crate::ManualClock).
 
 use std::fmt;
 use std::io;
@@ -159,6 +159,7 @@ pub(crate) enum BuildKind {
     ZeroShards,
     ManyShards,
     ZeroMaxPending,
+    ShardsOfManualClock,
     NoRuntime,
 }
 
@@ -169,10 +170,13 @@ impl BuildError {
         matches!(self.0, BuildKind::Resolution(_))
     }
 
-    /// Whether the number of shards is out of range.
+    /// Whether the number of shards is out of range, or more than one on a manual clock.
     #[must_use]
     pub fn is_shards(&self) -> bool {
-        matches!(self.0, BuildKind::ZeroShards | BuildKind::ManyShards)
+        matches!(
+            self.0,
+            BuildKind::ZeroShards | BuildKind::ManyShards | BuildKind::ShardsOfManualClock
+        )
     }
 
     /// Whether `max_pending` is zero.
@@ -207,6 +211,10 @@ impl fmt::Display for BuildError {
             BuildKind::ZeroMaxPending => {
                 "a timer with a `max_pending` of zero could take nothing: leave it out for no bound"
             }
+            BuildKind::ShardsOfManualClock => {
+                "a timer on a manual clock has one shard, which the clock turns in order: leave \
+                 `shards` out"
+            }
             BuildKind::NoRuntime => {
                 "no tokio runtime here to start the timer on: call `start` within one, or \
                  `start_on` with its handle"
@@ -217,3 +225,50 @@ impl fmt::Display for BuildError {
 
 // No `source`: `Display` prints the `InvalidResolution`, and a report of the whole chain must not print it twice.
 impl std::error::Error for BuildError {}
+
+/// Why a [`ManualClock`](crate::ManualClock) was not advanced. It stands where it stood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AdvanceError(AdvanceKind);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AdvanceKind {
+    Advancing,
+    OutOfRange,
+}
+
+impl AdvanceError {
+    /// Whether the clock is being advanced: by another thread, or by this one, which calls from a waker.
+    #[must_use]
+    pub fn is_advancing(&self) -> bool {
+        self.0 == AdvanceKind::Advancing
+    }
+
+    /// Whether the clock would be further from where it began than it can count.
+    #[must_use]
+    pub fn is_out_of_range(&self) -> bool {
+        self.0 == AdvanceKind::OutOfRange
+    }
+}
+
+impl From<AdvanceKind> for AdvanceError {
+    fn from(kind: AdvanceKind) -> AdvanceError {
+        AdvanceError(kind)
+    }
+}
+
+impl fmt::Display for AdvanceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            AdvanceKind::Advancing => {
+                "the clock is being advanced, by another thread or by the caller of this waker: \
+                 advance it from one thread, and not from within a waker"
+            }
+            AdvanceKind::OutOfRange => {
+                "the clock cannot be advanced so far: more than 584 years from where it began, or \
+                 beyond the range of `Instant`"
+            }
+        })
+    }
+}
+
+impl std::error::Error for AdvanceError {}

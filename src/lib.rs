@@ -26,7 +26,7 @@
 //! | switch from `tokio::time` | [`time`]: all of the above by tokio's paths; when a timer is due, and in which order |
 //! | read the time | [`Instant`], [`Duration`]: tokio's and std's own |
 //! | have a timer of your own, bound it, stop it, look into it | [`Timer`], [`Builder`], [`Waking`], [`Metrics`], [`Lateness`]; [`error::Error`], [`error::BuildError`] |
-//! | test in virtual time | `pause`, `advance`, `resume`: tokio's own, with the feature `test-util` |
+//! | test in virtual time | `pause`, `advance`, `resume`: tokio's own, with the feature `test-util`; [`ManualClock`] of a timer's own, on every runtime; [`error::AdvanceError`] |
 //! | keep anything by deadline, without tokio | [`wheel`]: [`wheel::Wheel`], [`wheel::Tick`], [`wheel::Ticks`], [`wheel::Key`], [`wheel::Expire`], [`wheel::Verdict`], [`wheel::Progress`], [`wheel::Resolution`], [`wheel::InvalidResolution`] |
 //!
 //! # Trade-offs
@@ -54,6 +54,7 @@ mod clock;
 mod driver;
 mod sync;
 
+pub use clock::ManualClock;
 pub use driver::{Builder, Lateness, Metrics, Timer, Waking};
 #[doc(inline)]
 pub use time::{

@@ -6,13 +6,15 @@
 //! | `ticks` | every conversion between instants, durations and ticks |
 //! | `now` | the machine's clock and tokio's; a model's in a model |
 //! | `can_pause` | whether tokio's clocks can be paused in this build |
+//! | `manual` | [`ManualClock`]: a clock of a timer's own, which its owner moves |
 //!
 //! A timer's time is that of the runtime it was started on, its *home*, whichever thread asks. On a multi-thread
 //! runtime that is always the machine's monotonic clock. A current-thread runtime's clock can be paused and moved
 //! (`tokio::time::pause`). tokio's `Instant::now` then depends on the runtime that the thread is in, so [`Clock::now`]
-//! enters the home runtime before it reads such a clock.
+//! enters the home runtime before it reads such a clock. A timer may have a clock of its own instead, which stands still until it is moved.
 
 mod can_pause;
+mod manual;
 #[cfg(waterwheel_loom)]
 pub(crate) mod model;
 mod now;
@@ -27,6 +29,8 @@ use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::wheel::{Divisor, Resolution, Tick, Ticks};
 use can_pause::CLOCKS_CAN_PAUSE;
 
+pub use manual::ManualClock;
+pub(crate) use manual::Turned;
 pub(crate) use now::{machine_now, nanos_since_start};
 
 /// How late a shard is at which a future that arms there spawns a catch-up; a tick, where that is more.
@@ -46,25 +50,37 @@ pub(crate) struct Clock {
     /// [`LATE`] in ticks.
     late: Ticks,
     home: Handle,
+    /// In place of the home runtime's clock.
+    manual: Option<ManualClock>,
     /// Whether the home runtime has one thread.
     has_one_thread: bool,
-    /// Whether a look at the clock has found it paused, or moved while it was. All clones share it.
+    /// Whether it may stand still and jump: a clock that can be paused, or a manual one.
+    may_jump: bool,
+    /// Whether a look at the clock has found it paused, or moved while it was. True of a manual clock. All clones share it.
     was_paused: Arc<AtomicBool>,
 }
 
 impl Clock {
-    /// The clock of a runtime. Tick zero is now.
+    /// The clock of a runtime, or a manual one for a timer that is at home there. Tick zero is now.
     ///
     /// Without a resolution its ticks are the finest, unless it can be paused. Then they are milliseconds, as tokio's are: a test
     /// that moves its clock by milliseconds sees the same order as with tokio's timers.
-    pub(crate) fn new(home: Handle, resolution: Option<Resolution>) -> Clock {
-        let epoch = {
-            let _entered = home.enter();
-            now::tokio_now()
+    pub(crate) fn new(
+        home: Handle,
+        manual: Option<ManualClock>,
+        resolution: Option<Resolution>,
+    ) -> Clock {
+        let epoch = match &manual {
+            Some(manual) => manual.now(),
+            None => {
+                let _entered = home.enter();
+                now::tokio_now()
+            }
         };
         // A flavor that is not known to have more threads is taken to have one.
         let has_one_thread = !matches!(home.runtime_flavor(), RuntimeFlavor::MultiThread);
-        let resolution = resolution.unwrap_or(if CLOCKS_CAN_PAUSE && has_one_thread {
+        let may_jump = manual.is_some() || CLOCKS_CAN_PAUSE && has_one_thread;
+        let resolution = resolution.unwrap_or(if may_jump {
             Resolution::MILLISECOND
         } else {
             Resolution::FINEST
@@ -72,11 +88,17 @@ impl Clock {
         let clock = Clock {
             epoch,
             resolution,
-            late: Clock::ticks_in(resolution, LATE),
+            late: match manual {
+                // Its owner turns it, and no future helps.
+                Some(_) => Ticks::new(u64::MAX),
+                None => Clock::ticks_in(resolution, LATE),
+            },
             tick_nanos: Divisor::new(resolution.nanos()),
             home,
             has_one_thread,
-            was_paused: Arc::new(AtomicBool::new(false)),
+            may_jump,
+            was_paused: Arc::new(AtomicBool::new(manual.is_some())),
+            manual,
         };
         clock.look_for_pause();
         clock
@@ -98,16 +120,27 @@ impl Clock {
         self.has_one_thread
     }
 
-    /// Whether the clock may jump. An earlier read of such a clock says little about now. tokio pauses the clocks of
-    /// one-thread runtimes only.
+    /// Whether tokio may pause the home runtime's clock, which it does on one thread only.
     #[inline]
     pub(crate) fn is_pausable(&self) -> bool {
-        CLOCKS_CAN_PAUSE && self.has_one_thread
+        CLOCKS_CAN_PAUSE && self.has_one_thread && !self.is_manual()
+    }
+
+    /// Whether the clock may jump: one that can be paused, or a manual one. An earlier read of it says little about now.
+    #[inline]
+    pub(crate) fn may_jump(&self) -> bool {
+        self.may_jump
+    }
+
+    /// Whether its owner moves it, and turns the shards: no driver does.
+    #[inline]
+    pub(crate) fn is_manual(&self) -> bool {
+        self.manual.is_some()
     }
 
     #[inline]
     pub(crate) fn now(&self) -> Instant {
-        if self.is_pausable() {
+        if self.may_jump {
             return self.now_at_home();
         }
         Instant::from_std(machine_now())
@@ -116,18 +149,29 @@ impl Clock {
     /// [`now`](Clock::now), for a caller that is in the home runtime's context.
     #[inline]
     pub(crate) fn now_here(&self) -> Instant {
-        if self.is_pausable() {
-            return now::tokio_now();
+        if self.may_jump {
+            return self.now_here_of_jumping();
         }
         Instant::from_std(machine_now())
     }
 
     #[cold]
-    fn now_at_home(&self) -> Instant {
-        self.at_home(|now| now())
+    fn now_here_of_jumping(&self) -> Instant {
+        match &self.manual {
+            Some(manual) => manual.now(),
+            None => now::tokio_now(),
+        }
     }
 
-    /// Whether [`look_for_pause`](Clock::look_for_pause) has ever found the clock paused.
+    #[cold]
+    fn now_at_home(&self) -> Instant {
+        match &self.manual {
+            Some(manual) => manual.now(),
+            None => self.at_home(|now| now()),
+        }
+    }
+
+    /// Whether [`look_for_pause`](Clock::look_for_pause) has ever found the clock paused. True of a manual clock.
     pub(crate) fn was_paused(&self) -> bool {
         // Relaxed: it guards no other data. A thread that misses the store looks itself at its next turn.
         self.was_paused.load(Ordering::Relaxed)
@@ -138,7 +182,7 @@ impl Clock {
         if self.was_paused() {
             return true;
         }
-        if !self.is_pausable() {
+        if !self.may_jump {
             return false;
         }
         let before = machine_now();
@@ -158,7 +202,7 @@ impl Clock {
 
     #[cold]
     fn stands_still(&self) -> bool {
-        self.is_pausable()
+        self.may_jump
             && self.at_home(|now| {
                 let before = now();
                 now() == before

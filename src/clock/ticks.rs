@@ -126,7 +126,7 @@ mod tests {
         // The resolution in µs, and the first tick in which a timer is late.
         for (micros, late) in [(100, 3), (250, 2), (500, 1), (1_000, 1), (1_000_000, 1)] {
             let resolution = Resolution::new(Duration::from_micros(micros)).unwrap();
-            let clock = Clock::new(runtime.handle().clone(), Some(resolution));
+            let clock = Clock::new(runtime.handle().clone(), None, Some(resolution));
             let due = Tick::new(1_000);
             let is_late = |ticks| clock.is_late(due, due.saturating_add(Ticks::new(ticks)));
             assert_eq!([late - 1, late].map(is_late), [false, true], "{micros}");
@@ -138,7 +138,11 @@ mod tests {
     #[test]
     fn ticks_cover_a_duration_from_wherever_it_starts() {
         let runtime = Builder::new_current_thread().enable_time().build().unwrap();
-        let clock = Clock::new(runtime.handle().clone(), Some(Resolution::MILLISECOND));
+        let clock = Clock::new(
+            runtime.handle().clone(),
+            None,
+            Some(Resolution::MILLISECOND),
+        );
         let covering = |micros| clock.ticks_covering(Duration::from_micros(micros));
         // One for the part of a tick that it starts in, and one for the rounding up of its end.
         assert_eq!(covering(0), Some(2));

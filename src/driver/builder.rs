@@ -6,6 +6,7 @@ use super::core::{Core, MOST_SHARDS, Plan};
 use super::host::assert_time_is_enabled;
 use super::timer::Timer;
 use super::wakeup::Waking;
+use crate::clock::ManualClock;
 use crate::error::{BuildError, BuildKind};
 use crate::wheel::Resolution;
 
@@ -33,6 +34,7 @@ pub struct Builder {
     max_pending: Option<usize>,
     name: Option<String>,
     waking: Waking,
+    clock: Option<ManualClock>,
 }
 
 impl Timer {
@@ -50,6 +52,7 @@ impl Builder {
             max_pending: None,
             name: None,
             waking: Waking::default(),
+            clock: None,
         }
     }
 
@@ -100,6 +103,16 @@ impl Builder {
         self
     }
 
+    /// A clock of the timer's own, in place of its runtime's: the timer stands still until that is
+    /// [advanced](ManualClock::advance).
+    ///
+    /// Such a timer has one shard, needs no `enable_time`, and its resolution is a millisecond if none is set. It still ends with its
+    /// runtime.
+    pub fn clock(mut self, clock: ManualClock) -> Builder {
+        self.clock = Some(clock);
+        self
+    }
+
     /// Starts the timer on the runtime we are in.
     ///
     /// # Errors
@@ -108,7 +121,7 @@ impl Builder {
     ///
     /// # Panics
     ///
-    /// If the runtime was built without `enable_time`, as `tokio::time::sleep` does.
+    /// If the runtime was built without `enable_time`, as `tokio::time::sleep` does, and the timer has no clock of its own.
     #[track_caller]
     pub fn start(self) -> Result<Timer, BuildError> {
         let plan = self.plan()?;
@@ -127,7 +140,7 @@ impl Builder {
     ///
     /// # Panics
     ///
-    /// If the runtime was built without `enable_time`, as `tokio::time::sleep` does.
+    /// If the runtime was built without `enable_time`, as `tokio::time::sleep` does, and the timer has no clock of its own.
     #[track_caller]
     pub fn start_on(self, handle: &Handle) -> Result<Timer, BuildError> {
         let plan = self.plan()?;
@@ -143,6 +156,9 @@ impl Builder {
             Some(shards) => Some(shards.next_power_of_two()),
             None => None,
         };
+        if self.clock.is_some() && shards.is_some_and(|shards| shards > 1) {
+            return Err(BuildKind::ShardsOfManualClock.into());
+        }
         if self.max_pending == Some(0) {
             return Err(BuildKind::ZeroMaxPending.into());
         }
@@ -152,13 +168,16 @@ impl Builder {
             max_pending: self.max_pending,
             name: self.name.map(String::into_boxed_str),
             waking: self.waking,
+            clock: self.clock,
         })
     }
 }
 
 #[track_caller]
 fn start_on(handle: &Handle, plan: Plan) -> Timer {
-    assert_time_is_enabled(handle);
+    if plan.clock.is_none() {
+        assert_time_is_enabled(handle);
+    }
     let core = Core::new(handle, plan);
     core.spawn_driver(handle, None::<()>);
     Timer { core }

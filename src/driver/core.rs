@@ -8,9 +8,9 @@ use super::host;
 use super::lifecycle::Lifecycle;
 use super::permits::Permits;
 use super::shard::{Common, Shard, ShardList, Shards};
-use super::turn::DriverTask;
+use super::turn::{self, DriverTask};
 use super::wakeup::{Wakeup, Waking};
-use crate::clock::Clock;
+use crate::clock::{Clock, ManualClock};
 use crate::error::Error;
 use crate::wheel::Resolution;
 
@@ -33,6 +33,8 @@ pub(super) struct Plan {
     pub(super) max_pending: Option<usize>,
     pub(super) name: Option<Box<str>>,
     pub(super) waking: Waking,
+    /// In place of the runtime's.
+    pub(super) clock: Option<ManualClock>,
 }
 
 /// More shards than the largest machines have processors gain nothing.
@@ -47,6 +49,7 @@ impl Plan {
             max_pending: None,
             name: None,
             waking: Waking::default(),
+            clock: None,
         }
     }
 
@@ -58,8 +61,11 @@ impl Plan {
         }
     }
 
-    /// The number of shards: one a worker if it was not set.
+    /// The number of shards: one a worker if it was not set; one on a manual clock, which turns all in order.
     fn shards_on(&self, home: &Handle) -> usize {
+        if self.clock.is_some() {
+            return 1;
+        }
         self.shards.unwrap_or_else(|| {
             let workers = home.metrics().num_workers();
             workers.next_power_of_two().min(MOST_SHARDS)
@@ -70,13 +76,17 @@ impl Plan {
 impl Core {
     /// A `Timer` whose driver has yet to be spawned on `home`.
     pub(super) fn new(home: &Handle, plan: Plan) -> Arc<Core> {
-        let clock = Clock::new(home.clone(), plan.resolution);
         let waking = plan.waking_on(home);
         let shards = Shards::new(plan.shards_on(home));
+        let list = Arc::new(ShardList::new());
+        if let Some(manual) = &plan.clock {
+            turn::turn_by_hand(manual, &list);
+        }
+        let clock = Clock::new(home.clone(), plan.clock, plan.resolution);
         let common = Common {
             lifecycle: Arc::new(Lifecycle::new()),
             wakeup: Arc::new(Wakeup::new(clock, waking)),
-            list: Arc::new(ShardList::new()),
+            list,
             permits: plan.max_pending.map(|most| Arc::new(Permits::new(most))),
         };
         let name = plan.name;

@@ -49,8 +49,11 @@ pub struct Timer {
 }
 
 impl Timer {
-    /// Now, by the clock of the runtime that the timer was started on.
-    pub(crate) fn now(&self) -> Instant {
+    /// Now, by the clock that the timer uses: that of the runtime it was started on, or [its own](crate::Builder::clock).
+    ///
+    /// `Instant::now()` is the clock of the runtime that the caller is in. So compute deadlines from this one.
+    #[must_use]
+    pub fn now(&self) -> Instant {
         self.core.clock().now()
     }
 

@@ -107,7 +107,7 @@ impl Sleep {
         let deadline = far_at_most(now, duration);
         // A short delay may have passed by the first poll, and a clock that can be paused may have been moved. In both cases the
         // first poll reads the clock again.
-        let lead = if duration >= TRUSTED && !clock.is_pausable() {
+        let lead = if duration >= TRUSTED && !clock.may_jump() {
             Lead::covering(clock.ticks_covering(duration))
         } else {
             Lead::UNKNOWN

@@ -332,6 +332,7 @@ pub(crate) fn current_thread() -> Runtime {
 }
 
 /// One whose clock stands still, and jumps when there is nothing to do.
+#[cfg(not(without_test_util))]
 pub(crate) fn paused() -> Runtime {
     Builder::new_current_thread()
         .enable_time()

@@ -5,10 +5,11 @@ use std::future::{Pending, pending};
 use std::marker::PhantomPinned;
 use std::rc::Rc;
 
-use waterwheel::error::{BuildError, Elapsed, Error, InvalidResolution};
+use waterwheel::error::{AdvanceError, BuildError, Elapsed, Error, InvalidResolution};
 use waterwheel::wheel::{Expire, Key, Progress, Resolution, Tick, Ticks, Verdict, Wheel};
 use waterwheel::{
-    Builder, Duration, Interval, Lateness, Metrics, MissedTickBehavior, Sleep, Timeout, Timer,
+    Builder, Duration, Interval, Lateness, ManualClock, Metrics, MissedTickBehavior, Sleep,
+    Timeout, Timer,
 };
 
 use crate::support::{current_thread, ms, own_timer, poll_once};
@@ -64,6 +65,8 @@ fn auto_traits_are_what_they_are_meant_to_be() {
         Timeout<Pinned>: true true false;
         Timer: true true true;
         Builder: true true true;
+        ManualClock: true true true;
+        AdvanceError: true true true;
         Metrics: true true true;
         Lateness: true true true;
         MissedTickBehavior: true true true;

@@ -14,6 +14,7 @@
 //! | `drain` | the last timer's end and a future that drains |
 //! | `catch_up` | two threads that turn one overdue shard |
 //! | `given` | the task that has a backlog from the driver, and the driver, futures that arm, ends of the timer |
+//! | `by_hand` | the thread that advances a manual clock, and futures that arm, poll, move and cancel |
 //! | `end` | the last handle, the last future and the driver |
 //! | `wakeup_thread` | the wake-up thread, the futures that lower a target, and the drivers that it wakes |
 //! | `world` | a timer, its driver and tasks, polled by hand |
@@ -64,6 +65,7 @@
 //! | `Turning::begin` of a shard that is given away; `Turning::end` takes it back; `give_back` ends the turn of another thread | `given` |
 //! | `Backlog`, its `Drop`: the driver is not woken; the shard stays given away | `given` |
 //! | `Backlog::turn`: no look at the queue, or at how long it waited; `Workspace::turn`: no backlog is kept | `given` |
+//! | `ManualClock::try_advance`: the last turn leaves out timers whose `next` is later; `move_earlier`: no look at the hand | `by_hand` |
 //! | `Workspace::turn`: a shard that is left to another thread holds up the rest, or stays listed | `catch_up` |
 //! | `FirstTurn::take`: sets a target though it has left out a shard | `catch_up` |
 //! | `Workspace::end_turn`: the shards are not given back | `end`, `wakeup_thread` |
@@ -129,6 +131,8 @@ pub(super) mod host;
 
 #[cfg(test)]
 mod arm;
+#[cfg(test)]
+mod by_hand;
 #[cfg(test)]
 mod catch_up;
 #[cfg(test)]

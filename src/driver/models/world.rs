@@ -13,6 +13,7 @@ use loom::sync::{Condvar, Mutex};
 use tokio::runtime::{Handle, Runtime};
 
 use super::host;
+use crate::clock::ManualClock;
 use crate::driver::Timer;
 use crate::driver::core::{Core, Plan};
 use crate::driver::turn::DriverTask;
@@ -81,6 +82,7 @@ impl Setup {
             max_pending: self.max_pending,
             name: None,
             waking: self.waking,
+            clock: None,
         };
         let timer = Timer {
             core: Core::new(home(), plan),
@@ -92,6 +94,18 @@ impl Setup {
 
 pub(super) fn start() -> (Timer, Driver) {
     Setup::default().start()
+}
+
+/// A timer on a manual clock. Its driver never turns it, so it is not run.
+pub(super) fn start_by_hand(clock: &ManualClock) -> Timer {
+    let plan = Plan {
+        resolution: Some(Resolution::MILLISECOND),
+        clock: Some(clock.clone()),
+        ..Plan::of_runtime()
+    };
+    Timer {
+        core: Core::new(home(), plan),
+    }
 }
 
 /// A waker that counts its wakes. A thread can read the count, or wait for the next wake.

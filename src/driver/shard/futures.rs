@@ -178,7 +178,8 @@ impl Shard {
         self.postponed.insert(key.index(), deadline);
     }
 
-    /// Moves a timer to an earlier deadline. If that `is_past`, fires it and wakes its task.
+    /// Moves a timer to an earlier deadline. If that `is_past`, or the hand has passed it since the caller's look, fires it and wakes its
+    /// task.
     pub(crate) fn move_earlier(&self, key: Key, deadline: Tick, is_past: bool) {
         let mut locked = self.lock();
         let Some(wheel) = &mut locked.wheel else {
@@ -188,7 +189,7 @@ impl Shard {
             // A turn has fired it. The next poll sees the new deadline.
             return;
         }
-        if is_past {
+        if is_past || deadline <= wheel.now() {
             let waker = wheel.get_mut(key).and_then(Option::take);
             wheel.disarm(key);
             self.postponed.disarm(key.index());

@@ -135,6 +135,19 @@ fn turn_to_the_end(
     }
 }
 
+/// Serves all that is due by `now`, in order, and wakes it. Returns how many timers fired. The hand is moved to `now` even if nothing is due.
+pub(super) fn turn_by_hand(shard: &Shard, now: Instant, wakers: &mut Wakers) -> u64 {
+    let tick = shard.clock().tick_before(now);
+    let fired = || shard.lock().fired;
+    let before = fired();
+    // As a catch-up, whose turns are never the last in order.
+    while serve_batch(shard, now, tick, By::CatchUp, wakers) {
+        wakers.wake();
+    }
+    wakers.finish();
+    fired() - before
+}
+
 /// Serves one batch for a driver that is late.
 pub(super) fn catch_up(shard: &Shard, now: Instant) {
     if !shard.turning.begin_if_free() {

@@ -70,6 +70,13 @@ impl<G: Unpin> Future for DriverTask<G> {
                 None => Poll::Ready(()),
             };
         }
+        if this.wakeup.clock().is_manual() {
+            // This task lives for the sake of its drop: the timer ends with its runtime.
+            return match this.list.is_over() {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            };
+        }
         let waiting = match this.gave_way.take() {
             _ if this.first_turn.has_woken_task() => Waiting::Never,
             Some(since) => Waiting::SinceWayWasGiven(since),

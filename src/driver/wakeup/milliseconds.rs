@@ -173,7 +173,11 @@ mod tests {
             .enable_time()
             .build()
             .unwrap();
-        let clock = Clock::new(runtime.handle().clone(), Some(Resolution::MILLISECOND));
+        let clock = Clock::new(
+            runtime.handle().clone(),
+            None,
+            Some(Resolution::MILLISECOND),
+        );
         runtime.block_on(async {
             let find = || Some(Milliseconds::find(&clock)?.0);
             let mut first = None;

@@ -119,6 +119,10 @@ impl Wakeup {
     ///
     /// The caller has lowered its shard's `next`, and holds no lock.
     pub(super) fn request(self: &Arc<Self>, next: Tick) {
+        if self.clock.is_manual() {
+            // Who advances the clock takes the turn (`turn/by_hand`).
+            return;
+        }
         let next = self.paced(next);
         // 2. of the proof above.
         if next >= self.target() {
@@ -171,7 +175,7 @@ impl Wakeup {
             let waker = waker.clone();
             self.task.get_or_init(|| waker);
         }
-        let wants_milliseconds = self.uses_tokio_sleep() && !self.clock.is_pausable();
+        let wants_milliseconds = self.uses_tokio_sleep() && !self.clock.may_jump();
         if wants_milliseconds && self.milliseconds.get().is_none() {
             if let Some(found) = Milliseconds::find(&self.clock) {
                 self.milliseconds.get_or_init(|| found);

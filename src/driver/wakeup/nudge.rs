@@ -111,7 +111,11 @@ mod tests {
             .build()
             .unwrap();
         let _entered = runtime.enter();
-        let clock = Clock::new(runtime.handle().clone(), Some(Resolution::MILLISECOND));
+        let clock = Clock::new(
+            runtime.handle().clone(),
+            None,
+            Some(Resolution::MILLISECOND),
+        );
         let wakeup = Arc::new(Wakeup::new(clock, Waking::Precise));
         let [task, nudged] = [(), ()].map(|()| Arc::new(Wakes::default()));
         wakeup.driver_runs(&Waker::from(Arc::clone(&task)));

@@ -118,7 +118,7 @@ impl Setting<'_> {
             // tokio does not know of it any more, and it can be set again.
             return true;
         }
-        if clock.is_pausable() {
+        if clock.may_jump() {
             // The clock must not jump to an old target.
             self.0.sleep.set(None);
             return true;

@@ -14,7 +14,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("sync", &[]),
     ("wheel", &[]),
     ("error", &["wheel"]),
-    ("clock", &["wheel", "sync"]),
+    ("clock", &["wheel", "error", "sync"]),
     // The driver, from the ground up.
     ("driver/metrics", &[]),
     ("driver/wake_all", &[]),
@@ -109,6 +109,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "driver/builder",
         &[
             "wheel",
+            "clock",
             "error",
             "driver/core",
             "driver/host",

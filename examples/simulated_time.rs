@@ -1,0 +1,95 @@
+//! Simulated time: a week of a thousand clients that call, time out and retry, in a moment, and twice with the same outcome.
+//!
+//! ```text
+//! cargo run --release --example simulated_time
+//! ```
+
+use std::cell::RefCell;
+use std::error::Error;
+use std::future::Future;
+use std::pin::pin;
+
+use futures::future::join_all;
+use waterwheel::{Duration, Instant, ManualClock, Timer};
+
+const WEEK: Duration = Duration::from_secs(7 * 86_400);
+const LIMIT: Duration = Duration::from_millis(200);
+
+/// What the clients saw.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Seen {
+    replies: u64,
+    timeouts: u64,
+    worst: Duration,
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let begun = Instant::now();
+    let first = simulate(1_000, 42).await?;
+    println!("{first:#?}");
+    println!("a week, simulated in {:.1?}", begun.elapsed());
+    assert_eq!(first, simulate(1_000, 42).await?);
+    println!("and once more, with the same outcome");
+    Ok(())
+}
+
+async fn simulate(clients: u64, seed: u64) -> Result<Seen, Box<dyn Error>> {
+    let clock = ManualClock::new();
+    let timer = Timer::builder().clock(clock.clone()).start()?;
+    let seen = RefCell::new(Seen::default());
+    let end = clock.now() + WEEK;
+    let clients = (0..clients).map(|number| client(&timer, end, Dice(seed + number), &seen));
+    run(&clock, join_all(clients)).await;
+    Ok(seen.into_inner())
+}
+
+/// Runs a future in simulated time: whenever nothing in it can go on, the clock moves to the next timer.
+async fn run<F: Future>(clock: &ManualClock, future: F) -> F::Output {
+    let mut future = pin!(future);
+    loop {
+        tokio::select! {
+            biased;
+            output = &mut future => return output,
+            () = async {
+                clock.advance_to_next();
+                tokio::task::yield_now().await;
+            } => {}
+        }
+    }
+}
+
+/// Calls every hour or two. A call that takes too long is tried again, after twice as long each time.
+async fn client(timer: &Timer, end: Instant, mut dice: Dice, seen: &RefCell<Seen>) {
+    while timer.now() < end {
+        timer.sleep(dice.below(Duration::from_secs(7_200))).await;
+        let begun = timer.now();
+        let mut backoff = Duration::from_secs(1);
+        // One call in ten takes longer than its limit.
+        while timer.timeout(LIMIT, call(timer, &mut dice)).await.is_err() {
+            seen.borrow_mut().timeouts += 1;
+            timer.sleep(backoff + dice.below(backoff)).await;
+            backoff *= 2;
+        }
+        let mut seen = seen.borrow_mut();
+        seen.replies += 1;
+        seen.worst = seen.worst.max(timer.now() - begun);
+    }
+}
+
+async fn call(timer: &Timer, dice: &mut Dice) {
+    timer.sleep(dice.below(LIMIT * 10 / 9)).await;
+}
+
+/// Random numbers, the same in every run: splitmix64.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: Duration) -> Duration {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        limit.mul_f64((mixed >> 11) as f64 / (1_u64 << 53) as f64)
+    }
+}

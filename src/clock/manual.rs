@@ -1,0 +1,271 @@
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+use tokio::time::{Duration, Instant};
+
+use super::now::machine_now;
+use crate::error::{AdvanceError, AdvanceKind};
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// A clock that stands still until it is advanced: virtual time on every flavor of runtime, for tests and simulations.
+///
+/// A timer has it by [`Builder::clock`](crate::Builder::clock). It needs neither tokio's feature `test-util` nor a runtime of one
+/// thread, and the other timers of the process go on in real time. Clones are the same clock, and several timers may share it.
+///
+/// # What an advance does
+///
+/// [`advance`](ManualClock::advance) fires all that comes due, in order of deadline, also across timers. It does so on the thread that
+/// calls it, and returns when it has called all wakers. First of all it moves the clock: whatever a waker or a task arms from then on is
+/// measured from there, on whichever thread it runs. So the outcome does not depend on how fast the workers are. To let each task
+/// run at its own time, advance by [`advance_to_next`](ManualClock::advance_to_next), and let the tasks run in between.
+///
+/// The clock never moves by itself. Unlike tokio's paused clock, it does not jump to the next deadline when all tasks are idle. So a
+/// task that nobody wakes hangs; a test should wait for it with a time limit of real time.
+///
+/// # Rules
+///
+/// - One thread advances it at a time. A waker that the advance calls must not advance it again: a typed error
+///   ([`try_advance`](ManualClock::try_advance)). Everything else is allowed in a waker, also to arm, to cancel and to read the time.
+/// - A timer on this clock has one shard, and its [`Waking`](crate::Waking) has no effect.
+/// - Its resolution is a millisecond if none is set, as that of a clock that tokio can pause.
+/// - Read the time by [`now`](ManualClock::now) or [`Timer::now`](crate::Timer::now). `Instant::now()` is another clock's.
+///
+/// # Example
+///
+/// ```
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use waterwheel::{Duration, ManualClock, Timer};
+///
+/// let clock = ManualClock::new();
+/// let timer = Timer::builder().clock(clock.clone()).start()?;
+/// let start = clock.now();
+/// let mut day = tokio::spawn(timer.sleep(Duration::from_secs(86_400)));
+/// while timer.metrics().pending() == 0 {
+///     tokio::task::yield_now().await; // until the task has armed it
+/// }
+///
+/// clock.advance(Duration::from_secs(86_399));
+/// assert!(!day.is_finished());
+/// assert_eq!(clock.advance_to_next(), Some(start + Duration::from_secs(86_400)));
+/// day.await?; // a day has passed, in no time
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Where the idea is from
+///
+/// The mock clocks of governor and of Go's `clockwork`, and tokio's `advance`.
+#[derive(Clone)]
+pub struct ManualClock(Arc<Inner>);
+
+struct Inner {
+    start: Instant,
+    /// Since `start`.
+    nanos: AtomicU64,
+    is_advancing: AtomicBool,
+    timers: Mutex<Vec<Weak<dyn Turned>>>,
+}
+
+/// A timer, as its clock sees it.
+pub(crate) trait Turned: Send + Sync {
+    /// When it is to be turned next; not after its next deadline. `None` if it has nothing to turn for.
+    fn next(&self) -> Option<Instant>;
+
+    /// Fires all that is due at `now`, and returns when all wakers have been called. Returns how many it fired.
+    fn turn(&self, now: Instant) -> u64;
+
+    /// Whether a timer is pending.
+    fn has_pending(&self) -> bool;
+}
+
+impl ManualClock {
+    /// A clock that stands at the present instant.
+    #[must_use]
+    pub fn new() -> ManualClock {
+        ManualClock(Arc::new(Inner {
+            start: Instant::from_std(machine_now()),
+            nanos: AtomicU64::new(0),
+            is_advancing: AtomicBool::new(false),
+            timers: Mutex::new(Vec::new()),
+        }))
+    }
+
+    /// Where the clock stands.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        // The sum was checked when the clock was moved.
+        self.0.start + Duration::from_nanos(self.nanos())
+    }
+
+    /// Moves the clock on, and fires what comes due. Returns when all its wakers have been called.
+    ///
+    /// A waker that panics does not keep the others from being called; the panic hook reports it.
+    ///
+    /// # Panics
+    ///
+    /// If the clock is being advanced, be it by this thread, from within a waker; or if the result were out of range. See
+    /// [`try_advance`](ManualClock::try_advance).
+    #[track_caller]
+    pub fn advance(&self, duration: Duration) {
+        expect(self.try_advance(duration));
+    }
+
+    /// [`advance`](ManualClock::advance), or an error, which leaves the clock where it was.
+    ///
+    /// ```
+    /// use waterwheel::{Duration, ManualClock};
+    ///
+    /// let clock = ManualClock::new();
+    /// let before = clock.now();
+    /// assert!(clock.try_advance(Duration::MAX).unwrap_err().is_out_of_range());
+    /// assert_eq!(clock.now(), before);
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`AdvanceError::is_advancing`] if another thread advances the clock at this moment, or this thread does, and the call comes from a
+    /// waker. [`AdvanceError::is_out_of_range`] if the clock would be more than 584 years from where it began, or beyond the
+    /// range of `Instant`.
+    pub fn try_advance(&self, duration: Duration) -> Result<(), AdvanceError> {
+        let advance = Advance::begin(self)?;
+        let target = self.sum(duration).ok_or(AdvanceKind::OutOfRange)?;
+        advance.set(target);
+        // Tick by tick: so the order is kept across timers.
+        while let Some(next) = advance.next().filter(|&next| next <= self.now()) {
+            advance.turn(next, |timer| timer.next().is_some_and(|at| at <= next));
+        }
+        // All of them, whatever their `next` says: a future that read the clock before this may arm under an earlier tick. With the
+        // wheel's hand beyond that, it finds that it is due.
+        advance.turn(self.now(), |_| true);
+        Ok(())
+    }
+
+    /// Moves the clock to the next tick at which a timer fires, fires what is due then, and returns the time. `None`, and the
+    /// clock stays, if no timer is pending.
+    ///
+    /// # Panics
+    ///
+    /// If the clock is being advanced, as [`advance`](ManualClock::advance).
+    #[track_caller]
+    pub fn advance_to_next(&self) -> Option<Instant> {
+        expect(self.try_advance_to_next())
+    }
+
+    /// [`advance_to_next`](ManualClock::advance_to_next), or an error, which leaves the clock where it was.
+    ///
+    /// # Errors
+    ///
+    /// [`AdvanceError::is_advancing`], as [`try_advance`](ManualClock::try_advance).
+    pub fn try_advance_to_next(&self) -> Result<Option<Instant>, AdvanceError> {
+        let advance = Advance::begin(self)?;
+        // A timer may be turned to file others again, before it fires one.
+        while advance.has_pending() {
+            let Some(nanos) = advance.next().and_then(|next| self.nanos_at(next)) else {
+                break;
+            };
+            advance.set(nanos);
+            if advance.turn(self.now(), |_| true) > 0 {
+                return Ok(Some(self.now()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// From now on the clock turns this timer.
+    pub(crate) fn add(&self, timer: Weak<dyn Turned>) {
+        let mut timers = self.0.timers.lock();
+        timers.retain(|timer| timer.strong_count() > 0);
+        timers.push(timer);
+    }
+
+    /// An instant in nanoseconds since the clock's start. `None` beyond its range.
+    fn nanos_at(&self, instant: Instant) -> Option<u64> {
+        let since = instant.saturating_duration_since(self.0.start);
+        u64::try_from(since.as_nanos()).ok()
+    }
+
+    fn nanos(&self) -> u64 {
+        // Pairs with the write in `set`. (What makes a race with an advance safe is the shard's lock.)
+        self.0.nanos.load(Ordering::Acquire)
+    }
+
+    /// Where the clock would be, in nanoseconds since its start.
+    fn sum(&self, duration: Duration) -> Option<u64> {
+        let nanos = u64::try_from(duration.as_nanos()).ok()?;
+        let nanos = self.nanos().checked_add(nanos)?;
+        self.0.start.checked_add(Duration::from_nanos(nanos))?;
+        Some(nanos)
+    }
+}
+
+impl Default for ManualClock {
+    fn default() -> ManualClock {
+        ManualClock::new()
+    }
+}
+
+impl fmt::Debug for ManualClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ManualClock")
+            .field("now", &self.now())
+            .finish_non_exhaustive()
+    }
+}
+
+#[track_caller]
+fn expect<T>(advanced: Result<T, AdvanceError>) -> T {
+    match advanced {
+        Ok(advanced) => advanced,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// One thread moves the clock, until this is dropped.
+struct Advance<'a>(&'a ManualClock);
+
+impl Advance<'_> {
+    fn begin(clock: &ManualClock) -> Result<Advance<'_>, AdvanceError> {
+        // Acquire pairs with the release of the last advance's end.
+        if clock.0.is_advancing.swap(true, Ordering::Acquire) {
+            return Err(AdvanceKind::Advancing.into());
+        }
+        Ok(Advance(clock))
+    }
+
+    /// The timers, held outside of the lock: to let go of the last hold on one may run foreign code.
+    fn timers(&self) -> Vec<Arc<dyn Turned>> {
+        let timers = self.0.0.timers.lock();
+        timers.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// When a timer is to be turned next; `None` if none is.
+    fn next(&self) -> Option<Instant> {
+        let timers = self.timers();
+        timers.iter().filter_map(|timer| timer.next()).min()
+    }
+
+    /// Moves the clock, unless it is further.
+    fn set(&self, nanos: u64) {
+        let nanos = nanos.max(self.0.nanos());
+        self.0.0.nanos.store(nanos, Ordering::Release);
+    }
+
+    /// Turns the timers that `is_due` to `at`. Returns how many fired.
+    fn turn(&self, at: Instant, is_due: impl Fn(&dyn Turned) -> bool) -> u64 {
+        let timers = self.timers();
+        let due = timers.iter().filter(|timer| is_due(&***timer));
+        due.map(|timer| timer.turn(at)).sum()
+    }
+
+    fn has_pending(&self) -> bool {
+        self.timers().iter().any(|timer| timer.has_pending())
+    }
+}
+
+impl Drop for Advance<'_> {
+    fn drop(&mut self) {
+        self.0.0.is_advancing.store(false, Ordering::Release);
+    }
+}

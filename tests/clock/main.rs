@@ -1,0 +1,6 @@
+//! Clocks of a timer's own.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod manual;

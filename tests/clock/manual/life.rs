@@ -1,0 +1,110 @@
+//! How a timer on a manual clock ends, and what it needs.
+
+use tokio::runtime::Builder;
+use waterwheel::{ManualClock, Timer};
+
+use super::{on_both_flavors, start};
+use crate::support::{LIMIT, Probe, current_thread, ms, multi_thread, within};
+
+#[test]
+fn it_needs_no_time_of_tokios() {
+    let runtime = Builder::new_current_thread().build().unwrap();
+    let clock = ManualClock::new();
+    let timer = start(&runtime, &clock);
+    let probe = Probe::new();
+    let mut sleep = timer.sleep(ms(5));
+    assert!(probe.poll(&mut sleep).is_pending());
+    clock.advance(ms(5));
+    assert_eq!(probe.wakes(), 1);
+    runtime.block_on(sleep);
+}
+
+#[test]
+fn it_ends_with_its_runtime() {
+    for runtime in [current_thread(), multi_thread(2)] {
+        let clock = ManualClock::new();
+        let timer = start(&runtime, &clock);
+        let probe = Probe::new();
+        let mut sleep = timer.sleep(ms(5));
+        assert!(probe.poll(&mut sleep).is_pending());
+        drop(runtime);
+        assert_eq!(probe.wakes(), 1);
+        assert!(probe.poll(&mut sleep).is_ready() && sleep.was_stopped());
+        clock.advance(ms(5));
+        assert_eq!(clock.advance_to_next(), None);
+        assert!(timer.try_sleep(ms(5)).unwrap_err().is_shutdown());
+    }
+}
+
+#[test]
+fn a_shutdown_ends_what_is_pending_without_the_clock() {
+    on_both_flavors(|_, clock, timer| {
+        let probe = Probe::new();
+        let mut sleep = timer.sleep(ms(5));
+        assert!(probe.poll(&mut sleep).is_pending());
+        assert_eq!(timer.shutdown(), 1);
+        assert!(probe.poll(&mut sleep).is_ready() && sleep.was_stopped());
+        clock.advance(ms(5));
+        assert_eq!(timer.metrics().fired(), 0);
+    });
+}
+
+#[test]
+fn a_drain_is_over_when_the_clock_has_passed_the_last() {
+    on_both_flavors(|runtime, clock, timer| {
+        let probe = Probe::new();
+        let mut sleep = timer.sleep(ms(5));
+        assert!(probe.poll(&mut sleep).is_pending());
+        let drain = runtime.spawn(timer.drain());
+        clock.advance(ms(4));
+        assert!(!drain.is_finished() && !timer.is_stopped());
+        clock.advance(ms(1));
+        runtime.block_on(drain).unwrap();
+        assert!(timer.is_stopped());
+        assert!(probe.poll(&mut sleep).is_ready() && !sleep.was_stopped());
+    });
+}
+
+// The clock holds no timer, and no timer holds a task.
+#[test]
+fn a_dropped_timer_leaves_its_clock_and_its_runtime() {
+    let runtime = multi_thread(1);
+    let clock = ManualClock::new();
+    let tasks = || runtime.metrics().num_alive_tasks();
+    for _ in 0..1_000 {
+        let timer = start(&runtime, &clock);
+        let probe = Probe::new();
+        let mut sleep = timer.sleep(ms(5));
+        assert!(probe.poll(&mut sleep).is_pending());
+        drop(timer);
+        clock.advance(ms(5));
+        assert_eq!(probe.wakes(), 1);
+    }
+    crate::support::eventually("no task is left", || tasks() == 0);
+}
+
+#[test]
+fn a_timer_that_is_started_within_an_advance_joins_it() {
+    on_both_flavors(|runtime, clock, timer| {
+        let mut first = timer.sleep(ms(5));
+        let inner = std::sync::Arc::new(std::sync::Mutex::new(None));
+        let probe = std::sync::Arc::new(Probe::new());
+        let waker = {
+            let (clock, inner, probe) = (clock.clone(), inner.clone(), probe.clone());
+            let handle = runtime.handle().clone();
+            crate::support::waker_on_wake(move || {
+                let builder = Timer::builder().clock(clock.clone());
+                let timer = builder.start_on(&handle).unwrap();
+                let mut sleep = timer.sleep(ms(3));
+                assert!(probe.poll(&mut sleep).is_pending());
+                *inner.lock().unwrap() = Some((timer, sleep));
+            })
+        };
+        assert!(crate::support::poll_with(&mut first, &waker).is_pending());
+        let advanced = clock.clone();
+        within(LIMIT, move || advanced.advance(ms(8)));
+        assert_eq!(probe.wakes(), 0);
+        clock.advance(ms(3));
+        assert_eq!(probe.wakes(), 1);
+    });
+}

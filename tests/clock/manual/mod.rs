@@ -1,0 +1,30 @@
+//! `ManualClock`: each test on a runtime of one thread and on one of two.
+
+mod advance;
+mod futures;
+mod life;
+mod order;
+mod race;
+mod random;
+
+use tokio::runtime::Runtime;
+use waterwheel::{ManualClock, Timer};
+
+use crate::support::{current_thread, multi_thread};
+
+/// Does this with a clock and a timer on it, on both flavors of runtime.
+fn on_both_flavors(act: impl Fn(&Runtime, &ManualClock, &Timer)) {
+    for runtime in [current_thread(), multi_thread(2)] {
+        let clock = ManualClock::new();
+        let timer = start(&runtime, &clock);
+        act(&runtime, &clock, &timer);
+        let metrics = timer.metrics();
+        let ended = metrics.fired() + metrics.cancelled() + metrics.stopped();
+        assert_eq!(metrics.armed(), ended + metrics.pending(), "{metrics:?}");
+    }
+}
+
+fn start(runtime: &Runtime, clock: &ManualClock) -> Timer {
+    let builder = Timer::builder().clock(clock.clone());
+    builder.start_on(runtime.handle()).expect("a timer")
+}

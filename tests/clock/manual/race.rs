@@ -1,0 +1,57 @@
+//! Threads that arm, move and cancel while another one advances the clock. (The models of `src/driver/models/by_hand` have each such
+//! race alone, in every order.)
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use waterwheel::ManualClock;
+
+use super::start;
+use crate::support::{Dice, LIMIT, ms, multi_thread, within};
+
+const TASKS: usize = 20;
+const SLEEPS: usize = 500;
+
+#[test]
+fn no_wakeup_is_lost_beside_an_advance() {
+    within(3 * LIMIT, || {
+        let runtime = multi_thread(2);
+        let clock = ManualClock::new();
+        let timer = start(&runtime, &clock);
+        let done = Arc::new(AtomicUsize::new(0));
+        for seed in 0..TASKS as u64 {
+            let (timer, clock, done) = (timer.clone(), clock.clone(), Arc::clone(&done));
+            runtime.spawn(async move {
+                let mut dice = Dice(seed);
+                for _ in 0..SLEEPS {
+                    let mut sleep = timer.sleep(ms(1 + dice.roll(5)));
+                    let _ = waterwheel_poll(&mut sleep).await;
+                    match dice.roll(3) {
+                        0 => sleep.set_deadline(sleep.deadline() + ms(dice.roll(5))),
+                        1 => sleep.set_deadline(sleep.deadline() - ms(dice.roll(5))),
+                        _ => {}
+                    }
+                    let deadline = sleep.deadline();
+                    sleep.await;
+                    assert!(clock.now() >= deadline, "early");
+                    drop(timer.sleep(ms(dice.roll(5))));
+                }
+                done.fetch_add(1, Ordering::Relaxed);
+            });
+        }
+        // Real time passes here, and none on the clock unless this thread moves it.
+        while done.load(Ordering::Relaxed) < TASKS {
+            clock.advance(ms(1));
+            thread::yield_now();
+        }
+    });
+}
+
+/// Polls once within a task.
+async fn waterwheel_poll(sleep: &mut waterwheel::Sleep) -> std::task::Poll<()> {
+    std::future::poll_fn(|context| {
+        std::task::Poll::Ready(std::pin::Pin::new(&mut *sleep).poll(context))
+    })
+    .await
+}

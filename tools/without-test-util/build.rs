@@ -1,0 +1,5 @@
+//! `tests/support` leaves out what needs tokio's feature `test-util`.
+
+fn main() {
+    println!("cargo::rustc-cfg=without_test_util");
+}

@@ -1,0 +1,3 @@
+//! Nothing: this package is its tests. See `Cargo.toml`.
+
+#![forbid(unsafe_code)]
