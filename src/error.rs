@@ -88,6 +88,7 @@ enum Kind {
     Shutdown,
     AtCapacity,
     Invalid,
+    InvalidRange,
 }
 
 impl Error {
@@ -122,10 +123,15 @@ impl Error {
         Error(Kind::Invalid)
     }
 
-    /// Whether an argument was invalid.
+    /// The error of a `min` that is more than its `max`.
+    pub(crate) fn invalid_range() -> Error {
+        Error(Kind::InvalidRange)
+    }
+
+    /// Whether an argument was invalid: a period of zero, or a `min` that is more than its `max`.
     #[must_use]
     pub fn is_invalid(&self) -> bool {
-        self.0 == Kind::Invalid
+        matches!(self.0, Kind::Invalid | Kind::InvalidRange)
     }
 }
 
@@ -141,6 +147,7 @@ impl fmt::Display for Error {
                  drop some, or build the timer with a higher bound"
             }
             Kind::Invalid => "`period` must be non-zero.",
+            Kind::InvalidRange => "`min` must not be more than `max`: swap the two",
         })
     }
 }

@@ -22,6 +22,7 @@
 //! |---|---|
 //! | wait | [`sleep`], [`sleep_until`], which give a [`Sleep`] |
 //! | limit the time of a future | [`timeout`], [`timeout_at`], which give a [`Timeout`]; [`error::Elapsed`] |
+//! | let timers fire together | [`Timer::sleep_within`], [`Sleep::with_slack`] |
 //! | tick | [`interval`], [`interval_at`], which give an [`Interval`], also a `Stream`; [`MissedTickBehavior`] |
 //! | switch from `tokio::time` | [`time`]: all of the above by tokio's paths; when a timer is due, and in which order |
 //! | read the time | [`Instant`], [`Duration`]: tokio's and std's own |

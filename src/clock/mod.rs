@@ -5,6 +5,7 @@
 //! | this one | [`Clock`]: the time of a timer's home runtime, and whether that can be paused |
 //! | `ticks` | every conversion between instants, durations and ticks |
 //! | `now` | the machine's clock and tokio's; a model's in a model |
+//! | `grid` | the instants at which timers that allow slack come due together |
 //! | `can_pause` | whether tokio's clocks can be paused in this build |
 //! | `manual` | [`ManualClock`]: a clock of a timer's own, which its owner moves |
 //!
@@ -14,6 +15,7 @@
 //! enters the home runtime before it reads such a clock. A timer may have a clock of its own instead, which stands still until it is moved.
 
 mod can_pause;
+mod grid;
 mod manual;
 #[cfg(waterwheel_loom)]
 pub(crate) mod model;
@@ -29,6 +31,7 @@ use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::wheel::{Divisor, Resolution, Tick, Ticks};
 use can_pause::CLOCKS_CAN_PAUSE;
 
+pub(crate) use grid::align;
 pub use manual::ManualClock;
 pub(crate) use manual::Turned;
 pub(crate) use now::{machine_now, nanos_since_start};

@@ -48,6 +48,7 @@
 mod interval;
 mod missed;
 mod phase;
+mod slack;
 mod sleep;
 mod start;
 mod timeout;

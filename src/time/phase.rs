@@ -51,6 +51,15 @@ impl Lead {
         Lead(ticks.filter(|&ticks| ticks < UNKNOWN))
     }
 
+    /// The lead of a deadline that is moved to so many ticks later.
+    pub(super) fn and(self, ticks: Option<u32>) -> Lead {
+        let sum = self
+            .0
+            .zip(ticks)
+            .and_then(|(lead, ticks)| lead.checked_add(ticks));
+        Lead::covering(sum)
+    }
+
     /// A tick that had passed when the clock was read.
     pub(super) fn before(self, deadline: Tick) -> Option<Tick> {
         self.0

@@ -9,7 +9,7 @@ use tokio::time::{Duration, Instant};
 
 use super::far_at_most;
 use super::phase::{Lead, Packed, Phase};
-use crate::clock::Clock;
+use crate::clock::{Clock, align};
 use crate::driver::{self, Answer, Shard, State};
 use crate::wheel::{Key, Tick};
 
@@ -113,6 +113,32 @@ impl Sleep {
             Lead::UNKNOWN
         };
         Sleep::new(shard, deadline, lead)
+    }
+
+    /// [`after`](Sleep::after), and up to `slack` later.
+    #[inline(always)]
+    pub(super) fn after_with_slack(
+        shard: Arc<Shard>,
+        now: Instant,
+        duration: Duration,
+        slack: Duration,
+    ) -> Sleep {
+        let deadline = align(far_at_most(now, duration), slack);
+        Sleep::after(shard, now, deadline - now)
+    }
+
+    /// Moves the deadline up as far as the slack allows, unless the sleep has completed.
+    pub(super) fn allow(&mut self, slack: Duration) {
+        let deadline = align(self.deadline, slack);
+        match self.phase.phase() {
+            Phase::New(lead) => {
+                let moved = self.clock().ticks_covering(deadline - self.deadline);
+                self.deadline = deadline;
+                self.phase = Packed::new(Phase::New(lead.and(moved)));
+            }
+            Phase::Reset | Phase::Armed(_) => self.set_deadline(deadline),
+            Phase::Fired | Phase::Stopped => {}
+        }
     }
 
     #[inline(always)]

@@ -152,16 +152,19 @@ impl Timer {
     /// A sleep, or none if its deadline is beyond the range of `Instant`.
     #[inline(always)]
     #[track_caller]
-    pub(super) fn sleep_within(&self, duration: Duration) -> Option<Sleep> {
+    pub(super) fn sleep_unless_never(&self, duration: Duration) -> Option<Sleep> {
         if duration <= FAR {
             return Some(self.sleep(duration));
         }
         expect(self.try_sleep_beyond(duration))
     }
 
-    /// [`sleep_within`](Timer::sleep_within), or an error.
+    /// [`sleep_unless_never`](Timer::sleep_unless_never), or an error.
     #[inline]
-    pub(super) fn try_sleep_within(&self, duration: Duration) -> Result<Option<Sleep>, Error> {
+    pub(super) fn try_sleep_unless_never(
+        &self,
+        duration: Duration,
+    ) -> Result<Option<Sleep>, Error> {
         if duration <= FAR {
             return self.try_sleep(duration).map(Some);
         }

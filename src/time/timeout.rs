@@ -90,7 +90,7 @@ impl Timer {
     where
         F: IntoFuture,
     {
-        Timeout::new(self.sleep_within(duration), future)
+        Timeout::new(self.sleep_unless_never(duration), future)
     }
 
     /// [`timeout_at`] on this timer.
@@ -137,7 +137,7 @@ impl Timer {
     where
         F: IntoFuture,
     {
-        Ok(Timeout::new(self.try_sleep_within(duration)?, future))
+        Ok(Timeout::new(self.try_sleep_unless_never(duration)?, future))
     }
 
     /// [`timeout_at`](Timer::timeout_at), or an error; then the future is dropped.

@@ -20,6 +20,7 @@ mod interval;
 mod poll;
 mod reset;
 mod side_by_side;
+mod slack;
 mod sleep;
 mod switching;
 #[cfg(feature = "test-util")]
