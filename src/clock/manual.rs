@@ -21,7 +21,7 @@ use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// run at its own time, advance by [`advance_to_next`](ManualClock::advance_to_next), and let the tasks run in between.
 ///
 /// The clock never moves by itself. Unlike tokio's paused clock, it does not jump to the next deadline when all tasks are idle. So a
-/// task that nobody wakes hangs; a test should wait for it with a time limit of real time.
+/// task whose deadline the test does not reach waits for ever; let the test wait for it with a time limit of real time.
 ///
 /// # Rules
 ///

@@ -9,7 +9,7 @@ use super::{on_both_flavors, start};
 use crate::support::{Dice, ms, multi_thread, poll_with, us, waker_on_wake};
 
 #[test]
-fn a_hundred_thousand_are_woken_in_order_when_the_advance_returns() {
+fn a_hundred_thousand_are_woken_in_order_by_an_advance() {
     on_both_flavors(|_, clock, timer| {
         let woken = Arc::new(Mutex::new(Vec::new()));
         let mut dice = Dice(7);
