@@ -84,7 +84,7 @@ async fn first_poll(sleep: &mut Sleep) -> Poll<()> {
 }
 
 #[test]
-fn slack_given_while_armed_postpones_and_after_firing_does_nothing() {
+fn slack_postpones_an_armed_sleep_and_no_fired_one() {
     let runtime = multi_thread(1);
     let clock = ManualClock::new();
     let builder = Timer::builder().clock(clock.clone());
