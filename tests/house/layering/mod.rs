@@ -133,6 +133,8 @@ const ROOMS: &[(&str, &[&str])] = &[
             "driver/turn",
         ],
     ),
+    // Doors to other crates' traits, a feature each.
+    ("integration", &["driver/timer", "time"]),
     ("lib", &[]),
     // Pages, and no code.
     ("_documentation", &[]),

@@ -1,0 +1,104 @@
+//! The adapter for hyper, by hyper's traits alone. hyper itself runs on it in `tools/peers`.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use hyper::rt::{self, Timer as _};
+use waterwheel::{ManualClock, Sleep, Timer};
+
+use support::{Probe, current_thread, ms};
+
+type Boxed = Pin<Box<dyn rt::Sleep>>;
+
+/// Does this with a timer on a manual clock.
+fn by_hand(act: impl FnOnce(&ManualClock, &Timer)) {
+    let runtime = current_thread();
+    let clock = ManualClock::new();
+    let builder = Timer::builder().clock(clock.clone());
+    act(&clock, &builder.start_on(runtime.handle()).unwrap());
+}
+
+#[test]
+fn a_sleep_of_hypers_fires_at_its_deadline() {
+    by_hand(|clock, timer| {
+        let probe = Probe::new();
+        let mut sleeps: [Boxed; 2] = [
+            rt::Timer::sleep(timer, ms(10)),
+            rt::Timer::sleep_until(timer, clock.now().into_std() + ms(10)),
+        ];
+        assert!(
+            sleeps
+                .iter_mut()
+                .all(|sleep| probe.poll(sleep).is_pending())
+        );
+        clock.advance(ms(9));
+        assert_eq!(probe.wakes(), 0);
+        clock.advance(ms(1));
+        assert_eq!(probe.wakes(), 2);
+        assert!(sleeps.iter_mut().all(|sleep| probe.poll(sleep).is_ready()));
+    });
+}
+
+#[test]
+fn hyper_asks_the_timer_for_the_time() {
+    by_hand(|clock, timer| {
+        clock.advance(ms(86_400_000));
+        let now: Instant = rt::Timer::now(timer);
+        assert_eq!(now, clock.now().into_std());
+        assert!(now > Instant::now());
+    });
+}
+
+#[test]
+fn a_reset_moves_our_sleep_in_place() {
+    by_hand(|clock, timer| {
+        let probe = Probe::new();
+        let mut sleep = rt::Timer::sleep(timer, ms(10));
+        let address = |sleep: &Boxed| std::ptr::from_ref(&**sleep).cast::<u8>();
+        let before = address(&sleep);
+        assert!(probe.poll(&mut sleep).is_pending());
+        timer.reset(&mut sleep, clock.now().into_std() + ms(30));
+        assert_eq!(address(&sleep), before);
+        clock.advance(ms(29));
+        assert_eq!((probe.wakes(), timer.metrics().armed()), (0, 1));
+        clock.advance(ms(1));
+        assert_eq!(probe.wakes(), 1);
+        // And after it was ready.
+        assert!(probe.poll(&mut sleep).is_ready());
+        timer.reset(&mut sleep, clock.now().into_std() + ms(5));
+        assert!(probe.poll(&mut sleep).is_pending());
+        clock.advance(ms(5));
+        assert_eq!(probe.wakes(), 2);
+    });
+}
+
+/// Another crate's sleep, which is never ready.
+struct Foreign;
+
+impl Future for Foreign {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        Poll::Pending
+    }
+}
+
+impl rt::Sleep for Foreign {}
+
+#[test]
+fn a_reset_of_another_kind_of_sleep_replaces_it() {
+    by_hand(|clock, timer| {
+        let mut sleep: Boxed = Box::pin(Foreign);
+        timer.reset(&mut sleep, clock.now().into_std() + ms(5));
+        assert!(sleep.as_mut().downcast_mut_pin::<Sleep>().is_some());
+        let probe = Probe::new();
+        assert!(probe.poll(&mut sleep).is_pending());
+        clock.advance(ms(5));
+        assert_eq!(probe.wakes(), 1);
+    });
+}
