@@ -86,6 +86,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "driver/timer",
         &[
+            "clock",
             "error",
             "driver/core",
             "driver/drain",
