@@ -27,6 +27,7 @@
 //! | read the time | [`Instant`], [`Duration`]: tokio's and std's own |
 //! | have a timer of your own, bound it, stop it, look into it | [`Timer`], [`Builder`], [`Waking`], [`Metrics`], [`Lateness`]; [`error::Error`], [`error::BuildError`] |
 //! | test in virtual time | `pause`, `advance`, `resume`: tokio's own, with the feature `test-util` |
+//! | limit futures and streams by methods | [`ext`]: [`ext::FutureExt`], [`ext::StreamExt`]; [`ext::Timeout`], [`ext::Throttle`], [`ext::ChunksTimeout`] |
 //! | keep anything by deadline, without tokio | [`wheel`]: [`wheel::Wheel`], [`wheel::Tick`], [`wheel::Ticks`], [`wheel::Key`], [`wheel::Expire`], [`wheel::Verdict`], [`wheel::Progress`], [`wheel::Resolution`], [`wheel::InvalidResolution`] |
 //!
 //! # Trade-offs
@@ -46,6 +47,7 @@
 #[cfg(any(doc, doctest))]
 pub mod _documentation;
 pub mod error;
+pub mod ext;
 pub mod time;
 pub mod wheel;
 

@@ -133,6 +133,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "driver/turn",
         ],
     ),
+    ("ext", &["error", "time"]),
     ("lib", &[]),
     // Pages, and no code.
     ("_documentation", &[]),
