@@ -134,6 +134,17 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     ("ext", &["error", "time"]),
+    (
+        "rpc",
+        &[
+            "sync",
+            "wheel",
+            "error",
+            "driver/lifecycle",
+            "driver/timer",
+            "time",
+        ],
+    ),
     ("lib", &[]),
     // Pages, and no code.
     ("_documentation", &[]),
