@@ -11,6 +11,7 @@ use super::lifecycle::State;
 use super::metrics::Metrics;
 use super::shard::Shard;
 use super::stop::stop;
+use crate::clock::Clock;
 use crate::error::Error;
 
 /// A timer service: the wheels, and the driver that turns them.
@@ -49,12 +50,28 @@ pub struct Timer {
 }
 
 impl Timer {
-    /// Now, by the clock that the timer uses: that of the runtime it was started on, or [its own](crate::Builder::clock).
+    /// Now, by the clock that this timer uses: that of the runtime it was started on, or [its own](crate::Builder::clock); wherever this is
+    /// called.
     ///
-    /// `Instant::now()` is the clock of the runtime that the caller is in. So compute deadlines from this one.
+    /// Use it rather than [`Instant::now`] to compute a deadline for a timer whose clock may be another one than the caller's,
+    /// and to measure how long such a timer took. `Instant::now` is the clock of the runtime that the thread is in, which may be
+    /// paused, or may run while the timer's is paused.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), waterwheel::error::BuildError> {
+    /// use waterwheel::{Duration, Timer};
+    ///
+    /// let timer = Timer::builder().start()?;
+    /// let deadline = timer.now() + Duration::from_millis(5);
+    /// timer.sleep_until(deadline).await;
+    /// assert!(timer.now() >= deadline);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn now(&self) -> Instant {
-        self.core.clock().now()
+        self.clock().now()
     }
 
     /// The length of one tick.
@@ -146,6 +163,11 @@ impl Timer {
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.core.common.lifecycle.state() >= State::Stopped
+    }
+
+    #[inline]
+    pub(crate) fn clock(&self) -> &Clock {
+        self.core.clock()
     }
 
     /// Whether a future may be made now; takes its permit.

@@ -41,6 +41,10 @@ impl AtomicU64 {
     pub(crate) fn fetch_min(&self, value: u64, order: Ordering) -> u64 {
         fenced(order, || self.0.fetch_min(value, order))
     }
+
+    pub(crate) fn fetch_max(&self, value: u64, order: Ordering) -> u64 {
+        fenced(order, || self.0.fetch_max(value, order))
+    }
 }
 
 #[derive(Debug, Default)]

@@ -59,6 +59,8 @@ pub use sleep::Sleep;
 pub use start::{sleep, sleep_until};
 pub use timeout::{Timeout, timeout, timeout_at};
 
+pub(crate) use timeout::poll_delay;
+
 pub use crate::error;
 #[doc(no_inline)]
 pub use std::time::Duration;

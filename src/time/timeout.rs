@@ -171,7 +171,7 @@ pin_project! {
 
 impl<T> Timeout<T> {
     #[inline(always)]
-    fn new<F>(delay: Option<Sleep>, future: F) -> Timeout<T>
+    pub(crate) fn new<F>(delay: Option<Sleep>, future: F) -> Timeout<T>
     where
         F: IntoFuture<IntoFuture = T>,
     {
@@ -179,6 +179,12 @@ impl<T> Timeout<T> {
             value: future.into_future(),
             delay,
         }
+    }
+
+    /// `None` for never, and after completion.
+    #[inline]
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.delay.as_ref().map(Sleep::deadline)
     }
 
     /// The future that has the time limit.
@@ -218,8 +224,13 @@ where
     }
 }
 
-/// The part that does not depend on the future's type, compiled once.
-fn poll_delay(delay: &mut Sleep, had_budget: bool, context: &mut Context<'_>) -> Poll<Elapsed> {
+/// The part that does not depend on the future's type, compiled once. `had_budget` says whether there was coop budget left before
+/// the future was polled.
+pub(crate) fn poll_delay(
+    delay: &mut Sleep,
+    had_budget: bool,
+    context: &mut Context<'_>,
+) -> Poll<Elapsed> {
     let poll = if had_budget && !coop::has_budget_remaining() {
         // A future that uses up the budget at each poll would otherwise never reach its time limit.
         pin!(coop::unconstrained(&mut *delay)).poll(context)

@@ -6,13 +6,16 @@ use std::marker::PhantomPinned;
 use std::rc::Rc;
 
 use waterwheel::error::{AdvanceError, BuildError, Elapsed, Error, InvalidResolution};
+use waterwheel::ext::{ChunksTimeout, Throttle, Timeout as StreamTimeout};
+use waterwheel::rpc::grpc_timeout::{Header, InvalidTimeout, format, parse};
+use waterwheel::rpc::{Deadline, Guard, IdleTimeout, Scope};
 use waterwheel::wheel::{Expire, Key, Progress, Resolution, Tick, Ticks, Verdict, Wheel};
 use waterwheel::{
     Builder, Duration, Interval, Lateness, ManualClock, Metrics, MissedTickBehavior, Sleep,
     Timeout, Timer,
 };
 
-use crate::support::{current_thread, ms, own_timer, poll_once};
+use crate::support::{current_thread, ms, own_timer, paused, poll_once};
 
 /// Whether a type has a trait: the inherent constant wins where its bound holds.
 macro_rules! has {
@@ -49,6 +52,22 @@ fn a_sleep_is_small() {
     assert!(size_of::<Elapsed>() <= 1);
 }
 
+#[test]
+fn what_holds_a_sleep_is_not_much_larger() {
+    // A `Sleep`, a `Duration`, a flag.
+    assert!(size_of::<StreamTimeout<()>>() <= 56);
+    assert!(size_of::<Throttle<()>>() <= 56);
+    // Beside these, a `Vec` and the size of a chunk.
+    assert!(size_of::<ChunksTimeout<futures::stream::Empty<()>>>() <= 96);
+    assert!(size_of::<Deadline>() <= 16);
+    assert_eq!(size_of::<Option<Deadline>>(), size_of::<Deadline>());
+    // Of a scope the sleep knows the deadline.
+    assert_eq!(size_of::<Scope<()>>(), size_of::<Timeout<()>>());
+    assert_eq!(size_of::<IdleTimeout>(), size_of::<usize>());
+    assert!(size_of::<Guard<()>>() <= 48, "{}", size_of::<Guard<()>>());
+    assert!(size_of::<Header>() <= 10);
+}
+
 type Sendable = Pending<u8>;
 type Local = Pending<Rc<u8>>;
 type Pinned = (PhantomPinned, u8);
@@ -63,6 +82,23 @@ fn auto_traits_are_what_they_are_meant_to_be() {
         Timeout<Rc<u8>>: false false true;
         Timeout<std::cell::Cell<u8>>: true false true;
         Timeout<Pinned>: true true false;
+        StreamTimeout<Sendable>: true true true;
+        StreamTimeout<Rc<u8>>: false false true;
+        StreamTimeout<Pinned>: true true false;
+        Throttle<std::cell::Cell<u8>>: true false true;
+        Throttle<Pinned>: true true false;
+        ChunksTimeout<futures::stream::Pending<u8>>: true true true;
+        ChunksTimeout<futures::stream::Pending<Rc<u8>>>: false false true;
+        Deadline: true true true;
+        Scope<Sendable>: true true true;
+        Scope<Rc<u8>>: false false true;
+        Scope<Pinned>: true true false;
+        IdleTimeout: true true true;
+        Guard<Sendable>: true true true;
+        Guard<std::cell::Cell<u8>>: true false true;
+        Guard<Pinned>: true true false;
+        Header: true true true;
+        InvalidTimeout: true true true;
         Timer: true true true;
         Builder: true true true;
         ManualClock: true true true;
@@ -147,6 +183,21 @@ fn everything_can_be_shown_for_debugging() {
         timer.shutdown();
         shown(&timer);
     });
+    paused().block_on(async {
+        use futures::stream::pending as silence;
+        use waterwheel::ext::StreamExt;
+        shown(&silence::<u8>().timeout(ms(1)));
+        shown(&silence::<u8>().throttle(ms(1)));
+        shown(&silence::<u8>().chunks_timeout(1, ms(1)));
+        let deadline = Deadline::after(ms(1));
+        shown(&deadline);
+        shown(&deadline.scope(pending::<()>()));
+        let idle = IdleTimeout::new(ms(1));
+        shown(&idle);
+        shown(&idle.guard(pending::<()>()));
+    });
+    assert_eq!(format!("{:?}", format(ms(1))), "Header(\"1000000n\")");
+    shown(&parse("1").expect_err("it has no unit"));
     shown(&MissedTickBehavior::Burst);
     shown(&Resolution::new(ms(3)));
     let mut wheel = Wheel::new(Resolution::MILLISECOND);
@@ -161,4 +212,5 @@ fn errors_are_errors_that_can_be_boxed_and_sent() {
     error::<Error>();
     error::<BuildError>();
     error::<InvalidResolution>();
+    error::<InvalidTimeout>();
 }

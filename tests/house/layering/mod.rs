@@ -86,6 +86,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "driver/timer",
         &[
+            "clock",
             "error",
             "driver/core",
             "driver/drain",
@@ -135,6 +136,18 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     // Doors to other crates' traits, a feature each.
     ("integration", &["driver/timer", "time"]),
+    ("ext", &["error", "time"]),
+    (
+        "rpc",
+        &[
+            "sync",
+            "wheel",
+            "error",
+            "driver/lifecycle",
+            "driver/timer",
+            "time",
+        ],
+    ),
     ("lib", &[]),
     // Pages, and no code.
     ("_documentation", &[]),

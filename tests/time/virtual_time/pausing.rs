@@ -160,6 +160,15 @@ fn elsewhere<R: Send>(act: impl Fn() -> R + Sync) -> [R; 3] {
 
 // Each of these calls asks for now; it is the timer's and not the caller's.
 #[tokio::test(start_paused = true)]
+async fn now_is_that_of_the_timers_clock_wherever_it_is_asked() {
+    let timer = own_timer();
+    advance(Duration::from_secs(1_000)).await;
+    let now = Instant::now();
+    assert_eq!(timer.now(), now);
+    assert_eq!(elsewhere(|| timer.now()), [now; 3]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_interval_goes_by_its_timers_clock_wherever_it_is_asked() {
     let timer = own_timer();
     advance(Duration::from_secs(1_000)).await;

@@ -1,0 +1,44 @@
+//! Time limits as methods of futures and streams: [`FutureExt`] and [`StreamExt`].
+//!
+//! The names and their meaning are those of tokio-util's `FutureExt` and of tokio-stream's `StreamExt`, and so are the names of the
+//! types that the methods of streams return. All of it is on the runtime's timer, [`Timer::current`](crate::Timer::current).
+//!
+//! | file | concept |
+//! |---|---|
+//! | `future` | [`FutureExt`]: `timeout`, `timeout_at` |
+//! | `stream` | [`StreamExt`]: `timeout`, `throttle`, `chunks_timeout` |
+//! | `timeout`, `throttle`, `chunks_timeout` | the streams that they return: [`Timeout`], [`Throttle`], [`ChunksTimeout`] |
+//!
+//! ```
+//! use waterwheel::Duration;
+//! use waterwheel::ext::FutureExt;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() {
+//! # let (_sender, receiver) = tokio::sync::oneshot::channel::<()>();
+//! assert!(receiver.timeout(Duration::from_millis(5)).await.is_err());
+//! # }
+//! ```
+//!
+//! # What behaves differently from tokio-stream
+//!
+//! - A duration that overflows is cut to 30 years, where `timeout` and `throttle` of tokio-stream panic.
+//! - [`StreamExt::timeout`] elapses even if each poll of its stream uses up the coop budget, and cancels its timer when the stream
+//!   ends, not when it is dropped.
+//! - [`StreamExt::chunks_timeout`] sets room aside for 64 items at most, and lets a chunk grow beyond that; so `usize::MAX` means
+//!   chunks without a bound.
+//! - [`Throttle`] passes on its stream's `size_hint`.
+//! - If the runtime's timer is [shut down](crate::Timer::shutdown), what waits goes on at once: an `Err` whose
+//!   [`was_stopped`](crate::error::Elapsed::was_stopped) is true, an item without its delay, a chunk with what it has.
+
+mod chunks_timeout;
+mod future;
+mod stream;
+mod throttle;
+mod timeout;
+
+pub use chunks_timeout::ChunksTimeout;
+pub use future::FutureExt;
+pub use stream::StreamExt;
+pub use throttle::Throttle;
+pub use timeout::Timeout;

@@ -1,0 +1,198 @@
+//! The header `grpc-timeout`: 1 to 8 ASCII digits and a unit, one of `H M S m u n`.
+//!
+//! From hours to nanoseconds; in between are minutes, seconds, milliseconds and microseconds. So
+//! [gRPC over HTTP/2](https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md) has it.
+//!
+//! ```
+//! use waterwheel::Duration;
+//! use waterwheel::rpc::grpc_timeout::{self, InvalidTimeout};
+//!
+//! # fn main() -> Result<(), InvalidTimeout> {
+//! assert_eq!(grpc_timeout::parse("250m")?, Duration::from_millis(250));
+//! let header = grpc_timeout::format(Duration::from_millis(250));
+//! assert_eq!(header.as_str(), "250000u");
+//! assert!(grpc_timeout::parse("250 ms").is_err());
+//! # Ok(())
+//! # }
+//! ```
+
+use std::fmt;
+use std::str;
+
+use tokio::time::Duration;
+
+/// The largest value that 8 digits hold.
+const MOST: u64 = 99_999_999;
+
+/// The units, the finest first, with their length in nanoseconds.
+const UNITS: [(u8, u64); 6] = [
+    (b'n', 1),
+    (b'u', 1_000),
+    (b'm', 1_000_000),
+    (b'S', 1_000_000_000),
+    (b'M', 60_000_000_000),
+    (b'H', HOUR),
+];
+
+const HOUR: u64 = 3_600_000_000_000;
+
+/// Reads the value of a `grpc-timeout` header: a `str`, bytes, or an `http::HeaderValue`.
+///
+/// # Errors
+///
+/// [`InvalidTimeout::is_unit`] if the last character is none of the units, or there is none. [`InvalidTimeout::is_value`] if there
+/// are not 1 to 8 ASCII digits before it: a sign, a space or a point is not allowed.
+///
+/// ```
+/// use waterwheel::rpc::grpc_timeout::parse;
+///
+/// assert!(parse("").unwrap_err().is_unit());
+/// assert!(parse("5h").unwrap_err().is_unit());
+/// assert!(parse("S").unwrap_err().is_value());
+/// assert!(parse("+5S").unwrap_err().is_value());
+/// assert!(parse("123456789u").unwrap_err().is_value());
+/// ```
+pub fn parse(header: impl AsRef<[u8]>) -> Result<Duration, InvalidTimeout> {
+    parse_bytes(header.as_ref())
+}
+
+fn parse_bytes(header: &[u8]) -> Result<Duration, InvalidTimeout> {
+    let (unit, digits) = header.split_last().ok_or(InvalidTimeout(Kind::Unit))?;
+    let known = UNITS.iter().find(|(known, _)| known == unit);
+    let (_, length) = known.ok_or(InvalidTimeout(Kind::Unit))?;
+    let is_number = matches!(digits.len(), 1..=8) && digits.iter().all(u8::is_ascii_digit);
+    if !is_number {
+        return Err(InvalidTimeout(Kind::Value));
+    }
+    let value: u32 = digits
+        .iter()
+        .fold(0, |value, digit| value * 10 + u32::from(digit - b'0'));
+    // As a `Duration`, since 8 digits of hours are more nanoseconds than 64 bits hold.
+    Ok(Duration::from_nanos(*length) * value)
+}
+
+/// The value of a `grpc-timeout` header for a duration, in the finest unit of which 8 digits hold it, rounded down.
+///
+/// So the header says no more than the duration, and less by less than a unit: a deadline does not grow on its way over many
+/// servers. What is longer than 8 digits of hours, as `Duration::MAX`, becomes `99999999H`, 11 thousand years. It allocates nothing.
+///
+/// ```
+/// use waterwheel::Duration;
+/// use waterwheel::rpc::grpc_timeout::format;
+///
+/// assert_eq!(format(Duration::ZERO).as_str(), "0n");
+/// assert_eq!(format(Duration::from_nanos(1_234)).as_str(), "1234n");
+/// assert_eq!(format(Duration::from_nanos(1_234_567_899)).as_str(), "1234567u");
+/// assert_eq!(format(Duration::from_secs(3_600)).as_str(), "3600000m");
+/// assert_eq!(format(Duration::MAX).as_str(), "99999999H");
+/// ```
+#[must_use]
+pub fn format(timeout: Duration) -> Header {
+    // What 64 bits do not hold, more than 584 years, has too many minutes for 8 digits in any case.
+    let nanos = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+    for (unit, length) in UNITS {
+        let value = nanos / length;
+        if value <= MOST && length < HOUR {
+            return Header::new(value, unit);
+        }
+    }
+    Header::new((timeout.as_secs() / 3_600).min(MOST), b'H')
+}
+
+/// The value of a `grpc-timeout` header, made by [`format()`]: at most nine ASCII bytes.
+///
+/// With the crate `http`: `HeaderValue::from_bytes(header.as_ref())`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Header {
+    /// The digits and the unit, at the end.
+    bytes: [u8; 9],
+    start: u8,
+}
+
+impl Header {
+    fn new(mut value: u64, unit: u8) -> Header {
+        let mut bytes = [b'0'; 9];
+        bytes[8] = unit;
+        let mut start = 8;
+        loop {
+            start -= 1;
+            bytes[start] = b'0' + (value % 10) as u8;
+            value /= 10;
+            if value == 0 {
+                break;
+            }
+        }
+        Header {
+            bytes,
+            start: start as u8,
+        }
+    }
+
+    /// The value as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        // Never an error: digits and a letter.
+        str::from_utf8(self.as_ref()).unwrap_or_default()
+    }
+}
+
+impl AsRef<[u8]> for Header {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes[usize::from(self.start)..]
+    }
+}
+
+impl AsRef<str> for Header {
+    fn as_ref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl fmt::Display for Header {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl fmt::Debug for Header {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Header").field(&self.as_str()).finish()
+    }
+}
+
+/// Why a `grpc-timeout` header was not understood.
+///
+/// A server that gets such a header does best to go on without a deadline of the client's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InvalidTimeout(Kind);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Value,
+    Unit,
+}
+
+impl InvalidTimeout {
+    /// Whether there were not 1 to 8 ASCII digits before the unit.
+    #[must_use]
+    pub fn is_value(&self) -> bool {
+        self.0 == Kind::Value
+    }
+
+    /// Whether the unit was missing or unknown.
+    #[must_use]
+    pub fn is_unit(&self) -> bool {
+        self.0 == Kind::Unit
+    }
+}
+
+impl fmt::Display for InvalidTimeout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            Kind::Value => "a grpc-timeout has 1 to 8 ASCII digits before its unit, as `250m`",
+            Kind::Unit => "a grpc-timeout ends with a unit: `H`, `M`, `S`, `m`, `u` or `n`",
+        })
+    }
+}
+
+impl std::error::Error for InvalidTimeout {}

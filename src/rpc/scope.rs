@@ -1,0 +1,59 @@
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
+
+use super::deadline::{Deadline, Entered};
+use crate::Timer;
+use crate::error::{Elapsed, Error};
+use crate::time::{Timeout, timeout_at};
+
+pin_project! {
+    /// The future of [`Deadline::scope`] and [`Deadline::scope_on`].
+    ///
+    /// If it is polled within a scope whose deadline is earlier, then that one is current meanwhile.
+    #[must_use = "futures do nothing unless you `.await` or poll them"]
+    #[derive(Debug)]
+    pub struct Scope<F> {
+        // Its deadline is that of the scope.
+        #[pin]
+        inner: Timeout<F>,
+    }
+}
+
+impl<F: Future> Scope<F> {
+    #[track_caller]
+    pub(super) fn new(deadline: Deadline, future: F) -> Scope<F> {
+        let inner = match deadline.instant() {
+            Some(instant) => timeout_at(instant, future),
+            None => Timeout::new(None, future),
+        };
+        Scope { inner }
+    }
+
+    pub(super) fn try_new_on(
+        timer: &Timer,
+        deadline: Deadline,
+        future: F,
+    ) -> Result<Scope<F>, Error> {
+        let inner = match deadline.instant() {
+            Some(instant) => timer.try_timeout_at(instant, future)?,
+            None => Timeout::new(None, future),
+        };
+        Ok(Scope { inner })
+    }
+}
+
+impl<F: Future> Future for Scope<F> {
+    type Output = Result<F::Output, Elapsed>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let inner = self.project().inner;
+        let deadline = inner
+            .deadline()
+            .map_or(const { Deadline::never() }, Deadline::at);
+        let _entered = Entered::new(deadline);
+        inner.poll(context)
+    }
+}

@@ -1,0 +1,10 @@
+//! What `waterwheel::rpc` has: deadlines, the header `grpc-timeout`, idle timeouts. Time is virtual.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod deadline;
+mod grpc_timeout;
+mod idle_timeout;
+mod scope;
+mod touch;
