@@ -47,3 +47,5 @@ pub(crate) use current::current_shard;
 pub(crate) use lifecycle::State;
 pub(crate) use shard::{Answer, Shard};
 pub(crate) use turn::spawn_catch_up;
+#[cfg(all(feature = "clocks", target_os = "linux"))]
+pub(crate) use wake_all::wake_all;

@@ -4,7 +4,7 @@ use std::task::Waker;
 /// Wakes each. Call it with no lock held: a waker's code is not ours.
 ///
 /// A waker that panics neither strands the others nor ends the driver. The panic hook has reported the panic.
-pub(super) fn wake_all(wakers: impl Iterator<Item = Waker>) {
+pub(crate) fn wake_all(wakers: impl Iterator<Item = Waker>) {
     for waker in wakers {
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
             // A payload whose destructor panics as well is leaked.

@@ -32,7 +32,7 @@ pub(crate) const fn us(micros: u64) -> Duration {
 }
 
 /// What `within` allows a test that takes a second or two on an idle machine.
-pub(crate) const LIMIT: Duration = Duration::from_secs(20);
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 /// An hour: far enough never to fire while a test runs in real time.
 pub(crate) const HOUR: Duration = Duration::from_secs(3600);
@@ -265,17 +265,17 @@ pub(crate) fn within<R: Send + 'static>(
     }
 }
 
-/// Waits in real time until this holds; fails if it does not within 10 s.
+/// Waits in real time until this holds; fails if it does not within a minute: a busy machine may take long.
 #[track_caller]
 pub(crate) fn eventually(what: &str, holds: impl Fn() -> bool) {
     let start = Instant::now();
     while !holds() {
-        assert!(start.elapsed() < Duration::from_secs(10), "never: {what}");
+        assert!(start.elapsed() < Duration::from_secs(60), "never: {what}");
         thread::sleep(ms(1));
     }
 }
 
-/// Runs the calling test's body in a process of its own, for at most a minute: for what is
+/// Runs the calling test's body in a process of its own, for at most three minutes: for what is
 /// counted by process, and for what could take the others down with it.
 ///
 /// `body` must be a closure written in the test itself: its name gives the test's.
@@ -311,9 +311,9 @@ pub(crate) fn alone_with<'a, F: FnOnce()>(
         if let Some(status) = child.try_wait().expect("the state of a child of ours") {
             break status;
         }
-        if start.elapsed() > Duration::from_secs(60) {
+        if start.elapsed() > Duration::from_secs(180) {
             child.kill().expect("a child of ours to end");
-            panic!("{name}: not done within a minute");
+            panic!("{name}: not done within three minutes");
         }
         thread::sleep(ms(2));
     };

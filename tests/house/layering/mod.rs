@@ -134,6 +134,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "driver/turn",
         ],
     ),
+    ("clocks", &["sync", "driver/wake_all", "time"]),
     // Doors to other crates' traits, a feature each.
     ("integration", &["driver/timer", "time"]),
     ("ext", &["error", "time"]),

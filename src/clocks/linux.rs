@@ -1,0 +1,161 @@
+//! The thread that waits on two `timerfd`s and an `eventfd`.
+//!
+//! # No wake-up is lost
+//!
+//! A sleep that becomes the first of its queue rings the bell after it has given back the lock. The thread reads the queues, sets the
+//! timers, and then polls them and the bell. A sleep that the thread has not seen has rung or rings, and the poll returns. The timers are set to
+//! points in time, not to spans: one that has passed meanwhile, or that the clock is set beyond, fires at once.
+
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, OnceLock};
+use std::task::Waker;
+use std::thread;
+use std::time::Duration;
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::io::{self, Errno};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+
+use super::face::Face;
+use super::queue::{Key, Queue};
+use crate::driver::wake_all;
+use crate::sync::Mutex;
+
+/// What the sleeps share with the thread.
+pub(super) struct Thread {
+    queues: Mutex<Queues>,
+    bell: OwnedFd,
+}
+
+#[derive(Default)]
+struct Queues {
+    wall: Queue,
+    boot: Queue,
+}
+
+impl Queues {
+    fn of(&mut self, face: Face) -> &mut Queue {
+        match face {
+            Face::Wall => &mut self.wall,
+            Face::Boot => &mut self.boot,
+        }
+    }
+}
+
+/// The process's thread, started at the first call. `None` if it cannot be.
+pub(super) fn thread() -> Option<&'static Thread> {
+    static THREAD: OnceLock<Option<Arc<Thread>>> = OnceLock::new();
+    let started = THREAD.get_or_init(|| Thread::start().ok());
+    started.as_deref()
+}
+
+impl Thread {
+    fn start() -> io::Result<Arc<Thread>> {
+        let timers = Timers::new()?;
+        let thread = Arc::new(Thread {
+            queues: Mutex::new(Queues::default()),
+            bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+        });
+        let shared = Arc::clone(&thread);
+        // Linux shows 15 bytes of a thread's name.
+        let builder = thread::Builder::new().name("waterwheel-time".into());
+        let run = move || timers.run(&shared);
+        builder.spawn(run).map_err(|_| Errno::AGAIN)?;
+        Ok(thread)
+    }
+
+    /// Has this waker woken at the deadline.
+    pub(super) fn insert(&self, face: Face, deadline: Duration, waker: Waker) -> Key {
+        let (key, is_first) = self.queues.lock().of(face).insert(deadline, waker);
+        if is_first {
+            self.ring();
+        }
+        key
+    }
+
+    /// Has another waker woken in place of the one under this key. `false` if that has been woken.
+    pub(super) fn replace(&self, face: Face, key: Key, waker: Waker) -> bool {
+        let replaced = self.queues.lock().of(face).replace(key, waker);
+        // Its destructor is not ours: the lock has been given back.
+        replaced.is_ok()
+    }
+
+    /// Lets go of the waker under this key.
+    pub(super) fn remove(&self, face: Face, key: Key) {
+        let removed = self.queues.lock().of(face).remove(key);
+        drop(removed);
+    }
+
+    fn ring(&self) {
+        // A counter that is full has been rung, and has not been heard yet.
+        let _ = io::write(&self.bell, &1_u64.to_ne_bytes());
+    }
+}
+
+struct Timers {
+    wall: OwnedFd,
+    boot: OwnedFd,
+}
+
+impl Timers {
+    fn new() -> io::Result<Timers> {
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        Ok(Timers {
+            wall: timerfd_create(TimerfdClockId::Realtime, flags)?,
+            boot: timerfd_create(TimerfdClockId::Boottime, flags)?,
+        })
+    }
+
+    fn run(&self, thread: &Thread) {
+        loop {
+            for face in [Face::Wall, Face::Boot] {
+                let due = thread.queues.lock().of(face).take_due(face.now());
+                wake_all(due.into_iter());
+                let first = thread.queues.lock().of(face).first();
+                self.set(face, first);
+            }
+            self.wait(thread);
+        }
+    }
+
+    /// Sets a timer to a point in time, or to none.
+    fn set(&self, face: Face, first: Option<Duration>) {
+        let absolute = TimerfdTimerFlags::ABSTIME;
+        let (timer, flags) = match face {
+            Face::Wall => (&self.wall, absolute | TimerfdTimerFlags::CANCEL_ON_SET),
+            Face::Boot => (&self.boot, absolute),
+        };
+        let never = Timespec::default();
+        let it_value = match first {
+            // Zero would be never. What is beyond the range is years away.
+            Some(first) => {
+                Timespec::try_from(first.max(Duration::from_nanos(1))).unwrap_or(Timespec {
+                    tv_sec: i64::MAX,
+                    tv_nsec: 0,
+                })
+            }
+            None => never,
+        };
+        let value = Itimerspec {
+            it_interval: never,
+            it_value,
+        };
+        // An error says that the wall clock was set before this call; the timer is set nevertheless, by the new time.
+        let _ = timerfd_settime(timer, flags, &value);
+    }
+
+    /// Waits for a timer, the bell, or the wall clock to be set.
+    fn wait(&self, thread: &Thread) {
+        let sources = [&self.wall, &self.boot, &thread.bell];
+        let mut polled = sources.map(|source| PollFd::new(source, PollFlags::IN));
+        // An error is a signal: the queues are looked at once more.
+        let _ = poll(&mut polled, None);
+        for source in sources {
+            // None of them blocks. A clock that was set is an error.
+            let _ = io::read(source, &mut [0_u8; 8]);
+        }
+    }
+}
