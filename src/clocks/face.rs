@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 pub(super) enum Face {
     /// Since 1970; the present may move back.
     Wall,
-    /// Since an instant before the first sleep, the time in which the machine was suspended included where the system tells it.
+    /// Since an instant before the first sleep, the time in which the machine was suspended included where the system counts it.
     Boot,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! # No wake-up is lost
 //!
-//! A sleep that becomes the first of its queue rings the bell after it has given back the lock. The thread reads the queues, sets the
-//! timers, and then polls them and the bell. A sleep that the thread has not seen has rung or rings, and the poll returns. The timers are set to
+//! A sleep that becomes the first of its queue signals the thread after it has given back the lock. The thread reads the queues, sets the
+//! timers, and then polls them and an `eventfd`. A sleep that the thread has not seen has signalled it or will, and the poll returns. The timers are set to
 //! points in time, not to spans: one that has passed meanwhile, or that the clock is set beyond, fires at once.
 
 use std::os::fd::OwnedFd;
@@ -27,7 +27,7 @@ use crate::sync::Mutex;
 /// What the sleeps share with the thread.
 pub(super) struct Thread {
     queues: Mutex<Queues>,
-    bell: OwnedFd,
+    signal: OwnedFd,
 }
 
 #[derive(Default)]
@@ -57,7 +57,7 @@ impl Thread {
         let timers = Timers::new()?;
         let thread = Arc::new(Thread {
             queues: Mutex::new(Queues::default()),
-            bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            signal: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
         });
         let shared = Arc::clone(&thread);
         // Linux shows 15 bytes of a thread's name.
@@ -71,7 +71,7 @@ impl Thread {
     pub(super) fn insert(&self, face: Face, deadline: Duration, waker: Waker) -> Key {
         let (key, is_first) = self.queues.lock().of(face).insert(deadline, waker);
         if is_first {
-            self.ring();
+            self.notify();
         }
         key
     }
@@ -89,9 +89,9 @@ impl Thread {
         drop(removed);
     }
 
-    fn ring(&self) {
-        // A counter that is full has been rung, and has not been heard yet.
-        let _ = io::write(&self.bell, &1_u64.to_ne_bytes());
+    fn notify(&self) {
+        // A counter that is full has not been read yet.
+        let _ = io::write(&self.signal, &1_u64.to_ne_bytes());
     }
 }
 
@@ -147,11 +147,11 @@ impl Timers {
         let _ = timerfd_settime(timer, flags, &value);
     }
 
-    /// Waits for a timer, the bell, or the wall clock to be set.
+    /// Waits for a timer, a signal, or the wall clock to be set.
     fn wait(&self, thread: &Thread) {
-        let sources = [&self.wall, &self.boot, &thread.bell];
+        let sources = [&self.wall, &self.boot, &thread.signal];
         let mut polled = sources.map(|source| PollFd::new(source, PollFlags::IN));
-        // An error is a signal: the queues are looked at once more.
+        // An error is an interrupted call: the queues are looked at once more.
         let _ = poll(&mut polled, None);
         for source in sources {
             // None of them blocks. A clock that was set is an error.

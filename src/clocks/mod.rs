@@ -6,8 +6,8 @@
 //! | for a duration, suspension included | [`sleep_boot`] | it counts: due at once, if it is over | nothing |
 //! | until a time of day | [`sleep_until_wall`] | it counts | the deadline is compared with the new time |
 //!
-//! They are futures of their own, and not timers of a [`Timer`](crate::Timer): a time of day is no `Instant`, since the clock that
-//! tells it may be set back. They are for few and long waits, such as an appointment, a lease or a certificate: each takes a lock that all of them share, and
+//! They are futures of their own, and not timers of a [`Timer`](crate::Timer): a time of day is no `Instant`, since the clock
+//! that shows it may be set back. They are for few and long waits, such as an appointment, a lease or a certificate: each takes a lock that all of them share, and
 //! O(log n). For a time limit on a call use [`timeout`](crate::timeout()).
 //!
 //! # How they wait

@@ -25,7 +25,7 @@ use crate::Sleep;
 ///
 /// # Panics
 ///
-/// When it is polled outside of a runtime, where the [fallback](super#how-they-wait) is used. Never on Linux, but if no thread can be started.
+/// When it is polled outside of a runtime, where the [fallback](crate::clocks#how-they-wait) is used. Never on Linux, but if no thread can be started.
 ///
 /// # Example
 ///

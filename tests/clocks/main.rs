@@ -90,7 +90,7 @@ fn a_dropped_one_wakes_none_and_keeps_none_from_waking() {
 
 // The thread waits for the later one, and must hear of the earlier one.
 #[test]
-fn an_earlier_one_rings_the_thread() {
+fn an_earlier_one_wakes_the_thread() {
     of_both_kinds(|make| {
         let [late, early] = [Probe::new(), Probe::new()];
         let mut first = make(Duration::from_secs(3_600));
