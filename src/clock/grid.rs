@@ -1,10 +1,9 @@
 //! The grid on which timers that allow slack come due together.
 //!
-//! Its origin is one instant of the process, so the grid is the same for all timers.
+//! Its origin is one instant of the process, so the grid is the same for all timers in real time. A manual clock's grid begins with the clock,
+//! and that of a clock that tokio may pause with the timer: so a simulation has the same outcome each time.
 
 use tokio::time::{Duration, Instant};
-
-use super::now::start;
 
 /// How far apart the lines are, where that is less than a second: it divides one.
 const NANOS: [u32; 9] = {
@@ -27,15 +26,9 @@ const SECONDS: [u64; 4] = [1, 5, 15, 60];
 
 /// The first line that is not before `deadline`, of the coarsest grid whose lines are at most `slack` apart. So it is not after
 /// `deadline + slack`. The deadline itself if the slack is less than the finest grid takes, and at the end of the range of `Instant`.
-#[inline]
-pub(crate) fn align(deadline: Instant, slack: Duration) -> Instant {
-    align_from(Instant::from_std(start()), deadline, slack)
-}
-
-fn align_from(origin: Instant, deadline: Instant, slack: Duration) -> Instant {
+pub(super) fn align(origin: Instant, deadline: Instant, slack: Duration) -> Instant {
     let wait = match deadline.checked_duration_since(origin) {
         Some(since) => until_line(since, slack),
-        // A runtime's clock may have been paused before the origin was taken.
         None => since_line(origin - deadline, slack),
     };
     deadline.checked_add(wait).unwrap_or(deadline)
@@ -74,7 +67,7 @@ fn distance(slack: Duration) -> Duration {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Duration, Instant, NANOS, SECONDS, align_from, distance};
+    use super::{Duration, Instant, NANOS, SECONDS, align, distance};
 
     const fn ms(millis: u64) -> Duration {
         Duration::from_millis(millis)
@@ -99,9 +92,9 @@ mod tests {
     fn a_deadline_on_a_line_stays() {
         let origin = Instant::now() + Duration::from_secs(1_000);
         for slack in [ms(1), ms(500), ms(60_000), Duration::MAX] {
-            assert_eq!(align_from(origin, origin, slack), origin);
+            assert_eq!(align(origin, origin, slack), origin);
             for line in [origin + ms(120_000), origin - ms(120_000)] {
-                assert_eq!(align_from(origin, line, slack), line);
+                assert_eq!(align(origin, line, slack), line);
             }
         }
     }
@@ -111,7 +104,7 @@ mod tests {
         let origin = Instant::now();
         let deadline = origin + Duration::from_nanos(1_234_567);
         for slack in [Duration::ZERO, ms(1) - Duration::from_nanos(1)] {
-            assert_eq!(align_from(origin, deadline, slack), deadline);
+            assert_eq!(align(origin, deadline, slack), deadline);
         }
     }
 
@@ -127,7 +120,7 @@ mod tests {
             let (near, far) = (base, base + Duration::from_nanos(nanos));
             let (origin, deadline) = if is_before { (far, near) } else { (near, far) };
             let slack = Duration::from_nanos(slack);
-            let aligned = align_from(origin, deadline, slack);
+            let aligned = align(origin, deadline, slack);
             prop_assert!(deadline <= aligned && aligned <= deadline + slack);
             let lines = distance(slack).as_nanos();
             if lines == 0 {

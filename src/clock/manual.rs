@@ -15,7 +15,7 @@ use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 ///
 /// # What an advance does
 ///
-/// [`advance`](ManualClock::advance) fires all that comes due, in order of deadline, also across timers. It does so on the thread that
+/// [`advance`](ManualClock::advance) fires all that comes due, in order of tick, also across timers, and equal ticks of a timer first in, first out. It does so on the thread that
 /// calls it, and returns when it has called all wakers. First of all it moves the clock: whatever a waker or a task arms from then on is
 /// measured from there, on whichever thread it runs. So the outcome does not depend on how fast the workers are. To let each task
 /// run at its own time, advance by [`advance_to_next`](ManualClock::advance_to_next), and let the tasks run in between.
@@ -70,14 +70,14 @@ struct Inner {
 
 /// A timer, as its clock sees it.
 pub(crate) trait Turned: Send + Sync {
-    /// When it is to be turned next; not after its next deadline. `None` if it has nothing to turn for.
+    /// When it is to be turned next; not after its earliest deadline. `None` if it has nothing to turn for.
     fn next(&self) -> Option<Instant>;
 
-    /// Fires all that is due at `now`, and returns when all wakers have been called. Returns how many it fired.
-    fn turn(&self, now: Instant) -> u64;
+    /// The tick at which its earliest pending timer is due. `None` if no timer is pending, or beyond the range of `Instant`.
+    fn earliest(&self) -> Option<Instant>;
 
-    /// Whether a timer is pending.
-    fn has_pending(&self) -> bool;
+    /// Fires all that is due at `now`, and returns when all wakers have been called.
+    fn turn(&self, now: Instant);
 }
 
 impl ManualClock {
@@ -142,8 +142,8 @@ impl ManualClock {
         Ok(())
     }
 
-    /// Moves the clock to the next tick at which a timer fires, fires what is due then, and returns the time. `None`, and the
-    /// clock stays, if no timer is pending.
+    /// Moves the clock to the next tick at which a timer is due, fires what is due then, and returns the time. `None`, and the
+    /// clock stays, if no timer is pending, or only such as are beyond the clock's range.
     ///
     /// # Panics
     ///
@@ -160,17 +160,19 @@ impl ManualClock {
     /// [`AdvanceError::is_advancing`], as [`try_advance`](ManualClock::try_advance).
     pub fn try_advance_to_next(&self) -> Result<Option<Instant>, AdvanceError> {
         let advance = Advance::begin(self)?;
-        // A timer may be turned to file others again, before it fires one.
-        while advance.has_pending() {
-            let Some(nanos) = advance.next().and_then(|next| self.nanos_at(next)) else {
-                break;
-            };
-            advance.set(nanos);
-            if advance.turn(self.now(), |_| true) > 0 {
-                return Ok(Some(self.now()));
-            }
-        }
-        Ok(None)
+        let timers = advance.timers();
+        let earliest = timers.iter().filter_map(|timer| timer.earliest()).min();
+        let Some(nanos) = earliest.and_then(|at| self.nanos_at(at)) else {
+            return Ok(None);
+        };
+        advance.set(nanos);
+        advance.turn(self.now(), |_| true);
+        Ok(Some(self.now()))
+    }
+
+    /// Where the clock began.
+    pub(super) fn start(&self) -> Instant {
+        self.0.start
     }
 
     /// From now on the clock turns this timer.
@@ -252,15 +254,13 @@ impl Advance<'_> {
         self.0.0.nanos.store(nanos, Ordering::Release);
     }
 
-    /// Turns the timers that `is_due` to `at`. Returns how many fired.
-    fn turn(&self, at: Instant, is_due: impl Fn(&dyn Turned) -> bool) -> u64 {
-        let timers = self.timers();
-        let due = timers.iter().filter(|timer| is_due(&***timer));
-        due.map(|timer| timer.turn(at)).sum()
-    }
-
-    fn has_pending(&self) -> bool {
-        self.timers().iter().any(|timer| timer.has_pending())
+    /// Turns the timers that `is_due` to `at`.
+    fn turn(&self, at: Instant, is_due: impl Fn(&dyn Turned) -> bool) {
+        for timer in self.timers() {
+            if is_due(&*timer) {
+                timer.turn(at);
+            }
+        }
     }
 }
 

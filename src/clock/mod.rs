@@ -31,7 +31,6 @@ use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::wheel::{Divisor, Resolution, Tick, Ticks};
 use can_pause::CLOCKS_CAN_PAUSE;
 
-pub(crate) use grid::align;
 pub use manual::ManualClock;
 pub(crate) use manual::Turned;
 pub(crate) use now::{machine_now, nanos_since_start};
@@ -47,6 +46,8 @@ const LATE: Duration = Duration::from_micros(300);
 pub(crate) struct Clock {
     /// Tick zero.
     epoch: Instant,
+    /// Where the grid of timers with slack begins.
+    grid: Instant,
     resolution: Resolution,
     /// The resolution's nanoseconds.
     tick_nanos: Divisor,
@@ -88,8 +89,14 @@ impl Clock {
         } else {
             Resolution::FINEST
         });
+        let grid = match &manual {
+            Some(manual) => manual.start(),
+            None if may_jump => epoch,
+            None => Instant::from_std(now::start()),
+        };
         let clock = Clock {
             epoch,
+            grid,
             resolution,
             late: match manual {
                 // Its owner turns it, and no future helps.
@@ -105,6 +112,11 @@ impl Clock {
         };
         clock.look_for_pause();
         clock
+    }
+
+    /// A deadline, moved up as far as the slack allows to where others are due as well.
+    pub(crate) fn align(&self, deadline: Instant, slack: Duration) -> Instant {
+        grid::align(self.grid, deadline, slack)
     }
 
     /// Whether what is due at `due` is late in the tick `now`, so that a thread that finds this has it served.

@@ -1,7 +1,7 @@
 //! Slack: lateness that the owner of a timer allows, so that timers come due together.
 //!
 //! A deadline with slack is moved up to the next line of a grid that all timers share. So what is due within some milliseconds is due at
-//! one tick, and served in one turn. The wheel knows nothing of it. (Linux has slack for its timers as well, and coalesces on a grid where it rounds
+//! one tick. The wheel knows nothing of it. (Linux has slack for its timers as well, and coalesces on a grid where it rounds
 //! jiffies to whole seconds.)
 
 use std::sync::Arc;
@@ -19,7 +19,8 @@ impl Timer {
     ///
     /// The deadline is moved up to the next whole number of 1, 2, 5, 10, 20, 50, 100, 200 or 500 ms or of 1, 5, 15 or 60 s, counted from an
     /// instant that all timers of the process share; of the coarsest of these that is not more than the slack. So timers of
-    /// about the same time fire together, which takes less CPU: one turn and fewer wake-ups. With a slack of less than a
+    /// about the same time fire together, which takes less CPU. (On a [`ManualClock`](crate::ManualClock) it is counted from the clock's
+    /// start, and on a clock that tokio may pause from the timer's, so that a simulation has the same outcome each time.) With a slack of less than a
     /// millisecond nothing is moved. [`deadline`](Sleep::deadline) is the moved instant.
     ///
     /// The slack moves the deadline, and does not bound the lateness: like every timer, it fires at the first tick after its

@@ -9,7 +9,7 @@ use tokio::time::{Duration, Instant};
 
 use super::far_at_most;
 use super::phase::{Lead, Packed, Phase};
-use crate::clock::{Clock, align};
+use crate::clock::Clock;
 use crate::driver::{self, Answer, Shard, State};
 use crate::wheel::{Key, Tick};
 
@@ -129,13 +129,13 @@ impl Sleep {
         duration: Duration,
         slack: Duration,
     ) -> Sleep {
-        let deadline = align(far_at_most(now, duration), slack);
+        let deadline = shard.clock().align(far_at_most(now, duration), slack);
         Sleep::after(shard, now, deadline - now)
     }
 
     /// Moves the deadline up as far as the slack allows, unless the sleep has completed.
     pub(super) fn allow(&mut self, slack: Duration) {
-        let deadline = align(self.deadline, slack);
+        let deadline = self.clock().align(self.deadline, slack);
         match self.phase.phase() {
             Phase::New(lead) => {
                 let moved = self.clock().ticks_covering(deadline - self.deadline);

@@ -47,6 +47,21 @@ fn timers_of_about_one_time_share_a_deadline() {
     assert!(shared.len() <= 2, "{}", shared.len());
 }
 
+// A simulation has the same outcome each time.
+#[test]
+fn on_a_manual_clock_the_grid_begins_with_the_clock() {
+    let runtime = multi_thread(1);
+    let clock = ManualClock::new();
+    let begin = clock.now();
+    clock.advance(us(123_456));
+    for _ in 0..2 {
+        let builder = Timer::builder().clock(clock.clone());
+        let timer = builder.start_on(runtime.handle()).unwrap();
+        let sleep = timer.sleep_within(ms(500), ms(1_500));
+        assert_eq!(sleep.deadline(), begin + ms(1_000));
+    }
+}
+
 #[test]
 fn a_sleep_that_is_given_slack_moves_once() {
     let runtime = multi_thread(1);

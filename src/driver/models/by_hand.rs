@@ -111,3 +111,30 @@ fn of_two_advances_at_once_one_may_be_refused_and_none_is_lost() {
     });
     assert_eq!(refused, [0, 1].into());
 }
+
+/// The clock goes to a deadline, whether the timer there is fired by the advance or by a poll of its future.
+#[test]
+fn a_poll_beside_the_next_advance_skips_no_deadline() {
+    let by_polls = explore(3, || {
+        let clock = ManualClock::new();
+        let timer = start_by_hand(&clock);
+        let [mut first, mut second] = [5, 9].map(|millis| Task::new(timer.sleep(ms(millis))));
+        first.run();
+        second.run();
+        let start = clock.now();
+        let advancing = clock.clone();
+        let advances = spawn_thread(move || advancing.advance_to_next());
+        let is_ready_by_poll = first.poll();
+        assert_eq!(advances.join().unwrap(), Some(start + ms(5)));
+        assert_eq!(clock.now(), start + ms(5));
+        first.run();
+        assert!(first.done_at.is_some() && second.done_at.is_none());
+        // It was the last but one: the next is the other's deadline, and then there is none.
+        assert_eq!(clock.advance_to_next(), Some(start + ms(9)));
+        second.run();
+        assert_eq!(clock.advance_to_next(), None);
+        assert_eq!(books(&timer), all_fired(2));
+        is_ready_by_poll
+    });
+    assert_eq!(by_polls, [false, true].into());
+}

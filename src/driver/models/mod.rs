@@ -66,6 +66,7 @@
 //! | `Backlog`, its `Drop`: the driver is not woken; the shard stays given away | `given` |
 //! | `Backlog::turn`: no look at the queue, or at how long it waited; `Workspace::turn`: no backlog is kept | `given` |
 //! | `ManualClock::try_advance`: the last turn leaves out timers whose `next` is later; `move_earlier`: no look at the hand | `by_hand` |
+//! | `try_advance_to_next`: goes on until a turn has fired something | `by_hand` |
 //! | `Workspace::turn`: a shard that is left to another thread holds up the rest, or stays listed | `catch_up` |
 //! | `FirstTurn::take`: sets a target though it has left out a shard | `catch_up` |
 //! | `Workspace::end_turn`: the shards are not given back | `end`, `wakeup_thread` |

@@ -112,8 +112,7 @@ impl ShardList {
 
     /// Puts the shards that are in use into `shards`, for a turn, which it counts. Returns how many there had ever been.
     pub(in crate::driver) fn list_for_turn(&self, shards: &mut Vec<Arc<Shard>>) -> u64 {
-        // Relaxed: a counter for metrics.
-        self.turns.fetch_add(1, Ordering::Relaxed);
+        self.count_turn();
         let listed = self.listed.lock();
         shards.extend(listed.shards.iter().filter_map(Weak::upgrade));
         self.made()
@@ -129,6 +128,11 @@ impl ShardList {
     pub(in crate::driver) fn is_over(&self) -> bool {
         let listed = self.listed.lock();
         listed.is_closed && listed.shards.iter().all(|shard| shard.strong_count() == 0)
+    }
+
+    pub(in crate::driver) fn count_turn(&self) {
+        // Relaxed: a counter for metrics.
+        self.turns.fetch_add(1, Ordering::Relaxed);
     }
 
     /// What all shards have counted.

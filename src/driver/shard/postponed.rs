@@ -88,10 +88,7 @@ impl Postponed {
         hand: Tick,
     ) -> Result<Tick, Tick> {
         let note = self.note(index);
-        // Pairs with the release in `insert`.
-        let is_moved = note.is_some_and(|note| note.load(Ordering::Acquire) == MOVED);
-        let deadline = if is_moved { self.later(index) } else { None };
-        let deadline = deadline.unwrap_or(filed);
+        let deadline = self.deadline_by(note, index, filed);
         if deadline > hand {
             return Err(deadline);
         }
@@ -101,6 +98,19 @@ impl Postponed {
             let _ = note.compare_exchange(FILED, DISARMED, Ordering::Release, Ordering::Relaxed);
         }
         Ok(deadline)
+    }
+
+    /// The deadline of the timer at this place, which is filed under `filed`. To be called with the lock held.
+    pub(super) fn deadline(&self, index: u32, filed: Tick) -> Tick {
+        self.deadline_by(self.note(index), index, filed)
+    }
+
+    #[inline]
+    fn deadline_by(&self, note: Option<&AtomicU8>, index: u32, filed: Tick) -> Tick {
+        // Pairs with the release in `insert`.
+        let is_moved = note.is_some_and(|note| note.load(Ordering::Acquire) == MOVED);
+        let deadline = if is_moved { self.later(index) } else { None };
+        deadline.unwrap_or(filed)
     }
 
     /// What is in the cell of this place.

@@ -30,6 +30,20 @@ impl Shard {
         locked.wheel.as_ref().is_none_or(Wheel::is_empty)
     }
 
+    /// The tick of the earliest pending timer. Timers that were postponed are filed under their present deadlines, as far as this finds any.
+    pub(in crate::driver) fn earliest(&self) -> Option<Tick> {
+        let mut locked = self.lock();
+        let wheel = locked.wheel.as_mut()?;
+        loop {
+            let (key, filed, _) = wheel.peek()?;
+            let deadline = self.postponed.deadline(key.index(), filed);
+            if deadline <= filed {
+                return Some(filed);
+            }
+            wheel.reset(key, deadline);
+        }
+    }
+
     /// Adds what this shard has counted.
     pub(super) fn add_to(&self, metrics: &mut Metrics) {
         let locked = self.lock();

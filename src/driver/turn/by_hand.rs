@@ -29,17 +29,26 @@ impl Turned for ShardList {
             .and_then(|(next, clock)| clock.instant_of(next))
     }
 
-    fn turn(&self, now: Instant) -> u64 {
-        let mut shards = Vec::new();
-        self.list_for_turn(&mut shards);
-        let mut wakers = Wakers::default();
-        shards
-            .iter()
-            .map(|shard| one_shard::turn_by_hand(shard, now, &mut wakers))
-            .sum()
+    fn earliest(&self) -> Option<Instant> {
+        let shards = self.in_use();
+        let earliest = shards.iter().filter_map(|shard| {
+            let tick = shard.earliest()?;
+            shard.clock().instant_of(tick)
+        });
+        earliest.min()
     }
 
-    fn has_pending(&self) -> bool {
-        !self.in_use().iter().all(|shard| shard.is_empty())
+    fn turn(&self, now: Instant) {
+        let shards = self.in_use();
+        if shards
+            .iter()
+            .any(|shard| shard.next() <= shard.clock().tick_before(now))
+        {
+            self.count_turn();
+        }
+        let mut wakers = Wakers::default();
+        for shard in shards {
+            one_shard::turn_by_hand(&shard, now, &mut wakers);
+        }
     }
 }

@@ -7,7 +7,8 @@ use waterwheel::{Duration, ManualClock, Timer};
 
 use super::{on_both_flavors, start};
 use crate::support::{
-    FAR, LIMIT, Probe, assert_panics_here, ms, multi_thread, poll_with, us, waker_on_wake, within,
+    FAR, LIMIT, Probe, assert_panics_here, end_of_time, ms, multi_thread, poll_with, us,
+    waker_on_wake, within,
 };
 
 #[test]
@@ -97,6 +98,30 @@ fn the_next_advance_skips_what_was_cancelled_or_postponed() {
         drop(last);
         assert_eq!(clock.advance_to_next(), None);
         assert_eq!(clock.now(), begin + ms(40));
+    });
+}
+
+// Its steps are to deadlines only, and none is where all are out of reach.
+#[test]
+fn the_next_advance_leaves_the_clock_where_nothing_is_in_reach() {
+    on_both_flavors(|_, clock, timer| {
+        let begin = clock.now();
+        let probe = Probe::new();
+        let mut endless = [
+            timer.sleep_until(end_of_time()),
+            timer.sleep_until(begin + Duration::from_secs(86_400 * 365 * 600)),
+        ];
+        assert!(
+            endless
+                .iter_mut()
+                .all(|sleep| probe.poll(sleep).is_pending())
+        );
+        assert_eq!(clock.advance_to_next(), None);
+        assert_eq!(clock.now(), begin);
+        let mut year = timer.sleep(Duration::from_secs(86_400 * 365));
+        assert!(probe.poll(&mut year).is_pending());
+        assert_eq!(clock.advance_to_next(), Some(year.deadline()));
+        assert_eq!((probe.wakes(), timer.metrics().driver_turns()), (1, 1));
     });
 }
 
