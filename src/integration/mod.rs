@@ -3,6 +3,9 @@
 //! | file | feature | what it plugs into |
 //! |---|---|---|
 //! | `hyper` | `hyper` | `hyper::rt::{Timer, Sleep}` |
+//! | `tower/` | `tower` | `tower::{Layer, Service}`, over HTTP bodies |
 
 #[cfg(feature = "hyper")]
 mod hyper;
+#[cfg(feature = "tower")]
+pub mod tower;

@@ -1,0 +1,13 @@
+//! The layers of `waterwheel::tower`. Time is virtual.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod bodies;
+mod client_deadline;
+mod deadline;
+mod http_timeout;
+mod respond;
+mod services;
+mod timeout;
+mod types;
