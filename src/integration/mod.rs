@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `hyper` | `hyper` | `hyper::rt::{Timer, Sleep}` |
 //! | `tower/` | `tower` | `tower::{Layer, Service}`, over HTTP bodies |
+//! | `tower/backoff` | `tower-retry` | `tower::retry::backoff::{Backoff, MakeBackoff}` |
 
 #[cfg(feature = "hyper")]
 mod hyper;

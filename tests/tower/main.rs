@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod backoff;
 mod bodies;
 mod client_deadline;
 mod deadline;

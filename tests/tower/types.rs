@@ -7,7 +7,9 @@ use std::marker::{PhantomData, PhantomPinned};
 use std::rc::Rc;
 
 use http::{Request, Response};
+use tower::retry::backoff::MakeBackoff;
 use tower::{Layer, Service, service_fn};
+use waterwheel::tower::backoff::{ExponentialBackoff, ExponentialBackoffMaker, InvalidBackoff};
 use waterwheel::tower::future::{HttpResponseFuture, RespondFuture, ResponseFuture};
 use waterwheel::tower::{
     BoxError, ClientDeadline, ClientDeadlineLayer, DeadlineLayer, HttpTimeout, HttpTimeoutLayer,
@@ -97,6 +99,12 @@ fn auto_traits_are_what_they_are_meant_to_be() {
         RespondBody<Sendable>: true true true;
         RespondBody<Local>: false false true;
         RespondBody<Pinned>: true true false;
+        ExponentialBackoffMaker: true true true;
+        ExponentialBackoffMaker<Local>: false false true;
+        ExponentialBackoff: true true true;
+        ExponentialBackoff<Cell<u8>>: true true true;
+        ExponentialBackoff<Local>: false false true;
+        InvalidBackoff: true true true;
         BoxError: true true true;
     }
 }
@@ -168,6 +176,9 @@ async fn layers_services_and_futures_are_cloned_and_printed() {
     check(RespondLayer::gateway_timeout());
     check(RespondLayer::request_timeout());
     check(RespondLayer::grpc());
+    let maker = ExponentialBackoffMaker::default().on(&timer);
+    let backoff = maker.clone().make_backoff();
+    assert!(format!("{maker:?}{:?}", backoff.clone()).contains("50ms"));
 }
 
 #[tokio::test(start_paused = true)]

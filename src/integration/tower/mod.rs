@@ -8,6 +8,8 @@
 //! | [`ClientDeadlineLayer`] | [`ClientDeadline`] | passes the current [`rpc::Deadline`] on, by the header `grpc-timeout` |
 //! | [`RespondLayer`] | [`Respond`] | turns [`Elapsed`] into a response: HTTP 504 or 408, or a gRPC status |
 //!
+//! With the feature `tower-retry`, `tower::backoff` has an exponential backoff for `tower::retry`.
+//!
 //! # Why the body
 //!
 //! An HTTP service is done when it has the headers. A limit that ends there leaves out the body, which may stream for hours, or
@@ -81,7 +83,10 @@
 // | `body`, `future` | a response body and the response futures, with a limit |
 // | `timeout`, `http_timeout`, `deadline`, `client_deadline`, `respond` | a middleware each, with files as tower's own |
 // | `grpc` | the headers of gRPC: the timeout, the status |
+// | `backoff` | the delays between retries |
 
+#[cfg(feature = "tower-retry")]
+pub mod backoff;
 mod body;
 mod client_deadline;
 mod deadline;
