@@ -30,6 +30,7 @@
 //! | test in virtual time | `pause`, `advance`, `resume`: tokio's own, with the feature `test-util`; [`ManualClock`] of a timer's own, on every runtime; [`error::AdvanceError`] |
 //! | wait for the wall clock, or count the time in suspension | the feature `clocks`: [`clocks::sleep_until_wall`], [`clocks::sleep_boot`], which give [`clocks::SleepUntilWall`] and [`clocks::SleepBoot`] |
 //! | give hyper and hyper-util a timer | the feature `hyper`: [`Timer`] is a `hyper::rt::Timer`, and [`Sleep`] a `hyper::rt::Sleep` |
+//! | limit the time of tower's services, bodies included, and pass deadlines on | the feature `tower`: `tower::{TimeoutLayer, HttpTimeoutLayer, DeadlineLayer, ClientDeadlineLayer, RespondLayer}`; the feature `tower-retry`: `tower::backoff` |
 //! | limit futures and streams by methods | [`ext`]: [`ext::FutureExt`], [`ext::StreamExt`]; [`ext::Timeout`], [`ext::Throttle`], [`ext::ChunksTimeout`] |
 //! | give a request a deadline that travels | [`rpc::Deadline`], [`rpc::Scope`]; the header: [`rpc::grpc_timeout::parse`], [`rpc::grpc_timeout::format()`], [`rpc::grpc_timeout::Header`], [`rpc::grpc_timeout::InvalidTimeout`] |
 //! | end a connection that is idle | [`rpc::IdleTimeout`], [`rpc::Guard`] |
@@ -67,6 +68,8 @@ mod sync;
 
 pub use clock::ManualClock;
 pub use driver::{Builder, Lateness, Metrics, Timer, Waking};
+#[cfg(feature = "tower")]
+pub use integration::tower;
 #[doc(inline)]
 pub use time::{
     Interval, MissedTickBehavior, Sleep, Timeout, interval, interval_at, sleep, sleep_until,

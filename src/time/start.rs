@@ -161,7 +161,7 @@ impl Timer {
 
     /// [`sleep_unless_never`](Timer::sleep_unless_never), or an error.
     #[inline]
-    pub(super) fn try_sleep_unless_never(
+    pub(crate) fn try_sleep_unless_never(
         &self,
         duration: Duration,
     ) -> Result<Option<Sleep>, Error> {
@@ -220,7 +220,7 @@ impl Sleep {
     /// A sleep on the runtime's timer, or none if its deadline is beyond the range of `Instant`.
     #[inline(always)]
     #[track_caller]
-    pub(super) fn on_current(duration: Duration) -> Option<Sleep> {
+    pub(crate) fn on_current(duration: Duration) -> Option<Sleep> {
         if duration <= FAR {
             return Some(sleep(duration));
         }

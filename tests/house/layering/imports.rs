@@ -376,9 +376,10 @@ fn body(code: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether the code itself contains this word.
+/// Whether the code itself contains this word. A feature may have the name of a module.
 fn uses_word(code: &str, word: &str) -> bool {
     body(code)
+        .filter(|line| !line.starts_with("#[cfg("))
         .flat_map(|line| line.split(|it: char| !it.is_alphanumeric() && it != '_'))
         .any(|it| it == word)
 }

@@ -1,0 +1,86 @@
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use http_body::{Body, Frame, SizeHint};
+use pin_project_lite::pin_project;
+use tokio::task::coop;
+
+use super::BoxError;
+use super::limit::Limit;
+
+pin_project! {
+    /// A response body with a time limit: that of [`HttpTimeout`](crate::tower::HttpTimeout), or a deadline.
+    ///
+    /// When the limit has passed before the body's end, it fails with [`Elapsed`](crate::error::Elapsed), and the inner body is dropped.
+    /// The inner body is polled first, and what ends it wins, even past the deadline: its end, an error, trailers, and data after
+    /// which nothing comes. Other data that is ready at the deadline is dropped, so that a body which always has more is cut too.
+    ///
+    /// With a deadline of [`rpc`](crate::rpc), that is the current one while the inner body is polled.
+    #[must_use = "a body does nothing unless it is polled"]
+    #[derive(Debug)]
+    pub struct LimitedBody<B> {
+        // `None` once it was cut.
+        #[pin]
+        inner: Option<B>,
+        limit: Limit,
+    }
+}
+
+impl<B: Body> LimitedBody<B> {
+    pub(super) fn new(inner: B, limit: Limit) -> LimitedBody<B> {
+        // A body that has ended need not be polled, so it must not keep a timer.
+        let limit = match inner.is_end_stream() {
+            true => Limit::NEVER,
+            false => limit,
+        };
+        LimitedBody {
+            inner: Some(inner),
+            limit,
+        }
+    }
+}
+
+impl<B> Body for LimitedBody<B>
+where
+    B: Body,
+    B::Error: Into<BoxError>,
+{
+    type Data = B::Data;
+    type Error = BoxError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, BoxError>>> {
+        let mut this = self.project();
+        let Some(mut inner) = this.inner.as_mut().as_pin_mut() else {
+            return Poll::Ready(None);
+        };
+        let had_budget = coop::has_budget_remaining();
+        let polled = this.limit.within(|| inner.as_mut().poll_frame(context));
+        let goes_on = match &polled {
+            Poll::Pending => true,
+            Poll::Ready(Some(Ok(frame))) => !frame.is_trailers() && !inner.is_end_stream(),
+            Poll::Ready(_) => false,
+        };
+        if !goes_on {
+            *this.limit = Limit::NEVER;
+        } else if let Poll::Ready(elapsed) = this.limit.poll(had_budget, context) {
+            this.inner.set(None);
+            *this.limit = Limit::NEVER;
+            return Poll::Ready(Some(Err(elapsed.into())));
+        }
+        polled.map_err(Into::into)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.as_ref().is_none_or(Body::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.inner {
+            Some(inner) => inner.size_hint(),
+            None => SizeHint::with_exact(0),
+        }
+    }
+}

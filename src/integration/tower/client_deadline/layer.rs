@@ -1,0 +1,66 @@
+use tower_layer::Layer;
+
+use super::ClientDeadline;
+use crate::Timer;
+
+/// Passes the deadline on: writes what is left of [`Deadline::current`](crate::rpc::Deadline::current) into the header `grpc-timeout`.
+///
+/// - The value is [rounded down](crate::rpc::grpc_timeout::format()), so that a deadline does not grow on its way. A header that asks
+///   for less already stays as it is.
+/// - If the deadline has passed, the call fails with [`Elapsed`](crate::error::Elapsed) at once, and the inner service is not called.
+/// - Without a deadline the request stays as it is.
+///
+/// The scope of the deadline ends what is awaited in it, this call and its body included. If the response future or the body is taken
+/// out of the scope, to another task for instance, this layer ends it, with `Elapsed`.
+///
+/// The docs of [the module](crate::tower) have errors, panics and cancellation. [grpc-rust#2316](https://github.com/grpc/grpc-rust/issues/2316)
+/// asks for this.
+///
+/// ```
+/// use http::{Request, Response};
+/// use tower::{Service, ServiceBuilder, service_fn};
+/// use waterwheel::Duration;
+/// use waterwheel::rpc::{Deadline, grpc_timeout};
+/// use waterwheel::tower::{BoxError, ClientDeadlineLayer};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), BoxError> {
+/// let mut client = ServiceBuilder::new()
+///     .layer(ClientDeadlineLayer::new())
+///     .service(service_fn(async |request: Request<()>| {
+///         let left = grpc_timeout::parse(&request.headers()["grpc-timeout"])?;
+///         assert!(left < Duration::from_secs(5));
+///         Ok::<_, BoxError>(Response::new(String::new()))
+///     }));
+/// let call = async { client.call(Request::new(())).await };
+/// Deadline::after(Duration::from_secs(5)).scope(call).await??;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct ClientDeadlineLayer {
+    pub(super) timer: Option<Timer>,
+}
+
+impl ClientDeadlineLayer {
+    /// What is left is by `Instant::now()`; the runtime's timer ends what leaves the scope.
+    #[must_use]
+    pub const fn new() -> ClientDeadlineLayer {
+        ClientDeadlineLayer { timer: None }
+    }
+
+    /// Both by a timer of your own, on which the scope must be as well: [`Deadline::scope_on`](crate::rpc::Deadline::scope_on).
+    #[must_use]
+    pub fn on(mut self, timer: &Timer) -> ClientDeadlineLayer {
+        self.timer = Some(timer.clone());
+        self
+    }
+}
+
+impl<S> Layer<S> for ClientDeadlineLayer {
+    type Service = ClientDeadline<S>;
+
+    fn layer(&self, inner: S) -> ClientDeadline<S> {
+        ClientDeadline::with(inner, self.clone())
+    }
+}

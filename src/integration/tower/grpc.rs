@@ -1,0 +1,58 @@
+//! The headers of gRPC over HTTP/2: the timeout of a request, the status of a response.
+
+use http::{HeaderMap, HeaderValue};
+use tokio::time::Duration;
+
+use crate::rpc::grpc_timeout::{self, InvalidTimeout};
+
+const TIMEOUT: &str = "grpc-timeout";
+const STATUS: &str = "grpc-status";
+const MESSAGE: &str = "grpc-message";
+
+/// How a call has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Status {
+    DeadlineExceeded,
+    Unavailable,
+}
+
+/// The timeout that a request asks for, by the first header of that name. A bad one sets none, and is reported by `tracing`.
+pub(super) fn timeout_of(headers: &HeaderMap) -> Option<Duration> {
+    let header = headers.get(TIMEOUT)?;
+    match grpc_timeout::parse(header) {
+        Ok(timeout) => Some(timeout),
+        Err(error) => {
+            report(header, error);
+            None
+        }
+    }
+}
+
+/// A peer writes the header, so it could fill a log whose level is higher.
+#[cfg(feature = "tracing")]
+fn report(header: &HeaderValue, error: InvalidTimeout) {
+    tracing::debug!(?header, %error, "a bad grpc-timeout sets no deadline");
+}
+
+#[cfg(not(feature = "tracing"))]
+fn report(_: &HeaderValue, _: InvalidTimeout) {}
+
+/// Asks for a timeout, rounded down, unless the request asks for less already.
+pub(super) fn set_timeout(headers: &mut HeaderMap, timeout: Duration) {
+    let present = headers.get(TIMEOUT).map(grpc_timeout::parse);
+    if matches!(present, Some(Ok(present)) if present <= timeout) {
+        return;
+    }
+    let value = HeaderValue::from_bytes(grpc_timeout::format(timeout).as_ref());
+    headers.insert(TIMEOUT, value.expect("digits and a letter"));
+}
+
+/// Sets the status: in the headers of a response without a body, or in trailers.
+pub(super) fn set_status(headers: &mut HeaderMap, status: Status) {
+    let (code, message) = match status {
+        Status::DeadlineExceeded => ("4", "the deadline has passed"),
+        Status::Unavailable => ("14", "the server is stopping or has too much to do"),
+    };
+    headers.insert(STATUS, HeaderValue::from_static(code));
+    headers.insert(MESSAGE, HeaderValue::from_static(message));
+}

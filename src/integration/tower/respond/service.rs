@@ -1,0 +1,56 @@
+use std::task::{Context, Poll};
+
+use http::Response;
+use http_body::Body;
+use tower_service::Service;
+
+use super::way::Way;
+use super::{RespondBody, RespondFuture};
+use crate::integration::tower::BoxError;
+
+/// The service of [`RespondLayer`](crate::tower::RespondLayer).
+#[derive(Debug, Clone)]
+pub struct Respond<S> {
+    inner: S,
+    way: Way,
+}
+
+impl<S> Respond<S> {
+    pub(super) const fn with(inner: S, way: Way) -> Respond<S> {
+        Respond { inner, way }
+    }
+
+    /// The inner service.
+    pub fn get_ref(&self) -> &S {
+        &self.inner
+    }
+
+    /// The inner service.
+    pub fn get_mut(&mut self) -> &mut S {
+        &mut self.inner
+    }
+
+    /// The inner service, with its errors as they are.
+    pub fn into_inner(self) -> S {
+        self.inner
+    }
+}
+
+impl<S, R, B> Service<R> for Respond<S>
+where
+    S: Service<R, Response = Response<B>>,
+    S::Error: Into<BoxError>,
+    B: Body,
+{
+    type Response = Response<RespondBody<B>>;
+    type Error = BoxError;
+    type Future = RespondFuture<S::Future>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(context).map_err(Into::into)
+    }
+
+    fn call(&mut self, request: R) -> Self::Future {
+        RespondFuture::new(self.inner.call(request), self.way)
+    }
+}

@@ -1,0 +1,199 @@
+//! The client's side of a deadline: into the header.
+
+use std::future::pending;
+
+use http::{HeaderMap, Request, Response};
+use tower::{Layer, Service, service_fn};
+use waterwheel::error::{Elapsed, Error};
+use waterwheel::rpc::Deadline;
+use waterwheel::tower::{ClientDeadlineLayer, DeadlineLayer};
+use waterwheel::{Duration, Instant, ManualClock, Timer, sleep};
+
+use crate::bodies::Step::{Data, Wait};
+use crate::bodies::{Broken, Script, read};
+use crate::services::{at_once, once, stuck};
+use crate::support::{assert_settled, current_thread, ms, poll_once};
+
+/// The header that a client sends.
+async fn sent(headers: HeaderMap) -> Option<String> {
+    let mut sent = None;
+    let server = at_once(|request| {
+        let values: Vec<_> = request.headers().get_all("grpc-timeout").iter().collect();
+        assert!(values.len() <= 1);
+        sent = values
+            .first()
+            .map(|value| value.to_str().unwrap().to_owned());
+        Script::new([])
+    });
+    let mut client = ClientDeadlineLayer::new().layer(server);
+    let mut request = Request::new(());
+    *request.headers_mut() = headers;
+    client.call(request).await.unwrap();
+    drop(client);
+    sent
+}
+
+fn header(timeout: &'static str) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert("grpc-timeout", timeout.parse().unwrap());
+    headers
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_left_is_sent_rounded_down() {
+    for (left, expected) in [
+        (Duration::from_nanos(1), "1n"),
+        (ms(250), "250000u"),
+        (Duration::from_nanos(1_234_567_899), "1234567u"),
+        (Duration::from_secs(86_400 * 30), "2592000S"),
+    ] {
+        let sent = Deadline::at(Instant::now() + left).scope(sent(HeaderMap::new()));
+        assert_eq!(sent.await.unwrap().unwrap(), expected, "{left:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_header_that_asks_for_less_stays() {
+    let deadline = Deadline::after(ms(250));
+    for (before, expected) in [
+        ("200m", "200m"),
+        ("250m", "250m"),
+        ("251m", "250000u"),
+        ("later", "250000u"),
+    ] {
+        let sent = deadline.scope(sent(header(before)));
+        assert_eq!(sent.await.unwrap().unwrap(), expected, "{before}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_deadline_a_request_stays_as_it_is() {
+    assert_eq!(sent(HeaderMap::new()).await, None);
+    assert_eq!(sent(header("1H")).await.unwrap(), "1H");
+    assert_eq!(sent(header("later")).await.unwrap(), "later");
+    assert_eq!(Timer::current().metrics().armed(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_that_has_passed_makes_no_call() {
+    let server = at_once(|_| panic!("it is not called"));
+    let mut client = ClientDeadlineLayer::new().layer(server);
+    for passed in [Instant::now(), Instant::now() - ms(5)] {
+        let call = Deadline::at(passed).sync_scope(|| client.call(Request::new(())));
+        let error = call.await.unwrap_err();
+        assert!(error.is::<Elapsed>());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_in_its_scope_is_dropped_with_the_scope() {
+    let (future, life) = stuck::<Result<Response<Script>, Broken>>();
+    let mut future = Some(future);
+    let server = service_fn(|_: Request<()>| future.take().unwrap());
+    let mut client = ClientDeadlineLayer::new().layer(server);
+    let start = Instant::now();
+    let scope = Deadline::after(ms(10)).scope(async {
+        let result = client.call(Request::new(())).await.map(drop);
+        panic!("the handler goes on with {result:?}");
+    });
+    assert!(scope.await.is_err());
+    assert_eq!((start.elapsed(), life.strong_count()), (ms(10), 0));
+    // The timer of the scope, and none beside it.
+    assert_eq!(assert_settled(&Timer::current()).armed(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_leaves_its_scope_is_cut() {
+    let (future, life) = stuck::<Result<Response<Script>, Broken>>();
+    let mut future = Some(future);
+    let server = service_fn(|_: Request<()>| future.take().unwrap());
+    let mut client = ClientDeadlineLayer::new().layer(server);
+    let start = Instant::now();
+    let mut call = Deadline::after(ms(10)).sync_scope(|| Box::pin(client.call(Request::new(()))));
+    // A scope that ends later does not end it in time.
+    let later = Deadline::after(ms(60)).scope(async {
+        let error = call.as_mut().await.map(drop).unwrap_err();
+        (error.is::<Elapsed>(), start.elapsed())
+    });
+    assert_eq!(later.await, Ok((true, ms(10))));
+    assert_eq!(life.strong_count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_leaves_its_scope_is_cut() {
+    let script = Script::new([Data("a"), Wait(ms(60)), Data("late")]);
+    let life = script.life();
+    let mut client = ClientDeadlineLayer::new().layer(at_once(once(script)));
+    let start = Instant::now();
+    let call = async { client.call(Request::new(())).await };
+    let response = Deadline::after(ms(10)).scope(call).await.unwrap().unwrap();
+    let mut body = response.into_body();
+    let read = tokio::spawn(async move { (read(&mut body).await, body) });
+    let (read, _body) = read.await.unwrap();
+    assert!(read.error.unwrap().is::<Elapsed>());
+    assert_eq!((&*read.data, start.elapsed()), ("a", ms(10)));
+    assert_eq!(life.strong_count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_chain_of_servers_ends_at_the_clients_deadline() {
+    let (future, life) = stuck::<Result<Response<Script>, Broken>>();
+    let mut future = Some(future);
+    let last = service_fn(|_: Request<()>| {
+        assert_eq!(Deadline::current().remaining(), Some(ms(40)));
+        future.take().unwrap()
+    });
+    let last = DeadlineLayer::new().cap(ms(5_000)).layer(last);
+    let mut next = Some(ClientDeadlineLayer::new().layer(last));
+    let first = service_fn(|_: Request<()>| {
+        let mut next = next.take().unwrap();
+        async move {
+            sleep(ms(10)).await;
+            let _response = next.call(Request::new(())).await;
+            pending::<Result<Response<Script>, Broken>>().await
+        }
+    });
+    let first = DeadlineLayer::new().cap(ms(5_000)).layer(first);
+    let mut client = ClientDeadlineLayer::new().layer(first);
+    let start = Instant::now();
+    let call = async { client.call(Request::new(())).await.map(drop) };
+    let outcome = Deadline::after(ms(50)).scope(call).await;
+    // The deadlines are at one instant, and the server of the first call is asked first.
+    assert!(outcome.is_err() || outcome.unwrap().unwrap_err().is::<Elapsed>());
+    assert_eq!((start.elapsed(), life.strong_count()), (ms(50), 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_timer_refuses_a_call_with_a_deadline() {
+    let timer = Timer::builder().max_pending(1).start().unwrap();
+    let _place = timer.sleep(ms(10));
+    let layer = ClientDeadlineLayer::new().on(&timer);
+    let mut client = layer.layer(at_once(|_| panic!("it is not called")));
+    let deadline = Deadline::after(ms(10));
+    let call = deadline.sync_scope(|| client.call(Request::new(())));
+    let error = call.await.unwrap_err();
+    assert!(error.downcast_ref::<Error>().unwrap().is_at_capacity());
+}
+
+#[test]
+fn what_is_left_is_by_the_clock_of_its_timer() {
+    let runtime = current_thread();
+    let clock = ManualClock::new();
+    clock.advance(ms(86_400_000));
+    let builder = Timer::builder().clock(clock.clone());
+    let timer = builder.start_on(runtime.handle()).unwrap();
+    let server = at_once(|request| {
+        assert_eq!(request.headers()["grpc-timeout"], "250000u");
+        Script::new([Wait(ms(1))])
+    });
+    let mut client = ClientDeadlineLayer::new().on(&timer).layer(server);
+    let deadline = Deadline::at(clock.now() + ms(250));
+    let mut call = deadline.sync_scope(|| client.call(Request::new(())));
+    assert!(poll_once(&mut call).is_ready());
+    clock.advance(ms(250));
+    let mut call = deadline.sync_scope(|| client.call(Request::new(())));
+    let std::task::Poll::Ready(Err(error)) = poll_once(&mut call) else {
+        panic!("the deadline has passed");
+    };
+    assert!(error.is::<Elapsed>());
+}

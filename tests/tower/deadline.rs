@@ -1,0 +1,331 @@
+//! The server's side of a deadline: from the header, the cap and the caller's scope.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::{Body, Frame};
+use tower::{Layer, Service, ServiceExt, service_fn};
+use waterwheel::error::{Elapsed, Error};
+use waterwheel::rpc::Deadline;
+use waterwheel::tower::DeadlineLayer;
+use waterwheel::{Duration, Instant, ManualClock, Timer, sleep};
+
+use crate::bodies::Step::{Data, Wait};
+use crate::bodies::{Broken, Script, read};
+use crate::services::{at_once, once, stuck};
+use crate::support::{alone, assert_settled, current_thread, ms, paused, poll_once};
+
+/// Headers that set no deadline.
+const BAD: [&[u8]; 11] = [
+    b"",
+    b"m",
+    b"1",
+    b"123456789m",
+    b"+1m",
+    b"1 m",
+    b" 1m",
+    b"-1S",
+    b"1.5S",
+    b"1s",
+    b"1\xff",
+];
+
+fn request(timeout: impl AsRef<[u8]>) -> Request<()> {
+    let builder = Request::builder().header("grpc-timeout", timeout.as_ref());
+    builder.body(()).unwrap()
+}
+
+/// What is left in the handler of such a request.
+async fn left(layer: &DeadlineLayer, request: Request<()>) -> Option<Duration> {
+    let mut seen = None;
+    let handler = at_once(|_| {
+        seen = Some(Deadline::current().remaining());
+        Script::new([])
+    });
+    layer.layer(handler).call(request).await.unwrap();
+    seen.expect("it is called")
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_smaller_of_header_and_cap_counts() {
+    let layer = DeadlineLayer::new().cap(ms(500));
+    assert_eq!(left(&layer, request("250m")).await, Some(ms(250)));
+    assert_eq!(left(&layer, request("2S")).await, Some(ms(500)));
+    assert_eq!(left(&layer, Request::new(())).await, Some(ms(500)));
+    let free = DeadlineLayer::new();
+    assert_eq!(left(&free, request("2S")).await, Some(ms(2000)));
+    assert_eq!(left(&free, Request::new(())).await, None);
+    let beyond = DeadlineLayer::new().cap(Duration::MAX);
+    assert_eq!(left(&beyond, Request::new(())).await, None);
+    assert_eq!(left(&beyond, request("1m")).await, Some(ms(1)));
+    assert!(left(&free, request("99999999H")).await > Some(ms(1)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bad_header_sets_no_deadline() {
+    let capped = DeadlineLayer::new().cap(ms(500));
+    for bad in BAD {
+        assert_eq!(left(&DeadlineLayer::new(), request(bad)).await, None);
+        assert_eq!(left(&capped, request(bad)).await, Some(ms(500)));
+    }
+    assert_eq!(Timer::current().metrics().armed(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_earlier_of_nested_deadlines_wins() {
+    let layer = DeadlineLayer::new().cap(ms(500));
+    let outer = Deadline::after(ms(100));
+    assert_eq!(
+        outer.scope(left(&layer, request("250m"))).await,
+        Ok(Some(ms(100)))
+    );
+    assert_eq!(
+        outer.scope(left(&layer, request("50m"))).await,
+        Ok(Some(ms(50)))
+    );
+    // Of two layers as well, whichever is the outer one.
+    for (outer, inner) in [(30, 60), (60, 30)] {
+        let outer = DeadlineLayer::new().cap(ms(outer));
+        let inner = DeadlineLayer::new().cap(ms(inner));
+        let start = Instant::now();
+        let (future, life) = stuck::<Result<Response<Script>, Broken>>();
+        let mut future = Some(future);
+        let handler = service_fn(|_: Request<()>| {
+            assert_eq!(Deadline::current().remaining(), Some(ms(30)));
+            future.take().unwrap()
+        });
+        let mut service = outer.layer(inner.layer(handler));
+        let error = service.call(Request::new(())).await.unwrap_err();
+        assert!(error.is::<Elapsed>());
+        assert_eq!((start.elapsed(), life.strong_count()), (ms(30), 0));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_deadline_of_a_scope_goes_with_the_body() {
+    let script = Script::new([Wait(ms(300)), Data("late")]);
+    let mut service = DeadlineLayer::new().layer(at_once(once(script)));
+    let start = Instant::now();
+    let call = async { service.call(request("250m")).await };
+    let response = Deadline::after(ms(100)).scope(call).await.unwrap();
+    let read = read(&mut response.unwrap().into_body()).await;
+    assert!(read.error.unwrap().is::<Elapsed>());
+    assert_eq!(start.elapsed(), ms(100));
+}
+
+/// The deadlines that were current, by where.
+type Seen = Arc<Mutex<Vec<(&'static str, Option<Duration>)>>>;
+
+/// A body that writes down what is current when it is polled.
+struct Noting(Seen);
+
+impl Body for Noting {
+    type Data = Bytes;
+    type Error = Broken;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+        note(&self.0, "body");
+        Poll::Ready(None)
+    }
+}
+
+fn note(seen: &Seen, place: &'static str) {
+    seen.lock()
+        .unwrap()
+        .push((place, Deadline::current().remaining()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn call_future_and_body_find_the_deadline() {
+    let seen = Seen::default();
+    let log = Arc::clone(&seen);
+    let handler = service_fn(move |_: Request<()>| {
+        note(&log, "call");
+        let log = Arc::clone(&log);
+        poll_fn(move |_| {
+            note(&log, "future");
+            Poll::Ready(Ok::<_, Broken>(Response::new(Noting(Arc::clone(&log)))))
+        })
+    });
+    let mut service = DeadlineLayer::new().layer(handler);
+    let call = service.call(request("250m"));
+    assert_eq!(Deadline::current(), Deadline::never());
+    let mut body = call.await.unwrap().into_body();
+    assert_eq!(Deadline::current(), Deadline::never());
+    // Polled by another task, as hyper does.
+    let read = tokio::spawn(async move { read(&mut body).await });
+    assert!(read.await.unwrap().error.is_none());
+    assert_eq!(Deadline::current(), Deadline::never());
+    let left = Some(ms(250));
+    let expected = [("call", left), ("future", left), ("body", left)];
+    assert_eq!(*seen.lock().unwrap(), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_is_cut_before_its_headers() {
+    let (future, life) = stuck::<Result<Response<Script>, Broken>>();
+    let mut future = Some(future);
+    let handler = service_fn(|_: Request<()>| future.take().unwrap());
+    let mut service = DeadlineLayer::new().layer(handler);
+    let start = Instant::now();
+    let mut call = Box::pin(service.call(request("250m")));
+    assert!(call.as_mut().await.unwrap_err().is::<Elapsed>());
+    assert_eq!(start.elapsed(), ms(250));
+    assert_eq!(life.strong_count(), 0);
+    assert_settled(&Timer::current());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_is_cut_in_its_body() {
+    let script = Script::new([Data("a"), Wait(ms(300)), Data("late")]);
+    let life = script.life();
+    let mut service = DeadlineLayer::new().layer(at_once(once(script)));
+    let start = Instant::now();
+    let mut body = service.call(request("250m")).await.unwrap().into_body();
+    let read = read(&mut body).await;
+    assert!(read.error.unwrap().is::<Elapsed>());
+    assert_eq!((&*read.data, start.elapsed()), ("a", ms(250)));
+    assert_eq!(life.strong_count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_without_any_deadline_takes_no_timer() {
+    let script = Script::new([Wait(ms(86_400_000)), Data("late")]);
+    let timer = Timer::builder().start().unwrap();
+    let mut service = DeadlineLayer::new().on(&timer).layer(at_once(once(script)));
+    let mut body = service.call(Request::new(())).await.unwrap().into_body();
+    assert_eq!(read(&mut body).await.data, "late");
+    assert_eq!(timer.metrics().armed(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_of_zero_lets_what_is_ready_pass() {
+    let layer = DeadlineLayer::new();
+    assert_eq!(left(&layer, request("0n")).await, Some(Duration::ZERO));
+    let mut service = layer.layer(service_fn(async |_: Request<()>| {
+        sleep(ms(60_000)).await;
+        Ok::<_, Broken>(Response::new(Script::new([])))
+    }));
+    assert!(
+        service
+            .call(request("0n"))
+            .await
+            .unwrap_err()
+            .is::<Elapsed>()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn errors_of_what_is_inside_pass_through_a_deadline() {
+    let broken = service_fn(async |_: Request<()>| Err::<Response<Script>, _>(Broken));
+    let mut service = DeadlineLayer::new().cap(ms(10)).layer(broken);
+    assert!(
+        service
+            .call(Request::new(()))
+            .await
+            .unwrap_err()
+            .is::<Broken>()
+    );
+    let unready = tower::util::MapErr::new(crate::services::Slow::Broken, |error: Broken| error);
+    let unready = unready.map_request(|_: Request<()>| ());
+    let mut service = DeadlineLayer::new().cap(ms(10)).layer(unready);
+    assert!(service.ready().await.unwrap_err().is::<Broken>());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_timer_refuses_a_request_with_a_deadline() {
+    let timer = Timer::builder().max_pending(1).start().unwrap();
+    let _place = timer.sleep(ms(10));
+    let layer = DeadlineLayer::new().on(&timer);
+    let mut service = layer.layer(at_once(|_| panic!("it is not called")));
+    let error = service.call(request("1S")).await.unwrap_err();
+    assert!(error.downcast_ref::<Error>().unwrap().is_at_capacity());
+}
+
+#[test]
+fn a_deadline_is_by_the_clock_of_its_timer() {
+    let runtime = current_thread();
+    let clock = ManualClock::new();
+    clock.advance(ms(86_400_000));
+    let builder = Timer::builder().clock(clock.clone());
+    let timer = builder.start_on(runtime.handle()).unwrap();
+    let (future, _life) = stuck::<Result<Response<Script>, Broken>>();
+    let (mut future, mut seen) = (Some(future), None);
+    let handler = service_fn(|_: Request<()>| {
+        seen = Deadline::current().remaining_at(clock.now());
+        future.take().unwrap()
+    });
+    let mut service = DeadlineLayer::new().on(&timer).layer(handler);
+    let mut call = Box::pin(service.call(request("250m")));
+    assert!(poll_once(&mut call).is_pending());
+    clock.advance(ms(249));
+    assert!(poll_once(&mut call).is_pending());
+    clock.advance(ms(1));
+    assert!(poll_once(&mut call).is_ready());
+    drop(call);
+    drop(service);
+    assert_eq!(seen, Some(ms(250)));
+}
+
+/// What was reported.
+#[derive(Clone, Default)]
+struct Report(Arc<Mutex<Vec<u8>>>);
+
+impl Report {
+    /// What has come since the last look.
+    fn take(&self) -> String {
+        String::from_utf8(std::mem::take(&mut *self.0.lock().unwrap())).unwrap()
+    }
+}
+
+impl io::Write for Report {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(text);
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_bad_header_is_reported_and_a_good_one_is_not() {
+    // A subscriber is one for the process.
+    alone(|| {
+        let report = Report::default();
+        let writer = report.clone();
+        tracing_subscriber::fmt()
+            .with_max_level(tracing_subscriber::filter::LevelFilter::DEBUG)
+            .with_writer(move || writer.clone())
+            .init();
+        paused().block_on(async {
+            let layer = DeadlineLayer::new();
+            left(&layer, request("250m")).await;
+            left(&layer, Request::new(())).await;
+            assert_eq!(report.take(), "");
+            for bad in BAD {
+                left(&layer, request(bad)).await;
+                assert_eq!(report.take().lines().count(), 1, "{bad:?}");
+            }
+            left(&layer, request("later")).await;
+            let said = report.take();
+            for part in [
+                "DEBUG waterwheel::",
+                "no deadline",
+                "\"later\"",
+                "ends with a unit",
+            ] {
+                assert!(said.contains(part), "{part} in {said}");
+            }
+        });
+    });
+}

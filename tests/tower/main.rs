@@ -1,0 +1,14 @@
+//! The layers of `waterwheel::tower`. Time is virtual.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod backoff;
+mod bodies;
+mod client_deadline;
+mod deadline;
+mod http_timeout;
+mod respond;
+mod services;
+mod timeout;
+mod types;

@@ -1,0 +1,255 @@
+//! Responses in place of errors.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use http_body::{Body, Frame};
+use tower::{Layer, Service, ServiceExt, service_fn};
+use waterwheel::Timer;
+use waterwheel::error::Elapsed;
+use waterwheel::tower::{
+    BoxError, DeadlineLayer, HttpTimeoutLayer, RespondBody, RespondLayer, TimeoutLayer,
+};
+
+use crate::bodies::Step::{Data, Fail, Trailers, Wait};
+use crate::bodies::{Broken, Read, Script, read};
+use crate::services::{Slow, at_once, once, stuck};
+use crate::support::ms;
+
+type Responded = Result<Response<RespondBody<Script>>, BoxError>;
+
+fn layers() -> [RespondLayer; 3] {
+    [
+        RespondLayer::gateway_timeout(),
+        RespondLayer::request_timeout(),
+        RespondLayer::grpc(),
+    ]
+}
+
+/// The response in place of this error.
+async fn response_to(layer: &RespondLayer, error: impl FnOnce() -> BoxError) -> Responded {
+    let mut error = Some(error);
+    let failing = service_fn(|_: Request<()>| {
+        let error = error.take().unwrap()();
+        async { Err::<Response<Script>, _>(error) }
+    });
+    layer.layer(failing).call(Request::new(())).await
+}
+
+/// The error of a timeout.
+async fn elapsed() -> BoxError {
+    let (future, _life) = stuck::<()>();
+    Box::new(waterwheel::timeout(ms(1), future).await.unwrap_err())
+}
+
+/// What is left of a response: the status of HTTP, and that of gRPC.
+fn statuses(response: Responded) -> (u16, Option<String>) {
+    let response = response.unwrap();
+    let body = response.body();
+    assert!(body.is_end_stream(), "the headers are the end");
+    assert_eq!(body.size_hint().exact(), Some(0));
+    let status = response.headers().get("grpc-status");
+    let status = status.map(|status| status.to_str().unwrap().to_owned());
+    let kind = response.headers().get("content-type");
+    assert_eq!(
+        kind.map(|kind| kind.as_bytes()),
+        status.as_ref().map(|_| &b"application/grpc"[..])
+    );
+    assert_eq!(
+        response.headers().contains_key("grpc-message"),
+        status.is_some()
+    );
+    (response.status().as_u16(), status)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limit_that_has_passed_becomes_a_response() {
+    let [gateway, request, grpc] = layers();
+    for (layer, expected) in [
+        (gateway, (504, None)),
+        (request, (408, None)),
+        (grpc, (200, Some("4".to_owned()))),
+    ] {
+        let error = elapsed().await;
+        assert_eq!(statuses(response_to(&layer, || error).await), expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_timer_that_was_stopped_is_no_limit_that_passed() {
+    let [gateway, request, grpc] = layers();
+    for (layer, expected) in [
+        (gateway, (503, None)),
+        (request, (503, None)),
+        (grpc, (200, Some("14".to_owned()))),
+    ] {
+        let timer = Timer::builder().max_pending(1).start().unwrap();
+        let (future, _life) = stuck::<()>();
+        let stopped = timer.timeout(ms(1), future);
+        let full = timer.try_sleep(ms(1)).unwrap_err();
+        timer.shutdown();
+        let stopped = stopped.await.unwrap_err();
+        let refused = timer.try_sleep(ms(1)).unwrap_err();
+        for error in [full.into(), stopped.into(), refused.into()] {
+            assert_eq!(statuses(response_to(&layer, || error).await), expected);
+        }
+    }
+}
+
+/// An error around another, as of tower's `Buffer`.
+#[derive(Debug)]
+struct Around(BoxError);
+
+impl fmt::Display for Around {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the service failed")
+    }
+}
+
+impl std::error::Error for Around {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&*self.0)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_elapsed_among_the_sources_is_found() {
+    let error = Around(Box::new(Around(elapsed().await)));
+    let response = response_to(&RespondLayer::gateway_timeout(), || error.into()).await;
+    assert_eq!(response.unwrap().status(), StatusCode::GATEWAY_TIMEOUT);
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_errors_pass_through() {
+    for layer in layers() {
+        let error = response_to(&layer, || Broken.into()).await.unwrap_err();
+        assert!(error.is::<Broken>());
+        let wrapped = response_to(&layer, || Around(Broken.into()).into()).await;
+        assert!(wrapped.unwrap_err().is::<Around>());
+        let error = layer
+            .layer(Slow::Broken)
+            .ready()
+            .await
+            .map(drop)
+            .unwrap_err();
+        assert!(error.is::<Broken>());
+    }
+}
+
+/// What becomes of a body with a limit of 10 ms.
+async fn body_by(layer: &RespondLayer, script: Script) -> Read {
+    let limited = HttpTimeoutLayer::new(ms(10)).layer(at_once(once(script)));
+    let mut service = layer.layer(limited);
+    let response = service.call(Request::new(())).await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    assert!(!response.headers().contains_key("grpc-status"));
+    let mut body = response.into_body();
+    let read = read(&mut body).await;
+    assert!(read.error.is_some() || body.is_end_stream() || read.trailers.is_none());
+    read
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_of_grpc_that_is_cut_ends_with_a_status() {
+    let script = Script::new([Data("a"), Wait(ms(60)), Trailers]);
+    let life = script.life();
+    let read = body_by(&RespondLayer::grpc(), script).await;
+    assert!(read.error.is_none());
+    assert_eq!(read.data, "a");
+    assert_eq!(read.trailers.unwrap()["grpc-status"], "4");
+    assert_eq!(life.strong_count(), 0);
+}
+
+/// A body that fails by an error of a limit, and lives on.
+struct Failing {
+    error: Option<BoxError>,
+    _alive: Arc<()>,
+}
+
+impl Body for Failing {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        Poll::Ready(Some(Err(self
+            .error
+            .take()
+            .expect("polled after its error"))))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_comes_after_the_status() {
+    let alive = Arc::new(());
+    let mut failing = Some(Failing {
+        error: Some(elapsed().await),
+        _alive: Arc::clone(&alive),
+    });
+    let handler = service_fn(|_: Request<()>| {
+        let failing = failing.take().unwrap();
+        async { Ok::<_, Broken>(Response::new(failing)) }
+    });
+    let mut service = RespondLayer::grpc().layer(handler);
+    let response = service.call(Request::new(())).await.unwrap();
+    let mut body = response.into_body();
+    assert!(!body.is_end_stream());
+    let read = read(&mut body).await;
+    assert_eq!(read.trailers.unwrap()["grpc-status"], "4");
+    assert!(body.is_end_stream());
+    assert_eq!(Arc::strong_count(&alive), 1, "the body is dropped");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_of_http_that_is_cut_fails() {
+    for layer in &layers()[..2] {
+        let read = body_by(layer, Script::new([Data("a"), Wait(ms(60)), Trailers])).await;
+        assert!(read.error.unwrap().is::<Elapsed>());
+        assert_eq!((&*read.data, read.trailers), ("a", None));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_needs_no_other_response_passes_through() {
+    for layer in layers() {
+        let mut service = layer.layer(at_once(once(Script::new([Data("a"), Data("b"), Trailers]))));
+        let mut body = service.call(Request::new(())).await.unwrap().into_body();
+        let whole = read(&mut body).await;
+        assert!(whole.error.is_none());
+        assert_eq!(whole.trailers.unwrap()["grpc-status"], "0");
+        assert_eq!(whole.data, "ab");
+        let broken = body_by(&layer, Script::new([Data("a"), Fail])).await;
+        assert!(broken.error.unwrap().is::<Broken>());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn errors_of_each_layer_become_responses() {
+    let never = || {
+        service_fn(async |_: Request<()>| {
+            let (future, _life) = stuck::<()>();
+            future.await;
+            Ok::<_, Broken>(Response::new(Script::new([])))
+        })
+    };
+    let grpc = RespondLayer::grpc();
+    let request = || Request::new(());
+    let response = grpc
+        .layer(TimeoutLayer::new(ms(10)).layer(never()))
+        .call(request());
+    assert_eq!(response.await.unwrap().headers()["grpc-status"], "4");
+    let response = grpc
+        .layer(HttpTimeoutLayer::new(ms(10)).layer(never()))
+        .call(request());
+    assert_eq!(response.await.unwrap().headers()["grpc-status"], "4");
+    let response = grpc
+        .layer(DeadlineLayer::new().cap(ms(10)).layer(never()))
+        .call(request());
+    assert_eq!(response.await.unwrap().headers()["grpc-status"], "4");
+}

@@ -1,0 +1,150 @@
+//! A limit for a response of any kind.
+
+use std::cell::Cell;
+use std::pin::pin;
+use std::rc::Rc;
+
+use tower::{Layer, Service, ServiceExt, service_fn};
+use waterwheel::error::{Elapsed, Error};
+use waterwheel::tower::{Timeout, TimeoutLayer};
+use waterwheel::{Duration, Instant, ManualClock, Timer, sleep};
+
+use crate::bodies::Broken;
+use crate::services::{Slow, stuck};
+use crate::support::{assert_settled, current_thread, ms, own_timer, poll_once};
+
+/// Responds with what it was asked to wait.
+async fn wait(millis: u64) -> Result<u64, Broken> {
+    sleep(ms(millis)).await;
+    Ok(millis)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_is_cut_at_its_limit_and_not_before() {
+    let mut service = TimeoutLayer::new(ms(10)).layer(service_fn(wait));
+    assert_eq!(service.call(9).await.unwrap(), 9);
+    let start = Instant::now();
+    let error = service.call(11).await.unwrap_err();
+    assert_eq!(start.elapsed(), ms(10));
+    let elapsed: Box<Elapsed> = error.downcast().unwrap();
+    assert!(!elapsed.was_stopped());
+    assert_settled(&Timer::current());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_was_cut_is_dropped_at_once() {
+    let (future, life) = stuck::<Result<(), Broken>>();
+    let mut future = Some(future);
+    let mut service = Timeout::new(service_fn(|()| future.take().unwrap()), ms(10));
+    let mut call = pin!(service.call(()));
+    assert!(call.as_mut().await.is_err());
+    assert_eq!(life.strong_count(), 0, "while the outer future is kept");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_dropped_drops_what_is_inside() {
+    let (future, life) = stuck::<Result<(), Broken>>();
+    let mut future = Some(future);
+    let mut service = Timeout::new(service_fn(|()| future.take().unwrap()), ms(10));
+    let mut call = Box::pin(service.call(()));
+    assert!(poll_once(&mut call).is_pending());
+    assert_eq!(Timer::current().metrics().pending(), 1);
+    drop(call);
+    assert_eq!(life.strong_count(), 0);
+    assert_settled(&Timer::current());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_of_the_inner_service_passes_through() {
+    let mut service = Timeout::new(service_fn(async |()| Err::<(), _>(Broken)), ms(10));
+    let error = service.call(()).await.unwrap_err();
+    assert_eq!(error.downcast_ref(), Some(&Broken));
+    let mut service = Timeout::new(Slow::Broken, ms(10));
+    let error = service.ready().await.unwrap_err();
+    assert_eq!(error.downcast_ref(), Some(&Broken));
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_to_become_ready_is_not_counted() {
+    let start = Instant::now();
+    let mut service = Timeout::new(Slow::Readying(sleep(ms(50))), ms(10));
+    let ready = service.ready().await.unwrap();
+    assert!(ready.call(()).await.is_ok());
+    assert_eq!(start.elapsed(), ms(55));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limit_beyond_all_instants_means_never() {
+    let mut service = Timeout::new(service_fn(wait), Duration::MAX);
+    let mut call = Box::pin(service.call(5));
+    assert!(poll_once(&mut call).is_pending());
+    // That of the handler.
+    assert_eq!(Timer::current().metrics().pending(), 1);
+    assert_eq!(call.await.unwrap(), 5);
+    let timer = own_timer();
+    let mut service = TimeoutLayer::new(Duration::MAX)
+        .on(&timer)
+        .layer(service_fn(wait));
+    assert_eq!(service.call(5).await.unwrap(), 5);
+    assert_eq!(timer.metrics().armed(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limit_of_zero_lets_what_is_ready_pass() {
+    let mut service = Timeout::new(service_fn(async |()| Ok::<_, Broken>(7)), Duration::ZERO);
+    assert_eq!(service.call(()).await.unwrap(), 7);
+    let mut service = Timeout::new(service_fn(wait), Duration::ZERO);
+    assert!(service.call(60_000).await.unwrap_err().is::<Elapsed>());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_timer_that_takes_nothing_new_refuses_the_call() {
+    let timer = Timer::builder().max_pending(1).start().unwrap();
+    let calls = Rc::new(Cell::new(0));
+    let count = Rc::clone(&calls);
+    let handler = service_fn(move |millis| {
+        count.set(count.get() + 1);
+        wait(millis)
+    });
+    let mut service = TimeoutLayer::new(ms(10)).on(&timer).layer(handler);
+    let first = service.call(5);
+    let shed = service.call(5).await.unwrap_err();
+    assert!(shed.downcast_ref::<Error>().unwrap().is_at_capacity());
+    assert_eq!(first.await.unwrap(), 5);
+    // The response has given its place back.
+    assert_eq!(service.call(5).await.unwrap(), 5);
+    timer.shutdown();
+    let stopped = service.call(5).await.unwrap_err();
+    assert!(stopped.downcast_ref::<Error>().unwrap().is_shutdown());
+    assert_eq!(calls.get(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_timer_is_stopped_says_so() {
+    let timer = own_timer();
+    let mut service = TimeoutLayer::new(ms(10)).on(&timer).layer(service_fn(wait));
+    let mut call = Box::pin(service.call(60_000));
+    assert!(poll_once(&mut call).is_pending());
+    timer.shutdown();
+    let error = call.await.unwrap_err();
+    assert!(error.downcast_ref::<Elapsed>().unwrap().was_stopped());
+}
+
+#[test]
+fn a_limit_runs_by_the_clock_of_its_timer() {
+    let runtime = current_thread();
+    let clock = ManualClock::new();
+    let builder = Timer::builder().clock(clock.clone());
+    let timer = builder.start_on(runtime.handle()).unwrap();
+    let (future, _life) = stuck::<Result<(), Broken>>();
+    let mut future = Some(future);
+    let mut service = TimeoutLayer::new(ms(10))
+        .on(&timer)
+        .layer(service_fn(|()| future.take().unwrap()));
+    let mut call = Box::pin(service.call(()));
+    assert!(poll_once(&mut call).is_pending());
+    clock.advance(ms(9));
+    assert!(poll_once(&mut call).is_pending());
+    clock.advance(ms(1));
+    assert!(poll_once(&mut call).is_ready());
+}

@@ -1,0 +1,211 @@
+//! Auto traits, sizes, `Clone` and `Debug` of what is public.
+
+use std::cell::Cell;
+use std::fmt::Debug;
+use std::future::{Pending, pending};
+use std::marker::{PhantomData, PhantomPinned};
+use std::rc::Rc;
+
+use http::{Request, Response};
+use tower::retry::backoff::MakeBackoff;
+use tower::{Layer, Service, service_fn};
+use waterwheel::tower::backoff::{ExponentialBackoff, ExponentialBackoffMaker, InvalidBackoff};
+use waterwheel::tower::future::{HttpResponseFuture, RespondFuture, ResponseFuture};
+use waterwheel::tower::{
+    BoxError, ClientDeadline, ClientDeadlineLayer, DeadlineLayer, HttpTimeout, HttpTimeoutLayer,
+    LimitedBody, Respond, RespondBody, RespondLayer, ServerDeadline, Timeout, TimeoutLayer,
+};
+use waterwheel::{Duration, Timer};
+
+use crate::bodies::{Broken, Script};
+use crate::support::ms;
+
+/// Asks whether a type has a trait: the method that needs no further reference wins where its bound holds.
+macro_rules! question {
+    ($module:ident: $bound:ident) => {
+        mod $module {
+            use std::marker::PhantomData;
+
+            pub(super) trait Yes {
+                fn answer(&self) -> bool {
+                    true
+                }
+            }
+            impl<T: $bound> Yes for PhantomData<T> {}
+
+            pub(super) trait No {
+                fn answer(&self) -> bool {
+                    false
+                }
+            }
+            impl<T> No for &PhantomData<T> {}
+        }
+    };
+}
+
+question!(send: Send);
+question!(sync: Sync);
+question!(unpin: Unpin);
+
+macro_rules! assert_auto_traits {
+    ($($type:ty: $send:literal $sync:literal $unpin:literal;)*) => {$(
+        let found = (
+            { use send::*; (&PhantomData::<$type>).answer() },
+            { use sync::*; (&PhantomData::<$type>).answer() },
+            { use unpin::*; (&PhantomData::<$type>).answer() },
+        );
+        assert_eq!(found, ($send, $sync, $unpin), "Send, Sync, Unpin of {}", stringify!($type));
+    )*};
+}
+
+type Sendable = Pending<u8>;
+type Local = Rc<u8>;
+type Pinned = (PhantomPinned, u8);
+
+#[test]
+fn auto_traits_are_what_they_are_meant_to_be() {
+    assert_auto_traits! {
+        TimeoutLayer: true true true;
+        HttpTimeoutLayer: true true true;
+        DeadlineLayer: true true true;
+        ClientDeadlineLayer: true true true;
+        RespondLayer: true true true;
+        Timeout<Sendable>: true true true;
+        Timeout<Local>: false false true;
+        Timeout<Cell<u8>>: true false true;
+        HttpTimeout<Sendable>: true true true;
+        HttpTimeout<Local>: false false true;
+        ServerDeadline<Sendable>: true true true;
+        ServerDeadline<Local>: false false true;
+        ClientDeadline<Sendable>: true true true;
+        ClientDeadline<Local>: false false true;
+        Respond<Sendable>: true true true;
+        Respond<Local>: false false true;
+        ResponseFuture<Sendable>: true true true;
+        ResponseFuture<Local>: false false true;
+        ResponseFuture<Cell<u8>>: true false true;
+        ResponseFuture<Pinned>: true true false;
+        HttpResponseFuture<Sendable>: true true true;
+        HttpResponseFuture<Local>: false false true;
+        HttpResponseFuture<Cell<u8>>: true false true;
+        HttpResponseFuture<Pinned>: true true false;
+        RespondFuture<Sendable>: true true true;
+        RespondFuture<Local>: false false true;
+        RespondFuture<Pinned>: true true false;
+        LimitedBody<Sendable>: true true true;
+        LimitedBody<Local>: false false true;
+        LimitedBody<Cell<u8>>: true false true;
+        LimitedBody<Pinned>: true true false;
+        RespondBody<Sendable>: true true true;
+        RespondBody<Local>: false false true;
+        RespondBody<Pinned>: true true false;
+        ExponentialBackoffMaker: true true true;
+        ExponentialBackoffMaker<Local>: false false true;
+        ExponentialBackoff: true true true;
+        ExponentialBackoff<Cell<u8>>: true true true;
+        ExponentialBackoff<Local>: false false true;
+        InvalidBackoff: true true true;
+        BoxError: true true true;
+    }
+}
+
+#[test]
+fn a_limit_adds_little_to_what_it_limits() {
+    // A `Sleep`, a deadline, a flag; and whether what is limited is still there.
+    assert!(size_of::<LimitedBody<[usize; 4]>>() <= 32 + 64 + 8);
+    // Beside these, why the service was not called.
+    assert!(size_of::<ResponseFuture<[usize; 4]>>() <= 32 + 80 + 8);
+    assert_eq!(
+        size_of::<HttpResponseFuture<u8>>(),
+        size_of::<ResponseFuture<u8>>()
+    );
+    assert!(size_of::<RespondBody<[usize; 4]>>() <= 32 + 16);
+    assert!(size_of::<TimeoutLayer>() <= 24);
+}
+
+/// An HTTP service that can be cloned, and its clones.
+fn check<L>(layer: L)
+where
+    L: Layer<Never> + Clone + Debug,
+    L::Service: Service<Request<()>, Error = BoxError> + Clone + Debug,
+    <L::Service as Service<Request<()>>>::Future: Debug,
+{
+    let mut service = layer.clone().layer(Never).clone();
+    let call = service.call(Request::new(()));
+    for (printed, what) in [
+        (format!("{layer:?}"), "Layer"),
+        (format!("{service:?}"), "Never"),
+        (format!("{call:?}"), "Pending"),
+    ] {
+        assert!(printed.contains(what), "{printed}");
+    }
+}
+
+/// A service that never responds.
+#[derive(Debug, Clone)]
+struct Never;
+
+impl Service<Request<()>> for Never {
+    type Response = Response<Script>;
+    type Error = Broken;
+    type Future = Pending<Result<Response<Script>, Broken>>;
+
+    fn poll_ready(
+        &mut self,
+        _: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Result<(), Broken>> {
+        std::task::Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Request<()>) -> Self::Future {
+        pending()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn layers_services_and_futures_are_cloned_and_printed() {
+    let timer = Timer::builder().start().unwrap();
+    check(TimeoutLayer::new(ms(10)));
+    check(TimeoutLayer::new(ms(10)).on(&timer));
+    check(HttpTimeoutLayer::new(ms(10)));
+    check(HttpTimeoutLayer::new(ms(10)).on(&timer));
+    check(DeadlineLayer::new());
+    check(DeadlineLayer::default().cap(ms(10)).on(&timer));
+    check(ClientDeadlineLayer::new());
+    check(ClientDeadlineLayer::default().on(&timer));
+    check(RespondLayer::gateway_timeout());
+    check(RespondLayer::request_timeout());
+    check(RespondLayer::grpc());
+    let maker = ExponentialBackoffMaker::default().on(&timer);
+    let backoff = maker.clone().make_backoff();
+    assert!(format!("{maker:?}{:?}", backoff.clone()).contains("50ms"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn bodies_are_printed() {
+    let handler = service_fn(async |_: Request<()>| Ok::<_, Broken>(Response::new("a".to_owned())));
+    let limited = HttpTimeoutLayer::new(ms(10)).layer(handler);
+    let mut service = RespondLayer::grpc().layer(limited);
+    let body = service.call(Request::new(())).await.unwrap().into_body();
+    let printed = format!("{body:?}");
+    assert!(printed.contains("RespondBody") && printed.contains("LimitedBody"));
+}
+
+#[test]
+fn services_hand_out_what_is_inside() {
+    let mut timeout = Timeout::new(Never, Duration::MAX);
+    let _: (Never, &mut Never) = (timeout.get_ref().clone(), timeout.get_mut());
+    let Never = timeout.into_inner();
+    let mut timeout = HttpTimeout::new(Never, Duration::MAX);
+    let _: (Never, &mut Never) = (timeout.get_ref().clone(), timeout.get_mut());
+    let Never = timeout.into_inner();
+    let mut server = DeadlineLayer::new().layer(Never);
+    let _: (Never, &mut Never) = (server.get_ref().clone(), server.get_mut());
+    let Never = server.into_inner();
+    let mut client = ClientDeadlineLayer::new().layer(Never);
+    let _: (Never, &mut Never) = (client.get_ref().clone(), client.get_mut());
+    let Never = client.into_inner();
+    let mut respond = RespondLayer::grpc().layer(Never);
+    let _: (Never, &mut Never) = (respond.get_ref().clone(), respond.get_mut());
+    let Never = respond.into_inner();
+}
