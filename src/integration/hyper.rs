@@ -12,6 +12,10 @@ use crate::{Sleep, Timer};
 /// hyper times its own limits with it. Its calls are those of [`Timer::sleep`] and [`Timer::sleep_until`], so they panic if the timer was
 /// stopped or has reached its `max_pending`: give hyper a timer without a bound, and end its connections before the timer.
 ///
+/// A limit needs a timer. Without `timer(…)`, hyper panics in `serve_connection` if `header_read_timeout` was set, and after the HTTP/2
+/// handshake if `keep_alive_interval` was. With one, it also applies its own default: 30 s for the header of an HTTP/1 request. The
+/// header-read timeout also ends idle keep-alive connections: it begins anew after each response.
+///
 /// A reset moves the deadline in place. It takes no lock if that is later, as for a keep-alive that each packet pushes back. A sleep
 /// of another kind is replaced. `now` is [`Timer::now`]: on a [`ManualClock`](crate::ManualClock) hyper's limits are virtual too.
 ///

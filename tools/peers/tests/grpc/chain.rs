@@ -1,0 +1,66 @@
+//! A client asks the server A, and A asks the server B.
+
+use waterwheel::{Duration, ManualClock, Timer};
+
+use crate::link::{Ask, Client, Handlers, Link};
+use crate::support::eventually;
+use crate::wire::{Channel, serve};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_goes_through_both_servers() {
+    let mut chain = Chain::start().await;
+    let answer = chain.client.ask(Ask { forever: false }).await;
+    assert_eq!(answer.unwrap().path, ["A", "B"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_gives_up_ends_both_handlers() {
+    let mut chain = Chain::start().await;
+    let clock = ManualClock::new();
+    let timer = Timer::builder().clock(clock.clone()).start().unwrap();
+    let mut client = chain.client.clone();
+    let asked =
+        tokio::spawn(timer.timeout(
+            MINUTE,
+            async move { client.ask(Ask { forever: true }).await },
+        ));
+    eventually("both handlers run", || chain.running() == (1, 1));
+    clock.advance(MINUTE);
+    asked.await.unwrap().expect_err("it takes for ever");
+    eventually("both handlers are dropped", || chain.running() == (0, 0));
+    // And the connections are as good as before.
+    let answer = chain.client.ask(Ask { forever: false }).await;
+    assert_eq!(answer.unwrap().path, ["A", "B"]);
+}
+
+struct Chain {
+    client: Client,
+    a: Handlers,
+    b: Handlers,
+}
+
+impl Chain {
+    async fn start() -> Chain {
+        let (a, b) = (Handlers::default(), Handlers::default());
+        let last = serve(Link {
+            name: "B",
+            next: None,
+            handlers: b.clone(),
+        });
+        let next = Client::new(Channel::to(last.await).await);
+        let first = serve(Link {
+            name: "A",
+            next: Some(next),
+            handlers: a.clone(),
+        });
+        let client = Client::new(Channel::to(first.await).await);
+        Chain { client, a, b }
+    }
+
+    /// The handlers of A and of B.
+    fn running(&self) -> (usize, usize) {
+        (self.a.running(), self.b.running())
+    }
+}

@@ -1,0 +1,8 @@
+//! gRPC by hand, without protoc: messages of prost, tonic's codec and calls, and hyper with our timer below them.
+
+#[path = "../../../../tests/support/mod.rs"]
+mod support;
+
+mod chain;
+mod link;
+mod wire;

@@ -1,0 +1,13 @@
+//! hyper and hyper-util on our timers, over loopback.
+
+#[path = "../../../../tests/support/mod.rs"]
+mod support;
+
+mod attacker;
+mod builders;
+mod client;
+mod frames;
+mod http1;
+mod http2;
+mod rounds;
+mod server;
