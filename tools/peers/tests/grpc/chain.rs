@@ -12,7 +12,9 @@ const MINUTE: Duration = Duration::from_secs(60);
 async fn a_call_goes_through_both_servers() {
     let mut chain = Chain::start().await;
     let answer = chain.client.ask(Ask { forever: false }).await;
-    assert_eq!(answer.unwrap().path, ["A", "B"]);
+    let answer = answer.unwrap();
+    assert_eq!(answer.path, ["A", "B"]);
+    assert_eq!(answer.left, [], "no deadline");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -35,14 +37,14 @@ async fn a_client_that_gives_up_ends_both_handlers() {
     assert_eq!(answer.unwrap().path, ["A", "B"]);
 }
 
-struct Chain {
-    client: Client,
-    a: Handlers,
-    b: Handlers,
+pub(crate) struct Chain {
+    pub(crate) client: Client,
+    pub(crate) a: Handlers,
+    pub(crate) b: Handlers,
 }
 
 impl Chain {
-    async fn start() -> Chain {
+    pub(crate) async fn start() -> Chain {
         let (a, b) = (Handlers::default(), Handlers::default());
         let last = serve(Link {
             name: "B",
@@ -60,7 +62,7 @@ impl Chain {
     }
 
     /// The handlers of A and of B.
-    fn running(&self) -> (usize, usize) {
+    pub(crate) fn running(&self) -> (usize, usize) {
         (self.a.running(), self.b.running())
     }
 }

@@ -2,16 +2,19 @@
 
 use std::convert::Infallible;
 use std::future::pending;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use hyper::body::Incoming;
 use tonic::body::Body;
 use tonic::codegen::http::{self, uri::PathAndQuery};
 use tonic::codegen::{BoxFuture, Service};
-use tonic::{Request, Response, Status, client, server};
+use tonic::{IntoRequest, Request, Response, Status, client, server};
 use tonic_prost::ProstCodec;
+use tower::Layer;
+use waterwheel::rpc::Deadline;
+use waterwheel::tower::{ClientDeadline, ClientDeadlineLayer};
+use waterwheel::{Duration, Instant};
 
 use crate::wire::Channel;
 
@@ -27,23 +30,29 @@ pub(crate) struct Answer {
     /// The servers that it went through, the first one first.
     #[prost(string, repeated, tag = "1")]
     pub(crate) path: Vec<String>,
+    /// What each of them had left of its deadline, in microseconds, if it had one.
+    #[prost(uint64, repeated, tag = "2")]
+    pub(crate) left: Vec<u64>,
 }
 
-/// Asks by an HTTP/2 connection. A layer around the channel goes here.
+/// Asks by an HTTP/2 connection, and passes the current deadline on.
 #[derive(Clone)]
-pub(crate) struct Client(client::Grpc<Channel>);
+pub(crate) struct Client(client::Grpc<ClientDeadline<Channel>>);
 
 impl Client {
     pub(crate) fn new(channel: Channel) -> Client {
         let origin = http::Uri::from_static("http://localhost");
+        let channel = ClientDeadlineLayer::new().layer(channel);
         Client(client::Grpc::with_origin(channel, origin))
     }
 
-    pub(crate) async fn ask(&mut self, ask: Ask) -> Result<Answer, Status> {
+    pub(crate) async fn ask(&mut self, ask: impl IntoRequest<Ask>) -> Result<Answer, Status> {
         let ready = self.0.ready().await;
         ready.map_err(|error| Status::unavailable(error.to_string()))?;
         let path = PathAndQuery::from_static("/peers.Chain/Ask");
-        let answer = self.0.unary(Request::new(ask), path, ProstCodec::default());
+        let answer = self
+            .0
+            .unary(ask.into_request(), path, ProstCodec::default());
         answer.await.map(Response::into_inner)
     }
 }
@@ -59,28 +68,47 @@ pub(crate) struct Link {
 impl Link {
     async fn answer(self, ask: Ask) -> Result<Answer, Status> {
         let _running = self.handlers.begin();
-        let mut path = vec![self.name.to_owned()];
+        let mut answer = Answer {
+            path: vec![self.name.to_owned()],
+            left: Vec::from_iter(Deadline::current().remaining().map(micros)),
+        };
         match self.next {
-            Some(mut next) => path.extend(next.ask(ask).await?.path),
+            Some(mut next) => {
+                let further = next.ask(ask).await?;
+                answer.path.extend(further.path);
+                answer.left.extend(further.left);
+            }
             None if ask.forever => pending::<()>().await,
             None => {}
         }
-        Ok(Answer { path })
+        Ok(answer)
     }
 }
 
-/// How many handlers of a server are running: begun, and neither done nor dropped.
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// The handlers of a server: how many are running, neither done nor dropped, and when the last one ended.
 #[derive(Clone, Default)]
-pub(crate) struct Handlers(Arc<AtomicUsize>);
+pub(crate) struct Handlers(Arc<Mutex<(usize, Option<Instant>)>>);
 
 impl Handlers {
     pub(crate) fn running(&self) -> usize {
-        self.0.load(Ordering::SeqCst)
+        self.lock().0
+    }
+
+    pub(crate) fn last_end(&self) -> Option<Instant> {
+        self.lock().1
     }
 
     fn begin(&self) -> Running {
-        self.0.fetch_add(1, Ordering::SeqCst);
+        self.lock().0 += 1;
         Running(self.clone())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (usize, Option<Instant>)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -88,7 +116,9 @@ struct Running(Handlers);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.0.0.fetch_sub(1, Ordering::SeqCst);
+        let mut handlers = self.0.lock();
+        handlers.0 -= 1;
+        handlers.1 = Some(Instant::now());
     }
 }
 
@@ -110,7 +140,7 @@ impl Service<Request<Ask>> for Unary {
     }
 }
 
-/// As a service of HTTP. A layer around the server goes around this.
+/// As a service of HTTP.
 impl Service<http::Request<Incoming>> for Link {
     type Response = http::Response<Body>;
     type Error = Infallible;

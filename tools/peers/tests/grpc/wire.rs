@@ -12,15 +12,21 @@ use tokio::net::{TcpListener, TcpStream};
 use tonic::body::Body;
 use tonic::codegen::http::{Request, Response};
 use tonic::codegen::{BoxFuture, Service, StdError};
+use tower::ServiceBuilder;
 use waterwheel::Timer;
+use waterwheel::tower::{DeadlineLayer, RespondLayer};
 
-/// Serves this on a port of the loopback address.
+/// Serves this on a port of the loopback address, and reads the client's deadline.
 pub(crate) async fn serve<S>(service: S) -> SocketAddr
 where
     S: Service<Request<Incoming>, Response = Response<Body>> + Clone + Send + 'static,
     S::Future: Send,
     S::Error: Into<StdError>,
 {
+    let service = ServiceBuilder::new()
+        .layer(RespondLayer::grpc())
+        .layer(DeadlineLayer::new())
+        .service(service);
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
     tokio::spawn(async move {

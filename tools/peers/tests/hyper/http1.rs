@@ -9,11 +9,13 @@ use std::thread;
 use waterwheel::{Duration, Instant};
 
 use crate::attacker::{Attacker, latest_of};
-use crate::rounds::{Limit, is_cut_in_time};
+use crate::rounds::{Limit, is_cut_within};
 use crate::server::Server;
 use crate::support::{HOUR, ms};
 
 const HEADER_READ_TIMEOUT: Duration = ms(300);
+/// What is asked for.
+const LATE: Duration = ms(100);
 const ATTACKERS: usize = 4;
 
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -34,7 +36,7 @@ fn a_silent_client_is_cut_at_the_header_read_timeout() {
 #[test]
 fn an_idle_keep_alive_connection_is_cut_as_well() {
     let server = Server::http1(HEADER_READ_TIMEOUT);
-    is_cut_in_time(|| {
+    is_cut_within(LATE, || {
         let ((limit, cut), served) = beside_a_polite_client(server.address, || {
             let mut idle = Attacker::connect(server.address);
             // The server begins to wait for the next head after it has written the answer, not before it is asked.
@@ -85,7 +87,7 @@ fn no_client_is_cut_while_the_limit_is_far_away() {
 fn is_cut_at_the_timeout<I: Iterator<Item = u8>>(begin: &[u8], slowly: impl Fn() -> I + Sync) {
     let server = Server::http1(HEADER_READ_TIMEOUT);
     let mut attackers = 0;
-    is_cut_in_time(|| {
+    is_cut_within(LATE, || {
         let limit = Limit::at(Instant::now() + HEADER_READ_TIMEOUT);
         let (cut, served) = beside_a_polite_client(server.address, || {
             latest_of(ATTACKERS, || {

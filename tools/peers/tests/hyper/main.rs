@@ -1,5 +1,7 @@
 //! hyper and hyper-util on our timers, over loopback.
 
+#[path = "../common/rounds.rs"]
+mod rounds;
 #[path = "../../../../tests/support/mod.rs"]
 mod support;
 
@@ -9,5 +11,4 @@ mod client;
 mod frames;
 mod http1;
 mod http2;
-mod rounds;
 mod server;

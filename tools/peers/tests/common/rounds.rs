@@ -5,10 +5,6 @@ use std::thread::{self, JoinHandle};
 
 use waterwheel::{Duration, Instant};
 
-use crate::support::ms;
-
-/// How late a cut may be, beyond what the machine takes.
-const LATE: Duration = ms(100);
 /// A round on a busy machine may go wrong; so many in a row do not.
 const MOST: usize = 20;
 /// A round may go well by chance; so many in a row do not.
@@ -21,18 +17,19 @@ pub(crate) struct Round {
     late: Duration,
     /// How late plain threads are for the same deadline.
     machine: Duration,
-    /// Whether the polite client got all its answers.
+    /// Whether all that must be served was.
     served: bool,
 }
 
-/// Rounds until one shows that the server cuts its attackers in time, and serves the others.
+/// Rounds until one shows that what must be cut is cut no later than so long after its limit, beyond what the machine takes, and
+/// that what must be served is served.
 #[track_caller]
-pub(crate) fn is_cut_in_time(mut round: impl FnMut() -> Round) {
+pub(crate) fn is_cut_within(most: Duration, mut round: impl FnMut() -> Round) {
     let mut rounds = Vec::new();
     let mut is_shown = false;
     while rounds.len() < LEAST || !is_shown && rounds.len() < MOST {
         let round = round();
-        is_shown |= round.late < round.machine + LATE && round.served;
+        is_shown |= round.late < round.machine + most && round.served;
         rounds.push(round);
     }
     assert!(is_shown, "{rounds:?}");
