@@ -17,7 +17,7 @@ use waterwheel::{Duration, ManualClock, Timer};
 
 use crate::frames::{PREFACE, SETTINGS, pings};
 use crate::server::Server;
-use crate::support::{HOUR, eventually, ms};
+use crate::support::{HOUR, LIMIT, eventually, ms};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -76,8 +76,10 @@ fn the_clients_keep_alive_runs_by_our_clock() {
     assert_eq!(timer.metrics().fired(), 1);
     assert!(!asked.is_finished());
     clock.advance(ms(1));
-    let error = runtime.block_on(asked).expect("it does not panic");
-    let error: Box<dyn Error> = error.expect_err("no answer");
+    // By tokio's timer, so that a limit which is lost fails the test.
+    let asked = runtime.block_on(async { tokio::time::timeout(LIMIT, asked).await });
+    let asked = asked.expect("it is cut").expect("it does not panic");
+    let error: Box<dyn Error> = asked.expect_err("no answer");
     let mut causes = iter::successors(Some(&*error), |&it| it.source());
     assert!(
         causes.any(|it| it.to_string() == "keep-alive timed out"),

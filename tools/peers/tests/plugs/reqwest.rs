@@ -1,12 +1,23 @@
-//! reqwest has no plug for a timer: its own `timeout` is tokio's. A limit goes around the call, and around the body as well.
+//! reqwest has no plug for a timer: its own timeouts are tokio's. A limit of ours goes around the call, as a future or as a layer, and
+//! around the connector, as a layer.
 
+use std::error::Error;
+use std::future::pending;
 use std::io::{Read, Write};
+use std::iter;
 use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
 use std::thread;
 
-use reqwest::{Client, Result};
+use reqwest::dns::{Name, Resolve, Resolving};
+use reqwest::{Client, Method, Request, Result, Url};
 use tokio::sync::oneshot;
+use tower::{Layer, Service};
+use waterwheel::error::Elapsed;
+use waterwheel::tower::TimeoutLayer;
 use waterwheel::{Duration, ManualClock, Timer, timeout};
+
+use crate::support::LIMIT;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -19,7 +30,7 @@ async fn a_limit_around_reqwest_covers_the_body_too() {
     let fetched = tokio::spawn(timer.timeout(MINUTE, fetch(client(), half, head)));
     has_come.await.expect("the head");
     clock.advance(MINUTE);
-    fetched.await.unwrap().expect_err("half of a body");
+    in_time(fetched).await.unwrap().expect_err("half of a body");
 }
 
 #[tokio::test]
@@ -30,6 +41,64 @@ async fn a_limit_around_reqwest_lets_an_answer_through() {
     assert_eq!(Timer::current().metrics().cancelled(), 1);
 }
 
+#[tokio::test]
+async fn a_layer_around_reqwest_limits_the_time_to_the_head() {
+    let clock = ManualClock::new();
+    let timer = Timer::builder().clock(clock.clone()).start().unwrap();
+    let layer = TimeoutLayer::new(MINUTE).on(&timer);
+    let mut limited = layer.layer(client());
+    let request = Request::new(Method::GET, url(serve(b"")));
+    let answer = tokio::spawn(async move { limited.call(request).await });
+    in_time(armed(&timer)).await;
+    clock.advance(MINUTE);
+    let error = in_time(answer).await.unwrap().expect_err("no answer");
+    assert!(error.is::<Elapsed>(), "{error}");
+}
+
+#[tokio::test]
+async fn a_layer_of_the_connector_limits_the_time_to_connect() {
+    let clock = ManualClock::new();
+    let timer = Timer::builder().clock(clock.clone()).start().unwrap();
+    let client = Client::builder()
+        .no_proxy()
+        .dns_resolver(Arc::new(NeverResolves))
+        .connector_layer(TimeoutLayer::new(MINUTE).on(&timer));
+    let client = client.build().expect("a client");
+    let answer = tokio::spawn(client.get("http://peer.localhost/").send());
+    in_time(armed(&timer)).await;
+    clock.advance(MINUTE);
+    let error = in_time(answer).await.unwrap().expect_err("no connection");
+    assert!(error.is_connect(), "{error:?}");
+    let mut causes = iter::successors(Some(&error as &dyn Error), |&it| it.source());
+    assert!(causes.any(|it| it.is::<Elapsed>()), "{error:?}");
+}
+
+/// It knows no name, and never says so.
+struct NeverResolves;
+
+impl Resolve for NeverResolves {
+    fn resolve(&self, _: Name) -> Resolving {
+        Box::pin(pending())
+    }
+}
+
+/// By tokio's timer, so that a limit which is lost fails the test.
+async fn in_time<F: Future>(future: F) -> F::Output {
+    let limited = tokio::time::timeout(LIMIT, future);
+    limited.await.expect("a limit of ours")
+}
+
+/// Until the limit is armed.
+async fn armed(timer: &Timer) {
+    while timer.metrics().pending() == 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+fn url(address: SocketAddr) -> Url {
+    format!("http://{address}/").parse().expect("a URL")
+}
+
 /// One that takes no proxy from the environment, which would be asked for the loopback address.
 fn client() -> Client {
     Client::builder().no_proxy().build().expect("a client")
@@ -37,7 +106,7 @@ fn client() -> Client {
 
 /// The head and the body within one future: a limit around `send` alone ends with the head.
 async fn fetch(client: Client, from: SocketAddr, head: oneshot::Sender<()>) -> Result<String> {
-    let response = client.get(format!("http://{from}/")).send().await?;
+    let response = client.get(url(from)).send().await?;
     let _ = head.send(());
     response.text().await
 }
