@@ -31,6 +31,7 @@ where
     let address = listener.local_addr().expect("an address");
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
+            at_once(&stream);
             let service = TowerToHyperService::new(service.clone());
             let mut builder = conn::http2::Builder::new(TokioExecutor::new());
             builder.timer(Timer::current());
@@ -40,6 +41,11 @@ where
     address
 }
 
+/// Sends small frames at once. Else one waits for the acknowledgement of the last, which takes the peer up to 40 ms.
+fn at_once(stream: &TcpStream) {
+    stream.set_nodelay(true).expect("an open socket");
+}
+
 /// A client's connection.
 #[derive(Clone)]
 pub(crate) struct Channel(SendRequest<Body>);
@@ -47,6 +53,7 @@ pub(crate) struct Channel(SendRequest<Body>);
 impl Channel {
     pub(crate) async fn to(address: SocketAddr) -> Channel {
         let stream = TcpStream::connect(address).await.expect("a connection");
+        at_once(&stream);
         let mut builder = http2::Builder::new(TokioExecutor::new());
         builder.timer(Timer::current());
         let handshake = builder.handshake(TokioIo::new(stream)).await;
