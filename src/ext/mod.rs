@@ -25,6 +25,8 @@
 //! - A duration that overflows is cut to 30 years, where `timeout` and `throttle` of tokio-stream panic.
 //! - [`StreamExt::timeout`] elapses even if each poll of its stream uses up the coop budget, and cancels its timer when the stream
 //!   ends, not when it is dropped.
+//! - [`StreamExt::chunks_timeout`] ends a chunk in time also if its stream uses up the coop budget at each poll, as a busy channel of
+//!   tokio's does, or is always ready. Then a chunk has up to 128 items more than had come by its end.
 //! - [`StreamExt::chunks_timeout`] sets room aside for 64 items at most, and lets a chunk grow beyond that; so `usize::MAX` means
 //!   chunks without a bound.
 //! - [`Throttle`] passes on its stream's `size_hint`.

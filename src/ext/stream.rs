@@ -86,6 +86,8 @@ pub trait StreamExt: Stream {
     /// Collects items into chunks. A chunk is returned when it has `max_size` items, when `duration` has passed since its first
     /// item, or when the stream ends. No chunk is empty.
     ///
+    /// The time limit holds under load as well: it is looked at when the stream is pending, and after each 128 items while it is ready.
+    ///
     /// # Cancellation
     ///
     /// Dropping the stream returned drops the items that it has collected; [`ChunksTimeout::into_remainder`] takes them out.
