@@ -57,7 +57,7 @@ struct Shared {
     last: LastTouch,
     idle: Duration,
     timer: Timer,
-    /// Whether the timer is the runtime's.
+    /// Whether `new` has made it. Of a timer of one's own, the state does not say whether its owner or its runtime has ended it.
     is_of_runtime: bool,
 }
 
@@ -158,7 +158,7 @@ impl IdleTimeout {
     ///
     /// To guard is no touch. If the last one is longer ago already, a future that is not ready ends at its first poll. An idle timeout
     /// may have several guards, as one for each direction of a connection; all end by the same touches. The future is polled first:
-    /// if it is ready it wins.
+    /// if it is ready it wins. A guard holds one place of its timer's `max_pending` until it is done, also while it sleeps on.
     ///
     /// If the timer is stopped, the guard ends with an `Elapsed` whose [`was_stopped`](crate::error::Elapsed::was_stopped) is true. To
     /// [`drain`](Timer::drain) a timer is to stop it when the sleeps of its guards are due, even if touches came since.
@@ -169,14 +169,17 @@ impl IdleTimeout {
     ///
     /// # Panics
     ///
-    /// If the timer was stopped or has reached its `max_pending`; see [`try_guard`](IdleTimeout::try_guard). Not while the runtime
-    /// of a runtime's timer is dropped: then the guard is made, and is stopped.
+    /// If the timer was stopped or has reached its `max_pending`; see [`try_guard`](IdleTimeout::try_guard).
+    ///
+    /// While its runtime is dropped, an idle timeout made by [`new`](IdleTimeout::new) does not panic, as [`sleep`](crate::sleep()) does
+    /// not: the guard is made, and is stopped. One made by [`on`](IdleTimeout::on) panics, as [`Timer::sleep`] does, also on
+    /// [`Timer::current`].
     #[track_caller]
     pub fn guard<F: IntoFuture>(&self, future: F) -> Guard<F::IntoFuture> {
         let delay = match self.try_delay() {
             Ok(delay) => delay,
             // While a runtime is dropped, its tasks may run to their next `.await`, and must not panic.
-            Err(_) if self.is_of_dropped_runtime() => Delay::Stopped,
+            Err(_) if self.is_of_dropped_runtime() => Delay::Ended { was_stopped: true },
             Err(error) => panic!("{error}"),
         };
         self.guard_with(delay, future)
