@@ -4,7 +4,7 @@ use std::future::Future;
 use tokio::task::JoinHandle;
 use tokio::time::{Duration, Instant};
 
-use super::scope::Scope;
+use super::scoped::Scoped;
 use crate::Timer;
 use crate::error::{Elapsed, Error};
 
@@ -13,7 +13,7 @@ thread_local! {
     static CURRENT: Cell<Deadline> = const { Cell::new(Deadline::never()) };
 }
 
-/// The instant by which a request must be done; or never.
+/// The instant by which a request must be done; or never, which is the default.
 ///
 /// Within a [`scope`](Deadline::scope) the deadline is [`current`](Deadline::current), for all that the scope's future awaits.
 /// So code that calls another server can pass on what is left of the time, and no function in between has to hand the deadline
@@ -28,7 +28,7 @@ thread_local! {
 /// - What its future awaits, on whichever threads. As a [task-local](tokio::task_local) value, it does not pass to another task by
 ///   itself: [`Deadline::spawn`] spawns a task with it, and `tokio::spawn` without it, which is right for work that must go on
 ///   after the request. `Deadline::current().scope(future)` carries it anywhere else, as into a `JoinSet`.
-/// - Not the destructor of a future that was cut: that runs where the [`Scope`] is dropped, so that it may still call.
+/// - Not the destructor of a future that was cut: that runs where the [`Scoped`] is dropped, so that it may still call.
 /// - Blocking code only by [`sync_scope`](Deadline::sync_scope).
 ///
 /// # Time
@@ -57,7 +57,7 @@ thread_local! {
 /// assert_eq!(Deadline::current(), Deadline::never());
 /// # }
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash)]
 #[must_use = "a deadline does nothing by itself: use its `scope`"]
 pub struct Deadline {
     /// `None` for never.
@@ -94,6 +94,13 @@ impl Deadline {
         CURRENT
             .try_with(Cell::get)
             .unwrap_or(const { Deadline::never() })
+    }
+
+    /// Whether it never comes.
+    #[inline]
+    #[must_use]
+    pub const fn is_never(self) -> bool {
+        self.instant.is_none()
     }
 
     /// The instant; `None` for never.
@@ -157,15 +164,15 @@ impl Deadline {
     ///
     /// # Cancellation
     ///
-    /// Dropping the [`Scope`] drops the future and cancels the timer.
+    /// Dropping the [`Scoped`] drops the future and cancels the timer.
     ///
     /// # Panics
     ///
     /// At the call, unless the deadline is never: outside a tokio runtime, in one without `enable_time`, or if the runtime's timer
     /// was shut down.
     #[track_caller]
-    pub fn scope<F: Future>(self, future: F) -> Scope<F> {
-        Scope::new(self.earlier(Deadline::current()), future)
+    pub fn scope<F: IntoFuture>(self, future: F) -> Scoped<F::IntoFuture> {
+        Scoped::new(self.earlier(Deadline::current()), future.into_future())
     }
 
     /// [`scope`](Deadline::scope) on a timer of your own, which ends the future by its own clock.
@@ -188,7 +195,7 @@ impl Deadline {
     /// Unless the deadline is never: if the timer was stopped or has reached its `max_pending`; see
     /// [`try_scope_on`](Deadline::try_scope_on).
     #[track_caller]
-    pub fn scope_on<F: Future>(self, timer: &Timer, future: F) -> Scope<F> {
+    pub fn scope_on<F: IntoFuture>(self, timer: &Timer, future: F) -> Scoped<F::IntoFuture> {
         match self.try_scope_on(timer, future) {
             Ok(scope) => scope,
             Err(error) => panic!("{error}"),
@@ -201,8 +208,16 @@ impl Deadline {
     ///
     /// Unless the deadline is never: [`Error::is_shutdown`] if the timer was stopped, [`Error::is_at_capacity`] if it has reached
     /// its `max_pending`.
-    pub fn try_scope_on<F: Future>(self, timer: &Timer, future: F) -> Result<Scope<F>, Error> {
-        Scope::try_new_on(timer, self.earlier(Deadline::current()), future)
+    pub fn try_scope_on<F: IntoFuture>(
+        self,
+        timer: &Timer,
+        future: F,
+    ) -> Result<Scoped<F::IntoFuture>, Error> {
+        Scoped::try_new_on(
+            timer,
+            self.earlier(Deadline::current()),
+            future.into_future(),
+        )
     }
 
     /// Calls a function with this deadline as [`current`](Deadline::current), or with the caller's if that is earlier. It is not

@@ -3,10 +3,10 @@
 //! | file | concept |
 //! |---|---|
 //! | `deadline` | [`Deadline`]: the instant by which a request must be done, which the code that serves the request can look up |
-//! | `scope` | [`Scope`]: the future of [`Deadline::scope`] |
+//! | `scoped` | [`Scoped`]: the future of [`Deadline::scope`] |
 //! | `grpc_timeout` | the header `grpc-timeout`: to and from a `Duration` |
 //! | `idle_timeout` | [`IdleTimeout`]: ends what has been idle for too long |
-//! | `guard` | [`Guard`]: the future of [`IdleTimeout::guard`] |
+//! | `guarded` | [`Guarded`]: the future of [`IdleTimeout::guard`] |
 //! | `last_touch` | the cell of an idle timeout, which threads touch without a lock |
 //!
 //! A server, in short: it reads the header, and serves the request within the scope of its deadline. Clients that are called
@@ -38,14 +38,14 @@
 
 mod deadline;
 pub mod grpc_timeout;
-mod guard;
+mod guarded;
 mod idle_timeout;
 mod last_touch;
 #[cfg(all(test, waterwheel_loom))]
 mod models;
-mod scope;
+mod scoped;
 
 pub use deadline::Deadline;
-pub use guard::Guard;
+pub use guarded::Guarded;
 pub use idle_timeout::IdleTimeout;
-pub use scope::Scope;
+pub use scoped::Scoped;

@@ -16,7 +16,7 @@ use crate::support::{
 async fn a_guard_ends_when_it_was_idle_for_so_long() {
     let start = Instant::now();
     let idle = IdleTimeout::new(ms(10));
-    assert_eq!(idle.idle(), ms(10));
+    assert_eq!(idle.limit(), ms(10));
     let connection = idle.clone();
     let served = idle.guard(async move {
         for _ in 0..5 {
@@ -142,7 +142,7 @@ async fn an_idle_time_of_zero_ends_at_the_running_tick() {
 #[tokio::test(start_paused = true)]
 async fn the_longest_idle_time_never_ends() {
     let idle = IdleTimeout::new(Duration::MAX);
-    assert_eq!((idle.deadline(), idle.idle()), (None, Duration::MAX));
+    assert_eq!((idle.deadline(), idle.limit()), (None, Duration::MAX));
     idle.touch();
     let guard = idle.guard(pending::<()>());
     assert!(waterwheel::timeout(1_000 * HOUR, guard).await.is_err());
@@ -245,6 +245,14 @@ async fn a_guarded_future_that_burns_the_budget_still_ends() {
         Poll::<()>::Pending
     });
     assert!(idle.guard(burning).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_future_of_a_guard_can_be_taken_back() {
+    let mut guarded = IdleTimeout::new(ms(10)).guard(ready(7));
+    assert!(format!("{:?}", guarded.get_ref()).contains('7'));
+    *guarded.get_mut() = ready(8);
+    assert_eq!(guarded.into_inner().await, 8);
 }
 
 fn burn_the_budget(context: &mut Context<'_>) {

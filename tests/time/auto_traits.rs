@@ -8,7 +8,7 @@ use std::rc::Rc;
 use waterwheel::error::{AdvanceError, BuildError, Elapsed, Error, InvalidResolution};
 use waterwheel::ext::{ChunksTimeout, Throttle, Timeout as StreamTimeout};
 use waterwheel::rpc::grpc_timeout::{Header, InvalidTimeout, format, parse};
-use waterwheel::rpc::{Deadline, Guard, IdleTimeout, Scope};
+use waterwheel::rpc::{Deadline, Guarded, IdleTimeout, Scoped};
 use waterwheel::wheel::{Expire, Key, Progress, Resolution, Tick, Ticks, Verdict, Wheel};
 use waterwheel::{
     Builder, Duration, Interval, Lateness, ManualClock, Metrics, MissedTickBehavior, Sleep,
@@ -62,9 +62,13 @@ fn what_holds_a_sleep_is_not_much_larger() {
     assert!(size_of::<Deadline>() <= 16);
     assert_eq!(size_of::<Option<Deadline>>(), size_of::<Deadline>());
     // Of a scope the sleep knows the deadline.
-    assert_eq!(size_of::<Scope<()>>(), size_of::<Timeout<()>>());
+    assert_eq!(size_of::<Scoped<()>>(), size_of::<Timeout<()>>());
     assert_eq!(size_of::<IdleTimeout>(), size_of::<usize>());
-    assert!(size_of::<Guard<()>>() <= 48, "{}", size_of::<Guard<()>>());
+    assert!(
+        size_of::<Guarded<()>>() <= 48,
+        "{}",
+        size_of::<Guarded<()>>()
+    );
     assert!(size_of::<Header>() <= 10);
 }
 
@@ -90,13 +94,13 @@ fn auto_traits_are_what_they_are_meant_to_be() {
         ChunksTimeout<futures::stream::Pending<u8>>: true true true;
         ChunksTimeout<futures::stream::Pending<Rc<u8>>>: false false true;
         Deadline: true true true;
-        Scope<Sendable>: true true true;
-        Scope<Rc<u8>>: false false true;
-        Scope<Pinned>: true true false;
+        Scoped<Sendable>: true true true;
+        Scoped<Rc<u8>>: false false true;
+        Scoped<Pinned>: true true false;
         IdleTimeout: true true true;
-        Guard<Sendable>: true true true;
-        Guard<std::cell::Cell<u8>>: true false true;
-        Guard<Pinned>: true true false;
+        Guarded<Sendable>: true true true;
+        Guarded<std::cell::Cell<u8>>: true false true;
+        Guarded<Pinned>: true true false;
         Header: true true true;
         InvalidTimeout: true true true;
         Timer: true true true;

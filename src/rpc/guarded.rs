@@ -13,7 +13,7 @@ pin_project! {
     /// The future of [`IdleTimeout::guard`].
     #[must_use = "futures do nothing unless you `.await` or poll them"]
     #[derive(Debug)]
-    pub struct Guard<F> {
+    pub struct Guarded<F> {
         #[pin]
         future: F,
         delay: Delay,
@@ -32,17 +32,32 @@ pub(super) enum Delay {
     Ended { was_stopped: bool },
 }
 
-impl<F> Guard<F> {
-    pub(super) fn new(future: F, delay: Delay, idle: IdleTimeout) -> Guard<F> {
-        Guard {
+impl<F> Guarded<F> {
+    pub(super) fn new(future: F, delay: Delay, idle: IdleTimeout) -> Guarded<F> {
+        Guarded {
             future,
             delay,
             idle,
         }
     }
+
+    /// The future that is guarded.
+    pub fn get_ref(&self) -> &F {
+        &self.future
+    }
+
+    /// The future that is guarded.
+    pub fn get_mut(&mut self) -> &mut F {
+        &mut self.future
+    }
+
+    /// The future, without its time limit.
+    pub fn into_inner(self) -> F {
+        self.future
+    }
 }
 
-impl<F: Future> Future for Guard<F> {
+impl<F: Future> Future for Guarded<F> {
     type Output = Result<F::Output, Elapsed>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {

@@ -15,37 +15,54 @@ pin_project! {
     /// If it is polled within a scope whose deadline is earlier, then that one is current meanwhile.
     #[must_use = "futures do nothing unless you `.await` or poll them"]
     #[derive(Debug)]
-    pub struct Scope<F> {
+    pub struct Scoped<F> {
         // Its deadline is that of the scope.
         #[pin]
         inner: Timeout<F>,
     }
 }
 
-impl<F: Future> Scope<F> {
+impl<F> Scoped<F> {
+    /// The future that is in the scope.
+    pub fn get_ref(&self) -> &F {
+        self.inner.get_ref()
+    }
+
+    /// The future that is in the scope.
+    pub fn get_mut(&mut self) -> &mut F {
+        self.inner.get_mut()
+    }
+
+    /// The future, out of the scope.
+    pub fn into_inner(self) -> F {
+        self.inner.into_inner()
+    }
+}
+
+impl<F: Future> Scoped<F> {
     #[track_caller]
-    pub(super) fn new(deadline: Deadline, future: F) -> Scope<F> {
+    pub(super) fn new(deadline: Deadline, future: F) -> Scoped<F> {
         let inner = match deadline.instant() {
             Some(instant) => timeout_at(instant, future),
             None => Timeout::new(None, future),
         };
-        Scope { inner }
+        Scoped { inner }
     }
 
     pub(super) fn try_new_on(
         timer: &Timer,
         deadline: Deadline,
         future: F,
-    ) -> Result<Scope<F>, Error> {
+    ) -> Result<Scoped<F>, Error> {
         let inner = match deadline.instant() {
             Some(instant) => timer.try_timeout_at(instant, future)?,
             None => Timeout::new(None, future),
         };
-        Ok(Scope { inner })
+        Ok(Scoped { inner })
     }
 }
 
-impl<F: Future> Future for Scope<F> {
+impl<F: Future> Future for Scoped<F> {
     type Output = Result<F::Output, Elapsed>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
