@@ -3,6 +3,8 @@
 //! | file | concept |
 //! |---|---|
 //! | `deadline` | [`Deadline`]: the instant by which a request must be done, which the code that serves the request can look up |
+//! | `scope` | [`Deadline::scope`] and its siblings, which make a deadline current |
+//! | `current` | what is current within a scope: the deadline, and the timer |
 //! | `scoped` | [`Scoped`]: the future of [`Deadline::scope`] |
 //! | `grpc_timeout` | the header `grpc-timeout`: to and from a `Duration` |
 //! | `idle_timeout` | [`IdleTimeout`]: ends what has been idle for too long |
@@ -36,6 +38,7 @@
 //! # }
 //! ```
 
+mod current;
 mod deadline;
 pub mod grpc_timeout;
 mod guarded;
@@ -43,6 +46,7 @@ mod idle_timeout;
 mod last_touch;
 #[cfg(all(test, waterwheel_loom))]
 mod models;
+mod scope;
 mod scoped;
 
 pub use deadline::Deadline;

@@ -4,7 +4,8 @@ use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
-use super::deadline::{Deadline, Entered};
+use super::current::Entered;
+use super::deadline::Deadline;
 use crate::Timer;
 use crate::error::{Elapsed, Error};
 use crate::time::{Timeout, timeout_at};
@@ -12,13 +13,16 @@ use crate::time::{Timeout, timeout_at};
 pin_project! {
     /// The future of [`Deadline::scope`] and [`Deadline::scope_on`].
     ///
-    /// If it is polled within a scope whose deadline is earlier, then that one is current meanwhile.
+    /// If it is polled within a scope whose deadline is earlier, then that one is current meanwhile. If that scope has another clock,
+    /// [what remains of the deadline](Deadline#time) counts.
     #[must_use = "futures do nothing unless you `.await` or poll them"]
     #[derive(Debug)]
     pub struct Scoped<F> {
         // Its deadline is that of the scope.
         #[pin]
         inner: Timeout<F>,
+        // `None` for the runtime's. While the future is polled, what was current before.
+        timer: Option<Timer>,
     }
 }
 
@@ -46,7 +50,7 @@ impl<F: Future> Scoped<F> {
             Some(instant) => timeout_at(instant, future),
             None => Timeout::new(None, future),
         };
-        Scoped { inner }
+        Scoped { inner, timer: None }
     }
 
     pub(super) fn try_new_on(
@@ -58,7 +62,8 @@ impl<F: Future> Scoped<F> {
             Some(instant) => timer.try_timeout_at(instant, future)?,
             None => Timeout::new(None, future),
         };
-        Ok(Scoped { inner })
+        let timer = Some(timer.clone());
+        Ok(Scoped { inner, timer })
     }
 }
 
@@ -66,11 +71,12 @@ impl<F: Future> Future for Scoped<F> {
     type Output = Result<F::Output, Elapsed>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let inner = self.project().inner;
+        let this = self.project();
+        let inner = this.inner;
         let deadline = inner
             .deadline()
             .map_or(const { Deadline::never() }, Deadline::at);
-        let _entered = Entered::new(deadline);
+        let _entered = Entered::on(this.timer, deadline);
         inner.poll(context)
     }
 }
