@@ -63,7 +63,7 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// So long from now, by `Instant::now()`, or by the clock of the [scope's timer](Deadline#time). If that is beyond the range of
+    /// So long from now, by `Instant::now()`, or by the clock of the [scope's timer](Deadline). If that is beyond the range of
     /// `Instant`, as of `Duration::MAX`: never.
     pub fn after(duration: Duration) -> Deadline {
         Deadline {
@@ -134,7 +134,7 @@ impl Deadline {
         self.instant
     }
 
-    /// How much time is left, by `Instant::now()`, or by the clock of the [scope's timer](Deadline#time): zero if the deadline has passed,
+    /// How much time is left, by `Instant::now()`, or by the clock of the [scope's timer](Deadline): zero if the deadline has passed,
     /// `None` for never.
     #[must_use]
     pub fn remaining(self) -> Option<Duration> {

@@ -20,6 +20,7 @@
 //!
 //! async fn call_another_server() -> String {
 //!     match Deadline::current().remaining() {
+//!         Some(Duration::ZERO) => "no call, it would come too late".to_owned(),
 //!         Some(left) => grpc_timeout::format(left).to_string(),
 //!         None => "no header".to_owned(),
 //!     }

@@ -13,7 +13,7 @@ impl Deadline {
     /// Runs a future with this deadline as [`current`](Deadline::current), and ends it at the deadline, with `Err`. If the caller's
     /// current deadline is earlier, that one counts.
     ///
-    /// On the timer of the caller's scope if that [has one](Deadline#time), else on the runtime's. The future is polled first: if it is ready it wins, even past the deadline. The `Err` is
+    /// On the timer of the caller's scope if that [has one](Deadline), else on the runtime's. The future is polled first: if it is ready it wins, even past the deadline. The `Err` is
     /// [due](crate::time#when-a-timer-is-due) at the deadline's tick, and never early. Without a deadline no timer is involved.
     ///
     /// # Cancellation
@@ -33,7 +33,7 @@ impl Deadline {
     }
 
     /// [`scope`](Deadline::scope) on a timer of your own, which ends the future by its own clock. The scope
-    /// [carries the timer](Deadline#time), and keeps it alive.
+    /// [carries the timer](Deadline), and keeps it alive.
     ///
     /// ```
     /// use waterwheel::rpc::Deadline;
@@ -100,7 +100,7 @@ impl Deadline {
         act()
     }
 
-    /// [`sync_scope`](Deadline::sync_scope) with a timer of your own, which [the scope carries](Deadline#time): what is called goes by the
+    /// [`sync_scope`](Deadline::sync_scope) with a timer of your own, which [the scope carries](Deadline): what is called goes by the
     /// clock of that timer.
     ///
     /// ```
@@ -125,7 +125,7 @@ impl Deadline {
     }
 
     /// `tokio::spawn` with the caller's current deadline: the task is ended there, with an `Err`. If the caller's scope
-    /// [has a timer](Deadline#time), so has the task.
+    /// [has a timer](Deadline), so has the task.
     ///
     /// The task is not ended with the caller. Without a current deadline it is not ended at all.
     ///

@@ -14,7 +14,7 @@ pin_project! {
     /// The future of [`Deadline::scope`] and [`Deadline::scope_on`].
     ///
     /// If it is polled within a scope whose deadline is earlier, then that one is current meanwhile. If that scope has another clock,
-    /// [what remains of the deadline](Deadline#time) counts.
+    /// [what remains of the deadline](Deadline) counts.
     #[must_use = "futures do nothing unless you `.await` or poll them"]
     #[derive(Debug)]
     pub struct Scoped<F> {
