@@ -30,7 +30,7 @@
 //! | test in virtual time | `pause`, `advance`, `resume`: tokio's own, with the feature `test-util`; [`ManualClock`] of a timer's own, on every runtime; [`error::AdvanceError`] |
 //! | wait for the wall clock, or count the time in suspension | the feature `clocks`: [`clocks::sleep_until_wall`], [`clocks::sleep_boot`], which give [`clocks::SleepUntilWall`] and [`clocks::SleepBoot`] |
 //! | give hyper and hyper-util a timer | the feature `hyper`: [`Timer`] is a `hyper::rt::Timer`, and [`Sleep`] a `hyper::rt::Sleep` |
-//! | limit futures and streams by methods | [`ext`]: [`ext::FutureExt`], [`ext::StreamExt`]; [`ext::Timeout`], [`ext::Throttle`], [`ext::ChunksTimeout`] |
+//! | limit futures and streams by methods | [`ext`]: [`ext::FutureExt`], [`ext::StreamExt`]; [`ext::Timeout`], [`ext::TimeoutRepeating`], [`ext::Throttle`], [`ext::ChunksTimeout`] |
 //! | give a request a deadline that travels | [`rpc::Deadline`], [`rpc::Scoped`]; the header: [`rpc::grpc_timeout::parse`], [`rpc::grpc_timeout::format()`], [`rpc::grpc_timeout::Header`], [`rpc::grpc_timeout::InvalidTimeout`] |
 //! | end a connection that is idle | [`rpc::IdleTimeout`], [`rpc::Guarded`] |
 //! | keep anything by deadline, without tokio | [`wheel`]: [`wheel::Wheel`], [`wheel::Tick`], [`wheel::Ticks`], [`wheel::Key`], [`wheel::Expire`], [`wheel::Verdict`], [`wheel::Progress`], [`wheel::Resolution`], [`wheel::InvalidResolution`] |

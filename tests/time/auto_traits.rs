@@ -6,7 +6,7 @@ use std::marker::PhantomPinned;
 use std::rc::Rc;
 
 use waterwheel::error::{AdvanceError, BuildError, Elapsed, Error, InvalidResolution};
-use waterwheel::ext::{ChunksTimeout, Throttle, Timeout as StreamTimeout};
+use waterwheel::ext::{ChunksTimeout, Throttle, Timeout as StreamTimeout, TimeoutRepeating};
 use waterwheel::rpc::grpc_timeout::{Header, InvalidTimeout, format, parse};
 use waterwheel::rpc::{Deadline, Guarded, IdleTimeout, Scoped};
 use waterwheel::wheel::{Expire, Key, Progress, Resolution, Tick, Ticks, Verdict, Wheel};
@@ -57,6 +57,7 @@ fn what_holds_a_sleep_is_not_much_larger() {
     // A `Sleep`, a `Duration`, a flag.
     assert!(size_of::<StreamTimeout<()>>() <= 56);
     assert!(size_of::<Throttle<()>>() <= 56);
+    assert!(size_of::<TimeoutRepeating<()>>() <= size_of::<Interval>() + 8);
     // Beside these, a `Vec` and the size of a chunk.
     assert!(size_of::<ChunksTimeout<futures::stream::Empty<()>>>() <= 96);
     assert!(size_of::<Deadline>() <= 16);
@@ -89,6 +90,9 @@ fn auto_traits_are_what_they_are_meant_to_be() {
         StreamTimeout<Sendable>: true true true;
         StreamTimeout<Rc<u8>>: false false true;
         StreamTimeout<Pinned>: true true false;
+        TimeoutRepeating<Sendable>: true true true;
+        TimeoutRepeating<Rc<u8>>: false false true;
+        TimeoutRepeating<Pinned>: true true false;
         Throttle<std::cell::Cell<u8>>: true false true;
         Throttle<Pinned>: true true false;
         ChunksTimeout<futures::stream::Pending<u8>>: true true true;
@@ -191,6 +195,7 @@ fn everything_can_be_shown_for_debugging() {
         use futures::stream::pending as silence;
         use waterwheel::ext::StreamExt;
         shown(&silence::<u8>().timeout(ms(1)));
+        shown(&silence::<u8>().timeout_repeating(waterwheel::interval(ms(1))));
         shown(&silence::<u8>().throttle(ms(1)));
         shown(&silence::<u8>().chunks_timeout(1, ms(1)));
         let deadline = Deadline::after(ms(1));
