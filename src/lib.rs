@@ -31,9 +31,9 @@
 //! | wait for the wall clock, or count the time in suspension | the feature `clocks`: [`clocks::sleep_until_wall`], [`clocks::sleep_boot`], which give [`clocks::SleepUntilWall`] and [`clocks::SleepBoot`] |
 //! | give hyper and hyper-util a timer | the feature `hyper`: [`Timer`] is a `hyper::rt::Timer`, and [`Sleep`] a `hyper::rt::Sleep` |
 //! | limit the time of tower's services, bodies included, and pass deadlines on | the feature `tower`: `tower::{TimeoutLayer, HttpTimeoutLayer, DeadlineLayer, ClientDeadlineLayer, RespondLayer}`; the feature `tower-retry`: `tower::backoff` |
-//! | limit futures and streams by methods | [`ext`]: [`ext::FutureExt`], [`ext::StreamExt`]; [`ext::Timeout`], [`ext::Throttle`], [`ext::ChunksTimeout`] |
-//! | give a request a deadline that travels | [`rpc::Deadline`], [`rpc::Scope`]; the header: [`rpc::grpc_timeout::parse`], [`rpc::grpc_timeout::format()`], [`rpc::grpc_timeout::Header`], [`rpc::grpc_timeout::InvalidTimeout`] |
-//! | end a connection that is idle | [`rpc::IdleTimeout`], [`rpc::Guard`] |
+//! | limit futures and streams by methods | [`ext`]: [`ext::FutureExt`], [`ext::StreamExt`]; [`ext::Timeout`], [`ext::TimeoutRepeating`], [`ext::Throttle`], [`ext::ChunksTimeout`] |
+//! | give a request a deadline that travels | [`rpc::Deadline`], [`rpc::Scoped`]; the header: [`rpc::grpc_timeout::parse`], [`rpc::grpc_timeout::format()`], [`rpc::grpc_timeout::Header`], [`rpc::grpc_timeout::InvalidTimeout`] |
+//! | end a connection that is idle | [`rpc::IdleTimeout`], [`rpc::Guarded`] |
 //! | keep anything by deadline, without tokio | [`wheel`]: [`wheel::Wheel`], [`wheel::Tick`], [`wheel::Ticks`], [`wheel::Key`], [`wheel::Expire`], [`wheel::Verdict`], [`wheel::Progress`], [`wheel::Resolution`], [`wheel::InvalidResolution`] |
 //!
 //! # Trade-offs

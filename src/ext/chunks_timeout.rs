@@ -1,13 +1,13 @@
-use std::future::Future;
 use std::mem;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use pin_project_lite::pin_project;
+use tokio::task::coop;
 use tokio::time::Duration;
 
-use crate::time::{Sleep, sleep};
+use crate::time::{Sleep, poll_delay, sleep};
 
 pin_project! {
     /// The stream of [`StreamExt::chunks_timeout`](super::StreamExt::chunks_timeout). Fused: after its end it goes on returning
@@ -28,6 +28,9 @@ pin_project! {
 
 /// For how many items a chunk has room before it grows.
 const ROOM: usize = 64;
+
+/// After how many items of a chunk the time limit is looked at, though the stream is ready still. As many as a poll has coop budget for.
+const LOOK: usize = 128;
 
 impl<S: Stream> ChunksTimeout<S> {
     pub(super) fn new(stream: S, max_size: usize, duration: Duration) -> ChunksTimeout<S> {
@@ -52,6 +55,7 @@ impl<S: Stream> Stream for ChunksTimeout<S> {
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let mut this = self.project();
+        let had_budget = coop::has_budget_remaining();
         loop {
             let Some(stream) = this.stream.as_mut().as_pin_mut() else {
                 return Poll::Ready(None);
@@ -66,7 +70,10 @@ impl<S: Stream> Stream for ChunksTimeout<S> {
                         this.items.reserve_exact((*this.max_size).min(ROOM));
                     }
                     this.items.push(item);
-                    if this.items.len() >= *this.max_size {
+                    let length = this.items.len();
+                    if length >= *this.max_size
+                        || length % LOOK == 0 && is_over(this.delay, had_budget, context)
+                    {
                         return Poll::Ready(Some(mem::take(this.items)));
                     }
                 }
@@ -79,11 +86,8 @@ impl<S: Stream> Stream for ChunksTimeout<S> {
                 Poll::Pending => break,
             }
         }
-        if this.items.is_empty() {
+        if this.items.is_empty() || !is_over(this.delay, had_budget, context) {
             return Poll::Pending;
-        }
-        if let Some(delay) = this.delay {
-            ready!(Pin::new(delay).poll(context));
         }
         Poll::Ready(Some(mem::take(this.items)))
     }
@@ -96,5 +100,13 @@ impl<S: Stream> Stream for ChunksTimeout<S> {
         };
         let most = most.and_then(|most| most.checked_add(rest));
         ((least / self.max_size).saturating_add(rest), most)
+    }
+}
+
+/// Whether the time of the chunk is over. If not, the task is woken when it is.
+fn is_over(delay: &mut Option<Sleep>, had_budget: bool, context: &mut Context<'_>) -> bool {
+    match delay {
+        Some(delay) => poll_delay(delay, had_budget, context).is_ready(),
+        None => false,
     }
 }

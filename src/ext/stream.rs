@@ -1,7 +1,8 @@
 use futures_core::Stream;
 use tokio::time::Duration;
 
-use super::{ChunksTimeout, Throttle, Timeout};
+use super::{ChunksTimeout, Throttle, Timeout, TimeoutRepeating};
+use crate::Interval;
 
 /// Streams with a time limit for each item, a least distance of items, and chunks that wait for a limited time.
 ///
@@ -12,7 +13,8 @@ pub trait StreamExt: Stream {
     /// others.
     ///
     /// After an `Err` the stream is still polled. There is one `Err` at most between two items: after it, the stream is pending
-    /// until its next item. To end with the first `Err`, use `take_while`.
+    /// until its next item; [`timeout_repeating`](StreamExt::timeout_repeating) has more. To end with the first `Err`, use
+    /// `take_while`.
     ///
     /// Of an item and a limit that come at once the item wins. When `duration` has passed, the `Err` is
     /// [due](crate::time#when-a-timer-is-due) at the tick.
@@ -46,6 +48,41 @@ pub trait StreamExt: Stream {
         Self: Sized,
     {
         Timeout::new(self, duration)
+    }
+
+    /// Gives an `Err` at each tick of `interval` at which no item has come. Each item resets the interval: its next tick comes a period
+    /// later.
+    ///
+    /// The first tick is that of the interval. One by [`interval`](crate::interval()) ticks at once, so begin with
+    /// [`interval_at`](crate::interval_at) to give the first item its time. Of an item and a tick that come at once the item wins.
+    ///
+    /// It is on the interval's timer. If that is stopped, the last `Err` says so, by
+    /// [`was_stopped`](crate::error::Elapsed::was_stopped), and the stream goes on without a limit.
+    ///
+    /// # Cancellation
+    ///
+    /// As [`timeout`](StreamExt::timeout).
+    ///
+    /// ```
+    /// use futures::StreamExt as _;
+    /// use waterwheel::ext::StreamExt;
+    /// use waterwheel::{Duration, Instant, interval_at};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let limit = Duration::from_millis(5);
+    /// let silent = futures::stream::iter([1]).chain(futures::stream::pending());
+    /// let mut items = silent.timeout_repeating(interval_at(Instant::now() + limit, limit));
+    /// assert_eq!(items.next().await, Some(Ok(1)));
+    /// assert!(items.next().await.unwrap().is_err());
+    /// assert!(items.next().await.unwrap().is_err());
+    /// # }
+    /// ```
+    fn timeout_repeating(self, interval: Interval) -> TimeoutRepeating<Self>
+    where
+        Self: Sized,
+    {
+        TimeoutRepeating::new(self, interval)
     }
 
     /// Leaves at least `duration` between two items. The first item does not wait.
@@ -85,6 +122,8 @@ pub trait StreamExt: Stream {
 
     /// Collects items into chunks. A chunk is returned when it has `max_size` items, when `duration` has passed since its first
     /// item, or when the stream ends. No chunk is empty.
+    ///
+    /// The time limit holds under load as well: it is looked at when the stream is pending, and after each 128 items while it is ready.
     ///
     /// # Cancellation
     ///

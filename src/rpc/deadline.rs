@@ -1,19 +1,9 @@
-use std::cell::Cell;
-use std::future::Future;
-
-use tokio::task::JoinHandle;
 use tokio::time::{Duration, Instant};
 
-use super::scope::Scope;
+use super::current;
 use crate::Timer;
-use crate::error::{Elapsed, Error};
 
-thread_local! {
-    /// The deadline of the code that runs on this thread: [`Entered`] sets it for as long as a scope is polled.
-    static CURRENT: Cell<Deadline> = const { Cell::new(Deadline::never()) };
-}
-
-/// The instant by which a request must be done; or never.
+/// The instant by which a request must be done; or never, which is the default.
 ///
 /// Within a [`scope`](Deadline::scope) the deadline is [`current`](Deadline::current), for all that the scope's future awaits.
 /// So code that calls another server can pass on what is left of the time, and no function in between has to hand the deadline
@@ -25,17 +15,25 @@ thread_local! {
 ///
 /// # What a scope reaches
 ///
-/// - What its future awaits, on whichever threads. As a [task-local](tokio::task_local) value, it does not pass to another task by
-///   itself: [`Deadline::spawn`] spawns a task with it, and `tokio::spawn` without it, which is right for work that must go on
-///   after the request. `Deadline::current().scope(future)` carries it anywhere else, as into a `JoinSet`.
-/// - Not the destructor of a future that was cut: that runs where the [`Scope`] is dropped, so that it may still call.
+/// - What its future polls, on whichever threads: what it awaits, and also the tasks of a `LocalSet` or a `FuturesUnordered` that is polled
+///   within it, wherever they were added.
+/// - Not another task, as a [task-local](tokio::task_local) value: `tokio::spawn` spawns one without the deadline, which is right for
+///   work that must go on after the request. [`Deadline::spawn`] spawns it with the deadline, and `Deadline::current().scope(future)`
+///   carries that anywhere else, as into a `JoinSet`.
+/// - Not the destructor of a future that was cut: that runs where the [`Scoped`](super::Scoped) is dropped, so that it may still call.
 /// - Blocking code only by [`sync_scope`](Deadline::sync_scope).
 ///
 /// # Time
 ///
-/// [`after`](Deadline::after) and [`remaining`](Deadline::remaining) go by `Instant::now()`, the clock of the runtime that the
-/// thread is in. For a [`Timer`] whose clock is another one, use `Deadline::at(timer.now() + limit)`,
-/// [`remaining_at`](Deadline::remaining_at)`(timer.now())` and [`scope_on`](Deadline::scope_on).
+/// A deadline is an instant of some clock, and does not say of which. Outside of scopes that is the clock of the runtime that the thread is
+/// in, `Instant::now()`. For a [`Timer`] with another clock, such as a [`ManualClock`](crate::ManualClock), use
+/// `Deadline::at(timer.now() + limit)` and [`scope_on`](Deadline::scope_on).
+///
+/// A scope on a timer carries the timer: within it, [`current`](Deadline::current), [`after`](Deadline::after) and
+/// [`remaining`](Deadline::remaining) go by the clock of that timer, and [`scope`](Deadline::scope) and [`spawn`](Deadline::spawn) use the
+/// timer. So code that is called there need not know it. Of a scope around it on another clock, what remains of the deadline counts.
+///
+/// A deadline that was made outside of such a scope and is used by name within it is not converted; nor is one that is taken out of it.
 ///
 /// # Example
 ///
@@ -57,7 +55,7 @@ thread_local! {
 /// assert_eq!(Deadline::current(), Deadline::never());
 /// # }
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash)]
 #[must_use = "a deadline does nothing by itself: use its `scope`"]
 pub struct Deadline {
     /// `None` for never.
@@ -65,10 +63,11 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// So long from now, by `Instant::now()`. If that is beyond the range of `Instant`, as of `Duration::MAX`: never.
+    /// So long from now, by `Instant::now()`, or by the clock of the [scope's timer](Deadline). If that is beyond the range of
+    /// `Instant`, as of `Duration::MAX`: never.
     pub fn after(duration: Duration) -> Deadline {
         Deadline {
-            instant: Instant::now().checked_add(duration),
+            instant: current::now().checked_add(duration),
         }
     }
 
@@ -90,10 +89,42 @@ impl Deadline {
     /// [`never`](Deadline::never).
     #[inline]
     pub fn current() -> Deadline {
-        // A thread that is ending may have no locals any more.
-        CURRENT
-            .try_with(Cell::get)
-            .unwrap_or(const { Deadline::never() })
+        current::deadline()
+    }
+
+    /// [`current`](Deadline::current), by the clock of this timer. If the caller's scope has another clock, what remains by that one is
+    /// counted from now, and rounded down.
+    ///
+    /// For code that has a timer of its own whatever the scope it is called in.
+    ///
+    /// ```
+    /// use waterwheel::rpc::Deadline;
+    /// use waterwheel::{Duration, ManualClock, Timer};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let clock = ManualClock::new();
+    /// clock.advance(Duration::from_secs(3_600));
+    /// let timer = Timer::builder().clock(clock.clone()).start()?;
+    /// let request = Deadline::after(Duration::from_secs(1));
+    /// request
+    ///     .scope(async {
+    ///         let deadline = Deadline::current_on(&timer);
+    ///         assert!(deadline.remaining_at(clock.now()) <= Some(Duration::from_secs(1)));
+    ///     })
+    ///     .await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn current_on(timer: &Timer) -> Deadline {
+        current::deadline_on(Some(timer))
+    }
+
+    /// Whether it never comes.
+    #[inline]
+    #[must_use]
+    pub const fn is_never(self) -> bool {
+        self.instant.is_none()
     }
 
     /// The instant; `None` for never.
@@ -103,12 +134,13 @@ impl Deadline {
         self.instant
     }
 
-    /// How much time is left, by `Instant::now()`: zero if the deadline has passed, `None` for never.
+    /// How much time is left, by `Instant::now()`, or by the clock of the [scope's timer](Deadline): zero if the deadline has passed,
+    /// `None` for never.
     #[must_use]
     pub fn remaining(self) -> Option<Duration> {
         // The clock is not read for what never comes.
         self.instant?;
-        self.remaining_at(Instant::now())
+        self.remaining_at(current::now())
     }
 
     /// How much time is left at `now`: zero if the deadline has passed, `None` for never. For a timer with a clock of its own, `now`
@@ -148,143 +180,4 @@ impl Deadline {
             (None, _) => other,
         }
     }
-
-    /// Runs a future with this deadline as [`current`](Deadline::current), and ends it at the deadline, with `Err`. If the caller's
-    /// current deadline is earlier, that one counts.
-    ///
-    /// On the runtime's timer. The future is polled first: if it is ready it wins, even past the deadline. The `Err` is
-    /// [due](crate::time#when-a-timer-is-due) at the deadline's tick, and never early. Without a deadline no timer is involved.
-    ///
-    /// # Cancellation
-    ///
-    /// Dropping the [`Scope`] drops the future and cancels the timer.
-    ///
-    /// # Panics
-    ///
-    /// At the call, unless the deadline is never: outside a tokio runtime, in one without `enable_time`, or if the runtime's timer
-    /// was shut down.
-    #[track_caller]
-    pub fn scope<F: Future>(self, future: F) -> Scope<F> {
-        Scope::new(self.earlier(Deadline::current()), future)
-    }
-
-    /// [`scope`](Deadline::scope) on a timer of your own, which ends the future by its own clock.
-    ///
-    /// ```
-    /// use waterwheel::rpc::Deadline;
-    /// use waterwheel::{Duration, Timer};
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), waterwheel::error::BuildError> {
-    /// let timer = Timer::builder().start()?;
-    /// let deadline = Deadline::at(timer.now() + Duration::from_millis(5));
-    /// assert!(deadline.scope_on(&timer, std::future::pending::<()>()).await.is_err());
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// Unless the deadline is never: if the timer was stopped or has reached its `max_pending`; see
-    /// [`try_scope_on`](Deadline::try_scope_on).
-    #[track_caller]
-    pub fn scope_on<F: Future>(self, timer: &Timer, future: F) -> Scope<F> {
-        match self.try_scope_on(timer, future) {
-            Ok(scope) => scope,
-            Err(error) => panic!("{error}"),
-        }
-    }
-
-    /// [`scope_on`](Deadline::scope_on), or an error; then the future is dropped.
-    ///
-    /// # Errors
-    ///
-    /// Unless the deadline is never: [`Error::is_shutdown`] if the timer was stopped, [`Error::is_at_capacity`] if it has reached
-    /// its `max_pending`.
-    pub fn try_scope_on<F: Future>(self, timer: &Timer, future: F) -> Result<Scope<F>, Error> {
-        Scope::try_new_on(timer, self.earlier(Deadline::current()), future)
-    }
-
-    /// Calls a function with this deadline as [`current`](Deadline::current), or with the caller's if that is earlier. It is not
-    /// ended at the deadline.
-    ///
-    /// For blocking code, for what makes a future (a `tower` layer calls its inner service so), and for futures and bodies that
-    /// are ended in another way: each poll in a `sync_scope` of its own.
-    ///
-    /// ```
-    /// use waterwheel::Duration;
-    /// use waterwheel::rpc::Deadline;
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() {
-    /// let request = Deadline::after(Duration::from_secs(1));
-    /// // What a scope does not reach by itself: blocking code.
-    /// let blocking = tokio::task::spawn_blocking(move || {
-    ///     request.sync_scope(|| Deadline::current().remaining())
-    /// });
-    /// assert!(blocking.await.unwrap().is_some());
-    /// # }
-    /// ```
-    pub fn sync_scope<R>(self, act: impl FnOnce() -> R) -> R {
-        let _entered = Entered::new(self);
-        act()
-    }
-
-    /// `tokio::spawn` with the caller's current deadline: the task is ended there, with an `Err`.
-    ///
-    /// The task is not ended with the caller. Without a current deadline it is not ended at all.
-    ///
-    /// ```
-    /// use waterwheel::rpc::Deadline;
-    /// use waterwheel::{Duration, sleep};
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), waterwheel::error::Elapsed> {
-    /// let request = Deadline::after(Duration::from_millis(5));
-    /// let task = request
-    ///     .scope(async { Deadline::spawn(sleep(Duration::from_secs(60))) })
-    ///     .await?;
-    /// assert!(task.await.unwrap().is_err());
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// Outside a tokio runtime. With a current deadline, as [`scope`](Deadline::scope).
-    #[track_caller]
-    pub fn spawn<F>(future: F) -> JoinHandle<Result<F::Output, Elapsed>>
-    where
-        F: Future + Send + 'static,
-        F::Output: Send + 'static,
-    {
-        tokio::spawn(Deadline::current().scope(future))
-    }
-}
-
-/// Sets the current deadline until it is dropped, also by a panic.
-pub(super) struct Entered {
-    before: Deadline,
-}
-
-impl Entered {
-    /// The earlier of `deadline` and the one that is current.
-    #[inline]
-    pub(super) fn new(deadline: Deadline) -> Entered {
-        let before = Deadline::current();
-        set_current(deadline.earlier(before));
-        Entered { before }
-    }
-}
-
-impl Drop for Entered {
-    #[inline]
-    fn drop(&mut self) {
-        set_current(self.before);
-    }
-}
-
-#[inline]
-fn set_current(deadline: Deadline) {
-    let _ = CURRENT.try_with(|current| current.set(deadline));
 }

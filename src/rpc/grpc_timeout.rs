@@ -43,6 +43,9 @@ const HOUR: u64 = 3_600_000_000_000;
 /// [`InvalidTimeout::is_unit`] if the last character is none of the units, or there is none. [`InvalidTimeout::is_value`] if there
 /// are not 1 to 8 ASCII digits before it: a sign, a space or a point is not allowed.
 ///
+/// Zero is read, though gRPC calls the value a positive integer: older versions of grpc-java send it
+/// ([grpc-java#12201](https://github.com/grpc/grpc-java/pull/12201)). The call is due at once.
+///
 /// ```
 /// use waterwheel::rpc::grpc_timeout::parse;
 ///
@@ -75,6 +78,12 @@ fn parse_bytes(header: &[u8]) -> Result<Duration, InvalidTimeout> {
 ///
 /// So the header says no more than the duration, and less by less than a unit: a deadline does not grow on its way over many
 /// servers. What is longer than 8 digits of hours, as `Duration::MAX`, becomes `99999999H`, 11 thousand years. It allocates nothing.
+///
+/// # When no time is left
+///
+/// For zero it gives `0n`, since each other value would be more. gRPC calls the value a positive integer, and there are servers of grpc-go
+/// that refuse zero as malformed ([grpc-go#8290](https://github.com/grpc/grpc-go/pull/8290)). So do not send a call for which no time is
+/// left: let it fail with `DEADLINE_EXCEEDED` where it is made. No answer could come in time.
 ///
 /// ```
 /// use waterwheel::Duration;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::time::{Duration, Instant};
 
-use super::guard::{Delay, Guard};
+use super::guarded::{Delay, Guarded};
 use super::last_touch::LastTouch;
 use crate::Timer;
 use crate::driver::State;
@@ -13,7 +13,7 @@ use crate::error::Error;
 /// Ends what has been idle for too long: a connection without traffic, a stream without frames.
 ///
 /// [`touch`](IdleTimeout::touch) says that it is in use; each packet, say, touches. [`guard`](IdleTimeout::guard) runs a future, and
-/// ends it when the last touch is `idle` ago. A touch moves no timer and takes no lock: it reads the clock and writes a cell, and
+/// ends it when the last touch is `limit` ago. A touch moves no timer and takes no lock: it reads the clock and writes a cell, and
 /// the cell only once a tick. When the guard's timer is due, the guard looks at the cell and sleeps on.
 ///
 /// An idle timeout is a handle: clones, on whichever threads, touch the same one. It keeps its timer alive.
@@ -22,7 +22,7 @@ use crate::error::Error;
 ///
 /// # Precision
 ///
-/// It is never early: no guard ends before `idle` has passed since the last touch that happened before. The cell holds ticks, and
+/// It is never early: no guard ends before `limit` has passed since the last touch that happened before. The cell holds ticks, and
 /// a touch is rounded up to one; so the end is at most a tick later than that of a [`sleep`](crate::sleep()) from the last touch.
 ///
 /// A touch that comes while the guard ends may be too late for it. A touch after the end changes nothing there; it counts for other
@@ -55,9 +55,9 @@ pub struct IdleTimeout {
 
 struct Shared {
     last: LastTouch,
-    idle: Duration,
+    limit: Duration,
     timer: Timer,
-    /// Whether the timer is the runtime's.
+    /// Whether `new` has made it. Of a timer of one's own, the state does not say whether its owner or its runtime has ended it.
     is_of_runtime: bool,
 }
 
@@ -72,8 +72,8 @@ impl IdleTimeout {
     /// Outside a tokio runtime, or in one without `enable_time`.
     #[must_use]
     #[track_caller]
-    pub fn new(idle: Duration) -> IdleTimeout {
-        IdleTimeout::with(Timer::current(), true, idle)
+    pub fn new(limit: Duration) -> IdleTimeout {
+        IdleTimeout::with(Timer::current(), true, limit)
     }
 
     /// An idle timeout on a timer of your own. Needs no runtime around it. It counts as touched now, by the timer's clock.
@@ -91,16 +91,16 @@ impl IdleTimeout {
     /// # }
     /// ```
     #[must_use]
-    pub fn on(timer: &Timer, idle: Duration) -> IdleTimeout {
-        IdleTimeout::with(timer.clone(), false, idle)
+    pub fn on(timer: &Timer, limit: Duration) -> IdleTimeout {
+        IdleTimeout::with(timer.clone(), false, limit)
     }
 
-    fn with(timer: Timer, is_of_runtime: bool, idle: Duration) -> IdleTimeout {
+    fn with(timer: Timer, is_of_runtime: bool, limit: Duration) -> IdleTimeout {
         let now = timer.clock().tick_after(timer.now());
         IdleTimeout {
             shared: Arc::new(Shared {
                 last: LastTouch::new(now),
-                idle,
+                limit,
                 timer,
                 is_of_runtime,
             }),
@@ -145,38 +145,41 @@ impl IdleTimeout {
     pub fn deadline(&self) -> Option<Instant> {
         let shared = &*self.shared;
         let last = shared.timer.clock().instant_of(shared.last.tick())?;
-        last.checked_add(shared.idle)
+        last.checked_add(shared.limit)
     }
 
-    /// The time that it may be idle.
+    /// For how long it may be idle.
     #[must_use]
-    pub fn idle(&self) -> Duration {
-        self.shared.idle
+    pub fn limit(&self) -> Duration {
+        self.shared.limit
     }
 
-    /// Runs a future, and ends it when the last touch is `idle` ago: then the output is an [`Elapsed`](crate::error::Elapsed).
+    /// Runs a future, and ends it when the last touch is [`limit`](IdleTimeout::limit) ago: then the output is an [`Elapsed`](crate::error::Elapsed).
     ///
     /// To guard is no touch. If the last one is longer ago already, a future that is not ready ends at its first poll. An idle timeout
     /// may have several guards, as one for each direction of a connection; all end by the same touches. The future is polled first:
-    /// if it is ready it wins.
+    /// if it is ready it wins. A guard holds one place of its timer's `max_pending` until it is done, also while it sleeps on.
     ///
     /// If the timer is stopped, the guard ends with an `Elapsed` whose [`was_stopped`](crate::error::Elapsed::was_stopped) is true. To
     /// [`drain`](Timer::drain) a timer is to stop it when the sleeps of its guards are due, even if touches came since.
     ///
     /// # Cancellation
     ///
-    /// Dropping the [`Guard`] drops the future and cancels its timer.
+    /// Dropping the [`Guarded`] drops the future and cancels its timer.
     ///
     /// # Panics
     ///
-    /// If the timer was stopped or has reached its `max_pending`; see [`try_guard`](IdleTimeout::try_guard). Not while the runtime
-    /// of a runtime's timer is dropped: then the guard is made, and is stopped.
+    /// If the timer was stopped or has reached its `max_pending`; see [`try_guard`](IdleTimeout::try_guard).
+    ///
+    /// While its runtime is dropped, an idle timeout made by [`new`](IdleTimeout::new) does not panic, as [`sleep`](crate::sleep()) does
+    /// not: the guard is made, and is stopped. One made by [`on`](IdleTimeout::on) panics, as [`Timer::sleep`] does, also on
+    /// [`Timer::current`].
     #[track_caller]
-    pub fn guard<F: IntoFuture>(&self, future: F) -> Guard<F::IntoFuture> {
+    pub fn guard<F: IntoFuture>(&self, future: F) -> Guarded<F::IntoFuture> {
         let delay = match self.try_delay() {
             Ok(delay) => delay,
             // While a runtime is dropped, its tasks may run to their next `.await`, and must not panic.
-            Err(_) if self.is_of_dropped_runtime() => Delay::Stopped,
+            Err(_) if self.is_of_dropped_runtime() => Delay::Ended { was_stopped: true },
             Err(error) => panic!("{error}"),
         };
         self.guard_with(delay, future)
@@ -203,12 +206,12 @@ impl IdleTimeout {
     /// # Errors
     ///
     /// [`Error::is_shutdown`] if the timer was stopped, [`Error::is_at_capacity`] if it has reached its `max_pending`.
-    pub fn try_guard<F: IntoFuture>(&self, future: F) -> Result<Guard<F::IntoFuture>, Error> {
+    pub fn try_guard<F: IntoFuture>(&self, future: F) -> Result<Guarded<F::IntoFuture>, Error> {
         Ok(self.guard_with(self.try_delay()?, future))
     }
 
-    fn guard_with<F: IntoFuture>(&self, delay: Delay, future: F) -> Guard<F::IntoFuture> {
-        Guard::new(future.into_future(), delay, self.clone())
+    fn guard_with<F: IntoFuture>(&self, delay: Delay, future: F) -> Guarded<F::IntoFuture> {
+        Guarded::new(future.into_future(), delay, self.clone())
     }
 
     fn try_delay(&self) -> Result<Delay, Error> {
@@ -229,7 +232,7 @@ impl IdleTimeout {
 impl fmt::Debug for IdleTimeout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("IdleTimeout")
-            .field("idle", &self.idle())
+            .field("limit", &self.limit())
             .field("deadline", &self.deadline())
             .finish_non_exhaustive()
     }

@@ -3,10 +3,12 @@
 //! | file | concept |
 //! |---|---|
 //! | `deadline` | [`Deadline`]: the instant by which a request must be done, which the code that serves the request can look up |
-//! | `scope` | [`Scope`]: the future of [`Deadline::scope`] |
+//! | `scope` | [`Deadline::scope`] and its siblings, which make a deadline current |
+//! | `current` | what is current within a scope: the deadline, and the timer |
+//! | `scoped` | [`Scoped`]: the future of [`Deadline::scope`] |
 //! | `grpc_timeout` | the header `grpc-timeout`: to and from a `Duration` |
 //! | `idle_timeout` | [`IdleTimeout`]: ends what has been idle for too long |
-//! | `guard` | [`Guard`]: the future of [`IdleTimeout::guard`] |
+//! | `guarded` | [`Guarded`]: the future of [`IdleTimeout::guard`] |
 //! | `last_touch` | the cell of an idle timeout, which threads touch without a lock |
 //!
 //! A server, in short: it reads the header, and serves the request within the scope of its deadline. Clients that are called
@@ -18,6 +20,7 @@
 //!
 //! async fn call_another_server() -> String {
 //!     match Deadline::current().remaining() {
+//!         Some(Duration::ZERO) => "no call, it would come too late".to_owned(),
 //!         Some(left) => grpc_timeout::format(left).to_string(),
 //!         None => "no header".to_owned(),
 //!     }
@@ -36,16 +39,18 @@
 //! # }
 //! ```
 
+mod current;
 mod deadline;
 pub mod grpc_timeout;
-mod guard;
+mod guarded;
 mod idle_timeout;
 mod last_touch;
 #[cfg(all(test, waterwheel_loom))]
 mod models;
 mod scope;
+mod scoped;
 
 pub use deadline::Deadline;
-pub use guard::Guard;
+pub use guarded::Guarded;
 pub use idle_timeout::IdleTimeout;
-pub use scope::Scope;
+pub use scoped::Scoped;

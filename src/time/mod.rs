@@ -59,7 +59,7 @@ pub use sleep::Sleep;
 pub use start::{sleep, sleep_until};
 pub use timeout::{Timeout, timeout, timeout_at};
 
-pub(crate) use timeout::poll_delay;
+pub(crate) use timeout::{poll_delay, poll_limit};
 
 pub use crate::error;
 #[doc(no_inline)]

@@ -166,11 +166,11 @@ impl Sleep {
         self.shard.lifecycle().state() != State::Running
     }
 
-    /// Polls for an interval, which will [`rearm`](Sleep::rearm) this sleep. When the sleep is due, returns the time, and keeps
+    /// Polls for an interval or a guard, which will [`rearm`](Sleep::rearm) this sleep or drop it. When the sleep is due, returns the time, and keeps
     /// the entry and the permit. When the timer was stopped, returns the time as well, and
     /// [`found_stopped`](Sleep::found_stopped) is true.
     #[inline]
-    pub(super) fn poll_tick(&mut self, context: &mut Context<'_>) -> Poll<Instant> {
+    pub(crate) fn poll_tick(&mut self, context: &mut Context<'_>) -> Poll<Instant> {
         let phase = self.phase.phase();
         let answer = match phase {
             Phase::New(lead) => self.arm(phase, lead, context),
@@ -185,7 +185,7 @@ impl Sleep {
                 }
                 self.poll_tick_armed(key, context)
             }
-            // An interval's sleep is never `Fired`.
+            // A sleep that is polled so is never `Fired`.
             Phase::Fired | Phase::Stopped => Answer::Stopped,
         };
         match answer {
@@ -208,9 +208,9 @@ impl Sleep {
         self.shard.poll(key, || self.tick(), context.waker())
     }
 
-    /// Sets the next deadline of an interval whose sleep was due.
+    /// Sets the next deadline of a sleep that [`poll_tick`](Sleep::poll_tick) has found due.
     #[inline]
-    pub(super) fn rearm(&mut self, deadline: Instant) {
+    pub(crate) fn rearm(&mut self, deadline: Instant) {
         self.deadline = deadline;
     }
 
@@ -290,7 +290,7 @@ impl Sleep {
 
     /// Whether a poll has found the timer stopped. Unlike [`was_stopped`](Sleep::was_stopped), it reads no clock.
     #[inline]
-    pub(super) fn found_stopped(&self) -> bool {
+    pub(crate) fn found_stopped(&self) -> bool {
         matches!(self.phase.phase(), Phase::Stopped)
     }
 

@@ -224,18 +224,28 @@ where
     }
 }
 
-/// The part that does not depend on the future's type, compiled once. `had_budget` says whether there was coop budget left before
-/// the future was polled.
+/// The part that does not depend on the future's type, compiled once. `had_budget` is that of [`poll_limit`].
 pub(crate) fn poll_delay(
     delay: &mut Sleep,
     had_budget: bool,
     context: &mut Context<'_>,
 ) -> Poll<Elapsed> {
-    let poll = if had_budget && !coop::has_budget_remaining() {
-        // A future that uses up the budget at each poll would otherwise never reach its time limit.
-        pin!(coop::unconstrained(&mut *delay)).poll(context)
-    } else {
-        Pin::new(&mut *delay).poll(context)
-    };
+    let poll = poll_limit(&mut *delay, had_budget, context);
     poll.map(|()| Elapsed::new(delay.was_stopped()))
+}
+
+/// Polls what limits the time of a future that was polled just before. `had_budget` says whether there was coop budget left before
+/// that.
+#[inline]
+pub(crate) fn poll_limit<L: Future + Unpin>(
+    limit: L,
+    had_budget: bool,
+    context: &mut Context<'_>,
+) -> Poll<L::Output> {
+    if had_budget && !coop::has_budget_remaining() {
+        // A future that uses up the budget at each poll would otherwise never reach its time limit.
+        pin!(coop::unconstrained(limit)).poll(context)
+    } else {
+        pin!(limit).poll(context)
+    }
 }

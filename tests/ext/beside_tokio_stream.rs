@@ -115,6 +115,23 @@ fn timeout_gives_what_tokio_streams_gives() {
 }
 
 #[test]
+fn timeout_repeating_gives_what_tokio_streams_gives() {
+    // A tick of an interval that begins now comes at once in both, and a period is not zero.
+    compare(
+        |script| {
+            let ticks = tokio::time::interval(script.duration.max(us(1)));
+            let limited = tokio_stream::StreamExt::timeout_repeating(script.source(), ticks);
+            Box::pin(limited.map(|item| item.map_err(drop)).take(50))
+        },
+        |script| {
+            let ticks = waterwheel::interval(script.duration.max(us(1)));
+            let limited = StreamExt::timeout_repeating(script.source(), ticks);
+            Box::pin(limited.map(|item| item.map_err(drop)).take(50))
+        },
+    );
+}
+
+#[test]
 fn throttle_gives_what_tokio_streams_gives() {
     compare(
         |script| {

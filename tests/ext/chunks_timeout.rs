@@ -1,5 +1,7 @@
 //! `chunks_timeout`: what tokio-stream's does not do, or panics at.
 
+use std::task::Poll;
+
 use futures::stream::{self, Stream as _, StreamExt as _};
 use waterwheel::ext::StreamExt;
 use waterwheel::{Duration, Instant, Timer};
@@ -56,6 +58,48 @@ async fn one_timer_serves_all_chunks_and_ends_with_the_stream() {
     assert_eq!(chunks.next().await, None);
     let metrics = assert_settled(&Timer::current());
     assert_eq!((metrics.armed(), metrics.cancelled()), (1, 1));
+}
+
+/// tokio's channels give items as long as there is coop budget, and are pending then.
+#[tokio::test(start_paused = true)]
+async fn a_chunk_of_a_busy_channel_ends_in_time() {
+    const ITEMS: usize = 100_000;
+    let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+    (0..ITEMS).for_each(|item| sender.send(item).unwrap());
+    let items = stream::poll_fn(move |context| receiver.poll_recv(context));
+    let mut chunks = Box::pin(items.chunks_timeout(usize::MAX, Duration::ZERO));
+    let first = chunks.next().await.unwrap().len();
+    assert!(first <= 256, "{first} items");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_chunk_of_what_is_always_ready_ends_in_time() {
+    let mut chunks = stream::iter(0..100_000).chunks_timeout(usize::MAX, Duration::ZERO);
+    let first = chunks.next().await.unwrap().len();
+    assert!(first <= 256, "{first} items");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_burns_the_budget_has_its_chunk_in_time() {
+    let mut item = Some(7);
+    let burning = stream::poll_fn(move |context| {
+        while item.is_none() && tokio::task::coop::has_budget_remaining() {
+            let _ = tokio::task::coop::poll_proceed(context).map(|it| it.made_progress());
+        }
+        context.waker().wake_by_ref();
+        match item.take() {
+            Some(item) => Poll::Ready(Some(item)),
+            None => Poll::Pending,
+        }
+    });
+    let mut chunks = burning.chunks_timeout(usize::MAX, Duration::ZERO);
+    let mut rounds = 0;
+    let chunk = std::future::poll_fn(|context| {
+        rounds += 1;
+        assert!(rounds < 1_000, "the chunk never comes");
+        chunks.poll_next_unpin(context)
+    });
+    assert_eq!(chunk.await, Some(vec![7]));
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,3 +8,4 @@ mod chunks_timeout;
 mod future;
 mod throttle;
 mod timeout;
+mod timeout_repeating;

@@ -21,6 +21,8 @@ async fn what_remains_runs_out_and_never_does_not() {
     assert_eq!(deadline.remaining_at(Instant::now() - ms(30)), Some(ms(3)));
     let never = Deadline::never();
     assert_eq!((never.instant(), never.remaining()), (None, None));
+    assert!(never.is_never() && !deadline.is_never());
+    assert_eq!(Deadline::default(), never);
 }
 
 #[test]

@@ -20,7 +20,9 @@ fn each_unit_is_read() {
         ("4S", 4 * SECOND),
         ("5M", 300 * SECOND),
         ("6H", 21_600 * SECOND),
+        // Not positive, as gRPC demands, but sent (grpc-java#12201).
         ("0n", Duration::ZERO),
+        ("00000000H", Duration::ZERO),
         ("00000007S", 7 * SECOND),
         ("99999999n", Duration::from_nanos(99_999_999)),
         ("99999999m", ms(99_999_999)),

@@ -1,7 +1,8 @@
 //! What a guard does: it ends when the last touch is long enough ago.
 
-use std::future::{pending, poll_fn, ready};
-use std::task::Poll;
+use std::future::{Future as _, pending, poll_fn, ready};
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 use waterwheel::rpc::IdleTimeout;
 use waterwheel::{Duration, Instant, Timer, sleep};
@@ -15,7 +16,7 @@ use crate::support::{
 async fn a_guard_ends_when_it_was_idle_for_so_long() {
     let start = Instant::now();
     let idle = IdleTimeout::new(ms(10));
-    assert_eq!(idle.idle(), ms(10));
+    assert_eq!(idle.limit(), ms(10));
     let connection = idle.clone();
     let served = idle.guard(async move {
         for _ in 0..5 {
@@ -141,7 +142,7 @@ async fn an_idle_time_of_zero_ends_at_the_running_tick() {
 #[tokio::test(start_paused = true)]
 async fn the_longest_idle_time_never_ends() {
     let idle = IdleTimeout::new(Duration::MAX);
-    assert_eq!((idle.deadline(), idle.idle()), (None, Duration::MAX));
+    assert_eq!((idle.deadline(), idle.limit()), (None, Duration::MAX));
     idle.touch();
     let guard = idle.guard(pending::<()>());
     assert!(waterwheel::timeout(1_000 * HOUR, guard).await.is_err());
@@ -189,16 +190,47 @@ async fn a_guard_beyond_the_bound_is_refused() {
     assert_eq!(idle.guard(ready(1)).await, Ok(1));
 }
 
+/// The budget is used up before the poll in which its sleep is due, so it is pending once more; and there it is touched.
+#[tokio::test(start_paused = true)]
+async fn a_guard_that_sleeps_on_lends_its_place_to_no_other() {
+    let timer = bounded_timer(1);
+    let idle = IdleTimeout::on(&timer, ms(10));
+    let mut guard = idle.guard(pending::<()>());
+    assert!(poll_once(&mut guard).is_pending());
+    for _ in 0..2 {
+        tokio::time::sleep(ms(15)).await;
+        let without_budget = poll_fn(|context| {
+            burn_the_budget(context);
+            Poll::Ready(Pin::new(&mut guard).poll(context))
+        });
+        assert!(without_budget.await.is_pending());
+        let refused = idle.try_guard(ready(1));
+        assert!(refused.unwrap_err().is_at_capacity());
+        idle.touch();
+        assert!(poll_once(&mut guard).is_pending());
+        assert!(idle.try_guard(ready(1)).unwrap_err().is_at_capacity());
+    }
+    // Done, it gives its place back before it is dropped.
+    assert!((&mut guard).await.is_err());
+    assert_eq!(idle.try_guard(ready(1)).unwrap().await, Ok(1));
+    assert_settled(&timer);
+}
+
 #[test]
 fn while_a_runtime_is_dropped_a_guard_is_stopped() {
     let runtime = paused();
-    let idle = runtime.block_on(async { IdleTimeout::new(ms(10)) });
+    let (idle, on_current) = runtime.block_on(async {
+        let on_current = IdleTimeout::on(&Timer::current(), ms(10));
+        (IdleTimeout::new(ms(10)), on_current)
+    });
     drop(runtime);
     let Poll::Ready(Err(elapsed)) = poll_once(&mut idle.guard(pending::<()>())) else {
         panic!("it is pending");
     };
     assert!(elapsed.was_stopped());
     assert!(idle.try_guard(ready(1)).unwrap_err().is_shutdown());
+    // As `Timer::current().sleep(…)` there.
+    assert_panics_here(&["was stopped"], || on_current.guard(ready(1)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -208,13 +240,25 @@ async fn a_guarded_future_that_burns_the_budget_still_ends() {
     let burning = poll_fn(|context| {
         rounds += 1;
         assert!(rounds < 1_000, "it never ends");
-        while tokio::task::coop::has_budget_remaining() {
-            let _ = tokio::task::coop::poll_proceed(context).map(|it| it.made_progress());
-        }
+        burn_the_budget(context);
         context.waker().wake_by_ref();
         Poll::<()>::Pending
     });
     assert!(idle.guard(burning).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_future_of_a_guard_can_be_taken_back() {
+    let mut guarded = IdleTimeout::new(ms(10)).guard(ready(7));
+    assert!(format!("{:?}", guarded.get_ref()).contains('7'));
+    *guarded.get_mut() = ready(8);
+    assert_eq!(guarded.into_inner().await, 8);
+}
+
+fn burn_the_budget(context: &mut Context<'_>) {
+    while tokio::task::coop::has_budget_remaining() {
+        let _ = tokio::task::coop::poll_proceed(context).map(|it| it.made_progress());
+    }
 }
 
 #[test]

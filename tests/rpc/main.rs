@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod clocks;
 mod deadline;
 mod grpc_timeout;
 mod idle_timeout;

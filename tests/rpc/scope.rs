@@ -1,6 +1,6 @@
 //! A scope ends its future at the deadline.
 
-use std::future::{pending, ready};
+use std::future::{IntoFuture, Ready, pending, ready};
 use std::sync::Arc;
 use std::sync::Mutex;
 
@@ -109,6 +109,28 @@ fn a_scope_goes_by_the_clock_of_its_timer() {
     assert!(poll_once(&mut scope).is_pending());
     home.block_on(tokio::time::advance(ms(10)));
     assert!(poll_once(&mut scope).is_ready());
+}
+
+/// What becomes a future.
+struct Seven;
+
+impl IntoFuture for Seven {
+    type Output = u8;
+    type IntoFuture = Ready<u8>;
+
+    fn into_future(self) -> Ready<u8> {
+        ready(7)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_becomes_a_future_is_taken_and_can_be_taken_back() {
+    let (timer, deadline) = (own_timer(), Deadline::after(ms(10)));
+    assert_eq!(deadline.scope_on(&timer, Seven).await, Ok(7));
+    let mut scoped = deadline.scope(Seven);
+    assert!(format!("{:?}", scoped.get_ref()).contains('7'));
+    *scoped.get_mut() = ready(8);
+    assert_eq!(scoped.into_inner().await, 8);
 }
 
 #[test]

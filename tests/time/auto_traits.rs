@@ -6,9 +6,9 @@ use std::marker::PhantomPinned;
 use std::rc::Rc;
 
 use waterwheel::error::{AdvanceError, BuildError, Elapsed, Error, InvalidResolution};
-use waterwheel::ext::{ChunksTimeout, Throttle, Timeout as StreamTimeout};
+use waterwheel::ext::{ChunksTimeout, Throttle, Timeout as StreamTimeout, TimeoutRepeating};
 use waterwheel::rpc::grpc_timeout::{Header, InvalidTimeout, format, parse};
-use waterwheel::rpc::{Deadline, Guard, IdleTimeout, Scope};
+use waterwheel::rpc::{Deadline, Guarded, IdleTimeout, Scoped};
 use waterwheel::wheel::{Expire, Key, Progress, Resolution, Tick, Ticks, Verdict, Wheel};
 use waterwheel::{
     Builder, Duration, Interval, Lateness, ManualClock, Metrics, MissedTickBehavior, Sleep,
@@ -57,14 +57,19 @@ fn what_holds_a_sleep_is_not_much_larger() {
     // A `Sleep`, a `Duration`, a flag.
     assert!(size_of::<StreamTimeout<()>>() <= 56);
     assert!(size_of::<Throttle<()>>() <= 56);
+    assert!(size_of::<TimeoutRepeating<()>>() <= size_of::<Interval>() + 8);
     // Beside these, a `Vec` and the size of a chunk.
     assert!(size_of::<ChunksTimeout<futures::stream::Empty<()>>>() <= 96);
     assert!(size_of::<Deadline>() <= 16);
     assert_eq!(size_of::<Option<Deadline>>(), size_of::<Deadline>());
-    // Of a scope the sleep knows the deadline.
-    assert_eq!(size_of::<Scope<()>>(), size_of::<Timeout<()>>());
+    // Of a scope the sleep knows the deadline; beside it is the timer.
+    assert!(size_of::<Scoped<()>>() <= size_of::<Timeout<()>>() + size_of::<Timer>());
     assert_eq!(size_of::<IdleTimeout>(), size_of::<usize>());
-    assert!(size_of::<Guard<()>>() <= 48, "{}", size_of::<Guard<()>>());
+    assert!(
+        size_of::<Guarded<()>>() <= 48,
+        "{}",
+        size_of::<Guarded<()>>()
+    );
     assert!(size_of::<Header>() <= 10);
 }
 
@@ -85,18 +90,21 @@ fn auto_traits_are_what_they_are_meant_to_be() {
         StreamTimeout<Sendable>: true true true;
         StreamTimeout<Rc<u8>>: false false true;
         StreamTimeout<Pinned>: true true false;
+        TimeoutRepeating<Sendable>: true true true;
+        TimeoutRepeating<Rc<u8>>: false false true;
+        TimeoutRepeating<Pinned>: true true false;
         Throttle<std::cell::Cell<u8>>: true false true;
         Throttle<Pinned>: true true false;
         ChunksTimeout<futures::stream::Pending<u8>>: true true true;
         ChunksTimeout<futures::stream::Pending<Rc<u8>>>: false false true;
         Deadline: true true true;
-        Scope<Sendable>: true true true;
-        Scope<Rc<u8>>: false false true;
-        Scope<Pinned>: true true false;
+        Scoped<Sendable>: true true true;
+        Scoped<Rc<u8>>: false false true;
+        Scoped<Pinned>: true true false;
         IdleTimeout: true true true;
-        Guard<Sendable>: true true true;
-        Guard<std::cell::Cell<u8>>: true false true;
-        Guard<Pinned>: true true false;
+        Guarded<Sendable>: true true true;
+        Guarded<std::cell::Cell<u8>>: true false true;
+        Guarded<Pinned>: true true false;
         Header: true true true;
         InvalidTimeout: true true true;
         Timer: true true true;
@@ -187,6 +195,7 @@ fn everything_can_be_shown_for_debugging() {
         use futures::stream::pending as silence;
         use waterwheel::ext::StreamExt;
         shown(&silence::<u8>().timeout(ms(1)));
+        shown(&silence::<u8>().timeout_repeating(waterwheel::interval(ms(1))));
         shown(&silence::<u8>().throttle(ms(1)));
         shown(&silence::<u8>().chunks_timeout(1, ms(1)));
         let deadline = Deadline::after(ms(1));

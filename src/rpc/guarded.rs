@@ -1,4 +1,4 @@
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -7,13 +7,13 @@ use tokio::task::coop;
 
 use super::idle_timeout::IdleTimeout;
 use crate::error::Elapsed;
-use crate::time::{Sleep, poll_delay};
+use crate::time::{Sleep, poll_limit};
 
 pin_project! {
     /// The future of [`IdleTimeout::guard`].
     #[must_use = "futures do nothing unless you `.await` or poll them"]
     #[derive(Debug)]
-    pub struct Guard<F> {
+    pub struct Guarded<F> {
         #[pin]
         future: F,
         delay: Delay,
@@ -28,21 +28,36 @@ pub(super) enum Delay {
     Until(Sleep),
     /// The idle time is so long that it never ends, or the future is done.
     Never,
-    /// The runtime is gone.
-    Stopped,
+    /// It has ended the future, or was made on a runtime that is gone.
+    Ended { was_stopped: bool },
 }
 
-impl<F> Guard<F> {
-    pub(super) fn new(future: F, delay: Delay, idle: IdleTimeout) -> Guard<F> {
-        Guard {
+impl<F> Guarded<F> {
+    pub(super) fn new(future: F, delay: Delay, idle: IdleTimeout) -> Guarded<F> {
+        Guarded {
             future,
             delay,
             idle,
         }
     }
+
+    /// The future that is guarded.
+    pub fn get_ref(&self) -> &F {
+        &self.future
+    }
+
+    /// The future that is guarded.
+    pub fn get_mut(&mut self) -> &mut F {
+        &mut self.future
+    }
+
+    /// The future, without its time limit.
+    pub fn into_inner(self) -> F {
+        self.future
+    }
 }
 
-impl<F: Future> Future for Guard<F> {
+impl<F: Future> Future for Guarded<F> {
     type Output = Result<F::Output, Elapsed>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -68,18 +83,21 @@ impl Delay {
             let sleep = match self {
                 Delay::Until(sleep) => sleep,
                 Delay::Never => return Poll::Pending,
-                Delay::Stopped => return Poll::Ready(Elapsed::new(true)),
+                Delay::Ended { was_stopped } => return Poll::Ready(Elapsed::new(*was_stopped)),
             };
-            let elapsed = ready!(poll_delay(sleep, had_budget, context));
-            if elapsed.was_stopped() {
-                return Poll::Ready(elapsed);
-            }
+            // As an interval does, it keeps its permit from one sleep to the next.
+            let tick = poll_fn(|context| sleep.poll_tick(context));
+            ready!(poll_limit(tick, had_budget, context));
             // Each round sleeps until a touch that the one before did not see, plus the idle time.
-            match idle.deadline() {
-                Some(deadline) if deadline > sleep.deadline() => sleep.set_deadline(deadline),
-                Some(_) => return Poll::Ready(elapsed),
-                None => *self = Delay::Never,
-            }
+            *self = match idle.deadline() {
+                _ if sleep.found_stopped() => Delay::Ended { was_stopped: true },
+                Some(deadline) if deadline > sleep.deadline() => {
+                    sleep.rearm(deadline);
+                    continue;
+                }
+                Some(_) => Delay::Ended { was_stopped: false },
+                None => Delay::Never,
+            };
         }
     }
 }
