@@ -57,8 +57,6 @@ struct Shared {
     last: LastTouch,
     limit: Duration,
     timer: Timer,
-    /// Whether `new` has made it. Of a timer of one's own, the state does not say whether its owner or its runtime has ended it.
-    is_of_runtime: bool,
 }
 
 impl IdleTimeout {
@@ -73,7 +71,7 @@ impl IdleTimeout {
     #[must_use]
     #[track_caller]
     pub fn new(limit: Duration) -> IdleTimeout {
-        IdleTimeout::with(Timer::current(), true, limit)
+        IdleTimeout::on(&Timer::current(), limit)
     }
 
     /// An idle timeout on a timer of your own. Needs no runtime around it. It counts as touched now, by the timer's clock.
@@ -92,17 +90,12 @@ impl IdleTimeout {
     /// ```
     #[must_use]
     pub fn on(timer: &Timer, limit: Duration) -> IdleTimeout {
-        IdleTimeout::with(timer.clone(), false, limit)
-    }
-
-    fn with(timer: Timer, is_of_runtime: bool, limit: Duration) -> IdleTimeout {
         let now = timer.clock().tick_after(timer.now());
         IdleTimeout {
             shared: Arc::new(Shared {
                 last: LastTouch::new(now),
                 limit,
-                timer,
-                is_of_runtime,
+                timer: timer.clone(),
             }),
         }
     }
@@ -170,16 +163,13 @@ impl IdleTimeout {
     /// # Panics
     ///
     /// If the timer was stopped or has reached its `max_pending`; see [`try_guard`](IdleTimeout::try_guard).
-    ///
-    /// While its runtime is dropped, an idle timeout made by [`new`](IdleTimeout::new) does not panic, as [`sleep`](crate::sleep()) does
-    /// not: the guard is made, and is stopped. One made by [`on`](IdleTimeout::on) panics, as [`Timer::sleep`] does, also on
-    /// [`Timer::current`].
+    /// Not if it was stopped because its runtime is dropped: then the guard is made, and is stopped.
     #[track_caller]
     pub fn guard<F: IntoFuture>(&self, future: F) -> Guarded<F::IntoFuture> {
         let delay = match self.try_delay() {
             Ok(delay) => delay,
             // While a runtime is dropped, its tasks may run to their next `.await`, and must not panic.
-            Err(_) if self.is_of_dropped_runtime() => Delay::Ended { was_stopped: true },
+            Err(_) if self.is_abandoned() => Delay::Ended { was_stopped: true },
             Err(error) => panic!("{error}"),
         };
         self.guard_with(delay, future)
@@ -223,9 +213,8 @@ impl IdleTimeout {
         timer.try_sleep_until(deadline).map(Delay::Until)
     }
 
-    fn is_of_dropped_runtime(&self) -> bool {
-        let shared = &*self.shared;
-        shared.is_of_runtime && shared.timer.shard().lifecycle().state() == State::Abandoned
+    fn is_abandoned(&self) -> bool {
+        self.shared.timer.shard().lifecycle().state() == State::Abandoned
     }
 }
 

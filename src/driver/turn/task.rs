@@ -105,8 +105,10 @@ impl<G: Unpin> Future for DriverTask<G> {
 
 impl<G> Drop for DriverTask<G> {
     fn drop(&mut self) {
-        // As a rule the runtime ends. After a stop, or with no shard left, this ends nothing.
-        stop(&self.lifecycle, &self.list, &self.wakeup, State::Abandoned);
+        // As a rule the runtime ends. A timer of one's own that its owner has stopped stays stopped: this task ends without its runtime.
+        if self.registration.is_some() || self.lifecycle.state() < State::Stopped {
+            stop(&self.lifecycle, &self.list, &self.wakeup, State::Abandoned);
+        }
         self.wakeup.end();
     }
 }
