@@ -1,15 +1,18 @@
 //! Where there is no thread that waits for these clocks: a sleep that looks at them from time to time.
 
+use std::pin::Pin;
 use std::time::Duration;
 
-use crate::Sleep;
+use tokio::time::Sleep;
 
 /// How often at least.
 const LOOK: Duration = Duration::from_secs(60);
 
 /// A sleep towards the next look, for a deadline that is so far away.
-pub(super) fn until_next_look(left: Duration) -> Sleep {
-    crate::sleep(left.min(LOOK))
+///
+/// It is tokio's. One of the runtime's timer panics, or is ready each time, once that timer was stopped.
+pub(super) fn until_next_look(left: Duration) -> Pin<Box<Sleep>> {
+    Box::pin(tokio::time::sleep(left.min(LOOK)))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 //! points in time, not to spans: one that has passed meanwhile, or that the clock is set beyond, fires at once.
 
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::task::Waker;
 use std::thread;
 use std::time::Duration;
@@ -15,17 +15,50 @@ use std::time::Duration;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::{self, Errno};
 use rustix::time::{
-    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
-    timerfd_settime,
+    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime,
+    timerfd_create, timerfd_settime,
 };
 
-use super::face::Face;
+use super::face::{Face, wall_now};
 use super::queue::{Key, Queue};
+use super::started::Started;
+use super::waiting::Timepiece;
 use crate::driver::wake_all;
 use crate::sync::Mutex;
 
+#[derive(Clone, Copy)]
+pub(super) struct Clock(pub(super) Face);
+
+impl Timepiece for Clock {
+    type Key = Key;
+
+    fn now(&self) -> Duration {
+        match self.0 {
+            Face::Wall => wall_now(),
+            // Never negative: it counts from the boot.
+            Face::Boot => clock_gettime(ClockId::Boottime)
+                .try_into()
+                .unwrap_or_default(),
+        }
+    }
+
+    fn insert(&self, deadline: Duration, waker: &Waker) -> Option<Key> {
+        Some(thread()?.insert(self.0, deadline, waker.clone()))
+    }
+
+    fn keep(&self, key: Key, waker: &Waker) -> bool {
+        thread().is_some_and(|thread| thread.keep(self.0, key, waker))
+    }
+
+    fn remove(&self, key: Key) {
+        if let Some(thread) = thread() {
+            thread.remove(self.0, key);
+        }
+    }
+}
+
 /// What the sleeps share with the thread.
-pub(super) struct Thread {
+struct Thread {
     queues: Mutex<Queues>,
     signal: OwnedFd,
 }
@@ -45,11 +78,10 @@ impl Queues {
     }
 }
 
-/// The process's thread, started at the first call. `None` if it cannot be.
-pub(super) fn thread() -> Option<&'static Thread> {
-    static THREAD: OnceLock<Option<Arc<Thread>>> = OnceLock::new();
-    let started = THREAD.get_or_init(|| Thread::start().ok());
-    started.as_deref()
+/// The process's thread, started at the first call. `None` if it cannot be, for want of descriptors perhaps: the next call tries again.
+fn thread() -> Option<&'static Thread> {
+    static THREAD: Started<Arc<Thread>> = Started::new();
+    THREAD.get_or_start(Thread::start).map(|thread| &**thread)
 }
 
 impl Thread {
@@ -67,8 +99,7 @@ impl Thread {
         Ok(thread)
     }
 
-    /// Has this waker woken at the deadline.
-    pub(super) fn insert(&self, face: Face, deadline: Duration, waker: Waker) -> Key {
+    fn insert(&self, face: Face, deadline: Duration, waker: Waker) -> Key {
         let (key, is_first) = self.queues.lock().of(face).insert(deadline, waker);
         if is_first {
             self.notify();
@@ -76,15 +107,21 @@ impl Thread {
         key
     }
 
-    /// Has another waker woken in place of the one under this key. `false` if that has been woken.
-    pub(super) fn replace(&self, face: Face, key: Key, waker: Waker) -> bool {
-        let replaced = self.queues.lock().of(face).replace(key, waker);
-        // Its destructor is not ours: the lock has been given back.
-        replaced.is_ok()
+    fn keep(&self, face: Face, key: Key, waker: &Waker) -> bool {
+        let will_wake = self.queues.lock().of(face).will_wake(key, waker);
+        match will_wake {
+            Some(true) => true,
+            Some(false) => {
+                // To clone and to drop a waker is foreign code: both without the lock.
+                let waker = waker.clone();
+                let replaced = self.queues.lock().of(face).replace(key, waker);
+                replaced.is_ok()
+            }
+            None => false,
+        }
     }
 
-    /// Lets go of the waker under this key.
-    pub(super) fn remove(&self, face: Face, key: Key) {
+    fn remove(&self, face: Face, key: Key) {
         let removed = self.queues.lock().of(face).remove(key);
         drop(removed);
     }
@@ -112,7 +149,7 @@ impl Timers {
     fn run(&self, thread: &Thread) {
         loop {
             for face in [Face::Wall, Face::Boot] {
-                let due = thread.queues.lock().of(face).take_due(face.now());
+                let due = thread.queues.lock().of(face).take_due(Clock(face).now());
                 wake_all(due.into_iter());
                 let first = thread.queues.lock().of(face).first();
                 self.set(face, first);

@@ -13,20 +13,31 @@
 //! # How they wait
 //!
 //! On Linux a thread of this module, one a process and started at the first use, waits on two `timerfd`s. It is woken when the earliest deadline comes,
-//! when the wall clock is set, and when an earlier deadline is added; it never ticks. Elsewhere, and if that thread cannot be
-//! started, a sleep of the runtime looks at the clock again at least once a minute. So it notices a suspension or a set clock up to a
-//! minute late, and only then must the future be polled within a tokio runtime with time enabled.
+//! when the wall clock is set, and when an earlier deadline is added; it never ticks. The thread calls the wakers itself, one after the other: a
+//! waker that blocks holds up the sleeps of the whole process, of both clocks. (Those of runtimes do not block.)
+//!
+//! Elsewhere, and as long as that thread cannot be started, a sleep of tokio's looks at the clock again at least once a minute. So it notices
+//! a suspension or a set clock up to a minute late, and only then must the future be polled within a tokio runtime with time enabled.
+//! The next sleep, or the next look, tries to start the thread again.
 //!
 //! # Where the idea is from
 //!
 //! `timerfd_create(2)` with `CLOCK_BOOTTIME`, and `TFD_TIMER_CANCEL_ON_SET`, which systemd's calendar timers use. Asked for in
 //! [tokio#3185](https://github.com/tokio-rs/tokio/issues/3185).
 
+// From the ground up: which clock (`face`), what waits for it whatever happens to it (`waiting`), by looking (`fallback`) or by a thread
+// (`started`, `queue`, `linux`; `elsewhere` has none), and the futures (`sleep`).
+#[cfg(any(test, not(target_os = "linux")))]
+mod elsewhere;
 mod face;
 mod fallback;
 #[cfg(target_os = "linux")]
 mod linux;
+#[cfg(any(test, target_os = "linux"))]
 mod queue;
 mod sleep;
+#[cfg(any(test, target_os = "linux"))]
+mod started;
+mod waiting;
 
 pub use sleep::{SleepBoot, SleepUntilWall, sleep_boot, sleep_until_wall};

@@ -23,6 +23,12 @@ impl Queue {
         (key, first == Some(&key))
     }
 
+    /// Whether the waker under this key wakes the task that this one wakes. `None` if there is none any more.
+    pub(super) fn will_wake(&self, key: Key, waker: &Waker) -> Option<bool> {
+        let stored = self.waiting.get(&key)?;
+        Some(stored.will_wake(waker))
+    }
+
     /// Puts another waker in the place of the one under this key. The result is the one that the caller has to drop without the lock: the
     /// one before, or its own, as an error, if there is none under this key any more.
     pub(super) fn replace(&mut self, key: Key, waker: Waker) -> Result<Waker, Waker> {
@@ -121,5 +127,17 @@ mod tests {
             due.wake();
         }
         assert_eq!(*notes.lock().unwrap(), [4]);
+    }
+
+    #[test]
+    fn a_waker_is_known_until_it_is_taken() {
+        let (_, waker) = noting();
+        let mut queue = Queue::default();
+        let [first, other] = [1, 2].map(waker);
+        let (key, _) = queue.insert(at(5), first.clone());
+        assert_eq!(queue.will_wake(key, &first), Some(true));
+        assert_eq!(queue.will_wake(key, &other), Some(false));
+        drop(queue.take_due(at(5)));
+        assert_eq!(queue.will_wake(key, &first), None);
     }
 }

@@ -1,17 +1,15 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime};
 
-use tokio::task::coop;
-
+#[cfg(not(target_os = "linux"))]
+use super::elsewhere::Clock;
 use super::face::{Face, since_1970};
 #[cfg(target_os = "linux")]
-use super::linux;
-#[cfg(target_os = "linux")]
-use super::queue::Key;
-use crate::Sleep;
+use super::linux::Clock;
+use super::waiting::{Timepiece, Waiting};
 
 /// Waits until the wall clock shows `deadline`.
 ///
@@ -25,7 +23,8 @@ use crate::Sleep;
 ///
 /// # Panics
 ///
-/// When it is polled outside of a runtime, where the [fallback](crate::clocks#how-they-wait) is used. Never on Linux, but if no thread can be started.
+/// Where the [fallback](crate::clocks#how-they-wait) is used, when it is polled where tokio's sleep panics: outside of a runtime, in one
+/// without `enable_time`, or after the runtime was dropped. Never on Linux, but if no thread can be started.
 ///
 /// # Example
 ///
@@ -43,7 +42,7 @@ use crate::Sleep;
 pub fn sleep_until_wall(deadline: SystemTime) -> SleepUntilWall {
     SleepUntilWall {
         deadline,
-        waiting: Waiting::new(Face::Wall, since_1970(deadline)),
+        waiting: Waiting::new(Clock(Face::Wall), since_1970(deadline)),
     }
 }
 
@@ -75,15 +74,16 @@ pub fn sleep_until_wall(deadline: SystemTime) -> SleepUntilWall {
 /// # }
 /// ```
 pub fn sleep_boot(duration: Duration) -> SleepBoot {
-    let deadline = Face::Boot.now().saturating_add(duration);
-    SleepBoot(Waiting::new(Face::Boot, deadline))
+    let clock = Clock(Face::Boot);
+    let deadline = clock.now().saturating_add(duration);
+    SleepBoot(Waiting::new(clock, deadline))
 }
 
 /// The future of [`sleep_until_wall`].
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 pub struct SleepUntilWall {
     deadline: SystemTime,
-    waiting: Waiting,
+    waiting: Waiting<Clock>,
 }
 
 impl SleepUntilWall {
@@ -96,7 +96,7 @@ impl SleepUntilWall {
 
 /// The future of [`sleep_boot`].
 #[must_use = "futures do nothing unless you `.await` or poll them"]
-pub struct SleepBoot(Waiting);
+pub struct SleepBoot(Waiting<Clock>);
 
 impl Future for SleepUntilWall {
     type Output = ();
@@ -124,118 +124,8 @@ impl fmt::Debug for SleepUntilWall {
 
 impl fmt::Debug for SleepBoot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let left = self.0.deadline.saturating_sub(Face::Boot.now());
         f.debug_struct("SleepBoot")
-            .field("left", &left)
+            .field("left", &self.0.left())
             .finish_non_exhaustive()
-    }
-}
-
-/// A wait for a point in time of one clock.
-struct Waiting {
-    face: Face,
-    deadline: Duration,
-    state: State,
-}
-
-enum State {
-    New,
-    /// The thread has its waker, under this key.
-    #[cfg(target_os = "linux")]
-    Queued(Key),
-    /// It looks again when this sleep is over.
-    Looks(Sleep),
-    Over,
-}
-
-impl Waiting {
-    fn new(face: Face, deadline: Duration) -> Waiting {
-        Waiting {
-            face,
-            deadline,
-            state: State::New,
-        }
-    }
-
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        // First: a task that awaits one such sleep after the other gives way from time to time.
-        let coop = ready!(coop::poll_proceed(context));
-        while !matches!(self.state, State::Over) {
-            if self.deadline <= self.face.now() {
-                self.leave(State::Over);
-            } else if self.is_waiting(context) {
-                return Poll::Pending;
-            }
-        }
-        coop.made_progress();
-        Poll::Ready(())
-    }
-
-    /// Whether the task of this context will be woken. If not, the clock is to be looked at again.
-    fn is_waiting(&mut self, context: &mut Context<'_>) -> bool {
-        match &mut self.state {
-            State::New => {
-                self.state = self.begin(context);
-                !matches!(self.state, State::Looks(_))
-            }
-            #[cfg(target_os = "linux")]
-            State::Queued(key) => {
-                let waker = context.waker().clone();
-                let thread = linux::thread();
-                let is_queued = thread.is_some_and(|it| it.replace(self.face, *key, waker));
-                if !is_queued {
-                    // It was woken, and then the clock was set back.
-                    self.state = State::New;
-                }
-                is_queued
-            }
-            State::Looks(sleep) => {
-                let is_over = Pin::new(sleep).poll(context).is_ready();
-                if is_over {
-                    self.state = State::New;
-                }
-                !is_over
-            }
-            State::Over => false,
-        }
-    }
-
-    #[cfg(target_os = "linux")]
-    fn begin(&self, context: &Context<'_>) -> State {
-        match linux::thread() {
-            Some(thread) => {
-                let waker = context.waker().clone();
-                State::Queued(thread.insert(self.face, self.deadline, waker))
-            }
-            None => self.begin_to_look(),
-        }
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn begin(&self, _: &Context<'_>) -> State {
-        self.begin_to_look()
-    }
-
-    fn begin_to_look(&self) -> State {
-        let left = self.deadline.saturating_sub(self.face.now());
-        State::Looks(super::fallback::until_next_look(left))
-    }
-
-    fn leave(&mut self, state: State) {
-        match std::mem::replace(&mut self.state, state) {
-            #[cfg(target_os = "linux")]
-            State::Queued(key) => {
-                if let Some(thread) = linux::thread() {
-                    thread.remove(self.face, key);
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        self.leave(State::Over);
     }
 }

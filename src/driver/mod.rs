@@ -44,7 +44,7 @@ pub use timer::Timer;
 pub use wakeup::Waking;
 
 pub(crate) use current::current_shard;
-pub(crate) use lifecycle::State;
+pub(crate) use lifecycle::{Lifecycle, State};
 pub(crate) use shard::{Answer, Shard};
 pub(crate) use turn::spawn_catch_up;
 #[cfg(all(feature = "clocks", target_os = "linux"))]

@@ -52,6 +52,8 @@ mod slack;
 mod sleep;
 mod start;
 mod timeout;
+#[cfg(feature = "hyper")]
+mod unrefused;
 
 pub use interval::{Interval, interval, interval_at};
 pub use missed::MissedTickBehavior;

@@ -10,7 +10,7 @@ use tokio::time::{Duration, Instant};
 use super::far_at_most;
 use super::phase::{Lead, Packed, Phase};
 use crate::clock::Clock;
-use crate::driver::{self, Answer, Shard, State};
+use crate::driver::{self, Answer, Lifecycle, Shard, State};
 use crate::wheel::{Key, Tick};
 
 /// The future of [`sleep`](crate::sleep()) and [`sleep_until`](crate::sleep_until).
@@ -161,9 +161,14 @@ impl Sleep {
         self.shard.clock()
     }
 
+    /// The life of its timer, which no other timer has.
+    pub(super) fn lifecycle(&self) -> &Lifecycle {
+        self.shard.lifecycle()
+    }
+
     /// Whether the timer takes nothing new, so that an interval must end.
     pub(super) fn is_closing(&self) -> bool {
-        self.shard.lifecycle().state() != State::Running
+        self.lifecycle().state() != State::Running
     }
 
     /// Polls for an interval or a guard, which will [`rearm`](Sleep::rearm) this sleep or drop it. When the sleep is due, returns the time, and keeps

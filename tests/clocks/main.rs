@@ -1,4 +1,5 @@
-//! Sleeps by the wall clock and by the time since boot, in real time: that is their point.
+//! Sleeps by the wall clock and by the time since boot, in real time: that is their point. What a clock that is set does to them is tested in
+//! `src/clocks/waiting`, on one that can be.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -8,6 +9,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
+use cooked_waker::{IntoWaker, Wake, WakeRef};
 use tokio::runtime::Builder;
 use waterwheel::clocks::{SleepBoot, SleepUntilWall, sleep_boot, sleep_until_wall};
 
@@ -139,6 +141,37 @@ fn a_waker_may_use_the_clocks_it_is_woken_by() {
             let mut sleep = make(ms(5));
             let _ = poll_with(&mut sleep, &waker);
             eventually("the waker has done it", || *done.lock().unwrap() == 1);
+        });
+    });
+}
+
+// So is a clone, which a poll with another waker needs.
+#[test]
+fn a_waker_may_use_the_clocks_as_it_is_cloned() {
+    #[derive(Default)]
+    struct Uses(Arc<Mutex<u32>>);
+    impl Clone for Uses {
+        fn clone(&self) -> Uses {
+            let mut other = sleep_boot(Duration::from_secs(3_600));
+            assert!(poll_once(&mut other).is_pending());
+            *self.0.lock().unwrap() += 1;
+            Uses(Arc::clone(&self.0))
+        }
+    }
+    impl WakeRef for Uses {
+        fn wake_by_ref(&self) {}
+    }
+    impl Wake for Uses {}
+    within(LIMIT, || {
+        of_both_kinds(|make| {
+            let uses = Uses::default();
+            let clones = Arc::clone(&uses.0);
+            let waker = Box::new(uses).into_waker();
+            let mut sleep = make(Duration::from_secs(3_600));
+            assert!(poll_with(&mut sleep, &waker).is_pending());
+            assert!(poll_once(&mut sleep).is_pending());
+            assert!(poll_with(&mut sleep, &waker).is_pending());
+            assert_eq!(*clones.lock().unwrap(), 2);
         });
     });
 }

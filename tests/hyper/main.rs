@@ -3,6 +3,8 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod stopped;
+
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -95,10 +97,47 @@ fn a_reset_of_another_kind_of_sleep_replaces_it() {
     by_hand(|clock, timer| {
         let mut sleep: Boxed = Box::pin(Foreign);
         timer.reset(&mut sleep, clock.now().into_std() + ms(5));
-        assert!(sleep.as_mut().downcast_mut_pin::<Sleep>().is_some());
         let probe = Probe::new();
         assert!(probe.poll(&mut sleep).is_pending());
         clock.advance(ms(5));
         assert_eq!(probe.wakes(), 1);
+        assert!(probe.poll(&mut sleep).is_ready());
+    });
+}
+
+#[test]
+fn a_reset_moves_a_boxed_sleep_of_the_timer_in_place() {
+    by_hand(|clock, timer| {
+        let mut sleep: Boxed = Box::pin(timer.sleep(ms(10)));
+        let deadline = clock.now() + ms(30);
+        timer.reset(&mut sleep, deadline.into_std());
+        let ours = sleep.as_mut().downcast_mut_pin::<Sleep>();
+        assert_eq!(ours.map(|it| it.deadline()), Some(deadline));
+        let probe = Probe::new();
+        assert!(probe.poll(&mut sleep).is_pending());
+        clock.advance(ms(30));
+        assert_eq!(probe.wakes(), 1);
+    });
+}
+
+// It would wait for the other's clock.
+#[test]
+fn a_reset_of_another_timers_sleep_replaces_it() {
+    by_hand(|_, other| {
+        by_hand(|clock, timer| {
+            let by_hyper = rt::Timer::sleep(other, ms(10));
+            let by_hand: Boxed = Box::pin(other.sleep(ms(10)));
+            for mut sleep in [by_hyper, by_hand] {
+                let probe = Probe::new();
+                assert!(probe.poll(&mut sleep).is_pending());
+                assert_eq!(other.metrics().pending(), 1);
+                timer.reset(&mut sleep, clock.now().into_std() + ms(5));
+                assert_eq!(other.metrics().pending(), 0);
+                assert!(probe.poll(&mut sleep).is_pending());
+                clock.advance(ms(5));
+                assert_eq!(probe.wakes(), 1);
+                assert!(probe.poll(&mut sleep).is_ready());
+            }
+        });
     });
 }

@@ -134,7 +134,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "driver/turn",
         ],
     ),
-    ("clocks", &["sync", "driver/wake_all", "time"]),
+    ("clocks", &["sync", "driver/wake_all"]),
     ("ext", &["error", "time"]),
     (
         "rpc",
