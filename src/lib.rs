@@ -27,6 +27,7 @@
 //! | read the time | [`Instant`], [`Duration`]: tokio's and std's own |
 //! | have a timer of your own, bound it, stop it, look into it | [`Timer`], [`Builder`], [`Waking`], [`Metrics`], [`Lateness`]; [`error::Error`], [`error::BuildError`] |
 //! | test in virtual time | `pause`, `advance`, `resume`: tokio's own, with the feature `test-util` |
+//! | queue items by deadline | [`DelayQueue`]; [`delay_queue`]: [`delay_queue::Key`], [`delay_queue::Expired`], [`delay_queue::Handle`], [`delay_queue::Closed`] |
 //! | keep anything by deadline, without tokio | [`wheel`]: [`wheel::Wheel`], [`wheel::Tick`], [`wheel::Ticks`], [`wheel::Key`], [`wheel::Expire`], [`wheel::Verdict`], [`wheel::Progress`], [`wheel::Resolution`], [`wheel::InvalidResolution`] |
 //!
 //! # Trade-offs
@@ -45,6 +46,7 @@
 
 #[cfg(any(doc, doctest))]
 pub mod _documentation;
+pub mod delay_queue;
 pub mod error;
 pub mod time;
 pub mod wheel;
@@ -53,6 +55,8 @@ mod clock;
 mod driver;
 mod sync;
 
+#[doc(inline)]
+pub use delay_queue::DelayQueue;
 pub use driver::{Builder, Lateness, Metrics, Timer, Waking};
 #[doc(inline)]
 pub use time::{

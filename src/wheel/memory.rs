@@ -114,7 +114,15 @@ pub(crate) struct Removed<T>(Slab<Entry<T>>);
 
 impl<T> Removed<T> {
     /// Drops the payloads and keeps the memory.
-    fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.0.clear();
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn into_payloads(self) -> impl Iterator<Item = T> + use<T> {
+        self.0.into_iter().map(|(_, entry)| entry.payload)
     }
 }

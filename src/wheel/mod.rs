@@ -102,6 +102,7 @@ mod timers;
 mod verdict;
 
 pub(crate) use divisor::Divisor;
+pub(crate) use memory::Removed;
 pub(crate) use serve::{CASCADES_PER_TIMER, Met, Walk};
 
 pub use expire::Expire;

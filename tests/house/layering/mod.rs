@@ -132,6 +132,10 @@ const ROOMS: &[(&str, &[&str])] = &[
             "driver/turn",
         ],
     ),
+    (
+        "delay_queue",
+        &["wheel", "clock", "error", "sync", "driver/timer", "time"],
+    ),
     ("lib", &[]),
     // Pages, and no code.
     ("_documentation", &[]),
