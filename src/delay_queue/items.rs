@@ -246,13 +246,19 @@ impl<T> Items<T> {
         }
     }
 
-    /// What a poll does that has found nothing due.
-    pub(super) fn next_step(&mut self, waker: &Waker) -> Step {
+    #[inline]
+    pub(super) fn read(&mut self, clock: &Clock) {
+        self.now = self.now.max(clock.now_tick());
+    }
+
+    /// What a poll does that has found nothing due. `is_stored` says that this poll has stored its waker: two clones of a waker
+    /// need not say that they wake the same task.
+    pub(super) fn next_step(&mut self, waker: &Waker, is_stored: bool) -> Step {
         let stored = self.waker.as_ref();
         if self.wheel.has_backlog() {
             Step::Again
-        } else if !stored.is_some_and(|stored| stored.will_wake(waker)) {
-            Step::Watch
+        } else if !stored.is_some_and(|stored| is_stored || stored.will_wake(waker)) {
+            Step::StoreWaker
         } else {
             // From here on, what is filed for an earlier tick wakes the task.
             self.waits_for = self.wheel.next_expiration();
@@ -269,8 +275,7 @@ impl<T> Items<T> {
 pub(super) enum Step {
     /// More is to cascade than a batch. Handles get the lock in between.
     Again,
-    /// The waker is to be stored.
-    Watch,
+    StoreWaker,
     Wait(Tick),
     WaitForHandles,
     Over,

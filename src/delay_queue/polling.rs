@@ -7,10 +7,11 @@ use std::task::{Context, Poll, ready};
 use futures_core::Stream;
 use tokio::task::coop;
 
-use super::items::Step;
+use super::items::{Items, Step};
 use super::queue::Bound;
 use super::{DelayQueue, Expired};
-use crate::wheel::{Tick, Wheel};
+use crate::clock::Clock;
+use crate::wheel::Tick;
 
 /// How many items are taken, at most, with the lock held; and for each of them eight may cascade.
 const BATCH: usize = 128;
@@ -39,9 +40,14 @@ impl<T> DelayQueue<T> {
     pub fn poll_expired(&mut self, cx: &mut Context<'_>) -> Poll<Option<Expired<T>>> {
         let bound = self.bind();
         let ticks = bound.place.ticks;
-        bound.poll(cx, |wheel, now| {
-            let due = wheel.expire(now, BATCH).next()?;
-            Some(Expired::new(due, ticks))
+        bound.poll(cx, |clock, items| {
+            // What was due when the clock was last read needs no other look at it.
+            let mut due = items.wheel.expire(items.now, BATCH).next();
+            if due.is_none() && !items.wheel.has_backlog() {
+                items.read(clock);
+                due = items.wheel.expire(items.now, BATCH).next();
+            }
+            Some(Expired::new(due?, ticks))
         })
     }
 
@@ -65,9 +71,10 @@ impl<T> DelayQueue<T> {
         }
         let bound = self.bind();
         let ticks = bound.place.ticks;
-        let taken = ready!(bound.poll(cx, |wheel, now| {
+        let taken = ready!(bound.poll(cx, |clock, items| {
+            items.read(clock);
             let before = buffer.len();
-            let due = wheel.expire(now, most.max(BATCH)).take(most);
+            let due = items.wheel.expire(items.now, most.max(BATCH)).take(most);
             buffer.extend(due.map(|due| Expired::new(due, ticks)));
             let taken = buffer.len() - before;
             (taken > 0).then_some(taken)
@@ -115,31 +122,29 @@ impl<T> Bound<T> {
     fn poll<R>(
         &mut self,
         cx: &mut Context<'_>,
-        mut take: impl FnMut(&mut Wheel<T>, Tick) -> Option<R>,
+        mut take: impl FnMut(&Clock, &mut Items<T>) -> Option<R>,
     ) -> Poll<Option<R>> {
         let budget = ready!(coop::poll_proceed(cx));
+        let mut is_stored = false;
         loop {
             let (clock, mut guard) = self.place.clock_and_items();
             let items = &mut *guard;
-            let mut taken = take(&mut items.wheel, items.now);
-            if taken.is_none() && !items.wheel.has_backlog() {
-                items.now = items.now.max(clock.now_tick());
-                taken = take(&mut items.wheel, items.now);
-            }
+            let taken = take(clock, items);
             if taken.is_some() {
                 drop(guard);
                 budget.made_progress();
                 return Poll::Ready(taken);
             }
-            let step = items.next_step(cx.waker());
+            let step = items.next_step(cx.waker(), is_stored);
             drop(guard);
             match step {
                 Step::Again => {}
-                Step::Watch => {
+                Step::StoreWaker => {
                     // The clone may insert, and so may a handle: then the next round sees it.
                     let waker = cx.waker().clone();
                     let before = self.place.items().waker.replace(waker);
                     drop(before);
+                    is_stored = true;
                 }
                 Step::Wait(next) => {
                     ready!(self.poll_sleep(next, cx));
