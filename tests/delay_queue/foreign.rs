@@ -83,7 +83,7 @@ fn a_waker_may_use_the_queue_that_wakes_or_drops_it() {
 }
 
 #[test]
-fn a_value_that_panics_as_it_is_dropped_leaves_a_queue_that_works() {
+fn a_value_that_panics_as_it_is_dropped_costs_no_order() {
     struct Bomb(bool);
     impl Drop for Bomb {
         fn drop(&mut self) {
