@@ -42,10 +42,10 @@ impl<T> DelayQueue<T> {
         let ticks = bound.place.ticks;
         bound.poll(cx, |clock, items| {
             // What was due when the clock was last read needs no other look at it.
-            let mut due = items.wheel.expire(items.now, BATCH).next();
+            let mut due = items.wheel.expire_one(items.now, BATCH);
             if due.is_none() && !items.wheel.has_backlog() {
                 items.read(clock);
-                due = items.wheel.expire(items.now, BATCH).next();
+                due = items.wheel.expire_one(items.now, BATCH);
             }
             Some(Expired::new(due?, ticks))
         })
