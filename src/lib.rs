@@ -34,6 +34,7 @@
 //! | limit futures and streams by methods | [`ext`]: [`ext::FutureExt`], [`ext::StreamExt`]; [`ext::Timeout`], [`ext::TimeoutRepeating`], [`ext::Throttle`], [`ext::ChunksTimeout`] |
 //! | give a request a deadline that travels | [`rpc::Deadline`], [`rpc::Scoped`]; the header: [`rpc::grpc_timeout::parse`], [`rpc::grpc_timeout::format()`], [`rpc::grpc_timeout::Header`], [`rpc::grpc_timeout::InvalidTimeout`] |
 //! | end a connection that is idle | [`rpc::IdleTimeout`], [`rpc::Guarded`] |
+//! | queue items by deadline | [`DelayQueue`]; [`delay_queue`]: [`delay_queue::Key`], [`delay_queue::Expired`], [`delay_queue::Handle`], [`delay_queue::Closed`] |
 //! | keep anything by deadline, without tokio | [`wheel`]: [`wheel::Wheel`], [`wheel::Tick`], [`wheel::Ticks`], [`wheel::Key`], [`wheel::Expire`], [`wheel::Verdict`], [`wheel::Progress`], [`wheel::Resolution`], [`wheel::InvalidResolution`] |
 //!
 //! # Trade-offs
@@ -55,6 +56,7 @@
 pub mod _documentation;
 #[cfg(feature = "clocks")]
 pub mod clocks;
+pub mod delay_queue;
 pub mod error;
 pub mod ext;
 pub mod rpc;
@@ -67,6 +69,8 @@ mod integration;
 mod sync;
 
 pub use clock::ManualClock;
+#[doc(inline)]
+pub use delay_queue::DelayQueue;
 pub use driver::{Builder, Lateness, Metrics, Timer, Waking};
 #[cfg(feature = "tower")]
 pub use integration::tower;

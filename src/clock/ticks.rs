@@ -16,6 +16,11 @@ impl Clock {
         self.resolution
     }
 
+    /// Tick zero.
+    pub(crate) fn epoch(&self) -> Instant {
+        self.epoch
+    }
+
     /// Now, rounded down to a tick.
     pub(crate) fn now_tick(&self) -> Tick {
         self.tick_before(self.now())

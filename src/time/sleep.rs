@@ -157,7 +157,7 @@ impl Sleep {
     }
 
     #[inline]
-    pub(super) fn clock(&self) -> &Clock {
+    pub(crate) fn clock(&self) -> &Clock {
         self.shard.clock()
     }
 
@@ -217,6 +217,15 @@ impl Sleep {
     #[inline]
     pub(crate) fn rearm(&mut self, deadline: Instant) {
         self.deadline = deadline;
+    }
+
+    /// Cancels the timer. The sleep counts as completed until it is reset.
+    pub(crate) fn retire(&mut self) {
+        if let Phase::Armed(key) = self.phase.phase() {
+            // The phase first: if the stored waker panics as it is dropped, no key of a freed entry stays behind.
+            self.phase = Packed::new(Phase::Fired);
+            self.cancel(key);
+        }
     }
 
     /// Arms the timer, unless it is due or stopped.

@@ -109,6 +109,33 @@ impl<T> Lists<T> {
         self.entries.reserve_exact(more);
     }
 
+    /// Makes room for so many more entries: an eighth of what there is at least, as [`grow`](Lists::grow) does.
+    #[track_caller]
+    pub(super) fn reserve(&mut self, additional: usize) {
+        let (len, capacity) = (self.entries.len(), self.entries.capacity());
+        if capacity - len >= additional {
+            return;
+        }
+        let most = u32::MAX as usize - self.ends.len();
+        assert!(
+            len.checked_add(additional)
+                .is_some_and(|wanted| wanted <= most),
+            "a wheel holds fewer than 2^32 timers: use several wheels"
+        );
+        let eighth = (capacity - len).saturating_add(capacity / 8);
+        self.entries.reserve_exact(additional.max(eighth));
+    }
+
+    /// Makes all lists empty. The caller takes the entries.
+    pub(super) fn empty(&mut self) {
+        for (list, end) in (0..).zip(&mut self.ends) {
+            *end = Link {
+                next: list,
+                previous: list,
+            };
+        }
+    }
+
     /// Takes the slab, if it is empty and has room for more than `kept` entries.
     pub(super) fn take_spare(&mut self, kept: usize) -> Option<Slab<Entry<T>>> {
         let is_spare = self.entries.is_empty() && self.entries.capacity() > kept;

@@ -46,7 +46,9 @@
 //! from which timers cascaded.
 //!
 //! Cancelling a timer frees its entry for the next insertion. The slab that holds the entries grows by an eighth at a
-//! time, and does not shrink before the wheel is dropped or [drained](Wheel::drain).
+//! time, and does not shrink before the wheel is dropped, [drained](Wheel::drain) or
+//! [shrunk](Wheel::shrink_to_fit). [`with_capacity`](Wheel::with_capacity) and [`reserve`](Wheel::reserve) make room ahead;
+//! [`clear`](Wheel::clear) keeps it.
 //!
 //! # Example
 //!
@@ -89,6 +91,7 @@ mod invariants;
 mod key;
 mod link;
 mod lists;
+mod memory;
 mod occupancy;
 mod peek;
 mod resolution;
@@ -99,6 +102,7 @@ mod timers;
 mod verdict;
 
 pub(crate) use divisor::Divisor;
+pub(crate) use memory::Removed;
 pub(crate) use serve::{CASCADES_PER_TIMER, Met, Walk};
 
 pub use expire::Expire;

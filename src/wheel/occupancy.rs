@@ -35,6 +35,11 @@ impl Occupancy {
         }
     }
 
+    pub(super) fn clear_all(&mut self) {
+        self.words.fill(0);
+        self.summary.fill(0);
+    }
+
     pub(super) fn contains(&self, slot: u32) -> bool {
         let (word, bit) = split(slot as usize);
         self.words[word] & bit != 0

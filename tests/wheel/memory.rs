@@ -259,3 +259,140 @@ fn the_slab_grows_by_an_eighth() {
     // By 64 up to 576, and then by an eighth up to 22 093.
     assert!(capacities.len() <= 42, "{capacities:?}");
 }
+
+#[test]
+fn clearing_drops_the_payloads_and_keeps_the_memory() {
+    for resolution in edges::resolutions() {
+        let mut wheel = Wheel::new(resolution);
+        let payload = Rc::new(());
+        let delays = edges::delays(resolution);
+        let keys = delays.iter().map(|&delay| Tick::new(delay));
+        let keys: Vec<_> = keys
+            .map(|deadline| wheel.insert(deadline, Rc::clone(&payload)))
+            .collect();
+        // Some wait to be served, and one is disarmed.
+        batch(&mut wheel, 3_000, 1);
+        wheel.insert(Tick::ZERO, Rc::clone(&payload));
+        assert!(wheel.has_backlog());
+        assert!(wheel.disarm(keys[keys.len() - 1]));
+        let (capacity, cascaded) = (wheel.capacity(), wheel.cascaded());
+
+        wheel.clear();
+        wheel.check_invariants();
+        assert_eq!(Rc::strong_count(&payload), 1);
+        assert_eq!((wheel.len(), wheel.capacity()), (0, capacity));
+        assert_eq!(wheel.next_expiration(), None);
+        assert_eq!(
+            (wheel.quiet_until(), wheel.has_backlog()),
+            (Tick::MAX, false)
+        );
+        assert_eq!(
+            (wheel.now(), wheel.cascaded()),
+            (Tick::new(3_000), cascaded)
+        );
+
+        // The next ones have the same places and other keys.
+        for &delay in &delays {
+            wheel.insert(Tick::new(delay.saturating_add(3_001)), Rc::clone(&payload));
+        }
+        for &stale in &keys {
+            assert!(!wheel.reset(stale, Tick::ZERO) && !wheel.disarm(stale));
+            assert!(wheel.get(stale).is_none() && wheel.cancel(stale).is_none());
+        }
+        assert_eq!((wheel.len(), wheel.capacity()), (delays.len(), capacity));
+        wheel.check_invariants();
+        assert_eq!(advance(&mut wheel, u64::MAX).len(), delays.len());
+    }
+}
+
+#[test]
+fn clearing_an_empty_wheel_changes_nothing() {
+    let mut wheel = Wheel::<u8>::new(Resolution::MILLISECOND);
+    wheel.clear();
+    assert_eq!((wheel.capacity(), wheel.next_expiration()), (0, None));
+    wheel.reserve(100);
+    let capacity = wheel.capacity();
+    wheel.clear();
+    assert_eq!(wheel.capacity(), capacity);
+    wheel.check_invariants();
+}
+
+#[test]
+fn room_made_ahead_is_not_allocated_again() {
+    let mut wheel = Wheel::with_capacity(Resolution::MILLISECOND, 10_000);
+    let capacity = wheel.capacity();
+    assert!(capacity >= 10_000);
+    for n in 0..10_000 {
+        wheel.insert(Tick::new(n), n);
+    }
+    assert_eq!(wheel.capacity(), capacity);
+    wheel.reserve(0);
+    wheel.reserve(capacity - 10_000);
+    assert_eq!(wheel.capacity(), capacity, "there was room");
+    wheel.check_invariants();
+}
+
+// A reservation of one at each insertion must not copy the slab each time.
+#[test]
+fn repeated_reservations_grow_the_slab_by_an_eighth() {
+    let mut wheel = Wheel::new(Resolution::MILLISECOND);
+    let mut grown = 0;
+    for n in 0..20_000 {
+        let capacity = wheel.capacity();
+        wheel.reserve(1);
+        grown += usize::from(wheel.capacity() > capacity);
+        wheel.insert(Tick::new(n), ());
+    }
+    assert!(grown <= 80, "grown {grown} times");
+    assert!(wheel.capacity() <= 20_000 + 20_000 / 8 + 1);
+}
+
+#[test]
+fn shrinking_keeps_each_timer_at_its_place() {
+    let mut wheel = Wheel::new(Resolution::MILLISECOND);
+    let keys: Vec<_> = (0..1_000)
+        .map(|n| wheel.insert(Tick::new(100_000 + n), n))
+        .collect();
+    for (n, &key) in keys.iter().enumerate() {
+        // The last that is left is at 599, disarmed.
+        if n % 3 != 0 && n != 599 || n >= 600 {
+            assert!(wheel.cancel(key).is_some());
+        }
+    }
+    assert!(wheel.disarm(keys[599]));
+    wheel.shrink_to_fit();
+    wheel.check_invariants();
+    assert!(
+        (600..1_000).contains(&wheel.capacity()),
+        "{}",
+        wheel.capacity()
+    );
+    assert!(keys[600..].iter().all(|&key| wheel.get(key).is_none()));
+    assert_eq!(wheel.get(keys[597]), Some(&597));
+    assert_eq!(wheel.cancel(keys[599]), Some(599));
+    // The places in between are used again before the slab grows.
+    let capacity = wheel.capacity();
+    for n in 0..400 {
+        let key = wheel.insert(Tick::new(200_000 + n), n);
+        assert!(key.index() < 600);
+    }
+    assert_eq!(wheel.capacity(), capacity);
+    assert_eq!(wheel.drain().count(), 600);
+    wheel.shrink_to_fit();
+    assert_eq!(wheel.capacity(), 0);
+    let again = wheel.insert(Tick::new(300_000), 0);
+    assert!(!keys.contains(&again));
+    wheel.check_invariants();
+}
+
+#[test]
+fn room_for_more_than_a_wheel_holds_is_refused() {
+    for additional in [1 << 32, usize::MAX] {
+        let reserve = || Wheel::<u8>::with_capacity(Resolution::MILLISECOND, additional);
+        let message = *std::panic::catch_unwind(reserve)
+            .expect_err("more than 2^32")
+            .downcast::<&str>()
+            .expect("a message");
+        assert!(message.contains("use several wheels"), "{message}");
+    }
+}

@@ -236,3 +236,21 @@ fn a_destructor_that_panics_with_the_wheel_stops_no_other() {
     catch(|| drop(wheel));
     assert_eq!(dropped.get(), 4);
 }
+
+#[test]
+fn a_payload_that_panics_as_the_wheel_is_cleared_costs_the_room() {
+    let (armed, dropped) = (Cell::new(true), Cell::new(0));
+    let mut wheel = Wheel::new(Resolution::MILLISECOND);
+    let bomb = || Bomb {
+        armed: &armed,
+        dropped: &dropped,
+    };
+    let keys = [5, 5_000, 500_000].map(|deadline| wheel.insert(Tick::new(deadline), bomb()));
+    catch(|| wheel.clear());
+    assert_eq!(dropped.get(), 3, "the others are dropped nevertheless");
+    assert_eq!((wheel.len(), wheel.capacity()), (0, 0));
+    wheel.check_invariants();
+    wheel.insert(Tick::new(5), bomb());
+    assert!(keys.iter().all(|&key| wheel.cancel(key).is_none()));
+    assert_eq!(advance(&mut wheel, 5).len(), 1);
+}

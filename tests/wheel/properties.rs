@@ -91,6 +91,9 @@ fn ops(resolution: Resolution) -> impl Strategy<Value = Vec<Op>> {
         5 => Just(Op::AdvanceToExpiration),
         1 => (ticks(), budget()).prop_map(|(by, budget)| Op::ClockBack { by, budget }),
         1 => which.prop_map(|taken| Op::Drain { taken }),
+        1 => Just(Op::Clear),
+        1 => (0..=200_u8).prop_map(|additional| Op::Reserve { additional }),
+        2 => Just(Op::ShrinkToFit),
         1 => starts(resolution).prop_map(|start| Op::Replace { start }),
     ];
     vec(op, 1..60)

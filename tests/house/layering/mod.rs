@@ -154,6 +154,10 @@ const ROOMS: &[(&str, &[&str])] = &[
         &["error", "driver/timer", "time", "rpc"],
     ),
     ("integration", &[]),
+    (
+        "delay_queue",
+        &["wheel", "clock", "error", "sync", "driver/timer", "time"],
+    ),
     ("lib", &[]),
     // Pages, and no code.
     ("_documentation", &[]),

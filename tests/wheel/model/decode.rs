@@ -35,7 +35,7 @@ impl Reader<'_> {
     fn op(&mut self) -> Op {
         let byte = self.bytes.byte();
         match byte {
-            // Bytes with which no step of the corpus began before these two came: its inputs keep their meaning.
+            // Bytes with which no step of the corpus began before these came: its inputs keep their meaning.
             112..=123 => {
                 return Op::Expire {
                     by: self.step(),
@@ -45,6 +45,12 @@ impl Reader<'_> {
                 };
             }
             104..=107 => return Op::ExpirePeeked,
+            128..=129 => return Op::Clear,
+            130..=131 => {
+                let additional = self.bytes.byte();
+                return Op::Reserve { additional };
+            }
+            132..=133 => return Op::ShrinkToFit,
             _ => (),
         }
         match byte % 32 {

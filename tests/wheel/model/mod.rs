@@ -118,6 +118,13 @@ pub(crate) enum Op {
     Drain {
         taken: usize,
     },
+    /// Drops all timers and keeps the memory.
+    Clear,
+    /// Makes room for so many more.
+    Reserve {
+        additional: u8,
+    },
+    ShrinkToFit,
     /// Drops the wheel with its timers, and goes on with a new one whose hand stands here.
     Replace {
         start: u64,

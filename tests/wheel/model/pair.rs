@@ -105,6 +105,17 @@ impl Pair {
                 self.advance(now.saturating_sub(by), budget, Says::Due);
             }
             Op::Drain { taken } => self.drain(taken),
+            Op::Clear => self.clear(),
+            Op::Reserve { additional } => {
+                let there = self.list.timers.len() + usize::from(additional);
+                self.wheel.reserve(additional.into());
+                assert!(self.wheel.capacity() >= there, "room for {there}");
+            }
+            Op::ShrinkToFit => {
+                self.wheel.shrink_to_fit();
+                let is_empty = self.list.timers.is_empty();
+                assert!(!is_empty || self.wheel.capacity() == 0, "nothing is there");
+            }
             Op::Replace { start } => self.replace(start),
         }
     }
@@ -186,6 +197,17 @@ impl Pair {
         }
         survive(|| drop(drained));
         for id in there {
+            self.list.remove(id);
+        }
+    }
+
+    /// A bomb costs the memory, and nothing else.
+    fn clear(&mut self) {
+        let capacity = self.wheel.capacity();
+        if survive(|| self.wheel.clear()).is_some() {
+            assert_eq!(self.wheel.capacity(), capacity, "the memory is kept");
+        }
+        for id in Vec::from_iter(self.list.timers.keys().copied()) {
             self.list.remove(id);
         }
     }

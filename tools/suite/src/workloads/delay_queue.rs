@@ -1,8 +1,7 @@
-//! `delay_queue`: tokio-util's [`DelayQueue`], and beside it the bare [`Wheel`] doing the same.
+//! `delay_queue`: ours, beside tokio-util's of the same name, and the bare [`Wheel`] doing the same.
 //!
-//! waterwheel has no delay queue yet: the wheel is the data structure for one. The caller hands it the time, and it wakes
-//! no task and ends no stream, so a delay queue of ours will cost more than this row. The row of tokio-util is a complete
-//! delay queue.
+//! The bare wheel is the floor: the caller hands it the time, and it wakes no task and ends no stream. Of *drain one*, `delay queue` takes an
+//! item a poll, as tokio-util does, and `delay queue, many` up to 128 at a time.
 //!
 //! *Insert + remove* is the ring of `churn`: the oldest of N items goes, a new one comes, due 30 s later. Both are
 //! given the deadline (`insert_at`), so neither reads the clock. *Drain one* is one item of N that were due over a
@@ -15,9 +14,10 @@ use std::time::Duration;
 
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
-use tokio_util::time::{DelayQueue, delay_queue};
+use tokio_util::time as tokio_util;
 use waterwheel::wheel::{self, Resolution, Tick, Verdict, Wheel};
-use waterwheel_suite::{Metric, Sample};
+use waterwheel::{DelayQueue, delay_queue};
+use waterwheel_suite::{Metric, Sample, Target, Want};
 
 use crate::entrant::Entrant;
 use crate::stage::{BATCH, Stage};
@@ -38,21 +38,48 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
     let (populations, operations): (&[usize], _) = if quick {
         (&[1_000], 100_000)
     } else {
-        (&[1_000, 1_000_000], 1_000_000)
+        (&[1_000, 100_000, 1_000_000], 1_000_000)
     };
     let workload = |&population| Workload {
-        title: format!("delay_queue, {population} items"),
-        work: format!(
-            "{operations} operations a round; no delay queue of ours yet, only its data structure"
-        ),
+        title: title(population),
+        work: format!("{operations} operations a round"),
         metrics: METRICS,
         entrants: vec![
             entrant::<TokioUtil>(population, operations),
+            entrant::<Ours>(population, operations),
+            entrant::<Many>(population, operations),
             entrant::<PureWheel>(population, operations),
         ],
         absent: Vec::new(),
     };
     populations.iter().map(workload).collect()
+}
+
+fn title(population: usize) -> String {
+    format!("delay_queue, {population} items")
+}
+
+pub(crate) fn targets() -> Vec<Target> {
+    let mut targets = Vec::new();
+    let mut beats = |population, metric, of, at_least| {
+        targets.push(Target {
+            title: title(population),
+            metric,
+            of,
+            want: Want::Times {
+                than: TokioUtil::NAME,
+                at_least,
+            },
+        });
+    };
+    for population in [1_000, 100_000, 1_000_000] {
+        beats(population, "insert + remove", Ours::NAME, 2.5);
+        beats(population, "drain one", Ours::NAME, 3.0);
+        if population >= 100_000 {
+            beats(population, "drain one", Many::NAME, 5.0);
+        }
+    }
+    targets
 }
 
 fn entrant<Q: Queue>(population: usize, operations: usize) -> Entrant {
@@ -69,7 +96,7 @@ fn entrant<Q: Queue>(population: usize, operations: usize) -> Entrant {
     })
 }
 
-/// What both can do.
+/// What all can do.
 trait Queue: Send + 'static {
     const NAME: &'static str;
     type Key: Send;
@@ -124,14 +151,14 @@ async fn drain<Q: Queue>(population: usize, operations: usize) -> (f64, u64) {
     (time.as_nanos() as f64 / drained as f64, lost as u64)
 }
 
-struct TokioUtil(DelayQueue<u64>);
+struct TokioUtil(tokio_util::DelayQueue<u64>);
 
 impl Queue for TokioUtil {
     const NAME: &'static str = "tokio-util";
-    type Key = delay_queue::Key;
+    type Key = tokio_util::delay_queue::Key;
 
     fn new() -> Self {
-        Self(DelayQueue::new())
+        Self(tokio_util::DelayQueue::new())
     }
 
     fn insert(&mut self, due: Instant) -> Self::Key {
@@ -150,6 +177,69 @@ impl Queue for TokioUtil {
             }
         }
         items
+    }
+}
+
+/// An item a poll.
+struct Ours(DelayQueue<u64>);
+
+impl Queue for Ours {
+    const NAME: &'static str = "delay queue";
+    type Key = delay_queue::Key;
+
+    fn new() -> Self {
+        Self(DelayQueue::new())
+    }
+
+    fn insert(&mut self, due: Instant) -> Self::Key {
+        self.0.insert_at(0, due)
+    }
+
+    fn remove(&mut self, key: Self::Key) {
+        black_box(self.0.remove(&key));
+    }
+
+    /// It gives way by itself: each item is a unit of the task's budget.
+    async fn drain(&mut self, items: usize) -> usize {
+        for drained in 0..items {
+            if black_box(poll_fn(|context| self.0.poll_expired(context)).await).is_none() {
+                return drained;
+            }
+        }
+        items
+    }
+}
+
+/// Many items a poll.
+struct Many(Ours);
+
+impl Queue for Many {
+    const NAME: &'static str = "delay queue, many";
+    type Key = delay_queue::Key;
+
+    fn new() -> Self {
+        Self(Ours::new())
+    }
+
+    fn insert(&mut self, due: Instant) -> Self::Key {
+        self.0.insert(due)
+    }
+
+    fn remove(&mut self, key: Self::Key) {
+        self.0.remove(key);
+    }
+
+    async fn drain(&mut self, items: usize) -> usize {
+        let (mut batch, mut drained) = (Vec::with_capacity(BATCH), 0);
+        while drained < items {
+            match self.0.0.expired_many(&mut batch, BATCH).await {
+                0 => break,
+                count => drained += count,
+            }
+            black_box(&mut batch).clear();
+            yield_now().await;
+        }
+        drained
     }
 }
 

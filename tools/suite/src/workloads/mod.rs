@@ -107,6 +107,7 @@ pub(crate) fn targets() -> Vec<Target> {
         service::targets(),
         simulate::targets(),
         wheel::targets(),
+        delay_queue::targets(),
     ];
     all.into_iter().flatten().collect()
 }

@@ -1,0 +1,16 @@
+use std::fmt;
+
+use crate::wheel;
+
+/// Names one item of one [`DelayQueue`](super::DelayQueue), from its insertion until it is handed out, removed or cleared.
+///
+/// A key has a generation: no two of the queue's last 2³² − 1 insertions have the same one. So a key whose item is gone names no
+/// later item. A key means nothing to another queue.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Key(pub(super) wheel::Key);
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

@@ -1,0 +1,202 @@
+//! How items come out: by polls, by the async form, and as a stream.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use futures_core::Stream;
+use tokio::task::coop;
+
+use super::items::{Items, Step};
+use super::queue::Bound;
+use super::{DelayQueue, Expired};
+use crate::clock::Clock;
+use crate::wheel::Tick;
+
+/// How many items are taken, at most, with the lock held; and for each of them eight may cascade.
+const BATCH: usize = 128;
+
+impl<T> DelayQueue<T> {
+    /// The next item that is due.
+    ///
+    /// - `Ready(Some(item))`: the item's tick has come. Items come in order of their ticks, equal ticks first in, first out. A poll past
+    ///   an item's tick hands it out, however late the driver is.
+    /// - `Ready(None)`: the queue is empty and has no [handle](DelayQueue::handle), or its timer
+    ///   [was stopped](DelayQueue::was_stopped) and nothing is due. An insertion wakes the task nevertheless.
+    /// - `Pending`: the task is woken when an item is due, when one is inserted or reset to before the next one, and when the last one is removed. Only the
+    ///   waker of the last poll that handed out nothing is woken.
+    ///
+    /// The clock is read once for all items that are due by then. An item uses up one unit of the task's
+    /// [budget](tokio::task::coop), so a loop over many items gives way to other tasks.
+    ///
+    /// # Cancellation
+    ///
+    /// A poll keeps nothing: an item is in the queue or with the caller.
+    ///
+    /// # Panics
+    ///
+    /// As the first [`insert`](DelayQueue::insert).
+    #[track_caller]
+    pub fn poll_expired(&mut self, cx: &mut Context<'_>) -> Poll<Option<Expired<T>>> {
+        let bound = self.bind();
+        let ticks = bound.place.ticks;
+        bound.poll(cx, |clock, items| {
+            // What was due when the clock was last read needs no other look at it.
+            let mut due = items.wheel.expire_one(items.now, BATCH);
+            if due.is_none() && !items.wheel.has_backlog() {
+                items.read(clock);
+                due = items.wheel.expire_one(items.now, BATCH);
+            }
+            Some(Expired::new(due?, ticks))
+        })
+    }
+
+    /// Appends the items that are due to `buffer`, at most `most`, and returns how many these are.
+    ///
+    /// Like [`poll_expired`](DelayQueue::poll_expired), with one lock and one unit of the task's budget for all of them. `Ready(0)` means what `Ready(None)` does there, or that `most` is 0. As of
+    /// `tokio::sync::mpsc::Receiver::poll_recv_many`, the buffer grows as it needs to.
+    ///
+    /// # Panics
+    ///
+    /// As the first [`insert`](DelayQueue::insert).
+    #[track_caller]
+    pub fn poll_expired_many(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffer: &mut Vec<Expired<T>>,
+        most: usize,
+    ) -> Poll<usize> {
+        if most == 0 {
+            return Poll::Ready(0);
+        }
+        let bound = self.bind();
+        let ticks = bound.place.ticks;
+        let taken = ready!(bound.poll(cx, |clock, items| {
+            items.read(clock);
+            let before = buffer.len();
+            let due = items.wheel.expire(items.now, most.max(BATCH)).take(most);
+            buffer.extend(due.map(|due| Expired::new(due, ticks)));
+            let taken = buffer.len() - before;
+            (taken > 0).then_some(taken)
+        }));
+        Poll::Ready(taken.unwrap_or(0))
+    }
+
+    /// Waits until something is due, and appends what is due to `buffer`: at most `most` items. Returns how many these are.
+    ///
+    /// 0 if the queue is at its end ([`poll_expired_many`](DelayQueue::poll_expired_many)).
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping the future loses no item: it appends only when it completes.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// use waterwheel::{DelayQueue, Duration};
+    ///
+    /// let mut queue = DelayQueue::new();
+    /// for n in 0..100 {
+    ///     queue.insert(n, Duration::from_millis(5));
+    /// }
+    /// let mut batch = Vec::new();
+    /// let mut done = 0;
+    /// while queue.expired_many(&mut batch, 64).await > 0 {
+    ///     done += batch.drain(..).count();
+    /// }
+    /// assert_eq!(done, 100);
+    /// # }
+    /// ```
+    pub fn expired_many(
+        &mut self,
+        buffer: &mut Vec<Expired<T>>,
+        most: usize,
+    ) -> impl Future<Output = usize> {
+        poll_fn(move |cx| self.poll_expired_many(cx, buffer, most))
+    }
+}
+
+impl<T> Bound<T> {
+    /// Takes what is due, or waits for it.
+    #[inline]
+    fn poll<R>(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut take: impl FnMut(&Clock, &mut Items<T>) -> Option<R>,
+    ) -> Poll<Option<R>> {
+        let budget = ready!(coop::poll_proceed(cx));
+        let mut is_stored = false;
+        loop {
+            let (clock, mut guard) = self.place.clock_and_items();
+            let items = &mut *guard;
+            let taken = take(clock, items);
+            if taken.is_some() {
+                drop(guard);
+                budget.made_progress();
+                return Poll::Ready(taken);
+            }
+            let step = items.next_step(cx.waker(), is_stored);
+            drop(guard);
+            match step {
+                Step::Again => {}
+                Step::StoreWaker => {
+                    // The clone may insert, and so may a handle: then the next round sees it.
+                    let waker = cx.waker().clone();
+                    let before = self.place.items().waker.replace(waker);
+                    drop(before);
+                    is_stored = true;
+                }
+                Step::Wait(next) => {
+                    ready!(self.poll_sleep(next, cx));
+                    if self.sleep.was_stopped() {
+                        budget.made_progress();
+                        return Poll::Ready(None);
+                    }
+                }
+                Step::WaitForHandles => {
+                    self.retire_sleep();
+                    return Poll::Pending;
+                }
+                Step::Over => {
+                    self.retire_sleep();
+                    budget.made_progress();
+                    return Poll::Ready(None);
+                }
+            }
+        }
+    }
+
+    /// Sleeps towards a tick.
+    fn poll_sleep(&mut self, tick: Tick, cx: &mut Context<'_>) -> Poll<()> {
+        if self.target != Some(tick) {
+            let Some(until) = self.place.clock.instant_of(tick) else {
+                // Never.
+                self.retire_sleep();
+                return Poll::Pending;
+            };
+            self.sleep.set_deadline(until);
+            self.target = Some(tick);
+        }
+        ready!(Pin::new(&mut self.sleep).poll(cx));
+        self.target = None;
+        Poll::Ready(())
+    }
+
+    /// Nothing is waited for. On a clock that is paused, a sleep that is left would make it jump.
+    fn retire_sleep(&mut self) {
+        if self.target.take().is_some() {
+            self.sleep.retire();
+        }
+    }
+}
+
+impl<T> Stream for DelayQueue<T> {
+    type Item = Expired<T>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Expired<T>>> {
+        self.get_mut().poll_expired(cx)
+    }
+}
+
+// No value is ever pinned.
+impl<T> Unpin for DelayQueue<T> {}

@@ -1,0 +1,128 @@
+//! The slab's memory, by the owner's wish: room ahead of the timers, and what is done with it after them.
+
+use slab::Slab;
+
+use super::entry::Entry;
+use super::timers::Wheel;
+use super::{Resolution, Tick};
+
+impl<T> Wheel<T> {
+    /// As [`new`](Wheel::new), with room for `capacity` timers.
+    ///
+    /// # Panics
+    ///
+    /// As [`reserve`](Wheel::reserve).
+    ///
+    /// ```
+    /// use waterwheel::wheel::{Resolution, Wheel};
+    ///
+    /// let wheel = Wheel::<u64>::with_capacity(Resolution::MILLISECOND, 10_000);
+    /// assert!(wheel.capacity() >= 10_000);
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn with_capacity(resolution: Resolution, capacity: usize) -> Wheel<T> {
+        let mut wheel = Wheel::new(resolution);
+        wheel.reserve(capacity);
+        wheel
+    }
+
+    /// Makes room for at least `additional` more timers, so that the next insertions do not allocate.
+    ///
+    /// If there is too little, the slab grows to what is asked for, and by an eighth at least. So repeated small
+    /// reservations do not copy it each time. O([`len`](Wheel::len)) where the allocator copies the slab, else O(1).
+    ///
+    /// # Panics
+    ///
+    /// If that would be room for about 2³² timers, more than a wheel holds, or if the memory in bytes exceeds
+    /// `isize::MAX`.
+    #[track_caller]
+    pub fn reserve(&mut self, additional: usize) {
+        self.lists.reserve(additional);
+    }
+
+    /// Gives memory back: the slab's places behind the last timer that is there, pending or disarmed.
+    ///
+    /// A [`Key`](super::Key) names a timer by its place, so no timer moves. A single timer near the end of the slab keeps
+    /// all places before it, and the next insertions use them. With no timer there, the capacity is 0 afterwards. O([`capacity`](Wheel::capacity)).
+    ///
+    /// ```
+    /// use waterwheel::wheel::{Resolution, Tick, Wheel};
+    ///
+    /// let mut wheel = Wheel::new(Resolution::MILLISECOND);
+    /// let keys: Vec<_> = (0..1_000).map(|n| wheel.insert(Tick::new(n), n)).collect();
+    /// for &key in &keys[..999] {
+    ///     wheel.cancel(key);
+    /// }
+    /// wheel.shrink_to_fit();
+    /// assert!(wheel.capacity() >= 1_000, "the last one has stayed at its place");
+    /// wheel.cancel(keys[999]);
+    /// wheel.shrink_to_fit();
+    /// assert_eq!(wheel.capacity(), 0);
+    /// ```
+    pub fn shrink_to_fit(&mut self) {
+        self.lists.entries.shrink_to_fit();
+    }
+
+    /// Removes all timers, disarmed ones included, drops their payloads, and keeps the memory for the next ones.
+    ///
+    /// The hand stays where it is. A key from before names no timer from after. O([`capacity`](Wheel::capacity) + slots).
+    ///
+    /// If the destructor of a payload panics, the wheel is empty and in order. The memory of the slab is then freed, not kept.
+    ///
+    /// ```
+    /// use waterwheel::wheel::{Resolution, Tick, Wheel};
+    ///
+    /// let mut wheel = Wheel::new(Resolution::MILLISECOND);
+    /// let stale = wheel.insert(Tick::new(10), "before");
+    /// let capacity = wheel.capacity();
+    /// wheel.clear();
+    /// assert!(wheel.is_empty() && wheel.capacity() == capacity);
+    /// wheel.insert(Tick::new(10), "after");
+    /// assert_eq!(wheel.cancel(stale), None);
+    /// ```
+    pub fn clear(&mut self) {
+        let mut cleared = self.take_all();
+        cleared.clear();
+        // What is swapped out was never allocated: nothing was inserted meanwhile.
+        drop(self.give_room(cleared));
+    }
+
+    /// Empties the wheel. The caller drops what it gets where a payload's destructor may run.
+    #[must_use]
+    pub(crate) fn take_all(&mut self) -> Removed<T> {
+        self.lists.empty();
+        self.occupied.clear_all();
+        self.pending = 0;
+        self.quiet_until = Tick::MAX;
+        Removed(std::mem::take(&mut self.lists.entries))
+    }
+
+    /// Gives an empty slab back to a wheel, if the wheel has no entry and less room. Returns the slab that is not used.
+    pub(crate) fn give_room(&mut self, room: Removed<T>) -> Removed<T> {
+        debug_assert!(room.0.is_empty());
+        let entries = &mut self.lists.entries;
+        if !entries.is_empty() || room.0.capacity() <= entries.capacity() {
+            return room;
+        }
+        Removed(std::mem::replace(entries, room.0))
+    }
+}
+
+/// The slab of a wheel that was emptied.
+pub(crate) struct Removed<T>(Slab<Entry<T>>);
+
+impl<T> Removed<T> {
+    /// Drops the payloads and keeps the memory.
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn into_payloads(self) -> impl Iterator<Item = T> + use<T> {
+        self.0.into_iter().map(|(_, entry)| entry.payload)
+    }
+}

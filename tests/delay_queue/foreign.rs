@@ -1,0 +1,123 @@
+//! Destructors of values, and wakers, run without the queue's lock: they may use the queue by a handle.
+
+use std::task::{Context, Poll};
+
+use waterwheel::DelayQueue;
+use waterwheel::delay_queue::Handle;
+
+use crate::support::{
+    HOUR, LIMIT, current_thread, ms, panic_of, waker_on_drop, waker_on_wake, within,
+};
+
+/// A value that looks at the queue, and inserts, when it is dropped.
+struct Curious(Option<Handle<Curious>>);
+
+impl Drop for Curious {
+    fn drop(&mut self) {
+        if let Some(handle) = self.0.take() {
+            let _ = handle.len();
+            let _ = handle.insert(Curious(None), HOUR);
+        }
+    }
+}
+
+#[test]
+fn a_value_may_use_its_queue_as_it_is_dropped() {
+    within(LIMIT, || {
+        current_thread().block_on(async {
+            for way in 0..4 {
+                let mut queue = DelayQueue::new();
+                let handle = queue.handle();
+                let key = queue.insert(Curious(Some(handle.clone())), HOUR);
+                match way {
+                    0 => queue.clear(),
+                    1 => drop(queue.drain()),
+                    2 => drop(queue.remove(&key)),
+                    _ => {
+                        drop(queue);
+                        assert!(handle.is_empty());
+                        continue;
+                    }
+                }
+                assert_eq!(queue.len(), 1, "way {way}");
+            }
+        });
+    });
+}
+
+#[test]
+fn a_waker_may_use_the_queue_that_wakes_or_drops_it() {
+    within(LIMIT, || {
+        current_thread().block_on(async {
+            let mut queue = DelayQueue::new();
+            let handle = queue.handle();
+            let acts = handle.clone();
+            let waker = waker_on_wake(move || assert!(acts.insert("by the waker", HOUR).is_ok()));
+            assert!(
+                queue
+                    .poll_expired(&mut Context::from_waker(&waker))
+                    .is_pending()
+            );
+            handle.insert("wakes", HOUR).unwrap();
+            assert_eq!(queue.len(), 2);
+            // Another waker takes the place of this one, which then acts. The queue is empty: no sleep holds a clone.
+            let mut queue = DelayQueue::new();
+            let handle = queue.handle();
+            let waker = waker_on_drop(move || assert!(handle.insert("by the drop", HOUR).is_ok()));
+            assert!(
+                queue
+                    .poll_expired(&mut Context::from_waker(&waker))
+                    .is_pending()
+            );
+            drop(waker);
+            assert!(queue.is_empty());
+            let noop = std::task::Waker::noop();
+            assert!(
+                queue
+                    .poll_expired(&mut Context::from_waker(noop))
+                    .is_pending()
+            );
+            assert_eq!(queue.len(), 1);
+        });
+    });
+}
+
+#[test]
+fn a_value_that_panics_as_it_is_dropped_costs_no_order() {
+    struct Bomb(bool);
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            if self.0 {
+                std::panic::resume_unwind(Box::new("boom"));
+            }
+        }
+    }
+    current_thread().block_on(async {
+        for with_handle in [false, true] {
+            let mut queue = DelayQueue::new();
+            let handle = with_handle.then(|| queue.handle());
+            let key = queue.insert(Bomb(true), HOUR);
+            queue.insert(Bomb(false), HOUR);
+            let panicked = panic_of(|| queue.clear());
+            assert_eq!(panicked.message, "boom");
+            assert!(queue.is_empty() && queue.try_remove(&key).is_none());
+            queue.insert(Bomb(false), ms(0));
+            assert_eq!(queue.expired_many(&mut Vec::new(), 1).await, 1);
+            drop(handle);
+        }
+    });
+}
+
+#[test]
+fn a_batch_keeps_what_was_there() {
+    current_thread().block_on(async {
+        let mut queue = DelayQueue::new();
+        queue.insert(1, ms(0));
+        let mut batch = Vec::new();
+        assert_eq!(queue.expired_many(&mut batch, 1).await, 1);
+        queue.insert(2, HOUR);
+        let noop = std::task::Waker::noop();
+        let poll = queue.poll_expired_many(&mut Context::from_waker(noop), &mut batch, 8);
+        assert_eq!((poll, batch.len()), (Poll::Pending, 1));
+    });
+}

@@ -1,0 +1,104 @@
+//! A key names its item until that is gone, and nothing afterwards.
+
+use std::task::Poll;
+
+use waterwheel::delay_queue::Key;
+use waterwheel::{DelayQueue, Instant};
+
+use crate::support::{Probe, assert_panics_here, ms, paused};
+use crate::{next, poll};
+
+#[track_caller]
+fn assert_stale(queue: &mut DelayQueue<&str>, key: &Key) {
+    let len = queue.len();
+    assert!(queue.try_remove(key).is_none());
+    assert!(queue.try_deadline(key).is_none());
+    assert!(!queue.try_reset(key, ms(1)));
+    assert!(!queue.try_reset_at(key, Instant::now()));
+    let advice = ["no item of this queue", "handed out, removed or cleared"];
+    assert_panics_here(&[advice[0], advice[1], "`try_remove`"], || {
+        queue.remove(key)
+    });
+    assert_panics_here(&["`try_reset`"], || queue.reset(key, ms(1)));
+    assert_panics_here(&["`try_reset_at`"], || queue.reset_at(key, Instant::now()));
+    assert_panics_here(&["`try_deadline`"], || queue.deadline(key));
+    assert_eq!(queue.len(), len);
+}
+
+// In tokio-util's queue, the key of an item that is gone names the next item at the same place.
+#[test]
+fn a_stale_key_names_no_later_item() {
+    paused().block_on(async {
+        let mut queue = DelayQueue::new();
+        let mut stale = Vec::new();
+        for round in 0..12 {
+            let key = queue.insert("item", ms(5));
+            stale.iter().for_each(|key| assert_stale(&mut queue, key));
+            match round % 4 {
+                0 => assert_eq!(queue.remove(&key).into_inner(), "item"),
+                1 => queue.clear(),
+                2 => assert_eq!(queue.drain().count(), 1),
+                _ => {
+                    tokio::time::advance(ms(5)).await;
+                    assert_eq!(next(&mut queue), Some("item"));
+                }
+            }
+            queue.insert("later", ms(50));
+            assert_stale(&mut queue, &key);
+            stale.push(key);
+            queue.clear();
+        }
+    });
+}
+
+#[test]
+fn a_queue_without_a_timer_yet_takes_every_key_for_stale() {
+    let mut other = DelayQueue::new();
+    let key = paused().block_on(async { other.insert("item", ms(1)) });
+    assert_stale(&mut DelayQueue::new(), &key);
+}
+
+#[test]
+fn what_is_due_is_removed_and_reset_by_its_key() {
+    paused().block_on(async {
+        let mut queue = DelayQueue::new();
+        let [a, b, c, d] = ["a", "b", "c", "d"].map(|name| queue.insert(name, ms(5)));
+        tokio::time::advance(ms(7)).await;
+        assert_eq!(next(&mut queue), Some("a"));
+        assert_eq!(queue.len(), 3);
+        assert_stale(&mut queue, &a);
+        assert_eq!(queue.remove(&b).into_inner(), "b");
+        queue.reset(&c, ms(5));
+        assert_eq!(next(&mut queue), Some("d"));
+        assert_stale(&mut queue, &d);
+        assert!(poll(&mut queue, &Probe::new()).is_pending());
+        tokio::time::advance(ms(5)).await;
+        assert_eq!(next(&mut queue), Some("c"));
+        assert_eq!(next(&mut queue), None);
+    });
+}
+
+#[test]
+fn an_expired_item_has_its_key_and_its_deadline() {
+    paused().block_on(async {
+        let mut queue = DelayQueue::new();
+        let start = Instant::now();
+        let key = queue.insert_at(1, start + ms(5));
+        assert_eq!(queue.deadline(&key), start + ms(5));
+        queue.reset_at(&key, start + ms(8));
+        assert_eq!(queue.try_deadline(&key), Some(start + ms(8)));
+        // Rounded up to a tick.
+        queue.reset_at(&key, start + ms(8) + crate::support::us(1));
+        assert_eq!(queue.deadline(&key), start + ms(9));
+        tokio::time::advance(ms(20)).await;
+        let Poll::Ready(Some(mut expired)) = poll(&mut queue, &Probe::new()) else {
+            panic!("it is due");
+        };
+        *expired.get_mut() += 1;
+        assert_eq!((expired.key(), expired.deadline()), (key, start + ms(9)));
+        assert_eq!((*expired.get_ref(), expired.into_inner()), (2, 2));
+        let again = queue.insert_at(3, start);
+        let removed = queue.remove(&again);
+        assert_eq!((removed.key(), removed.deadline()), (again, start));
+    });
+}

@@ -1,0 +1,95 @@
+//! Ticks come in order, and the items of one tick first in, first out.
+
+use waterwheel::{DelayQueue, Duration, Instant};
+
+use crate::support::{Dice, Probe, ms, paused, us};
+use crate::{all_due, next, poll};
+
+#[test]
+fn items_of_one_tick_come_first_in_first_out() {
+    paused().block_on(async {
+        let mut queue = DelayQueue::new();
+        let due = Instant::now() + ms(1_500);
+        for n in 0..100 {
+            queue.insert_at(n, due);
+        }
+        // The slot of their second comes up in between.
+        tokio::time::advance(ms(1_200)).await;
+        assert!(poll(&mut queue, &Probe::new()).is_pending());
+        for n in 100..200 {
+            queue.insert_at(n, due - us(n));
+        }
+        tokio::time::advance(ms(300)).await;
+        assert_eq!(all_due(&mut queue), Vec::from_iter(0..200));
+    });
+}
+
+#[test]
+fn earlier_ticks_come_first_whatever_the_order_of_insertion() {
+    paused().block_on(async {
+        let mut queue = DelayQueue::new();
+        let start = Instant::now();
+        let mut dice = Dice(7);
+        let mut delays: Vec<u64> = (0..2_000).map(|_| dice.any_magnitude(1 << 33)).collect();
+        for &delay in &delays {
+            queue.insert_at(delay, start + ms(delay));
+        }
+        tokio::time::advance(ms(1 << 33)).await;
+        delays.sort_unstable();
+        assert_eq!(all_due(&mut queue), delays);
+        assert_eq!(next(&mut queue), None);
+    });
+}
+
+#[test]
+fn what_is_due_when_inserted_comes_after_what_was_due() {
+    paused().block_on(async {
+        let start = Instant::now();
+        tokio::time::advance(ms(20)).await;
+        let mut queue = DelayQueue::new();
+        queue.insert_at("first", start + ms(10));
+        queue.insert_at("second", start);
+        assert_eq!(
+            queue.peek().map(|key| queue.remove(&key).into_inner()),
+            Some("first")
+        );
+        assert_eq!(next(&mut queue), Some("second"));
+    });
+}
+
+#[test]
+fn many_at_a_time_come_in_the_same_order() {
+    paused().block_on(async {
+        let mut queue = DelayQueue::new();
+        for n in (0..1_000).rev() {
+            queue.insert(n, ms(n / 3));
+        }
+        tokio::time::advance(ms(200)).await;
+        let mut batch = Vec::new();
+        assert_eq!(queue.expired_many(&mut batch, 0).await, 0);
+        assert_eq!(queue.expired_many(&mut batch, 250).await, 250);
+        assert_eq!(queue.expired_many(&mut batch, usize::MAX).await, 353);
+        // The rest is due later, and waited for.
+        while queue.expired_many(&mut batch, 7).await > 0 {}
+        let values = batch.iter().map(|expired| *expired.get_ref());
+        let mut expected = Vec::from_iter((0..1_000).rev());
+        expected.sort_by_key(|n| n / 3);
+        assert_eq!(Vec::from_iter(values), expected);
+        assert_eq!(queue.expired_many(&mut batch, 1).await, 0, "the end");
+    });
+}
+
+#[test]
+fn no_item_is_early_by_a_microsecond() {
+    paused().block_on(async {
+        for micros in [1, 999, 1_000, 1_001, 999_999, 1_000_000, 61_000_001] {
+            let mut queue = DelayQueue::new();
+            let deadline = Instant::now() + us(micros);
+            queue.insert_at((), deadline);
+            tokio::time::advance(Duration::from_micros(micros) - us(1)).await;
+            assert!(poll(&mut queue, &Probe::new()).is_pending(), "{micros} µs");
+            let expired = queue.expired_many(&mut Vec::new(), 1).await;
+            assert!(expired == 1 && Instant::now() >= deadline, "{micros} µs");
+        }
+    });
+}
