@@ -31,7 +31,7 @@ use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::wheel::{Divisor, Resolution, Tick, Ticks};
 use can_pause::CLOCKS_CAN_PAUSE;
 
-pub(crate) use grid::align;
+pub(crate) use grid::wait_for_line;
 pub use manual::ManualClock;
 pub(crate) use manual::Turned;
 pub(crate) use now::{machine_now, nanos_since_start};
