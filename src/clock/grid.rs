@@ -5,86 +5,120 @@
 
 use tokio::time::{Duration, Instant};
 
-/// How far apart the lines are, where that is less than a second: it divides one.
-const NANOS: [u32; 9] = {
-    const MS: u32 = 1_000_000;
-    [
-        MS,
-        2 * MS,
-        5 * MS,
-        10 * MS,
-        20 * MS,
-        50 * MS,
-        100 * MS,
-        200 * MS,
-        500 * MS,
-    ]
-};
+const MS: u32 = 1_000_000;
+/// All distances between lines divide it.
+const PERIOD: u64 = 60;
 
-/// And where it is a second or more.
-const SECONDS: [u64; 4] = [1, 5, 15, 60];
-
-/// The first line that is not before `deadline`, of the coarsest grid whose lines are at most `slack` apart. So it is not after
-/// `deadline + slack`. The deadline itself if the slack is less than the finest grid takes, and at the end of the range of `Instant`.
-pub(super) fn align(origin: Instant, deadline: Instant, slack: Duration) -> Instant {
-    let wait = match deadline.checked_duration_since(origin) {
-        Some(since) => until_line(since, slack),
-        None => since_line(origin - deadline, slack),
+/// How long after `now + delay` the next line is, of the coarsest grid whose lines are at most `slack` apart; so not more than
+/// `slack`. Zero on a line, if the slack is less than the finest grid takes, and at the end of the range.
+///
+/// Subtracts instants once: std takes longer for that than all the rest here.
+#[inline]
+pub(super) fn wait_for_line(
+    origin: Instant,
+    now: Instant,
+    delay: Duration,
+    slack: Duration,
+) -> Duration {
+    let since = match now.checked_duration_since(origin) {
+        Some(since) => since.checked_add(delay),
+        None => Some(since_period(origin - now, delay)),
     };
-    deadline.checked_add(wait).unwrap_or(deadline)
+    since.map_or(Duration::ZERO, |since| until_line(since, slack))
 }
 
-/// How long after `since` the next line is; zero on a line.
+/// How far a deadline is after the origin, or after an earlier line of all grids, if `delay` begins `before` the origin. (A runtime's
+/// clock may have been paused before the origin was taken.)
+#[cold]
+fn since_period(before: Duration, delay: Duration) -> Duration {
+    delay.checked_sub(before).unwrap_or_else(|| {
+        let before = before - delay;
+        let periods = before.as_secs() / PERIOD + 1;
+        Duration::from_secs(periods * PERIOD) - before
+    })
+}
+
+/// How long after `since` the next line is. Each of these divisions is by a constant.
+#[inline]
 fn until_line(since: Duration, slack: Duration) -> Duration {
-    let passed = since_line(since, slack);
-    if passed.is_zero() {
-        return passed;
-    }
-    distance(slack) - passed
+    let (seconds, nanos) = (since.as_secs(), since.subsec_nanos());
+    let nanos = match slack.as_secs() {
+        60.. => return until_second::<60>(seconds, nanos),
+        15.. => return until_second::<15>(seconds, nanos),
+        5.. => return until_second::<5>(seconds, nanos),
+        1.. => return until_second::<1>(seconds, nanos),
+        0 => match slack.subsec_nanos() / MS {
+            500.. => until_milli::<500>(nanos),
+            200.. => until_milli::<200>(nanos),
+            100.. => until_milli::<100>(nanos),
+            50.. => until_milli::<50>(nanos),
+            20.. => until_milli::<20>(nanos),
+            10.. => until_milli::<10>(nanos),
+            5.. => until_milli::<5>(nanos),
+            2.. => until_milli::<2>(nanos),
+            1 => until_milli::<1>(nanos),
+            0 => 0,
+        },
+    };
+    Duration::new(0, nanos)
 }
 
-/// How long before `since` the last line was; zero on a line.
-fn since_line(since: Duration, slack: Duration) -> Duration {
-    let distance = distance(slack);
-    match distance.as_secs() {
-        0 if distance.is_zero() => distance,
-        0 => Duration::from_nanos(u64::from(since.subsec_nanos() % distance.subsec_nanos())),
-        seconds => Duration::new(since.as_secs() % seconds, since.subsec_nanos()),
+/// Until the next whole number of so many seconds.
+#[inline]
+fn until_second<const SECONDS: u64>(seconds: u64, nanos: u32) -> Duration {
+    match (seconds % SECONDS, nanos) {
+        (0, 0) => Duration::ZERO,
+        (passed, 0) => Duration::from_secs(SECONDS - passed),
+        (passed, nanos) => Duration::new(SECONDS - 1 - passed, 1_000 * MS - nanos),
     }
 }
 
-/// How far apart the lines of the coarsest grid are that the slack allows; zero if it allows none.
-fn distance(slack: Duration) -> Duration {
-    let seconds = SECONDS.iter().rev().find(|&&it| it <= slack.as_secs());
-    if let Some(&seconds) = seconds {
-        return Duration::from_secs(seconds);
+/// Until the next whole number of so many milliseconds.
+#[inline]
+fn until_milli<const MILLIS: u32>(nanos: u32) -> u32 {
+    match nanos % (MILLIS * MS) {
+        0 => 0,
+        passed => MILLIS * MS - passed,
     }
-    let nanos = NANOS.iter().rev().find(|&&it| it <= slack.subsec_nanos());
-    nanos.map_or(Duration::ZERO, |&nanos| Duration::from_nanos(nanos.into()))
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Duration, Instant, NANOS, SECONDS, align, distance};
+    use super::{Duration, Instant, wait_for_line};
+
+    /// How far apart the lines of each grid are, in milliseconds.
+    const GRIDS: [u64; 13] = [
+        1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 5_000, 15_000, 60_000,
+    ];
 
     const fn ms(millis: u64) -> Duration {
         Duration::from_millis(millis)
     }
 
+    /// How far apart the lines are that a slack allows.
+    fn distance(slack: Duration) -> Duration {
+        let allowed = GRIDS.map(ms).into_iter().rfind(|&grid| grid <= slack);
+        allowed.unwrap_or(Duration::ZERO)
+    }
+
+    fn wait(origin: Instant, deadline: Instant, slack: Duration) -> Duration {
+        wait_for_line(origin, deadline, Duration::ZERO, slack)
+    }
+
     #[test]
     fn the_grid_is_the_coarsest_that_the_slack_allows() {
-        let lines: Vec<u64> = [0, 1, 2, 5, 10, 20, 50, 100, 200, 500].to_vec();
-        let seconds = SECONDS.map(|seconds| seconds * 1_000);
-        let lines = [lines, seconds.to_vec()].concat();
-        assert_eq!(lines.len(), 1 + NANOS.len() + SECONDS.len());
-        for (at, &millis) in lines.iter().enumerate() {
-            assert_eq!(distance(ms(millis)), ms(millis));
-            let most = lines
-                .get(at + 1)
-                .map_or(Duration::MAX, |&next| ms(next) - Duration::from_nanos(1));
-            assert_eq!(distance(most), ms(millis));
+        let nano = Duration::from_nanos(1);
+        let origin = Instant::now();
+        for (at, &millis) in GRIDS.iter().enumerate() {
+            let next = GRIDS.get(at + 1);
+            let most = next.map_or(Duration::MAX, |&next| ms(next) - nano);
+            for slack in [ms(millis), most] {
+                // Just after a line of all grids, and just before the next of this one.
+                assert_eq!(wait(origin, origin + nano, slack), ms(millis) - nano);
+                assert_eq!(wait(origin, origin + ms(millis) - nano, slack), nano);
+            }
         }
     }
 
@@ -92,9 +126,8 @@ mod tests {
     fn a_deadline_on_a_line_stays() {
         let origin = Instant::now() + Duration::from_secs(1_000);
         for slack in [ms(1), ms(500), ms(60_000), Duration::MAX] {
-            assert_eq!(align(origin, origin, slack), origin);
-            for line in [origin + ms(120_000), origin - ms(120_000)] {
-                assert_eq!(align(origin, line, slack), line);
+            for line in [origin, origin + ms(120_000), origin - ms(120_000)] {
+                assert_eq!(wait(origin, line, slack), Duration::ZERO);
             }
         }
     }
@@ -104,31 +137,39 @@ mod tests {
         let origin = Instant::now();
         let deadline = origin + Duration::from_nanos(1_234_567);
         for slack in [Duration::ZERO, ms(1) - Duration::from_nanos(1)] {
-            assert_eq!(align(origin, deadline, slack), deadline);
+            assert_eq!(wait(origin, deadline, slack), Duration::ZERO);
         }
+    }
+
+    #[test]
+    fn beyond_the_range_there_is_no_line() {
+        let origin = Instant::now();
+        let wait = wait_for_line(origin, origin + ms(1), Duration::MAX, Duration::MAX);
+        assert_eq!(wait, Duration::ZERO);
     }
 
     proptest! {
         #[test]
-        fn it_moves_to_the_next_line_and_not_beyond_the_slack(
+        fn it_waits_for_the_next_line_and_not_beyond_the_slack(
             nanos in 0..u64::MAX / 4,
+            delay in prop_oneof![Just(0), 0..100_000_000_000_u64, 0..u64::MAX / 4],
             is_before in any::<bool>(),
             slack in prop_oneof![0..2_000_000_u64, 0..2_000_000_000_u64, 0..100_000_000_000_u64],
         ) {
             let base = Instant::now();
-            // Both instants lie within the range of `Instant`.
+            // All instants lie within the range of `Instant`.
             let (near, far) = (base, base + Duration::from_nanos(nanos));
-            let (origin, deadline) = if is_before { (far, near) } else { (near, far) };
-            let slack = Duration::from_nanos(slack);
-            let aligned = align(origin, deadline, slack);
-            prop_assert!(deadline <= aligned && aligned <= deadline + slack);
-            let lines = distance(slack).as_nanos();
+            let (origin, now) = if is_before { (far, near) } else { (near, far) };
+            let [delay, slack] = [delay, slack].map(Duration::from_nanos);
+            let wait = wait_for_line(origin, now, delay, slack);
+            prop_assert!(wait <= slack);
+            let (aligned, lines) = (now + delay + wait, distance(slack).as_nanos());
             if lines == 0 {
-                prop_assert_eq!(aligned, deadline);
+                prop_assert_eq!(wait, Duration::ZERO);
             } else {
                 let (late, early) = if aligned > origin { (aligned, origin) } else { (origin, aligned) };
                 prop_assert_eq!((late - early).as_nanos() % lines, 0);
-                prop_assert!((aligned - deadline).as_nanos() < lines);
+                prop_assert!(wait.as_nanos() < lines);
             }
         }
     }

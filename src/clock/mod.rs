@@ -114,9 +114,10 @@ impl Clock {
         clock
     }
 
-    /// A deadline, moved up as far as the slack allows to where others are due as well.
-    pub(crate) fn align(&self, deadline: Instant, slack: Duration) -> Instant {
-        grid::align(self.grid, deadline, slack)
+    /// How long after `now + delay` others are due as well, as far as the slack allows.
+    #[inline]
+    pub(crate) fn wait_for_line(&self, now: Instant, delay: Duration, slack: Duration) -> Duration {
+        grid::wait_for_line(self.grid, now, delay, slack)
     }
 
     /// Whether what is due at `due` is late in the tick `now`, so that a thread that finds this has it served.

@@ -47,10 +47,15 @@ impl Timer {
     /// retry.await;
     /// # }
     /// ```
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     pub fn sleep_within(&self, min: Duration, max: Duration) -> Sleep {
-        expect(self.try_sleep_within(min, max))
+        // Not by `try_sleep_within`: a `Sleep` in a `Result` is copied.
+        let slack = expect(slack_within(min, max));
+        expect(self.admit());
+        let shard = Arc::clone(self.shard());
+        let now = shard.clock().now();
+        Sleep::after_with_slack(shard, now, min, slack)
     }
 
     /// [`sleep_within`](Timer::sleep_within), or an error.
@@ -61,7 +66,7 @@ impl Timer {
     /// [`Error::is_at_capacity`] if it has reached its `max_pending`.
     #[inline]
     pub fn try_sleep_within(&self, min: Duration, max: Duration) -> Result<Sleep, Error> {
-        let slack = max.checked_sub(min).ok_or_else(Error::invalid_range)?;
+        let slack = slack_within(min, max)?;
         self.admit()?;
         let shard = Arc::clone(self.shard());
         let now = shard.clock().now();
@@ -86,9 +91,14 @@ impl Sleep {
     /// assert!(idle.deadline() >= exact && idle.deadline() < exact + Duration::from_secs(1));
     /// # }
     /// ```
-    #[inline]
+    #[inline(always)]
     pub fn with_slack(mut self, slack: Duration) -> Sleep {
         self.allow(slack);
         self
     }
+}
+
+#[inline]
+fn slack_within(min: Duration, max: Duration) -> Result<Duration, Error> {
+    max.checked_sub(min).ok_or_else(Error::invalid_range)
 }

@@ -7,8 +7,8 @@ use std::task::{Context, Poll, ready};
 use tokio::task::coop;
 use tokio::time::{Duration, Instant};
 
-use super::far_at_most;
 use super::phase::{Lead, Packed, Phase};
+use super::{FAR, far_at_most};
 use crate::clock::Clock;
 use crate::driver::{self, Answer, Lifecycle, Shard, State};
 use crate::wheel::{Key, Tick};
@@ -129,16 +129,24 @@ impl Sleep {
         duration: Duration,
         slack: Duration,
     ) -> Sleep {
-        let deadline = shard.clock().align(far_at_most(now, duration), slack);
-        Sleep::after(shard, now, deadline - now)
+        let duration = duration.min(FAR);
+        let wait = shard.clock().wait_for_line(now, duration, slack);
+        Sleep::after(shard, now, duration + wait)
     }
 
-    /// Moves the deadline up as far as the slack allows, unless the sleep has completed.
+    /// Moves the deadline up as far as the slack allows, unless the sleep has completed. Always inlined, as [`after`](Sleep::after) is: then
+    /// the phase of a sleep that was just made is known.
+    #[inline(always)]
     pub(super) fn allow(&mut self, slack: Duration) {
-        let deadline = self.clock().align(self.deadline, slack);
+        let wait = self
+            .clock()
+            .wait_for_line(self.deadline, Duration::ZERO, slack);
+        let Some(deadline) = self.deadline.checked_add(wait) else {
+            return;
+        };
         match self.phase.phase() {
             Phase::New(lead) => {
-                let moved = self.clock().ticks_covering(deadline - self.deadline);
+                let moved = self.clock().ticks_covering(wait);
                 self.deadline = deadline;
                 self.phase = Packed::new(Phase::New(lead.and(moved)));
             }

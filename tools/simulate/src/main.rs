@@ -1,4 +1,4 @@
-//! Sleeps on a paused clock, as a simulator has them: what the suite's `simulate` workload starts.
+//! Sleeps on a clock that stands still, as a simulator has them: what the suite's `simulate` workload starts.
 //!
 //! ```text
 //! simulate [--quick] --sample TASKS CONTESTANT
@@ -11,13 +11,19 @@
 
 mod cpu;
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::process::ExitCode;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Runtime};
-use waterwheel::Timer;
+use tokio::task::yield_now;
+use waterwheel::{ManualClock, Timer};
 
 const MILLISECOND: Duration = Duration::from_millis(1);
+/// The contestant on a clock of its own, which the program moves.
+const BY_HAND: &str = "own, manual clock";
 /// Sleeps between two reads of the clock.
 const BATCH: u32 = 10_000;
 
@@ -50,17 +56,25 @@ fn sample(arguments: &[String]) -> Result<f64, String> {
     let time = Duration::from_millis(if quick { 50 } else { 1000 });
     let runtime = Builder::new_current_thread()
         .enable_time()
-        .start_paused(true)
+        .start_paused(name != BY_HAND)
         .build()
         .map_err(|error| error.to_string())?;
     let nanos = match name.as_str() {
-        "tokio" => measure(&runtime, tasks, time, tokio::time::sleep),
-        "current" => measure(&runtime, tasks, time, waterwheel::sleep),
+        "tokio" => measure(&runtime, None, tasks, time, tokio::time::sleep),
+        "current" => measure(&runtime, None, tasks, time, waterwheel::sleep),
         "own" => {
             let timer = Timer::builder().start_on(runtime.handle());
             let timer = timer.map_err(|error| error.to_string())?;
             let sleep = move |duration| timer.sleep(duration);
-            measure(&runtime, tasks, time, sleep)
+            measure(&runtime, None, tasks, time, sleep)
+        }
+        BY_HAND => {
+            let clock = ManualClock::new();
+            let timer = Timer::builder().clock(clock.clone());
+            let timer = timer.start_on(runtime.handle());
+            let timer = timer.map_err(|error| error.to_string())?;
+            let sleep = move |duration| timer.sleep(duration);
+            measure(&runtime, Some(&clock), tasks, time, sleep)
         }
         other => return Err(format!("no contestant {other:?}")),
     };
@@ -68,9 +82,11 @@ fn sample(arguments: &[String]) -> Result<f64, String> {
 }
 
 /// Lets `tasks` tasks sleep for a millisecond over and over, until `time` has passed on the machine's clock. With none it
-/// calls `block_on` for each sleep, as a simulator steps its hosts.
+/// calls `block_on` for each sleep, as a simulator steps its hosts. A clock that is given is moved by hand, the others jump by
+/// themselves.
 fn measure<S: Future<Output = ()> + Send + 'static>(
     runtime: &Runtime,
+    clock: Option<&ManualClock>,
     tasks: u32,
     time: Duration,
     sleep: impl Fn(Duration) -> S + Clone + Send + 'static,
@@ -83,13 +99,20 @@ fn measure<S: Future<Output = ()> + Send + 'static>(
             }
         });
     }
+    let run = |duration| {
+        runtime.block_on(async {
+            match clock {
+                None => sleep(duration).await,
+                Some(clock) => by_hand(clock, sleep(duration)).await,
+            }
+        });
+    };
     let batch = || {
         if let Some(beats) = BATCH.checked_div(tasks) {
-            let all = MILLISECOND * beats;
-            return runtime.block_on(async { sleep(all).await });
+            return run(MILLISECOND * beats);
         }
         for _ in 0..BATCH {
-            runtime.block_on(async { sleep(MILLISECOND).await });
+            run(MILLISECOND);
         }
     };
     batch();
@@ -101,4 +124,13 @@ fn measure<S: Future<Output = ()> + Send + 'static>(
         batches += 1;
     }
     (cpu::nanos() - before) / f64::from(batches * BATCH)
+}
+
+/// Moves the clock to the next deadline, and lets the tasks run, until the sleep is over.
+async fn by_hand(clock: &ManualClock, sleep: impl Future<Output = ()>) {
+    let mut sleep = pin!(sleep);
+    while poll_fn(|context| Poll::Ready(sleep.as_mut().poll(context).is_pending())).await {
+        clock.advance_to_next();
+        yield_now().await;
+    }
 }

@@ -128,6 +128,16 @@ impl Table {
         )
     }
 
+    /// How much more `this` takes than `other` in a metric: by round, and of the rounds the median.
+    pub fn more(&self, this: &Series, other: &Series, metric: usize) -> Spread {
+        let pairs = this.samples.iter().zip(&other.samples);
+        Spread::of(
+            pairs
+                .map(|(this, other)| this.values[metric] - other.values[metric])
+                .collect(),
+        )
+    }
+
     /// Timers that fired early or never, of all contestants, and samples that failed.
     pub fn faults(&self) -> u64 {
         let failures = self.failures.len() as u64;

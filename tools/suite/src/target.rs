@@ -32,6 +32,13 @@ pub enum Want {
         /// How many times.
         at_most: f64,
     },
+    /// To cost at most so much more than another contestant, in the metric's unit: the median of the rounds' differences.
+    More {
+        /// The other.
+        than: &'static str,
+        /// How much.
+        at_most: f64,
+    },
     /// A figure: its median.
     AtMost(f64),
     /// To cost at most so many times what it costs in another table: its median here over its median there.
@@ -49,7 +56,9 @@ impl Target {
     /// The contestant that it is held against, if there is one.
     pub fn other(&self) -> Option<&'static str> {
         match self.want {
-            Want::Times { than: other, .. } | Want::Share { of: other, .. } => Some(other),
+            Want::Times { than: other, .. }
+            | Want::Share { of: other, .. }
+            | Want::More { than: other, .. } => Some(other),
             Want::AtMost(_) | Want::Grows { .. } | Want::Zero => None,
         }
     }
@@ -84,7 +93,7 @@ impl Target {
         }
     }
 
-    /// A ratio or a figure, as wanted; none where something of it did not run.
+    /// A ratio, a difference or a figure, as wanted; none where something of it did not run.
     fn measured(&self, tables: &[Table]) -> Option<Spread> {
         let find = |title: &str| tables.iter().find(|table| table.title == title);
         let table = find(&self.title)?;
@@ -93,6 +102,7 @@ impl Target {
         Some(match &self.want {
             Want::Times { than, .. } => table.times_better(this, table.series(than)?, metric),
             Want::Share { of, .. } => table.times_better(table.series(of)?, this, metric),
+            Want::More { than, .. } => table.more(this, table.series(than)?, metric),
             Want::AtMost(_) | Want::Zero => this.spread(metric),
             Want::Grows { from, .. } => {
                 let from = find(from)?;
@@ -131,9 +141,10 @@ impl Want {
     fn is_met_by(&self, Spread { median, max, .. }: Spread) -> bool {
         match *self {
             Self::Times { at_least, .. } => median >= at_least,
-            Self::Share { at_most, .. } | Self::Grows { at_most, .. } | Self::AtMost(at_most) => {
-                median <= at_most
-            }
+            Self::Share { at_most, .. }
+            | Self::More { at_most, .. }
+            | Self::Grows { at_most, .. }
+            | Self::AtMost(at_most) => median <= at_most,
             Self::Zero => max == 0.0,
         }
     }
@@ -142,6 +153,7 @@ impl Want {
         match self {
             Self::Times { than, at_least } => format!("at least {at_least} x better than {than}"),
             Self::Share { of, at_most } => format!("at most {at_most} x {of}"),
+            Self::More { than, at_most } => format!("at most {at_most} {unit} more than {than}"),
             Self::AtMost(at_most) => format!("at most {at_most} {unit}"),
             Self::Grows { from, at_most } => format!("at most {at_most} x that of `{from}`"),
             Self::Zero => "0 in every round".to_owned(),
@@ -213,6 +225,21 @@ mod tests {
         };
         assert_eq!(verdict(half(0.5), &tables), (Outcome::Pass, Some(0.5)));
         assert_eq!(verdict(half(0.4), &tables), (Outcome::Miss, Some(0.5)));
+    }
+
+    #[test]
+    fn a_difference_is_the_median_of_pairs_and_not_that_of_medians() {
+        // By round 4, 9 and 5; the medians are 20 and 26.
+        let rows: &[(&str, &[f64])] =
+            &[("tokio", &[30.0, 20.0, 21.0]), ("own", &[34.0, 29.0, 26.0])];
+        let more = |at_most| Want::More {
+            than: "tokio",
+            at_most,
+        };
+        let tables = [table("here", rows)];
+        assert_eq!(verdict(more(5.0), &tables), (Outcome::Pass, Some(5.0)));
+        assert_eq!(verdict(more(4.9), &tables), (Outcome::Miss, Some(5.0)));
+        assert_eq!(verdict(more(5.0), &[]), (Outcome::NotRun, None));
     }
 
     #[test]

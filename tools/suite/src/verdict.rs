@@ -13,7 +13,7 @@ pub struct Verdict {
     pub of: String,
     /// What is wanted, in words.
     pub wanted: String,
-    /// A ratio or a figure, as `wanted` says; none if the run has no such table or contestant.
+    /// A ratio, a difference or a figure, as `wanted` says; none if the run has no such table or contestant.
     pub measured: Option<Spread>,
     /// The median against what is wanted; of a count that is to be 0, the greatest.
     pub outcome: Outcome,

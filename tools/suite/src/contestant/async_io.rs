@@ -37,6 +37,10 @@ impl Postpones for AsyncIo {
     fn postpone(mut sleep: Pin<&mut AsyncIoSleep>, duration: Duration) {
         sleep.0.set_after(duration);
     }
+
+    fn postpone_to(mut sleep: Pin<&mut AsyncIoSleep>, deadline: Instant) {
+        sleep.0.set_at(deadline.into_std());
+    }
 }
 
 /// A `Timer` without its output, the instant.

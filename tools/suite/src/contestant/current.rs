@@ -33,6 +33,10 @@ impl Postpones for Current {
     fn postpone(sleep: Pin<&mut Sleep>, duration: Duration) {
         sleep.reset(Instant::now() + duration);
     }
+
+    fn postpone_to(sleep: Pin<&mut Sleep>, deadline: Instant) {
+        sleep.reset(deadline);
+    }
 }
 
 impl TimesOut for Current {

@@ -7,8 +7,10 @@ mod current;
 mod everyone;
 mod floor;
 mod futures_timer;
+mod lenient;
 mod own;
 mod pingora;
+mod scoped;
 mod tokio;
 
 use std::future::Future;
@@ -22,8 +24,10 @@ pub(crate) use current::Current;
 pub(crate) use everyone::{Measure, Start, everyone};
 pub(crate) use floor::Floor;
 pub(crate) use futures_timer::FuturesTimer;
+pub(crate) use lenient::Lenient;
 pub(crate) use own::{Frugal, Guarded, Own, Precise, Way};
 pub(crate) use pingora::{PINGORA, PINGORA_IS_EARLY, pingora};
+pub(crate) use scoped::Scoped;
 pub(crate) use tokio::Tokio;
 
 /// A maker of sleeps. Each task has a clone of its own, as a service would.
@@ -44,6 +48,11 @@ pub(crate) trait Sleeps: Clone + Send + Sync + 'static {
 pub(crate) trait Postpones: Sleeps {
     /// Sets the deadline to so long from now.
     fn postpone(sleep: Pin<&mut Self::Sleep>, duration: Duration);
+
+    /// Sets the deadline. A contestant that takes only durations reads the clock here.
+    fn postpone_to(sleep: Pin<&mut Self::Sleep>, deadline: Instant) {
+        Self::postpone(sleep, deadline - Instant::now());
+    }
 }
 
 /// A contestant that has timeouts.

@@ -82,6 +82,10 @@ impl<W: Way> Postpones for Own<W> {
     fn postpone(sleep: Pin<&mut Sleep>, duration: Duration) {
         sleep.reset(Instant::now() + duration);
     }
+
+    fn postpone_to(sleep: Pin<&mut Sleep>, deadline: Instant) {
+        sleep.reset(deadline);
+    }
 }
 
 impl<W: Way> TimesOut for Own<W> {

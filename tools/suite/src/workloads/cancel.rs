@@ -78,7 +78,7 @@ fn title(threads: usize, held: usize) -> String {
 }
 
 #[derive(Clone, Copy)]
-struct Measured(Load);
+pub(super) struct Measured(pub(super) Load);
 
 impl Measure for Measured {
     fn sample<S: Sleeps>(self, start: impl Start<S>) -> Sample {

@@ -19,7 +19,9 @@ mod rate;
 mod rpc;
 mod service;
 mod simulate;
+mod slack;
 mod timeout;
+mod touch;
 mod wheel;
 
 use waterwheel_suite::Target;
@@ -29,15 +31,16 @@ use crate::workload::Workload;
 
 /// The workloads that take fewer rounds than asked for, by how their titles begin: a round takes long, and the next one
 /// is much like it.
-const FEWER_ROUNDS: [(&str, usize); 4] = [
+const FEWER_ROUNDS: [(&str, usize); 5] = [
     (idle::NAME, idle::ROUNDS),
     (interval::LONE, interval::LONE_ROUNDS),
+    (slack::FIRED, slack::ROUNDS),
     (memory::NAME, memory::ROUNDS),
     (growth::NAME, growth::ROUNDS),
 ];
 
 /// Those that take one round if the run is quick, likewise: most of a sample is waiting, or it takes seconds.
-const ONE_QUICK_ROUND: [&str; 3] = [rate::NAME, interval::LONE, service::NAME];
+const ONE_QUICK_ROUND: [&str; 4] = [rate::NAME, interval::LONE, service::NAME, slack::FIRED];
 
 /// Builds the programs that a workload starts.
 type Build = fn() -> Result<(), String>;
@@ -73,9 +76,11 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
         foreign_cancel::all(quick),
         churn::all(quick),
         postpone::all(quick),
+        touch::all(quick),
         timeout::all(quick),
         herd::all(quick),
         fire::all(quick),
+        slack::all(quick),
         rate::all(quick),
         idle::all(quick),
         interval::all(quick),
@@ -97,9 +102,11 @@ pub(crate) fn targets() -> Vec<Target> {
         fresh_task::targets(),
         churn::targets(),
         postpone::targets(),
+        touch::targets(),
         timeout::targets(),
         herd::targets(),
         fire::targets(),
+        slack::targets(),
         rate::targets(),
         idle::targets(),
         interval::targets(),

@@ -72,16 +72,22 @@ fn workload<const POLL: bool>(held: usize, quick: bool) -> Workload {
 }
 
 fn entrant<S: Postpones, const POLL: bool>(load: Load, start: impl Start<S>) -> Entrant {
-    let operation = |sleeps, _| Postpone::<S, POLL> {
-        sleeps,
-        ring: Ring::new(),
-    };
+    let operation = |sleeps, _| Postpone::<S, POLL>::new(sleeps);
     Entrant::new(S::NAME, move || engine::sample(load, start, operation))
 }
 
-struct Postpone<S: Sleeps, const POLL: bool> {
+pub(super) struct Postpone<S: Sleeps, const POLL: bool> {
     sleeps: S,
     ring: Ring<S::Sleep>,
+}
+
+impl<S: Sleeps, const POLL: bool> Postpone<S, POLL> {
+    pub(super) fn new(sleeps: S) -> Self {
+        Self {
+            sleeps,
+            ring: Ring::new(),
+        }
+    }
 }
 
 impl<S: Postpones, const POLL: bool> Operation for Postpone<S, POLL> {

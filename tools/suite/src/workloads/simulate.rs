@@ -1,5 +1,6 @@
 //! `simulate`: what a sleep of a millisecond costs on a paused clock, where time jumps from one to the next. Simulators
-//! such as turmoil live on it, and so do tests in virtual time.
+//! such as turmoil live on it, and so do tests in virtual time. In the row `own, manual clock` the time does not jump by
+//! itself: the program moves a `ManualClock` to the next deadline, step by step, and lets the tasks run in between.
 //!
 //! - *1 sleep* a `block_on`, over and over, as a simulator steps its hosts.
 //! - *50 tasks* that sleep over and over, all at the same milliseconds, under the `block_on` of a long sleep.
@@ -20,6 +21,8 @@ use crate::workload::Workload;
 
 pub(crate) const NAME: &str = "simulate";
 
+/// A `Timer` with a clock of its own.
+const BY_HAND: &str = "own, manual clock";
 const CPU: &str = "CPU a sleep";
 const METRICS: &[Metric] = &[Metric::lower(CPU, "ns")];
 
@@ -86,7 +89,7 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
         title: size.title.to_owned(),
         work: size.work.to_owned(),
         metrics: METRICS,
-        entrants: [Tokio::NAME, Own::<Guarded>::NAME, Current::NAME]
+        entrants: [Tokio::NAME, Own::<Guarded>::NAME, Current::NAME, BY_HAND]
             .map(|name| size.entrant(name, quick))
             .into(),
         absent: vec![Absent::new(alt_timer::NAME, ALT_TIMER_NEEDS_WORKERS)],

@@ -3,6 +3,9 @@
 //!
 //! The first is what a call over the network does. The second measures laziness, as its name says: a timeout that reads no
 //! clock and touches no timer before its future is pending has next to nothing to do.
+//!
+//! The rows *scope* have `rpc::Deadline` in place of a timeout: the deadline is made from the clock, is that of all that the
+//! call awaits, and ends it. No peer has one, so they have no targets.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -11,7 +14,8 @@ use std::task::{Context, Poll};
 use waterwheel_suite::{Absent, Target};
 
 use crate::contestant::{
-    AsyncIo, Current, Floor, FuturesTimer, Guarded, Own, Sleeps, Start, TimesOut, Tokio, pingora,
+    AsyncIo, Current, Floor, FuturesTimer, Guarded, Own, Scoped, Sleeps, Start, TimesOut, Tokio,
+    pingora,
 };
 use crate::engine::{self, Load};
 use crate::entrant::Entrant;
@@ -56,6 +60,8 @@ fn workload<const PENDING: bool>(threads: usize, quick: bool) -> Workload {
             entrant::<_, PENDING>(load, Tokio::start),
             entrant::<_, PENDING>(load, Own::<Guarded>::start),
             entrant::<_, PENDING>(load, Current::start),
+            entrant::<_, PENDING>(load, || Scoped(Own::<Guarded>::start())),
+            entrant::<_, PENDING>(load, || Scoped(Current::start())),
             entrant::<_, PENDING>(load, pingora),
             entrant::<_, PENDING>(load, Floor::<false>::start),
             entrant::<_, PENDING>(load, Floor::<true>::start),
@@ -72,7 +78,7 @@ fn entrant<T: TimesOut, const PENDING: bool>(load: Load, start: impl Start<T>) -
     Entrant::new(T::NAME, move || engine::sample(load, start, operation))
 }
 
-struct Call<T, const PENDING: bool>(T);
+pub(super) struct Call<T, const PENDING: bool>(pub(super) T);
 
 impl<T: TimesOut, const PENDING: bool> Operation for Call<T, PENDING> {
     fn once(&mut self, context: &mut Context<'_>) {

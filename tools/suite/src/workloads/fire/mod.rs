@@ -21,13 +21,13 @@ use crate::entrant::Entrant;
 use crate::targets::of_both;
 use crate::workload::Workload;
 
-use sample::{Load, sample};
+pub(super) use sample::{Load, sample};
 
 const P50: &str = "lateness p50";
 const P99: &str = "lateness p99";
-const CPU: &str = "CPU a timer";
+pub(super) const CPU: &str = "CPU a timer";
 const EARLY: &str = "fired early";
-const METRICS: &[Metric] = &[
+pub(super) const METRICS: &[Metric] = &[
     Metric::lower(P50, "us"),
     Metric::lower(P99, "us"),
     Metric::lower("lateness p99.9", "us"),
@@ -45,7 +45,7 @@ const RESOLUTIONS: [(&str, Duration); 5] = [
 ];
 /// The most that arming a sleep takes, where it locks what all threads share or wakes another thread.
 const SLOW_TO_ARM: Duration = Duration::from_micros(3);
-const QUICK_TO_ARM: Duration = Duration::from_nanos(800);
+pub(super) const QUICK_TO_ARM: Duration = Duration::from_nanos(800);
 
 fn workload(load: Load, title: String, entrants: Vec<Entrant>) -> Workload {
     Workload {

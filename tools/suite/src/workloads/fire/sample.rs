@@ -29,13 +29,13 @@ const PERCENTILES: [f64; 4] = [0.5, 0.99, 0.999, 1.0];
 
 /// How many timers are due, and within what time.
 #[derive(Clone, Copy)]
-pub(super) struct Load {
-    pub(super) timers: usize,
-    pub(super) window: Duration,
+pub(crate) struct Load {
+    pub(crate) timers: usize,
+    pub(crate) window: Duration,
 }
 
 /// `to_arm` is a guess at the time that arming one sleep takes.
-pub(super) fn sample<S: Sleeps>(start: impl Start<S>, load: Load, to_arm: Duration) -> Sample {
+pub(crate) fn sample<S: Sleeps>(start: impl Start<S>, load: Load, to_arm: Duration) -> Sample {
     let guess = CALM * 3 + to_arm * load.timers as u32;
     lead::long_enough(guess, |lead| attempt(start, load, lead))
 }

@@ -1,0 +1,134 @@
+//! `slack`: what it saves that timers come due together, and what it costs to move a deadline.
+//!
+//! *So many timers* are those of idle connections: due evenly at random over the 4 s that a connection may be idle, and without
+//! slack, with 5 % of that time, or with 25 %. The sample is that of `fire`. Lateness is against the deadline that was asked
+//! for, so it has the slack in it; the CPU time is what the slack is given for. Half of it is spent in the wakers of the
+//! sample, in every row: a million of them, each in memory of its own, read the clock. What comes due together was armed one
+//! after the other, so with slack those lie in order. There are five rounds, since a sample takes 6 s.
+//!
+//! *Cancel* is the operation of `cancel`, one task and nothing else pending, with a slack of 5 % and 25 % of its 30 s: a timer of
+//! one's own has it by `Timer::sleep_within`, the runtime's by `Sleep::with_slack`.
+
+use std::time::Duration;
+
+use waterwheel_suite::{Absent, Sample, Target, Want};
+
+use super::cancel;
+use super::fire::{self, CPU, QUICK_TO_ARM};
+use crate::contestant::{
+    AsyncIo, Current, FuturesTimer, Guarded, Lenient, Measure, Own, PINGORA, Sleeps, Start, Tokio,
+};
+use crate::engine::Load;
+use crate::entrant::Entrant;
+use crate::operation::{LONG, METRICS, TIME};
+use crate::workload::Workload;
+
+/// How the titles begin that have fewer rounds.
+pub(crate) const FIRED: &str = "slack, ";
+pub(crate) const ROUNDS: usize = 5;
+
+/// Due over, and what the slack is a share of.
+const IDLE: Duration = Duration::from_secs(4);
+const TIMERS: usize = 1_000_000;
+const CANCEL: &str = "slack/cancel";
+
+type OwnLenient<const PERCENT: u32> = Lenient<Own<Guarded>, PERCENT>;
+type CurrentLenient<const PERCENT: u32> = Lenient<Current, PERCENT>;
+
+/// The contestant with a slack, the one without, and the shares of its cost: of a timer that fires, and of one that is cancelled.
+const TARGETS: [(&str, &str, f64, f64); 4] = [
+    (OwnLenient::<5>::NAME, Own::<Guarded>::NAME, 0.8, 1.1),
+    (OwnLenient::<25>::NAME, Own::<Guarded>::NAME, 0.4, 1.1),
+    (CurrentLenient::<5>::NAME, Current::NAME, 0.8, 1.1),
+    (CurrentLenient::<25>::NAME, Current::NAME, 0.4, 1.1),
+];
+
+fn title(timers: usize) -> String {
+    format!("{FIRED}{timers} timers")
+}
+
+pub(crate) fn all(quick: bool) -> Vec<Workload> {
+    // The quick run has as many timers a second.
+    let share = if quick { 20 } else { 1 };
+    vec![fired(TIMERS / share, IDLE / share as u32), cancelled(quick)]
+}
+
+pub(crate) fn targets() -> Vec<Target> {
+    let target = |title: String, metric, of, other, at_most| Target {
+        title,
+        metric,
+        of,
+        want: Want::Share { of: other, at_most },
+    };
+    let fired =
+        TARGETS.map(|(of, other, at_most, _)| target(title(TIMERS), CPU, of, other, at_most));
+    let cancelled =
+        TARGETS.map(|(of, other, _, at_most)| target(CANCEL.to_owned(), TIME, of, other, at_most));
+    fired.into_iter().chain(cancelled).collect()
+}
+
+fn fired(timers: usize, idle: Duration) -> Workload {
+    let load = fire::Load {
+        timers,
+        window: idle,
+    };
+    Workload {
+        title: title(timers),
+        work: format!(
+            "spread over {} ms, of which the slack is a share",
+            idle.as_millis()
+        ),
+        metrics: fire::METRICS,
+        entrants: with_slack(Fired(load), idle),
+        absent: absent(),
+    }
+}
+
+fn cancelled(quick: bool) -> Workload {
+    let load = Load {
+        threads: 1,
+        held: 0,
+        quick,
+    };
+    Workload {
+        title: CANCEL.to_owned(),
+        work: load.work(),
+        metrics: METRICS,
+        entrants: with_slack(cancel::Measured(load), LONG),
+        absent: absent(),
+    }
+}
+
+/// Ours with a slack and without, and tokio's.
+fn with_slack(measure: impl Measure, idle: Duration) -> Vec<Entrant> {
+    let own = Own::<Guarded>::start;
+    let current = Current::start;
+    vec![
+        entrant(measure, Tokio::start),
+        entrant(measure, own),
+        entrant(measure, move || OwnLenient::<5>::new(own(), idle)),
+        entrant(measure, move || OwnLenient::<25>::new(own(), idle)),
+        entrant(measure, current),
+        entrant(measure, move || CurrentLenient::<5>::new(current(), idle)),
+        entrant(measure, move || CurrentLenient::<25>::new(current(), idle)),
+    ]
+}
+
+fn entrant<S: Sleeps>(measure: impl Measure, start: impl Start<S>) -> Entrant {
+    Entrant::new(S::NAME, move || measure.sample(start))
+}
+
+fn absent() -> Vec<Absent> {
+    [PINGORA, AsyncIo::NAME, FuturesTimer::NAME]
+        .map(|name| Absent::new(name, "has no slack; `cancel` and `fire` have its figures"))
+        .into()
+}
+
+#[derive(Clone, Copy)]
+struct Fired(fire::Load);
+
+impl Measure for Fired {
+    fn sample<S: Sleeps>(self, start: impl Start<S>) -> Sample {
+        fire::sample(start, self.0, QUICK_TO_ARM)
+    }
+}
