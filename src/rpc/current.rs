@@ -28,7 +28,7 @@ pub(super) fn deadline() -> Deadline {
 }
 
 /// The current deadline by the clock of another timer.
-pub(super) fn deadline_on(timer: Option<&Timer>) -> Deadline {
+pub(crate) fn deadline_on(timer: Option<&Timer>) -> Deadline {
     let deadline = deadline();
     let Some(instant) = deadline.instant() else {
         return deadline;
@@ -41,7 +41,8 @@ pub(super) fn deadline_on(timer: Option<&Timer>) -> Deadline {
     carried.unwrap_or(deadline)
 }
 
-pub(super) fn timer() -> Option<Timer> {
+/// The timer of the caller's scope; `None` for the runtime's.
+pub(crate) fn timer() -> Option<Timer> {
     TIMER
         .try_with(|timer| timer.borrow().clone())
         .unwrap_or_default()
@@ -74,7 +75,7 @@ fn carry(instant: Instant, from: Option<&Timer>, to: Option<&Timer>) -> Deadline
 }
 
 /// Sets what is current until it is dropped, also by a panic.
-pub(super) struct Entered<'a> {
+pub(crate) struct Entered<'a> {
     deadline_before: Deadline,
     /// Holds the timer that was current before, and gets its own back.
     timer: Option<&'a mut Option<Timer>>,
@@ -92,7 +93,7 @@ impl<'a> Entered<'a> {
 
     /// The timer, and the earlier of `deadline` and the one that is current.
     #[inline]
-    pub(super) fn on(timer: &'a mut Option<Timer>, deadline: Deadline) -> Entered<'a> {
+    pub(crate) fn on(timer: &'a mut Option<Timer>, deadline: Deadline) -> Entered<'a> {
         let deadline = deadline.earlier(deadline_on(timer.as_ref()));
         swap_timer(timer);
         Entered {

@@ -188,10 +188,10 @@ fn what_is_left_is_by_the_clock_of_its_timer() {
     });
     let mut client = ClientDeadlineLayer::new().on(&timer).layer(server);
     let deadline = Deadline::at(clock.now() + ms(250));
-    let mut call = deadline.sync_scope(|| client.call(Request::new(())));
+    let mut call = deadline.sync_scope_on(&timer, || client.call(Request::new(())));
     assert!(poll_once(&mut call).is_ready());
     clock.advance(ms(250));
-    let mut call = deadline.sync_scope(|| client.call(Request::new(())));
+    let mut call = deadline.sync_scope_on(&timer, || client.call(Request::new(())));
     let std::task::Poll::Ready(Err(error)) = poll_once(&mut call) else {
         panic!("the deadline has passed");
     };

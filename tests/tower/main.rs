@@ -6,6 +6,7 @@ mod support;
 mod backoff;
 mod bodies;
 mod client_deadline;
+mod clocks;
 mod deadline;
 mod http_timeout;
 mod respond;

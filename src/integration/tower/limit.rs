@@ -3,7 +3,7 @@ use std::task::{Context, Poll};
 use tokio::time::Duration;
 
 use crate::error::{Elapsed, Error};
-use crate::rpc::Deadline;
+use crate::rpc::{self, Deadline, Entered};
 use crate::time::poll_delay;
 use crate::{Sleep, Timer};
 
@@ -14,15 +14,27 @@ pub(super) struct Limit {
     sleep: Option<Sleep>,
     /// Current while what is limited is polled; never if the limit is no deadline of [`rpc`](crate::rpc).
     deadline: Deadline,
-    /// Whether a scope around the caller, if it ends no later, is left to end the response.
-    defers: bool,
+    /// The timer that is current with the deadline: `None` for the runtime's. While what is limited is polled, what was current before.
+    timer: Option<Timer>,
+    role: Role,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// A time limit, which leaves what is current as it is.
+    Limit,
+    /// Makes its deadline and its timer current.
+    Scope,
+    /// The same, but a scope around the caller, if it ends no later, is left to end the response.
+    DeferringScope,
 }
 
 impl Limit {
     pub(super) const NEVER: Limit = Limit {
         sleep: None,
         deadline: Deadline::never(),
-        defers: false,
+        timer: None,
+        role: Role::Limit,
     };
 
     /// So long from now, on this timer or the runtime's.
@@ -37,9 +49,9 @@ impl Limit {
         })
     }
 
-    /// Until a deadline, which is current meanwhile.
-    pub(super) fn until(timer: Option<&Timer>, deadline: Deadline) -> Result<Limit, Error> {
-        let sleep = match (deadline.instant(), timer) {
+    /// Until a deadline, which is current meanwhile, with this timer or the runtime's.
+    pub(super) fn until(timer: Option<Timer>, deadline: Deadline) -> Result<Limit, Error> {
+        let sleep = match (deadline.instant(), &timer) {
             (None, _) => None,
             (Some(instant), Some(timer)) => Some(timer.try_sleep_until(instant)?),
             (Some(instant), None) => Some(crate::sleep_until(instant)),
@@ -47,7 +59,8 @@ impl Limit {
         Ok(Limit {
             sleep,
             deadline,
-            defers: false,
+            timer,
+            role: Role::Scope,
         })
     }
 
@@ -57,30 +70,42 @@ impl Limit {
     /// dropped.
     pub(super) fn deferring(self) -> Limit {
         Limit {
-            defers: true,
+            role: Role::DeferringScope,
             ..self
         }
     }
 
-    /// Calls with the deadline as the current one.
+    /// Calls with the deadline and its timer as the current ones.
     #[inline]
-    pub(super) fn within<R>(&self, act: impl FnOnce() -> R) -> R {
-        self.deadline.sync_scope(act)
+    pub(super) fn within<R>(&mut self, act: impl FnOnce() -> R) -> R {
+        if self.role == Role::Limit {
+            return act();
+        }
+        let _entered = Entered::on(&mut self.timer, self.deadline);
+        act()
     }
 
     /// `had_budget` says whether there was coop budget left before what is limited was polled.
     pub(super) fn poll(&mut self, had_budget: bool, context: &mut Context<'_>) -> Poll<Elapsed> {
+        let is_left_to_scope = self.is_left_to_scope();
         match &mut self.sleep {
-            Some(sleep) if !(self.defers && is_left_to_scope(self.deadline)) => {
-                poll_delay(sleep, had_budget, context)
-            }
-            _ => Poll::Pending,
+            Some(_) if is_left_to_scope => Poll::Pending,
+            Some(sleep) => poll_delay(sleep, had_budget, context),
+            None => Poll::Pending,
         }
+    }
+
+    /// Whether the caller is in a scope that ends no later, and that is to end the response.
+    fn is_left_to_scope(&self) -> bool {
+        if self.role != Role::DeferringScope {
+            return false;
+        }
+        let current = rpc::deadline_on(self.timer.as_ref());
+        !current.is_never() && current.earlier(self.deadline) == current
     }
 }
 
-/// Whether the caller is in a scope that ends no later.
-fn is_left_to_scope(deadline: Deadline) -> bool {
-    let current = Deadline::current();
-    current.instant().is_some() && current.earlier(deadline) == current
+/// The timer of a layer, if it has one; else that of the caller's scope, or `None` for the runtime's.
+pub(super) fn timer_of(layers: Option<&Timer>) -> Option<Timer> {
+    layers.cloned().or_else(rpc::current_timer)
 }

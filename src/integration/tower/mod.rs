@@ -54,6 +54,10 @@
 //! uses a [`Timer`](crate::Timer) of your own: with a bound, or on a [`ManualClock`](crate::ManualClock). If that timer was stopped
 //! or has reached its `max_pending`, the inner service is not called, and the call fails with [`error::Error`]: the load is shed.
 //!
+//! Deadlines go by the clock of the scope that they are in. Within a [`scope_on`](crate::rpc::Deadline::scope_on), [`DeadlineLayer`]
+//! and [`ClientDeadlineLayer`] without `on` use the timer of that scope. With `on`, they carry over what remains of the scope's
+//! deadline, and the handler finds the layer's timer in its scope.
+//!
 //! A limit begins with `call`. `poll_ready` is not counted, as in `tower::timeout`; to bound the time that requests wait for a service that
 //! is not ready, put the layer outside of tower's `Buffer`, or use its `LoadShed`. A limit is
 //! [due](crate::time#when-a-timer-is-due) at its tick, and never early. One that overflows means never.

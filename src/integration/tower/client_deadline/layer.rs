@@ -43,13 +43,14 @@ pub struct ClientDeadlineLayer {
 }
 
 impl ClientDeadlineLayer {
-    /// What is left is by `Instant::now()`; the runtime's timer ends what leaves the scope.
+    /// What is left is by the clock of the caller's [scope](crate::rpc::Deadline), whose timer ends what leaves the scope. That is the
+    /// runtime's timer, unless the scope has one of its own.
     #[must_use]
     pub const fn new() -> ClientDeadlineLayer {
         ClientDeadlineLayer { timer: None }
     }
 
-    /// Both by a timer of your own, on which the scope must be as well: [`Deadline::scope_on`](crate::rpc::Deadline::scope_on).
+    /// Both by a timer of your own. Of a scope on another clock, what remains of the deadline counts.
     #[must_use]
     pub fn on(mut self, timer: &Timer) -> ClientDeadlineLayer {
         self.timer = Some(timer.clone());

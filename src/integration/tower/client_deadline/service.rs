@@ -7,9 +7,9 @@ use tower_service::Service;
 use super::ClientDeadlineLayer;
 use crate::error::Elapsed;
 use crate::integration::tower::future::HttpResponseFuture;
-use crate::integration::tower::limit::Limit;
+use crate::integration::tower::limit::{Limit, timer_of};
 use crate::integration::tower::{BoxError, LimitedBody, grpc};
-use crate::rpc::Deadline;
+use crate::rpc;
 
 /// The service of [`ClientDeadlineLayer`].
 #[derive(Debug, Clone)]
@@ -54,9 +54,9 @@ where
     }
 
     fn call(&mut self, mut request: Request<R>) -> Self::Future {
-        let timer = self.layer.timer.as_ref();
-        let deadline = Deadline::current();
-        let left = match timer {
+        let timer = timer_of(self.layer.timer.as_ref());
+        let deadline = rpc::deadline_on(timer.as_ref());
+        let left = match &timer {
             Some(timer) => deadline.remaining_at(timer.now()),
             None => deadline.remaining(),
         };

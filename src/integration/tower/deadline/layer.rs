@@ -5,7 +5,7 @@ use tower_layer::Layer;
 use super::ServerDeadline;
 use crate::Timer;
 use crate::integration::tower::grpc;
-use crate::rpc::Deadline;
+use crate::rpc::{self, Deadline};
 
 /// Gives each request its deadline: reads the header `grpc-timeout`, with a cap of the server's own.
 ///
@@ -55,7 +55,7 @@ pub struct DeadlineLayer {
 }
 
 impl DeadlineLayer {
-    /// Takes the client's deadline whatever it is, on the runtime's timer.
+    /// Takes the client's deadline whatever it is, on the runtime's timer, or on that of the caller's [scope](Deadline) if the scope has one.
     #[must_use]
     pub const fn new() -> DeadlineLayer {
         DeadlineLayer {
@@ -71,21 +71,22 @@ impl DeadlineLayer {
         self
     }
 
-    /// Runs on a timer of your own. Then instants are by its clock, [`Timer::now`], and so must be the deadline of a scope around it.
+    /// Runs on a timer of your own, and makes that the timer of the [scope](Deadline): within it, deadlines are by its clock,
+    /// [`Timer::now`]. Of a scope around it on another clock, what remains of the deadline counts.
     #[must_use]
     pub fn on(mut self, timer: &Timer) -> DeadlineLayer {
         self.timer = Some(timer.clone());
         self
     }
 
-    /// The deadline of a request with these headers that comes now.
-    pub(super) fn deadline_of(&self, headers: &HeaderMap) -> Deadline {
+    /// The deadline of a request with these headers that comes now, by the clock of this timer or of the runtime's.
+    pub(super) fn deadline_of(&self, headers: &HeaderMap, timer: Option<&Timer>) -> Deadline {
         let asked = grpc::timeout_of(headers);
         let limit = match (asked, self.cap) {
             (Some(asked), Some(cap)) => Some(asked.min(cap)),
             (asked, cap) => asked.or(cap),
         };
-        let own = match (limit, &self.timer) {
+        let own = match (limit, timer) {
             (None, _) => Deadline::never(),
             (Some(limit), None) => Deadline::after(limit),
             (Some(limit), Some(timer)) => {
@@ -93,7 +94,7 @@ impl DeadlineLayer {
                 instant.map_or(Deadline::never(), Deadline::at)
             }
         };
-        own.earlier(Deadline::current())
+        own.earlier(rpc::deadline_on(timer))
     }
 }
 
