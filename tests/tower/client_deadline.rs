@@ -1,5 +1,6 @@
 //! The client's side of a deadline: into the header.
 
+use std::cell::Cell;
 use std::future::pending;
 
 use http::{HeaderMap, Request, Response};
@@ -83,6 +84,37 @@ async fn a_deadline_that_has_passed_makes_no_call() {
         let error = call.await.unwrap_err();
         assert!(error.is::<Elapsed>());
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_comes_too_late_is_left_to_its_scope() {
+    let server = at_once(|_| panic!("it is not called"));
+    let mut client = ClientDeadlineLayer::new().layer(server);
+    let passed = Deadline::at(Instant::now() - ms(5));
+    let scope = passed.scope(async {
+        let result = client.call(Request::new(())).await.map(drop);
+        panic!("the handler goes on with {result:?}");
+    });
+    assert!(scope.await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_comes_too_late_is_left_to_the_server() {
+    let clock = ManualClock::new();
+    let timer = Timer::builder().clock(clock.clone()).start().unwrap();
+    let goes_on = Cell::new(false);
+    let handler = service_fn(async |_: Request<()>| {
+        let called = at_once(|_| panic!("it is not called"));
+        let mut client = ClientDeadlineLayer::new().layer(called);
+        clock.advance(ms(10));
+        let _error = client.call(Request::new(())).await;
+        goes_on.set(true);
+        Ok::<_, Broken>(Response::new(Script::new([])))
+    });
+    let mut server = DeadlineLayer::new().cap(ms(10)).on(&timer).layer(handler);
+    let answer = server.call(Request::new(())).await;
+    assert!(!goes_on.get(), "the handler goes on");
+    assert!(answer.unwrap_err().is::<Elapsed>());
 }
 
 #[tokio::test(start_paused = true)]

@@ -64,6 +64,16 @@ impl Limit {
         })
     }
 
+    /// A deadline that has passed, so that no timer is needed: it ends nothing by itself.
+    pub(super) fn passed(timer: Option<Timer>, deadline: Deadline) -> Limit {
+        Limit {
+            sleep: None,
+            deadline,
+            timer,
+            role: Role::Scope,
+        }
+    }
+
     /// The same, but within a scope that ends no later, it is that scope which ends the response.
     ///
     /// Else the code of the scope, which waits for the response, would get an error at its own deadline and go on, where it is to be
@@ -96,7 +106,7 @@ impl Limit {
     }
 
     /// Whether the caller is in a scope that ends no later, and that is to end the response.
-    fn is_left_to_scope(&self) -> bool {
+    pub(super) fn is_left_to_scope(&self) -> bool {
         if self.role != Role::DeferringScope {
             return false;
         }

@@ -7,7 +7,8 @@ use crate::Timer;
 ///
 /// - The value is [rounded down](crate::rpc::grpc_timeout::format()), so that a deadline does not grow on its way. A header that asks
 ///   for less already stays as it is.
-/// - If the deadline has passed, the call fails with [`Elapsed`](crate::error::Elapsed) at once, and the inner service is not called.
+/// - If the deadline has passed, the inner service is not called. The call fails with [`Elapsed`](crate::error::Elapsed), unless the scope
+///   of the deadline is about to end it.
 /// - Without a deadline the request stays as it is.
 ///
 /// The scope of the deadline ends what is awaited in it, this call and its body included. If the response future or the body is taken

@@ -5,7 +5,6 @@ use http_body::Body;
 use tower_service::Service;
 
 use super::ClientDeadlineLayer;
-use crate::error::Elapsed;
 use crate::integration::tower::future::HttpResponseFuture;
 use crate::integration::tower::limit::{Limit, timer_of};
 use crate::integration::tower::{BoxError, LimitedBody, grpc};
@@ -64,7 +63,7 @@ where
             return HttpResponseFuture::new(self.inner.call(request), Limit::NEVER);
         };
         if left.is_zero() {
-            return HttpResponseFuture::refused(Elapsed::new(false));
+            return HttpResponseFuture::too_late(Limit::passed(timer, deadline).deferring());
         }
         match Limit::until(timer, deadline) {
             Ok(limit) => {
