@@ -4,6 +4,8 @@ use std::cell::Cell;
 use std::future::pending;
 
 use http::{HeaderMap, Request, Response};
+use tokio::runtime::Handle;
+use tokio::task::block_in_place;
 use tower::{Layer, Service, service_fn};
 use waterwheel::error::{Elapsed, Error};
 use waterwheel::rpc::Deadline;
@@ -13,7 +15,7 @@ use waterwheel::{Duration, Instant, ManualClock, Timer, sleep};
 use crate::bodies::Step::{Data, Wait};
 use crate::bodies::{Broken, Script, read};
 use crate::services::{at_once, once, stuck};
-use crate::support::{assert_settled, current_thread, ms, poll_once};
+use crate::support::{assert_settled, current_thread, ms, multi_thread, poll_once, within};
 
 /// The header that a client sends.
 async fn sent(headers: HeaderMap) -> Option<String> {
@@ -149,6 +151,49 @@ async fn a_call_that_leaves_its_scope_is_cut() {
     });
     assert_eq!(later.await, Ok((true, ms(10))));
     assert_eq!(life.strong_count(), 0);
+}
+
+#[test]
+fn a_blocking_call_is_cut_though_no_scope_ends_it() {
+    // In a scope that is busy with it as well.
+    for within_a_scope in [false, true] {
+        let answer = within(ms(20_000), move || {
+            let runtime = multi_thread(2);
+            let blocking = async move {
+                let (future, _life) = stuck::<Result<Response<Script>, Broken>>();
+                let mut future = Some(future);
+                let server = service_fn(|_: Request<()>| future.take().unwrap());
+                let mut client = ClientDeadlineLayer::new().layer(server);
+                let deadline = match within_a_scope {
+                    true => Deadline::current(),
+                    false => Deadline::after(ms(20)),
+                };
+                let call = || Handle::current().block_on(client.call(Request::new(())));
+                block_in_place(|| deadline.sync_scope(call)).map(drop)
+            };
+            runtime.block_on(async {
+                let task = match within_a_scope {
+                    true => Deadline::after(ms(20)).scope(blocking).await,
+                    false => Ok(tokio::spawn(blocking).await.unwrap()),
+                };
+                task.unwrap().unwrap_err()
+            })
+        });
+        assert!(answer.is::<Elapsed>());
+    }
+}
+
+#[test]
+fn a_blocking_call_that_comes_too_late_fails() {
+    let answer = within(ms(20_000), || {
+        let server = at_once(|_| panic!("it is not called"));
+        let mut client = ClientDeadlineLayer::new().layer(server);
+        let runtime = multi_thread(1);
+        let passed = Deadline::at(Instant::now());
+        let call = || runtime.block_on(async { client.call(Request::new(())).await.map(drop) });
+        passed.sync_scope(call).unwrap_err()
+    });
+    assert!(answer.is::<Elapsed>());
 }
 
 #[tokio::test(start_paused = true)]

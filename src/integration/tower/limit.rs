@@ -91,7 +91,7 @@ impl Limit {
         if self.role == Role::Limit {
             return act();
         }
-        let _entered = Entered::on(&mut self.timer, self.deadline);
+        let _entered = Entered::polling(&mut self.timer, self.deadline);
         act()
     }
 
@@ -107,11 +107,7 @@ impl Limit {
 
     /// Whether the caller is in a scope that ends no later, and that is to end the response.
     pub(super) fn is_left_to_scope(&self) -> bool {
-        if self.role != Role::DeferringScope {
-            return false;
-        }
-        let current = rpc::deadline_on(self.timer.as_ref());
-        !current.is_never() && current.earlier(self.deadline) == current
+        self.role == Role::DeferringScope && rpc::is_ended_by(self.deadline, self.timer.as_ref())
     }
 }
 

@@ -12,7 +12,9 @@ use crate::Timer;
 /// - Without a deadline the request stays as it is.
 ///
 /// The scope of the deadline ends what is awaited in it, this call and its body included. If the response future or the body is taken
-/// out of the scope, to another task for instance, this layer ends it, with `Elapsed`.
+/// out of the scope, to another task for instance, this layer ends it, with `Elapsed`. So it does in a
+/// [`sync_scope`](crate::rpc::Deadline::sync_scope), which ends nothing: code that blocks on the call within a scope, as by a nested
+/// `block_on`, needs a `sync_scope` around it, since the scope cannot end a future that does not return from its poll.
 ///
 /// The docs of [the module](crate::tower) have errors, panics and cancellation. [grpc-rust#2316](https://github.com/grpc/grpc-rust/issues/2316)
 /// asks for this.
