@@ -13,3 +13,4 @@ mod respond;
 mod services;
 mod timeout;
 mod types;
+mod unpolled;

@@ -15,6 +15,12 @@
 //! An HTTP service is done when it has the headers. A limit that ends there leaves out the body, which may stream for hours, or
 //! stall. So here the response carries its limit on: its body is a [`LimitedBody`], which fails with [`Elapsed`] at the deadline.
 //!
+//! The limit is looked at when the body is polled, and by a timer that has it polled again. A server polls a body only while it can send:
+//! hyper's HTTP/2 server does not poll the body for a client that has stopped reading. That body, and what it holds, lives on past its
+//! limit until the stream ends. So limit the connection as well: by HTTP/2 keep-alive, which finds a client that is gone
+//! (`keep_alive_interval` and `keep_alive_timeout` of hyper's server), and by a [`timeout`](crate::timeout()) or an
+//! [`IdleTimeout`](crate::rpc::IdleTimeout) around the future of `serve_connection`, for a client that answers and does not read.
+//!
 //! # The order of layers
 //!
 //! An error that leaves a server's service closes an HTTP/1 connection, or resets an HTTP/2 stream: the client learns nothing of the

@@ -14,6 +14,9 @@ use crate::rpc::{self, Deadline};
 /// polled; and it ends the future or the body with [`Elapsed`](crate::error::Elapsed). The future is polled first: if it is ready, it
 /// wins, even past the deadline.
 ///
+/// A body is ended when it is polled, and a server does not poll the body for a client that has stopped reading:
+/// [limit the connection](crate::tower#why-the-body) as well.
+///
 /// A header that [`grpc_timeout::parse`](crate::rpc::grpc_timeout::parse) does not take sets no deadline, as if there were none; the
 /// cap remains. With the feature `tracing`, an event of the level DEBUG says so. Of several headers the first counts.
 ///
