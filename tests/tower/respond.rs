@@ -20,6 +20,16 @@ use crate::bodies::{Broken, Read, Script, read};
 use crate::services::{Slow, at_once, once, stuck};
 use crate::support::ms;
 
+/// A request by gRPC.
+fn call() -> Request<()> {
+    by("application/grpc")
+}
+
+fn by(kind: &str) -> Request<()> {
+    let builder = Request::builder().header("content-type", kind);
+    builder.body(()).unwrap()
+}
+
 type Responded = Result<Response<RespondBody<Script>>, BoxError>;
 
 fn layers() -> [RespondLayer; 3] {
@@ -37,7 +47,7 @@ async fn response_to(layer: &RespondLayer, error: impl FnOnce() -> BoxError) -> 
         let error = error.take().unwrap()();
         async { Err::<Response<Script>, _>(error) }
     });
-    layer.layer(failing).call(Request::new(())).await
+    layer.layer(failing).call(call()).await
 }
 
 /// The error of a timeout.
@@ -47,7 +57,9 @@ async fn elapsed() -> BoxError {
 }
 
 /// What is left of a response: the status of HTTP, and that of gRPC.
-fn statuses(response: Responded) -> (u16, Option<String>) {
+fn statuses<B: Body<Error: Into<BoxError>>>(
+    response: Result<Response<RespondBody<B>>, BoxError>,
+) -> (u16, Option<String>) {
     let response = response.unwrap();
     let body = response.body();
     assert!(body.is_end_stream(), "the headers are the end");
@@ -77,6 +89,44 @@ async fn a_limit_that_has_passed_becomes_a_response() {
         let error = elapsed().await;
         assert_eq!(statuses(response_to(&layer, || error).await), expected);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_no_request_of_grpc_gets_a_response_of_http() {
+    let answer = async |request: Request<()>| {
+        let limit = HttpTimeoutLayer::new(ms(10)).layer(service_fn(async |_: Request<()>| {
+            stuck::<Result<Response<Script>, Broken>>().0.await
+        }));
+        let response = RespondLayer::grpc().layer(limit).call(request).await;
+        statuses(response)
+    };
+    let grpc = (200, Some("4".to_owned()));
+    for kind in [
+        "application/grpc",
+        "application/grpc+proto",
+        "Application/GRPC; a=b",
+    ] {
+        assert_eq!(answer(by(kind)).await, grpc, "{kind}");
+    }
+    for kind in [
+        "",
+        "application/json",
+        "application/grp",
+        "text/plain application/grpc",
+    ] {
+        assert_eq!(answer(by(kind)).await, (504, None), "{kind}");
+    }
+    assert_eq!(answer(Request::new(())).await, (504, None));
+    // Nor is its body one with trailers.
+    let script = Script::new([Data("a"), Wait(ms(60)), Data("late")]);
+    let limit = HttpTimeoutLayer::new(ms(10)).layer(at_once(once(script)));
+    let response = RespondLayer::grpc()
+        .layer(limit)
+        .call(Request::new(()))
+        .await;
+    let read = read(&mut response.unwrap().into_body()).await;
+    assert!(read.error.unwrap().is::<Elapsed>());
+    assert_eq!((&*read.data, read.trailers), ("a", None));
 }
 
 #[tokio::test(start_paused = true)]
@@ -131,7 +181,7 @@ async fn other_errors_pass_through() {
         let wrapped = response_to(&layer, || Around(Broken.into()).into()).await;
         assert!(wrapped.unwrap_err().is::<Around>());
         let error = layer
-            .layer(Slow::Broken)
+            .layer(Slow::Broken.map_request(|_: Request<()>| ()))
             .ready()
             .await
             .map(drop)
@@ -144,7 +194,7 @@ async fn other_errors_pass_through() {
 async fn body_by(layer: &RespondLayer, script: Script) -> Read {
     let limited = HttpTimeoutLayer::new(ms(10)).layer(at_once(once(script)));
     let mut service = layer.layer(limited);
-    let response = service.call(Request::new(())).await.unwrap();
+    let response = service.call(call()).await.unwrap();
     assert_eq!(response.status(), StatusCode::OK);
     assert!(!response.headers().contains_key("grpc-status"));
     let mut body = response.into_body();
@@ -197,7 +247,7 @@ async fn nothing_comes_after_the_status() {
         async { Ok::<_, Broken>(Response::new(failing)) }
     });
     let mut service = RespondLayer::grpc().layer(handler);
-    let response = service.call(Request::new(())).await.unwrap();
+    let response = service.call(call()).await.unwrap();
     let mut body = response.into_body();
     assert!(!body.is_end_stream());
     let read = read(&mut body).await;
@@ -219,7 +269,7 @@ async fn a_body_of_http_that_is_cut_fails() {
 async fn what_needs_no_other_response_passes_through() {
     for layer in layers() {
         let mut service = layer.layer(at_once(once(Script::new([Data("a"), Data("b"), Trailers]))));
-        let mut body = service.call(Request::new(())).await.unwrap().into_body();
+        let mut body = service.call(call()).await.unwrap().into_body();
         let whole = read(&mut body).await;
         assert!(whole.error.is_none());
         assert_eq!(whole.trailers.unwrap()["grpc-status"], "0");
@@ -239,7 +289,7 @@ async fn errors_of_each_layer_become_responses() {
         })
     };
     let grpc = RespondLayer::grpc();
-    let request = || Request::new(());
+    let request = call;
     let response = grpc
         .layer(TimeoutLayer::new(ms(10)).layer(never()))
         .call(request());

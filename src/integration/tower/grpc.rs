@@ -1,9 +1,12 @@
 //! The headers of gRPC over HTTP/2: the timeout of a request, the status of a response.
 
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue};
 use tokio::time::Duration;
 
 use crate::rpc::grpc_timeout::{self, InvalidTimeout};
+
+pub(super) const TYPE: &str = "application/grpc";
 
 const TIMEOUT: &str = "grpc-timeout";
 const STATUS: &str = "grpc-status";
@@ -14,6 +17,13 @@ const MESSAGE: &str = "grpc-message";
 pub(super) enum Status {
     DeadlineExceeded,
     Unavailable,
+}
+
+/// Whether the content is of gRPC's type, or of one that begins with it, as `application/grpc+proto`.
+pub(super) fn is_type_of(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+    let kind = kind.and_then(|kind| kind.get(..TYPE.len()));
+    kind.is_some_and(|kind| kind.eq_ignore_ascii_case(TYPE.as_bytes()))
 }
 
 /// The timeout that a request asks for, by the first header of that name. A bad one sets none, and is reported by `tracing`.

@@ -24,7 +24,9 @@
 //! # The order of layers
 //!
 //! An error that leaves a server's service closes an HTTP/1 connection, or resets an HTTP/2 stream: the client learns nothing of the
-//! deadline. So [`RespondLayer`] goes outermost. As all layers, what stands outside of a limit is not limited.
+//! deadline. So [`RespondLayer`] goes directly outside of the limits. It goes inside of the layers that treat each response, so that they find the
+//! one in place of the error too: CORS, which a browser needs to read a 504; grpc-web, which rewrites the status; tracing, which counts
+//! it. As with all layers, what stands outside of a limit is not limited.
 //!
 //! ```
 //! use http::{Request, Response, StatusCode};
@@ -45,7 +47,10 @@
 //!         Ok::<_, std::convert::Infallible>(Response::new(String::new()))
 //!     }));
 //!
-//! let request = Request::builder().header("grpc-timeout", "5m").body(())?;
+//! let request = Request::builder()
+//!     .header("grpc-timeout", "5m")
+//!     .header("content-type", "application/grpc")
+//!     .body(())?;
 //! let response = server.call(request).await?;
 //! // DEADLINE_EXCEEDED, by a response without a body.
 //! assert_eq!(response.status(), StatusCode::OK);

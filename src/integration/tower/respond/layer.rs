@@ -4,7 +4,8 @@ use tower_layer::Layer;
 use super::Respond;
 use super::way::Way;
 
-/// Turns the errors of time limits into responses. It goes outermost, around the layers whose errors it takes.
+/// Turns the errors of time limits into responses. It goes directly outside of the layers whose errors it takes, and inside of those that
+/// treat each response: CORS, grpc-web, compression, tracing.
 ///
 /// An error that leaves a server's service becomes an error of the protocol: the connection is closed, or the stream reset, and a gRPC
 /// client gets a status that says nothing of the deadline. What becomes what:
@@ -13,7 +14,7 @@ use super::way::Way;
 /// |---|---|---|
 /// | [`gateway_timeout`](RespondLayer::gateway_timeout) | HTTP 504 | the error |
 /// | [`request_timeout`](RespondLayer::request_timeout) | HTTP 408 | the error |
-/// | [`grpc`](RespondLayer::grpc) | HTTP 200 with `grpc-status: 4`, `DEADLINE_EXCEEDED` | trailers with that status |
+/// | [`grpc`](RespondLayer::grpc), for a request of gRPC | HTTP 200 with `grpc-status: 4`, `DEADLINE_EXCEEDED` | trailers with that status |
 ///
 /// These are for an [`Elapsed`](crate::error::Elapsed), or an error that has one among its sources. If the limit has not passed, but its
 /// timer was stopped or has reached its `max_pending`, it is HTTP 503, or `grpc-status: 14`, `UNAVAILABLE`. The responses have no body.
@@ -62,7 +63,10 @@ impl RespondLayer {
         }
     }
 
-    /// gRPC: a [response without a body](https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md#responses), "Trailers-Only".
+    /// gRPC, for requests whose `content-type` begins with `application/grpc`: a [response without a body](https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md#responses), "Trailers-Only".
+    ///
+    /// Other requests, as of plain HTTP on the same port, get HTTP 504 or the error of the body, as by
+    /// [`gateway_timeout`](RespondLayer::gateway_timeout).
     #[must_use]
     pub const fn grpc() -> RespondLayer {
         RespondLayer { way: Way::Grpc }

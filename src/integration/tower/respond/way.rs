@@ -17,6 +17,14 @@ pub(super) enum Way {
 }
 
 impl Way {
+    /// The way for a request with these headers: gRPC for a request of gRPC alone.
+    pub(super) fn of_request(self, headers: &HeaderMap) -> Way {
+        match self {
+            Way::Grpc if !grpc::is_type_of(headers) => Way::Http(StatusCode::GATEWAY_TIMEOUT),
+            way => way,
+        }
+    }
+
     /// The response in place of an error, if it is one of this crate's.
     pub(super) fn response<B>(
         self,
@@ -32,7 +40,7 @@ impl Way {
             // "Trailers-Only" of gRPC over HTTP/2: status 200, the type, the trailers among the headers, and the end of the stream.
             (Way::Grpc, status) => {
                 let headers = response.headers_mut();
-                headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+                headers.insert(CONTENT_TYPE, HeaderValue::from_static(grpc::TYPE));
                 grpc::set_status(headers, status);
             }
         }
