@@ -10,7 +10,7 @@ use http::{Request, Response, StatusCode};
 use http_body::{Body, Frame};
 use tower::{Layer, Service, ServiceExt, service_fn};
 use waterwheel::Timer;
-use waterwheel::error::Elapsed;
+use waterwheel::error::{Elapsed, Error};
 use waterwheel::tower::{
     BoxError, DeadlineLayer, HttpTimeoutLayer, RespondBody, RespondLayer, TimeoutLayer,
 };
@@ -190,6 +190,37 @@ async fn other_errors_pass_through() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_error_of_bad_arguments_passes_through() {
+    let timer = Timer::current();
+    for layer in layers() {
+        let error = timer.try_interval(ms(0)).unwrap_err();
+        let error = response_to(&layer, || error.into()).await.unwrap_err();
+        assert!(error.downcast_ref::<Error>().unwrap().is_invalid());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_of_grpc_that_may_be_cut_has_no_length() {
+    for (layer, kept) in layers().into_iter().zip([true, true, false]) {
+        let handler = service_fn(async |_: Request<()>| {
+            let body = http_body_util::Full::new(Bytes::from_static(b"four"));
+            let response = Response::builder().header("content-length", "4");
+            Ok::<_, Broken>(response.body(body).unwrap())
+        });
+        let mut service = layer.layer(HttpTimeoutLayer::new(ms(10)).layer(handler));
+        let response = service.call(call()).await.unwrap();
+        assert_eq!(response.headers().contains_key("content-length"), kept);
+        let hint = response.body().size_hint();
+        let expected = if kept { (4, Some(4)) } else { (0, None) };
+        assert_eq!((hint.lower(), hint.upper()), expected);
+        let mut body = response.into_body();
+        assert_eq!(read(&mut body).await.data, "four");
+        assert!(body.is_end_stream());
+        assert_eq!(body.size_hint().exact(), Some(0));
+    }
+}
+
 /// What becomes of a body with a limit of 10 ms.
 async fn body_by(layer: &RespondLayer, script: Script) -> Read {
     let limited = HttpTimeoutLayer::new(ms(10)).layer(at_once(once(script)));
@@ -199,7 +230,10 @@ async fn body_by(layer: &RespondLayer, script: Script) -> Read {
     assert!(!response.headers().contains_key("grpc-status"));
     let mut body = response.into_body();
     let read = read(&mut body).await;
-    assert!(read.error.is_some() || body.is_end_stream() || read.trailers.is_none());
+    // A body that was cut has nothing more.
+    let has_elapsed = |error: &BoxError| error.is::<Elapsed>();
+    let was_cut = read.trailers.is_some() || read.error.as_ref().is_some_and(has_elapsed);
+    assert_eq!(body.is_end_stream(), was_cut);
     read
 }
 

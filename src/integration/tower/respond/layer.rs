@@ -16,9 +16,12 @@ use super::way::Way;
 /// | [`request_timeout`](RespondLayer::request_timeout) | HTTP 408 | the error |
 /// | [`grpc`](RespondLayer::grpc), for a request of gRPC | HTTP 200 with `grpc-status: 4`, `DEADLINE_EXCEEDED` | trailers with that status |
 ///
-/// These are for an [`Elapsed`](crate::error::Elapsed), or an error that has one among its sources. If the limit has not passed, but its
-/// timer was stopped or has reached its `max_pending`, it is HTTP 503, or `grpc-status: 14`, `UNAVAILABLE`. The responses have no body.
-/// Other errors, and those of `poll_ready`, pass through.
+/// These are for an [`Elapsed`](crate::error::Elapsed), or an error that has one among its sources. Any `Elapsed` counts, also that of a
+/// [`timeout`](crate::timeout()) in the handler, if the handler fails with it. If the limit has not passed, but its timer was stopped or
+/// has reached its `max_pending`, it is HTTP 503, or `grpc-status: 14`, `UNAVAILABLE`. The responses have no body. Other errors, and those
+/// of `poll_ready`, pass through; so does an [`Error`](crate::error::Error) of [bad arguments](crate::error::Error::is_invalid).
+///
+/// A response of gRPC loses its `content-length`, since trailers may come before its end.
 ///
 /// ```
 /// use http::{Request, Response, StatusCode};

@@ -1,7 +1,7 @@
 use std::error::Error;
 use std::iter::successors;
 
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 use super::RespondBody;
@@ -22,6 +22,14 @@ impl Way {
         match self {
             Way::Grpc if !grpc::is_type_of(headers) => Way::Http(StatusCode::GATEWAY_TIMEOUT),
             way => way,
+        }
+    }
+
+    /// Prepares the headers of a response whose body may end otherwise than the inner service says. Trailers before the end of the
+    /// announced length are an error of the protocol.
+    pub(super) fn prepare(self, headers: &mut HeaderMap) {
+        if let Way::Grpc = self {
+            headers.remove(CONTENT_LENGTH);
         }
     }
 
@@ -60,13 +68,17 @@ impl Way {
     }
 }
 
-/// The status of an error of this crate, which others may be wrapped around, as tower's `Buffer` does.
+/// The status of an error of this crate, which others may be wrapped around, as tower's `Buffer` does. An error of bad arguments has
+/// none: it is a bug of the server, and the same request would fail again.
 fn status_of(error: &(dyn Error + 'static)) -> Option<Status> {
     successors(Some(error), |error| (*error).source()).find_map(|error| {
         match error.downcast_ref::<Elapsed>() {
             Some(elapsed) if elapsed.was_stopped() => Some(Status::Unavailable),
             Some(_) => Some(Status::DeadlineExceeded),
-            None => error.is::<error::Error>().then_some(Status::Unavailable),
+            None => {
+                let error = error.downcast_ref::<error::Error>()?;
+                (!error.is_invalid()).then_some(Status::Unavailable)
+            }
         }
     })
 }
