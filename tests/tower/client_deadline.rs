@@ -1,16 +1,18 @@
 //! The client's side of a deadline: into the header.
 
-use std::cell::Cell;
-use std::future::pending;
+use std::cell::{Cell, RefCell};
+use std::future::{pending, ready};
+use std::rc::Rc;
 
 use http::{HeaderMap, Request, Response};
 use tokio::runtime::Handle;
 use tokio::task::block_in_place;
-use tower::{Layer, Service, service_fn};
+use tower::retry::{Policy, RetryLayer};
+use tower::{Layer, Service, ServiceBuilder, service_fn};
 use waterwheel::error::{Elapsed, Error};
 use waterwheel::rpc::Deadline;
 use waterwheel::tower::{ClientDeadlineLayer, DeadlineLayer};
-use waterwheel::{Duration, Instant, ManualClock, Timer, sleep};
+use waterwheel::{Duration, Instant, ManualClock, Sleep, Timer, sleep};
 
 use crate::bodies::Step::{Data, Wait};
 use crate::bodies::{Broken, Script, read};
@@ -151,6 +153,65 @@ async fn a_call_that_leaves_its_scope_is_cut() {
     });
     assert_eq!(later.await, Ok((true, ms(10))));
     assert_eq!(life.strong_count(), 0);
+}
+
+/// Retries after a pause, for as long as a server is broken.
+#[derive(Clone)]
+struct Persistent;
+
+impl<T, E> Policy<Request<()>, T, E> for Persistent {
+    type Future = Sleep;
+
+    fn retry(&mut self, _: &mut Request<()>, result: &mut Result<T, E>) -> Option<Sleep> {
+        result.is_err().then(|| sleep(ms(40)))
+    }
+
+    fn clone_request(&mut self, request: &Request<()>) -> Option<Request<()>> {
+        Some(request.clone())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn within_retry_each_attempt_sends_what_is_left_then() {
+    for (before, expected) in [
+        (HeaderMap::new(), ["100000u", "60000000n", "20000000n"]),
+        (header("70m"), ["70m", "60000000n", "20000000n"]),
+    ] {
+        let sent = Rc::new(RefCell::new(Vec::new()));
+        let log = Rc::clone(&sent);
+        let server = service_fn(move |request: Request<()>| {
+            log.borrow_mut()
+                .push(request.headers()["grpc-timeout"].clone());
+            let is_third = log.borrow().len() == 3;
+            ready(match is_third {
+                true => Ok(Response::new(Script::new([]))),
+                false => Err(Broken),
+            })
+        });
+        let mut client = ServiceBuilder::new()
+            .layer(RetryLayer::new(Persistent))
+            .layer(ClientDeadlineLayer::new())
+            .service(server);
+        let mut request = Request::new(());
+        *request.headers_mut() = before;
+        let call = async { client.call(request).await.map(drop) };
+        let answer = Deadline::after(ms(100)).scope(call).await;
+        answer.expect("in time").expect("an answer");
+        assert_eq!(*sent.borrow(), expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn attempts_end_with_the_scope() {
+    let failing = service_fn(async |_: Request<()>| Err::<Response<Script>, _>(Broken));
+    let mut client = ServiceBuilder::new()
+        .layer(RetryLayer::new(Persistent))
+        .layer(ClientDeadlineLayer::new())
+        .service(failing);
+    let start = Instant::now();
+    let call = async { client.call(Request::new(())).await.map(drop) };
+    assert!(Deadline::after(ms(100)).scope(call).await.is_err());
+    assert_eq!(start.elapsed(), ms(100));
 }
 
 #[test]

@@ -16,6 +16,15 @@ use crate::Timer;
 /// [`sync_scope`](crate::rpc::Deadline::sync_scope), which ends nothing: code that blocks on the call within a scope, as by a nested
 /// `block_on`, needs a `sync_scope` around it, since the scope cannot end a future that does not return from its poll.
 ///
+/// # Order
+///
+/// - Inside of tower's `Retry`: then each attempt sends what is left at that time. Outside of it, the header is written once, and each
+///   attempt sends it again, though less is left.
+/// - Outside of tower's `Buffer`: the worker task of a `Buffer` calls what is inside, and there the caller's deadline is not current. The
+///   time that a request waits in the `Buffer` counts to the limit, and is not taken off the header.
+/// - Inside of [`RespondLayer::grpc`](crate::tower::RespondLayer::grpc) for a client of tonic, which makes
+///   `UNKNOWN` of errors that it does not know: then a call that this layer ends has the status `DEADLINE_EXCEEDED`.
+///
 /// The docs of [the module](crate::tower) have errors, panics and cancellation. [grpc-rust#2316](https://github.com/grpc/grpc-rust/issues/2316)
 /// asks for this.
 ///
