@@ -72,6 +72,24 @@ async fn a_header_that_asks_for_less_stays() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn of_several_headers_the_smallest_is_sent() {
+    let deadline = Deadline::after(ms(250));
+    for (before, expected) in [
+        (["300m", "200m", "100m"], "100m"),
+        (["100m", "later", "200m"], "100m"),
+        (["later", "", "200m"], "200m"),
+        (["300m", "1S", "later"], "250000u"),
+    ] {
+        let mut headers = HeaderMap::new();
+        for value in before {
+            headers.append("grpc-timeout", value.parse().unwrap());
+        }
+        let sent = deadline.scope(sent(headers));
+        assert_eq!(sent.await.unwrap().unwrap(), expected, "{before:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_a_deadline_a_request_stays_as_it_is() {
     assert_eq!(sent(HeaderMap::new()).await, None);
     assert_eq!(sent(header("1H")).await.unwrap(), "1H");

@@ -115,3 +115,11 @@ impl Limit {
 pub(super) fn timer_of(layers: Option<&Timer>) -> Option<Timer> {
     layers.cloned().or_else(rpc::current_timer)
 }
+
+/// What remains of a deadline by the clock of this timer, or of the runtime's.
+pub(super) fn remaining(deadline: Deadline, timer: Option<&Timer>) -> Option<Duration> {
+    match timer {
+        Some(timer) => deadline.remaining_at(timer.now()),
+        None => deadline.remaining(),
+    }
+}

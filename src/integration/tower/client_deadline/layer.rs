@@ -6,7 +6,7 @@ use crate::Timer;
 /// Passes the deadline on: writes what is left of [`Deadline::current`](crate::rpc::Deadline::current) into the header `grpc-timeout`.
 ///
 /// - The value is [rounded down](crate::rpc::grpc_timeout::format()), so that a deadline does not grow on its way. A header that asks
-///   for less already stays as it is.
+///   for less already stays as it is; of several, the one that asks for the least stays, alone.
 /// - If the deadline has passed, the inner service is not called. The call fails with [`Elapsed`](crate::error::Elapsed), unless the scope
 ///   of the deadline is about to end it.
 /// - Without a deadline the request stays as it is.

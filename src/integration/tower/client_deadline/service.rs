@@ -6,7 +6,7 @@ use tower_service::Service;
 
 use super::ClientDeadlineLayer;
 use crate::integration::tower::future::HttpResponseFuture;
-use crate::integration::tower::limit::{Limit, timer_of};
+use crate::integration::tower::limit::{Limit, remaining, timer_of};
 use crate::integration::tower::{BoxError, LimitedBody, grpc};
 use crate::rpc;
 
@@ -55,11 +55,7 @@ where
     fn call(&mut self, mut request: Request<R>) -> Self::Future {
         let timer = timer_of(self.layer.timer.as_ref());
         let deadline = rpc::deadline_on(timer.as_ref());
-        let left = match &timer {
-            Some(timer) => deadline.remaining_at(timer.now()),
-            None => deadline.remaining(),
-        };
-        let Some(left) = left else {
+        let Some(left) = remaining(deadline, timer.as_ref()) else {
             return HttpResponseFuture::new(self.inner.call(request), Limit::NEVER);
         };
         if left.is_zero() {

@@ -14,6 +14,9 @@ use crate::rpc::{self, Deadline};
 /// polled; and it ends the future or the body with [`Elapsed`](crate::error::Elapsed). The future is polled first: if it is ready, it
 /// wins, even past the deadline.
 ///
+/// For a request whose deadline has passed when it comes, as by the header `0n`, the inner service is not called, since the client no
+/// longer waits; the call fails with `Elapsed`.
+///
 /// A body is ended when it is polled, and a server does not poll the body for a client that has stopped reading:
 /// [limit the connection](crate::tower#why-the-body) as well.
 ///

@@ -2,11 +2,12 @@ use std::task::{Context, Poll};
 
 use http::{Request, Response};
 use http_body::Body;
+use tokio::time::Duration;
 use tower_service::Service;
 
 use super::DeadlineLayer;
 use crate::integration::tower::future::HttpResponseFuture;
-use crate::integration::tower::limit::{Limit, timer_of};
+use crate::integration::tower::limit::{Limit, remaining, timer_of};
 use crate::integration::tower::{BoxError, LimitedBody};
 
 /// The service of [`DeadlineLayer`].
@@ -54,6 +55,9 @@ where
     fn call(&mut self, request: Request<R>) -> Self::Future {
         let timer = timer_of(self.layer.timer.as_ref());
         let deadline = self.layer.deadline_of(request.headers(), timer.as_ref());
+        if remaining(deadline, timer.as_ref()) == Some(Duration::ZERO) {
+            return HttpResponseFuture::too_late(Limit::NEVER);
+        }
         match Limit::until(timer, deadline) {
             Ok(mut limit) => {
                 // Around the call as well: a service may read the deadline before it makes its future.
