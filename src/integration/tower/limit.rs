@@ -41,7 +41,7 @@ impl Limit {
     pub(super) fn after(timer: Option<&Timer>, duration: Duration) -> Result<Limit, Error> {
         let sleep = match timer {
             Some(timer) => timer.try_sleep_unless_never(duration)?,
-            None => Sleep::on_current(duration),
+            None => Sleep::try_on_current(duration)?,
         };
         Ok(Limit {
             sleep,
@@ -54,7 +54,7 @@ impl Limit {
         let sleep = match (deadline.instant(), &timer) {
             (None, _) => None,
             (Some(instant), Some(timer)) => Some(timer.try_sleep_until(instant)?),
-            (Some(instant), None) => Some(crate::sleep_until(instant)),
+            (Some(instant), None) => Some(Sleep::try_until_on_current(instant)?),
         };
         Ok(Limit {
             sleep,

@@ -62,7 +62,7 @@
 //! # Time
 //!
 //! The limits run on the runtime's timer, [`Timer::current`](crate::Timer::current) at the call of the service. With `on`, a layer
-//! uses a [`Timer`](crate::Timer) of your own: with a bound, or on a [`ManualClock`](crate::ManualClock). If that timer was stopped
+//! uses a [`Timer`](crate::Timer) of your own: with a bound, or on a [`ManualClock`](crate::ManualClock). If the timer was stopped
 //! or has reached its `max_pending`, the inner service is not called, and the call fails with [`error::Error`]: the load is shed.
 //!
 //! Deadlines go by the clock of the scope that they are in. Within a [`scope_on`](crate::rpc::Deadline::scope_on), [`DeadlineLayer`]
@@ -80,8 +80,7 @@
 //!
 //! # Panics
 //!
-//! `call` on the runtime's timer panics as [`timeout`](crate::timeout()) does: outside a tokio runtime, in one without `enable_time`,
-//! or if the runtime's timer was shut down.
+//! `call` on the runtime's timer panics outside a tokio runtime, or in one without `enable_time`, as [`timeout`](crate::timeout()) does.
 //!
 //! # Cancellation
 //!
