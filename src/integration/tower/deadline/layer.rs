@@ -7,7 +7,8 @@ use crate::Timer;
 use crate::integration::tower::grpc;
 use crate::rpc::{self, Deadline};
 
-/// Gives each request its deadline: reads the header `grpc-timeout`, with a cap of the server's own.
+/// The server's side of a deadline: gives each request its own, by the header `grpc-timeout` and a cap of the server's.
+/// The client's side is [`ClientDeadlineLayer`](crate::tower::ClientDeadlineLayer).
 ///
 /// The smaller of the two counts, and without a header the cap alone. Within a [scope](Deadline::scope) of the caller, the earlier
 /// deadline counts. It is [`Deadline::current`] in the inner service's `call`, in its future, and in the response body whenever that is
