@@ -16,7 +16,7 @@ pin_project! {
     /// which nothing comes. Other data that is ready at the deadline is dropped, so that a body which always has more is cut too.
     ///
     /// All this is in its `poll_frame`: a body that is not polled lives on past its limit. A server does not poll the body for a client that
-    /// has stopped reading; [limit the connection](crate::tower#why-the-body) as well.
+    /// has stopped reading; limit the connection as well, as [the module](crate::tower) says.
     ///
     /// With a deadline of [`rpc`](crate::rpc), that is the current one while the inner body is polled.
     #[must_use = "a body does nothing unless it is polled"]

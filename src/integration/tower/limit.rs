@@ -12,7 +12,7 @@ use crate::{Sleep, Timer};
 pub(super) struct Limit {
     /// `None` for never.
     sleep: Option<Sleep>,
-    /// Current while what is limited is polled; never if the limit is no deadline of [`rpc`](crate::rpc).
+    /// Current while what is limited is polled; never if the limit is no deadline of [`rpc`].
     deadline: Deadline,
     /// The timer that is current with the deadline: `None` for the runtime's. While what is limited is polled, what was current before.
     timer: Option<Timer>,

@@ -19,7 +19,7 @@ use crate::rpc::{self, Deadline};
 /// longer waits; the call fails with `Elapsed`.
 ///
 /// A body is ended when it is polled, and a server does not poll the body for a client that has stopped reading:
-/// [limit the connection](crate::tower#why-the-body) as well.
+/// limit the connection as well, as [the module](crate::tower) says.
 ///
 /// A header that [`grpc_timeout::parse`](crate::rpc::grpc_timeout::parse) does not take sets no deadline, as if there were none; the
 /// cap remains. With the feature `tracing`, an event of the level DEBUG says so. Of several headers the first counts.
