@@ -11,8 +11,22 @@ use tokio::time::Instant;
 use super::deadline::Deadline;
 use crate::Timer;
 
+#[derive(Debug, Clone, Copy)]
+struct Current {
+    deadline: Deadline,
+    /// Whether what is running is the poll of a future that is ended at the deadline, rather than a function, which is not ended.
+    ends: bool,
+}
+
+impl Current {
+    const NONE: Current = Current {
+        deadline: Deadline::never(),
+        ends: false,
+    };
+}
+
 thread_local! {
-    static DEADLINE: Cell<Deadline> = const { Cell::new(Deadline::never()) };
+    static CURRENT: Cell<Current> = const { Cell::new(Current::NONE) };
 
     /// `None` for the runtime's timer: outside of scopes, and in those that were not made on a timer of one's own.
     static TIMER: RefCell<Option<Timer>> = const { RefCell::new(None) };
@@ -22,13 +36,26 @@ thread_local! {
 
 #[inline]
 pub(super) fn deadline() -> Deadline {
-    DEADLINE
-        .try_with(Cell::get)
-        .unwrap_or(const { Deadline::never() })
+    current().deadline
+}
+
+#[inline]
+fn current() -> Current {
+    CURRENT.try_with(Cell::get).unwrap_or(Current::NONE)
+}
+
+/// Whether the caller is polled within a scope that ends it no later than at a deadline by the clock of this timer.
+#[cfg(feature = "tower")]
+pub(crate) fn is_ended_by(deadline: Deadline, timer: Option<&Timer>) -> bool {
+    current().ends && is_no_later(deadline_on(timer), deadline)
+}
+
+fn is_no_later(one: Deadline, other: Deadline) -> bool {
+    !one.is_never() && one.earlier(other) == one
 }
 
 /// The current deadline by the clock of another timer.
-pub(super) fn deadline_on(timer: Option<&Timer>) -> Deadline {
+pub(crate) fn deadline_on(timer: Option<&Timer>) -> Deadline {
     let deadline = deadline();
     let Some(instant) = deadline.instant() else {
         return deadline;
@@ -41,7 +68,8 @@ pub(super) fn deadline_on(timer: Option<&Timer>) -> Deadline {
     carried.unwrap_or(deadline)
 }
 
-pub(super) fn timer() -> Option<Timer> {
+/// The timer of the caller's scope; `None` for the runtime's.
+pub(crate) fn timer() -> Option<Timer> {
     TIMER
         .try_with(|timer| timer.borrow().clone())
         .unwrap_or_default()
@@ -74,29 +102,46 @@ fn carry(instant: Instant, from: Option<&Timer>, to: Option<&Timer>) -> Deadline
 }
 
 /// Sets what is current until it is dropped, also by a panic.
-pub(super) struct Entered<'a> {
-    deadline_before: Deadline,
+pub(crate) struct Entered<'a> {
+    before: Current,
     /// Holds the timer that was current before, and gets its own back.
     timer: Option<&'a mut Option<Timer>>,
 }
 
 impl<'a> Entered<'a> {
-    /// The earlier of `deadline` and the one that is current. The timer stays.
+    /// For a function: the earlier of `deadline` and the one that is current. The timer stays.
     #[inline]
     pub(super) fn new(deadline: Deadline) -> Entered<'static> {
+        let deadline = deadline.earlier(self::deadline());
+        let ends = false;
         Entered {
-            deadline_before: replace_deadline(deadline.earlier(self::deadline())),
+            before: replace(Current { deadline, ends }),
             timer: None,
         }
     }
 
-    /// The timer, and the earlier of `deadline` and the one that is current.
+    /// For a function: the timer, and the earlier of `deadline` and the one that is current.
     #[inline]
-    pub(super) fn on(timer: &'a mut Option<Timer>, deadline: Deadline) -> Entered<'a> {
+    pub(super) fn calling(timer: &'a mut Option<Timer>, deadline: Deadline) -> Entered<'a> {
         let deadline = deadline.earlier(deadline_on(timer.as_ref()));
+        let ends = false;
+        Entered::with(timer, Current { deadline, ends })
+    }
+
+    /// For the poll of what is ended at `deadline`: the timer, and the earlier of `deadline` and the one that is current.
+    #[inline]
+    pub(crate) fn polling(timer: &'a mut Option<Timer>, deadline: Deadline) -> Entered<'a> {
+        let outer = deadline_on(timer.as_ref());
+        let ends = is_no_later(deadline, outer) || current().ends;
+        let deadline = deadline.earlier(outer);
+        Entered::with(timer, Current { deadline, ends })
+    }
+
+    #[inline]
+    fn with(timer: &'a mut Option<Timer>, current: Current) -> Entered<'a> {
         swap_timer(timer);
         Entered {
-            deadline_before: replace_deadline(deadline),
+            before: replace(current),
             timer: Some(timer),
         }
     }
@@ -105,7 +150,7 @@ impl<'a> Entered<'a> {
 impl Drop for Entered<'_> {
     #[inline]
     fn drop(&mut self) {
-        let _ = replace_deadline(self.deadline_before);
+        let _ = replace(self.before);
         if let Some(timer) = &mut self.timer {
             swap_timer(timer);
         }
@@ -113,10 +158,10 @@ impl Drop for Entered<'_> {
 }
 
 #[inline]
-fn replace_deadline(deadline: Deadline) -> Deadline {
-    DEADLINE
-        .try_with(|current| current.replace(deadline))
-        .unwrap_or(deadline)
+fn replace(new: Current) -> Current {
+    CURRENT
+        .try_with(|current| current.replace(new))
+        .unwrap_or(new)
 }
 
 #[inline]

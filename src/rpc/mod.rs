@@ -50,6 +50,8 @@ mod models;
 mod scope;
 mod scoped;
 
+#[cfg(feature = "tower")]
+pub(crate) use current::{Entered, deadline_on, is_ended_by, timer as current_timer};
 pub use deadline::Deadline;
 pub use guarded::Guarded;
 pub use idle_timeout::IdleTimeout;

@@ -79,7 +79,8 @@ impl Deadline {
     /// ended at the deadline.
     ///
     /// For blocking code, for what makes a future (a `tower` layer calls its inner service so), and for futures and bodies that
-    /// are ended in another way: each poll in a `sync_scope` of its own.
+    /// are ended in another way: each poll in a `sync_scope` of its own. Since nothing ends the function, a call by a
+    /// `tower::ClientDeadline` in it, as in a nested `block_on`, fails by itself at the deadline.
     ///
     /// ```
     /// use waterwheel::Duration;
@@ -120,7 +121,7 @@ impl Deadline {
     /// ```
     pub fn sync_scope_on<R>(self, timer: &Timer, act: impl FnOnce() -> R) -> R {
         let mut timer = Some(timer.clone());
-        let _entered = Entered::on(&mut timer, self);
+        let _entered = Entered::calling(&mut timer, self);
         act()
     }
 

@@ -76,7 +76,7 @@ impl<F: Future> Future for Scoped<F> {
         let deadline = inner
             .deadline()
             .map_or(const { Deadline::never() }, Deadline::at);
-        let _entered = Entered::on(this.timer, deadline);
+        let _entered = Entered::polling(this.timer, deadline);
         inner.poll(context)
     }
 }

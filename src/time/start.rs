@@ -180,6 +180,40 @@ impl Timer {
     }
 }
 
+/// For the layers of tower, whose calls give errors.
+#[cfg(feature = "tower")]
+impl Sleep {
+    /// [`on_current`](Sleep::on_current), or an error if the runtime's timer was shut down.
+    #[track_caller]
+    pub(crate) fn try_on_current(duration: Duration) -> Result<Option<Sleep>, Error> {
+        let shard = current_shard();
+        is_open_or_abandoned(&shard)?;
+        let now = shard.clock().now_here();
+        if duration <= FAR {
+            return Ok(Some(Sleep::after(shard, now, duration)));
+        }
+        let deadline = now.checked_add(duration);
+        Ok(deadline.map(|deadline| Sleep::new(shard, deadline, Lead::UNKNOWN)))
+    }
+
+    /// [`sleep_until`], or an error if the runtime's timer was shut down.
+    #[track_caller]
+    pub(crate) fn try_until_on_current(deadline: Instant) -> Result<Sleep, Error> {
+        let shard = current_shard();
+        is_open_or_abandoned(&shard)?;
+        Ok(Sleep::new(shard, deadline, Lead::UNKNOWN))
+    }
+}
+
+/// [`assert_open`], with the error.
+#[cfg(feature = "tower")]
+fn is_open_or_abandoned(shard: &Shard) -> Result<(), Error> {
+    match shard.lifecycle().is_open() {
+        Err(error) if shard.lifecycle().state() != State::Abandoned => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// Panics if the runtime's timer was shut down.
 ///
 /// A timer whose runtime is being dropped takes the future and stops it: tasks may run to their next `.await` then, and must

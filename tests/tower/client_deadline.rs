@@ -1,18 +1,23 @@
 //! The client's side of a deadline: into the header.
 
-use std::future::pending;
+use std::cell::{Cell, RefCell};
+use std::future::{pending, ready};
+use std::rc::Rc;
 
 use http::{HeaderMap, Request, Response};
-use tower::{Layer, Service, service_fn};
+use tokio::runtime::Handle;
+use tokio::task::block_in_place;
+use tower::retry::{Policy, RetryLayer};
+use tower::{Layer, Service, ServiceBuilder, service_fn};
 use waterwheel::error::{Elapsed, Error};
 use waterwheel::rpc::Deadline;
 use waterwheel::tower::{ClientDeadlineLayer, DeadlineLayer};
-use waterwheel::{Duration, Instant, ManualClock, Timer, sleep};
+use waterwheel::{Duration, Instant, ManualClock, Sleep, Timer, sleep};
 
 use crate::bodies::Step::{Data, Wait};
 use crate::bodies::{Broken, Script, read};
 use crate::services::{at_once, once, stuck};
-use crate::support::{assert_settled, current_thread, ms, poll_once};
+use crate::support::{assert_settled, current_thread, ms, multi_thread, poll_once, within};
 
 /// The header that a client sends.
 async fn sent(headers: HeaderMap) -> Option<String> {
@@ -67,6 +72,24 @@ async fn a_header_that_asks_for_less_stays() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn of_several_headers_the_smallest_is_sent() {
+    let deadline = Deadline::after(ms(250));
+    for (before, expected) in [
+        (["300m", "200m", "100m"], "100m"),
+        (["100m", "later", "200m"], "100m"),
+        (["later", "", "200m"], "200m"),
+        (["300m", "1S", "later"], "250000u"),
+    ] {
+        let mut headers = HeaderMap::new();
+        for value in before {
+            headers.append("grpc-timeout", value.parse().unwrap());
+        }
+        let sent = deadline.scope(sent(headers));
+        assert_eq!(sent.await.unwrap().unwrap(), expected, "{before:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_a_deadline_a_request_stays_as_it_is() {
     assert_eq!(sent(HeaderMap::new()).await, None);
     assert_eq!(sent(header("1H")).await.unwrap(), "1H");
@@ -83,6 +106,37 @@ async fn a_deadline_that_has_passed_makes_no_call() {
         let error = call.await.unwrap_err();
         assert!(error.is::<Elapsed>());
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_comes_too_late_is_left_to_its_scope() {
+    let server = at_once(|_| panic!("it is not called"));
+    let mut client = ClientDeadlineLayer::new().layer(server);
+    let passed = Deadline::at(Instant::now() - ms(5));
+    let scope = passed.scope(async {
+        let result = client.call(Request::new(())).await.map(drop);
+        panic!("the handler goes on with {result:?}");
+    });
+    assert!(scope.await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_comes_too_late_is_left_to_the_server() {
+    let clock = ManualClock::new();
+    let timer = Timer::builder().clock(clock.clone()).start().unwrap();
+    let goes_on = Cell::new(false);
+    let handler = service_fn(async |_: Request<()>| {
+        let called = at_once(|_| panic!("it is not called"));
+        let mut client = ClientDeadlineLayer::new().layer(called);
+        clock.advance(ms(10));
+        let _error = client.call(Request::new(())).await;
+        goes_on.set(true);
+        Ok::<_, Broken>(Response::new(Script::new([])))
+    });
+    let mut server = DeadlineLayer::new().cap(ms(10)).on(&timer).layer(handler);
+    let answer = server.call(Request::new(())).await;
+    assert!(!goes_on.get(), "the handler goes on");
+    assert!(answer.unwrap_err().is::<Elapsed>());
 }
 
 #[tokio::test(start_paused = true)]
@@ -117,6 +171,108 @@ async fn a_call_that_leaves_its_scope_is_cut() {
     });
     assert_eq!(later.await, Ok((true, ms(10))));
     assert_eq!(life.strong_count(), 0);
+}
+
+/// Retries after a pause, for as long as a server is broken.
+#[derive(Clone)]
+struct Persistent;
+
+impl<T, E> Policy<Request<()>, T, E> for Persistent {
+    type Future = Sleep;
+
+    fn retry(&mut self, _: &mut Request<()>, result: &mut Result<T, E>) -> Option<Sleep> {
+        result.is_err().then(|| sleep(ms(40)))
+    }
+
+    fn clone_request(&mut self, request: &Request<()>) -> Option<Request<()>> {
+        Some(request.clone())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn within_retry_each_attempt_sends_what_is_left_then() {
+    for (before, expected) in [
+        (HeaderMap::new(), ["100000u", "60000000n", "20000000n"]),
+        (header("70m"), ["70m", "60000000n", "20000000n"]),
+    ] {
+        let sent = Rc::new(RefCell::new(Vec::new()));
+        let log = Rc::clone(&sent);
+        let server = service_fn(move |request: Request<()>| {
+            log.borrow_mut()
+                .push(request.headers()["grpc-timeout"].clone());
+            let is_third = log.borrow().len() == 3;
+            ready(match is_third {
+                true => Ok(Response::new(Script::new([]))),
+                false => Err(Broken),
+            })
+        });
+        let mut client = ServiceBuilder::new()
+            .layer(RetryLayer::new(Persistent))
+            .layer(ClientDeadlineLayer::new())
+            .service(server);
+        let mut request = Request::new(());
+        *request.headers_mut() = before;
+        let call = async { client.call(request).await.map(drop) };
+        let answer = Deadline::after(ms(100)).scope(call).await;
+        answer.expect("in time").expect("an answer");
+        assert_eq!(*sent.borrow(), expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn attempts_end_with_the_scope() {
+    let failing = service_fn(async |_: Request<()>| Err::<Response<Script>, _>(Broken));
+    let mut client = ServiceBuilder::new()
+        .layer(RetryLayer::new(Persistent))
+        .layer(ClientDeadlineLayer::new())
+        .service(failing);
+    let start = Instant::now();
+    let call = async { client.call(Request::new(())).await.map(drop) };
+    assert!(Deadline::after(ms(100)).scope(call).await.is_err());
+    assert_eq!(start.elapsed(), ms(100));
+}
+
+#[test]
+fn a_blocking_call_is_cut_though_no_scope_ends_it() {
+    // In a scope that is busy with it as well.
+    for within_a_scope in [false, true] {
+        let answer = within(ms(20_000), move || {
+            let runtime = multi_thread(2);
+            let blocking = async move {
+                let (future, _life) = stuck::<Result<Response<Script>, Broken>>();
+                let mut future = Some(future);
+                let server = service_fn(|_: Request<()>| future.take().unwrap());
+                let mut client = ClientDeadlineLayer::new().layer(server);
+                let deadline = match within_a_scope {
+                    true => Deadline::current(),
+                    false => Deadline::after(ms(20)),
+                };
+                let call = || Handle::current().block_on(client.call(Request::new(())));
+                block_in_place(|| deadline.sync_scope(call)).map(drop)
+            };
+            runtime.block_on(async {
+                let task = match within_a_scope {
+                    true => Deadline::after(ms(20)).scope(blocking).await,
+                    false => Ok(tokio::spawn(blocking).await.unwrap()),
+                };
+                task.unwrap().unwrap_err()
+            })
+        });
+        assert!(answer.is::<Elapsed>());
+    }
+}
+
+#[test]
+fn a_blocking_call_that_comes_too_late_fails() {
+    let answer = within(ms(20_000), || {
+        let server = at_once(|_| panic!("it is not called"));
+        let mut client = ClientDeadlineLayer::new().layer(server);
+        let runtime = multi_thread(1);
+        let passed = Deadline::at(Instant::now());
+        let call = || runtime.block_on(async { client.call(Request::new(())).await.map(drop) });
+        passed.sync_scope(call).unwrap_err()
+    });
+    assert!(answer.is::<Elapsed>());
 }
 
 #[tokio::test(start_paused = true)]
@@ -158,8 +314,8 @@ async fn a_chain_of_servers_ends_at_the_clients_deadline() {
     let start = Instant::now();
     let call = async { client.call(Request::new(())).await.map(drop) };
     let outcome = Deadline::after(ms(50)).scope(call).await;
-    // The deadlines are at one instant, and the server of the first call is asked first.
-    assert!(outcome.is_err() || outcome.unwrap().unwrap_err().is::<Elapsed>());
+    // The deadlines are at one instant, and the server of the first call is polled first. The client's layer leaves the end to the scope.
+    assert!(outcome.expect("an answer").unwrap_err().is::<Elapsed>());
     assert_eq!((start.elapsed(), life.strong_count()), (ms(50), 0));
 }
 
@@ -188,10 +344,10 @@ fn what_is_left_is_by_the_clock_of_its_timer() {
     });
     let mut client = ClientDeadlineLayer::new().on(&timer).layer(server);
     let deadline = Deadline::at(clock.now() + ms(250));
-    let mut call = deadline.sync_scope(|| client.call(Request::new(())));
+    let mut call = deadline.sync_scope_on(&timer, || client.call(Request::new(())));
     assert!(poll_once(&mut call).is_ready());
     clock.advance(ms(250));
-    let mut call = deadline.sync_scope(|| client.call(Request::new(())));
+    let mut call = deadline.sync_scope_on(&timer, || client.call(Request::new(())));
     let std::task::Poll::Ready(Err(error)) = poll_once(&mut call) else {
         panic!("the deadline has passed");
     };

@@ -13,7 +13,7 @@ use tower::{Layer, Service, ServiceExt, service_fn};
 use waterwheel::error::{Elapsed, Error};
 use waterwheel::rpc::Deadline;
 use waterwheel::tower::DeadlineLayer;
-use waterwheel::{Duration, Instant, ManualClock, Timer, sleep};
+use waterwheel::{Duration, Instant, ManualClock, Timer};
 
 use crate::bodies::Step::{Data, Wait};
 use crate::bodies::{Broken, Script, read};
@@ -207,20 +207,54 @@ async fn a_request_without_any_deadline_takes_no_timer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deadline_of_zero_lets_what_is_ready_pass() {
+async fn a_request_that_comes_too_late_is_refused() {
+    let refuses = async |layer: DeadlineLayer, request: Request<()>| {
+        let mut service = layer.layer(at_once(|_| panic!("it is not called")));
+        let error = service.call(request).await.unwrap_err();
+        assert!(error.is::<Elapsed>());
+    };
     let layer = DeadlineLayer::new();
-    assert_eq!(left(&layer, request("0n")).await, Some(Duration::ZERO));
-    let mut service = layer.layer(service_fn(async |_: Request<()>| {
-        sleep(ms(60_000)).await;
-        Ok::<_, Broken>(Response::new(Script::new([])))
-    }));
-    assert!(
-        service
-            .call(request("0n"))
-            .await
-            .unwrap_err()
-            .is::<Elapsed>()
+    refuses(layer.clone(), request("0n")).await;
+    refuses(layer.clone(), request("00000000H")).await;
+    refuses(layer.clone().cap(ms(0)), Request::new(())).await;
+    let clock = ManualClock::new();
+    let timer = Timer::builder().clock(clock.clone()).start().unwrap();
+    refuses(layer.clone().on(&timer), request("0n")).await;
+    let passed = Deadline::at(Instant::now() - ms(5));
+    let scope = passed.scope(refuses(layer.clone(), request("1S")));
+    assert_eq!(scope.await, Ok(()));
+    assert_eq!(Timer::current().metrics().armed(), 0);
+    assert_eq!(
+        left(&layer, request("1n")).await,
+        Some(Duration::from_nanos(1))
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_ready_at_its_deadline_passes() {
+    let clock = ManualClock::new();
+    let timer = Timer::builder().clock(clock.clone()).start().unwrap();
+    let mut service = DeadlineLayer::new().on(&timer).layer(at_once(|_| {
+        clock.advance(ms(300));
+        Script::new([])
+    }));
+    assert!(service.call(request("250m")).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_several_headers_the_first_counts() {
+    let layer = DeadlineLayer::new();
+    for (headers, expected) in [
+        (["250m", "100m"], Some(ms(250))),
+        (["100m", "250m"], Some(ms(100))),
+        (["later", "100m"], None),
+    ] {
+        let request = Request::builder()
+            .header("grpc-timeout", headers[0])
+            .header("grpc-timeout", headers[1]);
+        let left = left(&layer, request.body(()).unwrap()).await;
+        assert_eq!(left, expected, "{headers:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -326,6 +360,10 @@ fn a_bad_header_is_reported_and_a_good_one_is_not() {
             ] {
                 assert!(said.contains(part), "{part} in {said}");
             }
+            left(&layer, request("x".repeat(10_000))).await;
+            let said = report.take();
+            let cut = format!("\"{}\"", "x".repeat(16));
+            assert!(said.contains(&cut) && said.len() < 1_000, "{said}");
         });
     });
 }

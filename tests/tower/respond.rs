@@ -10,7 +10,7 @@ use http::{Request, Response, StatusCode};
 use http_body::{Body, Frame};
 use tower::{Layer, Service, ServiceExt, service_fn};
 use waterwheel::Timer;
-use waterwheel::error::Elapsed;
+use waterwheel::error::{Elapsed, Error};
 use waterwheel::tower::{
     BoxError, DeadlineLayer, HttpTimeoutLayer, RespondBody, RespondLayer, TimeoutLayer,
 };
@@ -19,6 +19,16 @@ use crate::bodies::Step::{Data, Fail, Trailers, Wait};
 use crate::bodies::{Broken, Read, Script, read};
 use crate::services::{Slow, at_once, once, stuck};
 use crate::support::ms;
+
+/// A request by gRPC.
+fn call() -> Request<()> {
+    by("application/grpc")
+}
+
+fn by(kind: &str) -> Request<()> {
+    let builder = Request::builder().header("content-type", kind);
+    builder.body(()).unwrap()
+}
 
 type Responded = Result<Response<RespondBody<Script>>, BoxError>;
 
@@ -37,7 +47,7 @@ async fn response_to(layer: &RespondLayer, error: impl FnOnce() -> BoxError) -> 
         let error = error.take().unwrap()();
         async { Err::<Response<Script>, _>(error) }
     });
-    layer.layer(failing).call(Request::new(())).await
+    layer.layer(failing).call(call()).await
 }
 
 /// The error of a timeout.
@@ -47,7 +57,9 @@ async fn elapsed() -> BoxError {
 }
 
 /// What is left of a response: the status of HTTP, and that of gRPC.
-fn statuses(response: Responded) -> (u16, Option<String>) {
+fn statuses<B: Body<Error: Into<BoxError>>>(
+    response: Result<Response<RespondBody<B>>, BoxError>,
+) -> (u16, Option<String>) {
     let response = response.unwrap();
     let body = response.body();
     assert!(body.is_end_stream(), "the headers are the end");
@@ -77,6 +89,44 @@ async fn a_limit_that_has_passed_becomes_a_response() {
         let error = elapsed().await;
         assert_eq!(statuses(response_to(&layer, || error).await), expected);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_no_request_of_grpc_gets_a_response_of_http() {
+    let answer = async |request: Request<()>| {
+        let limit = HttpTimeoutLayer::new(ms(10)).layer(service_fn(async |_: Request<()>| {
+            stuck::<Result<Response<Script>, Broken>>().0.await
+        }));
+        let response = RespondLayer::grpc().layer(limit).call(request).await;
+        statuses(response)
+    };
+    let grpc = (200, Some("4".to_owned()));
+    for kind in [
+        "application/grpc",
+        "application/grpc+proto",
+        "Application/GRPC; a=b",
+    ] {
+        assert_eq!(answer(by(kind)).await, grpc, "{kind}");
+    }
+    for kind in [
+        "",
+        "application/json",
+        "application/grp",
+        "text/plain application/grpc",
+    ] {
+        assert_eq!(answer(by(kind)).await, (504, None), "{kind}");
+    }
+    assert_eq!(answer(Request::new(())).await, (504, None));
+    // Nor is its body one with trailers.
+    let script = Script::new([Data("a"), Wait(ms(60)), Data("late")]);
+    let limit = HttpTimeoutLayer::new(ms(10)).layer(at_once(once(script)));
+    let response = RespondLayer::grpc()
+        .layer(limit)
+        .call(Request::new(()))
+        .await;
+    let read = read(&mut response.unwrap().into_body()).await;
+    assert!(read.error.unwrap().is::<Elapsed>());
+    assert_eq!((&*read.data, read.trailers), ("a", None));
 }
 
 #[tokio::test(start_paused = true)]
@@ -131,7 +181,7 @@ async fn other_errors_pass_through() {
         let wrapped = response_to(&layer, || Around(Broken.into()).into()).await;
         assert!(wrapped.unwrap_err().is::<Around>());
         let error = layer
-            .layer(Slow::Broken)
+            .layer(Slow::Broken.map_request(|_: Request<()>| ()))
             .ready()
             .await
             .map(drop)
@@ -140,16 +190,50 @@ async fn other_errors_pass_through() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_error_of_bad_arguments_passes_through() {
+    let timer = Timer::current();
+    for layer in layers() {
+        let error = timer.try_interval(ms(0)).unwrap_err();
+        let error = response_to(&layer, || error.into()).await.unwrap_err();
+        assert!(error.downcast_ref::<Error>().unwrap().is_invalid());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_of_grpc_that_may_be_cut_has_no_length() {
+    for (layer, kept) in layers().into_iter().zip([true, true, false]) {
+        let handler = service_fn(async |_: Request<()>| {
+            let body = http_body_util::Full::new(Bytes::from_static(b"four"));
+            let response = Response::builder().header("content-length", "4");
+            Ok::<_, Broken>(response.body(body).unwrap())
+        });
+        let mut service = layer.layer(HttpTimeoutLayer::new(ms(10)).layer(handler));
+        let response = service.call(call()).await.unwrap();
+        assert_eq!(response.headers().contains_key("content-length"), kept);
+        let hint = response.body().size_hint();
+        let expected = if kept { (4, Some(4)) } else { (0, None) };
+        assert_eq!((hint.lower(), hint.upper()), expected);
+        let mut body = response.into_body();
+        assert_eq!(read(&mut body).await.data, "four");
+        assert!(body.is_end_stream());
+        assert_eq!(body.size_hint().exact(), Some(0));
+    }
+}
+
 /// What becomes of a body with a limit of 10 ms.
 async fn body_by(layer: &RespondLayer, script: Script) -> Read {
     let limited = HttpTimeoutLayer::new(ms(10)).layer(at_once(once(script)));
     let mut service = layer.layer(limited);
-    let response = service.call(Request::new(())).await.unwrap();
+    let response = service.call(call()).await.unwrap();
     assert_eq!(response.status(), StatusCode::OK);
     assert!(!response.headers().contains_key("grpc-status"));
     let mut body = response.into_body();
     let read = read(&mut body).await;
-    assert!(read.error.is_some() || body.is_end_stream() || read.trailers.is_none());
+    // A body that was cut has nothing more.
+    let has_elapsed = |error: &BoxError| error.is::<Elapsed>();
+    let was_cut = read.trailers.is_some() || read.error.as_ref().is_some_and(has_elapsed);
+    assert_eq!(body.is_end_stream(), was_cut);
     read
 }
 
@@ -197,7 +281,7 @@ async fn nothing_comes_after_the_status() {
         async { Ok::<_, Broken>(Response::new(failing)) }
     });
     let mut service = RespondLayer::grpc().layer(handler);
-    let response = service.call(Request::new(())).await.unwrap();
+    let response = service.call(call()).await.unwrap();
     let mut body = response.into_body();
     assert!(!body.is_end_stream());
     let read = read(&mut body).await;
@@ -219,7 +303,7 @@ async fn a_body_of_http_that_is_cut_fails() {
 async fn what_needs_no_other_response_passes_through() {
     for layer in layers() {
         let mut service = layer.layer(at_once(once(Script::new([Data("a"), Data("b"), Trailers]))));
-        let mut body = service.call(Request::new(())).await.unwrap().into_body();
+        let mut body = service.call(call()).await.unwrap().into_body();
         let whole = read(&mut body).await;
         assert!(whole.error.is_none());
         assert_eq!(whole.trailers.unwrap()["grpc-status"], "0");
@@ -239,7 +323,7 @@ async fn errors_of_each_layer_become_responses() {
         })
     };
     let grpc = RespondLayer::grpc();
-    let request = || Request::new(());
+    let request = call;
     let response = grpc
         .layer(TimeoutLayer::new(ms(10)).layer(never()))
         .call(request());

@@ -4,13 +4,15 @@ use std::cell::Cell;
 use std::pin::pin;
 use std::rc::Rc;
 
+use http::Request;
 use tower::{Layer, Service, ServiceExt, service_fn};
 use waterwheel::error::{Elapsed, Error};
-use waterwheel::tower::{Timeout, TimeoutLayer};
+use waterwheel::rpc::Deadline;
+use waterwheel::tower::{ClientDeadlineLayer, DeadlineLayer, HttpTimeout, Timeout, TimeoutLayer};
 use waterwheel::{Duration, Instant, ManualClock, Timer, sleep};
 
 use crate::bodies::Broken;
-use crate::services::{Slow, stuck};
+use crate::services::{Slow, at_once, stuck};
 use crate::support::{assert_settled, current_thread, ms, own_timer, poll_once};
 
 /// Responds with what it was asked to wait.
@@ -117,6 +119,30 @@ async fn a_timer_that_takes_nothing_new_refuses_the_call() {
     let stopped = service.call(5).await.unwrap_err();
     assert!(stopped.downcast_ref::<Error>().unwrap().is_shutdown());
     assert_eq!(calls.get(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_runtimes_timer_that_was_stopped_refuses_the_call() {
+    let handler = || at_once(|_| panic!("it is not called"));
+    let request = || Request::new(());
+    let deadline = Deadline::after(ms(10));
+    Timer::current().shutdown();
+    let mut timeout = Timeout::new(handler(), ms(10));
+    let mut never = Timeout::new(handler(), Duration::MAX);
+    let mut http = HttpTimeout::new(handler(), ms(10));
+    let mut server = DeadlineLayer::new().cap(ms(10)).layer(handler());
+    let mut client = ClientDeadlineLayer::new().layer(handler());
+    let sent = deadline.sync_scope(|| client.call(request()));
+    for outcome in [
+        timeout.call(request()).await.map(drop),
+        never.call(request()).await.map(drop),
+        http.call(request()).await.map(drop),
+        server.call(request()).await.map(drop),
+        sent.await.map(drop),
+    ] {
+        let error = outcome.unwrap_err();
+        assert!(error.downcast_ref::<Error>().unwrap().is_shutdown());
+    }
 }
 
 #[tokio::test(start_paused = true)]

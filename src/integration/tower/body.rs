@@ -15,6 +15,9 @@ pin_project! {
     /// The inner body is polled first, and what ends it wins, even past the deadline: its end, an error, trailers, and data after
     /// which nothing comes. Other data that is ready at the deadline is dropped, so that a body which always has more is cut too.
     ///
+    /// All this is in its `poll_frame`: a body that is not polled lives on past its limit. A server does not poll the body for a client that
+    /// has stopped reading; limit the connection as well, as [the module](crate::tower) says.
+    ///
     /// With a deadline of [`rpc`](crate::rpc), that is the current one while the inner body is polled.
     #[must_use = "a body does nothing unless it is polled"]
     #[derive(Debug)]

@@ -11,6 +11,7 @@ use tokio::task::coop;
 
 use super::limit::Limit;
 use super::{BoxError, LimitedBody};
+use crate::error::Elapsed;
 
 pub use super::respond::RespondFuture;
 
@@ -31,7 +32,7 @@ impl<F> ResponseFuture<F> {
     }
 
     pub(super) fn refused(error: impl Into<BoxError>) -> ResponseFuture<F> {
-        let inner = Limited::refused(error.into());
+        let inner = Limited::refused(error.into(), Limit::NEVER);
         ResponseFuture { inner }
     }
 }
@@ -69,7 +70,13 @@ impl<F> HttpResponseFuture<F> {
     }
 
     pub(super) fn refused(error: impl Into<BoxError>) -> HttpResponseFuture<F> {
-        let inner = Limited::refused(error.into());
+        let inner = Limited::refused(error.into(), Limit::NEVER);
+        HttpResponseFuture { inner }
+    }
+
+    /// The deadline of this limit has passed before the call.
+    pub(super) fn too_late(limit: Limit) -> HttpResponseFuture<F> {
+        let inner = Limited::refused(Elapsed::new(false).into(), limit);
         HttpResponseFuture { inner }
     }
 }
@@ -96,7 +103,7 @@ pin_project! {
         #[pin]
         inner: Option<F>,
         limit: Limit,
-        // Why the inner service was not called.
+        // Why the inner service was not called. It is returned once the limit is not left to the caller's scope.
         refusal: Option<BoxError>,
     }
 }
@@ -110,10 +117,10 @@ impl<F> Limited<F> {
         }
     }
 
-    fn refused(error: BoxError) -> Limited<F> {
+    fn refused(error: BoxError, limit: Limit) -> Limited<F> {
         Limited {
             inner: None,
-            limit: Limit::NEVER,
+            limit,
             refusal: Some(error),
         }
     }
@@ -129,6 +136,10 @@ where
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         let Some(inner) = this.inner.as_mut().as_pin_mut() else {
+            if this.refusal.is_some() && this.limit.is_left_to_scope() {
+                // The scope wakes the task when it is due.
+                return Poll::Pending;
+            }
             let refusal = this.refusal.take();
             return Poll::Ready(Err(refusal.expect("polled after completion")));
         };

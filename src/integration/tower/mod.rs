@@ -15,10 +15,18 @@
 //! An HTTP service is done when it has the headers. A limit that ends there leaves out the body, which may stream for hours, or
 //! stall. So here the response carries its limit on: its body is a [`LimitedBody`], which fails with [`Elapsed`] at the deadline.
 //!
+//! The limit is looked at when the body is polled, and by a timer that has it polled again. A server polls a body only while it can send:
+//! hyper's HTTP/2 server does not poll the body for a client that has stopped reading. That body, and what it holds, lives on past its
+//! limit until the stream ends. So limit the connection as well: by HTTP/2 keep-alive, which finds a client that is gone
+//! (`keep_alive_interval` and `keep_alive_timeout` of hyper's server), and by a [`timeout`](crate::timeout()) or an
+//! [`IdleTimeout`](crate::rpc::IdleTimeout) around the future of `serve_connection`, for a client that answers and does not read.
+//!
 //! # The order of layers
 //!
 //! An error that leaves a server's service closes an HTTP/1 connection, or resets an HTTP/2 stream: the client learns nothing of the
-//! deadline. So [`RespondLayer`] goes outermost. As all layers, what stands outside of a limit is not limited.
+//! deadline. So [`RespondLayer`] goes directly outside of the limits. It goes inside of the layers that treat each response, so that they find the
+//! one in place of the error too: CORS, which a browser needs to read a 504; grpc-web, which rewrites the status; tracing, which counts
+//! it. As with all layers, what stands outside of a limit is not limited.
 //!
 //! ```
 //! use http::{Request, Response, StatusCode};
@@ -39,7 +47,10 @@
 //!         Ok::<_, std::convert::Infallible>(Response::new(String::new()))
 //!     }));
 //!
-//! let request = Request::builder().header("grpc-timeout", "5m").body(())?;
+//! let request = Request::builder()
+//!     .header("grpc-timeout", "5m")
+//!     .header("content-type", "application/grpc")
+//!     .body(())?;
 //! let response = server.call(request).await?;
 //! // DEADLINE_EXCEEDED, by a response without a body.
 //! assert_eq!(response.status(), StatusCode::OK);
@@ -51,8 +62,12 @@
 //! # Time
 //!
 //! The limits run on the runtime's timer, [`Timer::current`](crate::Timer::current) at the call of the service. With `on`, a layer
-//! uses a [`Timer`](crate::Timer) of your own: with a bound, or on a [`ManualClock`](crate::ManualClock). If that timer was stopped
+//! uses a [`Timer`](crate::Timer) of your own: with a bound, or on a [`ManualClock`](crate::ManualClock). If the timer was stopped
 //! or has reached its `max_pending`, the inner service is not called, and the call fails with [`error::Error`]: the load is shed.
+//!
+//! Deadlines go by the clock of the scope that they are in. Within a [`scope_on`](crate::rpc::Deadline::scope_on), [`DeadlineLayer`]
+//! and [`ClientDeadlineLayer`] without `on` use the timer of that scope. With `on`, they carry over what remains of the scope's
+//! deadline, and the handler finds the layer's timer in its scope.
 //!
 //! A limit begins with `call`. `poll_ready` is not counted, as in `tower::timeout`; to bound the time that requests wait for a service that
 //! is not ready, put the layer outside of tower's `Buffer`, or use its `LoadShed`. A limit is
@@ -65,8 +80,7 @@
 //!
 //! # Panics
 //!
-//! `call` on the runtime's timer panics as [`timeout`](crate::timeout()) does: outside a tokio runtime, in one without `enable_time`,
-//! or if the runtime's timer was shut down.
+//! `call` on the runtime's timer panics outside a tokio runtime, or in one without `enable_time`, as [`timeout`](crate::timeout()) does.
 //!
 //! # Cancellation
 //!

@@ -5,11 +5,10 @@ use http_body::Body;
 use tower_service::Service;
 
 use super::ClientDeadlineLayer;
-use crate::error::Elapsed;
 use crate::integration::tower::future::HttpResponseFuture;
-use crate::integration::tower::limit::Limit;
+use crate::integration::tower::limit::{Limit, remaining, timer_of};
 use crate::integration::tower::{BoxError, LimitedBody, grpc};
-use crate::rpc::Deadline;
+use crate::rpc;
 
 /// The service of [`ClientDeadlineLayer`].
 #[derive(Debug, Clone)]
@@ -54,17 +53,13 @@ where
     }
 
     fn call(&mut self, mut request: Request<R>) -> Self::Future {
-        let timer = self.layer.timer.as_ref();
-        let deadline = Deadline::current();
-        let left = match timer {
-            Some(timer) => deadline.remaining_at(timer.now()),
-            None => deadline.remaining(),
-        };
-        let Some(left) = left else {
+        let timer = timer_of(self.layer.timer.as_ref());
+        let deadline = rpc::deadline_on(timer.as_ref());
+        let Some(left) = remaining(deadline, timer.as_ref()) else {
             return HttpResponseFuture::new(self.inner.call(request), Limit::NEVER);
         };
         if left.is_zero() {
-            return HttpResponseFuture::refused(Elapsed::new(false));
+            return HttpResponseFuture::too_late(Limit::passed(timer, deadline).deferring());
         }
         match Limit::until(timer, deadline) {
             Ok(limit) => {

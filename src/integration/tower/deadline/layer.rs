@@ -5,14 +5,21 @@ use tower_layer::Layer;
 use super::ServerDeadline;
 use crate::Timer;
 use crate::integration::tower::grpc;
-use crate::rpc::Deadline;
+use crate::rpc::{self, Deadline};
 
-/// Gives each request its deadline: reads the header `grpc-timeout`, with a cap of the server's own.
+/// The server's side of a deadline: gives each request its own, by the header `grpc-timeout` and a cap of the server's.
+/// The client's side is [`ClientDeadlineLayer`](crate::tower::ClientDeadlineLayer).
 ///
 /// The smaller of the two counts, and without a header the cap alone. Within a [scope](Deadline::scope) of the caller, the earlier
 /// deadline counts. It is [`Deadline::current`] in the inner service's `call`, in its future, and in the response body whenever that is
 /// polled; and it ends the future or the body with [`Elapsed`](crate::error::Elapsed). The future is polled first: if it is ready, it
 /// wins, even past the deadline.
+///
+/// For a request whose deadline has passed when it comes, as by the header `0n`, the inner service is not called, since the client no
+/// longer waits; the call fails with `Elapsed`.
+///
+/// A body is ended when it is polled, and a server does not poll the body for a client that has stopped reading:
+/// limit the connection as well, as [the module](crate::tower) says.
 ///
 /// A header that [`grpc_timeout::parse`](crate::rpc::grpc_timeout::parse) does not take sets no deadline, as if there were none; the
 /// cap remains. With the feature `tracing`, an event of the level DEBUG says so. Of several headers the first counts.
@@ -55,7 +62,7 @@ pub struct DeadlineLayer {
 }
 
 impl DeadlineLayer {
-    /// Takes the client's deadline whatever it is, on the runtime's timer.
+    /// Takes the client's deadline whatever it is, on the runtime's timer, or on that of the caller's [scope](Deadline) if the scope has one.
     #[must_use]
     pub const fn new() -> DeadlineLayer {
         DeadlineLayer {
@@ -71,21 +78,22 @@ impl DeadlineLayer {
         self
     }
 
-    /// Runs on a timer of your own. Then instants are by its clock, [`Timer::now`], and so must be the deadline of a scope around it.
+    /// Runs on a timer of your own, and makes that the timer of the [scope](Deadline): within it, deadlines are by its clock,
+    /// [`Timer::now`]. Of a scope around it on another clock, what remains of the deadline counts.
     #[must_use]
     pub fn on(mut self, timer: &Timer) -> DeadlineLayer {
         self.timer = Some(timer.clone());
         self
     }
 
-    /// The deadline of a request with these headers that comes now.
-    pub(super) fn deadline_of(&self, headers: &HeaderMap) -> Deadline {
+    /// The deadline of a request with these headers that comes now, by the clock of this timer or of the runtime's.
+    pub(super) fn deadline_of(&self, headers: &HeaderMap, timer: Option<&Timer>) -> Deadline {
         let asked = grpc::timeout_of(headers);
         let limit = match (asked, self.cap) {
             (Some(asked), Some(cap)) => Some(asked.min(cap)),
             (asked, cap) => asked.or(cap),
         };
-        let own = match (limit, &self.timer) {
+        let own = match (limit, timer) {
             (None, _) => Deadline::never(),
             (Some(limit), None) => Deadline::after(limit),
             (Some(limit), Some(timer)) => {
@@ -93,7 +101,7 @@ impl DeadlineLayer {
                 instant.map_or(Deadline::never(), Deadline::at)
             }
         };
-        own.earlier(Deadline::current())
+        own.earlier(rpc::deadline_on(timer))
     }
 }
 

@@ -2,11 +2,12 @@ use std::task::{Context, Poll};
 
 use http::{Request, Response};
 use http_body::Body;
+use tokio::time::Duration;
 use tower_service::Service;
 
 use super::DeadlineLayer;
 use crate::integration::tower::future::HttpResponseFuture;
-use crate::integration::tower::limit::Limit;
+use crate::integration::tower::limit::{Limit, remaining, timer_of};
 use crate::integration::tower::{BoxError, LimitedBody};
 
 /// The service of [`DeadlineLayer`].
@@ -52,9 +53,13 @@ where
     }
 
     fn call(&mut self, request: Request<R>) -> Self::Future {
-        let deadline = self.layer.deadline_of(request.headers());
-        match Limit::until(self.layer.timer.as_ref(), deadline) {
-            Ok(limit) => {
+        let timer = timer_of(self.layer.timer.as_ref());
+        let deadline = self.layer.deadline_of(request.headers(), timer.as_ref());
+        if remaining(deadline, timer.as_ref()) == Some(Duration::ZERO) {
+            return HttpResponseFuture::too_late(Limit::NEVER);
+        }
+        match Limit::until(timer, deadline) {
+            Ok(mut limit) => {
                 // Around the call as well: a service may read the deadline before it makes its future.
                 let future = limit.within(|| self.inner.call(request));
                 HttpResponseFuture::new(future, limit)

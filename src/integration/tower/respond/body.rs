@@ -11,6 +11,7 @@ pin_project! {
     /// The response body of [`Respond`](crate::tower::Respond): the inner one, or none.
     ///
     /// For gRPC, it ends with trailers that have the status, if the inner body fails by a limit; then the inner body is dropped.
+    /// So it has no length that is known beforehand.
     #[must_use = "a body does nothing unless it is polled"]
     #[derive(Debug)]
     pub struct RespondBody<B> {
@@ -67,9 +68,11 @@ where
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.inner {
-            Some(inner) => inner.size_hint(),
-            None => SizeHint::with_exact(0),
+        match (&self.inner, self.way) {
+            // It may be cut, and then its trailers must not come before what was announced.
+            (Some(inner), Way::Grpc) if !inner.is_end_stream() => SizeHint::default(),
+            (Some(inner), _) => inner.size_hint(),
+            (None, _) => SizeHint::with_exact(0),
         }
     }
 }

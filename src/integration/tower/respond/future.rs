@@ -37,7 +37,10 @@ where
         let this = self.project();
         let way = *this.way;
         Poll::Ready(match ready!(this.inner.poll(context)) {
-            Ok(response) => Ok(response.map(|body| RespondBody::new(body, way))),
+            Ok(mut response) => {
+                way.prepare(response.headers_mut());
+                Ok(response.map(|body| RespondBody::new(body, way)))
+            }
             Err(error) => {
                 let error = error.into();
                 way.response(&*error).ok_or(error)

@@ -4,7 +4,8 @@ use tower_layer::Layer;
 use super::Respond;
 use super::way::Way;
 
-/// Turns the errors of time limits into responses. It goes outermost, around the layers whose errors it takes.
+/// Turns the errors of time limits into responses. It goes directly outside of the layers whose errors it takes, and inside of those that
+/// treat each response: CORS, grpc-web, compression, tracing.
 ///
 /// An error that leaves a server's service becomes an error of the protocol: the connection is closed, or the stream reset, and a gRPC
 /// client gets a status that says nothing of the deadline. What becomes what:
@@ -13,11 +14,14 @@ use super::way::Way;
 /// |---|---|---|
 /// | [`gateway_timeout`](RespondLayer::gateway_timeout) | HTTP 504 | the error |
 /// | [`request_timeout`](RespondLayer::request_timeout) | HTTP 408 | the error |
-/// | [`grpc`](RespondLayer::grpc) | HTTP 200 with `grpc-status: 4`, `DEADLINE_EXCEEDED` | trailers with that status |
+/// | [`grpc`](RespondLayer::grpc), for a request of gRPC | HTTP 200 with `grpc-status: 4`, `DEADLINE_EXCEEDED` | trailers with that status |
 ///
-/// These are for an [`Elapsed`](crate::error::Elapsed), or an error that has one among its sources. If the limit has not passed, but its
-/// timer was stopped or has reached its `max_pending`, it is HTTP 503, or `grpc-status: 14`, `UNAVAILABLE`. The responses have no body.
-/// Other errors, and those of `poll_ready`, pass through.
+/// These are for an [`Elapsed`](crate::error::Elapsed), or an error that has one among its sources. Any `Elapsed` counts, also that of a
+/// [`timeout`](crate::timeout()) in the handler, if the handler fails with it. If the limit has not passed, but its timer was stopped or
+/// has reached its `max_pending`, it is HTTP 503, or `grpc-status: 14`, `UNAVAILABLE`. The responses have no body. Other errors, and those
+/// of `poll_ready`, pass through; so does an [`Error`](crate::error::Error) of [bad arguments](crate::error::Error::is_invalid).
+///
+/// A response of gRPC loses its `content-length`, since trailers may come before its end.
 ///
 /// ```
 /// use http::{Request, Response, StatusCode};
@@ -62,7 +66,10 @@ impl RespondLayer {
         }
     }
 
-    /// gRPC: a [response without a body](https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md#responses), "Trailers-Only".
+    /// gRPC, for requests whose `content-type` begins with `application/grpc`: a [response without a body](https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md#responses), "Trailers-Only".
+    ///
+    /// Other requests, as of plain HTTP on the same port, get HTTP 504 or the error of the body, as by
+    /// [`gateway_timeout`](RespondLayer::gateway_timeout).
     #[must_use]
     pub const fn grpc() -> RespondLayer {
         RespondLayer { way: Way::Grpc }

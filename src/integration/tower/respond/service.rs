@@ -1,6 +1,6 @@
 use std::task::{Context, Poll};
 
-use http::Response;
+use http::{Request, Response};
 use http_body::Body;
 use tower_service::Service;
 
@@ -36,9 +36,9 @@ impl<S> Respond<S> {
     }
 }
 
-impl<S, R, B> Service<R> for Respond<S>
+impl<S, R, B> Service<Request<R>> for Respond<S>
 where
-    S: Service<R, Response = Response<B>>,
+    S: Service<Request<R>, Response = Response<B>>,
     S::Error: Into<BoxError>,
     B: Body,
 {
@@ -50,7 +50,8 @@ where
         self.inner.poll_ready(context).map_err(Into::into)
     }
 
-    fn call(&mut self, request: R) -> Self::Future {
-        RespondFuture::new(self.inner.call(request), self.way)
+    fn call(&mut self, request: Request<R>) -> Self::Future {
+        let way = self.way.of_request(request.headers());
+        RespondFuture::new(self.inner.call(request), way)
     }
 }

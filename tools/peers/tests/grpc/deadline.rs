@@ -1,5 +1,7 @@
 //! The client's deadline goes through the chain, and ends the handlers of both servers.
 
+use std::future::{Future, poll_fn};
+
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout_at;
 use tonic::{Code, Request};
@@ -59,6 +61,18 @@ fn a_scope_of_the_client_ends_both_handlers_in_time() {
         let ends = [Some(given_up), chain.a.last_end(), chain.b.last_end()];
         limit.round(ends.into_iter().flatten().max().expect("an end"), true)
     });
+}
+
+// No scope ends it, so the client's layer does, and tonic is to learn why.
+#[test]
+fn a_call_that_comes_too_late_has_exceeded_its_deadline() {
+    let runtime = runtime();
+    let mut chain = runtime.block_on(Chain::start());
+    let passed = Deadline::at(Instant::now());
+    let mut asked = Box::pin(chain.client.ask(Ask { forever: false }));
+    let asked = poll_fn(|context| passed.sync_scope(|| asked.as_mut().poll(context)));
+    let status = runtime.block_on(asked).expect_err("no answer");
+    assert_eq!(status.code(), Code::DeadlineExceeded, "{status}");
 }
 
 #[test]

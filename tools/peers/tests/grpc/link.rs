@@ -11,9 +11,9 @@ use tonic::codegen::http::{self, uri::PathAndQuery};
 use tonic::codegen::{BoxFuture, Service};
 use tonic::{IntoRequest, Request, Response, Status, client, server};
 use tonic_prost::ProstCodec;
-use tower::Layer;
+use tower::ServiceBuilder;
 use waterwheel::rpc::Deadline;
-use waterwheel::tower::{ClientDeadline, ClientDeadlineLayer};
+use waterwheel::tower::{ClientDeadline, ClientDeadlineLayer, Respond, RespondLayer};
 use waterwheel::{Duration, Instant};
 
 use crate::wire::Channel;
@@ -37,12 +37,16 @@ pub(crate) struct Answer {
 
 /// Asks by an HTTP/2 connection, and passes the current deadline on.
 #[derive(Clone)]
-pub(crate) struct Client(client::Grpc<ClientDeadline<Channel>>);
+pub(crate) struct Client(client::Grpc<Respond<ClientDeadline<Channel>>>);
 
 impl Client {
     pub(crate) fn new(channel: Channel) -> Client {
         let origin = http::Uri::from_static("http://localhost");
-        let channel = ClientDeadlineLayer::new().layer(channel);
+        let channel = ServiceBuilder::new()
+            // Outside, so that what the other layer ends has the status that says so.
+            .layer(RespondLayer::grpc())
+            .layer(ClientDeadlineLayer::new())
+            .service(channel);
         Client(client::Grpc::with_origin(channel, origin))
     }
 
