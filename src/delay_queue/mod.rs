@@ -88,7 +88,7 @@
 //! | `insert`, `remove`, `reset` | O(1). No lock if the queue never had a handle, else one |
 //! | `poll_expired`, of an item that is due | O(1) and what cascades. The clock is read once for all that is due |
 //! | `peek` | as [`Wheel::peek`](crate::wheel::Wheel::peek) |
-//! | memory | up to 24 bytes and the value for each item, rounded up to the value's alignment, and an eighth of it for growth; for the queue itself 83 KB at 100 µs, 10 KB at a millisecond |
+//! | memory | up to 24 bytes and the value for each item, rounded up to the value's alignment, and an eighth of it for growth; for the queue itself [the dials](crate::Builder::resolution) |
 //!
 //! So a queue for each connection is a waste. For one deadline, use a [`Sleep`](crate::Sleep).
 //!
