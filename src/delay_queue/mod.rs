@@ -64,9 +64,12 @@
 //!
 //! # If the timer is stopped
 //!
-//! Then polls hand out what is due, and `None` if nothing is. No task waits for ever. The other items stay:
+//! Then polls of a queue with items hand out what is due, and `None` if nothing is. The other items stay:
 //! [`is_empty`](DelayQueue::is_empty) is false and [`was_stopped`](DelayQueue::was_stopped) is true. They can be
 //! removed or [drained](DelayQueue::drain), and each still comes out of a poll past its tick. The runtime's timer stops with the runtime.
+//! An empty queue that has a handle takes no notice: it waits until something is inserted, or the last handle is dropped.
+//!
+//! [`Timer::drain`](crate::Timer::drain) waits for the queue's one sleep and not for its items: it ends when the queue has been woken next.
 //!
 //! # Beside tokio-util's
 //!
@@ -76,7 +79,10 @@
 //! | the longest deadline | none | panics from about two years on |
 //! | items of one tick | first in, first out | no promised order |
 //! | ticks | the timer's: 100 µs, or a millisecond on a clock that can be paused | a millisecond |
-//! | a reset to later, while a task waits | wakes the task once at the old deadline | may wake it at once |
+//! | a reset to later, or a removal of the first, while a task waits | wakes the task once at the old deadline | may wake it at once |
+//! | an item that is further away than a second | wakes the task once a dial on its way, such as at its minute; a poll finds nothing then, and waits on | once a slot |
+//! | the runtime | that of the first call, from then on | that of each poll |
+//! | a runtime or timer that has ended | `None` with items left: ask [`was_stopped`](DelayQueue::was_stopped) | a panic |
 //! | `compact` | gives back the places behind the last item; keys are places | moves items, and maps keys from then on |
 //! | many at a time; insertions from other tasks | [`expired_many`](DelayQueue::expired_many); [`Handle`] | no |
 //! | an item a poll, of many that are due | uses one unit of the task's budget | the same, for most of them |

@@ -13,7 +13,8 @@ use super::{DelayQueue, Expired};
 use crate::clock::Clock;
 use crate::wheel::Tick;
 
-/// How many items are taken, at most, with the lock held; and for each of them eight may cascade.
+/// How many items `poll_expired` looks for, at most, with the lock held; and for each of them eight may cascade. `poll_expired_many` takes as many as
+/// it was asked for.
 const BATCH: usize = 128;
 
 impl<T> DelayQueue<T> {

@@ -71,7 +71,7 @@ impl<T> DelayQueue<T> {
 
     /// An empty queue on this timer. Needs no runtime around it.
     ///
-    /// Its ticks are the timer's. It counts as one of the timer's futures, whatever number of items it holds.
+    /// Its ticks are the timer's. While it waits for an item, it counts as one of the timer's futures, whatever number of items it holds.
     ///
     /// # Panics
     ///
@@ -318,7 +318,7 @@ impl<T> DelayQueue<T> {
         self.len() == 0
     }
 
-    /// Whether a poll has given `None` because the queue's timer was stopped. The items are still there.
+    /// Whether the queue waits for items no more because its timer was stopped, so that polls give `None` until one is due. The items are still there.
     #[must_use]
     pub fn was_stopped(&self) -> bool {
         self.bound
