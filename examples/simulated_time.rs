@@ -12,6 +12,11 @@ use std::pin::pin;
 use futures::future::join_all;
 use waterwheel::{Duration, Instant, ManualClock, Timer};
 
+#[path = "common/dice.rs"]
+mod dice;
+
+use dice::Dice;
+
 const WEEK: Duration = Duration::from_secs(7 * 86_400);
 const LIMIT: Duration = Duration::from_millis(200);
 
@@ -39,7 +44,7 @@ async fn simulate(clients: u64, seed: u64) -> Result<Seen, Box<dyn Error>> {
     let timer = Timer::builder().clock(clock.clone()).start()?;
     let seen = RefCell::new(Seen::default());
     let end = clock.now() + WEEK;
-    let clients = (0..clients).map(|number| client(&timer, end, Dice(seed + number), &seen));
+    let clients = (0..clients).map(|number| client(&timer, end, Dice::new(seed, number), &seen));
     run(&clock, join_all(clients)).await;
     Ok(seen.into_inner())
 }
@@ -62,13 +67,17 @@ async fn run<F: Future>(clock: &ManualClock, future: F) -> F::Output {
 /// Calls every hour or two. A call that takes too long is tried again, after twice as long each time.
 async fn client(timer: &Timer, end: Instant, mut dice: Dice, seen: &RefCell<Seen>) {
     while timer.now() < end {
-        timer.sleep(dice.below(Duration::from_secs(7_200))).await;
+        timer
+            .sleep(dice.between(Duration::ZERO, Duration::from_secs(7_200)))
+            .await;
         let begun = timer.now();
         let mut backoff = Duration::from_secs(1);
         // One call in ten takes longer than its limit.
         while timer.timeout(LIMIT, call(timer, &mut dice)).await.is_err() {
             seen.borrow_mut().timeouts += 1;
-            timer.sleep(backoff + dice.below(backoff)).await;
+            timer
+                .sleep(backoff + dice.between(Duration::ZERO, backoff))
+                .await;
             backoff *= 2;
         }
         let mut seen = seen.borrow_mut();
@@ -78,18 +87,7 @@ async fn client(timer: &Timer, end: Instant, mut dice: Dice, seen: &RefCell<Seen
 }
 
 async fn call(timer: &Timer, dice: &mut Dice) {
-    timer.sleep(dice.below(LIMIT * 10 / 9)).await;
-}
-
-/// Random numbers, the same in every run: splitmix64.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: Duration) -> Duration {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        limit.mul_f64((mixed >> 11) as f64 / (1_u64 << 53) as f64)
-    }
+    timer
+        .sleep(dice.between(Duration::ZERO, LIMIT * 10 / 9))
+        .await;
 }

@@ -1,4 +1,4 @@
-//! Shared by `rpc_timeouts` and `soak`: command line, random numbers, histograms, text.
+//! Shared by `rpc_timeouts` and `soak`: command line, random numbers (`simulated_time` takes these too), histograms, text.
 
 pub(crate) mod command_line;
 pub(crate) mod dice;

@@ -27,7 +27,7 @@
 //! - [`StreamExt::timeout`] and [`StreamExt::timeout_repeating`] elapse even if each poll of the stream uses up the coop budget, and
 //!   cancel their timer when the stream ends, not when they are dropped.
 //! - [`StreamExt::chunks_timeout`] ends a chunk in time also if its stream uses up the coop budget at each poll, as a busy channel of
-//!   tokio's does, or is always ready. Then a chunk has up to 128 items more than had come by its end.
+//!   tokio's does, or is always ready. A chunk then has up to 128 items more than had come when its limit passed.
 //! - [`StreamExt::chunks_timeout`] sets room aside for 64 items at most, and lets a chunk grow beyond that; so `usize::MAX` means
 //!   chunks without a bound.
 //! - [`Throttle`] passes on its stream's `size_hint`.

@@ -171,7 +171,7 @@ fn dead_links_of_a_source_are_seen() {
 
 /// ## A part
 /// See [e](Cargo.toml) and [f](crate::outside#part).
-#[allow(missing_docs)]
+#[rustfmt::skip]
 pub mod inside {}
 ";
     let blocks = blocks(&root().join("src/lib.rs"), code);

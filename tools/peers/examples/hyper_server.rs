@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The server's own limits: a time for each request's header, which also ends idle connections, and one for each response, its body
-//! included. Those who keep a limit are served.
+//! included. A client that keeps to the limits is served.
 
 use std::convert::Infallible;
 use std::error::Error;
