@@ -7,7 +7,7 @@ use super::{Expired, Handle, Key};
 use crate::Timer;
 use crate::error::Error;
 use crate::time::{Sleep, sleep_until};
-use crate::wheel::{Removed, Tick};
+use crate::wheel::{Removed, Tick, Wheel};
 
 /// A queue of items that come out when their deadlines have passed.
 ///
@@ -60,13 +60,21 @@ impl<T> DelayQueue<T> {
         DelayQueue::with_capacity(0)
     }
 
-    /// As [`new`](DelayQueue::new), with room for `capacity` items.
+    /// As [`new`](DelayQueue::new), with room for `capacity` items. The memory is allocated with the timer, at the first call that
+    /// needs it.
+    ///
+    /// # Panics
+    ///
+    /// As [`reserve`](DelayQueue::reserve).
     #[must_use]
+    #[track_caller]
     pub fn with_capacity(capacity: usize) -> DelayQueue<T> {
-        DelayQueue {
+        let mut queue = DelayQueue {
             bound: None,
-            capacity,
-        }
+            capacity: 0,
+        };
+        queue.reserve(capacity);
+        queue
     }
 
     /// An empty queue on this timer. Needs no runtime around it.
@@ -302,7 +310,10 @@ impl<T> DelayQueue<T> {
     pub fn reserve(&mut self, additional: usize) {
         match self.shared() {
             Some(shared) => shared.lock().wheel.reserve(additional),
-            None => self.capacity = self.capacity.max(additional),
+            None => {
+                Wheel::<T>::assert_room(additional);
+                self.capacity = self.capacity.max(additional);
+            }
         }
     }
 

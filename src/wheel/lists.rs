@@ -116,14 +116,24 @@ impl<T> Lists<T> {
         if capacity - len >= additional {
             return;
         }
-        let most = u32::MAX as usize - self.ends.len();
-        assert!(
-            len.checked_add(additional)
-                .is_some_and(|wanted| wanted <= most),
-            "a wheel holds fewer than 2^32 timers: use several wheels"
-        );
+        Lists::<T>::assert_room(self.ends.len(), len.saturating_add(additional));
         let eighth = (capacity - len).saturating_add(capacity / 8);
         self.entries.reserve_exact(additional.max(eighth));
+    }
+
+    /// Panics if this many entries are more than this many lists leave numbers for, or more than fit in memory.
+    #[track_caller]
+    pub(super) fn assert_room(lists: usize, entries: usize) {
+        assert!(
+            entries <= u32::MAX as usize - lists,
+            "a wheel holds fewer than 2^32 timers: use several wheels"
+        );
+        // The slab keeps its own flag in the entry.
+        let bytes = entries.checked_mul(size_of::<Entry<T>>());
+        assert!(
+            bytes.is_some_and(|bytes| bytes <= isize::MAX as usize),
+            "room for {entries} timers takes more than `isize::MAX` bytes: ask for less, or box the payload"
+        );
     }
 
     /// Makes all lists empty. The caller takes the entries.

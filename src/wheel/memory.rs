@@ -2,8 +2,10 @@
 
 use slab::Slab;
 
+use super::dials::Dials;
 use super::entry::Entry;
-use super::timers::Wheel;
+use super::lists::Lists;
+use super::timers::{QUEUES, Wheel};
 use super::{Resolution, Tick};
 
 impl<T> Wheel<T> {
@@ -39,6 +41,13 @@ impl<T> Wheel<T> {
     #[track_caller]
     pub fn reserve(&mut self, additional: usize) {
         self.lists.reserve(additional);
+    }
+
+    /// Panics where [`reserve`](Wheel::reserve) would, for an empty wheel that is still to be made, of whatever resolution.
+    #[track_caller]
+    pub(crate) fn assert_room(capacity: usize) {
+        let slots = Dials::new(Resolution::FINEST, Tick::ZERO).slots();
+        Lists::<T>::assert_room((slots + QUEUES) as usize, capacity);
     }
 
     /// Gives memory back: the slab's places behind the last timer that is there, pending or disarmed.

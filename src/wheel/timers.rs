@@ -48,7 +48,7 @@ pub(super) const BACKLOG: u32 = 1;
 /// The queue of what came up on a dial above the first and has not been filed again yet.
 pub(super) const CASCADING: u32 = 2;
 /// The number of lists that are queues. They come after the lists that are slots.
-const QUEUES: u32 = 3;
+pub(super) const QUEUES: u32 = 3;
 
 impl<T> Wheel<T> {
     /// An empty wheel whose hand stands at [`Tick::ZERO`].

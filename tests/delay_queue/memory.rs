@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use waterwheel::DelayQueue;
 
-use crate::support::{HOUR, ms, paused};
+use crate::support::{HOUR, assert_panics_here, ms, own_timer, paused};
 
 #[test]
 fn clearing_keeps_the_memory() {
@@ -62,5 +62,28 @@ fn a_queue_that_is_dropped_drops_its_items() {
             drop(queue);
             assert_eq!(Arc::strong_count(&value), 1, "{handle:?}");
         }
+    });
+}
+
+// A queue that is not on a timer yet allocates at the first insertion. It must not wait for that to panic.
+#[test]
+fn room_for_more_than_a_queue_holds_is_refused_at_once() {
+    const TOO_MANY: usize = u32::MAX as usize;
+    let says = &["2^32", "use several"];
+    assert_panics_here(says, || DelayQueue::<u8>::with_capacity(TOO_MANY));
+    assert_panics_here(says, || DelayQueue::<u8>::with_capacity(usize::MAX));
+    assert_panics_here(says, || DelayQueue::<u8>::new().reserve(TOO_MANY));
+    type Huge = [u8; usize::MAX >> 20];
+    let says = &["isize::MAX", "ask for less"];
+    assert_panics_here(says, || DelayQueue::<Huge>::with_capacity(1 << 21));
+    let mut queue = DelayQueue::<u8>::with_capacity(10);
+    assert_panics_here(&["2^32"], || queue.reserve(TOO_MANY));
+    assert_eq!(queue.capacity(), 10, "as before");
+    paused().block_on(async {
+        queue.insert(0, HOUR);
+        assert_panics_here(&["2^32"], || queue.reserve(TOO_MANY));
+        assert_panics_here(&["2^32"], || queue.reserve(usize::MAX));
+        let mut queue = DelayQueue::<Huge>::on(&own_timer());
+        assert_panics_here(says, || queue.reserve(1 << 21));
     });
 }
