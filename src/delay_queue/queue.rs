@@ -258,7 +258,8 @@ impl<T> DelayQueue<T> {
 
     /// Drops all items and keeps the memory. A key from before names no item from after.
     ///
-    /// If there were items, the task that waits for the queue is woken. O([`capacity`](DelayQueue::capacity)).
+    /// If there were items, the task that waits for the queue is woken. It costs what [`Wheel::clear`](crate::wheel::Wheel::clear) does: O(1) if
+    /// there are none.
     pub fn clear(&mut self) {
         let Some(place) = self.place() else {
             return;

@@ -253,3 +253,26 @@ impl<T> Lists<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::wheel::{Resolution, Tick, Wheel};
+
+    // A fine wheel has ten thousand lists.
+    #[test]
+    fn clearing_a_wheel_without_timers_rewrites_no_list() {
+        let mut wheel = Wheel::new(Resolution::FINEST);
+        let disarmed = wheel.insert(Tick::new(1), ());
+        assert!(wheel.disarm(disarmed));
+        // A mark that only a rewritten list loses: nothing reads the back of an empty one here.
+        wheel.lists.ends[0].previous = 7;
+        wheel.clear();
+        wheel.clear();
+        assert_eq!(wheel.lists.ends[0].previous, 7);
+        assert!(wheel.get(disarmed).is_none());
+        wheel.insert(Tick::new(1), ());
+        wheel.clear();
+        assert_eq!(wheel.lists.ends[0].previous, 0);
+        wheel.check_invariants();
+    }
+}

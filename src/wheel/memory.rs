@@ -75,7 +75,8 @@ impl<T> Wheel<T> {
 
     /// Removes all timers, disarmed ones included, drops their payloads, and keeps the memory for the next ones.
     ///
-    /// The hand stays where it is. A key from before names no timer from after. O([`capacity`](Wheel::capacity) + slots).
+    /// The hand stays where it is. A key from before names no timer from after. O([`capacity`](Wheel::capacity) + slots), and O(1) if
+    /// there is no timer.
     ///
     /// If the destructor of a payload panics, the wheel is empty and in order. The memory of the slab is then freed, not kept.
     ///
@@ -100,9 +101,11 @@ impl<T> Wheel<T> {
     /// Empties the wheel. The caller drops what it gets where a payload's destructor may run.
     #[must_use]
     pub(crate) fn take_all(&mut self) -> Removed<T> {
-        self.lists.empty();
-        self.occupied.clear_all();
-        self.pending = 0;
+        if self.pending > 0 {
+            self.lists.empty();
+            self.occupied.clear_all();
+            self.pending = 0;
+        }
         self.quiet_until = Tick::MAX;
         Removed(std::mem::take(&mut self.lists.entries))
     }
@@ -124,7 +127,9 @@ pub(crate) struct Removed<T>(Slab<Entry<T>>);
 impl<T> Removed<T> {
     /// Drops the payloads and keeps the memory.
     pub(crate) fn clear(&mut self) {
-        self.0.clear();
+        if !self.0.is_empty() {
+            self.0.clear();
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
