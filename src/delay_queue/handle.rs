@@ -79,6 +79,27 @@ impl<T> Handle<T> {
         self.shared.deadline(key)
     }
 
+    /// Whether the queue was dropped, so that an insertion gives the value back. As of `tokio::sync::mpsc::Sender::is_closed`.
+    ///
+    /// Once it is true, it stays so. If it is false, the queue may be dropped right after: only [`insert`](Handle::insert) says for sure.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// use waterwheel::DelayQueue;
+    ///
+    /// let mut queue = DelayQueue::<u8>::new();
+    /// let handle = queue.handle();
+    /// assert!(!handle.is_closed());
+    /// drop(queue);
+    /// assert!(handle.is_closed());
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.shared.lock().is_closed
+    }
+
     /// The number of items in the queue.
     #[must_use]
     pub fn len(&self) -> usize {
