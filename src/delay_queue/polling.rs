@@ -183,11 +183,10 @@ impl<T> Bound<T> {
         Poll::Ready(())
     }
 
-    /// Nothing is waited for. On a clock that is paused, a sleep that is left would make it jump.
+    /// Nothing is waited for. On a clock that is paused, a sleep that is left would make it jump. And it would hold its permit.
     fn retire_sleep(&mut self) {
-        if self.target.take().is_some() {
-            self.sleep.retire();
-        }
+        self.target = None;
+        self.sleep.retire();
     }
 }
 

@@ -79,7 +79,9 @@ impl<T> DelayQueue<T> {
 
     /// An empty queue on this timer. Needs no runtime around it.
     ///
-    /// Its ticks are the timer's. While it waits for an item, it counts as one of the timer's futures, whatever number of items it holds.
+    /// Its ticks are the timer's. Whatever number of items it holds, it counts as one of the timer's futures: at first from when it is
+    /// made, and then while it waits for an item. A poll that finds it empty gives its place back. The next poll that waits for an item
+    /// takes a place again, even if that exceeds the [bound](crate::Builder::max_pending).
     ///
     /// # Panics
     ///

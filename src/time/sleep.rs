@@ -227,12 +227,16 @@ impl Sleep {
         self.deadline = deadline;
     }
 
-    /// Cancels the timer. The sleep counts as completed until it is reset.
+    /// Cancels the timer and gives the permit back. The sleep counts as completed until it is reset.
     pub(crate) fn retire(&mut self) {
-        if let Phase::Armed(key) = self.phase.phase() {
-            // The phase first: if the stored waker panics as it is dropped, no key of a freed entry stays behind.
-            self.phase = Packed::new(Phase::Fired);
-            self.cancel(key);
+        match self.phase.phase() {
+            Phase::Armed(key) => {
+                // The phase first: if the stored waker panics as it is dropped, no key of a freed entry stays behind.
+                self.phase = Packed::new(Phase::Fired);
+                self.cancel(key);
+            }
+            phase @ (Phase::New(_) | Phase::Reset) => self.set(phase, Phase::Fired),
+            Phase::Fired | Phase::Stopped => {}
         }
     }
 

@@ -139,6 +139,75 @@ fn a_queue_on_a_timer_counts_as_one_of_its_futures() {
     });
 }
 
+// The docs of `on`: from when it is made, until a poll finds it empty, and while it waits for an item.
+#[test]
+fn a_queue_that_waits_for_nothing_holds_no_permit() {
+    paused().block_on(async {
+        let timer = bounded_timer(1);
+        let is_free = || timer.try_sleep(HOUR).is_ok();
+        let probe = Probe::new();
+        let mut queue = DelayQueue::on(&timer);
+        assert!(!is_free(), "made");
+        queue.insert(1, ms(5));
+        assert!(!is_free(), "with an item");
+        let key = queue.insert(2, HOUR);
+        assert!(poll(&mut queue, &probe).is_pending());
+        assert!(!is_free(), "waits");
+        tokio::time::advance(ms(5)).await;
+        assert_eq!(next(&mut queue), Some(1));
+        assert!(poll(&mut queue, &probe).is_pending());
+        assert!(!is_free(), "waits for the next item");
+        queue.remove(&key);
+        assert_eq!(probe.wakes(), 2, "to be polled");
+        assert_eq!(next(&mut queue), None);
+        assert!(is_free(), "a poll has found it empty");
+        // As of a sleep that is reset after it is done, the place is taken even if none is left.
+        let other = timer.sleep(HOUR);
+        queue.insert(3, HOUR);
+        assert!(poll(&mut queue, &probe).is_pending());
+        drop(other);
+        assert!(!is_free(), "waits again");
+        queue.clear();
+        assert_eq!(next(&mut queue), None);
+        assert!(is_free(), "cleared");
+        queue.insert(4, HOUR);
+        assert!(poll(&mut queue, &probe).is_pending());
+        drop(queue);
+        assert!(is_free(), "dropped");
+    });
+}
+
+#[test]
+fn an_empty_queue_gives_its_permit_back_at_a_poll() {
+    paused().block_on(async {
+        let timer = bounded_timer(1);
+        let is_free = || timer.try_sleep(HOUR).is_ok();
+        for with_handle in [false, true] {
+            let mut queue = DelayQueue::on(&timer);
+            let handle = with_handle.then(|| queue.handle());
+            assert!(!is_free());
+            let waits = poll(&mut queue, &Probe::new()).is_pending();
+            assert_eq!((waits, is_free()), (with_handle, true));
+            // One that was due at once was never waited for.
+            queue.insert_at((), Instant::now() - ms(10));
+            assert_eq!(next(&mut queue), Some(()));
+            assert!(is_free());
+            queue.insert((), HOUR);
+            assert!(poll(&mut queue, &Probe::new()).is_pending());
+            assert!(!is_free());
+            drop((queue, handle));
+            assert!(is_free());
+        }
+        let mut queue = DelayQueue::on(&timer);
+        queue.insert_at((), Instant::now() - ms(10));
+        assert_eq!(next(&mut queue), Some(()));
+        assert!(!is_free(), "no poll has found it empty");
+        drop(queue.drain());
+        assert_eq!(next(&mut queue), None);
+        assert!(is_free());
+    });
+}
+
 #[test]
 fn a_queue_has_the_ticks_of_its_timer() {
     paused().block_on(async {
