@@ -108,6 +108,67 @@ fn a_value_that_panics_as_it_is_dropped_costs_no_order() {
     });
 }
 
+/// A value that inserts another by a handle as it is dropped, and then panics if it is to.
+struct Unruly {
+    handle: Handle<Unruly>,
+    inserts: bool,
+    panics: bool,
+}
+
+impl Drop for Unruly {
+    fn drop(&mut self) {
+        if self.inserts {
+            let quiet = Unruly {
+                handle: self.handle.clone(),
+                inserts: false,
+                panics: false,
+            };
+            // The queue may be gone: then the value comes back, and is dropped here.
+            drop(self.handle.insert(quiet, ms(0)));
+        }
+        if self.panics {
+            std::panic::resume_unwind(Box::new("unruly"));
+        }
+    }
+}
+
+// The others are dropped and insert nevertheless. Each may take the lock, so none runs with it.
+#[test]
+fn a_value_that_inserts_and_panics_stops_no_other() {
+    within(LIMIT, || {
+        current_thread().block_on(async {
+            for way in 0..3 {
+                let mut queue = DelayQueue::new();
+                let handle = queue.handle();
+                for n in 0..10 {
+                    let unruly = Unruly {
+                        handle: handle.clone(),
+                        inserts: true,
+                        panics: n == 4,
+                    };
+                    queue.insert(unruly, HOUR);
+                }
+                let panicked = match way {
+                    0 => panic_of(|| queue.clear()),
+                    1 => panic_of(|| drop(queue.drain())),
+                    _ => {
+                        assert_eq!(panic_of(|| drop(queue)).message, "unruly");
+                        assert!(handle.is_closed() && handle.is_empty());
+                        continue;
+                    }
+                };
+                assert_eq!(panicked.message, "unruly");
+                assert_eq!(queue.len(), 10, "way {way}");
+                let mut batch = Vec::new();
+                while batch.len() < 10 {
+                    assert!(queue.expired_many(&mut batch, 10).await > 0);
+                }
+                assert!(queue.is_empty());
+            }
+        });
+    });
+}
+
 #[test]
 fn a_batch_keeps_what_was_there() {
     current_thread().block_on(async {

@@ -6,7 +6,7 @@ use waterwheel::delay_queue::Key;
 use waterwheel::{DelayQueue, Instant};
 
 use crate::support::{Probe, assert_panics_here, ms, paused};
-use crate::{next, poll};
+use crate::{all_due, next, poll};
 
 #[track_caller]
 fn assert_stale(queue: &mut DelayQueue<&str>, key: &Key) {
@@ -48,6 +48,44 @@ fn a_stale_key_names_no_later_item() {
             stale.push(key);
             queue.clear();
         }
+    });
+}
+
+// Two queues count their generations alike, so keys of both may be equal. One that differs is never mistaken.
+#[test]
+fn a_key_of_another_queue_that_differs_names_no_item() {
+    paused().block_on(async {
+        let (mut one, mut other) = (DelayQueue::new(), DelayQueue::new());
+        let other_handle = other.handle();
+        // Each place of the other has had more items, so the same places have other generations.
+        for _ in 0..3 {
+            other.insert("gone", ms(5));
+            other.insert("gone", ms(5));
+            other.clear();
+        }
+        let ours = ["a", "b", "c"].map(|name| one.insert(name, ms(5)));
+        let theirs = ["x", "y", "z"].map(|name| other.insert(name, ms(5)));
+        for foreign in ours {
+            assert!(!theirs.contains(&foreign));
+            assert_stale(&mut other, &foreign);
+            assert!(other_handle.try_remove(&foreign).is_none());
+            assert!(!other_handle.try_reset(&foreign, ms(1)));
+            assert!(other_handle.try_deadline(&foreign).is_none());
+        }
+        theirs.iter().for_each(|key| assert_stale(&mut one, key));
+        // The same generation at another place.
+        let mut third = DelayQueue::new();
+        let places = ["p", "q"].map(|name| third.insert(name, ms(5)));
+        let mut fourth = DelayQueue::new();
+        let gone = fourth.insert("gone", ms(5));
+        fourth.remove(&gone);
+        let second = fourth.insert("second", ms(5));
+        assert_ne!(second, places[1]);
+        assert_stale(&mut third, &second);
+        assert_stale(&mut fourth, &places[1]);
+        tokio::time::advance(ms(5)).await;
+        assert_eq!(all_due(&mut other), ["x", "y", "z"]);
+        assert_eq!(all_due(&mut one), ["a", "b", "c"]);
     });
 }
 
