@@ -5,6 +5,7 @@ mod support;
 
 mod backoff;
 mod bodies;
+mod buffer;
 mod client_deadline;
 mod clocks;
 mod deadline;
