@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::fmt::Debug;
 use std::future::{Pending, pending};
 use std::marker::{PhantomData, PhantomPinned};
+use std::pin::Pin;
 use std::rc::Rc;
 
 use http::{Request, Response};
@@ -17,8 +18,10 @@ use waterwheel::tower::{
 };
 use waterwheel::{Duration, Timer};
 
-use crate::bodies::{Broken, Script};
-use crate::support::ms;
+use crate::bodies::Step::{Data, Wait};
+use crate::bodies::{Broken, Script, poll_body, read};
+use crate::services::{at_once, once};
+use crate::support::{assert_settled, ms};
 
 /// Asks whether a type has a trait: the method that needs no further reference wins where its bound holds.
 macro_rules! question {
@@ -189,6 +192,55 @@ async fn bodies_are_printed() {
     let body = service.call(Request::new(())).await.unwrap().into_body();
     let printed = format!("{body:?}");
     assert!(printed.contains("RespondBody") && printed.contains("LimitedBody"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn bodies_hand_out_what_is_inside() {
+    let handler = service_fn(async |_: Request<()>| Ok::<_, Broken>(Response::new("a".to_owned())));
+    let limited = HttpTimeoutLayer::new(ms(10)).layer(handler);
+    let mut service = RespondLayer::grpc().layer(limited);
+    let mut body = service.call(Request::new(())).await.unwrap().into_body();
+    assert_eq!(body.get_ref().unwrap().get_ref().unwrap(), "a");
+    body.get_mut().unwrap().get_mut().unwrap().push('b');
+    let limited = Pin::new(&mut body).get_pin_mut().unwrap();
+    limited.get_pin_mut().unwrap().push('c');
+    assert_eq!(body.into_inner().unwrap().into_inner().unwrap(), "abc");
+
+    // Without its limit: the timer goes.
+    let waiting = at_once(once(Script::new([Wait(ms(60))])));
+    let mut limited = HttpTimeout::new(waiting, ms(10));
+    let mut body = limited.call(Request::new(())).await.unwrap().into_body();
+    assert!(poll_body(&mut body).is_pending());
+    drop(body.into_inner());
+    assert_settled(&Timer::current());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_was_cut_is_not_handed_out() {
+    let steps = [Wait(ms(60)), Data("late")];
+    let handler = at_once(once(Script::new(steps)));
+    let mut limited = HttpTimeoutLayer::new(ms(10)).layer(handler);
+    let mut body = limited.call(Request::new(())).await.unwrap().into_body();
+    assert!(body.get_ref().is_some());
+    assert!(read(&mut body).await.error.is_some());
+    assert!(body.get_ref().is_none() && body.get_mut().is_none());
+    assert!(Pin::new(&mut body).get_pin_mut().is_none());
+    assert!(body.into_inner().is_none());
+
+    // In place of an error, and of the end of a body of gRPC.
+    let request = || {
+        let request = Request::builder().header("content-type", "application/grpc");
+        request.body(()).unwrap()
+    };
+    let mut cut = RespondLayer::grpc().layer(HttpTimeout::new(Never, ms(10)));
+    let body = cut.call(request()).await.unwrap().into_body();
+    assert!(body.get_ref().is_none() && body.into_inner().is_none());
+    let limited = HttpTimeout::new(at_once(once(Script::new(steps))), ms(10));
+    let mut cut = RespondLayer::grpc().layer(limited);
+    let mut body = cut.call(request()).await.unwrap().into_body();
+    assert!(body.get_ref().is_some());
+    assert!(read(&mut body).await.trailers.is_some());
+    assert!(body.get_mut().is_none() && Pin::new(&mut body).get_pin_mut().is_none());
 }
 
 #[test]

@@ -43,6 +43,28 @@ impl<B: Body> LimitedBody<B> {
     }
 }
 
+impl<B> LimitedBody<B> {
+    /// The inner body; `None` once the limit has cut it.
+    pub fn get_ref(&self) -> Option<&B> {
+        self.inner.as_ref()
+    }
+
+    /// The inner body; `None` once the limit has cut it.
+    pub fn get_mut(&mut self) -> Option<&mut B> {
+        self.inner.as_mut()
+    }
+
+    /// The inner body, pinned; `None` once the limit has cut it.
+    pub fn get_pin_mut(self: Pin<&mut Self>) -> Option<Pin<&mut B>> {
+        self.project().inner.as_pin_mut()
+    }
+
+    /// The inner body, without its limit; `None` once the limit has cut it.
+    pub fn into_inner(self) -> Option<B> {
+        self.inner
+    }
+}
+
 impl<B> Body for LimitedBody<B>
 where
     B: Body,

@@ -31,6 +31,26 @@ impl<B> RespondBody<B> {
     pub(super) fn empty(way: Way) -> RespondBody<B> {
         RespondBody { inner: None, way }
     }
+
+    /// The inner body; `None` if this is the body of a response in place of an error, and once trailers stand for its end.
+    pub fn get_ref(&self) -> Option<&B> {
+        self.inner.as_ref()
+    }
+
+    /// The inner body; `None` if this is the body of a response in place of an error, and once trailers stand for its end.
+    pub fn get_mut(&mut self) -> Option<&mut B> {
+        self.inner.as_mut()
+    }
+
+    /// The inner body, pinned; `None` if this is the body of a response in place of an error, and once trailers stand for its end.
+    pub fn get_pin_mut(self: Pin<&mut Self>) -> Option<Pin<&mut B>> {
+        self.project().inner.as_pin_mut()
+    }
+
+    /// The inner body, as it came; `None` if this is the body of a response in place of an error, and once trailers stand for its end.
+    pub fn into_inner(self) -> Option<B> {
+        self.inner
+    }
 }
 
 impl<B> Body for RespondBody<B>
