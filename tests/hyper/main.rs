@@ -8,12 +8,12 @@ mod stopped;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use hyper::rt::{self, Timer as _};
 use waterwheel::{ManualClock, Sleep, Timer};
 
-use support::{Probe, current_thread, ms};
+use support::{Probe, current_thread, end_of_time, ms};
 
 type Boxed = Pin<Box<dyn rt::Sleep>>;
 
@@ -53,6 +53,24 @@ fn hyper_asks_the_timer_for_the_time() {
         let now: Instant = rt::Timer::now(timer);
         assert_eq!(now, clock.now().into_std());
         assert!(now > Instant::now());
+    });
+}
+
+#[test]
+fn the_longest_durations_wait_and_can_be_reset() {
+    by_hand(|clock, timer| {
+        let probe = Probe::new();
+        let mut sleep = rt::Timer::sleep(timer, Duration::MAX);
+        assert!(probe.poll(&mut sleep).is_pending());
+        // And it can be made a short one, and long again.
+        let now = clock.now().into_std();
+        timer.reset(&mut sleep, now + ms(5));
+        timer.reset(&mut sleep, end_of_time().into_std());
+        let mut until = rt::Timer::sleep_until(timer, end_of_time().into_std());
+        assert!(probe.poll(&mut until).is_pending());
+        clock.advance(ms(86_400_000 * 365 * 25));
+        assert_eq!(probe.wakes(), 0);
+        assert!(probe.poll(&mut sleep).is_pending());
     });
 }
 

@@ -13,7 +13,7 @@ use waterwheel::{Duration, Instant, ManualClock, Timer, sleep};
 use crate::bodies::Step::{Data, Endless, Fail, Trailers, Wait};
 use crate::bodies::{Broken, Read, Script, poll_body, read};
 use crate::services::{Slow, at_once, once, stuck};
-use crate::support::{assert_settled, current_thread, ms, poll_once};
+use crate::support::{HOUR, assert_settled, current_thread, ms, poll_once};
 
 /// What comes of this body with a limit of 10 ms, and when.
 async fn limited(script: Script) -> (Read, Duration) {
@@ -88,6 +88,17 @@ async fn a_body_that_ends_in_time_is_whole() {
     assert!(read.error.is_none());
     assert!(read.trailers.unwrap().contains_key("grpc-status"));
     assert_eq!((&*read.data, after), ("ab", ms(9)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_longest_limit_of_a_response_is_never() {
+    let steps = [Data("a"), Wait(HOUR * 24 * 365), Data("b"), Trailers];
+    let handler = at_once(once(Script::new(steps)));
+    let mut service = HttpTimeout::new(handler, Duration::MAX);
+    let response = service.call(Request::new(())).await.unwrap();
+    let read = read(&mut response.into_body()).await;
+    assert!(read.error.is_none() && read.trailers.is_some());
+    assert_eq!(read.data, "ab");
 }
 
 #[tokio::test(start_paused = true)]

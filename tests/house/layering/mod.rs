@@ -304,6 +304,16 @@ fn no_file_allows_unsafe_code() {
     assert!(lib.contains("#![forbid(unsafe_code)]"));
 }
 
+// In a virtual machine such a clock lags by more than `clock_getres` says, and timers would be early.
+#[test]
+fn no_file_reads_a_coarse_clock() {
+    for (file, code) in sources().code() {
+        for name in ["MonotonicCoarse", "RealtimeCoarse"] {
+            assert!(!code.contains(name), "{file} reads {name}");
+        }
+    }
+}
+
 fn sources() -> Sources {
     Sources::read(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")))
 }
