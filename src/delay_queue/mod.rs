@@ -67,9 +67,10 @@
 //! Then polls of a queue with items hand out what is due, and `None` if nothing is. The other items stay:
 //! [`is_empty`](DelayQueue::is_empty) is false and [`was_stopped`](DelayQueue::was_stopped) is true. They can be
 //! removed or [drained](DelayQueue::drain), and each still comes out of a poll past its tick. The runtime's timer stops with the runtime.
-//! An empty queue that has a handle takes no notice: it waits until something is inserted, or the last handle is dropped.
+//! An empty queue that waits for its handles is woken as well, and gives `None`.
 //!
 //! [`Timer::drain`](crate::Timer::drain) waits for the queue's one sleep and not for its items: it ends when the queue has been woken next.
+//! If it waited for the items, a task that keeps a queue and awaits the drain would wait for ever: an item leaves only by a poll.
 //!
 //! # Beside tokio-util's
 //!

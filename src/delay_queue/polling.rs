@@ -155,8 +155,9 @@ impl<T> Bound<T> {
                     }
                 }
                 Step::WaitForHandles => {
-                    self.retire_sleep();
-                    return Poll::Pending;
+                    ready!(self.poll_stop(cx));
+                    budget.made_progress();
+                    return Poll::Ready(None);
                 }
                 Step::Over => {
                     self.retire_sleep();
@@ -172,8 +173,7 @@ impl<T> Bound<T> {
         if self.target != Some(tick) {
             let Some(until) = self.place.clock.instant_of(tick) else {
                 // Never.
-                self.retire_sleep();
-                return Poll::Pending;
+                return self.poll_stop(cx);
             };
             self.sleep.set_deadline(until);
             self.target = Some(tick);
@@ -181,6 +181,12 @@ impl<T> Bound<T> {
         ready!(Pin::new(&mut self.sleep).poll(cx));
         self.target = None;
         Poll::Ready(())
+    }
+
+    /// Sleeps until the timer is stopped.
+    fn poll_stop(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.target = None;
+        self.sleep.poll_stop(cx)
     }
 
     /// Nothing is waited for. On a clock that is paused, a sleep that is left would make it jump. And it would hold its permit.

@@ -240,6 +240,33 @@ impl Sleep {
         }
     }
 
+    /// Waits for the stop of its timer and nothing else, until its deadline is set again: without one, it costs no turn, and a clock that
+    /// is paused does not jump to it. It is not pending for the timer's metrics and drains.
+    pub(crate) fn poll_stop(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let phase = self.phase.phase();
+        let key = match phase {
+            Phase::Stopped => return Poll::Ready(()),
+            Phase::Armed(key) => Some(key),
+            Phase::New(_) | Phase::Reset | Phase::Fired => {
+                if let Some(shard) = self.shard.other_of_this_thread() {
+                    self.shard = shard;
+                }
+                None
+            }
+        };
+        // Each deadline is later, so a reset finds the entry off the dials and has it armed.
+        self.deadline = self.clock().epoch();
+        let waker = context.waker().clone();
+        match self.shard.await_stop(key, waker) {
+            Answer::Stopped => self.settle(phase, Answer::Stopped),
+            Answer::Pending(key) => {
+                self.set(phase, Phase::Armed(key));
+                Poll::Pending
+            }
+            Answer::Due => unreachable!("it has no deadline"),
+        }
+    }
+
     /// Arms the timer, unless it is due or stopped.
     fn arm(&mut self, phase: Phase, lead: Lead, context: &mut Context<'_>) -> Answer<()> {
         let deadline = self.tick();

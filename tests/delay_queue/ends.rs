@@ -79,6 +79,57 @@ fn a_timer_that_stops_ends_the_wait_and_leaves_the_items() {
 }
 
 #[test]
+fn a_queue_that_waits_for_its_handles_ends_with_its_timer() {
+    within(LIMIT, || {
+        current_thread().block_on(async {
+            for is_emptied in [false, true] {
+                let timer = own_timer();
+                let mut queue = DelayQueue::on(&timer);
+                let handle = queue.handle();
+                let probe = Probe::new();
+                if is_emptied {
+                    let key = handle.insert("removed", HOUR).unwrap();
+                    assert!(poll(&mut queue, &probe).is_pending());
+                    handle.try_remove(&key).unwrap();
+                }
+                assert!(poll(&mut queue, &probe).is_pending());
+                assert!(poll(&mut queue, &probe).is_pending());
+                assert_eq!((timer.metrics().pending(), queue.was_stopped()), (0, false));
+                timer.shutdown();
+                assert_eq!(probe.wakes(), 1);
+                assert_eq!(next(&mut queue), None);
+                assert!(queue.was_stopped());
+                assert_eq!(next(&mut queue), None);
+                handle.insert("late", HOUR).unwrap();
+                assert_eq!((next(&mut queue), queue.len()), (None, 1));
+            }
+        });
+    });
+}
+
+#[test]
+fn a_drain_does_not_wait_for_a_queue_without_items() {
+    within(LIMIT, || {
+        multi_thread(1).block_on(async {
+            let timer = own_timer();
+            let mut queue = DelayQueue::on(&timer);
+            let handle = queue.handle();
+            let consumer = tokio::spawn(async move {
+                let mut batch = Vec::new();
+                while queue.expired_many(&mut batch, 9).await > 0 {}
+                (batch.len(), queue.was_stopped())
+            });
+            handle.insert((), ms(1)).unwrap();
+            while !handle.is_empty() {
+                tokio::task::yield_now().await;
+            }
+            timer.drain().await;
+            assert_eq!(consumer.await.unwrap(), (1, true));
+        });
+    });
+}
+
+#[test]
 fn a_runtime_that_ends_ends_the_wait_as_well() {
     within(LIMIT, || {
         for runtime in [current_thread(), multi_thread(1)] {
@@ -94,6 +145,11 @@ fn a_runtime_that_ends_ends_the_wait_as_well() {
             queue.insert_at("past", Instant::now() - ms(10));
             assert_eq!(next(&mut queue), Some("past"));
             assert_eq!(queue.len(), 1);
+            queue.clear();
+            let handle = queue.handle();
+            assert_eq!(next(&mut queue), None, "no runtime, so no wait");
+            assert!(queue.was_stopped());
+            drop(handle);
         }
     });
 }

@@ -120,6 +120,35 @@ fn a_queue_that_was_emptied_leaves_no_timer_behind() {
     });
 }
 
+// Nor to any other time while it waits for its handles.
+#[test]
+fn a_queue_that_waits_for_its_handles_moves_no_clock() {
+    paused().block_on(async {
+        let start = Instant::now();
+        let mut queue = DelayQueue::new();
+        let handle = queue.handle();
+        let probe = Probe::new();
+        let timer = waterwheel::Timer::current();
+        for delay in [3_600_000, 1, 60_000] {
+            let key = handle.insert((), ms(delay)).unwrap();
+            assert!(poll(&mut queue, &probe).is_pending());
+            handle.try_remove(&key).unwrap();
+            assert!(poll(&mut queue, &probe).is_pending());
+        }
+        assert_eq!(timer.metrics().pending(), 0);
+        tokio::time::sleep(ms(900_000_000_000)).await;
+        assert_eq!(start.elapsed(), ms(900_000_000_000));
+        let turns = timer.metrics().driver_turns();
+        assert!(turns <= 3, "{turns} for nothing");
+        // What comes next is on time.
+        handle.insert((), ms(5)).unwrap();
+        assert!(poll(&mut queue, &probe).is_pending());
+        let wakes = probe.wakes();
+        tokio::time::sleep(ms(5)).await;
+        assert_eq!((probe.wakes(), next(&mut queue)), (wakes + 1, Some(())));
+    });
+}
+
 #[test]
 fn a_loop_over_many_due_items_gives_way() {
     paused().block_on(async {

@@ -208,6 +208,30 @@ impl Shard {
         }
     }
 
+    /// Keeps an entry that is not on the dials, with this waker: nothing but a stop wakes the task. No turn is needed for it, and no clock
+    /// that is paused jumps to it. `key` is the timer's if it has an entry; what was pending under it is cancelled.
+    pub(crate) fn await_stop(&self, key: Option<Key>, waker: Waker) -> Answer<Key> {
+        let mut locked = self.lock();
+        let Some(wheel) = &mut locked.wheel else {
+            return not_armed(locked, waker, Answer::Stopped);
+        };
+        let key = match key {
+            Some(key) => key,
+            None => wheel.insert(Tick::MAX, None),
+        };
+        let was_armed = wheel.disarm(key);
+        let replaced = wheel.get_mut(key).and_then(|stored| stored.replace(waker));
+        // Only a timer that was armed has a waker.
+        if was_armed && replaced.is_some() {
+            locked.cancelled += 1;
+        }
+        self.postponed.clear(key.index());
+        self.unlock_with_one_less(locked);
+        // Only now: its destructor is not ours.
+        drop(replaced);
+        Answer::Pending(key)
+    }
+
     /// Whether a turn has fired this timer, or the `Timer` was stopped.
     pub(crate) fn has_ended(&self, key: Key, deadline: Tick) -> bool {
         match &self.lock().wheel {
