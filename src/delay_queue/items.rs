@@ -26,7 +26,8 @@ pub(super) struct Items<T> {
     pub(super) now: Tick,
     /// The waker of the last poll that handed out nothing.
     pub(super) waker: Option<Waker>,
-    /// The tick that this poll waits for; `None` if there was no item. What is filed for an earlier tick wakes the task.
+    /// The tick that this poll waits for; `None` if there was no item. What is filed for an earlier tick wakes the task, and
+    /// makes this zero until a poll waits again. So no item is due before it, if it is after `now`.
     pub(super) waits_for: Option<Tick>,
     pub(super) handles: usize,
     /// The queue is gone: no item would ever come out.
@@ -233,7 +234,10 @@ impl<T> Items<T> {
     fn waker_of_wait_beyond(&mut self, tick: Tick) -> Option<Waker> {
         match self.waits_for {
             Some(waits_for) if waits_for <= tick => None,
-            _ => self.waker.take(),
+            _ => {
+                self.waits_for = Some(Tick::ZERO);
+                self.waker.take()
+            }
         }
     }
 
@@ -253,7 +257,7 @@ impl<T> Items<T> {
 
     /// What a poll does that has found nothing due. `is_stored` says that this poll has stored its waker: two clones of a waker
     /// need not say that they wake the same task.
-    pub(super) fn next_step(&mut self, waker: &Waker, is_stored: bool) -> Step {
+    pub(super) fn next_step(&mut self, clock: &Clock, waker: &Waker, is_stored: bool) -> Step {
         let stored = self.waker.as_ref();
         if self.wheel.has_backlog() {
             Step::Again
@@ -261,13 +265,31 @@ impl<T> Items<T> {
             Step::StoreWaker
         } else {
             // From here on, what is filed for an earlier tick wakes the task.
-            self.waits_for = self.wheel.next_expiration();
+            self.waits_for = match clock.was_paused() {
+                false => self.wheel.next_expiration(),
+                true => self.earliest(),
+            };
             match self.waits_for {
                 Some(next) => Step::Wait(next),
                 None if self.handles > 0 => Step::WaitForHandles,
                 None => Step::Over,
             }
         }
+    }
+}
+
+impl<T> Items<T> {
+    /// The tick before which no item is due, on a clock that is moved to where its timers wait: it must not stop at a cascade.
+    ///
+    /// A look at the items may be a look at many. So it is taken again only when what it has found is over or gone for sure, or an item is
+    /// filed before that, and not at each poll or removal. So the clock may stop at the tick of an item that is gone, once.
+    #[cold]
+    fn earliest(&self) -> Option<Tick> {
+        let next = self.wheel.next_expiration()?;
+        let may_be_there = |tick: &Tick| *tick > self.now && *tick >= next;
+        self.waits_for
+            .filter(may_be_there)
+            .or_else(|| Some(self.wheel.peek()?.1))
     }
 }
 

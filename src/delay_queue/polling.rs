@@ -136,7 +136,7 @@ impl<T> Bound<T> {
                 budget.made_progress();
                 return Poll::Ready(taken);
             }
-            let step = items.next_step(cx.waker(), is_stored);
+            let step = items.next_step(clock, cx.waker(), is_stored);
             drop(guard);
             match step {
                 Step::Again => {}

@@ -6,6 +6,7 @@
 mod support;
 
 mod auto_traits;
+mod clocks;
 mod ends;
 mod foreign;
 mod handles;

@@ -63,6 +63,9 @@ fn a_reset_to_earlier_and_the_last_removal_wake_the_task() {
         assert!(poll(&mut queue, &probe).is_pending());
         queue.remove(&b);
         assert_eq!(probe.wakes(), 1, "one is left");
+        assert!(poll(&mut queue, &probe).is_pending());
+        tokio::time::advance(ms(20)).await;
+        assert_eq!(probe.wakes(), 1, "a poll has seen that it was removed");
         queue.remove(&a);
         assert_eq!(probe.wakes(), 2);
         assert!(matches!(poll(&mut queue, &probe), Poll::Ready(None)));
