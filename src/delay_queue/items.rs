@@ -276,9 +276,7 @@ impl<T> Items<T> {
             }
         }
     }
-}
 
-impl<T> Items<T> {
     /// The tick before which no item is due, on a clock that is moved to where its timers wait: it must not stop at a cascade.
     ///
     /// A look at the items may be a look at many. So it is taken again only when what it has found is over or gone for sure, or an item is

@@ -9,13 +9,20 @@ use tokio::task::coop;
 
 use super::items::{Items, Step};
 use super::queue::Bound;
+use super::ticking::Ticking;
 use super::{DelayQueue, Expired};
 use crate::clock::Clock;
 use crate::wheel::Tick;
 
-/// How many items `poll_expired` looks for, at most, with the lock held; and for each of them eight may cascade. `poll_expired_many` takes as many as
-/// it was asked for.
+/// How many items `poll_expired` looks for, at most, with the lock held; and for each of them eight may cascade.
 const BATCH: usize = 128;
+
+/// How many items `poll_expired_many` takes, at most, with the lock held: some 0.1 ms. Handles get the lock in between.
+const PORTION: usize = 1024;
+
+/// A poll that has looked so many times, while items cascade, gives way to other tasks: after 16 000 cascades, which take up to a
+/// millisecond.
+const MOST_LOOKS: usize = 16;
 
 impl<T> DelayQueue<T> {
     /// The next item that is due.
@@ -54,7 +61,7 @@ impl<T> DelayQueue<T> {
 
     /// Appends the items that are due to `buffer`, at most `most`, and returns how many these are.
     ///
-    /// Like [`poll_expired`](DelayQueue::poll_expired), with one lock and one unit of the task's budget for all of them. `Ready(0)` means what `Ready(None)` does there, or that `most` is 0. As of
+    /// Like [`poll_expired`](DelayQueue::poll_expired), with one lock for each thousand of them, and one unit of the task's budget for all. `Ready(0)` means what `Ready(None)` does there, or that `most` is 0. As of
     /// `tokio::sync::mpsc::Receiver::poll_recv_many`, the buffer grows as it needs to.
     ///
     /// # Panics
@@ -72,15 +79,25 @@ impl<T> DelayQueue<T> {
         }
         let bound = self.bind();
         let ticks = bound.place.ticks;
-        let taken = ready!(bound.poll(cx, |clock, items| {
+        let first = ready!(bound.poll(cx, |clock, items| {
             items.read(clock);
-            let before = buffer.len();
-            let due = items.wheel.expire(items.now, most.max(BATCH)).take(most);
-            buffer.extend(due.map(|due| Expired::new(due, ticks)));
-            let taken = buffer.len() - before;
+            let taken = items.take_portion(buffer, most, ticks);
             (taken > 0).then_some(taken)
         }));
-        Poll::Ready(taken.unwrap_or(0))
+        let Some(mut taken) = first else {
+            return Poll::Ready(0);
+        };
+        // As many more portions as it needs if none ends early because of what cascades.
+        for _ in 1..most.div_ceil(PORTION) {
+            let left = most - taken;
+            if left == 0 || !bound.place.items().has_more_due() {
+                break;
+            }
+            // Without the lock: to grow a large buffer takes long.
+            buffer.reserve(left.min(PORTION));
+            taken += bound.place.items().take_portion(buffer, left, ticks);
+        }
+        Poll::Ready(taken)
     }
 
     /// Waits until something is due, and appends what is due to `buffer`: at most `most` items. Returns how many these are.
@@ -117,6 +134,24 @@ impl<T> DelayQueue<T> {
     }
 }
 
+impl<T> Items<T> {
+    /// Appends what was due when the clock was last read to the buffer: at most `most` items, and at most a portion. Returns how many these are.
+    fn take_portion(&mut self, buffer: &mut Vec<Expired<T>>, most: usize, ticks: Ticking) -> usize {
+        let most = most.min(PORTION);
+        let before = buffer.len();
+        let due = self.wheel.expire(self.now, most.max(BATCH)).take(most);
+        buffer.extend(due.map(|due| Expired::new(due, ticks)));
+        buffer.len() - before
+    }
+
+    /// Whether more was due when the clock was last read, or is to cascade.
+    fn has_more_due(&self) -> bool {
+        self.wheel
+            .next_expiration()
+            .is_some_and(|next| next <= self.now)
+    }
+}
+
 impl<T> Bound<T> {
     /// Takes what is due, or waits for it.
     #[inline]
@@ -126,7 +161,7 @@ impl<T> Bound<T> {
         mut take: impl FnMut(&Clock, &mut Items<T>) -> Option<R>,
     ) -> Poll<Option<R>> {
         let budget = ready!(coop::poll_proceed(cx));
-        let mut is_stored = false;
+        let (mut is_stored, mut looks) = (false, 0);
         loop {
             let (clock, mut guard) = self.place.clock_and_items();
             let items = &mut *guard;
@@ -139,7 +174,13 @@ impl<T> Bound<T> {
             let step = items.next_step(clock, cx.waker(), is_stored);
             drop(guard);
             match step {
-                Step::Again => {}
+                Step::Again => {
+                    looks += 1;
+                    if looks == MOST_LOOKS {
+                        cx.waker().wake_by_ref();
+                        return Poll::Pending;
+                    }
+                }
                 Step::StoreWaker => {
                     // The clone may insert, and so may a handle: then the next round sees it.
                     let waker = cx.waker().clone();
@@ -206,3 +247,45 @@ impl<T> Stream for DelayQueue<T> {
 
 // No value is ever pinned.
 impl<T> Unpin for DelayQueue<T> {}
+
+#[cfg(test)]
+mod tests {
+    use std::task::{Context, Poll, Waker};
+
+    use tokio::time::{Duration, Instant};
+
+    use super::PORTION;
+    use crate::DelayQueue;
+
+    #[test]
+    fn many_items_are_taken_in_portions() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let mut queue = DelayQueue::new();
+            let past = Instant::now() - Duration::from_secs(1);
+            for n in 0..3 * PORTION {
+                queue.insert_at(n, past);
+            }
+            let mut buffer = Vec::new();
+            let bound = queue.bind();
+            let ticks = bound.place.ticks;
+            let mut items = bound.place.items();
+            assert_eq!(items.take_portion(&mut buffer, usize::MAX, ticks), PORTION);
+            assert_eq!(items.take_portion(&mut buffer, 7, ticks), 7);
+            assert!(items.has_more_due());
+            drop(items);
+            let mut context = Context::from_waker(Waker::noop());
+            let rest = 2 * PORTION - 7;
+            let most = rest - 1;
+            let poll = queue.poll_expired_many(&mut context, &mut buffer, most);
+            assert_eq!(poll, Poll::Ready(most));
+            let poll = queue.poll_expired_many(&mut context, &mut buffer, usize::MAX);
+            assert_eq!(poll, Poll::Ready(1));
+            let values = buffer.into_iter().map(|expired| expired.into_inner());
+            assert!(values.eq(0..3 * PORTION));
+        });
+    }
+}

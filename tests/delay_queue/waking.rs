@@ -5,7 +5,7 @@ use std::task::Poll;
 use tokio::task::yield_now;
 use waterwheel::{DelayQueue, Instant};
 
-use crate::support::{Probe, ms, paused};
+use crate::support::{HOUR, Probe, ms, paused};
 use crate::{next, poll};
 
 #[test]
@@ -174,5 +174,34 @@ fn a_loop_over_many_due_items_gives_way() {
         let other = local.spawn_local(async move { seen.get() });
         let seen = local.run_until(other).await.unwrap();
         assert!((1..=200).contains(&seen), "{seen} before another task ran");
+    });
+}
+
+#[test]
+fn a_poll_gives_way_while_many_items_cascade() {
+    paused().block_on(async {
+        let mut queue = DelayQueue::new();
+        let half = HOUR * 2 + HOUR / 2;
+        for n in 0..100_000 {
+            queue.insert(n, half + ms(n % 1_000));
+        }
+        // The hour's slot comes up, and no item is due.
+        tokio::time::advance(HOUR * 2).await;
+        let (probe, mut polls) = (Probe::new(), 0);
+        while probe.wakes() == polls {
+            assert!(poll(&mut queue, &probe).is_pending());
+            polls += 1;
+        }
+        assert!((3..100).contains(&polls), "{polls} polls");
+        tokio::time::advance(HOUR).await;
+        let mut batch = Vec::new();
+        while batch.len() < 100_000 {
+            assert!(queue.expired_many(&mut batch, 100_000).await > 0);
+        }
+        assert!(
+            batch
+                .windows(2)
+                .all(|two| two[0].deadline() <= two[1].deadline())
+        );
     });
 }
