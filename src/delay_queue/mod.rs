@@ -81,7 +81,7 @@
 //! | items of one tick | first in, first out | no promised order |
 //! | ticks | the timer's: 100 µs, or a millisecond on a clock that can be paused | a millisecond |
 //! | a reset to later, or a removal of the first, while a task waits | wakes the task once at the old deadline | may wake it at once |
-//! | an item that is further away than a second | wakes the task once a dial on its way, such as at its minute; a poll finds nothing then, and waits on. Not on a clock that was paused or is [manual](crate::ManualClock): that does not stop on the way | once a slot |
+//! | an item that is further away than a second | wakes the task once a dial on its way, such as at its minute; a poll finds nothing then, and waits on. Not so on a clock that was paused or is [manual](crate::ManualClock): that does not stop on the way | once a slot |
 //! | the runtime | that of the first call, from then on | that of each poll |
 //! | a runtime or timer that has ended | `None` with items left: ask [`was_stopped`](DelayQueue::was_stopped) | a panic |
 //! | `compact` | gives back the places behind the last item; keys are places | moves items, and maps keys from then on |
@@ -108,6 +108,8 @@ mod expired;
 mod handle;
 mod items;
 mod key;
+#[cfg(all(test, waterwheel_loom))]
+mod models;
 mod polling;
 mod queue;
 mod ticking;

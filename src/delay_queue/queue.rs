@@ -80,7 +80,7 @@ impl<T> DelayQueue<T> {
     /// An empty queue on this timer. Needs no runtime around it.
     ///
     /// Its ticks are the timer's. Whatever number of items it holds, it counts as one of the timer's futures: at first from when it is
-    /// made, and then while it waits for an item. A poll that finds it empty gives its place back. The next poll that waits for an item
+    /// made, and then while it waits for an item, also for one of a handle. A poll that gives `None` gives its place back. The next poll that waits for an item
     /// takes a place again, even if that exceeds the [bound](crate::Builder::max_pending).
     ///
     /// # Panics

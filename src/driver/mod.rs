@@ -28,7 +28,7 @@ mod host;
 mod lifecycle;
 mod metrics;
 #[cfg(waterwheel_loom)]
-mod models;
+pub(crate) mod models;
 mod permits;
 mod shard;
 mod stop;

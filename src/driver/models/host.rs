@@ -281,7 +281,7 @@ pub(super) fn join_wakeup_thread() {
     }
 }
 
-pub(super) fn spawn_thread<R: Send + 'static>(
+pub(crate) fn spawn_thread<R: Send + 'static>(
     run: impl FnOnce() -> R + Send + 'static,
 ) -> JoinHandle<R> {
     let thread = thread::Builder::new().stack_size(STACK);

@@ -128,7 +128,7 @@
 //! holds under helgrind and drd. Their reports of data races name hundreds of places in std's locks and in tokio's atomics, which
 //! they do not understand. Safe code has no data race.)
 
-pub(super) mod host;
+pub(crate) mod host;
 
 #[cfg(test)]
 mod arm;
@@ -151,4 +151,4 @@ mod stop;
 #[cfg(test)]
 mod wakeup_thread;
 #[cfg(test)]
-mod world;
+pub(crate) mod world;

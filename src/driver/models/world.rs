@@ -24,7 +24,7 @@ use crate::wheel::Resolution;
 /// it, each outcome once: a scenario that always ends the same way has not met its race.
 ///
 /// `LOOM_MAX_PREEMPTIONS` in the environment goes deeper.
-pub(super) fn explore<O: Ord + Send + 'static>(
+pub(crate) fn explore<O: Ord + Send + 'static>(
     preemptions: usize,
     scenario: impl Fn() -> O + Send + Sync + 'static,
 ) -> BTreeSet<O> {
@@ -97,7 +97,7 @@ pub(super) fn start() -> (Timer, Driver) {
 }
 
 /// A timer on a manual clock. Its driver never turns it, so it is not run.
-pub(super) fn start_by_hand(clock: &ManualClock) -> Timer {
+pub(crate) fn start_by_hand(clock: &ManualClock) -> Timer {
     let plan = Plan {
         resolution: Some(Resolution::MILLISECOND),
         clock: Some(clock.clone()),
@@ -178,17 +178,17 @@ impl Wake for Flag {
 }
 
 /// A future and its waker, polled when it was woken and no more, as a runtime would.
-pub(super) struct Task<F> {
-    pub(super) future: F,
+pub(crate) struct Task<F> {
+    pub(crate) future: F,
     flag: Arc<Flag>,
     /// The wakes that were there at the last poll; `None` before the first.
     seen: Option<usize>,
     /// The millisecond at which it was found ready.
-    pub(super) done_at: Option<u64>,
+    pub(crate) done_at: Option<u64>,
 }
 
 impl<F: Future + Unpin> Task<F> {
-    pub(super) fn new(future: F) -> Task<F> {
+    pub(crate) fn new(future: F) -> Task<F> {
         Task {
             future,
             flag: Flag::new(),
@@ -235,7 +235,7 @@ impl<F: Future + Unpin> Task<F> {
 }
 
 /// What can be woken, and has something to do then.
-pub(super) trait Run {
+pub(crate) trait Run {
     /// Does it, once; whether there was anything.
     fn run(&mut self) -> bool;
 }
