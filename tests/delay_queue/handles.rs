@@ -106,7 +106,10 @@ fn a_handle_is_closed_once_its_queue_was_dropped() {
         queue.insert(1, HOUR);
         queue.clear();
         timer.shutdown();
-        assert!(poll(&mut queue, &Probe::new()).is_ready(), "the timer was stopped");
+        assert!(
+            poll(&mut queue, &Probe::new()).is_ready(),
+            "the timer was stopped"
+        );
         assert!(!handle.is_closed() && handle.insert(2, HOUR).is_ok());
         let elsewhere = thread::spawn(move || (clone.is_closed(), clone));
         let (was_closed, clone) = elsewhere.join().unwrap();
