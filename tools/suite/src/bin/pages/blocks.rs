@@ -4,7 +4,10 @@ use waterwheel_suite::{Conditions, Outcome, Results, Verdict, verdict_table};
 
 use crate::cell;
 use crate::grid;
-use crate::grids::{CALLS, CPU, FIRING, OPERATIONS, P50, QUIET, SERVICE, SUMMARY, TESTS, WHEEL};
+use crate::grids::{
+    CALLS, CPU, FIRING, IDLE, IDLE_AT, OPERATIONS, P50, QUEUE, QUIET, SERVICE, SLACK, SUMMARY,
+    TESTS, WHEEL,
+};
 
 /// The text of a block. An error if there is no such block, or the results lack a figure of it.
 pub(crate) fn block(name: &str, results: &Results) -> Result<String, String> {
@@ -17,6 +20,13 @@ pub(crate) fn block(name: &str, results: &Results) -> Result<String, String> {
         "operations" => OPERATIONS.text(results),
         "firing" => FIRING.text(results),
         "many calls" => CALLS.text(results),
+        "idle deadlines" => Ok(format!(
+            "{}\n{}",
+            IDLE.text(results)?,
+            IDLE_AT.text(results)?
+        )),
+        "slack" => SLACK.text(results),
+        "a delay queue" => QUEUE.text(results),
         "the wheel" => WHEEL.text(results),
         "tests" => TESTS.text(results),
         "count of verdicts" => Ok(count(&results.targets)),

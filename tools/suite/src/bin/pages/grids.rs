@@ -259,9 +259,116 @@ pub(crate) const WHEEL: Grid<'_> = Grid {
     ],
 };
 
+/// An idle deadline that each packet pushes back.
+pub(crate) const IDLE: Grid<'_> = Grid {
+    corner: "a packet",
+    columns: &[
+        ("tokio, `reset`", "tokio"),
+        ("tokio, `timeout`", "tokio, timeout"),
+        ("`IdleTimeout`", "own"),
+        ("`set_deadline`", "own, set_deadline"),
+        ("`timeout`", "own, timeout"),
+        ("the packet alone", "clock read"),
+    ],
+    ratios: &[Ratio {
+        head: "tokio, `reset` / `IdleTimeout`",
+        ..OWN_TIMES
+    }],
+    rows: &[row("its time is read", "touch", OPERATION)],
+};
+
+/// The same, with the time of the packet known.
+pub(crate) const IDLE_AT: Grid<'_> = Grid {
+    corner: "a packet whose time is known",
+    columns: &[
+        ("tokio, `reset`", "tokio"),
+        ("`IdleTimeout`", "own"),
+        ("`set_deadline`", "own, set_deadline"),
+        ("async-io", "async-io"),
+        ("the packet alone", "packet"),
+    ],
+    ratios: &[Ratio {
+        head: "tokio, `reset` / `IdleTimeout`",
+        ..OWN_TIMES
+    }],
+    rows: &[
+        row(
+            "of a tick that has had one",
+            "touch_at, tick not new",
+            OPERATION,
+        ),
+        row("of a new tick", "touch_at, tick new", OPERATION),
+    ],
+};
+
+pub(crate) const SLACK: Grid<'_> = Grid {
+    corner: "",
+    columns: &[
+        TOKIO,
+        OWN,
+        ("5 % slack", "own, 5 % slack"),
+        ("25 % slack", "own, 25 % slack"),
+    ],
+    ratios: &[
+        Ratio {
+            head: "own / 5 % slack",
+            this: "own, 5 % slack",
+            than: "own",
+        },
+        Ratio {
+            head: "own / 25 % slack",
+            this: "own, 25 % slack",
+            than: "own",
+        },
+    ],
+    rows: &[
+        row(
+            "a million timers over 4 s: CPU a timer",
+            "slack, 1000000 timers",
+            CPU,
+        ),
+        row("arm and cancel", "slack/cancel", OPERATION),
+    ],
+};
+
+pub(crate) const QUEUE: Grid<'_> = Grid {
+    corner: "an item",
+    columns: &[
+        ("tokio-util", "tokio-util"),
+        ("`DelayQueue`", "delay queue"),
+        ("many at a time", "delay queue, many"),
+        ("the bare wheel", "pure wheel"),
+    ],
+    ratios: &[Ratio {
+        head: "tokio-util / `DelayQueue`",
+        this: "delay queue",
+        than: "tokio-util",
+    }],
+    rows: &[
+        row(
+            "insert and remove, of 1000",
+            "delay_queue, 1000 items",
+            "insert + remove",
+        ),
+        row("of 100 000", "delay_queue, 100000 items", "insert + remove"),
+        row(
+            "of a million",
+            "delay_queue, 1000000 items",
+            "insert + remove",
+        ),
+        row(
+            "taken when due, of 1000",
+            "delay_queue, 1000 items",
+            "drain one",
+        ),
+        row("of 100 000", "delay_queue, 100000 items", "drain one"),
+        row("of a million", "delay_queue, 1000000 items", "drain one"),
+    ],
+};
+
 pub(crate) const TESTS: Grid<'_> = Grid {
     corner: "a sleep of 1 ms on a paused clock: CPU",
-    columns: &[TOKIO, OWN, CURRENT],
+    columns: &[TOKIO, OWN, CURRENT, ("`ManualClock`", "own, manual clock")],
     ratios: &[OWN_TIMES, CURRENT_TIMES],
     rows: &[
         row("one a `block_on`", "simulate, 1 sleep", "CPU a sleep"),
