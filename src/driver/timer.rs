@@ -13,6 +13,7 @@ use super::shard::Shard;
 use super::stop::stop;
 use crate::clock::Clock;
 use crate::error::Error;
+use crate::wheel::Tick;
 
 /// A timer service: the wheels, and the driver that turns them.
 ///
@@ -78,6 +79,44 @@ impl Timer {
     #[must_use]
     pub fn resolution(&self) -> Duration {
         self.core.clock().resolution().tick()
+    }
+
+    /// The tick of a deadline: the deadline, rounded up. A timer with this deadline is due when this tick has come.
+    ///
+    /// For a [`Wheel`](crate::wheel::Wheel) of your own beside this timer, by the same ticks, so that nothing is rounded twice. An instant before the
+    /// timer's start is [`Tick::ZERO`], and one beyond 64 bits of ticks is [`Tick::MAX`].
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// use waterwheel::wheel::{Resolution, Wheel};
+    /// use waterwheel::{Duration, Timer};
+    ///
+    /// let timer = Timer::current();
+    /// let resolution = Resolution::new(timer.resolution()).unwrap();
+    /// let mut wheel = Wheel::starting_at(resolution, timer.tick_now());
+    /// wheel.insert(timer.tick_after(timer.now() + Duration::from_millis(5)), "tea");
+    ///
+    /// let next = wheel.next_expiration().unwrap();
+    /// timer.sleep_until(timer.instant_of(next).unwrap()).await;
+    /// assert!(wheel.expire(timer.tick_now(), 1).count() == 1);
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn tick_after(&self, deadline: Instant) -> Tick {
+        self.clock().tick_after(deadline)
+    }
+
+    /// [Now](Timer::now), rounded down to a tick: what is due by then has come.
+    #[must_use]
+    pub fn tick_now(&self) -> Tick {
+        self.clock().now_tick()
+    }
+
+    /// When a tick starts. `None` for [`Tick::MAX`], which is never, and for a tick beyond the range of `Instant`.
+    #[must_use]
+    pub fn instant_of(&self, tick: Tick) -> Option<Instant> {
+        self.clock().instant_of(tick)
     }
 
     /// The name that the timer was built with.

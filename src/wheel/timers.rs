@@ -241,17 +241,21 @@ impl<T> Wheel<T> {
     ///
     /// O([`capacity`](Wheel::capacity)) for all of them.
     pub fn iter(&self) -> impl Iterator<Item = (Key, Tick, &T)> {
-        self.lists
-            .entries
-            .iter()
-            .filter(|&(index, _)| self.lists.is_linked(self.lists.node(index as u32)))
-            .map(|(index, entry)| {
-                let key = Key {
-                    index: index as u32,
-                    generation: entry.generation,
-                };
-                (key, entry.deadline, &entry.payload)
-            })
+        self.iter_all()
+            .filter(|(key, ..)| self.lists.is_linked(self.lists.node(key.index)))
+    }
+
+    /// All timers with their deadlines, [disarmed](Wheel::disarm) ones included, in no particular order.
+    ///
+    /// A disarmed timer keeps its last deadline. O([`capacity`](Wheel::capacity)) for all of them.
+    pub fn iter_all(&self) -> impl Iterator<Item = (Key, Tick, &T)> {
+        self.lists.entries.iter().map(|(index, entry)| {
+            let key = Key {
+                index: index as u32,
+                generation: entry.generation,
+            };
+            (key, entry.deadline, &entry.payload)
+        })
     }
 
     /// Removes all timers, disarmed ones included, and returns their payloads.

@@ -43,6 +43,7 @@ fn no_retired_word_is_used() {
         "COMPARISON.md",
         "docs/switching.md",
         "benches/README.md",
+        "crates",
         "tools/peers",
         "tools/suite/README.md",
     ];

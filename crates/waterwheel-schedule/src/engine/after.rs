@@ -1,0 +1,206 @@
+//! What follows a run.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use tokio::time::Instant;
+use waterwheel::wheel::{Key, Tick};
+
+use super::plan::{Next, Ran};
+use super::run::Run;
+use super::table::{Ends, Entry, Phase, Status, Table, wake};
+use crate::handle::JobError;
+use crate::look::Event;
+
+/// What follows a run for those outside of the table.
+pub(crate) enum After {
+    Again,
+    /// The job has ended as its last run did.
+    Over,
+    /// The job has ended well, however its last run did.
+    Well,
+    /// The job has ended otherwise.
+    Ended(JobError),
+}
+
+/// What follows a run in the table.
+struct Following {
+    after: After,
+    /// The tick to file the job at. `None` if it is paused, or has ended.
+    tick: Option<Tick>,
+    /// The time of day that the job waits for.
+    wall: Option<SystemTime>,
+    missed: u64,
+}
+
+impl Following {
+    fn end(after: After) -> Following {
+        Following {
+            after,
+            tick: None,
+            wall: None,
+            missed: 0,
+        }
+    }
+}
+
+impl Table {
+    /// Files the next run, or ends the job. Starts what waited for the places that are free now.
+    pub(crate) fn finished(&self, run: &Run, ran: Ran, failed: Option<Arc<str>>) -> After {
+        let now = self.timer.now();
+        let now_tick = self.timer.tick_now();
+        let (mut starts, mut waker, mut removed) = (Vec::new(), None, None);
+        let mut guard = self.state();
+        let state = &mut *guard;
+        state.counts.finished += 1;
+        state.counts.failed += u64::from(failed.is_some());
+        let Some(entry) = state.wheel.get_mut(run.key) else {
+            // The runtime is going away, and took the table's jobs.
+            return After::Ended(JobError::Shutdown);
+        };
+        let (group, is_periodic) = (entry.group(), entry.is_periodic());
+        let name = self.hook.as_ref().and_then(|_| entry.name().cloned());
+        let mut next = self.following(entry, ran, now);
+        let is_closing = state.phase != Phase::Running;
+        // A job that is paused would keep a shutdown from its end.
+        if matches!(next.after, After::Again)
+            && is_closing
+            && (next.tick.is_none() || !state.keeps(is_periodic))
+        {
+            next.after = After::Ended(JobError::Shutdown);
+        }
+        state.counts.missed += next.missed;
+        match (&next.after, next.tick) {
+            (After::Again, Some(tick)) if tick <= now_tick && state.is_limited(group) => {
+                state.queue_again(run.key);
+            }
+            (After::Again, Some(tick)) => {
+                state.wheel.reset(run.key, tick);
+                waker = self.waker_of_new_wait(state, run.key, tick, next.wall);
+            }
+            (After::Again, None) => {}
+            _ => {
+                removed = state.wheel.cancel(run.key);
+                state.jobs -= 1;
+            }
+        }
+        state.leave_running(group, &mut starts);
+        let idle = state.waker_if_idle();
+        drop(guard);
+        wake(waker);
+        wake(idle);
+        drop(removed);
+        if self.hook.is_some() {
+            let (number, missed) = (run.number, next.missed);
+            self.report(|| Event::Finished {
+                name: name.clone(),
+                run: number,
+                error: failed,
+            });
+            if missed > 0 {
+                self.report(|| Event::Missed { name, runs: missed });
+            }
+        }
+        self.start(starts);
+        next.after
+    }
+
+    /// Moves an entry on after its run.
+    fn following(&self, entry: &mut Entry, ran: Ran, now: Instant) -> Following {
+        let (ends, pauses) = (entry.ends, entry.pauses);
+        let wall_now = self.wall.now(&self.timer);
+        let Some(plan) = entry.plan_mut() else {
+            entry.job.count_run();
+            return Following::end(After::Over);
+        };
+        let next = plan.after_run(ran, now, wall_now);
+        let is_again = plan.failures > 0;
+        let (at, wall, missed) = match (next, ends) {
+            (Next::Run { at, missed }, None) => (plan.jittered(at), None, missed),
+            #[cfg(feature = "cron")]
+            (Next::RunByWall { wall, missed }, None) => {
+                let wall = plan.jittered_wall(wall);
+                let at = self.wall.instant_of(wall, &self.timer);
+                if !plan.admits(at) {
+                    entry.job.count_run();
+                    return Following::end(match ran {
+                        Ran::Well => After::Over,
+                        Ran::Badly => After::Well,
+                    });
+                }
+                (at, Some(wall), missed)
+            }
+            (next, ends) => {
+                entry.job.count_run();
+                return Following::end(match (next, ends) {
+                    (Next::Failed, _) => After::Over,
+                    // What a failed run said does not matter, if the job was to go on after it.
+                    (Next::Done, _) if ran == Ran::Badly => After::Well,
+                    (Next::Done, _) | (_, None) => After::Over,
+                    (_, Some(ends)) => After::Ended(ends.error()),
+                });
+            }
+        };
+        if !is_again {
+            entry.job.count_run();
+        }
+        entry.deadline = at;
+        if let Some(more) = &mut entry.more {
+            more.wall = wall;
+        }
+        entry.pauses = false;
+        entry.status = if pauses {
+            Status::Paused
+        } else {
+            Status::Waiting
+        };
+        Following {
+            after: After::Again,
+            tick: (!pauses).then(|| self.timer.tick_after(at)),
+            wall,
+            missed,
+        }
+    }
+
+    /// Cancels a job. Its present run goes on. Returns whether that changed anything.
+    pub(crate) fn cancel(&self, key: Key) -> bool {
+        self.cancel_or_abort(key, false)
+    }
+
+    /// Cancels a job, and ends its present run at its next poll.
+    pub(crate) fn abort(&self, key: Key) -> bool {
+        self.cancel_or_abort(key, true)
+    }
+
+    fn cancel_or_abort(&self, key: Key, aborts: bool) -> bool {
+        let mut guard = self.state();
+        let state = &mut *guard;
+        let Some(entry) = state.wheel.get_mut(key) else {
+            return false;
+        };
+        if entry.status == Status::Running {
+            let is_first = entry.ends.is_none();
+            entry.ends.get_or_insert(Ends::Cancelled);
+            let job = Arc::clone(&entry.job);
+            drop(guard);
+            job.mark_cancelled();
+            if aborts {
+                job.abort();
+            }
+            return is_first || aborts;
+        }
+        let mut starts = Vec::new();
+        let removed = state.take(key);
+        if let Some(entry) = &removed {
+            state.leave_queue(entry.status, entry.rank(), entry.group(), &mut starts);
+        }
+        let waker = state.waker_if_idle();
+        drop(guard);
+        wake(waker);
+        if let Some(entry) = removed {
+            entry.job.end(JobError::Cancelled);
+        }
+        self.start(starts);
+        true
+    }
+}

@@ -1,0 +1,112 @@
+//! Who starts what is due? One task, which sleeps towards the next expiration of the table's wheel.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as TaskContext, Poll};
+
+use waterwheel::Sleep;
+use waterwheel::clocks::{SleepUntilWall, sleep_until_wall};
+
+use super::due::{Due, Taken};
+use super::table::{Entry, Phase, Table};
+use crate::handle::JobError;
+
+/// The driver's task.
+pub(crate) async fn drive(table: Arc<Table>) {
+    let end = End { table };
+    let mut due = Due::default();
+    let (mut sleep, mut by_wall) = (None, None);
+    poll_fn(|cx| poll(&end.table, &mut due, &mut sleep, &mut by_wall, cx)).await;
+}
+
+fn poll(
+    table: &Arc<Table>,
+    due: &mut Due,
+    sleep: &mut Option<Sleep>,
+    by_wall: &mut Option<SleepUntilWall>,
+    cx: &mut TaskContext<'_>,
+) -> Poll<()> {
+    loop {
+        let taken = match due.is_ready() {
+            true => Taken::Some,
+            false => due.take(table),
+        };
+        if taken == Taken::Some {
+            due.start(table);
+        }
+        if taken != Taken::Nothing {
+            // Others run in between, and what was started is among them.
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let waker = cx.waker().clone();
+        let mut state = table.state();
+        if state.is_over() {
+            state.phase = Phase::Terminated;
+            return Poll::Ready(());
+        }
+        // From here on, what is filed for an earlier tick wakes the task.
+        let next = state.wheel.next_expiration();
+        state.waits_for = next;
+        let appointment = state.next_appointment();
+        let before = state.waker.replace(waker);
+        drop(state);
+        drop(before);
+        if by_wall.as_ref().map(SleepUntilWall::deadline) != appointment {
+            *by_wall = appointment.map(sleep_until_wall);
+        }
+        if let Some(sleep) = by_wall {
+            if Pin::new(sleep).poll(cx).is_ready() {
+                *by_wall = None;
+                table.keep_appointments();
+                continue;
+            }
+        }
+        let Some(at) = next.and_then(|tick| table.timer.instant_of(tick)) else {
+            // A sleep that is left would make a paused clock jump.
+            *sleep = None;
+            return Poll::Pending;
+        };
+        let Some(towards) = sleep.as_mut() else {
+            match table.timer.try_sleep_until(at) {
+                Ok(made) => *sleep = Some(made),
+                // It was stopped: a scheduler's timer has no bound.
+                Err(_) => table.end_waiting(),
+            }
+            continue;
+        };
+        if towards.deadline() != at || towards.is_elapsed() {
+            towards.set_deadline(at);
+        }
+        if Pin::new(&mut *towards).poll(cx).is_pending() {
+            return Poll::Pending;
+        }
+        if towards.was_stopped() {
+            // Nothing would ever be due.
+            table.end_waiting();
+        }
+    }
+}
+
+/// Ends all jobs when the driver ends before them: when its runtime does.
+struct End {
+    table: Arc<Table>,
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        let mut state = self.table.state();
+        state.phase = Phase::Terminated;
+        state.jobs = 0;
+        state.counts.running = 0;
+        let waker = state.waker.take();
+        let removed: Vec<Entry> = state.wheel.drain().collect();
+        drop(state);
+        drop(waker);
+        for entry in removed {
+            entry.job.end(JobError::Shutdown);
+        }
+        self.table.terminated.notify_waiters();
+    }
+}

@@ -1,0 +1,69 @@
+//! What ends jobs before their time: a shutdown, and the end of the timer or the runtime.
+
+use std::sync::Arc;
+
+use super::job::Job;
+use super::table::{Ends, Entry, Phase, State, Status, Table, wake};
+use crate::handle::JobError;
+use crate::look::JobInfo;
+
+impl Table {
+    /// Takes nothing new from now on, and ends what the policies do not keep.
+    pub(crate) fn shutdown(&self) {
+        self.close(|state, entry| {
+            // What runs is asked when the run ends. A paused job would never run, so the shutdown would never end.
+            let goes_on = state.keeps(entry.is_periodic()) && entry.status != Status::Paused;
+            entry.status != Status::Running && !goes_on
+        });
+    }
+
+    /// Ends all that does not run, and cancels the tokens of what does. Returns what never runs again.
+    pub(crate) fn shutdown_now(&self) -> Vec<JobInfo> {
+        self.close(|_, _| true)
+    }
+
+    /// The timer was stopped: no job would ever be due.
+    pub(crate) fn end_waiting(&self) {
+        self.close(|_, entry| entry.status != Status::Running);
+    }
+
+    /// Ends the jobs that `ends` picks: now, or after their present run. Returns those that end now.
+    fn close(&self, ends: impl Fn(&State, &Entry) -> bool) -> Vec<JobInfo> {
+        let (mut starts, mut running): (_, Vec<Arc<dyn Job>>) = (Vec::new(), Vec::new());
+        let mut guard = self.state();
+        let state = &mut *guard;
+        state.phase = state.phase.max(Phase::ShuttingDown);
+        let picked = state
+            .wheel
+            .iter_all()
+            .filter(|(.., entry)| ends(state, entry));
+        let keys: Vec<_> = picked.map(|(key, ..)| key).collect();
+        // First all leave, and then their places in the queues: so no place goes to one that leaves as well.
+        let mut removed: Vec<Entry> = Vec::with_capacity(keys.len());
+        for key in keys {
+            match state.wheel.get_mut(key) {
+                Some(entry) if entry.status == Status::Running => {
+                    // A run that is the last one in any case is no business of a shutdown.
+                    entry.ends.get_or_insert(Ends::Shutdown);
+                    running.push(Arc::clone(&entry.job));
+                }
+                _ => removed.extend(state.take(key)),
+            }
+        }
+        for entry in &removed {
+            state.leave_queue(entry.status, entry.rank(), entry.group(), &mut starts);
+        }
+        let waker = state.waker_if_idle();
+        drop(guard);
+        wake(waker);
+        for job in running {
+            job.mark_cancelled();
+        }
+        let infos = removed.iter().map(JobInfo::of).collect();
+        for entry in removed {
+            entry.job.end(JobError::Shutdown);
+        }
+        self.start(starts);
+        infos
+    }
+}

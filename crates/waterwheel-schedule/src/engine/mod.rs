@@ -1,0 +1,38 @@
+//! When does a job start, and what becomes of it?
+//!
+//! | file | question |
+//! |---|---|
+//! | `table` | which jobs are there, and what may each do next? All under one lock |
+//! | `plan` | when does a job run next? |
+//! | `occurrences` | which time of a calendar is next? |
+//! | `limits` | how many run at a time? |
+//! | `due` | what is due, and was not started yet? |
+//! | `driver` | who starts what is due? One task |
+//! | `after` | what follows a run, or a cancel? |
+//! | `ending` | what ends jobs before their time? |
+//! | `moves` | what moves a job that does not run: pause, resume, a run at once, another deadline? |
+//! | `wall` | what waits for a time of day? |
+//! | `job` | what is a job, whatever its closure and its result? |
+//! | `run` | what is one run? |
+//!
+//! A waiting job is an entry of a [`Wheel`](waterwheel::wheel::Wheel), and no task. The entry lives as long as the job: while the job runs, is
+//! queued behind a limit or is paused, its entry is disarmed. So the key names the job for life, and one lock decides each race.
+//!
+//! Closures, results, wakers and the event hook are foreign code: they are called and dropped with no lock held.
+
+mod after;
+pub(crate) mod driver;
+mod due;
+mod ending;
+pub(crate) mod job;
+pub(crate) mod limits;
+mod moves;
+#[cfg(feature = "cron")]
+mod occurrences;
+pub(crate) mod plan;
+pub(crate) mod run;
+pub(crate) mod table;
+pub(crate) mod wall;
+
+#[cfg(feature = "cron")]
+pub(crate) use occurrences::first as first_occurrence;

@@ -1,0 +1,137 @@
+//! What moves a job that does not run: pause, resume, a run at once, another deadline.
+
+use tokio::time::Instant;
+use waterwheel::wheel::Key;
+
+use super::plan::Next;
+use super::table::{Entry, Phase, Start, Status, Table, wake};
+
+impl Table {
+    pub(crate) fn pause(&self, key: Key) -> bool {
+        let mut starts: Vec<Start> = Vec::new();
+        let mut guard = self.state();
+        let state = &mut *guard;
+        let is_closing = state.phase != Phase::Running;
+        let Some(entry) = state.wheel.get_mut(key) else {
+            return false;
+        };
+        match entry.status {
+            // It would keep the shutdown from its end.
+            _ if is_closing => return false,
+            Status::Paused => return false,
+            Status::Running => {
+                return entry.plan().is_some() && !std::mem::replace(&mut entry.pauses, true);
+            }
+            Status::Waiting | Status::Due | Status::Queued | Status::QueuedInGroup => {}
+        }
+        let before = std::mem::replace(&mut entry.status, Status::Paused);
+        let (rank, group) = (entry.rank(), entry.group());
+        entry.pauses = false;
+        state.wheel.disarm(key);
+        state.leave_queue(before, rank, group, &mut starts);
+        let waker = state.waker_if_idle();
+        drop(guard);
+        wake(waker);
+        self.start(starts);
+        true
+    }
+
+    pub(crate) fn resume(&self, key: Key) -> bool {
+        let now = self.timer.now();
+        let mut guard = self.state();
+        let state = &mut *guard;
+        let Some(entry) = state.wheel.get_mut(key) else {
+            return false;
+        };
+        if entry.status != Status::Paused {
+            return std::mem::replace(&mut entry.pauses, false);
+        }
+        let (deadline, wall) = (entry.deadline, entry.wall());
+        let next = match (entry.plan_mut(), wall) {
+            // The clock may have been set meanwhile.
+            (_, Some(wall)) => Some(self.wall.instant_of(wall, &self.timer)),
+            (None, None) => Some(deadline),
+            (Some(plan), None) => match plan.after_pause(deadline, now) {
+                Next::Run { at, .. } => Some(at),
+                _ => None,
+            },
+        };
+        let Some(at) = next else {
+            drop(guard);
+            self.end_well(key);
+            return true;
+        };
+        entry.deadline = at;
+        entry.status = Status::Waiting;
+        let tick = self.timer.tick_after(at);
+        state.wheel.reset(key, tick);
+        let waker = self.waker_of_new_wait(state, key, tick, wall);
+        drop(guard);
+        wake(waker);
+        true
+    }
+
+    /// Ends a job that does not run and has no run left.
+    pub(crate) fn end_well(&self, key: Key) {
+        let mut state = self.state();
+        let removed = state.wheel.cancel(key);
+        if removed.is_some() {
+            state.jobs -= 1;
+        }
+        let waker = state.waker_if_idle();
+        drop(state);
+        wake(waker);
+        if let Some(entry) = removed {
+            entry.job.end_well();
+        }
+    }
+
+    pub(crate) fn trigger_now(&self, key: Key) -> bool {
+        let now = self.timer.now();
+        self.file_again(key, now, |entry| {
+            entry.pauses |= entry.status == Status::Paused;
+            entry.status = Status::Waiting;
+            if let Some(plan) = entry.plan_mut() {
+                // A run that is tried again is none beside the schedule.
+                plan.is_beside |= plan.failures == 0;
+            }
+        })
+    }
+
+    pub(crate) fn reschedule(&self, key: Key, deadline: Instant) -> bool {
+        self.file_again(key, deadline, |entry| {
+            if let Some(plan) = entry.plan_mut() {
+                plan.next = deadline;
+                plan.is_beside = false;
+            }
+        })
+    }
+
+    /// Moves a job that waits or is paused to another deadline.
+    fn file_again(&self, key: Key, deadline: Instant, change: impl FnOnce(&mut Entry)) -> bool {
+        let tick = self.timer.tick_after(deadline);
+        let mut guard = self.state();
+        let state = &mut *guard;
+        let Some(entry) = state.wheel.get_mut(key) else {
+            return false;
+        };
+        let is_there = matches!(entry.status, Status::Waiting | Status::Paused);
+        if !is_there || !entry.plan().is_none_or(|plan| plan.admits(deadline)) {
+            return false;
+        }
+        change(entry);
+        entry.deadline = deadline;
+        if let Some(more) = &mut entry.more {
+            // From here on it goes by the timer.
+            more.wall = None;
+        }
+        let mut waker = None;
+        if entry.status == Status::Waiting {
+            state.wheel.reset(key, tick);
+            waker = state.waker_of_wait_beyond(tick);
+        }
+        drop(guard);
+        wake(waker);
+        true
+    }
+}

@@ -1,0 +1,214 @@
+//! When a job runs next. No clock, no lock: every function is handed the time.
+
+use std::time::{Duration, SystemTime};
+
+use tokio::time::Instant;
+
+#[cfg(feature = "cron")]
+use super::occurrences;
+#[cfg(feature = "cron")]
+use crate::calendar::Schedule;
+use crate::submit::{BackOff, Missed, OnError};
+
+/// The plan of a job that runs more than once.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    pub(crate) pace: Pace,
+    pub(crate) missed: Missed,
+    pub(crate) on_error: OnError,
+    pub(crate) jitter: Duration,
+    /// The number of runs that are left; `None` for no bound.
+    pub(crate) left: Option<u64>,
+    pub(crate) until: Option<Instant>,
+    /// The place on the grid of the next run, before jitter; what a run that was triggered does not move.
+    pub(crate) next: Instant,
+    /// The same on the calendar, if the pace is one.
+    #[cfg(feature = "cron")]
+    pub(crate) next_wall: Option<SystemTime>,
+    /// The present run was triggered, beside the schedule.
+    pub(crate) is_beside: bool,
+    /// How often the present run has failed so far.
+    pub(crate) failures: u32,
+}
+
+/// What the next deadline is counted from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// From the deadline before: t0, t0 + p, t0 + 2 p.
+    Rate(Duration),
+    /// From the end of the run before.
+    Delay(Duration),
+    /// From the calendar.
+    #[cfg(feature = "cron")]
+    Calendar(Schedule),
+    /// No second run: only a failed run is tried again.
+    Once,
+}
+
+/// How a run ended, as far as the plan is concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ran {
+    Well,
+    Badly,
+}
+
+/// What follows a run.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// The job runs at this instant. So many runs were missed.
+    Run { at: Instant, missed: u64 },
+    /// The job runs when the wall clock shows this time.
+    #[cfg(feature = "cron")]
+    RunByWall { wall: SystemTime, missed: u64 },
+    /// The job has had its last run.
+    Done,
+    /// The job ends with the error of the run.
+    Failed,
+}
+
+impl Plan {
+    /// What follows a run that ended at `now`, when the wall clock showed `wall`.
+    pub(crate) fn after_run(&mut self, ran: Ran, now: Instant, wall: SystemTime) -> Next {
+        if ran == Ran::Badly {
+            match &self.on_error {
+                OnError::End => return Next::Failed,
+                OnError::BackOff(back_off) => return self.try_again(back_off.clone(), now),
+                OnError::Continue => {}
+            }
+        }
+        self.failures = 0;
+        if let Some(left) = &mut self.left {
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                return Next::Done;
+            }
+        }
+        let is_beside = std::mem::take(&mut self.is_beside);
+        let (at, missed) = match &self.pace {
+            // What was next is still next.
+            Pace::Rate(period) if is_beside => self.missed.next_from(self.next, *period, now),
+            Pace::Rate(period) => self.missed.next(self.next, *period, now),
+            Pace::Delay(period) => (add(now, *period), 0),
+            Pace::Once => return Next::Done,
+            #[cfg(feature = "cron")]
+            Pace::Calendar(schedule) => {
+                // It has none if its first run was at an instant.
+                let last = self.next_wall.unwrap_or(wall);
+                let next = match is_beside && wall < last {
+                    true => Some((last, 0)),
+                    false => occurrences::next(schedule, self.missed, last, is_beside, wall),
+                };
+                return self.by_wall(next);
+            }
+        };
+        let _ = wall;
+        self.next = at;
+        self.within_range(at, missed)
+    }
+
+    #[cfg(feature = "cron")]
+    fn by_wall(&mut self, next: Option<(SystemTime, u64)>) -> Next {
+        self.next_wall = next.map(|(wall, _)| wall);
+        match next {
+            Some((wall, missed)) => Next::RunByWall { wall, missed },
+            None => Next::Done,
+        }
+    }
+
+    fn try_again(&mut self, back_off: BackOff, now: Instant) -> Next {
+        self.failures = self.failures.saturating_add(1);
+        let retry = back_off.delay(self.failures);
+        match retry.map(|delay| self.within_range(add(now, delay), 0)) {
+            Some(Next::Run { at, missed }) => Next::Run { at, missed },
+            _ => Next::Failed,
+        }
+    }
+
+    /// The first deadline after a pause, of a job that was to run at `deadline`. What came due meanwhile is not missed: nothing was to run.
+    pub(crate) fn after_pause(&mut self, deadline: Instant, now: Instant) -> Next {
+        match &self.pace {
+            &Pace::Rate(period) if deadline <= now && self.failures == 0 => {
+                (self.next, _) = Missed::Skip.next_from(self.next, period, now);
+                self.within_range(self.next, 0)
+            }
+            _ => self.within_range(deadline, 0),
+        }
+    }
+
+    /// Whether a run may be due then.
+    pub(crate) fn admits(&self, at: Instant) -> bool {
+        self.until.is_none_or(|until| at <= until)
+    }
+
+    fn within_range(&self, at: Instant, missed: u64) -> Next {
+        match self.admits(at) {
+            true => Next::Run { at, missed },
+            false => Next::Done,
+        }
+    }
+
+    /// A deadline, moved by the plan's jitter: later by a random part of it, and no later than the last instant.
+    pub(crate) fn jittered(&self, at: Instant) -> Instant {
+        let later = add(at, jitter(self.jitter));
+        self.until.map_or(later, |until| later.min(until.max(at)))
+    }
+
+    #[cfg(feature = "cron")]
+    pub(crate) fn jittered_wall(&self, wall: SystemTime) -> SystemTime {
+        wall.checked_add(jitter(self.jitter)).unwrap_or(wall)
+    }
+}
+
+/// A random part of `most`, `most` included.
+pub(crate) fn jitter(most: Duration) -> Duration {
+    match u64::try_from(most.as_nanos()).unwrap_or(u64::MAX) {
+        0 => Duration::ZERO,
+        nanos => Duration::from_nanos(fastrand::u64(..=nanos)),
+    }
+}
+
+impl Missed {
+    /// The deadline that follows `last` on the grid of `period`, at `now`, and how many deadlines were missed on the way.
+    fn next(self, last: Instant, period: Duration, now: Instant) -> (Instant, u64) {
+        self.next_from(add(last, period), period, now)
+    }
+
+    /// As `next`, where `next` is the first deadline that may be taken.
+    fn next_from(self, next: Instant, period: Duration, now: Instant) -> (Instant, u64) {
+        // How many deadlines from `next` on have passed.
+        let late = match now.checked_duration_since(next) {
+            None => return (next, 0),
+            Some(late) => late.as_nanos() / period.as_nanos() + 1,
+        };
+        let skip = match self {
+            Missed::CatchUp => 0,
+            Missed::CatchUpTo(most) => late.saturating_sub(u128::from(most)),
+            Missed::Once => late - 1,
+            Missed::Skip => late,
+        };
+        (
+            add(next, times(period, skip)),
+            u64::try_from(skip).unwrap_or(u64::MAX),
+        )
+    }
+}
+
+fn times(period: Duration, count: u128) -> Duration {
+    let nanos = period.as_nanos().saturating_mul(count);
+    let second = 1_000_000_000;
+    match u64::try_from(nanos / second) {
+        Ok(seconds) => Duration::new(seconds, (nanos % second) as u32),
+        Err(_) => Duration::MAX,
+    }
+}
+
+/// An instant later by a duration, at most some thirty years: what is further away never comes.
+pub(crate) fn add(instant: Instant, duration: Duration) -> Instant {
+    instant
+        .checked_add(duration)
+        .or_else(|| instant.checked_add(FAR))
+        .unwrap_or(instant)
+}
+
+/// As far as tokio's clamp of long sleeps.
+const FAR: Duration = Duration::from_secs(86_400 * 365 * 30);

@@ -1,0 +1,59 @@
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use crate::engine::table::{Entry, Status};
+
+/// A job, as [`Scheduler::jobs`](crate::Scheduler::jobs) and [`Scheduler::shutdown_now`](crate::Scheduler::shutdown_now) list it.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct JobInfo {
+    /// The name that it was submitted with.
+    pub name: Option<Arc<str>>,
+    /// Whether it runs more than once.
+    pub is_periodic: bool,
+    /// What it does now.
+    pub status: JobStatus,
+    /// When it runs next; of a job that runs, when this run was due; `None` if it is paused.
+    pub next_run: Option<Instant>,
+    /// How many runs of it have ended.
+    pub runs: u64,
+}
+
+/// What a job does now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum JobStatus {
+    /// It waits for its deadline.
+    Waiting,
+    /// It is due, and waits for a limit on concurrency.
+    Queued,
+    /// It runs.
+    Running,
+    /// It was paused.
+    Paused,
+}
+
+impl JobInfo {
+    pub(crate) fn of(entry: &Entry) -> JobInfo {
+        let status = JobStatus::of(entry.status);
+        JobInfo {
+            name: entry.name().cloned(),
+            is_periodic: entry.is_periodic(),
+            status,
+            next_run: (status != JobStatus::Paused).then_some(entry.deadline),
+            runs: entry.job.runs(),
+        }
+    }
+}
+
+impl JobStatus {
+    pub(crate) fn of(status: Status) -> JobStatus {
+        match status {
+            Status::Waiting => JobStatus::Waiting,
+            Status::Due | Status::Queued | Status::QueuedInGroup => JobStatus::Queued,
+            Status::Running => JobStatus::Running,
+            Status::Paused => JobStatus::Paused,
+        }
+    }
+}

@@ -1,0 +1,100 @@
+use std::future::Future;
+use std::sync::{Arc, Mutex};
+
+use super::options::{Options, common_options, taken};
+use super::work::{BlockAgain, RunAgain};
+use super::{BackOff, Context, Missed, OnError, Outcome};
+use crate::engine::plan::{Pace, Plan};
+use crate::handle::{JobHandle, SubmitError};
+
+/// A job that runs once and is tried again if the run fails, about to be submitted. Made by [`Once::retry`](crate::Once::retry).
+#[derive(Debug, Clone)]
+#[must_use = "a job is submitted by `run`"]
+pub struct Retry<'a> {
+    options: Options<'a>,
+    back_off: BackOff,
+}
+
+impl<'a> Retry<'a> {
+    pub(crate) fn new(options: Options<'a>, back_off: BackOff) -> Retry<'a> {
+        Retry { options, back_off }
+    }
+
+    common_options!();
+
+    fn plan(&self) -> Plan {
+        Plan {
+            pace: Pace::Once,
+            missed: Missed::Skip,
+            on_error: OnError::BackOff(self.back_off.clone()),
+            jitter: self.options.jitter,
+            left: None,
+            until: None,
+            next: self.options.deadline,
+            #[cfg(feature = "cron")]
+            next_wall: self.options.wall,
+            is_beside: false,
+            failures: 0,
+        }
+    }
+
+    /// Submits the job. The handle gives the value of the run that went well, or the last error.
+    ///
+    /// # Panics
+    ///
+    /// As [`Once::run`](crate::Once::run).
+    #[track_caller]
+    pub fn run<F, R>(self, job: F) -> JobHandle<<R::Output as Outcome>::Value>
+    where
+        F: FnMut(Context) -> R + Send + 'static,
+        R: Future<Output: Outcome> + Send + 'static,
+    {
+        taken(self.try_run(job))
+    }
+
+    /// [`run`](Retry::run), or an error.
+    ///
+    /// # Errors
+    ///
+    /// As [`Once::try_run`](crate::Once::try_run).
+    pub fn try_run<F, R>(
+        self,
+        job: F,
+    ) -> Result<JobHandle<<R::Output as Outcome>::Value>, SubmitError>
+    where
+        F: FnMut(Context) -> R + Send + 'static,
+        R: Future<Output: Outcome> + Send + 'static,
+    {
+        let plan = self.plan();
+        self.options.submit(Some(plan), false, RunAgain(job))
+    }
+
+    /// Submits a closure that blocks its thread.
+    ///
+    /// # Panics
+    ///
+    /// As [`Once::run`](crate::Once::run).
+    #[track_caller]
+    pub fn run_blocking<F, R>(self, job: F) -> JobHandle<R::Value>
+    where
+        F: FnMut(Context) -> R + Send + 'static,
+        R: Outcome + Send + 'static,
+    {
+        taken(self.try_run_blocking(job))
+    }
+
+    /// [`run_blocking`](Retry::run_blocking), or an error.
+    ///
+    /// # Errors
+    ///
+    /// As [`Once::try_run`](crate::Once::try_run).
+    pub fn try_run_blocking<F, R>(self, job: F) -> Result<JobHandle<R::Value>, SubmitError>
+    where
+        F: FnMut(Context) -> R + Send + 'static,
+        R: Outcome + Send + 'static,
+    {
+        let plan = self.plan();
+        let work = BlockAgain(Arc::new(Mutex::new(Some(job))));
+        self.options.submit(Some(plan), false, work)
+    }
+}

@@ -1,0 +1,191 @@
+//! Jobs by the calendar.
+
+use std::time::{Duration, SystemTime};
+
+use tokio::time::{Instant, sleep};
+use waterwheel_schedule::calendar::Schedule;
+use waterwheel_schedule::{BackOff, Missed, OnError, Scheduler};
+
+use super::support::{HOUR, Log, ms, paused, secs};
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// The wall clock shows the beginning of 1970, a Thursday.
+fn in_1970() -> Scheduler {
+    Scheduler::builder()
+        .virtual_wall_clock(SystemTime::UNIX_EPOCH)
+        .build()
+}
+
+#[test]
+fn every_tuesday_at_9_is_five_days_and_9_hours_away_and_then_weekly() {
+    paused().block_on(async {
+        let (scheduler, log) = (in_1970(), Log::new());
+        let runs = log.clone();
+        let job = scheduler
+            .cron("0 9 * * TUE", "UTC")
+            .unwrap()
+            .name("report")
+            .max_runs(3);
+        let job = job.run(move |context| {
+            runs.add(context.run());
+            async {}
+        });
+        assert_eq!(job.time_left(), Some(5 * DAY + 9 * HOUR));
+        assert!(job.is_periodic());
+        job.await.unwrap();
+        let first = (5 * DAY + 9 * HOUR).as_millis() as u64;
+        let week = (7 * DAY).as_millis() as u64;
+        assert_eq!(log.times(), [first, first + week, first + 2 * week]);
+    });
+}
+
+/// The seconds at which runs began, of a job each 10 s whose first run takes 35.
+fn runs(missed: Missed) -> (Vec<u64>, u64) {
+    paused().block_on(async {
+        let (scheduler, log) = (in_1970(), Log::new());
+        let runs = log.clone();
+        let job = scheduler
+            .cron("*/10 * * * * *", "UTC")
+            .unwrap()
+            .missed(missed);
+        let job = job.until(Instant::now() + secs(70)).run(move |context| {
+            runs.add(());
+            sleep(secs(if context.run() == 1 { 35 } else { 1 }))
+        });
+        job.await.unwrap();
+        let seconds = log.times().into_iter().map(|at| at / 1_000).collect();
+        (seconds, scheduler.counts().missed)
+    })
+}
+
+// The run of second 10 ends at 45: those of 20, 30 and 40 are missed.
+#[test]
+fn missed_times_of_a_calendar_are_treated_as_was_said() {
+    assert_eq!(runs(Missed::Skip), (vec![10, 50, 60, 70], 3));
+    assert_eq!(runs(Missed::Once), (vec![10, 45, 50, 60, 70], 2));
+    assert_eq!(
+        runs(Missed::CatchUpTo(2)),
+        (vec![10, 45, 46, 50, 60, 70], 1)
+    );
+    assert_eq!(runs(Missed::CatchUp), (vec![10, 45, 46, 47, 50, 60, 70], 0));
+}
+
+// More than are counted: the clock jumps by two months, over 86 400 seconds a day.
+#[test]
+fn a_calendar_catches_up_with_the_latest_of_very_many() {
+    paused().block_on(async {
+        let (scheduler, log) = (in_1970(), Log::new());
+        let runs = log.clone();
+        let job = scheduler
+            .cron("* * * * * *", "UTC")
+            .unwrap()
+            .missed(Missed::CatchUpTo(3));
+        let job = job.run(move |context| {
+            runs.add(());
+            sleep(if context.run() == 1 { 60 * DAY } else { ms(1) })
+        });
+        sleep(60 * DAY + secs(1) + ms(500)).await;
+        assert_eq!(log.len(), 4, "{:?}", log.times());
+        assert_eq!(scheduler.counts().missed, 1_000 - 3);
+        job.cancel();
+    });
+}
+
+#[test]
+fn a_failed_run_of_a_calendar_is_tried_again_and_then_on_time() {
+    paused().block_on(async {
+        let (scheduler, log) = (in_1970(), Log::new());
+        let runs = log.clone();
+        let job = scheduler.cron("0 * * * *", "UTC").unwrap().max_runs(2);
+        let job = job.on_error(OnError::BackOff(BackOff::new(secs(60), HOUR)));
+        job.run(move |context| {
+            runs.add((context.run(), context.attempt()));
+            let fails = context.attempt() < 3 && context.run() == 1;
+            async move { if fails { Err("fails") } else { Ok(()) } }
+        })
+        .await
+        .unwrap();
+        assert_eq!(log.lines(), [(1, 1), (1, 2), (1, 3), (2, 1)]);
+        let minutes: Vec<u64> = log.times().iter().map(|at| at / 60_000).collect();
+        assert_eq!(minutes, [60, 61, 63, 120]);
+    });
+}
+
+#[test]
+fn a_job_by_the_calendar_can_be_triggered_moved_and_paused() {
+    paused().block_on(async {
+        let (scheduler, log) = (in_1970(), Log::new());
+        let runs = log.clone();
+        let job = scheduler.cron("0 * * * *", "UTC").unwrap().run(move |_| {
+            runs.add(());
+            async {}
+        });
+        sleep(30 * secs(60)).await;
+        assert!(job.trigger_now());
+        sleep(HOUR).await;
+        // At 90 minutes: the next is at 120, and is moved.
+        assert!(job.reschedule_after(10 * secs(60)));
+        sleep(HOUR).await;
+        assert!(job.pause());
+        sleep(5 * HOUR).await;
+        assert!(job.resume());
+        sleep(HOUR).await;
+        let minutes: Vec<u64> = log.times().iter().map(|at| at / 60_000).collect();
+        assert_eq!(minutes[..4], [30, 60, 100, 120]);
+        // One run for what was paused over, at once or at the next hour; then each hour.
+        assert!(
+            minutes[4..].iter().all(|at| *at >= 450) && minutes.len() > 4,
+            "{minutes:?}"
+        );
+        job.cancel();
+    });
+}
+
+#[test]
+fn a_first_run_before_the_calendar_begins() {
+    paused().block_on(async {
+        let (scheduler, log) = (in_1970(), Log::new());
+        let runs = log.clone();
+        let job = scheduler
+            .cron("0 * * * *", "UTC")
+            .unwrap()
+            .first_after(secs(60))
+            .max_runs(2);
+        job.run(move |_| {
+            runs.add(());
+            async {}
+        })
+        .await
+        .unwrap();
+        assert_eq!(log.times(), [60_000, 3_600_000]);
+    });
+}
+
+#[test]
+fn a_schedule_that_has_no_time_left_ends_well_without_a_run() {
+    paused().block_on(async {
+        let options = waterwheel_schedule::calendar::ScheduleOptions::new().years(true);
+        let past = options.parse("0 0 0 1 1 * 1969", "UTC");
+        let scheduler = in_1970();
+        match past {
+            Ok(schedule) => {
+                scheduler
+                    .by_calendar(schedule)
+                    .run(|_| async {})
+                    .await
+                    .unwrap();
+                assert_eq!(scheduler.counts().finished, 0);
+            }
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
+        assert!(scheduler.cron("60 * * * *", "UTC").is_err());
+        assert!(scheduler.cron("* * * * *", "Europe/Atlantis").is_err());
+        let daily = Schedule::parse("@daily", "UTC").unwrap();
+        let job = scheduler.by_calendar(daily.clone()).run(|_| async {});
+        assert!(
+            job.time_left().unwrap() <= DAY
+                && daily == Schedule::parse("0 0 * * *", "UTC").unwrap()
+        );
+    });
+}

@@ -1,0 +1,176 @@
+//! Cancelling and aborting.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::time::sleep;
+use waterwheel_schedule::{JobError, Scheduler};
+
+use super::support::{HOUR, Log, ms, multi_thread, paused, secs, within};
+
+#[test]
+fn a_job_cancelled_before_its_run_never_runs() {
+    paused().block_on(async {
+        let (scheduler, log) = (Scheduler::new(), Log::new());
+        let runs = log.clone();
+        let job = scheduler
+            .after(ms(10))
+            .run(move |_| async move { runs.add(()) });
+        sleep(ms(9)).await;
+        assert!(job.cancel());
+        assert!(!job.cancel() && !job.abort(), "true exactly once");
+        assert!(job.is_cancelled() && job.is_done());
+        sleep(HOUR).await;
+        assert_eq!(log.len(), 0);
+        assert!(matches!(job.await, Err(JobError::Cancelled)));
+    });
+}
+
+// Java keeps a cancelled job until its deadline, unless `setRemoveOnCancelPolicy` was called.
+#[test]
+fn a_cancelled_job_leaves_at_once_with_its_closure() {
+    paused().block_on(async {
+        let (scheduler, held) = (Scheduler::new(), Arc::new(()));
+        let payload = Arc::clone(&held);
+        let job = scheduler
+            .after(HOUR)
+            .run(move |_| async move { drop(payload) });
+        assert_eq!(
+            (scheduler.counts().pending, Arc::strong_count(&held)),
+            (1, 2)
+        );
+        job.cancel();
+        assert_eq!(
+            (scheduler.counts().pending, Arc::strong_count(&held)),
+            (0, 1)
+        );
+        assert!(scheduler.jobs().is_empty() && scheduler.next_expiration().is_none());
+    });
+}
+
+#[test]
+fn a_run_that_goes_on_is_let_finish_by_a_cancel() {
+    paused().block_on(async {
+        let (scheduler, log) = (Scheduler::new(), Log::new());
+        let ends = log.clone();
+        let once = scheduler.after(ms(10)).run(|_| async {
+            sleep(ms(100)).await;
+            Ok::<_, String>(7)
+        });
+        let again = scheduler.every(ms(10)).run(move |_| {
+            let ends = ends.clone();
+            async move {
+                sleep(ms(100)).await;
+                ends.add(());
+            }
+        });
+        sleep(ms(50)).await;
+        assert!(once.cancel() && again.cancel());
+        assert!(!once.cancel() && !again.cancel());
+        assert!(once.is_running() && again.is_cancelled() && !again.is_done());
+        assert_eq!(once.await.unwrap(), 7);
+        assert!(matches!(again.await, Err(JobError::Cancelled)));
+        sleep(HOUR).await;
+        assert_eq!(log.len(), 1);
+    });
+}
+
+#[test]
+fn a_cancel_cancels_the_token_of_the_run() {
+    paused().block_on(async {
+        let scheduler = Scheduler::new();
+        let job = scheduler.after(ms(10)).run(|context| async move {
+            context.token().cancelled().await;
+            Ok::<_, String>("ended early")
+        });
+        sleep(ms(50)).await;
+        job.cancel();
+        assert_eq!(job.await.unwrap(), "ended early");
+        // One that is asked for after the cancel.
+        let late = scheduler.after(ms(10)).run(|context| async move {
+            sleep(ms(50)).await;
+            Ok::<_, String>(context.token().is_cancelled())
+        });
+        sleep(ms(20)).await;
+        late.cancel();
+        assert!(late.await.unwrap());
+    });
+}
+
+#[test]
+fn an_abort_drops_the_future_of_the_run() {
+    struct Dropped(Arc<AtomicBool>);
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+    paused().block_on(async {
+        let (scheduler, dropped) = (Scheduler::new(), Arc::new(AtomicBool::new(false)));
+        let guard = Dropped(Arc::clone(&dropped));
+        let job = scheduler.after(ms(10)).run(move |_| async move {
+            let _guard = guard;
+            sleep(HOUR).await;
+        });
+        sleep(ms(20)).await;
+        assert!(job.abort() && !dropped.load(Ordering::SeqCst));
+        assert!(matches!(job.await, Err(JobError::Cancelled)));
+        assert!(dropped.load(Ordering::SeqCst));
+        assert_eq!(scheduler.counts().running, 0);
+    });
+}
+
+#[test]
+fn a_job_that_cancels_itself_has_its_last_run() {
+    paused().block_on(async {
+        let scheduler = Scheduler::new();
+        let job = scheduler.every(ms(10)).run(|context| async move {
+            if context.run() == 3 {
+                assert!(context.cancel());
+                assert!(!context.cancel());
+            }
+        });
+        sleep(secs(1)).await;
+        assert_eq!(job.runs(), 3);
+        assert!(matches!(job.await, Err(JobError::Cancelled)));
+    });
+}
+
+// The clock of a multi-thread runtime runs: each cancel meets the driver at another point.
+#[test]
+fn a_cancel_and_a_start_have_one_winner() {
+    multi_thread().block_on(within(async {
+        let (scheduler, log) = (Scheduler::new(), Log::new());
+        let (mut cancelled, mut ran) = (0, 0);
+        for n in 0..4_000_u64 {
+            let runs = log.clone();
+            let delay = std::time::Duration::from_micros(n * 7 % 1_500);
+            let job = scheduler
+                .after(ms(1))
+                .run(move |_| async move { runs.add(n) });
+            sleep(delay).await;
+            let won = job.cancel();
+            let is_running = won && job.is_running();
+            match job.await {
+                Ok(()) => {
+                    assert!(!won || is_running || log.lines().contains(&n));
+                    ran += 1;
+                }
+                Err(JobError::Cancelled) => {
+                    assert!(won);
+                    cancelled += 1;
+                }
+                Err(other) => panic!("{other}"),
+            }
+            if n > 400 && cancelled > 50 && ran > 50 {
+                break;
+            }
+        }
+        assert!(
+            ran > 0 && cancelled > 0,
+            "{ran} ran, {cancelled} were cancelled"
+        );
+        assert_eq!(log.len(), ran);
+        assert_eq!(scheduler.counts().pending, 0);
+    }));
+}

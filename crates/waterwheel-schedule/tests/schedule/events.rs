@@ -1,0 +1,128 @@
+//! What a scheduler reports.
+
+use std::sync::{Arc, Mutex};
+
+use tokio::time::{Instant, sleep};
+use waterwheel_schedule::{Event, JobStatus, Missed, OnError, Scheduler};
+
+use super::support::{HOUR, ms, paused, secs};
+
+#[test]
+fn each_run_start_end_miss_and_refusal_is_reported() {
+    paused().block_on(async {
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let hook = Arc::clone(&lines);
+        let start = Instant::now();
+        let scheduler = Scheduler::builder()
+            .on_event(move |event| {
+                let line = match event {
+                    Event::Started {
+                        name,
+                        run,
+                        scheduled,
+                        ..
+                    } => {
+                        format!(
+                            "{} {run} at {}",
+                            name.as_deref().unwrap(),
+                            (*scheduled - start).as_millis()
+                        )
+                    }
+                    Event::Finished {
+                        name, run, error, ..
+                    } => {
+                        format!("{} {run} {error:?}", name.as_deref().unwrap())
+                    }
+                    Event::Missed { name, runs, .. } => format!("{name:?} missed {runs}"),
+                    Event::Refused { name, .. } => format!("{name:?} refused"),
+                    other => format!("{other:?}"),
+                };
+                hook.lock().unwrap().push(line);
+            })
+            .build();
+        let job = scheduler
+            .every(ms(100))
+            .name("tick")
+            .missed(Missed::Skip)
+            .on_error(OnError::Continue)
+            .max_runs(2)
+            .run(|context| async move {
+                if context.run() == 1 {
+                    sleep(ms(250)).await;
+                    return Err("slow");
+                }
+                Ok(())
+            });
+        job.await.unwrap();
+        scheduler.shutdown();
+        assert!(
+            scheduler
+                .after(ms(1))
+                .name("late")
+                .try_run(|_| async {})
+                .is_err()
+        );
+        let expected = [
+            "tick 1 at 100",
+            "tick 1 Some(\"slow\")",
+            "Some(\"tick\") missed 2",
+            "tick 2 at 400",
+            "tick 2 None",
+            "Some(\"late\") refused",
+        ];
+        assert_eq!(*lines.lock().unwrap(), expected);
+    });
+}
+
+#[test]
+fn a_hook_may_call_its_scheduler_and_may_panic() {
+    paused().block_on(async {
+        let slot: Arc<Mutex<Option<Scheduler>>> = Arc::default();
+        let inside = Arc::clone(&slot);
+        let scheduler = Scheduler::builder()
+            .on_event(move |_| {
+                let scheduler = inside.lock().unwrap().clone();
+                let _ = scheduler.map(|scheduler| (scheduler.jobs(), scheduler.counts()));
+                std::panic::resume_unwind(Box::new("on purpose"));
+            })
+            .build();
+        *slot.lock().unwrap() = Some(scheduler.clone());
+        scheduler.after(ms(1)).run(|_| async {}).await.unwrap();
+        *slot.lock().unwrap() = None;
+        scheduler.drain().await;
+    });
+}
+
+#[test]
+fn the_list_of_jobs_says_what_each_one_does() {
+    paused().block_on(async {
+        let (scheduler, start) = (Scheduler::new(), Instant::now());
+        let runs = scheduler.every(ms(10)).name("runs").run(|_| sleep(HOUR));
+        let waits = scheduler.after(HOUR).name("waits").run(|_| async {});
+        let paused = scheduler.after(HOUR).name("paused").run(|_| async {});
+        paused.pause();
+        sleep(ms(20)).await;
+        let mut jobs = scheduler.jobs();
+        jobs.sort_by(|a, b| a.name.cmp(&b.name));
+        let [p, r, w] = &jobs[..] else {
+            panic!("{jobs:?}")
+        };
+        assert_eq!(
+            (p.status, p.next_run, p.is_periodic),
+            (JobStatus::Paused, None, false)
+        );
+        assert_eq!(
+            (r.status, r.next_run, r.is_periodic),
+            (JobStatus::Running, Some(start + ms(10)), true)
+        );
+        assert_eq!(
+            (w.status, w.next_run, w.runs),
+            (JobStatus::Waiting, Some(start + HOUR), 0)
+        );
+        assert!(scheduler.next_expiration().unwrap() <= start + HOUR);
+        runs.abort();
+        assert!(waits.cancel() && paused.cancel());
+        sleep(secs(1)).await;
+        assert!(scheduler.jobs().is_empty());
+    });
+}

@@ -1,0 +1,21 @@
+//! The scheduler, in virtual time where real time is not the point.
+
+mod support;
+
+#[cfg(feature = "cron")]
+mod calendar;
+mod cancelling;
+mod errors;
+mod events;
+mod handles;
+mod life;
+mod limits;
+mod missed;
+mod moving;
+mod order;
+mod racing;
+mod retrying;
+mod shapes;
+mod submitting;
+mod unruly;
+mod wall;

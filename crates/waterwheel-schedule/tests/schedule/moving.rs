@@ -1,0 +1,182 @@
+//! Pause, resume, a run at once, another deadline.
+
+use tokio::time::{Instant, sleep};
+use waterwheel_schedule::Scheduler;
+
+use super::support::{HOUR, Log, ms, paused, secs};
+
+#[test]
+fn a_paused_job_does_not_run_and_resumes_on_its_grid() {
+    paused().block_on(async {
+        let (scheduler, log) = (Scheduler::new(), Log::new());
+        let runs = log.clone();
+        let job = scheduler.every(ms(100)).run(move |_| {
+            runs.add(());
+            async {}
+        });
+        sleep(ms(150)).await;
+        assert!(job.pause() && !job.pause() && job.is_paused());
+        assert_eq!(job.next_run(), None);
+        sleep(ms(1_010)).await;
+        assert!(job.resume() && !job.resume() && !job.is_paused());
+        sleep(ms(200)).await;
+        assert_eq!(log.times(), [100, 1_200, 1_300]);
+        assert_eq!(scheduler.counts().missed, 0, "nothing was to run");
+    });
+}
+
+#[test]
+fn a_job_paused_while_it_runs_stops_after_the_run() {
+    paused().block_on(async {
+        let scheduler = Scheduler::new();
+        let job = scheduler.every(ms(100)).run(|_| sleep(ms(50)));
+        sleep(ms(120)).await;
+        assert!(job.is_running() && job.pause() && job.is_paused());
+        sleep(secs(10)).await;
+        assert_eq!(
+            (job.runs(), job.is_running(), job.is_paused()),
+            (1, false, true)
+        );
+        job.resume();
+        sleep(ms(235)).await;
+        assert_eq!(job.runs(), 3);
+        // A pause that is taken back during the run.
+        sleep(ms(50)).await;
+        assert!(job.is_running() && job.pause() && job.resume());
+        sleep(ms(100)).await;
+        assert!(!job.is_paused());
+    });
+}
+
+#[test]
+fn a_delayed_job_that_was_paused_beyond_its_deadline_runs_at_once() {
+    paused().block_on(async {
+        let (scheduler, start) = (Scheduler::new(), Instant::now());
+        let job = scheduler
+            .after(ms(100))
+            .run(move |_| async move { Ok::<_, String>(start.elapsed()) });
+        job.pause();
+        sleep(secs(1)).await;
+        job.resume();
+        assert_eq!(job.await.unwrap(), secs(1));
+    });
+}
+
+#[test]
+fn a_paused_job_can_be_cancelled() {
+    paused().block_on(async {
+        let scheduler = Scheduler::new();
+        let job = scheduler.after(ms(100)).run(|_| async {});
+        job.pause();
+        assert!(job.cancel() && !job.resume() && !job.pause());
+        assert!(job.await.unwrap_err().is_cancelled());
+        assert_eq!(scheduler.counts().pending, 0);
+    });
+}
+
+#[test]
+fn a_triggered_run_is_beside_the_grid() {
+    paused().block_on(async {
+        let (scheduler, log) = (Scheduler::new(), Log::new());
+        let runs = log.clone();
+        let job = scheduler.every(ms(100)).run(move |_| {
+            runs.add(());
+            sleep(ms(5))
+        });
+        sleep(ms(130)).await;
+        assert!(job.trigger_now());
+        sleep(ms(1)).await;
+        assert!(
+            job.is_running() && !job.trigger_now(),
+            "runs do not overlap"
+        );
+        sleep(ms(200)).await;
+        assert_eq!(log.times(), [100, 130, 200, 300]);
+        // A job that runs once has had its run.
+        let once = scheduler.after(HOUR).run(|_| async {});
+        assert!(once.trigger_now());
+        let waited = Instant::now();
+        once.await.unwrap();
+        assert_eq!(waited.elapsed(), ms(0));
+    });
+}
+
+#[test]
+fn a_triggered_run_of_a_paused_job_leaves_it_paused() {
+    paused().block_on(async {
+        let scheduler = Scheduler::new();
+        let job = scheduler.every(ms(100)).run(|_| async {});
+        job.pause();
+        assert!(job.trigger_now());
+        sleep(secs(1)).await;
+        assert_eq!((job.runs(), job.is_paused()), (1, true));
+    });
+}
+
+#[test]
+fn a_moved_job_runs_at_its_new_deadline() {
+    paused().block_on(async {
+        let (scheduler, log, start) = (Scheduler::new(), Log::new(), Instant::now());
+        let runs = log.clone();
+        let rate = scheduler.every(ms(100)).max_runs(3).run(move |_| {
+            runs.add(());
+            async {}
+        });
+        assert!(rate.reschedule_at(start + ms(35)));
+        assert_eq!(rate.next_run(), Some(start + ms(35)));
+        rate.await.unwrap();
+        assert_eq!(log.times(), [35, 135, 235], "the grid counts on from there");
+        // Later, earlier, and when it has ended.
+        let once = scheduler.after(ms(10)).run(|_| async {});
+        assert!(once.reschedule_after(HOUR) && once.time_left() == Some(HOUR));
+        assert!(once.reschedule_after(ms(5)));
+        sleep(ms(6)).await;
+        assert!(once.is_done() && !once.reschedule_after(HOUR) && !once.trigger_now());
+    });
+}
+
+#[test]
+fn pauses_and_triggers_mix() {
+    paused().block_on(async {
+        let scheduler = Scheduler::new();
+        let job = scheduler.every(ms(100)).run(|_| async {});
+        // Triggered, paused before it runs, and resumed: it is not paused after its run.
+        assert!(job.pause() && job.trigger_now() && job.pause() && job.resume());
+        sleep(ms(350)).await;
+        assert!(!job.is_paused() && job.runs() >= 3);
+        // Triggered twice while it is paused: paused it stays.
+        assert!(job.pause() && job.trigger_now() && job.trigger_now());
+        let runs = job.runs();
+        sleep(secs(1)).await;
+        assert_eq!((job.runs(), job.is_paused()), (runs + 1, true));
+        // A deadline that is moved leaves it paused.
+        assert!(job.reschedule_after(ms(50)) && job.is_paused());
+        sleep(secs(1)).await;
+        assert_eq!(job.runs(), runs + 1);
+    });
+}
+
+#[test]
+fn no_run_is_moved_beyond_the_last_instant() {
+    paused().block_on(async {
+        let (scheduler, start) = (Scheduler::new(), Instant::now());
+        let job = scheduler
+            .every(ms(100))
+            .until(start + ms(250))
+            .jitter(secs(10));
+        let job = job.run(|_| async {});
+        assert!(!job.reschedule_at(start + ms(251)));
+        assert!(job.next_run().unwrap() <= start + ms(250));
+        sleep(secs(20)).await;
+        assert!(job.is_done() && job.runs() >= 1);
+        job.await.unwrap();
+        let held = scheduler
+            .every(ms(100))
+            .until(Instant::now() + ms(250))
+            .run(|_| async {});
+        held.pause();
+        sleep(secs(1)).await;
+        assert!(held.resume() && held.is_done());
+        held.await.unwrap();
+    });
+}

@@ -1,0 +1,42 @@
+//! Sizes, and what may go between threads.
+
+use std::fmt::Debug;
+
+use waterwheel_schedule::{
+    BackOff, Builder, Context, Counts, Event, Group, JobError, JobHandle, JobInfo, JobStatus,
+    Missed, OnError, Once, Panic, Repeat, Retry, Scheduler, SubmitError,
+};
+
+fn everything<T: Send + Sync + Unpin + Debug + 'static>() {}
+fn borrowed<T: Send + Sync + Unpin + Debug>() {}
+
+#[test]
+fn public_types_go_between_threads_and_print() {
+    everything::<Scheduler>();
+    everything::<Builder>();
+    everything::<Group>();
+    everything::<JobHandle<String>>();
+    // The value need not be `Sync`, as of tokio's `JoinHandle`.
+    everything::<JobHandle<std::cell::Cell<u8>>>();
+    everything::<Context>();
+    everything::<JobError>();
+    everything::<SubmitError>();
+    everything::<Panic>();
+    everything::<(Counts, Event, JobInfo, JobStatus)>();
+    everything::<(Missed, OnError, BackOff)>();
+    borrowed::<(Once<'_>, Repeat<'_>, Retry<'_>)>();
+}
+
+#[test]
+fn handles_are_small() {
+    assert_eq!(size_of::<JobHandle<String>>(), 24);
+    assert_eq!(size_of::<Scheduler>(), 8);
+    assert_eq!(size_of::<JobError>(), 24);
+}
+
+#[test]
+fn every_error_says_what_to_do_or_what_happened() {
+    for error in [JobError::Cancelled, JobError::TimedOut, JobError::Shutdown] {
+        assert!(error.to_string().len() > 15 && !format!("{error:?}").is_empty());
+    }
+}

@@ -1,0 +1,82 @@
+//! What the tests share.
+
+use std::future::Future;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::Instant;
+
+pub(crate) const HOUR: Duration = Duration::from_secs(3600);
+
+pub(crate) fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+pub(crate) fn secs(secs: u64) -> Duration {
+    Duration::from_secs(secs)
+}
+
+/// A runtime whose clock jumps to the next deadline when nothing else is left.
+pub(crate) fn paused() -> Runtime {
+    Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build()
+        .unwrap()
+}
+
+pub(crate) fn multi_thread() -> Runtime {
+    Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap()
+}
+
+/// Fails if the future takes longer than a busy machine may.
+pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(secs(60), future)
+        .await
+        .expect("it takes longer than a minute")
+}
+
+/// What happened, in order, with the time since the log was made.
+#[derive(Clone)]
+pub(crate) struct Log<T> {
+    start: Instant,
+    lines: Arc<Mutex<Vec<(u64, T)>>>,
+}
+
+impl<T: Clone> Log<T> {
+    pub(crate) fn new() -> Log<T> {
+        Log {
+            start: Instant::now(),
+            lines: Arc::default(),
+        }
+    }
+
+    pub(crate) fn add(&self, line: T) {
+        let at = self.start.elapsed().as_millis() as u64;
+        self.lines.lock().unwrap().push((at, line));
+    }
+
+    pub(crate) fn lines(&self) -> Vec<T> {
+        let lines = self.lines.lock().unwrap();
+        lines.iter().map(|(_, line)| line.clone()).collect()
+    }
+
+    /// The milliseconds at which something happened.
+    pub(crate) fn times(&self) -> Vec<u64> {
+        self.lines
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|&(at, _)| at)
+            .collect()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.lines.lock().unwrap().len()
+    }
+}

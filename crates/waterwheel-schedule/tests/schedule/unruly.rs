@@ -1,0 +1,125 @@
+//! Closures, futures, results and wakers that misbehave.
+
+use std::sync::{Arc, Mutex};
+
+use tokio::time::sleep;
+use waterwheel_schedule::{JobError, OnError, Scheduler};
+
+use super::support::{HOUR, Log, ms, paused, secs};
+
+/// Calls its scheduler when it is dropped, and may panic then.
+struct Unruly {
+    scheduler: Scheduler,
+    panics: bool,
+    log: Log<()>,
+}
+
+impl Drop for Unruly {
+    fn drop(&mut self) {
+        // This would hang if it were dropped with the lock held.
+        let _ = self.scheduler.counts();
+        drop(self.scheduler.after(HOUR).try_run(|_| async {}));
+        self.log.add(());
+        if self.panics {
+            std::panic::resume_unwind(Box::new("on purpose"));
+        }
+    }
+}
+
+#[test]
+fn what_a_job_holds_is_dropped_without_the_lock() {
+    paused().block_on(async {
+        for panics in [false, true] {
+            let (scheduler, log) = (Scheduler::builder().max_pending(8).build(), Log::new());
+            let unruly = || Unruly {
+                scheduler: scheduler.clone(),
+                panics,
+                log: log.clone(),
+            };
+            // Cancelled, and shut down.
+            for _ in 0..2 {
+                let held = unruly();
+                let job = scheduler
+                    .after(HOUR)
+                    .run(move |_| async move { drop(held) });
+                assert!(job.cancel());
+                assert!(matches!(job.await, Err(JobError::Cancelled)));
+            }
+            // A closure that is called again, and a future.
+            let (closure, future) = (unruly(), unruly());
+            let mut future = Some(future);
+            let job = scheduler
+                .every(ms(1))
+                .on_error(OnError::Continue)
+                .max_runs(2);
+            job.run(move |_| {
+                let _held = &closure;
+                let held = future.take();
+                async move {
+                    sleep(ms(1)).await;
+                    drop(held);
+                }
+            })
+            .await
+            .unwrap();
+            assert_eq!(log.len(), 4);
+            // A result that no handle takes.
+            let held = unruly();
+            let job = scheduler
+                .after(ms(1))
+                .run(move |_| async move { Ok::<_, String>(held) });
+            sleep(ms(5)).await;
+            assert!(job.is_done());
+            let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(job)));
+            assert_eq!((dropped.is_err(), log.len()), (panics, 5));
+            let held = unruly();
+            let kept = scheduler
+                .after(HOUR)
+                .run(move |_| async move { drop(held) });
+            scheduler.shutdown_now();
+            assert_eq!(log.len(), 6);
+            assert!(matches!(kept.await, Err(JobError::Shutdown)));
+            scheduler.drain().await;
+        }
+    });
+}
+
+#[test]
+fn a_job_may_submit_jobs_without_end() {
+    paused().block_on(async {
+        let (scheduler, log) = (Scheduler::new(), Log::new());
+        fn submit(scheduler: &Scheduler, log: Log<u64>, n: u64) {
+            drop(scheduler.after(ms(1)).run(move |context| async move {
+                log.add(n);
+                if n < 1_000 {
+                    submit(&context.scheduler(), log, n + 1);
+                }
+            }));
+        }
+        submit(&scheduler, log.clone(), 0);
+        sleep(secs(10)).await;
+        assert_eq!(log.lines(), (0..=1_000).collect::<Vec<_>>());
+    });
+}
+
+// The waker that a handle holds calls its scheduler when it is woken.
+#[test]
+fn a_waker_of_a_handle_may_call_the_scheduler() {
+    use std::task::{Context, Wake, Waker};
+    struct Calls(Scheduler, Mutex<usize>);
+    impl Wake for Calls {
+        fn wake(self: Arc<Self>) {
+            *self.1.lock().unwrap() += self.0.jobs().len() + 1;
+        }
+    }
+    paused().block_on(async {
+        let scheduler = Scheduler::new();
+        let calls = Arc::new(Calls(scheduler.clone(), Mutex::new(0)));
+        let waker = Waker::from(Arc::clone(&calls));
+        let mut job = scheduler.after(HOUR).run(|_| async {});
+        let polled = std::pin::Pin::new(&mut job).poll(&mut Context::from_waker(&waker));
+        assert!(polled.is_pending());
+        job.cancel();
+        assert_eq!(*calls.1.lock().unwrap(), 1);
+    });
+}

@@ -1,0 +1,139 @@
+//! Jobs by the wall clock.
+
+use std::time::{Duration, SystemTime};
+
+use tokio::time::{Instant, sleep};
+use waterwheel_schedule::Scheduler;
+
+use super::support::{HOUR, Log, ms, multi_thread, paused, secs, within};
+
+const START: SystemTime = SystemTime::UNIX_EPOCH;
+
+fn virtual_wall() -> Scheduler {
+    Scheduler::builder().virtual_wall_clock(START).build()
+}
+
+#[test]
+fn a_job_by_the_wall_clock_runs_when_it_shows_its_time() {
+    paused().block_on(async {
+        let (scheduler, start) = (virtual_wall(), Instant::now());
+        let job = scheduler
+            .at_wall(START + 100 * 24 * HOUR)
+            .run(move |_| async move { Ok::<_, String>(start.elapsed()) });
+        assert_eq!(job.time_left(), Some(100 * 24 * HOUR));
+        assert_eq!(job.await.unwrap(), 100 * 24 * HOUR);
+        // One that is past.
+        let past = scheduler.at_wall(START - HOUR).run(|_| async {});
+        let waited = Instant::now();
+        past.await.unwrap();
+        assert_eq!(waited.elapsed(), Duration::ZERO);
+    });
+}
+
+#[test]
+fn jitter_makes_a_job_by_the_wall_clock_later_never_earlier() {
+    paused().block_on(async {
+        let (scheduler, log) = (virtual_wall(), Log::new());
+        for _ in 0..200 {
+            let runs = log.clone();
+            let job = scheduler.at_wall(START + secs(10)).jitter(ms(100));
+            drop(job.run(move |_| async move { runs.add(()) }));
+        }
+        sleep(secs(20)).await;
+        let times = log.times();
+        assert_eq!(times.len(), 200);
+        assert!(
+            times.iter().all(|at| (10_000..=10_101).contains(at)),
+            "{times:?}"
+        );
+        assert!(times[0] < 10_020 && times[199] > 10_080);
+    });
+}
+
+#[test]
+fn a_job_by_the_wall_clock_can_be_paused_moved_and_cancelled() {
+    paused().block_on(async {
+        let (scheduler, start) = (virtual_wall(), Instant::now());
+        let at = |seconds| {
+            scheduler
+                .at_wall(START + secs(seconds))
+                .run(move |_| async move { Ok::<_, String>(start.elapsed()) })
+        };
+        let (held, moved, now, never) = (at(10), at(10), at(10), at(10));
+        assert!(
+            held.pause() && moved.reschedule_after(secs(3)) && now.trigger_now() && never.cancel()
+        );
+        sleep(secs(5)).await;
+        assert!(held.resume());
+        assert_eq!(now.await.unwrap(), ms(0));
+        assert_eq!(moved.await.unwrap(), secs(3));
+        assert_eq!(held.await.unwrap(), secs(10));
+    });
+}
+
+// The machine's clock, in real time.
+#[test]
+fn the_machines_clock_has_passed_when_a_job_runs() {
+    multi_thread().block_on(within(async {
+        let scheduler = Scheduler::new();
+        let jobs: Vec<_> = (0..40_u64)
+            .map(|n| {
+                let time = SystemTime::now() + ms(n * 7 % 50);
+                let job = scheduler.at_wall(time).run(move |_| async move {
+                    let shows = SystemTime::now();
+                    assert!(shows >= time, "{:?} early", time.duration_since(shows));
+                });
+                if n % 4 == 0 {
+                    job.cancel();
+                }
+                job
+            })
+            .collect();
+        for (n, job) in (0..).zip(jobs) {
+            assert_eq!(job.await.is_ok(), n % 4 != 0);
+        }
+        assert_eq!(scheduler.counts().pending, 0);
+    }));
+}
+
+// The timer's clock runs ahead of the wall clock, as if that had been set back: the job is filed again, and waits.
+#[test]
+fn a_job_waits_for_a_wall_clock_that_lags_behind() {
+    paused().block_on(async {
+        let clock = waterwheel::ManualClock::new();
+        let timer = waterwheel::Timer::builder()
+            .clock(clock.clone())
+            .start()
+            .unwrap();
+        let scheduler = Scheduler::builder().timer(&timer).build();
+        let job = scheduler
+            .at_wall(SystemTime::now() + HOUR)
+            .run(|_| async {});
+        for _ in 0..3 {
+            tokio::task::yield_now().await;
+            clock.advance(2 * HOUR);
+            for _ in 0..10 {
+                tokio::task::yield_now().await;
+            }
+            assert!(!job.is_done());
+            assert!(job.time_left().unwrap() > HOUR / 2, "filed again");
+        }
+        job.cancel();
+    });
+}
+
+// The timer's clock stands, as if the machine had slept: the wall clock alone brings the job up.
+#[test]
+fn a_wall_clock_that_runs_ahead_brings_a_job_up() {
+    multi_thread().block_on(within(async {
+        let timer = waterwheel::Timer::builder()
+            .clock(waterwheel::ManualClock::new())
+            .start()
+            .unwrap();
+        let scheduler = Scheduler::builder().timer(&timer).build();
+        let job = scheduler
+            .at_wall(SystemTime::now() + ms(30))
+            .run(|_| async {});
+        job.await.unwrap();
+    }));
+}
