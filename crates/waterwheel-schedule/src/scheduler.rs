@@ -59,7 +59,6 @@ impl Scheduler {
     }
 
     /// To set limits, a timer of your own, or a function for events.
-    #[must_use]
     pub fn builder() -> Builder {
         Builder::default()
     }

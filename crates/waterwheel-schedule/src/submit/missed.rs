@@ -4,7 +4,7 @@
 /// A run that starts late, but before the next one is due, is not missed. In each case the grid stays: `t0`, `t0 + period`, `t0 + 2 ×
 /// period`.
 ///
-/// The names of the first two ideas are Java's `scheduleAtFixedRate` and the coalescing of APScheduler.
+/// The names of the first two ideas are Java's `scheduleAtFixedRate` and the coalescing of Python's `apscheduler`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Missed {

@@ -298,7 +298,10 @@ fn a_scheduler_without_jobs_holds_no_deadline() {
         assert!(jobs[0].cancel() && jobs[1].pause());
         // A thread's answer takes real time, in which the clock jumps to whatever deadline there is.
         let (sender, receiver) = tokio::sync::oneshot::channel();
-        std::thread::spawn(move || sender.send(std::thread::sleep(ms(20))));
+        std::thread::spawn(move || {
+            std::thread::sleep(ms(20));
+            sender.send(())
+        });
         receiver.await.unwrap();
         assert_eq!(start.elapsed(), ms(1));
     });

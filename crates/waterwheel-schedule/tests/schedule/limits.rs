@@ -142,7 +142,7 @@ fn one_job_more_than_the_bound_is_refused() {
 fn beyond_the_bound_the_infallible_call_panics_with_advice() {
     paused().block_on(async {
         let scheduler = Scheduler::builder().max_pending(0).build();
-        let _ = scheduler.after(HOUR).run(|_| async {});
+        drop(scheduler.after(HOUR).run(|_| async {}));
     });
 }
 
