@@ -1,4 +1,4 @@
-//! Jobs for tokio: after a delay, at a fixed rate, with a fixed delay; with handles, limits and an orderly shutdown. What
+//! Jobs for tokio: after a delay, at a fixed rate, with a fixed delay, by the calendar; with handles, limits and an orderly shutdown. What
 //! `ScheduledThreadPoolExecutor` does, as async Rust, on a [hierarchical timing wheel](waterwheel).
 //!
 //! ```
@@ -35,6 +35,7 @@
 //! |---|---|
 //! | have a scheduler, limit it, stop it, look into it | [`Scheduler`], [`Builder`], [`Group`], [`Counts`], [`JobInfo`], [`JobStatus`], [`Event`] |
 //! | submit a job | [`Once`], [`Retry`], [`Repeat`]; what it is handed: [`Context`]; what it gives: [`Outcome`] |
+//! | say when, by the calendar | the feature `cron`: `Scheduler::cron`; `calendar`: `Schedule`, `ScheduleOptions`, `Upcoming`, `ScheduleError`, `Field` |
 //! | say what happens in bad times | [`Missed`], [`OnError`], [`BackOff`] |
 //! | await a job, cancel it, pause it, move it | [`JobHandle`], [`JobError`], [`Panic`], [`SubmitError`] |
 //!
@@ -58,6 +59,8 @@
 #[doc = include_str!("from_java_and_netty.md")]
 pub mod _from_java_and_netty {}
 
+#[cfg(feature = "cron")]
+pub mod calendar;
 mod engine;
 mod handle;
 mod look;
