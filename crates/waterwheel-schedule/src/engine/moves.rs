@@ -3,8 +3,14 @@
 use tokio::time::Instant;
 use waterwheel::wheel::Key;
 
+#[cfg(feature = "cron")]
+use super::occurrences;
 use super::plan::Next;
+#[cfg(feature = "cron")]
+use super::plan::Pace;
 use super::table::{Entry, Phase, Start, Status, Table, wake};
+#[cfg(feature = "cron")]
+use crate::calendar::Schedule;
 
 impl Table {
     pub(crate) fn pause(&self, key: Key) -> bool {
@@ -46,16 +52,29 @@ impl Table {
         if entry.status != Status::Paused {
             return std::mem::replace(&mut entry.pauses, false);
         }
-        let (deadline, wall) = (entry.deadline, entry.wall());
-        let next = match (entry.plan_mut(), wall) {
-            // The clock may have been set meanwhile.
-            (_, Some(wall)) => Some(self.wall.instant_of(wall, &self.timer)),
-            (None, None) => Some(deadline),
-            (Some(plan), None) => match plan.after_pause(deadline, now) {
-                Next::Run { at, .. } => Some(at),
-                _ => None,
+        let (deadline, mut wall) = (entry.deadline, entry.wall());
+        let wall_now = self.wall.now(&self.timer);
+        let next = match entry.plan_mut() {
+            Some(plan) => plan.after_pause(deadline, now, wall_now),
+            None => Next::Run {
+                at: deadline,
+                missed: 0,
             },
         };
+        let next = match next {
+            #[cfg(feature = "cron")]
+            Next::RunByWall { wall: next, .. } => {
+                wall = Some(next);
+                if let Some(more) = &mut entry.more {
+                    more.wall = wall;
+                }
+                Some(deadline)
+            }
+            Next::Run { at, .. } => Some(at),
+            _ => None,
+        };
+        // The clock may have been set meanwhile.
+        let next = next.map(|at| wall.map_or(at, |wall| self.wall.instant_of(wall, &self.timer)));
         let Some(at) = next else {
             drop(guard);
             self.end_well(key);
@@ -105,6 +124,47 @@ impl Table {
                 plan.is_beside = false;
             }
         })
+    }
+
+    /// Gives a job that repeats another calendar.
+    #[cfg(feature = "cron")]
+    pub(crate) fn reschedule_by_calendar(&self, key: Key, schedule: Schedule) -> bool {
+        let Some(wall) = occurrences::first(&schedule, self.wall.now(&self.timer)) else {
+            return false;
+        };
+        let deadline = self.wall.instant_of(wall, &self.timer);
+        let tick = self.timer.tick_after(deadline);
+        let mut guard = self.state();
+        let state = &mut *guard;
+        let Some(entry) = state.wheel.get_mut(key) else {
+            return false;
+        };
+        let is_there = matches!(entry.status, Status::Waiting | Status::Paused);
+        let plan = entry.plan().filter(|_| is_there);
+        if !plan.is_some_and(|plan| plan.pace != Pace::Once && plan.admits(deadline)) {
+            return false;
+        }
+        let is_waiting = entry.status == Status::Waiting;
+        entry.deadline = deadline;
+        if let Some(more) = &mut entry.more {
+            more.wall = Some(wall);
+        }
+        let mut before = None;
+        if let Some(plan) = entry.plan_mut() {
+            before = Some(std::mem::replace(&mut plan.pace, Pace::Calendar(schedule)));
+            plan.next_wall = Some(wall);
+            plan.is_beside = false;
+            plan.failures = 0;
+        }
+        let mut waker = None;
+        if is_waiting {
+            state.wheel.reset(key, tick);
+            waker = self.waker_of_new_wait(state, key, tick, Some(wall));
+        }
+        drop(guard);
+        drop(before);
+        wake(waker);
+        true
     }
 
     /// Moves a job that waits or is paused to another deadline.

@@ -125,13 +125,26 @@ impl Plan {
     }
 
     /// The first deadline after a pause, of a job that was to run at `deadline`. What came due meanwhile is not missed: nothing was to run.
-    pub(crate) fn after_pause(&mut self, deadline: Instant, now: Instant) -> Next {
+    pub(crate) fn after_pause(
+        &mut self,
+        deadline: Instant,
+        now: Instant,
+        wall: SystemTime,
+    ) -> Next {
         match &self.pace {
+            #[cfg(feature = "cron")]
+            Pace::Calendar(schedule) if self.next_wall.is_some_and(|next| next <= wall) => {
+                let next = occurrences::first(schedule, wall).map(|next| (next, 0));
+                self.by_wall(next)
+            }
             &Pace::Rate(period) if deadline <= now && self.failures == 0 => {
                 (self.next, _) = Missed::Skip.next_from(self.next, period, now);
                 self.within_range(self.next, 0)
             }
-            _ => self.within_range(deadline, 0),
+            _ => {
+                let _ = wall;
+                self.within_range(deadline, 0)
+            }
         }
     }
 

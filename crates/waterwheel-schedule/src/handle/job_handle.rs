@@ -70,7 +70,7 @@ impl<T> JobHandle<T> {
         self.job.table().pause(self.key)
     }
 
-    /// Lets a paused job go on. What came due meanwhile was not missed: a job at a fixed rate runs next at the first place of its grid that is not past. Other jobs
+    /// Lets a paused job go on. What came due meanwhile was not missed: a job at a fixed rate, or by the calendar, runs next at its first time that is not past. Other jobs
     /// keep their deadline, and run at once if that is past. `false` if it is not paused.
     pub fn resume(&self) -> bool {
         self.job.table().resume(self.key)
@@ -82,7 +82,7 @@ impl<T> JobHandle<T> {
         self.job.table().trigger_now(self.key)
     }
 
-    /// Moves the next run to this instant. A fixed rate counts on from there. A paused job stays paused.
+    /// Moves the next run to this instant. A fixed rate counts on from there, a calendar from the time that was moved. A paused job stays paused.
     /// `false` if the job has ended, is due or runs, or if the instant is beyond its [`until`](crate::Repeat::until).
     pub fn reschedule_at(&self, deadline: Instant) -> bool {
         self.job.table().reschedule(self.key, deadline)
@@ -92,6 +92,26 @@ impl<T> JobHandle<T> {
     pub fn reschedule_after(&self, delay: Duration) -> bool {
         let now = self.job.table().timer.now();
         self.reschedule_at(crate::engine::plan::add(now, delay))
+    }
+
+    /// Lets a job that repeats go by this schedule from now on. `false` if the job runs once, has ended, is due or runs, or if the schedule has
+    /// no time left. A paused job stays paused.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use waterwheel_schedule::Scheduler;
+    /// use waterwheel_schedule::calendar::Schedule;
+    ///
+    /// let scheduler = Scheduler::new();
+    /// let report = scheduler.cron("0 9 * * *", "UTC")?.run(|_| async {});
+    /// assert!(report.reschedule_by_calendar(Schedule::parse("30 9 * * MON-FRI", "UTC")?));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "cron")]
+    pub fn reschedule_by_calendar(&self, schedule: crate::calendar::Schedule) -> bool {
+        self.job.table().reschedule_by_calendar(self.key, schedule)
     }
 
     /// Whether the job runs more than once. `false` when it has ended.
