@@ -1,0 +1,199 @@
+//! From the expression's text to croner's: fields that are counted and checked, with numbers instead of names.
+//!
+//! croner replaces names wherever they occur, in `MON * * * *` and `0 0 1 JAN2 *` too, reads an empty list as "no value", and its errors
+//! name no field. So each value is checked here, and what croner refuses then is looked for field by field.
+
+use croner::Cron;
+use croner::parser::{CronParser, Seconds, Year};
+
+use super::error::ScheduleError;
+use super::field::Field;
+
+/// More than every value of each field takes, and few enough to read at once.
+pub(super) const MAX_LENGTH: usize = 1024;
+
+const MONTHS: [&str; 12] = [
+    "JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC",
+];
+const WEEKDAYS: [&str; 7] = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
+
+/// The seven fields in croner's spelling, in the order of [`Field::ALL`].
+#[derive(Debug)]
+pub(super) struct Fields([String; 7]);
+
+impl Fields {
+    /// Reads an expression, and has croner read it. Without `years`, a seventh field is refused.
+    pub(super) fn read(expression: &str, years: bool) -> Result<(Fields, Cron), ScheduleError> {
+        let expression = expression.trim();
+        if expression.is_empty() {
+            return Err(ScheduleError::Empty);
+        }
+        if expression.len() > MAX_LENGTH {
+            let length = expression.len();
+            return Err(ScheduleError::TooLong { length });
+        }
+        if let Some(character) = expression.chars().find(|it| !it.is_ascii()) {
+            return Err(ScheduleError::NotAscii { character });
+        }
+        let expression = if expression.starts_with('@') {
+            of_nickname(expression)?
+        } else {
+            expression
+        };
+        let given: Vec<&str> = expression.split_ascii_whitespace().collect();
+        let all = match *given {
+            [m, h, day, month, weekday] => ["0", m, h, day, month, weekday, "*"],
+            [s, m, h, day, month, weekday] => [s, m, h, day, month, weekday, "*"],
+            [s, m, h, day, month, weekday, year] if years => [s, m, h, day, month, weekday, year],
+            _ => {
+                let found = given.len();
+                return Err(ScheduleError::FieldCount { found });
+            }
+        };
+        let mut fields = Fields(Default::default());
+        for ((field, text), plain) in Field::ALL.into_iter().zip(all).zip(&mut fields.0) {
+            *plain = in_numbers(field, text).ok_or_else(|| wrong(field, text))?;
+        }
+        match fields.parse() {
+            Some(cron) => Ok((fields, cron)),
+            None => {
+                let index = fields.first_wrong();
+                Err(wrong(Field::ALL[index], all[index]))
+            }
+        }
+    }
+
+    /// What croner makes of them.
+    fn parse(&self) -> Option<Cron> {
+        let parser = CronParser::builder()
+            .seconds(Seconds::Required)
+            .year(Year::Required)
+            .dom_and_dow(self.is_either_day_starred())
+            .build();
+        parser.parse(&self.0.join(" ")).ok()
+    }
+
+    /// Whether the times of day are fixed: no wildcard and no step in the minute and the hour.
+    pub(super) fn are_fixed_times(&self) -> bool {
+        let [_, minute, hour, ..] = &self.0;
+        !minute.contains(['*', '/']) && !hour.contains(['*', '/'])
+    }
+
+    pub(super) fn has_years(&self) -> bool {
+        self.0[6] != "*"
+    }
+
+    /// crontab(5): a day must match either field if both are restricted, and a field that begins with `*` is not. `*` itself croner knows;
+    /// beside `*/2` a day must match both fields.
+    fn is_either_day_starred(&self) -> bool {
+        self.0[3].starts_with('*') || self.0[5].starts_with('*')
+    }
+
+    /// Each field alone, with `*` for the rest. croner reads each by itself, so one of them fails.
+    fn first_wrong(&self) -> usize {
+        let is_wrong = |index: &usize| {
+            let mut alone = Fields(std::array::from_fn(|_| "*".to_owned()));
+            alone.0[*index].clone_from(&self.0[*index]);
+            alone.parse().is_none()
+        };
+        (0..self.0.len()).find(is_wrong).unwrap_or_default()
+    }
+}
+
+fn wrong(field: Field, text: &str) -> ScheduleError {
+    ScheduleError::Field {
+        field,
+        text: text.into(),
+        advice: field.advice(text),
+    }
+}
+
+fn of_nickname(nickname: &str) -> Result<&'static str, ScheduleError> {
+    Ok(match &*nickname.to_ascii_lowercase() {
+        "@yearly" | "@annually" => "0 0 1 1 *",
+        "@monthly" => "0 0 1 * *",
+        "@weekly" => "0 0 * * 0",
+        "@daily" | "@midnight" => "0 0 * * *",
+        "@hourly" => "0 * * * *",
+        _ => {
+            let nickname = nickname.into();
+            return Err(ScheduleError::UnknownNickname { nickname });
+        }
+    })
+}
+
+/// A field with numbers instead of names. `None` if one of its values has no meaning there.
+fn in_numbers(field: Field, text: &str) -> Option<String> {
+    let text = text.to_ascii_uppercase();
+    let mut rest = text.as_str();
+    let mut plain = String::with_capacity(rest.len());
+    match field {
+        Field::DayOfMonth | Field::DayOfWeek if rest == "?" => return Some("*".to_owned()),
+        Field::DayOfMonth if has_two_last_days(rest) => return None,
+        Field::DayOfWeek => {
+            if let Some(both) = rest.strip_prefix('+') {
+                plain.push('+');
+                rest = both;
+            }
+        }
+        _ => {}
+    }
+    let mut before = ',';
+    loop {
+        let (value, after) = rest.split_at(rest.find([',', '-', '/', '#']).unwrap_or(rest.len()));
+        push_number(&mut plain, field, before, value)?;
+        let Some(next) = after.chars().next() else {
+            return Some(plain);
+        };
+        plain.push(next);
+        before = next;
+        rest = &after[1..];
+    }
+}
+
+/// One value, that follows `before`: a comma at the beginning of each item, or the sign of a range, a step or an nth weekday.
+fn push_number(plain: &mut String, field: Field, before: char, value: &str) -> Option<()> {
+    if is_number(value) {
+        plain.push_str(value);
+        return Some(());
+    }
+    let is_first = before == ',';
+    match field {
+        _ if value == "*" && is_first => plain.push('*'),
+        Field::DayOfMonth if is_first => {
+            let is_known = matches!(value, "L" | "LW") || is_number(value.strip_suffix('W')?);
+            is_known.then(|| plain.push_str(value))?;
+        }
+        Field::Month if is_first || before == '-' => {
+            let month = MONTHS.iter().position(|it| *it == value)? + 1;
+            plain.push_str(&month.to_string());
+        }
+        Field::DayOfWeek if before == '#' && value == "L" => plain.push('L'),
+        Field::DayOfWeek if is_first || before == '-' => {
+            let (name, last) = match value.strip_suffix('L') {
+                Some(name) if is_first => (name, "L"),
+                _ => (value, ""),
+            };
+            match WEEKDAYS.iter().position(|it| *it == name) {
+                // The Sunday that ends a week.
+                Some(0) if before == '-' => plain.push('7'),
+                Some(weekday) => plain.push_str(&weekday.to_string()),
+                None if is_number(name) => plain.push_str(name),
+                None => return None,
+            }
+            plain.push_str(last);
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+/// croner takes `L,LW` for `LW`.
+pub(super) fn has_two_last_days(list: &str) -> bool {
+    let has = |last: &str| list.split(',').any(|it| it.eq_ignore_ascii_case(last));
+    has("L") && has("LW")
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit())
+}

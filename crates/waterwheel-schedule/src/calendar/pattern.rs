@@ -1,0 +1,71 @@
+use croner::Cron;
+use jiff::civil::{Date, DateTime};
+
+use super::bits::Bits;
+use super::days::Days;
+
+/// When an expression comes by the wall clock, whatever a zone makes of that.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Pattern {
+    seconds: Bits,
+    minutes: Bits,
+    hours: Bits,
+    days: Days,
+}
+
+/// Hour, minute, second.
+type Time = (i8, i8, i8);
+
+impl Pattern {
+    pub(super) fn new(cron: &Cron, days: Days) -> Pattern {
+        Pattern {
+            seconds: Bits::of(&cron.pattern.seconds),
+            minutes: Bits::of(&cron.pattern.minutes),
+            hours: Bits::of(&cron.pattern.hours),
+            days,
+        }
+    }
+
+    /// The first time from `from` on, which is a whole second.
+    pub(super) fn at_or_after(&self, from: DateTime) -> Option<DateTime> {
+        self.search(from.date(), (from.hour(), from.minute(), from.second()))
+    }
+
+    /// The first time after `wall`.
+    pub(super) fn after(&self, wall: DateTime) -> Option<DateTime> {
+        // Second 60 does not exist, and then the search goes on in the next minute.
+        let time = (wall.hour(), wall.minute(), wall.second() + 1);
+        self.search(wall.date(), time)
+    }
+
+    fn search(&self, from: Date, time: Time) -> Option<DateTime> {
+        let mut day = self.days.at_or_after(from)?;
+        if day == from {
+            if let Some(time) = self.time_at_or_after(time) {
+                return Some(at(day, time));
+            }
+            day = self.days.at_or_after(from.tomorrow().ok()?)?;
+        }
+        Some(at(day, self.time_at_or_after((0, 0, 0))?))
+    }
+
+    /// The first time of a day from `(hour, minute, second)` on.
+    fn time_at_or_after(&self, (hour, minute, second): Time) -> Option<Time> {
+        if self.hours.contains(hour) {
+            if self.minutes.contains(minute) {
+                if let Some(second) = self.seconds.at_or_after(second) {
+                    return Some((hour, minute, second));
+                }
+            }
+            if let Some(minute) = self.minutes.at_or_after(minute + 1) {
+                return Some((hour, minute, self.seconds.first()?));
+            }
+        }
+        let hour = self.hours.at_or_after(hour + 1)?;
+        Some((hour, self.minutes.first()?, self.seconds.first()?))
+    }
+}
+
+fn at(day: Date, (hour, minute, second): Time) -> DateTime {
+    day.at(hour, minute, second, 0)
+}

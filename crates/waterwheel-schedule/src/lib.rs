@@ -1,0 +1,6 @@
+//! Jobs for tokio on a calendar.
+
+#![forbid(unsafe_code)]
+
+#[cfg(feature = "cron")]
+pub mod calendar;
