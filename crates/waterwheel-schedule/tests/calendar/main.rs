@@ -1,7 +1,10 @@
-//! The calendar: expressions, what is refused, and the policy for changes of the clock.
+//! The calendar: expressions, what is refused, and the policy for changes of the clock, held against an oracle.
 
 mod bad_input;
+mod days;
 mod expressions;
+mod oracle;
 mod policy;
 mod support;
+mod transitions;
 mod types;
