@@ -50,17 +50,27 @@ impl Fields {
                 return Err(ScheduleError::FieldCount { found });
             }
         };
-        let mut fields = Fields(Default::default());
-        for ((field, text), plain) in Field::ALL.into_iter().zip(all).zip(&mut fields.0) {
-            *plain = in_numbers(field, text).ok_or_else(|| wrong(field, text))?;
+        let wrong = |index: usize| ScheduleError::Field {
+            field: Field::ALL[index],
+            text: all[index].into(),
+            advice: Field::ALL[index].advice(all[index]),
+        };
+        let mut fields = Fields::stars();
+        for (index, field) in Field::ALL.into_iter().enumerate() {
+            match in_numbers(field, all[index]) {
+                Some(plain) => fields.0[index] = plain,
+                // croner may refuse an earlier one, and the first is named.
+                None => return Err(wrong(fields.first_wrong().unwrap_or(index))),
+            }
         }
         match fields.parse() {
             Some(cron) => Ok((fields, cron)),
-            None => {
-                let index = fields.first_wrong();
-                Err(wrong(Field::ALL[index], all[index]))
-            }
+            None => Err(wrong(fields.first_wrong().unwrap_or_default())),
         }
+    }
+
+    fn stars() -> Fields {
+        Fields(std::array::from_fn(|_| "*".to_owned()))
     }
 
     /// What croner makes of them.
@@ -89,22 +99,13 @@ impl Fields {
         self.0[3].starts_with('*') || self.0[5].starts_with('*')
     }
 
-    /// Each field alone, with `*` for the rest. croner reads each by itself, so one of them fails.
-    fn first_wrong(&self) -> usize {
-        let is_wrong = |index: &usize| {
-            let mut alone = Fields(std::array::from_fn(|_| "*".to_owned()));
+    /// Each field alone, with `*` for the rest: croner reads each by itself, so if it refuses them together, it refuses one alone.
+    fn first_wrong(&self) -> Option<usize> {
+        (0..self.0.len()).find(|index| {
+            let mut alone = Fields::stars();
             alone.0[*index].clone_from(&self.0[*index]);
             alone.parse().is_none()
-        };
-        (0..self.0.len()).find(is_wrong).unwrap_or_default()
-    }
-}
-
-fn wrong(field: Field, text: &str) -> ScheduleError {
-    ScheduleError::Field {
-        field,
-        text: text.into(),
-        advice: field.advice(text),
+        })
     }
 }
 

@@ -48,9 +48,10 @@ pub(super) fn next_after(
                 after: later,
             } => {
                 let first = before.to_timestamp(wall).ok()?;
-                if is_fixed || first > after {
+                if first > after {
                     first
                 } else {
+                    // A wildcard's: the search began in the second half, or at its beginning.
                     later.to_timestamp(wall).ok()?
                 }
             }

@@ -26,8 +26,9 @@ use super::upcoming::Upcoming;
 ///
 /// [The module](super) says what an expression may have, and what happens when the clock is put forward or back.
 ///
-/// A schedule takes some 500 bytes beside its zone, which jiff shares between schedules. A clone counts a reference. Two schedules are equal if they read the same from their
-/// fields and are in the same zone: `@daily` is `0 0 * * *`. `Display` gives the expression as it was written.
+/// A schedule takes some 500 bytes beside its zone, which jiff shares between schedules. A clone counts a reference. Two schedules are
+/// equal if their fields mean the same and they are in the same zone: `@daily` is `0 0 * * *`. `Display` gives the expression as it was
+/// written.
 #[derive(Clone)]
 pub struct Schedule {
     inner: Arc<Inner>,

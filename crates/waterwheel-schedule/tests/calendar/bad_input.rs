@@ -95,6 +95,8 @@ fn a_year_that_is_out_of_range_names_its_field() {
 #[test]
 fn the_first_wrong_field_is_named() {
     names("* 25 * 13 *", Field::Hour, "25", "0-23");
+    names("60 0 * FOO 8", Field::Minute, "60", "0-59");
+    names("0 0 BAR FOO 8", Field::DayOfMonth, "BAR", "1-31");
 }
 
 #[test]

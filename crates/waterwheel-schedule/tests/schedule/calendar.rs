@@ -18,7 +18,7 @@ fn in_1970() -> Scheduler {
 }
 
 #[test]
-fn every_tuesday_at_9_is_five_days_and_9_hours_away_and_then_weekly() {
+fn a_job_at_9_each_tuesday_first_waits_and_then_runs_weekly() {
     paused().block_on(async {
         let (scheduler, log) = (in_1970(), Log::new());
         let runs = log.clone();

@@ -1,0 +1,114 @@
+//! Every change of seven zones' clocks from 2015 to 2037, beside the oracle.
+
+use jiff::Timestamp;
+use waterwheel_schedule::calendar::Schedule;
+
+use crate::oracle::{Change, ORACLE};
+use crate::support::schedule;
+
+/// Seconds: before a change and after it, a search begins.
+const DISTANCES: [i64; 40] = [
+    1, 30, 59, 60, 61, 300, 599, 600, 899, 900, 901, 1200, 1499, 1500, 1799, 1800, 1801, 2400,
+    2699, 2700, 3000, 3540, 3599, 3600, 3601, 4500, 5399, 5400, 5401, 7199, 7200, 7201, 9000,
+    10_800, 14_400, 21_600, 43_200, 72_000, 86_400, 108_000,
+];
+
+#[test]
+fn new_york_runs_as_the_oracle_says() {
+    agrees("America/New_York");
+}
+
+#[test]
+fn berlin_runs_as_the_oracle_says() {
+    agrees("Europe/Berlin");
+}
+
+#[test]
+fn lord_howe_runs_as_the_oracle_says() {
+    agrees("Australia/Lord_Howe");
+}
+
+#[test]
+fn sao_paulo_runs_as_the_oracle_says() {
+    agrees("America/Sao_Paulo");
+}
+
+#[test]
+fn casablanca_runs_as_the_oracle_says() {
+    agrees("Africa/Casablanca");
+}
+
+#[test]
+fn kolkata_runs_as_the_oracle_says() {
+    agrees("Asia/Kolkata");
+}
+
+#[test]
+fn santiago_runs_as_the_oracle_says() {
+    agrees("America/Santiago");
+}
+
+#[track_caller]
+fn agrees(zone: &str) {
+    let mut wrong = Vec::new();
+    for (index, expression) in ORACLE.expressions.iter().enumerate() {
+        let schedule = schedule(expression, zone);
+        for change in &ORACLE.zone(zone).changes {
+            let runs = &change.runs[index];
+            for found in [
+                series(&schedule, change, runs),
+                searches(&schedule, change, runs),
+            ] {
+                if let Err(difference) = found {
+                    let at = second(change.at);
+                    wrong.push(format!("`{expression}` around {at}: {difference}"));
+                }
+            }
+        }
+    }
+    let count = wrong.len();
+    wrong.truncate(10);
+    assert!(count == 0, "{count} differ in {zone}: {}", wrong.join("\n"));
+}
+
+/// One run after the other, from the beginning of the window to its end.
+fn series(schedule: &Schedule, change: &Change, runs: &[i64]) -> Result<(), String> {
+    let (start, end) = window(change);
+    let ours = schedule.upcoming(start).take_while(|it| *it < end);
+    let ours: Vec<i64> = ours.map(|it| it.as_second() - change.at).collect();
+    if ours == runs {
+        return Ok(());
+    }
+    let missing: Vec<_> = runs.iter().filter(|it| !ours.contains(it)).collect();
+    let extra: Vec<_> = ours.iter().filter(|it| !runs.contains(it)).collect();
+    Err(format!(
+        "missing {missing:?}, extra {extra:?}, in seconds from the change"
+    ))
+}
+
+/// A search from the change, and from eighty instants around it.
+fn searches(schedule: &Schedule, change: &Change, runs: &[i64]) -> Result<(), String> {
+    let (_, end) = window(change);
+    let before = DISTANCES.iter().rev().map(|it| -it);
+    for distance in before.chain([0]).chain(DISTANCES) {
+        let found = schedule.next_after(second(change.at + distance));
+        let agrees = match runs.get(runs.partition_point(|it| *it <= distance)) {
+            Some(run) => found == Some(second(change.at + run)),
+            None => found.is_none_or(|it| it >= end),
+        };
+        if !agrees {
+            return Err(format!("from {distance} s after it: {found:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// Just before the first instant, and after the last.
+fn window(change: &Change) -> (Timestamp, Timestamp) {
+    let start = second(change.at - ORACLE.window - 1);
+    (start, second(change.at + ORACLE.window))
+}
+
+fn second(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
