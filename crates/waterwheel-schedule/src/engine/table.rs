@@ -396,7 +396,7 @@ impl State {
         });
     }
 
-    /// Gives back the places of a run that has ended. Those who wait longest get them.
+    /// Gives back the places of a run that has ended. The first of the queues get them.
     pub(crate) fn leave_running(&mut self, group: Option<usize>, starts: &mut Vec<Start>) {
         self.counts.running -= 1;
         self.limit.give_back();

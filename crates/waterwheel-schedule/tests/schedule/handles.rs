@@ -1,4 +1,4 @@
-//! What a handle tells of its job.
+//! What a handle says of its job.
 
 use std::time::Duration;
 
