@@ -56,8 +56,7 @@
 #![forbid(unsafe_code)]
 
 #[cfg(any(doc, doctest))]
-#[doc = include_str!("from_java_and_netty.md")]
-pub mod _from_java_and_netty {}
+pub mod _from_java_and_netty;
 
 #[cfg(feature = "cron")]
 pub mod calendar;

@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 use waterwheel::Timer;
 
-use crate::engine::driver::drive;
+use crate::engine::driver::{End, drive};
 use crate::engine::limits::Limit;
 use crate::engine::plan::{Pace, add};
 use crate::engine::table::{Phase, Table, wake};
@@ -131,7 +131,8 @@ impl Scheduler {
     ///
     /// [`calendar`](crate::calendar) says what an expression may have, and what happens when the clock is put forward or back. Like
     /// [`at_wall`](Scheduler::at_wall), it goes by the wall clock, also when that is set. What was missed meanwhile, [`Missed`](crate::Missed)
-    /// decides; at most 1000 missed runs are counted.
+    /// decides; at most 100 missed runs are counted. So also if a time comes up late, and the time after it is past as well; if that is not, the
+    /// run begins late. If the clock is set back, a time that has had its run has no other, unless the clock is set back by more than a day.
     ///
     /// # Errors
     ///
@@ -287,22 +288,18 @@ impl Scheduler {
 
     /// Waits until the scheduler was shut down and its last job has ended. `false` if that takes longer than `limit`.
     ///
-    /// Without a shutdown, it waits for one.
+    /// Without a shutdown, it waits for one. A timer that is stopped measures no limit: then this says at once whether it has ended.
     pub async fn await_termination(&self, limit: Duration) -> bool {
         if self.is_terminated() {
             return true;
         }
         match self.table.timer.try_timeout(limit, self.terminated()) {
-            Ok(terminated) => match terminated.await {
-                Ok(()) => true,
-                // The timer was stopped, and measures no limit. It ends the scheduler as well.
-                Err(elapsed) => elapsed.was_stopped() && self.is_terminated(),
-            },
+            Ok(terminated) => terminated.await.is_ok(),
             Err(_) => self.is_terminated(),
         }
     }
 
-    /// [`shutdown`](Scheduler::shutdown), and waits until the last job has ended, however long that takes. A job that awaits it waits for itself, for ever.
+    /// [`shutdown`](Scheduler::shutdown), and waits until the last run has ended, however long that takes. A job that awaits it waits for itself, for ever.
     pub async fn drain(&self) {
         self.shutdown();
         self.terminated().await;
@@ -497,7 +494,9 @@ impl Builder {
             limit,
         );
         let table = Arc::new(table);
-        runtime.spawn(drive(Arc::clone(&table)));
+        runtime.spawn(drive(End {
+            table: Arc::clone(&table),
+        }));
         Scheduler { table }
     }
 }

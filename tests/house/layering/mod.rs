@@ -86,6 +86,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "driver/timer",
         &[
+            "wheel",
             "clock",
             "error",
             "driver/core",

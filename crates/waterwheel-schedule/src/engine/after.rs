@@ -119,7 +119,9 @@ impl Table {
             (Next::Run { at, missed }, None) => (plan.jittered(at), None, missed),
             #[cfg(feature = "cron")]
             (Next::RunByWall { wall, missed }, None) => {
-                let wall = plan.jittered_wall(wall);
+                let later = plan.jittered_wall(wall);
+                let is_in_time = plan.admits(self.wall.instant_of(later, &self.timer));
+                let wall = if is_in_time { later } else { wall };
                 let at = self.wall.instant_of(wall, &self.timer);
                 if !plan.admits(at) {
                     entry.job.count_run();

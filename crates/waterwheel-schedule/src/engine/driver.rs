@@ -13,8 +13,7 @@ use super::table::{Entry, Phase, Table};
 use crate::handle::JobError;
 
 /// The driver's task.
-pub(crate) async fn drive(table: Arc<Table>) {
-    let end = End { table };
+pub(crate) async fn drive(end: End) {
     let mut due = Due::default();
     let (mut sleep, mut by_wall) = (None, None);
     poll_fn(|cx| poll(&end.table, &mut due, &mut sleep, &mut by_wall, cx)).await;
@@ -49,7 +48,7 @@ fn poll(
         // From here on, what is filed for an earlier tick wakes the task.
         let next = state.wheel.next_expiration();
         state.waits_for = next;
-        let appointment = state.next_appointment();
+        let appointment = state.next_appointment().map(|(time, _)| time);
         let before = state.waker.replace(waker);
         drop(state);
         drop(before);
@@ -89,9 +88,9 @@ fn poll(
     }
 }
 
-/// Ends all jobs when the driver ends before them: when its runtime does.
-struct End {
-    table: Arc<Table>,
+/// Ends all jobs when the driver ends before them: when its runtime does, even if the driver never ran.
+pub(crate) struct End {
+    pub(crate) table: Arc<Table>,
 }
 
 impl Drop for End {

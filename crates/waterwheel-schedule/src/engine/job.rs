@@ -120,6 +120,11 @@ impl<W: Work> Cell<W> {
         drop(before);
     }
 
+    /// Whether the run is to end before it begins.
+    pub(crate) fn is_aborted(&self) -> bool {
+        self.slot().is_aborted
+    }
+
     /// Whether the run is to end now. If not, an abort wakes this task.
     pub(crate) fn poll_aborted(&self, cx: &TaskContext<'_>) -> bool {
         {

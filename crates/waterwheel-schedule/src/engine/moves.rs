@@ -26,7 +26,8 @@ impl Table {
             _ if is_closing => return false,
             Status::Paused => return false,
             Status::Running => {
-                return entry.plan().is_some() && !std::mem::replace(&mut entry.pauses, true);
+                let goes_on = entry.plan().is_some() && entry.ends.is_none();
+                return goes_on && !std::mem::replace(&mut entry.pauses, true);
             }
             Status::Waiting | Status::Due | Status::Queued | Status::QueuedInGroup => {}
         }
@@ -55,7 +56,7 @@ impl Table {
         let (deadline, mut wall) = (entry.deadline, entry.wall());
         let wall_now = self.wall.now(&self.timer);
         let next = match entry.plan_mut() {
-            Some(plan) => plan.after_pause(deadline, now, wall_now),
+            Some(plan) => plan.after_pause(deadline, wall, now, wall_now),
             None => Next::Run {
                 at: deadline,
                 missed: 0,
@@ -75,9 +76,17 @@ impl Table {
         };
         // The clock may have been set meanwhile.
         let next = next.map(|at| wall.map_or(at, |wall| self.wall.instant_of(wall, &self.timer)));
+        let next = next.filter(|&at| entry.plan().is_none_or(|plan| plan.admits(at)));
         let Some(at) = next else {
+            // Beyond the job's last instant.
+            let removed = state.wheel.cancel(key);
+            state.jobs -= 1;
+            let waker = state.waker_if_idle();
             drop(guard);
-            self.end_well(key);
+            wake(waker);
+            if let Some(entry) = removed {
+                entry.job.end_well();
+            }
             return true;
         };
         entry.deadline = at;
@@ -90,23 +99,16 @@ impl Table {
         true
     }
 
-    /// Ends a job that does not run and has no run left.
-    pub(crate) fn end_well(&self, key: Key) {
-        let mut state = self.state();
-        let removed = state.wheel.cancel(key);
-        if removed.is_some() {
-            state.jobs -= 1;
-        }
-        let waker = state.waker_if_idle();
-        drop(state);
-        wake(waker);
-        if let Some(entry) = removed {
-            entry.job.end_well();
-        }
-    }
-
     pub(crate) fn trigger_now(&self, key: Key) -> bool {
         let now = self.timer.now();
+        let is_due = |entry: &Entry| {
+            let waits = entry.status == Status::Waiting && entry.wall().is_none();
+            waits && entry.deadline <= now
+        };
+        // Else a job that is triggered again and again would be put off, tick by tick.
+        if self.state().wheel.get(key).is_some_and(is_due) {
+            return true;
+        }
         self.file_again(key, now, |entry| {
             entry.pauses |= entry.status == Status::Paused;
             entry.status = Status::Waiting;

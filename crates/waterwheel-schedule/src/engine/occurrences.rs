@@ -8,7 +8,7 @@ use crate::calendar::Schedule;
 use crate::submit::Missed;
 
 /// How many missed occurrences are counted, and looked at: each is a search.
-const MOST: usize = 1_000;
+const MOST: usize = 100;
 
 /// The first occurrence after `now`.
 pub(crate) fn first(schedule: &Schedule, now: SystemTime) -> Option<SystemTime> {

@@ -92,8 +92,9 @@ impl Plan {
             Pace::Once => return Next::Done,
             #[cfg(feature = "cron")]
             Pace::Calendar(schedule) => {
-                // It has none if its first run was at an instant.
+                // It has none if its first run was at an instant. A clock that was set back by more than a day was wrong before.
                 let last = self.next_wall.unwrap_or(wall);
+                let last = if last > wall + DAY { wall } else { last };
                 let next = match is_beside && wall < last {
                     true => Some((last, 0)),
                     false => occurrences::next(schedule, self.missed, last, is_beside, wall),
@@ -115,6 +116,39 @@ impl Plan {
         }
     }
 
+    /// What becomes of a run by the calendar that comes up at `wall`, when the time after it is past as well; `None` if it is not, so that the run
+    /// begins, late as it may be.
+    #[cfg(feature = "cron")]
+    pub(crate) fn instead_of_late(&mut self, time: SystemTime, wall: SystemTime) -> Option<Next> {
+        let Pace::Calendar(schedule) = &self.pace else {
+            return None;
+        };
+        // The searches are for the few that are late.
+        let is_late = wall.duration_since(time).is_ok_and(|late| late >= LATE);
+        let due = self
+            .next_wall
+            .filter(|_| is_late && self.failures == 0 && !self.is_beside)?;
+        let (next, missed) = occurrences::next(schedule, self.missed, due, true, wall)?;
+        if next == due {
+            return None;
+        }
+        Some(self.by_wall(Some((next, missed))))
+    }
+
+    /// The clock was set back, to `wall`: what a run by the calendar waits for now.
+    #[cfg(feature = "cron")]
+    pub(crate) fn set_back(&mut self, wall: SystemTime) -> Option<SystemTime> {
+        let Pace::Calendar(schedule) = &self.pace else {
+            return None;
+        };
+        let first = occurrences::first(schedule, wall)?;
+        if self.next_wall.is_none_or(|next| first < next) {
+            self.next_wall = Some(first);
+            return Some(first);
+        }
+        None
+    }
+
     fn try_again(&mut self, back_off: BackOff, now: Instant) -> Next {
         self.failures = self.failures.saturating_add(1);
         let retry = back_off.delay(self.failures);
@@ -125,26 +159,31 @@ impl Plan {
     }
 
     /// The first deadline after a pause, of a job that was to run at `deadline`. What came due meanwhile is not missed: nothing was to run.
+    ///
+    /// `waits_for` is the time of day that it waited for, if it did, and the wall clock shows `wall`.
     pub(crate) fn after_pause(
         &mut self,
         deadline: Instant,
+        waits_for: Option<SystemTime>,
         now: Instant,
         wall: SystemTime,
     ) -> Next {
+        let is_past = waits_for.map_or(deadline <= now, |time| time <= wall);
         match &self.pace {
+            // A run that is tried again is not of the grid.
+            _ if !is_past || self.failures > 0 => self.within_range(deadline, 0),
             #[cfg(feature = "cron")]
-            Pace::Calendar(schedule) if self.next_wall.is_some_and(|next| next <= wall) => {
+            Pace::Calendar(schedule) => {
+                self.is_beside = false;
                 let next = occurrences::first(schedule, wall).map(|next| (next, 0));
                 self.by_wall(next)
             }
-            &Pace::Rate(period) if deadline <= now && self.failures == 0 => {
+            &Pace::Rate(period) => {
+                self.is_beside = false;
                 (self.next, _) = Missed::Skip.next_from(self.next, period, now);
                 self.within_range(self.next, 0)
             }
-            _ => {
-                let _ = wall;
-                self.within_range(deadline, 0)
-            }
+            _ => self.within_range(deadline, 0),
         }
     }
 
@@ -162,7 +201,11 @@ impl Plan {
 
     /// A deadline, moved by the plan's jitter: later by a random part of it, and no later than the last instant.
     pub(crate) fn jittered(&self, at: Instant) -> Instant {
-        let later = add(at, jitter(self.jitter));
+        self.within(at, add(at, jitter(self.jitter)))
+    }
+
+    /// An instant to which `at` is moved, but no later than the last instant of the job.
+    pub(crate) fn within(&self, at: Instant, later: Instant) -> Instant {
         self.until.map_or(later, |until| later.min(until.max(at)))
     }
 
@@ -222,6 +265,12 @@ pub(crate) fn add(instant: Instant, duration: Duration) -> Instant {
         .or_else(|| instant.checked_add(FAR))
         .unwrap_or(instant)
 }
+
+/// A time of the calendar is looked at once more if it comes up so late.
+#[cfg(feature = "cron")]
+const LATE: Duration = Duration::from_secs(1);
+#[cfg(feature = "cron")]
+const DAY: Duration = Duration::from_secs(86_400);
 
 /// As far as tokio's clamp of long sleeps.
 const FAR: Duration = Duration::from_secs(86_400 * 365 * 30);

@@ -36,7 +36,9 @@ pub(crate) async fn run<W: Work>(cell: Arc<Cell<W>>, run: Run) {
         run,
         result: Some(Err(JobError::Shutdown)),
     };
-    if let Some(work) = cell.take_work() {
+    if cell.is_aborted() {
+        over.result = Some(Err(JobError::Cancelled));
+    } else if let Some(work) = cell.take_work() {
         over.result = Some(cell.work(work, run).await);
     }
 }
@@ -67,11 +69,14 @@ impl<W: Work> Cell<W> {
         running: Pin<&mut Option<W::Running>>,
         cx: &mut TaskContext<'_>,
     ) -> Poll<Result<W::Value, JobError>> {
+        // A run on a thread that may block cannot be ended from outside.
+        if !W::BLOCKS && self.is_aborted() {
+            return Poll::Ready(Err(JobError::Cancelled));
+        }
         let running = running.as_pin_mut().expect("a run that goes on");
         match catch_unwind(AssertUnwindSafe(|| running.poll(cx))) {
             Ok(Poll::Ready(result)) => Poll::Ready(result),
             Err(panic) => Poll::Ready(Err(panicked(panic))),
-            // A run on a thread that may block cannot be ended from outside.
             Ok(Poll::Pending) if !W::BLOCKS && self.poll_aborted(cx) => {
                 Poll::Ready(Err(JobError::Cancelled))
             }

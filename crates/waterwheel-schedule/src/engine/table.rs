@@ -196,8 +196,8 @@ impl Table {
         lock(&self.state)
     }
 
-    /// Files a job. From then on it runs or is ended: never lost.
-    pub(crate) fn submit(&self, mut entry: Entry) -> Result<Key, SubmitError> {
+    /// Files a job. From then on it runs or is ended: never lost. One that is over ends at once, well.
+    pub(crate) fn submit(&self, mut entry: Entry, is_over: bool) -> Result<Key, SubmitError> {
         let tick = self.timer.tick_after(entry.deadline);
         let wall = entry.wall();
         let mut state = self.state();
@@ -220,8 +220,16 @@ impl Table {
         entry.sequence = state.sequence;
         state.sequence += 1;
         let key = state.wheel.insert(tick, entry);
-        state.jobs += 1;
         state.counts.submitted += 1;
+        if is_over {
+            let removed = state.wheel.cancel(key);
+            drop(state);
+            if let Some(entry) = removed {
+                entry.job.end_well();
+            }
+            return Ok(key);
+        }
+        state.jobs += 1;
         let waker = self.waker_of_new_wait(&mut state, key, tick, wall);
         drop(state);
         wake(waker);
@@ -315,7 +323,9 @@ impl State {
             return;
         };
         match entry.group() {
-            None if self.limit.take_unbounded() => self.run(key, starts),
+            None if self.limit.take_unbounded() => {
+                self.run(key, starts);
+            }
             None => {
                 self.queue_for_scheduler(key);
                 self.start_queued(starts);
@@ -342,7 +352,9 @@ impl State {
         };
         let rank = entry.rank();
         match entry.group() {
-            None => self.queue_for_scheduler(key),
+            None => {
+                self.queue_for_scheduler(key);
+            }
             Some(group) => {
                 entry.status = Status::QueuedInGroup;
                 self.groups[group].queue(rank, key);
@@ -350,30 +362,39 @@ impl State {
         }
     }
 
-    fn queue_for_scheduler(&mut self, key: Key) {
-        if let Some(entry) = self.wheel.get_mut(key) {
-            entry.status = Status::Queued;
-            let rank = entry.rank();
-            self.limit.queue(rank, key);
-        }
+    /// `false` if the job is gone.
+    fn queue_for_scheduler(&mut self, key: Key) -> bool {
+        let Some(entry) = self.wheel.get_mut(key) else {
+            return false;
+        };
+        entry.status = Status::Queued;
+        let rank = entry.rank();
+        self.limit.queue(rank, key);
+        true
     }
 
     /// Lets jobs of a group queue for the scheduler, as many as the group has places.
     fn start_group(&mut self, group: usize) {
         while let Some(key) = self.groups[group].next() {
-            self.queue_for_scheduler(key);
+            // A job that was just taken out of the table leaves its queue next.
+            if !self.queue_for_scheduler(key) {
+                self.groups[group].give_back();
+            }
         }
     }
 
     fn start_queued(&mut self, starts: &mut Vec<Start>) {
         while let Some(key) = self.limit.next() {
-            self.run(key, starts);
+            if !self.run(key, starts) {
+                self.limit.give_back();
+            }
         }
     }
 
-    fn run(&mut self, key: Key, starts: &mut Vec<Start>) {
+    /// `false` if the job is gone.
+    fn run(&mut self, key: Key, starts: &mut Vec<Start>) -> bool {
         let Some(entry) = self.wheel.get_mut(key) else {
-            return;
+            return false;
         };
         self.counts.running += 1;
         entry.status = Status::Running;
@@ -394,6 +415,7 @@ impl State {
             },
             name: entry.name().cloned(),
         });
+        true
     }
 
     /// Gives back the places of a run that has ended. The first of the queues get them.

@@ -7,14 +7,15 @@
 //! - The driver waits for the earliest of these times by the [wall clock itself](waterwheel::clocks::sleep_until_wall). If that comes first, since the
 //!   clock was set forward or the machine was suspended, the job is due at once.
 
-use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
-use std::time::{Duration, SystemTime};
+use std::collections::BTreeMap;
+use std::time::SystemTime;
 
 use tokio::time::Instant;
 use waterwheel::Timer;
 use waterwheel::wheel::Key;
 
+#[cfg(feature = "cron")]
+use super::plan::Next;
 use super::plan::add;
 use super::table::{Entry, State, Status, Table};
 
@@ -41,41 +42,19 @@ impl WallClock {
         matches!(self, WallClock::Machine)
     }
 
-    /// When the clock shows this time, if it is not set meanwhile.
+    /// When the clock shows this time, or showed it, if it is not set meanwhile.
     pub(crate) fn instant_of(&self, wall: SystemTime, timer: &Timer) -> Instant {
-        let left = wall.duration_since(self.now(timer));
-        add(timer.now(), left.unwrap_or(Duration::ZERO))
+        let now = timer.now();
+        match wall.duration_since(self.now(timer)) {
+            Ok(left) => add(now, left),
+            Err(past) => now.checked_sub(past.duration()).unwrap_or(now),
+        }
     }
 }
 
-/// The jobs by the machine's wall clock, earliest first. Those that have gone stay until they come up, or are too many.
+/// The jobs by the machine's wall clock, earliest first. Those that have gone stay until they come up, or are too many. A job and a time are one place in it.
 #[derive(Default)]
-pub(crate) struct Appointments(BinaryHeap<Reverse<Appointment>>);
-
-struct Appointment {
-    wall: SystemTime,
-    key: Key,
-}
-
-impl PartialEq for Appointment {
-    fn eq(&self, other: &Appointment) -> bool {
-        self.wall == other.wall
-    }
-}
-
-impl Eq for Appointment {}
-
-impl PartialOrd for Appointment {
-    fn partial_cmp(&self, other: &Appointment) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Appointment {
-    fn cmp(&self, other: &Appointment) -> Ordering {
-        self.wall.cmp(&other.wall)
-    }
-}
+pub(crate) struct Appointments(BTreeMap<(SystemTime, u32), Key>);
 
 impl State {
     /// Remembers that a job waits for the machine's wall clock. The caller files it.
@@ -86,34 +65,28 @@ impl State {
             jobs,
             ..
         } = self;
-        let heap = &mut appointments.0;
-        // A job may be in it more than once, if it was paused meanwhile.
-        if heap.len() > 2 * *jobs + 64 {
-            heap.retain(|Reverse(it)| wheel.get(it.key).is_some_and(|entry| it.is_of(entry)));
+        let map = &mut appointments.0;
+        if map.len() > 2 * *jobs + 64 {
+            map.retain(|&(wall, _), &mut key| wheel.get(key).is_some_and(|it| waits(it, wall)));
         }
-        heap.push(Reverse(Appointment { wall, key }));
+        map.insert((wall, key.index()), key);
     }
 
-    /// The earliest time of day that a job waits for.
-    pub(crate) fn next_appointment(&mut self) -> Option<SystemTime> {
+    /// The earliest time of day that a job waits for, and the job.
+    pub(crate) fn next_appointment(&mut self) -> Option<(SystemTime, Key)> {
         loop {
-            let Reverse(first) = self.appointments.0.peek()?;
-            if self
-                .wheel
-                .get(first.key)
-                .is_some_and(|entry| first.is_of(entry))
-            {
-                return Some(first.wall);
+            let first = self.appointments.0.first_entry()?;
+            let ((wall, _), key) = (*first.key(), *first.get());
+            if self.wheel.get(key).is_some_and(|it| waits(it, wall)) {
+                return Some((wall, key));
             }
-            self.appointments.0.pop();
+            first.remove();
         }
     }
 }
 
-impl Appointment {
-    fn is_of(&self, entry: &Entry) -> bool {
-        entry.status == Status::Waiting && entry.wall() == Some(self.wall)
-    }
+fn waits(entry: &Entry, wall: SystemTime) -> bool {
+    entry.status == Status::Waiting && entry.wall() == Some(wall)
 }
 
 impl Table {
@@ -122,35 +95,67 @@ impl Table {
         let (wall, now) = (self.wall.now(&self.timer), self.timer.now());
         let tick = self.timer.tick_after(now);
         let mut state = self.state();
-        while state.next_appointment().is_some_and(|first| first <= wall) {
-            let Some(Reverse(first)) = state.appointments.0.pop() else {
-                return;
-            };
-            if let Some(entry) = state.wheel.get_mut(first.key) {
+        while let Some((time, key)) = state.next_appointment().filter(|&(time, _)| time <= wall) {
+            state.appointments.0.remove(&(time, key.index()));
+            if let Some(entry) = state.wheel.get_mut(key) {
                 entry.deadline = entry.deadline.min(now);
-                state.wheel.reset(first.key, tick);
+                state.wheel.reset(key, tick);
             }
         }
     }
 
-    /// Files a job again that is due on the dials and not by the wall clock. Returns whether it did.
+    /// Files a job again that is due on the dials, but not by the wall clock or its calendar. Returns whether it did.
     pub(crate) fn postpone_by_wall(&self, state: &mut State, key: Key) -> bool {
         let Some(entry) = state.wheel.get_mut(key) else {
             return false;
         };
-        let Some(wall) = entry
-            .wall()
-            .filter(|&wall| self.wall.now(&self.timer) < wall)
-        else {
+        let Some(time) = entry.wall() else {
             return false;
         };
-        entry.deadline = self.wall.instant_of(wall, &self.timer);
+        let wall = self.wall.now(&self.timer);
+        let (time, missed) = match time.duration_since(wall) {
+            Ok(left) if !left.is_zero() => (entry.set_back(wall).unwrap_or(time), 0),
+            _ => match entry.instead_of_late(time, wall) {
+                Some(instead) => instead,
+                None => return false,
+            },
+        };
+        if let Some(more) = &mut entry.more {
+            more.wall = Some(time);
+        }
+        entry.deadline = self.wall.instant_of(time, &self.timer);
         entry.status = Status::Waiting;
         let tick = self.timer.tick_after(entry.deadline);
+        state.counts.missed += missed;
         state.wheel.reset(key, tick);
         if self.wall.may_be_set() {
-            state.appoint(key, wall);
+            state.appoint(key, time);
         }
         true
+    }
+}
+
+impl Entry {
+    #[cfg(feature = "cron")]
+    fn set_back(&mut self, wall: SystemTime) -> Option<SystemTime> {
+        self.plan_mut()?.set_back(wall)
+    }
+
+    #[cfg(feature = "cron")]
+    fn instead_of_late(&mut self, time: SystemTime, wall: SystemTime) -> Option<(SystemTime, u64)> {
+        match self.plan_mut()?.instead_of_late(time, wall)? {
+            Next::RunByWall { wall, missed } => Some((wall, missed)),
+            _ => None,
+        }
+    }
+
+    #[cfg(not(feature = "cron"))]
+    fn set_back(&mut self, _: SystemTime) -> Option<SystemTime> {
+        None
+    }
+
+    #[cfg(not(feature = "cron"))]
+    fn instead_of_late(&mut self, _: SystemTime, _: SystemTime) -> Option<(SystemTime, u64)> {
+        None
     }
 }

@@ -1,7 +1,8 @@
-/// What becomes of the runs that a job at a fixed rate missed: since a run took longer than the period, since the limit on concurrency
+/// What becomes of the runs that a job at a fixed rate, or by the calendar, missed: since a run took longer than the period, since the limit on concurrency
 /// held it up, or since the machine slept.
 ///
-/// A run that starts late, but before the next one is due, is not missed. In each case the grid stays: `t0`, `t0 + period`, `t0 + 2 ×
+/// A run that starts late, but before the next one is due, is not missed. At a fixed rate, the run that was waited for is not missed either, however
+/// late it starts. In each case the grid stays: `t0`, `t0 + period`, `t0 + 2 ×
 /// period`.
 ///
 /// The names of the first two ideas are Java's `scheduleAtFixedRate` and the coalescing of Python's `apscheduler`.

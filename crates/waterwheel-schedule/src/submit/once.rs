@@ -5,8 +5,8 @@ use super::work::{BlockOnce, RunOnce};
 use super::{BackOff, Context, Outcome, Retry};
 use crate::handle::{JobHandle, SubmitError};
 
-/// A job that runs once, about to be submitted. Made by [`Scheduler::after`](crate::Scheduler::after) and
-/// [`Scheduler::at`](crate::Scheduler::at).
+/// A job that runs once, about to be submitted. Made by [`Scheduler::after`](crate::Scheduler::after), [`at`](crate::Scheduler::at) and
+/// [`at_wall`](crate::Scheduler::at_wall).
 #[derive(Debug, Clone)]
 #[must_use = "a job is submitted by `run`"]
 pub struct Once<'a> {

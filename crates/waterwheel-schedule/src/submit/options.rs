@@ -57,8 +57,8 @@ impl<'a> Options<'a> {
             .wall
             .map(|wall| wall.checked_add(later).unwrap_or(wall));
         let deadline = match &plan {
-            Some(plan) if wall.is_none() => plan.jittered(self.deadline),
-            _ => add(self.deadline, later),
+            Some(plan) => plan.within(self.deadline, add(self.deadline, later)),
+            None => add(self.deadline, later),
         };
         let is_over = is_over || plan.as_ref().is_some_and(|plan| !plan.admits(deadline));
         let cell = Arc::new(Cell::new(Arc::clone(self.table), work));
@@ -85,11 +85,7 @@ impl<'a> Options<'a> {
             pauses: false,
             more,
         };
-        let key = self.table.submit(entry)?;
-        if is_over {
-            // It has no run in time.
-            self.table.end_well(key);
-        }
+        let key = self.table.submit(entry, is_over)?;
         Ok(JobHandle::new(cell as Arc<dyn Awaited<W::Value>>, key))
     }
 }

@@ -10,10 +10,10 @@ use super::{Context, Missed, OnError, Outcome};
 use crate::engine::plan::{Pace, Plan, add};
 use crate::handle::{JobHandle, SubmitError};
 
-/// A job that runs more than once, about to be submitted. Made by [`Scheduler::every`](crate::Scheduler::every) and
-/// [`Scheduler::with_delay`](crate::Scheduler::with_delay).
+/// A job that runs more than once, about to be submitted. Made by [`Scheduler::every`](crate::Scheduler::every),
+/// [`with_delay`](crate::Scheduler::with_delay), and `cron` and `by_calendar` with the feature `cron`.
 ///
-/// Its runs never overlap, and each happens before the next. Its first run is one period from now.
+/// Its runs never overlap, and each happens before the next. Its first run is one period from now, or at the first time of its calendar.
 #[derive(Debug, Clone)]
 #[must_use = "a job is submitted by `run`"]
 pub struct Repeat<'a> {

@@ -315,3 +315,40 @@ fn a_timer_with_a_bound_is_refused() {
         let _ = Scheduler::builder().timer(&timer).build();
     });
 }
+
+// Its place of the group must not go to one that the shutdown ends as well.
+#[test]
+fn a_shutdown_gives_the_places_of_what_it_ends_to_what_stays() {
+    paused().block_on(async {
+        let scheduler = Scheduler::builder().concurrency(1).build();
+        let group = scheduler.group("one", 1);
+        let running = scheduler.after(ms(1)).run(|_| sleep(ms(50)));
+        let ended: Vec<_> = (2..5)
+            .map(|n| scheduler.every(ms(n)).group(&group).run(|_| async {}))
+            .collect();
+        let stays = scheduler.after(ms(6)).group(&group).run(|_| async {});
+        sleep(ms(10)).await;
+        scheduler.drain().await;
+        running.await.unwrap();
+        stays.await.unwrap();
+        for job in ended {
+            assert!(matches!(job.await, Err(JobError::Shutdown)));
+        }
+    });
+}
+
+#[test]
+fn a_runtime_that_ends_before_the_driver_ran_ends_every_handle() {
+    let runtime = paused();
+    let (scheduler, job) = {
+        let _inside = runtime.enter();
+        let scheduler = Scheduler::new();
+        let job = scheduler.after(HOUR).run(|_| async {});
+        (scheduler, job)
+    };
+    drop(runtime);
+    assert!(scheduler.is_terminated());
+    paused().block_on(async {
+        assert!(matches!(job.await, Err(JobError::Shutdown)));
+    });
+}

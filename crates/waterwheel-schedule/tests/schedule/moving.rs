@@ -180,3 +180,23 @@ fn no_run_is_moved_beyond_the_last_instant() {
         held.await.unwrap();
     });
 }
+
+#[test]
+fn a_run_that_was_triggered_and_paused_away_counts_no_place_twice() {
+    paused().block_on(async {
+        let (scheduler, log) = (Scheduler::new(), Log::new());
+        let runs = log.clone();
+        let job = scheduler
+            .every(ms(100))
+            .missed(waterwheel_schedule::Missed::CatchUp);
+        let job = job.max_runs(3).run(move |_| {
+            runs.add(());
+            async {}
+        });
+        assert!(job.trigger_now() && job.pause());
+        sleep(ms(10)).await;
+        assert!(job.resume());
+        job.await.unwrap();
+        assert_eq!(log.times(), [100, 200, 300]);
+    });
+}
