@@ -26,7 +26,7 @@
 //! | tick | [`interval`], [`interval_at`], which give an [`Interval`], also a `Stream`; [`MissedTickBehavior`] |
 //! | switch from `tokio::time` | [`time`]: all of the above by tokio's paths; when a timer is due, and in which order |
 //! | read the time | [`Instant`], [`Duration`]: tokio's and std's own |
-//! | have a timer of your own, bound it, stop it, look into it | [`Timer`], [`Builder`], [`Waking`], [`Metrics`], [`Lateness`]; [`error::Error`], [`error::BuildError`] |
+//! | have a timer of your own, bound it, stop it, look into it | [`Timer`], [`Builder`], [`Waking`], [`Metrics`], [`Lateness`]; [`Snapshot`], [`ShardSnapshot`], [`DialSnapshot`]; [`error::Error`], [`error::BuildError`] |
 //! | test in virtual time | `pause`, `advance`, `resume`: tokio's own, with the feature `test-util`; [`ManualClock`] of a timer's own, on every runtime; [`error::AdvanceError`] |
 //! | wait for the wall clock, or count the time in suspension | the feature `clocks`: [`clocks::sleep_until_wall`], [`clocks::sleep_boot`], which give [`clocks::SleepUntilWall`] and [`clocks::SleepBoot`] |
 //! | give hyper and hyper-util a timer | the feature `hyper`: [`Timer`] is a `hyper::rt::Timer`, and [`Sleep`] a `hyper::rt::Sleep` |
@@ -71,7 +71,9 @@ mod sync;
 pub use clock::ManualClock;
 #[doc(inline)]
 pub use delay_queue::DelayQueue;
-pub use driver::{Builder, Lateness, Metrics, Timer, Waking};
+pub use driver::{
+    Builder, DialSnapshot, Lateness, Metrics, ShardSnapshot, Snapshot, Timer, Waking,
+};
 #[cfg(feature = "tower")]
 pub use integration::tower;
 #[doc(inline)]

@@ -22,6 +22,9 @@ use crate::waker::Wakes;
 /// A round's operations: few enough that some rounds see no tick pass.
 const OPERATIONS: usize = 100;
 
+/// The timers that a snapshot counts.
+const SEEN: u32 = 10_000;
+
 /// Keeps the wheel from ever being empty, which has ways of its own.
 const FAR: Duration = Duration::from_secs(3600);
 
@@ -163,6 +166,23 @@ async fn count_armed(counter: Rc<Counter>) {
             }
         },
     );
+    let many: Vec<Sleep> = (0..SEEN)
+        .map(|number| {
+            // From a minute to months: on four dials.
+            let mut sleep = timer.sleep(DELAY * (60 << (number % 17)));
+            arm(&mut sleep, waker);
+            sleep
+        })
+        .collect();
+    counter.count(
+        "snapshot",
+        many.len(),
+        || (),
+        |()| {
+            black_box(timer.snapshot());
+        },
+    );
+    drop(many);
 }
 
 /// The first poll from outside of tasks.

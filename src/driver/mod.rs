@@ -11,7 +11,7 @@
 //! | `shard/` | what is behind one lock, and what do futures do with it? |
 //! | `wakeup/` | how is the driver woken in time, and why is no wake-up lost? |
 //! | `lifecycle` | what state is this timer in, and who waits for a drain? |
-//! | `permits`, `metrics` | how is `max_pending` counted, and what was done? [`Metrics`] |
+//! | `permits`, `metrics`, `snapshot/` | how is `max_pending` counted, what was done, and what is there to see? [`Metrics`], [`Snapshot`] |
 //! | `wake_all`, `thread_number` | how are wakers woken, and which thread is this? |
 //! | `host` | what is taken from the machine and from tokio? |
 //! | `models/` | does all this hold in every interleaving of two or three threads? |
@@ -31,6 +31,7 @@ mod metrics;
 pub(crate) mod models;
 mod permits;
 mod shard;
+mod snapshot;
 mod stop;
 mod thread_number;
 mod timer;
@@ -40,6 +41,7 @@ mod wakeup;
 
 pub use builder::Builder;
 pub use metrics::{Lateness, Metrics};
+pub use snapshot::{DialSnapshot, ShardSnapshot, Snapshot};
 pub use timer::Timer;
 pub use wakeup::Waking;
 

@@ -96,6 +96,7 @@ mod occupancy;
 mod peek;
 mod resolution;
 mod serve;
+mod snapshot;
 mod tick;
 mod ticks;
 mod timers;
@@ -104,6 +105,7 @@ mod verdict;
 pub(crate) use divisor::Divisor;
 pub(crate) use memory::Removed;
 pub(crate) use serve::{CASCADES_PER_TIMER, Met, Walk};
+pub(crate) use snapshot::{DialCounts, SlotCounts, Standing};
 
 pub use expire::Expire;
 pub use key::Key;

@@ -57,6 +57,11 @@ impl Occupancy {
         (found < end).then_some(found)
     }
 
+    /// All bits, in words.
+    pub(super) fn words(&self) -> &[u64] {
+        &self.words
+    }
+
     fn first_beyond_word(&self, word: usize) -> Option<usize> {
         let mut index = word / BITS;
         let mut bits = self.summary.get(index)? >> (word % BITS) << (word % BITS);

@@ -12,6 +12,7 @@ mod given;
 mod idle;
 mod local_runtime;
 mod reentrancy;
+mod snapshot;
 mod stopping;
 mod stress;
 mod wakeup_thread;

@@ -44,6 +44,7 @@ fn no_retired_word_is_used() {
         "docs/switching.md",
         "benches/README.md",
         "crates",
+        "tools/meter",
         "tools/peers",
         "tools/suite/README.md",
     ];
@@ -86,7 +87,7 @@ fn a_retired_word_is_found_within_a_name() {
 #[test]
 fn a_tests_name_has_at_most_60_characters() {
     let mut count = 0;
-    for file in ["src", "tests", "tools/peers"]
+    for file in ["src", "tests", "tools/meter", "tools/peers"]
         .iter()
         .flat_map(|it| files(&root().join(it)))
     {

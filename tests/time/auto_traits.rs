@@ -11,8 +11,8 @@ use waterwheel::rpc::grpc_timeout::{Header, InvalidTimeout, format, parse};
 use waterwheel::rpc::{Deadline, Guarded, IdleTimeout, Scoped};
 use waterwheel::wheel::{Expire, Key, Progress, Resolution, Tick, Ticks, Verdict, Wheel};
 use waterwheel::{
-    Builder, Duration, Interval, Lateness, ManualClock, Metrics, MissedTickBehavior, Sleep,
-    Timeout, Timer,
+    Builder, DialSnapshot, Duration, Interval, Lateness, ManualClock, Metrics, MissedTickBehavior,
+    ShardSnapshot, Sleep, Snapshot, Timeout, Timer,
 };
 
 use crate::support::{current_thread, ms, own_timer, paused, poll_once};
@@ -113,6 +113,9 @@ fn auto_traits_are_what_they_are_meant_to_be() {
         AdvanceError: true true true;
         Metrics: true true true;
         Lateness: true true true;
+        Snapshot: true true true;
+        ShardSnapshot: true true true;
+        DialSnapshot: true true true;
         MissedTickBehavior: true true true;
         Elapsed: true true true;
         Error: true true true;
@@ -183,6 +186,10 @@ fn everything_can_be_shown_for_debugging() {
         shown(&timer.interval(ms(1)));
         shown(&timer.metrics());
         shown(timer.metrics().lateness());
+        let snapshot = timer.snapshot();
+        shown(&snapshot);
+        // Of its ten thousand slots, the sums.
+        assert!(format!("{snapshot:?}").len() < 4_000);
         assert!(timer.metrics().to_string().contains("fired 1"));
         let elapsed = timer.timeout(ms(1), pending::<()>()).await;
         shown(&elapsed.expect_err("it is never ready"));

@@ -4,9 +4,11 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use super::{Common, Shard};
 use crate::driver::metrics::Metrics;
+use crate::driver::snapshot::Look;
 use crate::driver::thread_number;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Mutex, OwnLine};
+use crate::wheel::Tick;
 
 /// The shards by thread, a power of two of them. Each is made when a thread first uses it.
 pub(in crate::driver) struct Shards(Arc<[OnceLock<Arc<Shard>>]>);
@@ -145,5 +147,11 @@ impl ShardList {
             shard.add_to(&mut metrics);
         }
         metrics
+    }
+
+    /// What the shards that are in use show of themselves, one after the other, as seen from `now`. One that was stopped shows nothing.
+    pub(in crate::driver) fn look(&self, now: Tick) -> impl Iterator<Item = Look> + use<> {
+        let shards = self.in_use().into_iter();
+        shards.filter_map(move |shard| shard.look(now))
     }
 }

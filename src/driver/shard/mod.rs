@@ -8,6 +8,7 @@
 //! | `postponed` | deadlines beside the slab, which a future moves without the lock |
 //! | `turning` | that one thread at a time turns a shard |
 //! | `whole` | what a `Timer` does with a whole shard: stop, drain, count |
+//! | `look` | what a snapshot sees of it |
 //!
 //! # The life of a timer
 //!
@@ -35,6 +36,7 @@
 
 mod futures;
 mod list;
+mod look;
 mod postponed;
 mod turning;
 mod whole;

@@ -17,6 +17,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("clock", &["wheel", "error", "sync"]),
     // The driver, from the ground up.
     ("driver/metrics", &[]),
+    ("driver/snapshot", &["wheel"]),
     ("driver/wake_all", &[]),
     ("driver/thread_number", &["sync"]),
     ("driver/host", &["clock"]),
@@ -32,6 +33,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "driver/lifecycle",
             "driver/metrics",
             "driver/permits",
+            "driver/snapshot",
             "driver/thread_number",
             "driver/wakeup",
         ],
@@ -94,6 +96,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "driver/lifecycle",
             "driver/metrics",
             "driver/shard",
+            "driver/snapshot",
             "driver/stop",
         ],
     ),

@@ -1,0 +1,177 @@
+//! What a `Timer` looks like inside: its dials, hands and slots, and how many timers each slot has.
+//!
+//! | file | concept |
+//! |---|---|
+//! | this one | [`Snapshot`]: the whole `Timer` |
+//! | `shard` | [`ShardSnapshot`]: one wheel |
+//! | `dial` | [`DialSnapshot`]: one dial |
+//! | `text` | all of it as text |
+//!
+//! `driver/shard/look` reads it off a shard.
+
+mod dial;
+mod shard;
+mod text;
+
+pub use dial::DialSnapshot;
+pub(super) use shard::Look;
+pub use shard::ShardSnapshot;
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::wheel::{Resolution, SlotCounts, Standing, Tick};
+
+/// What a [`Timer`](crate::Timer) looks like inside: [`Timer::snapshot`](crate::Timer::snapshot) takes it.
+///
+/// It is a copy: nothing in it changes afterwards. `Display` writes it as a few lines of plain text.
+///
+/// # What belongs together
+///
+/// A shard's lock is given back while its timers are counted. So:
+///
+/// - [`now`](Snapshot::now) is read first. All counts are as seen from it: a timer counts in the slot that it would be filed in if
+///   the hand stood there.
+/// - Of each shard, the [hands](DialSnapshot::hand), the [occupied slots](DialSnapshot::is_occupied), the number of
+///   [pending](ShardSnapshot::pending) timers and the [next expiration](ShardSnapshot::next_expiration) are of one moment, after `now`.
+/// - A timer that is pending all the time while its shard is counted counts once. One that is armed, fires or is cancelled meanwhile
+///   counts once or not; one that is moved meanwhile, by its old deadline or the new one. So the [counts](DialSnapshot::counts), with
+///   what is [due](ShardSnapshot::due) and [beyond](ShardSnapshot::beyond), may add up to more or less than what is pending. They add up
+///   exactly if nothing happens meanwhile.
+/// - The shards are looked at one after the other.
+///
+/// # Slots and counts
+///
+/// An occupied slot is one that a timer is filed in. The counts go by the deadlines alone. They differ for a timer that was filed long ago:
+/// it stays on its dial until its slot comes up, and counts on the lower dial that reaches its deadline by now. And for one that was postponed:
+/// it stays in the slot of its old deadline, and counts by its present one.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), waterwheel::error::BuildError> {
+/// use waterwheel::{Duration, Timer};
+///
+/// let timer = Timer::builder().name("requests").start()?;
+/// for _ in 0..10 {
+///     tokio::spawn(timer.sleep(Duration::from_secs(30)));
+/// }
+/// tokio::task::yield_now().await;
+///
+/// let snapshot = timer.snapshot();
+/// assert_eq!((snapshot.pending(), snapshot.due(), snapshot.beyond()), (10, 0, 0));
+/// let seconds = &snapshot.dials()[1];
+/// assert_eq!((seconds.slot_length(), seconds.timers()), (Duration::from_secs(1), 10));
+/// println!("{snapshot}");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    name: Option<Box<str>>,
+    resolution: Duration,
+    now: Instant,
+    due: u64,
+    beyond: u64,
+    dials: Box<[DialSnapshot]>,
+    shards: Vec<ShardSnapshot>,
+}
+
+impl Snapshot {
+    /// Of a `Timer`, seen from `now`, which is in the tick `tick`: what its shards show of themselves.
+    pub(super) fn of(
+        name: Option<&str>,
+        resolution: Resolution,
+        (now, tick): (Instant, Tick),
+        looks: impl IntoIterator<Item = Look>,
+    ) -> Snapshot {
+        let mut standing = Standing::at(resolution, tick);
+        let mut counts = SlotCounts::at(resolution, tick);
+        let mut shards = Vec::new();
+        for look in looks {
+            standing.add_slots(&look.standing);
+            counts.add_all(&look.counts);
+            shards.push(ShardSnapshot::of(&look));
+        }
+        shards.sort_by_key(ShardSnapshot::number);
+        Snapshot {
+            name: name.map(Box::from),
+            resolution: resolution.tick(),
+            now,
+            due: counts.due(),
+            beyond: counts.beyond(),
+            dials: DialSnapshot::all(&counts, &standing),
+            shards,
+        }
+    }
+
+    /// The name that the timer was built with.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// The length of one tick.
+    #[must_use]
+    pub fn resolution(&self) -> Duration {
+        self.resolution
+    }
+
+    /// When the snapshot was taken, by the [timer's clock](crate::Timer::now). All counts are as seen from here.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// How many timers are pending in all shards. The sum of [`ShardSnapshot::pending`].
+    #[must_use]
+    pub fn pending(&self) -> u64 {
+        self.shards.iter().map(ShardSnapshot::pending).sum()
+    }
+
+    /// How many timers of all shards were due at [`now`](Snapshot::now) and had not been served: the driver's backlog.
+    #[must_use]
+    pub fn due(&self) -> u64 {
+        self.due
+    }
+
+    /// How many timers of all shards lie beyond the last dial, 64 days ahead and more.
+    #[must_use]
+    pub fn beyond(&self) -> u64 {
+        self.beyond
+    }
+
+    /// When a shard must be turned next; `None` if no timer is pending.
+    ///
+    /// It may be before the earliest deadline: when a slot of a dial above the first comes up, its timers are filed again. It is before
+    /// [`now`](Snapshot::now) if the driver is late.
+    #[must_use]
+    pub fn next_expiration(&self) -> Option<Instant> {
+        let next = self
+            .shards
+            .iter()
+            .filter_map(ShardSnapshot::next_expiration);
+        next.min()
+    }
+
+    /// The time from [`now`](Snapshot::now) to the [next expiration](Snapshot::next_expiration); zero if that has passed.
+    #[must_use]
+    pub fn time_left(&self) -> Option<Duration> {
+        let next = self.next_expiration()?;
+        Some(next.saturating_duration_since(self.now))
+    }
+
+    /// The five dials with the timers of all shards, the lowest first: ticks, seconds, minutes, hours, days.
+    ///
+    /// The hand stands at [`now`](Snapshot::now). A slot is occupied if it is in some shard.
+    #[must_use]
+    pub fn dials(&self) -> &[DialSnapshot] {
+        &self.dials
+    }
+
+    /// The shards in use. A shard is made when a thread first needs it, and a stopped timer has none.
+    #[must_use]
+    pub fn shards(&self) -> &[ShardSnapshot] {
+        &self.shards
+    }
+}

@@ -1,0 +1,30 @@
+use std::time::Duration;
+
+/// A job as the meter shows it: a row of its last pane.
+#[derive(Debug, Clone, Default)]
+pub struct Job {
+    /// Its name.
+    pub name: String,
+    /// What it does now: waits, runs, is paused.
+    pub state: String,
+    /// The time until it runs next.
+    pub next_run: Option<Duration>,
+    /// The time between two runs.
+    pub period: Option<Duration>,
+    /// How many runs have ended.
+    pub runs: u64,
+    /// Why the last run failed, if it did.
+    pub last_error: Option<String>,
+}
+
+/// The jobs that a program shows in the meter.
+#[derive(Debug, Clone, Default)]
+pub struct JobList {
+    /// How many jobs there are.
+    pub total: usize,
+    /// Some of them.
+    pub shown: Vec<Job>,
+}
+
+/// Gives the jobs, at most so many of them.
+pub(crate) type Jobs = Box<dyn FnMut(usize) -> JobList + Send>;

@@ -1,0 +1,31 @@
+//! A [`Timer`](waterwheel::Timer), looked at while it runs: five dials that turn like those of a water meter, rates, lateness and jobs.
+//!
+//! A program looks at a timer of its own by [`Meter`]. The program `waterwheel-meter` looks at a demo load.
+//!
+//! | file | question |
+//! |---|---|
+//! | `meter` | what does a program call? |
+//! | `job` | what is shown of a job, and who gives it? |
+//! | `reading` | what is read from a timer at a time? |
+//! | `history` | what were the rates, and how late did timers fire? |
+//! | `view/` | what is drawn where? |
+//! | `plain` | what is printed where no terminal is? |
+//! | `screen` | how is the terminal taken, and given back? |
+//! | `bars`, `format` | how does a number become blocks, or text? |
+
+#![forbid(unsafe_code)]
+
+mod bars;
+mod format;
+mod history;
+mod job;
+mod meter;
+mod plain;
+mod reading;
+#[cfg(test)]
+mod sample;
+mod screen;
+mod view;
+
+pub use job::{Job, JobList};
+pub use meter::Meter;

@@ -1,0 +1,113 @@
+//! The meter beside a demo load: `cargo run -p waterwheel-meter`. The crate's README says how a program looks at a timer of its own.
+
+#![forbid(unsafe_code)]
+
+mod load;
+
+use std::env;
+use std::error::Error;
+use std::time::Duration;
+
+use tokio::runtime::Builder;
+use waterwheel::Timer;
+use waterwheel_meter::Meter;
+
+use load::Load;
+
+const HELP: &str = "\
+Usage: waterwheel-meter [--once] [--timers N]
+
+Shows a timer of waterwheel's and a load of timers on it, until `q` is pressed.
+
+  --once      print a summary of a second as plain text, and end
+  --timers N  how many requests are under way, each with a timeout of up to a minute (50000)
+  --help      print this
+
+If stdout is no terminal, it does what --once does.
+";
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let flags = match Flags::parse(env::args().skip(1)) {
+        Ok(flags) => flags,
+        Err(wrong) => {
+            eprint!("waterwheel-meter: {wrong}\n\n{HELP}");
+            std::process::exit(2);
+        }
+    };
+    if flags.help {
+        print!("{HELP}");
+        return Ok(());
+    }
+    let runtime = Builder::new_multi_thread().enable_time().build()?;
+    let builder = Timer::builder().name("requests");
+    // The first dial then has a thousand slots.
+    let timer = builder
+        .resolution(Duration::from_millis(1))
+        .start_on(runtime.handle())?;
+    let load = Load::start(&runtime, &timer, flags.timers);
+    let meter = Meter::new(&timer).jobs(move |most| load.jobs(most));
+    match flags.once {
+        true => meter.print_once()?,
+        false => meter.run()?,
+    }
+    timer.shutdown();
+    runtime.shutdown_background();
+    Ok(())
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Flags {
+    once: bool,
+    timers: usize,
+    help: bool,
+}
+
+impl Flags {
+    fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Flags, String> {
+        let mut flags = Flags {
+            once: false,
+            timers: 50_000,
+            help: false,
+        };
+        while let Some(argument) = arguments.next() {
+            match &*argument {
+                "--once" => flags.once = true,
+                "--help" | "-h" => flags.help = true,
+                "--timers" => {
+                    let number = arguments.next().ok_or("--timers needs a number")?;
+                    let parsed = number.parse().ok().filter(|it| *it <= 10_000_000);
+                    flags.timers =
+                        parsed.ok_or(format!("not a number up to 10000000: {number}"))?;
+                }
+                _ => return Err(format!("no such flag: {argument}")),
+            }
+        }
+        Ok(flags)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Flags;
+
+    fn parse(line: &str) -> Result<Flags, String> {
+        Flags::parse(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn flags_are_read_and_wrong_ones_are_named() {
+        let flags = parse("--once --timers 7").expect("flags");
+        assert!(flags.once && flags.timers == 7 && !flags.help);
+        assert!(parse("-h").expect("flags").help);
+        for wrong in [
+            "--twice",
+            "--timers",
+            "--timers x",
+            "--timers -1",
+            "--timers 10000001",
+        ] {
+            let word = wrong.split(' ').next_back().expect("a word");
+            assert!(parse(wrong).expect_err(wrong).contains(word), "{wrong}");
+        }
+    }
+}

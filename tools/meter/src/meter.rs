@@ -1,0 +1,118 @@
+use std::fmt;
+use std::io::{self, IsTerminal, Write};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use waterwheel::Timer;
+
+use crate::history::History;
+use crate::job::{JobList, Jobs};
+use crate::plain;
+use crate::reading::Reading;
+use crate::screen;
+
+/// How often the screen is drawn.
+pub(crate) const FRAME: Duration = Duration::from_millis(250);
+
+/// Looks at a [`Timer`] while it runs.
+///
+/// Each look is a [`Timer::snapshot`], four times a second: about 4 % of a processor beside a million timers.
+///
+/// ```no_run
+/// use waterwheel::Timer;
+/// use waterwheel_meter::{Job, JobList, Meter};
+///
+/// # fn show(timer: &Timer) -> std::io::Result<()> {
+/// // On a thread of its own: it blocks until the user presses `q`.
+/// Meter::new(timer)
+///     .jobs(|most| JobList {
+///         total: 1,
+///         shown: vec![Job { name: "report".to_owned(), ..Job::default() }],
+///     })
+///     .run()
+/// # }
+/// ```
+pub struct Meter {
+    timer: Timer,
+    started: Instant,
+    history: History,
+    jobs: Option<Jobs>,
+}
+
+impl Meter {
+    /// A meter for this timer.
+    #[must_use]
+    pub fn new(timer: &Timer) -> Meter {
+        let mut meter = Meter {
+            timer: timer.clone(),
+            started: Instant::now(),
+            history: History::default(),
+            jobs: None,
+        };
+        meter.read();
+        meter
+    }
+
+    /// Shows jobs as well. `jobs` is called for each frame, with the number of rows there are; it may give more or fewer.
+    #[must_use]
+    pub fn jobs(mut self, jobs: impl FnMut(usize) -> JobList + Send + 'static) -> Meter {
+        self.jobs = Some(Box::new(jobs));
+        self
+    }
+
+    /// Draws the timer until the user presses `q`, Escape or Ctrl-C, and gives the terminal back, also if this thread panics. If
+    /// stdout is no terminal, does the same as [`print_once`](Meter::print_once).
+    ///
+    /// It blocks the thread: within a runtime, call it on a thread of its own.
+    ///
+    /// # Errors
+    ///
+    /// If the terminal or stdout fails.
+    pub fn run(mut self) -> io::Result<()> {
+        if !io::stdout().is_terminal() {
+            return self.print_once();
+        }
+        screen::run(&mut self)
+    }
+
+    /// Prints a summary of a second as plain text. It blocks for that second.
+    ///
+    /// # Errors
+    ///
+    /// If stdout fails. A closed pipe is no error.
+    pub fn print_once(mut self) -> io::Result<()> {
+        // So that there are rates.
+        thread::sleep(Duration::from_secs(1));
+        let reading = self.read();
+        let jobs = self.list(usize::MAX);
+        let text = plain::text(&reading, &self.history, jobs.as_ref());
+        let mut out = io::stdout().lock();
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            done => done,
+        }
+    }
+
+    pub(crate) fn read(&mut self) -> Reading {
+        let reading = Reading::of(&self.timer, self.started.elapsed());
+        self.history.add(&reading);
+        reading
+    }
+
+    pub(crate) fn history(&self) -> &History {
+        &self.history
+    }
+
+    pub(crate) fn list(&mut self, most: usize) -> Option<JobList> {
+        self.jobs.as_mut().map(|jobs| jobs(most))
+    }
+}
+
+impl fmt::Debug for Meter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Meter")
+            .field("timer", &self.timer)
+            .field("started", &self.started)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,186 @@
+//! What is drawn where: a title, and four boxes. At 80 × 24:
+//!
+//! | lines | file | box |
+//! |---|---|---|
+//! | 1 | this one | the title |
+//! | 7 | `dials` | five dials |
+//! | 7 | `rates`, `late` | how many a second, and how late |
+//! | the rest | `jobs` | the jobs |
+//!
+//! A smaller terminal shows less of them, from the end.
+
+mod dials;
+mod jobs;
+mod late;
+mod rates;
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Paragraph};
+
+use crate::format;
+use crate::history::{History, ROWS};
+use crate::job::JobList;
+use crate::reading::Reading;
+
+pub(crate) use dials::{beyond, rows};
+pub(crate) use jobs::row as row_of_job;
+pub(crate) use late::quantiles;
+
+const BARS: Style = Style::new().fg(Color::Cyan);
+const HAND: Style = Style::new().fg(Color::Yellow).add_modifier(Modifier::BOLD);
+const FRAME: Style = Style::new().fg(Color::DarkGray);
+const TITLE: Style = Style::new().add_modifier(Modifier::BOLD);
+
+/// The lines of a box with so many rows.
+const fn boxed(rows: usize) -> u16 {
+    rows as u16 + 2
+}
+
+/// How many jobs there is room for.
+pub(crate) fn rows_of_jobs(height: u16) -> usize {
+    let others = 1 + boxed(5) + boxed(ROWS.len());
+    usize::from(height.saturating_sub(others + boxed(0)))
+}
+
+/// Draws all of it.
+pub(crate) fn draw(
+    frame: &mut Frame<'_>,
+    reading: &Reading,
+    history: &History,
+    jobs: Option<&JobList>,
+) {
+    let lines = Layout::vertical([
+        Constraint::Length(1),
+        Constraint::Length(boxed(reading.dials.len())),
+        Constraint::Length(boxed(ROWS.len())),
+        Constraint::Min(0),
+    ]);
+    let [title, dials, middle, below] = lines.areas(frame.area());
+    // 44 of 80 columns.
+    let columns = Layout::horizontal([Constraint::Ratio(11, 20), Constraint::Min(0)]);
+    let [rates, late] = columns.areas(middle);
+    frame.render_widget(
+        Line::from(vec![
+            Span::styled(" waterwheel meter", TITLE),
+            Span::raw(format!("  {}", title_of(reading))),
+        ]),
+        title,
+    );
+    dials::draw(frame, dials, reading);
+    rates::draw(frame, rates, history);
+    late::draw(frame, late, history);
+    jobs::draw(frame, below, jobs);
+}
+
+/// `requests · 1 ms · 2 shards · up 00:12:31 · pending 1 048 221`
+pub(crate) fn title_of(reading: &Reading) -> String {
+    let shards = match reading.shards {
+        1 => "1 shard".to_owned(),
+        shards => format!("{shards} shards"),
+    };
+    format!(
+        "{} · {} · {shards} · up {} · pending {}",
+        reading.name.as_deref().unwrap_or("a timer"),
+        format::span(reading.resolution),
+        format::clock(reading.up),
+        format::grouped(reading.pending),
+    )
+}
+
+/// Draws lines in a box.
+fn draw_box<'a>(frame: &mut Frame<'_>, area: Rect, block: Block<'a>, lines: Vec<Line<'a>>) {
+    let block = block.border_style(FRAME).title_style(TITLE);
+    frame.render_widget(Paragraph::new(lines).block(block), area);
+}
+
+/// How many columns a box has inside.
+fn inside(area: Rect) -> usize {
+    usize::from(area.width.saturating_sub(2))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    use super::draw;
+    use crate::history::History;
+    use crate::job::JobList;
+    use crate::reading::Reading;
+    use crate::sample;
+
+    /// What is on the screen, line by line.
+    fn drawn(
+        (width, height): (u16, u16),
+        reading: &Reading,
+        history: &History,
+        jobs: Option<&JobList>,
+    ) -> Vec<String> {
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        let drawing = terminal.draw(|frame| draw(frame, reading, history, jobs));
+        drawing.unwrap();
+        let buffer = terminal.backend().buffer();
+        let line = |y| (0..width).map(|x| buffer[(x, y)].symbol()).collect();
+        (0..height).map(line).collect()
+    }
+
+    #[test]
+    fn it_fits_80_by_24() {
+        let (reading, history, jobs) = (sample::reading(), sample::history(), sample::jobs());
+        let screen = drawn((80, 24), &reading, &history, Some(&jobs));
+        let expected: Vec<&str> = include_str!("screen.txt").lines().collect();
+        assert_eq!(expected.len(), 24);
+        for (at, (line, expected)) in screen.iter().zip(expected).enumerate() {
+            assert_eq!(
+                line.trim_end(),
+                expected,
+                "line {at} of\n{}",
+                screen.join("\n")
+            );
+        }
+    }
+
+    #[test]
+    fn without_a_reading_before_it_shows_empty_boxes() {
+        let (mut reading, history) = (sample::reading(), History::default());
+        reading.name = None;
+        reading.time_left = Some(Duration::ZERO);
+        let screen = drawn((80, 24), &reading, &history, None).join("\n");
+        assert!(
+            screen.contains("waterwheel meter  a timer · 1 ms"),
+            "{screen}"
+        );
+        assert!(screen.contains("· due 0 · next now ┘"), "{screen}");
+        assert!(screen.contains("┌ late  none yet ─"), "{screen}");
+        assert!(screen.contains("│fired          –"), "{screen}");
+        assert!(screen.contains("┌ jobs  none "), "{screen}");
+    }
+
+    #[test]
+    fn every_size_of_terminal_is_drawn() {
+        let (reading, history, jobs) = (sample::reading(), sample::history(), sample::jobs());
+        for width in (0..20).chain([30, 43, 44, 45, 60, 79, 81, 300]) {
+            for height in (0..26).chain([100]) {
+                let screen = drawn((width, height), &reading, &history, Some(&jobs));
+                assert_eq!(screen.len(), usize::from(height));
+            }
+        }
+    }
+
+    #[test]
+    fn the_hand_is_there_at_every_position() {
+        let (mut reading, history) = (sample::reading(), sample::history());
+        for hand in [0, 1, 499, 998, 999] {
+            reading.dials[0].hand = hand;
+            let screen = drawn((80, 24), &reading, &history, None);
+            let row = &screen[2];
+            assert_eq!(row.matches('▼').count(), 1, "{row}");
+            assert!(row.contains(&format!("{hand}/1000")), "{row}");
+        }
+    }
+}
