@@ -18,6 +18,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     // The driver, from the ground up.
     ("driver/metrics", &[]),
     ("driver/wake_all", &[]),
+    ("driver/instances", &[]),
     ("driver/thread_number", &["sync"]),
     ("driver/host", &["clock"]),
     ("driver/permits", &["error", "sync"]),
@@ -76,6 +77,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "clock",
             "error",
             "driver/host",
+            "driver/instances",
             "driver/lifecycle",
             "driver/permits",
             "driver/shard",
@@ -114,6 +116,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "error",
             "driver/core",
             "driver/host",
+            "driver/instances",
             "driver/timer",
             "driver/wakeup",
         ],
@@ -157,6 +160,20 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "delay_queue",
         &["wheel", "clock", "error", "sync", "driver/timer", "time"],
+    ),
+    (
+        "callback",
+        &[
+            "wheel",
+            "clock",
+            "error",
+            "sync",
+            "driver/host",
+            "driver/lifecycle",
+            "driver/timer",
+            "driver/wake_all",
+            "time",
+        ],
     ),
     ("lib", &[]),
     // Pages, and no code.
