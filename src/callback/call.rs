@@ -14,7 +14,7 @@
 //! `DUE`. The timer may fire in between, so either may be first. The thread that sets the second of the two hands the callback to
 //! the runner. Of `EXPIRED` and `CANCELLED` one alone is ever set, by one read-modify-write: that thread takes the closure.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
@@ -89,8 +89,10 @@ impl<F: FnOnce() + Send + 'static> Call<F> {
         let head = &call.head;
         let waker = Waker::from(Arc::clone(&call));
         // Not with the sleep in its place: its lock would be held, and the poll may run foreign code.
-        // Nor with the caller's budget: to submit is no step of its task.
-        let is_due = pin!(coop::unconstrained(&mut sleep))
+        // By `poll_tick`, after which a sleep that is due keeps its permit. Without the caller's budget: to submit is no step of its
+        // task.
+        let poll = poll_fn(|context| sleep.poll_tick(context));
+        let is_due = pin!(coop::unconstrained(poll))
             .poll(&mut Context::from_waker(&waker))
             .is_ready();
         drop(waker);

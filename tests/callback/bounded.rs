@@ -41,6 +41,8 @@ fn the_next_one_is_refused_with_a_typed_error() {
         drop(future);
         assert!(timer.try_call_after(HOUR, || ()).unwrap().cancel());
         assert!(third.cancel() && fourth.cancel());
+        // Nor does a refusal hold up a drain.
+        timer.drain().await;
         assert_settled(&timer);
     });
 }
@@ -55,6 +57,10 @@ fn a_callback_that_is_due_holds_its_place_until_it_begins() {
         let due = timer.call_after(Duration::ZERO, || ());
         eventually("it is due", || timer.metrics().pending() == 0);
         assert!(timer.try_call_after(HOUR, || ()).is_err());
+        assert!(due.cancel());
+        // And so does one that is due as it is submitted.
+        let due = timer.call_at(timer.now() - ms(5), || ());
+        assert!(timer.try_call_at(timer.now() - ms(5), || ()).is_err());
         drop(blocker);
         eventually("it runs", || due.is_expired());
         // Its place is free before its closure is called, and a moment after it is expired.

@@ -127,6 +127,25 @@ fn what_is_due_runs_after_shutdown_and_not_after_shutdown_now() {
 }
 
 #[test]
+fn what_has_come_due_unserved_is_due_at_a_shutdown() {
+    let runtime = current_thread();
+    let timer = inside(&runtime, own_timer);
+    let log = Log::new();
+    let due = timer.call_after(ms(1), log.note(()));
+    let far = timer.call_after(HOUR, log.note(()));
+    // Nothing runs the driver.
+    eventually("its tick has come", || timer.now() > due.deadline() + ms(2));
+    assert_eq!(timer.shutdown(), 2);
+    assert!(far.is_cancelled() && !due.is_cancelled());
+    runtime.block_on(async {
+        while log.len() == 0 {
+            tokio::task::yield_now().await
+        }
+    });
+    assert!(due.is_expired());
+}
+
+#[test]
 fn a_stopped_timer_refuses_callbacks() {
     paused().block_on(async {
         for stop in [
