@@ -5,6 +5,18 @@
 //!
 //! | broken | seen by |
 //! |---|---|
+//! | `Head::try_end`: a load and a store | a cancel and a run; two cancels |
+//! | `Call::wake` hands over what is not armed yet | a submission during the stop |
+//! | `Call::arm` does not look whether it was woken | a submission as it comes due, and during the stop |
+//! | `Call::arm` takes what was stopped meanwhile | a submission during the stop |
+//! | `Runner::is_cut_short`: no look at the state | the stops |
+//! | `Runner::next`: unlocked between the look at the queue and the flag of the task | a callback that comes due as the task ends |
+//! | `Runner::collect` ends for all that collect | two that stop a timer |
+//! | `Drain`: no look at callbacks; `Lifecycle::end_callback` wakes no drain | both drains |
+//! | `Lifecycle::begin_callback`: `Relaxed` and `Acquire` for `SeqCst` | a callback that is taken as a drain begins |
+//!
+//! Not seen: `begin_callback` without its look at the state, since `Core::admit` looks again, and `sync::atomic` fences the count on
+//! both sides.
 
 use std::sync::Arc;
 

@@ -139,7 +139,7 @@ fn what_has_come_due_unserved_is_due_at_a_shutdown() {
     assert!(far.is_cancelled() && !due.is_cancelled());
     runtime.block_on(async {
         while log.len() == 0 {
-            tokio::task::yield_now().await
+            tokio::task::yield_now().await;
         }
     });
     assert!(due.is_expired());
