@@ -77,7 +77,7 @@ impl From<Elapsed> for io::Error {
     }
 }
 
-/// Why a timer did not take a future.
+/// Why a timer did not take a future or a callback.
 ///
 /// The `try_` methods of [`Timer`](crate::Timer) return it. It has the methods of tokio's `time::error::Error`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,7 +105,7 @@ impl Error {
     }
 
     /// The error of a timer that has reached its `max_pending`. It is over as soon as one of the timer's futures has
-    /// completed or is dropped. To shed load, drop the work that asked for the future.
+    /// completed or is dropped, or one of its callbacks has begun to run or is cancelled. To shed load, drop the work that asked for the future.
     #[must_use]
     pub fn at_capacity() -> Error {
         Error(Kind::AtCapacity)

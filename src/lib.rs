@@ -26,6 +26,7 @@
 //! | tick | [`interval`], [`interval_at`], which give an [`Interval`], also a `Stream`; [`MissedTickBehavior`] |
 //! | switch from `tokio::time` | [`time`]: all of the above by tokio's paths; when a timer is due, and in which order |
 //! | read the time | [`Instant`], [`Duration`]: tokio's and std's own |
+//! | call a closure later | [`Timer::call_after`], [`Timer::call_at`], [`Timer::shutdown_now`]; [`callback`]: [`callback::TimeoutHandle`], [`callback::Unrun`] |
 //! | have a timer of your own, bound it, stop it, look into it | [`Timer`], [`Builder`], [`Waking`], [`Metrics`], [`Lateness`]; [`Snapshot`], [`ShardSnapshot`], [`DialSnapshot`]; [`error::Error`], [`error::BuildError`] |
 //! | test in virtual time | `pause`, `advance`, `resume`: tokio's own, with the feature `test-util`; [`ManualClock`] of a timer's own, on every runtime; [`error::AdvanceError`] |
 //! | wait for the wall clock, or count the time in suspension | the feature `clocks`: [`clocks::sleep_until_wall`], [`clocks::sleep_boot`], which give [`clocks::SleepUntilWall`] and [`clocks::SleepBoot`] |
@@ -54,6 +55,7 @@
 
 #[cfg(any(doc, doctest))]
 pub mod _documentation;
+pub mod callback;
 #[cfg(feature = "clocks")]
 pub mod clocks;
 pub mod delay_queue;

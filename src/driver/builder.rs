@@ -4,6 +4,8 @@ use tokio::runtime::Handle;
 
 use super::core::{Core, MOST_SHARDS, Plan};
 use super::host::assert_time_is_enabled;
+#[cfg(feature = "tracing")]
+use super::instances::Instance;
 use super::timer::Timer;
 use super::wakeup::Waking;
 use crate::clock::ManualClock;
@@ -80,8 +82,8 @@ impl Builder {
         self
     }
 
-    /// How many futures the timer takes at a time: made, and neither done nor dropped. No bound
-    /// if not set.
+    /// How many futures and [callbacks](crate::callback) the timer takes at a time: made, and neither done nor dropped. No bound
+    /// if not set. A callback is done when it begins to run.
     ///
     /// The next one is refused: [`try_sleep`](Timer::try_sleep) and the other `try_` methods return an error,
     /// [`sleep`](Timer::sleep) and the others panic. A future that was done and is reset counts again, even if that exceeds
@@ -179,6 +181,8 @@ fn start_on(handle: &Handle, plan: Plan) -> Timer {
         assert_time_is_enabled(handle);
     }
     let core = Core::new(handle, plan);
+    #[cfg(feature = "tracing")]
+    core.instance.get_or_init(Instance::new);
     core.spawn_driver(handle, None::<()>);
     Timer { core }
 }

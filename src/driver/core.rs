@@ -1,10 +1,13 @@
 //! What the handles of a `Timer` share, and how its driver is started.
 
-use std::sync::Arc;
+use std::any::Any;
+use std::sync::{Arc, OnceLock};
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 use super::host;
+#[cfg(feature = "tracing")]
+use super::instances::Instance;
 use super::lifecycle::Lifecycle;
 use super::permits::Permits;
 use super::shard::{Common, Shard, ShardList, Shards};
@@ -22,6 +25,11 @@ pub(crate) struct Core {
     shards: Shards,
     pub(super) common: Common,
     name: Option<Box<str>>,
+    /// What a room above keeps with the `Timer`.
+    annex: OnceLock<Box<dyn Any + Send + Sync>>,
+    /// Only a timer of one's own is one.
+    #[cfg(feature = "tracing")]
+    pub(super) instance: OnceLock<Instance>,
 }
 
 /// The settings of a `Timer`.
@@ -94,6 +102,9 @@ impl Core {
             shards,
             common,
             name,
+            annex: OnceLock::new(),
+            #[cfg(feature = "tracing")]
+            instance: OnceLock::new(),
         })
     }
 
@@ -150,6 +161,13 @@ impl Core {
 
     pub(super) fn clock(&self) -> &Clock {
         self.common.wakeup.clock()
+    }
+
+    /// What a room above keeps with the `Timer`, made at the first call.
+    #[inline]
+    pub(super) fn annex<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> &T {
+        let annex = self.annex.get_or_init(|| Box::new(make()));
+        annex.downcast_ref().expect("one room has an annex")
     }
 }
 

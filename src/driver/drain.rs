@@ -9,8 +9,8 @@ use super::shard::ShardList;
 use super::stop::stop;
 use super::wakeup::Wakeup;
 
-/// Waits until no shard of a draining `Timer` has a pending timer, then stops the `Timer`. A shard that becomes empty wakes it
-/// (`Shard::unlock`).
+/// Waits until no shard of a draining `Timer` has a pending timer and no callback is left, then stops the `Timer`. A shard that becomes
+/// empty wakes it (`Shard::unlock`), and so does the end of the last callback (`Lifecycle::end_callback`).
 pub(super) struct Drain {
     lifecycle: Arc<Lifecycle>,
     shards: Arc<ShardList>,
@@ -45,10 +45,10 @@ impl Drain {
     /// Whether nothing is pending. If something is, the waker is woken when the last timer may have ended: a shard
     /// that has become empty calls `wake_drains`.
     fn is_drained(&self, context: &Context<'_>) -> bool {
-        // The waker first: a shard that becomes empty after the look finds it.
+        // The waker first: a shard that becomes empty after the look finds it, and so does the end of the last callback.
         let waker = context.waker().clone();
         self.lifecycle.await_drain(self.number, waker);
-        self.shards.in_use().iter().all(|shard| shard.is_empty())
+        self.shards.in_use().iter().all(|shard| shard.is_empty()) && !self.lifecycle.has_callbacks()
     }
 }
 

@@ -2,11 +2,15 @@
 //! wake-up thread. In a model it takes them from the model, `models/host`. The time is `clock`'s.
 
 #[cfg(waterwheel_loom)]
+pub(crate) use super::models::host::spawn;
+#[cfg(waterwheel_loom)]
 pub(super) use super::models::host::{
-    TokioSleep, is_processed_by_tokio, queue_length, sleep_until, spawn, start_wakeup_thread,
+    TokioSleep, is_processed_by_tokio, queue_length, sleep_until, start_wakeup_thread,
 };
 #[cfg(not(waterwheel_loom))]
-pub(super) use real::{is_processed_by_tokio, queue_length, spawn, start_wakeup_thread};
+pub(crate) use real::spawn;
+#[cfg(not(waterwheel_loom))]
+pub(super) use real::{is_processed_by_tokio, queue_length, start_wakeup_thread};
 #[cfg(not(waterwheel_loom))]
 pub(super) use tokio::time::{Sleep as TokioSleep, sleep_until};
 
@@ -39,7 +43,7 @@ mod real {
         }
     }
 
-    pub(in crate::driver) fn spawn(home: &Handle, task: impl Future<Output = ()> + Send + 'static) {
+    pub(crate) fn spawn(home: &Handle, task: impl Future<Output = ()> + Send + 'static) {
         drop(home.spawn(task));
     }
 

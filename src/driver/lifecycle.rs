@@ -1,10 +1,10 @@
-//! What state a `Timer` is in, and who waits until it is drained.
+//! What state a `Timer` is in, what a drain waits for beside pending timers, and who waits until it is drained.
 
 use std::task::Waker;
 
 use super::wake_all::wake_all;
 use crate::error::Error;
-use crate::sync::atomic::{AtomicU8, Ordering};
+use crate::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use crate::sync::{Mutex, OwnLine};
 
 /// A `Timer` goes through these from top to bottom, and may leave some out.
@@ -26,6 +26,15 @@ pub(crate) struct Lifecycle {
     /// The wakers for the next `wake_drains`, each by the number of its future. A future that was woken, or has not been polled,
     /// has none here.
     drains: OwnLine<Mutex<Vec<(u64, Waker)>>>,
+    callbacks: OwnLine<Callbacks>,
+}
+
+/// How many callbacks there were. A drain waits until those that have begun have ended.
+struct Callbacks {
+    /// Submitted, or about to be.
+    begun: AtomicU64,
+    /// Have run, were cancelled or were refused.
+    ended: AtomicU64,
 }
 
 impl Lifecycle {
@@ -33,6 +42,10 @@ impl Lifecycle {
         Lifecycle {
             state: AtomicU8::new(State::Running as u8),
             drains: OwnLine(Mutex::new(Vec::new())),
+            callbacks: OwnLine(Callbacks {
+                begun: AtomicU64::new(0),
+                ended: AtomicU64::new(0),
+            }),
         }
     }
 
@@ -58,13 +71,44 @@ impl Lifecycle {
 
     /// Moves the `Timer` on to a state, unless it is further. Returns the state from before.
     pub(super) fn advance(&self, to: State) -> State {
-        // Released to the loads in `state`.
-        match self.state.fetch_max(to as u8, Ordering::AcqRel) {
+        // Released to the loads in `state`. Sequentially consistent for the sake of `begin_callback` and `end_callback`.
+        match self.state.fetch_max(to as u8, Ordering::SeqCst) {
             0 => State::Running,
             1 => State::Draining,
             2 => State::Stopped,
             _ => State::Abandoned,
         }
+    }
+
+    /// Counts a callback that is about to be submitted, and returns its number; an error if the `Timer` takes nothing new.
+    ///
+    /// All accesses here and in `has_callbacks` are sequentially consistent, as is the change of the state. So a callback that finds the
+    /// `Timer` running here is counted when a drain looks, which moves the state first.
+    pub(crate) fn begin_callback(&self) -> Result<u64, Error> {
+        let number = self.callbacks.begun.fetch_add(1, Ordering::SeqCst);
+        if self.state.load(Ordering::SeqCst) == State::Running as u8 {
+            return Ok(number);
+        }
+        self.end_callback();
+        Err(Error::shutdown())
+    }
+
+    /// Counts the end of a callback. The last one wakes the futures that wait for a drain.
+    ///
+    /// If this finds the `Timer` running, a drain that moves the state afterwards finds the end counted.
+    pub(crate) fn end_callback(&self) {
+        let ended = self.callbacks.ended.fetch_add(1, Ordering::SeqCst) + 1;
+        let is_last = ended == self.callbacks.begun.load(Ordering::SeqCst);
+        if is_last && self.state.load(Ordering::SeqCst) != State::Running as u8 {
+            self.wake_drains();
+        }
+    }
+
+    /// Whether a callback has begun and not ended.
+    pub(super) fn has_callbacks(&self) -> bool {
+        // In this order: one that begins and ends in between does not hide another.
+        let ended = self.callbacks.ended.load(Ordering::SeqCst);
+        ended != self.callbacks.begun.load(Ordering::SeqCst)
     }
 
     /// Keeps a waker until [`wake_drains`](Lifecycle::wake_drains). Of the wakers under one `number`, it keeps the last.

@@ -12,6 +12,7 @@
 //! | `wakeup/` | how is the driver woken in time, and why is no wake-up lost? |
 //! | `lifecycle` | what state is this timer in, and who waits for a drain? |
 //! | `permits`, `metrics`, `snapshot/` | how is `max_pending` counted, what was done, and what is there to see? [`Metrics`], [`Snapshot`] |
+//! | `instances` | are too many timers of one's own alive? |
 //! | `wake_all`, `thread_number` | how are wakers woken, and which thread is this? |
 //! | `host` | what is taken from the machine and from tokio? |
 //! | `models/` | does all this hold in every interleaving of two or three threads? |
@@ -25,6 +26,8 @@ mod core;
 mod current;
 mod drain;
 mod host;
+#[cfg(feature = "tracing")]
+mod instances;
 mod lifecycle;
 mod metrics;
 #[cfg(waterwheel_loom)]
@@ -46,8 +49,10 @@ pub use timer::Timer;
 pub use wakeup::Waking;
 
 pub(crate) use current::current_shard;
+pub(crate) use host::spawn;
 pub(crate) use lifecycle::{Lifecycle, State};
 pub(crate) use shard::{Answer, Shard};
 pub(crate) use turn::spawn_catch_up;
+pub(crate) use wake_all::isolate;
 #[cfg(all(feature = "clocks", target_os = "linux"))]
 pub(crate) use wake_all::wake_all;

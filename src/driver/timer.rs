@@ -1,3 +1,4 @@
+use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use tokio::time::Instant;
 
 use super::core::Core;
 use super::drain::Drain;
-use super::lifecycle::State;
+use super::lifecycle::{Lifecycle, State};
 use super::metrics::Metrics;
 use super::shard::Shard;
 use super::snapshot::Snapshot;
@@ -186,6 +187,9 @@ impl Timer {
     /// complete before its deadline. Afterwards the infallible calls panic and the `try_` calls return an error. A future that
     /// was made before but not polled yet is stopped as well, and not counted.
     ///
+    /// [Callbacks](crate::callback) that are not due are cancelled, and their closures dropped. Those that are due still run;
+    /// [`shutdown_now`](Timer::shutdown_now) cancels these too, and returns what never ran.
+    ///
     /// Dropping the runtime stops the timer in the same way.
     pub fn shutdown(&self) -> usize {
         let common = &self.core.common;
@@ -201,7 +205,8 @@ impl Timer {
     /// dropped; then the timer is stopped.
     ///
     /// A future that was made before this call can still be armed. A timer that has fired is not pending any more, even if
-    /// its future is then reset, or was postponed at that moment. Intervals end at their next tick. The `Timer` drains from
+    /// its future is then reset, or was postponed at that moment. Intervals end at their next tick.
+    /// [Callbacks](crate::callback) have not only fired: they have run. The `Timer` drains from
     /// this call on, whether or not the returned future is polled. Dropping the future does not undo it.
     ///
     /// ```
@@ -244,6 +249,17 @@ impl Timer {
     #[inline]
     pub(crate) fn admit(&self) -> Result<(), Error> {
         self.core.admit()
+    }
+
+    pub(crate) fn lifecycle(&self) -> &Arc<Lifecycle> {
+        &self.core.common.lifecycle
+    }
+
+    /// What a room above keeps with the timer, made at the first call. There is one such room, since a lower room cannot name its
+    /// type.
+    #[inline]
+    pub(crate) fn annex<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> &T {
+        self.core.annex(make)
     }
 
     /// The shard that this thread's futures go to.

@@ -1,3 +1,4 @@
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
 
@@ -6,9 +7,19 @@ use std::task::Waker;
 /// A waker that panics neither strands the others nor ends the driver. The panic hook has reported the panic.
 pub(crate) fn wake_all(wakers: impl Iterator<Item = Waker>) {
     for waker in wakers {
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
-            // A payload whose destructor panics as well is leaked.
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(payload))).map_err(std::mem::forget);
-        }
+        isolate(|| waker.wake(), |_| ());
+    }
+}
+
+/// Runs code that is not ours, and ends a panic of it here. `report` gets its payload; the panic hook has reported it before.
+#[inline]
+pub(crate) fn isolate(run: impl FnOnce(), report: impl FnOnce(&(dyn Any + Send))) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(run)) {
+        let end = move || {
+            report(&*payload);
+            drop(payload);
+        };
+        // A payload whose destructor panics as well is leaked.
+        let _ = catch_unwind(AssertUnwindSafe(end)).map_err(std::mem::forget);
     }
 }

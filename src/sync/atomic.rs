@@ -56,7 +56,7 @@ impl AtomicU8 {
     }
 
     pub(crate) fn load(&self, order: Ordering) -> u8 {
-        self.0.load(order)
+        fenced(order, || self.0.load(order))
     }
 
     pub(crate) fn store(&self, value: u8, order: Ordering) {
@@ -73,7 +73,7 @@ impl AtomicU8 {
     }
 
     pub(crate) fn fetch_max(&self, value: u8, order: Ordering) -> u8 {
-        self.0.fetch_max(value, order)
+        fenced(order, || self.0.fetch_max(value, order))
     }
 
     pub(crate) fn compare_exchange(

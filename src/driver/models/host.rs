@@ -150,7 +150,7 @@ pub(in crate::driver) fn is_processed_by_tokio(_: Instant) -> impl FnMut(Instant
     |instant| instant <= at(0)
 }
 
-pub(in crate::driver) fn spawn(_: &Handle, task: impl Future<Output = ()> + Send + 'static) {
+pub(crate) fn spawn(_: &Handle, task: impl Future<Output = ()> + Send + 'static) {
     HOST.lock().unwrap().tasks.push(Box::pin(task));
 }
 
@@ -213,7 +213,7 @@ pub(super) fn next_sleep() -> Option<u64> {
 }
 
 /// Runs what was spawned until it ends. Returns how many there were.
-pub(super) fn run_tasks() -> usize {
+pub(crate) fn run_tasks() -> usize {
     let tasks = take_tasks();
     let count = tasks.len();
     tasks.into_iter().for_each(run_to_the_end);

@@ -1,0 +1,35 @@
+//! How many timers of one's own are alive. A warning, once a process, if these are many.
+
+use std::sync::Once;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// As many as Netty allows before it warns.
+const MOST: usize = 64;
+
+static ALIVE: AtomicUsize = AtomicUsize::new(0);
+static WARNED: Once = Once::new();
+
+/// A timer of one's own that has a handle.
+pub(super) struct Instance(());
+
+impl Instance {
+    pub(super) fn new() -> Instance {
+        // Relaxed: the count alone matters.
+        let alive = ALIVE.fetch_add(1, Ordering::Relaxed) + 1;
+        if alive > MOST {
+            WARNED.call_once(|| {
+                tracing::warn!(
+                    alive,
+                    "many timers are alive: each has a driver, and dials for each shard; share one, or use `Timer::current()`"
+                );
+            });
+        }
+        Instance(())
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        ALIVE.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,86 @@
+//! What the feature `tracing` reports.
+
+use std::io;
+use std::panic;
+use std::sync::{Arc, Mutex};
+
+use waterwheel::{Timer, sleep};
+
+use crate::support::{alone, ms, paused};
+
+#[derive(Clone, Default)]
+struct Report(Arc<Mutex<Vec<u8>>>);
+
+impl Report {
+    /// From now on, what this process reports.
+    fn start() -> Report {
+        let report = Report::default();
+        let writer = report.clone();
+        tracing_subscriber::fmt()
+            .with_writer(move || writer.clone())
+            .init();
+        report
+    }
+
+    fn take(&self) -> String {
+        let said = std::mem::take(&mut *self.0.lock().unwrap());
+        String::from_utf8(said).unwrap()
+    }
+}
+
+impl io::Write for Report {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(text);
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_panic_of_a_callback_is_reported_with_its_timers_name() {
+    // A subscriber is one for the process.
+    alone(|| {
+        let report = Report::start();
+        paused().block_on(async {
+            let timer = Timer::builder().name("orders").start().unwrap();
+            timer.call_after(ms(1), || ());
+            sleep(ms(2)).await;
+            assert_eq!(report.take(), "");
+            timer.call_after(ms(1), || panic::resume_unwind(Box::new("no such order")));
+            sleep(ms(2)).await;
+            let said = report.take();
+            assert_eq!(said.lines().count(), 1, "{said}");
+            for part in ["ERROR waterwheel::", "panicked", "orders", "no such order"] {
+                assert!(said.contains(part), "{part} in {said}");
+            }
+            let text = format!("order {}", 7);
+            timer.call_after(ms(1), || panic::resume_unwind(Box::new(text)));
+            sleep(ms(2)).await;
+            assert!(report.take().contains("order 7"));
+        });
+    });
+}
+
+#[test]
+fn many_timers_are_reported_once() {
+    alone(|| {
+        let report = Report::start();
+        paused().block_on(async {
+            let start = || Timer::builder().start().unwrap();
+            // Sixty-four at a time are no more than that, however many there were.
+            for _ in 0..100 {
+                let _gone = start();
+            }
+            let _of_the_runtime = Timer::current();
+            let _alive: Vec<_> = (0..64).map(|_| start()).collect();
+            assert_eq!(report.take(), "");
+            let _many: Vec<_> = (0..10).map(|_| start()).collect();
+            let said = report.take();
+            assert_eq!(said.lines().count(), 1, "{said}");
+            assert!(said.contains("WARN waterwheel::") && said.contains("65"));
+        });
+    });
+}
