@@ -26,17 +26,30 @@ use crate::sync::Mutex;
 /// tokio rounds up to its next millisecond. An instant that is so much earlier is not rounded past the present.
 const ROUNDING: Duration = Duration::from_millis(1);
 
-pub(super) struct Nudge(Mutex<Option<Pin<Box<TokioSleep>>>>);
+pub(super) struct Nudge(Mutex<State>);
+
+struct State {
+    sleep: Option<Pin<Box<TokioSleep>>>,
+    /// The driver has ended, and no nudge is expected again. A timer that a late first turn made would still be there when tokio's clock ends, which
+    /// fires all of its timers: the first turn would poll one of a clock that has ended, and tokio panics at that, on a worker.
+    has_ended: bool,
+}
 
 impl Nudge {
     pub(super) fn new() -> Nudge {
-        Nudge(Mutex::new(None))
+        Nudge(Mutex::new(State {
+            sleep: None,
+            has_ended: false,
+        }))
     }
 
     /// From now on a nudge wakes this waker, once. To be called in the context of the clock's home runtime.
     pub(super) fn expect(&self, clock: &Clock, waker: &Waker) {
-        let mut sleep = self.0.lock();
-        let sleep = match &mut *sleep {
+        let mut state = self.0.lock();
+        if state.has_ended {
+            return;
+        }
+        let sleep = match &mut state.sleep {
             // Not polled: if tokio is about to fire it, the poll would wake the waker with this lock held.
             Some(sleep) if !sleep.is_elapsed() => return,
             Some(sleep) => {
@@ -53,8 +66,8 @@ impl Nudge {
 
     /// Moves the timer to the present. `false` if no nudge was ever expected.
     pub(super) fn give(&self, now: Instant) -> bool {
-        let mut sleep = self.0.lock();
-        let Some(sleep) = &mut *sleep else {
+        let mut state = self.0.lock();
+        let Some(sleep) = &mut state.sleep else {
             return false;
         };
         sleep.as_mut().reset(now - ROUNDING);
@@ -63,7 +76,10 @@ impl Nudge {
 
     /// The driver's task ends.
     pub(super) fn end(&self) {
-        let sleep = self.0.lock().take();
+        let mut state = self.0.lock();
+        state.has_ended = true;
+        let sleep = state.sleep.take();
+        drop(state);
         drop(sleep);
     }
 }
@@ -135,6 +151,10 @@ mod tests {
         wakeup.nudge.end();
         wakeup.nudge();
         assert_eq!((task.count(), nudged.count()), (2, 3));
+        // A first turn that is late makes no timer that would outlive the driver.
+        wakeup.nudge.expect(wakeup.clock(), &waker);
+        wakeup.nudge();
+        assert_eq!((task.count(), nudged.count()), (3, 3));
         // What is left is ours, and the waker that each is woken by.
         eventually(|| (Arc::strong_count(&task), Arc::strong_count(&nudged)) == (2, 2));
     }
