@@ -53,26 +53,25 @@ impl Table {
         if entry.status != Status::Paused {
             return std::mem::replace(&mut entry.pauses, false);
         }
-        let (deadline, mut wall) = (entry.deadline, entry.wall());
+        let (deadline, waits_for) = (entry.deadline, entry.wall());
         let wall_now = self.wall.now(&self.timer);
         let next = match entry.plan_mut() {
-            Some(plan) => plan.after_pause(deadline, wall, now, wall_now),
+            Some(plan) => plan.after_pause(deadline, waits_for, now, wall_now),
             None => Next::Run {
                 at: deadline,
                 missed: 0,
             },
         };
-        let next = match next {
+        let (next, wall) = match next {
             #[cfg(feature = "cron")]
-            Next::RunByWall { wall: next, .. } => {
-                wall = Some(next);
+            Next::RunByWall { wall, .. } => {
                 if let Some(more) = &mut entry.more {
-                    more.wall = wall;
+                    more.wall = Some(wall);
                 }
-                Some(deadline)
+                (Some(deadline), Some(wall))
             }
-            Next::Run { at, .. } => Some(at),
-            _ => None,
+            Next::Run { at, .. } => (Some(at), waits_for),
+            _ => (None, waits_for),
         };
         // The clock may have been set meanwhile.
         let next = next.map(|at| wall.map_or(at, |wall| self.wall.instant_of(wall, &self.timer)));
