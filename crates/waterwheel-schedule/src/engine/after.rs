@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use tokio::time::Instant;
 use waterwheel::wheel::{Key, Tick};
 
 use super::plan::{Next, Ran};
@@ -47,8 +46,6 @@ impl Following {
 impl Table {
     /// Files the next run, or ends the job. Starts what waited for the places that are free now.
     pub(crate) fn finished(&self, run: &Run, ran: Ran, failed: Option<Arc<str>>) -> After {
-        let now = self.timer.now();
-        let now_tick = self.timer.tick_now();
         let (mut starts, mut waker, mut removed) = (Vec::new(), None, None);
         let mut guard = self.state();
         let state = &mut *guard;
@@ -60,7 +57,7 @@ impl Table {
         };
         let (group, is_periodic) = (entry.group(), entry.is_periodic());
         let name = self.hook.as_ref().and_then(|_| entry.name().cloned());
-        let mut next = self.following(entry, ran, now);
+        let mut next = self.following(entry, ran);
         let is_closing = state.phase != Phase::Running;
         // A job that is paused would keep a shutdown from its end.
         if matches!(next.after, After::Again)
@@ -71,7 +68,9 @@ impl Table {
         }
         state.counts.missed += next.missed;
         match (&next.after, next.tick) {
-            (After::Again, Some(tick)) if tick <= now_tick && state.is_limited(group) => {
+            (After::Again, Some(tick))
+                if state.is_limited(group) && tick <= self.timer.tick_now() =>
+            {
                 state.queue_again(run.key);
             }
             (After::Again, Some(tick)) => {
@@ -106,14 +105,15 @@ impl Table {
     }
 
     /// Moves an entry on after its run.
-    fn following(&self, entry: &mut Entry, ran: Ran, now: Instant) -> Following {
+    fn following(&self, entry: &mut Entry, ran: Ran) -> Following {
         let (ends, pauses) = (entry.ends, entry.pauses);
-        let wall_now = self.wall.now(&self.timer);
         let Some(plan) = entry.plan_mut() else {
             entry.job.count_run();
             return Following::end(After::Over);
         };
-        let next = plan.after_run(ran, now, wall_now);
+        // The clocks are read for jobs that may run again alone.
+        let (now, wall) = (self.timer.now(), self.wall.now(&self.timer));
+        let next = plan.after_run(ran, now, wall);
         let is_again = plan.failures > 0;
         let (at, wall, missed) = match (next, ends) {
             (Next::Run { at, missed }, None) => (plan.jittered(at), None, missed),

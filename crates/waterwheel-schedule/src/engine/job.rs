@@ -110,8 +110,13 @@ impl<W: Work> Cell<W> {
         lock(&self.slot)
     }
 
-    pub(crate) fn take_work(&self) -> Option<W> {
-        self.slot().work.take()
+    /// The work, and whether the run was aborted before it began.
+    pub(crate) fn take_work(&self) -> (Option<W>, bool) {
+        let mut slot = self.slot();
+        match slot.is_aborted {
+            true => (None, true),
+            false => (slot.work.take(), false),
+        }
     }
 
     /// For the next run.
@@ -120,7 +125,7 @@ impl<W: Work> Cell<W> {
         drop(before);
     }
 
-    /// Whether the run is to end before it begins.
+    /// Whether the run is to end before its next poll.
     pub(crate) fn is_aborted(&self) -> bool {
         self.slot().is_aborted
     }

@@ -36,10 +36,11 @@ pub(crate) async fn run<W: Work>(cell: Arc<Cell<W>>, run: Run) {
         run,
         result: Some(Err(JobError::Shutdown)),
     };
-    if cell.is_aborted() {
-        over.result = Some(Err(JobError::Cancelled));
-    } else if let Some(work) = cell.take_work() {
-        over.result = Some(cell.work(work, run).await);
+    match cell.take_work() {
+        (_, true) => over.result = Some(Err(JobError::Cancelled)),
+        (Some(work), false) => over.result = Some(cell.work(work, run).await),
+        // The job has ended meanwhile.
+        (None, false) => {}
     }
 }
 
@@ -55,7 +56,8 @@ impl<W: Work> Cell<W> {
         let mut running = pin!(Some(begun.map_err(panicked)?));
         let result = match run.limit {
             None => poll_fn(|cx| self.poll_run(running.as_mut(), cx)).await,
-            Some(limit) => self.work_within(limit, running.as_mut()).await,
+            // In a box: the task of a run without a limit is smaller.
+            Some(limit) => Box::pin(self.work_within(limit, running.as_mut())).await,
         };
         // Its destructor may panic.
         match catch_unwind(AssertUnwindSafe(|| running.set(None))) {
