@@ -60,6 +60,9 @@ fn the_clients_keep_alive_runs_by_our_clock() {
     let client: Client<HttpConnector, Empty<Bytes>> = Client::builder(TokioExecutor::new())
         .http2_only(true)
         .timer(timer.clone())
+        // Else hyper begins only if its connection is polled once more after the request has begun, and a second worker may
+        // have polled it before.
+        .http2_keep_alive_while_idle(true)
         .http2_keep_alive_interval(MINUTE)
         .http2_keep_alive_timeout(ms(20_000))
         .build_http();
