@@ -14,7 +14,7 @@ pub enum Missed {
     Skip,
     /// One run stands for all of them, at once. The next is on the grid.
     Once,
-    /// The latest of them run, at most so many, one after the other without a pause.
+    /// The latest of them run, at most so many, one after the other without a pause. By the calendar, at most 100.
     CatchUpTo(u32),
     /// Each runs, one after the other without a pause, as in Java.
     CatchUp,
