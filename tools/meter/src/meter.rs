@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use waterwheel::Timer;
 
+use crate::asked::Asked;
 use crate::history::History;
-use crate::job::{JobList, Jobs};
+use crate::job::JobList;
 use crate::plain;
 use crate::reading::Reading;
 use crate::screen;
@@ -36,7 +37,7 @@ pub struct Meter {
     timer: Timer,
     started: Instant,
     history: History,
-    jobs: Option<Jobs>,
+    jobs: Option<Asked>,
 }
 
 impl Meter {
@@ -53,10 +54,11 @@ impl Meter {
         meter
     }
 
-    /// Shows jobs as well. `jobs` is called for each frame, with the number of rows there are; it may give more or fewer.
+    /// Shows jobs as well. `jobs` is called with the number of rows there are; it may give more or fewer. It is called for each frame, or
+    /// less often, so that it takes at most a hundredth of the time. [`JobList::of`] gives those of a scheduler.
     #[must_use]
     pub fn jobs(mut self, jobs: impl FnMut(usize) -> JobList + Send + 'static) -> Meter {
-        self.jobs = Some(Box::new(jobs));
+        self.jobs = Some(Asked::new(Box::new(jobs)));
         self
     }
 
@@ -84,7 +86,7 @@ impl Meter {
         // So that there are rates.
         thread::sleep(Duration::from_secs(1));
         let reading = self.read();
-        let jobs = self.list(usize::MAX);
+        let jobs = self.list(plain::JOBS);
         let text = plain::text(&reading, &self.history, jobs.as_ref());
         let mut out = io::stdout().lock();
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -104,7 +106,8 @@ impl Meter {
     }
 
     pub(crate) fn list(&mut self, most: usize) -> Option<JobList> {
-        self.jobs.as_mut().map(|jobs| jobs(most))
+        let (jobs, started) = (self.jobs.as_mut()?, self.started);
+        Some(jobs.list(most, || started.elapsed()))
     }
 }
 

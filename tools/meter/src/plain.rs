@@ -8,6 +8,8 @@ use crate::view;
 
 /// The columns of a dial's bars.
 const BARS: usize = 50;
+/// As many jobs as a large terminal has room for.
+pub(crate) const JOBS: usize = 30;
 
 pub(crate) fn text(reading: &Reading, history: &History, jobs: Option<&JobList>) -> String {
     let mut lines = vec![format!("waterwheel meter  {}", view::title_of(reading))];

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
@@ -29,9 +31,10 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, jobs: Option<&JobList>) {
 
 /// The name, the state, when it runs next, its period, its runs, and its last error.
 pub(crate) fn row(job: &Job) -> String {
-    let next = job
-        .next_run
-        .map(|left| format!("in {}", format::span(left)));
+    let next = job.next_run.map(|left| match left {
+        Duration::ZERO => "now".to_owned(),
+        left => format!("in {}", format::span(left)),
+    });
     let period = job.period.map(format::span);
     format!(
         "{:<16} {:<9} {:<14} {:<10} {:<8} {}",
