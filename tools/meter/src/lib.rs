@@ -1,6 +1,7 @@
 //! A [`Timer`](waterwheel::Timer), looked at while it runs: five dials that turn like those of a water meter, rates, lateness and jobs.
 //!
-//! A program looks at a timer of its own by [`Meter`], and at the jobs of a scheduler by [`JobList::of`]. The program `waterwheel-meter` looks at a demo load.
+//! A program looks at a timer of its own by [`Meter`], and at the jobs of a scheduler by [`JobList::of`]. The program `waterwheel-meter` looks at a demo load:
+//! `main`, `load/`, and `signals`, which end it.
 //!
 //! | file | question |
 //! |---|---|

@@ -3,14 +3,18 @@
 #![forbid(unsafe_code)]
 
 mod load;
+mod signals;
 
 use std::env;
 use std::error::Error;
+use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use tokio::runtime::Builder;
 use waterwheel::Timer;
 use waterwheel_meter::{JobList, Meter};
+
+use signals::Signals;
 
 const HELP: &str = "\
 Usage: waterwheel-meter [--once] [--timers N] [--orders N]
@@ -37,7 +41,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         print!("{HELP}");
         return Ok(());
     }
-    let runtime = Builder::new_multi_thread().enable_time().build()?;
+    // The I/O driver is for the signals.
+    let runtime = Builder::new_multi_thread().enable_all().build()?;
     let builder = Timer::builder().name("requests");
     // The first dial then has a thousand slots.
     let timer = builder
@@ -45,13 +50,22 @@ fn main() -> Result<(), Box<dyn Error>> {
         .start_on(runtime.handle())?;
     let scheduler = load::start(&runtime, &timer, flags.timers, flags.orders);
     let meter = Meter::new(&timer).jobs(move |most| JobList::of(&scheduler, most));
-    match flags.once {
-        true => meter.print_once()?,
-        false => meter.run()?,
-    }
+    let (ended, signal) = match flags.once || !io::stdout().is_terminal() {
+        true => (meter.print_once(), None),
+        false => {
+            let signals = Signals::listen(&runtime)?;
+            let came = signals.clone();
+            let ended = meter.quit_if(move || came.came().is_some()).run();
+            (ended, signals.came())
+        }
+    };
     timer.shutdown();
     runtime.shutdown_background();
-    Ok(())
+    if let Some(number) = signal {
+        // As a shell says it of a program that a signal has ended. If its terminal has gone, that is no error.
+        std::process::exit(128 + number);
+    }
+    Ok(ended?)
 }
 
 #[derive(Debug, PartialEq, Eq)]

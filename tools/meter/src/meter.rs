@@ -38,6 +38,7 @@ pub struct Meter {
     started: Instant,
     history: History,
     jobs: Option<Asked>,
+    quit: Box<dyn FnMut() -> bool + Send>,
 }
 
 impl Meter {
@@ -49,6 +50,7 @@ impl Meter {
             started: Instant::now(),
             history: History::default(),
             jobs: None,
+            quit: Box::new(|| false),
         };
         meter.read();
         meter
@@ -62,8 +64,18 @@ impl Meter {
         self
     }
 
-    /// Draws the timer until the user presses `q`, Escape or Ctrl-C, and gives the terminal back, also if this thread panics. If
-    /// stdout is no terminal, does the same as [`print_once`](Meter::print_once).
+    /// Quits also when `quit` says so. It is called for each frame: four times a second.
+    ///
+    /// Signals are the program's business, and one that ends the process at once leaves the terminal raw. So a program listens for `SIGTERM`,
+    /// `SIGINT` and `SIGHUP` itself, as by `tokio::signal`, and says here whether one has come.
+    #[must_use]
+    pub fn quit_if(mut self, quit: impl FnMut() -> bool + Send + 'static) -> Meter {
+        self.quit = Box::new(quit);
+        self
+    }
+
+    /// Draws the timer until the user presses `q`, Escape or Ctrl-C, or [`quit_if`](Meter::quit_if) says so, and gives the terminal back, also if
+    /// this thread panics. If stdout is no terminal, does the same as [`print_once`](Meter::print_once).
     ///
     /// It blocks the thread: within a runtime, call it on a thread of its own.
     ///
@@ -103,6 +115,10 @@ impl Meter {
 
     pub(crate) fn history(&self) -> &History {
         &self.history
+    }
+
+    pub(crate) fn quits(&mut self) -> bool {
+        (self.quit)()
     }
 
     pub(crate) fn list(&mut self, most: usize) -> Option<JobList> {
