@@ -5,11 +5,13 @@
 //! | this one | [`Snapshot`]: the whole `Timer` |
 //! | `shard` | [`ShardSnapshot`]: one wheel |
 //! | `dial` | [`DialSnapshot`]: one dial |
+//! | `row` | a dial as a row of blocks |
 //! | `text` | all of it as text |
 //!
 //! `driver/shard/look` reads it off a shard.
 
 mod dial;
+mod row;
 mod shard;
 mod text;
 

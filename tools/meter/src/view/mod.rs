@@ -174,9 +174,9 @@ mod tests {
 
     #[test]
     fn the_hand_is_there_at_every_position() {
-        let (mut reading, history) = (sample::reading(), sample::history());
+        let history = sample::history();
         for hand in [0, 1, 499, 998, 999] {
-            reading.dials[0].hand = hand;
+            let reading = sample::reading_after(hand);
             let screen = drawn((80, 24), &reading, &history, None);
             let row = &screen[2];
             assert_eq!(row.matches('▼').count(), 1, "{row}");
