@@ -15,11 +15,13 @@
 //! | `plain` | what is printed where no terminal is? |
 //! | `screen` | how is the terminal taken, and given back? |
 //! | `bars`, `format` | how does a number become blocks, or text? |
+//! | `columns` | how does a text of the program's fit in its columns? |
 
 #![forbid(unsafe_code)]
 
 mod asked;
 mod bars;
+mod columns;
 mod format;
 mod history;
 mod job;

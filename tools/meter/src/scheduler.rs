@@ -156,14 +156,14 @@ mod tests {
             );
             pass(clock, MINUTE).await;
             let shown = JobList::of(&scheduler, usize::MAX).shown;
-            let rows: Vec<String> = shown.iter().map(view::row_of_job).collect();
+            let rows: Vec<String> = shown.iter().map(|job| view::row_of_job(job, 78)).collect();
             let rows: Vec<&str> = rows.iter().map(|row| row.trim_end()).collect();
             let expected = [
-                "a runs           running   –              1 m        0",
-                "b is queued      queued    now            1 m        0",
-                "c is paused      paused    –              1 m        0",
-                "d fails          backoff   in 8 m         –          0        timeout",
-                "e waits          waiting   in 8 m         –          0",
+                "a runs           running  –          1 m     0",
+                "b is queued      queued   now        1 m     0",
+                "c is paused      paused   –          1 m     0",
+                "d fails          backoff  in 8 m     –       0        timeout",
+                "e waits          waiting  in 8 m     –       0",
             ];
             assert_eq!(rows, expected);
         });
