@@ -73,6 +73,14 @@ fn what_holds_a_sleep_is_not_much_larger() {
     assert!(size_of::<Header>() <= 10);
 }
 
+#[test]
+fn a_snapshot_keeps_its_slots_in_boxes() {
+    // Two boxes of slots, a `Duration`, the hand.
+    assert!(size_of::<DialSnapshot>() <= 56);
+    assert!(size_of::<ShardSnapshot>() <= 64);
+    assert!(size_of::<Snapshot>() <= 128, "{}", size_of::<Snapshot>());
+}
+
 type Sendable = Pending<u8>;
 type Local = Pending<Rc<u8>>;
 type Pinned = (PhantomPinned, u8);
@@ -146,6 +154,7 @@ fn unwind_safety_is_that_of_tokios_timers_or_better() {
     assert!(has!(Elapsed: UnwindSafe) && has!(Elapsed: RefUnwindSafe));
     assert!(has!(Error: UnwindSafe) && has!(Error: RefUnwindSafe));
     assert!(has!(Metrics: UnwindSafe) && has!(Metrics: RefUnwindSafe));
+    assert!(has!(Snapshot: UnwindSafe) && has!(Snapshot: RefUnwindSafe));
     if has!(tokio::time::Sleep: UnwindSafe) {
         assert!(has!(Sleep: UnwindSafe));
     }

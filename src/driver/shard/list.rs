@@ -149,8 +149,9 @@ impl ShardList {
         metrics
     }
 
-    /// What the shards that are in use show of themselves, one after the other, as seen from `now`. One that was stopped shows nothing.
-    pub(in crate::driver) fn look(&self, now: Tick) -> impl Iterator<Item = Look> + use<> {
+    /// What the shards that are in use show of themselves, one after the other, as seen from `now`, each with its number. One that was stopped
+    /// shows nothing.
+    pub(in crate::driver) fn look(&self, now: Tick) -> impl Iterator<Item = (usize, Look)> + use<> {
         let shards = self.in_use().into_iter();
         shards.filter_map(move |shard| shard.look(now))
     }

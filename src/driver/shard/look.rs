@@ -4,24 +4,24 @@ use super::Shard;
 use crate::driver::snapshot::Look;
 use crate::wheel::{SlotCounts, Tick};
 
-/// How many places of the slab are read with the lock held. That takes some 4 µs.
+/// How many places of the slab are read with the lock held. That takes some 4 µs, and 6 at most if the thread is not interrupted.
 const PORTION: usize = 1024;
 
 impl Shard {
-    /// Where the wheel stands, and how many timers there are for each slot, as seen from `now`. `None` if it is stopped.
-    pub(super) fn look(&self, now: Tick) -> Option<Look> {
+    /// The shard's number, where its wheel stands, and how many timers there are for each slot, as seen from `now`. `None` if it is stopped.
+    pub(super) fn look(&self, now: Tick) -> Option<(usize, Look)> {
         let locked = self.lock();
         let wheel = locked.wheel.as_ref()?;
         let standing = wheel.standing();
         let (pending, next) = (wheel.len(), wheel.next_expiration());
         drop(locked);
-        Some(Look {
-            number: self.position,
+        let look = Look {
             pending,
             next_expiration: next.and_then(|tick| self.clock.instant_of(tick)),
             standing,
             counts: self.count_from(now),
-        })
+        };
+        Some((self.position, look))
     }
 
     fn count_from(&self, now: Tick) -> SlotCounts {

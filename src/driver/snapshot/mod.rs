@@ -5,23 +5,28 @@
 //! | this one | [`Snapshot`]: the whole `Timer` |
 //! | `shard` | [`ShardSnapshot`]: one wheel |
 //! | `dial` | [`DialSnapshot`]: one dial |
+//! | `figures` | what a shard shows of itself, and all of them together |
+//! | `row` | a dial as a row of blocks |
 //! | `text` | all of it as text |
 //!
 //! `driver/shard/look` reads it off a shard.
 
 mod dial;
+mod figures;
+mod row;
 mod shard;
 mod text;
 
 pub use dial::DialSnapshot;
-pub(super) use shard::Look;
+use figures::Figures;
+pub(super) use figures::Look;
 pub use shard::ShardSnapshot;
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::wheel::{Resolution, SlotCounts, Standing, Tick};
+use crate::wheel::{Resolution, Tick};
 
 /// What a [`Timer`](crate::Timer) looks like inside: [`Timer::snapshot`](crate::Timer::snapshot) takes it.
 ///
@@ -71,36 +76,29 @@ pub struct Snapshot {
     name: Option<Box<str>>,
     resolution: Duration,
     now: Instant,
-    due: u64,
-    beyond: u64,
-    dials: Box<[DialSnapshot]>,
+    figures: Figures,
     shards: Vec<ShardSnapshot>,
 }
 
 impl Snapshot {
-    /// Of a `Timer`, seen from `now`, which is in the tick `tick`: what its shards show of themselves.
+    /// Of a `Timer`, seen from `now`, which is in the tick `tick`: what its shards show of themselves, each with its number.
     pub(super) fn of(
         name: Option<&str>,
         resolution: Resolution,
         (now, tick): (Instant, Tick),
-        looks: impl IntoIterator<Item = Look>,
+        looks: impl IntoIterator<Item = (usize, Look)>,
     ) -> Snapshot {
-        let mut standing = Standing::at(resolution, tick);
-        let mut counts = SlotCounts::at(resolution, tick);
-        let mut shards = Vec::new();
-        for look in looks {
-            standing.add_slots(&look.standing);
-            counts.add_all(&look.counts);
-            shards.push(ShardSnapshot::of(&look));
+        let (mut all, mut shards) = (Look::nothing(resolution, tick), Vec::new());
+        for (number, look) in looks {
+            all.add(&look);
+            shards.push(ShardSnapshot::of(number, &look));
         }
         shards.sort_by_key(ShardSnapshot::number);
         Snapshot {
             name: name.map(Box::from),
             resolution: resolution.tick(),
             now,
-            due: counts.due(),
-            beyond: counts.beyond(),
-            dials: DialSnapshot::all(&counts, &standing),
+            figures: Figures::of(&all),
             shards,
         }
     }
@@ -126,19 +124,19 @@ impl Snapshot {
     /// How many timers are pending in all shards. The sum of [`ShardSnapshot::pending`].
     #[must_use]
     pub fn pending(&self) -> u64 {
-        self.shards.iter().map(ShardSnapshot::pending).sum()
+        self.figures.pending
     }
 
     /// How many timers of all shards were due at [`now`](Snapshot::now) and had not been served: the driver's backlog.
     #[must_use]
     pub fn due(&self) -> u64 {
-        self.due
+        self.figures.due
     }
 
     /// How many timers of all shards lie beyond the last dial, 64 days ahead and more.
     #[must_use]
     pub fn beyond(&self) -> u64 {
-        self.beyond
+        self.figures.beyond
     }
 
     /// When a shard must be turned next; `None` if no timer is pending.
@@ -147,11 +145,7 @@ impl Snapshot {
     /// [`now`](Snapshot::now) if the driver is late.
     #[must_use]
     pub fn next_expiration(&self) -> Option<Instant> {
-        let next = self
-            .shards
-            .iter()
-            .filter_map(ShardSnapshot::next_expiration);
-        next.min()
+        self.figures.next_expiration
     }
 
     /// The time from [`now`](Snapshot::now) to the [next expiration](Snapshot::next_expiration); zero if that has passed.
@@ -166,7 +160,7 @@ impl Snapshot {
     /// The hand stands at [`now`](Snapshot::now). A slot is occupied if it is in some shard.
     #[must_use]
     pub fn dials(&self) -> &[DialSnapshot] {
-        &self.dials
+        &self.figures.dials
     }
 
     /// The shards in use. A shard is made when a thread first needs it, and a stopped timer has none.

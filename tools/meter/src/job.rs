@@ -25,6 +25,3 @@ pub struct JobList {
     /// Some of them.
     pub shown: Vec<Job>,
 }
-
-/// Gives the jobs, at most so many of them.
-pub(crate) type Jobs = Box<dyn FnMut(usize) -> JobList + Send>;

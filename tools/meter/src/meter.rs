@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use waterwheel::Timer;
 
+use crate::asked::Asked;
 use crate::history::History;
-use crate::job::{JobList, Jobs};
+use crate::job::JobList;
 use crate::plain;
 use crate::reading::Reading;
 use crate::screen;
@@ -36,7 +37,8 @@ pub struct Meter {
     timer: Timer,
     started: Instant,
     history: History,
-    jobs: Option<Jobs>,
+    jobs: Option<Asked>,
+    quit: Box<dyn FnMut() -> bool + Send>,
 }
 
 impl Meter {
@@ -48,20 +50,32 @@ impl Meter {
             started: Instant::now(),
             history: History::default(),
             jobs: None,
+            quit: Box::new(|| false),
         };
         meter.read();
         meter
     }
 
-    /// Shows jobs as well. `jobs` is called for each frame, with the number of rows there are; it may give more or fewer.
+    /// Shows jobs as well. `jobs` is called with the number of rows there are; it may give more or fewer. It is called for each frame, or
+    /// less often, so that it takes at most a hundredth of the time. [`JobList::of`] gives those of a scheduler.
     #[must_use]
     pub fn jobs(mut self, jobs: impl FnMut(usize) -> JobList + Send + 'static) -> Meter {
-        self.jobs = Some(Box::new(jobs));
+        self.jobs = Some(Asked::new(Box::new(jobs)));
         self
     }
 
-    /// Draws the timer until the user presses `q`, Escape or Ctrl-C, and gives the terminal back, also if this thread panics. If
-    /// stdout is no terminal, does the same as [`print_once`](Meter::print_once).
+    /// Quits also when `quit` says so. It is called for each frame: four times a second.
+    ///
+    /// Signals are the program's business, and one that ends the process at once leaves the terminal raw. So a program listens for `SIGTERM`,
+    /// `SIGINT` and `SIGHUP` itself, as by `tokio::signal`, and says here whether one has come.
+    #[must_use]
+    pub fn quit_if(mut self, quit: impl FnMut() -> bool + Send + 'static) -> Meter {
+        self.quit = Box::new(quit);
+        self
+    }
+
+    /// Draws the timer until the user presses `q`, Escape or Ctrl-C, or [`quit_if`](Meter::quit_if) says so, and gives the terminal back, also if
+    /// this thread panics. If stdout is no terminal, does the same as [`print_once`](Meter::print_once).
     ///
     /// It blocks the thread: within a runtime, call it on a thread of its own.
     ///
@@ -84,7 +98,7 @@ impl Meter {
         // So that there are rates.
         thread::sleep(Duration::from_secs(1));
         let reading = self.read();
-        let jobs = self.list(usize::MAX);
+        let jobs = self.list(plain::JOBS);
         let text = plain::text(&reading, &self.history, jobs.as_ref());
         let mut out = io::stdout().lock();
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -103,8 +117,13 @@ impl Meter {
         &self.history
     }
 
+    pub(crate) fn quits(&mut self) -> bool {
+        (self.quit)()
+    }
+
     pub(crate) fn list(&mut self, most: usize) -> Option<JobList> {
-        self.jobs.as_mut().map(|jobs| jobs(most))
+        let (jobs, started) = (self.jobs.as_mut()?, self.started);
+        Some(jobs.list(most, || started.elapsed()))
     }
 }
 

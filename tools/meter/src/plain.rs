@@ -8,9 +8,14 @@ use crate::view;
 
 /// The columns of a dial's bars.
 const BARS: usize = 50;
+/// As many jobs as a large terminal has room for.
+pub(crate) const JOBS: usize = 30;
 
 pub(crate) fn text(reading: &Reading, history: &History, jobs: Option<&JobList>) -> String {
-    let mut lines = vec![format!("waterwheel meter  {}", view::title_of(reading))];
+    let mut lines = vec![format!(
+        "waterwheel meter  {}",
+        view::title_of(reading, usize::MAX)
+    )];
     lines.extend(view::rows(reading, BARS).map(|row| row.text()));
     lines.push(view::beyond(reading));
     let rates = ROWS.iter().map(|(name, total)| {
@@ -23,7 +28,8 @@ pub(crate) fn text(reading: &Reading, history: &History, jobs: Option<&JobList>)
     if let Some(jobs) = jobs {
         let (shown, total) = (jobs.shown.len(), format::grouped(jobs.total as u64));
         lines.push(format!("jobs: {shown} of {total}"));
-        lines.extend(jobs.shown.iter().map(view::row_of_job));
+        let rows = jobs.shown.iter();
+        lines.extend(rows.map(|job| view::row_of_job(job, usize::MAX)));
     }
     let lines = lines.iter().map(|line| line.trim_end());
     lines.flat_map(|line| [line, "\n"]).collect()

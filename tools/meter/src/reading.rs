@@ -25,9 +25,7 @@ pub(crate) struct Reading {
 #[derive(Debug, Clone)]
 pub(crate) struct Dial {
     pub(crate) name: String,
-    pub(crate) hand: usize,
-    /// The timers of each slot.
-    pub(crate) counts: Vec<u64>,
+    pub(crate) slots: DialSnapshot,
 }
 
 /// What the timer has counted since it was started.
@@ -86,13 +84,8 @@ impl Dial {
                 || format::span(dial.slot_length()).replace(' ', ""),
                 |name| (*name).to_owned(),
             ),
-            hand: dial.hand(),
-            counts: dial.counts().to_vec(),
+            slots: dial.clone(),
         }
-    }
-
-    pub(crate) fn timers(&self) -> u64 {
-        self.counts.iter().sum()
     }
 }
 
@@ -175,7 +168,7 @@ mod tests {
         let dials: Vec<_> = reading
             .dials
             .iter()
-            .map(|it| (&*it.name, it.hand))
+            .map(|it| (&*it.name, it.slots.hand()))
             .collect();
         assert_eq!(
             dials,
@@ -185,6 +178,6 @@ mod tests {
         let timer = timer.clock(clock).start_on(runtime.handle()).unwrap();
         let reading = Reading::of(&timer, Duration::ZERO);
         assert_eq!(reading.dials[0].name, "100µs");
-        assert_eq!(reading.dials[0].counts.len(), 10_000);
+        assert_eq!(reading.dials[0].slots.slots(), 10_000);
     }
 }

@@ -1,41 +1,68 @@
 //! Fixed data for tests.
 
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Waker};
 use std::time::Duration;
+
+use tokio::runtime::Builder;
+use waterwheel::{ManualClock, Timer};
 
 use crate::history::History;
 use crate::job::{Job, JobList};
-use crate::reading::{Dial, Late, Reading, Totals};
+use crate::reading::{Late, Reading, Totals};
 
 const fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// Of a service with a million timers.
+/// When the readings are taken: a day, 12 minutes and 30.417 s after the clock's start.
+const NOW: u64 = 87_150_417;
+
+/// Of a service with a million timers. The dials have some thousands.
 pub(crate) fn reading() -> Reading {
-    let dial = |name: &str, hand, slots: u64, count: fn(u64) -> u64| Dial {
-        name: name.to_owned(),
-        hand,
-        counts: (0..slots).map(count).collect(),
+    reading_after(NOW)
+}
+
+/// The same, so many milliseconds after the clock's start.
+pub(crate) fn reading_after(millis: u64) -> Reading {
+    let runtime = Builder::new_current_thread().build().unwrap();
+    let clock = ManualClock::new();
+    let timer = Timer::builder().clock(clock.clone());
+    let timer = timer.start_on(runtime.handle()).unwrap();
+    let start = timer.now();
+    clock.advance(Duration::from_millis(millis));
+    let mut sleeps = Vec::new();
+    // So many timers in the slot that is so many units of a dial ahead.
+    let mut arm = |unit: u64, ahead: u64, timers: u64| {
+        let deadline = Duration::from_millis((millis / unit + ahead) * unit);
+        for _ in 0..timers {
+            let mut sleep = timer.sleep_until(start + deadline);
+            let mut cx = Context::from_waker(Waker::noop());
+            assert!(Pin::new(&mut sleep).poll(&mut cx).is_pending());
+            sleeps.push(sleep);
+        }
     };
+    for ahead in 1..=1_000 {
+        arm(1, ahead, 1 + (1_000 - ahead) / 100);
+    }
+    for ahead in (2..=60).filter(|ahead| ahead % 7 != 3) {
+        arm(1_000, ahead, 1 << (ahead % 8));
+    }
+    for ahead in (5..=60).step_by(5) {
+        arm(60_000, ahead, ahead);
+    }
+    arm(3_600_000, 2, 1);
+    arm(3_600_000, 23, 1);
+    arm(86_400_000, 100, 17);
+    let reading = Reading::of(&timer, seconds(751));
     Reading {
-        up: seconds(751),
         name: Some("requests".to_owned()),
-        resolution: Duration::from_millis(1),
         shards: 2,
         pending: 1_048_221,
-        due: 0,
-        beyond: 17,
         time_left: Some(Duration::from_micros(4_200)),
-        dials: vec![
-            dial("ms", 417, 1_000, |slot| 500 + slot * slot % 997),
-            dial("s", 30, 60, |slot| {
-                if slot % 7 == 3 { 0 } else { 40 << (slot % 8) }
-            }),
-            dial("min", 12, 60, |slot| if slot % 5 == 0 { slot } else { 0 }),
-            dial("h", 0, 24, |slot| u64::from(slot == 2 || slot == 23)),
-            dial("d", 1, 64, |_| 0),
-        ],
         totals: totals(0),
+        ..reading
     }
 }
 
@@ -59,12 +86,12 @@ fn totals(after: u64) -> Totals {
 }
 
 pub(crate) fn history() -> History {
-    let mut history = History::default();
+    let (mut history, reading) = (History::default(), reading());
     for after in 0..20 {
         let reading = Reading {
             up: seconds(after),
             totals: totals(after),
-            ..reading()
+            ..reading.clone()
         };
         history.add(&reading);
     }

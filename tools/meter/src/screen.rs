@@ -1,6 +1,7 @@
 //! The terminal: taken, drawn on until the user quits, and given back, whatever happens.
 
 use std::io::{self, stdout};
+use std::mem;
 use std::panic::{self, PanicHookInfo};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,11 +20,21 @@ use ratatui::crossterm::terminal::{
 use crate::meter::{FRAME, Meter};
 use crate::view;
 
+type Stdout = Terminal<CrosstermBackend<io::Stdout>>;
+
 pub(crate) fn run(meter: &mut Meter) -> io::Result<()> {
     let screen = Screen::take()?;
-    // Dropped first: it shows the cursor again.
     let mut terminal = Terminal::new(CrosstermBackend::new(stdout()))?;
-    loop {
+    let quit = draw_until_quit(meter, &screen, &mut terminal);
+    if terminal.show_cursor().is_err() {
+        // The terminal has gone. The drop would show the cursor again, and print that it cannot: a panic, if stderr has gone as well.
+        mem::forget(terminal);
+    }
+    quit
+}
+
+fn draw_until_quit(meter: &mut Meter, screen: &Screen, terminal: &mut Stdout) -> io::Result<()> {
+    while !meter.quits() {
         let next = Instant::now() + FRAME;
         if screen.spoiled.swap(false, Ordering::Relaxed) {
             terminal.clear()?;
@@ -32,9 +43,10 @@ pub(crate) fn run(meter: &mut Meter) -> io::Result<()> {
         let jobs = meter.list(view::rows_of_jobs(terminal.size()?.height));
         terminal.draw(|frame| view::draw(frame, &reading, meter.history(), jobs.as_ref()))?;
         if quits_until(next)? {
-            return Ok(());
+            break;
         }
     }
+    Ok(())
 }
 
 /// Waits for the next frame. Returns whether the user quits before that.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use tokio::time::{Instant, sleep};
-use waterwheel_schedule::{Event, JobStatus, Missed, OnError, Scheduler};
+use waterwheel_schedule::{BackOff, Event, JobStatus, Missed, OnError, Scheduler};
 
 use super::support::{HOUR, ms, paused, secs};
 
@@ -124,5 +124,50 @@ fn the_list_of_jobs_says_what_each_one_does() {
         assert!(waits.cancel() && paused.cancel());
         sleep(secs(1)).await;
         assert!(scheduler.jobs().is_empty());
+    });
+}
+
+#[test]
+fn the_list_of_jobs_has_periods_and_what_went_wrong() {
+    paused().block_on(async {
+        let scheduler = Scheduler::new();
+        let back_off = OnError::BackOff(BackOff::new(secs(8), secs(8)));
+        let export = scheduler.every(secs(5)).name("export").on_error(back_off);
+        // Its second run fails at the first attempt.
+        let _export = export.run(|context| async move {
+            match (context.run(), context.attempt()) {
+                (2, 1) => Err("disk full"),
+                _ => Ok(()),
+            }
+        });
+        let report = scheduler.with_delay(HOUR).name("report");
+        let _report = report.run(|_| async {});
+        let retry = scheduler
+            .after(ms(1))
+            .name("retry")
+            .retry(BackOff::new(HOUR, HOUR));
+        let _retry = retry.run(|_| async { Err::<(), _>("refused") });
+        let _once = scheduler.after(HOUR).name("zeroth").run(|_| async {});
+        let shown = || {
+            let mut jobs = scheduler.jobs();
+            jobs.sort_by(|a, b| a.name.cmp(&b.name));
+            let shown = jobs.into_iter().map(|job| {
+                let seconds = job.period.map(|period| period.as_secs());
+                (seconds, job.runs, job.failures, job.last_error)
+            });
+            shown.collect::<Vec<_>>()
+        };
+        sleep(secs(12)).await;
+        let (full, refused) = (Some("disk full".into()), Some("refused".into()));
+        let retry = (None, 0, 1, refused);
+        let (report, once) = ((Some(3_600), 0, 0, None), (None, 0, 0, None));
+        let export = (Some(5), 1, 1, full.clone());
+        assert_eq!(
+            shown(),
+            [export, report.clone(), retry.clone(), once.clone()]
+        );
+        // The second attempt at 18 s went well. The error is still there to see.
+        sleep(secs(7)).await;
+        assert_eq!(shown(), [(Some(5), 2, 0, full), report, retry, once]);
     });
 }

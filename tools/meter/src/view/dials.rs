@@ -6,7 +6,6 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Block;
 
 use super::{BARS, HAND, draw_box, inside};
-use crate::bars;
 use crate::format;
 use crate::reading::{Dial, Reading};
 
@@ -19,12 +18,12 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, reading: &Reading) {
     let width = inside(area).saturating_sub(BEFORE + AFTER);
     let rows = rows(reading, width).map(|row| {
         let mut spans = vec![Span::raw(row.before)];
-        let (left, right) = row.bars.split_once(bars::HAND).unwrap_or((&row.bars, ""));
-        spans.push(Span::styled(left.to_owned(), BARS));
-        if row.bars.contains(bars::HAND) {
-            spans.push(Span::styled(bars::HAND.to_string(), HAND));
+        let mut runs = row.bars.split('▼');
+        spans.extend(runs.next().map(|run| Span::styled(run.to_owned(), BARS)));
+        for run in runs {
+            spans.push(Span::styled("▼", HAND));
+            spans.push(Span::styled(run.to_owned(), BARS));
         }
-        spans.push(Span::styled(right.to_owned(), BARS));
         spans.push(Span::raw(row.after));
         Line::from(spans)
     });
@@ -48,14 +47,15 @@ impl Row {
 
 /// The rows of all dials, with bars of so many columns, all on one scale.
 pub(crate) fn rows(reading: &Reading, width: usize) -> impl Iterator<Item = Row> {
-    let most = reading.dials.iter().flat_map(|dial| &dial.counts).max();
+    let counts = reading.dials.iter().flat_map(|dial| dial.slots.counts());
+    let most = counts.max();
     let most = most.copied().unwrap_or(0);
     reading.dials.iter().map(move |dial| row(dial, width, most))
 }
 
 fn row(dial: &Dial, width: usize, most: u64) -> Row {
-    let Dial { name, hand, counts } = dial;
-    let slots = counts.len();
+    let Dial { name, slots: dial } = dial;
+    let (hand, slots) = (dial.hand(), dial.slots());
     let before = format!("{name:<5}{hand:>5}/{slots:<5}");
     // A dial of ten thousand slots would touch its bars.
     let (before, width) = match before.ends_with(' ') {
@@ -64,7 +64,7 @@ fn row(dial: &Dial, width: usize, most: u64) -> Row {
     };
     Row {
         before,
-        bars: bars::row(counts, *hand, width, most),
+        bars: dial.row(width, most),
         after: format!("{:>11} ", dial.timers()),
     }
 }

@@ -20,6 +20,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Paragraph};
 
+use crate::columns::cut;
 use crate::format;
 use crate::history::{History, ROWS};
 use crate::job::JobList;
@@ -33,6 +34,9 @@ const BARS: Style = Style::new().fg(Color::Cyan);
 const HAND: Style = Style::new().fg(Color::Yellow).add_modifier(Modifier::BOLD);
 const FRAME: Style = Style::new().fg(Color::DarkGray);
 const TITLE: Style = Style::new().add_modifier(Modifier::BOLD);
+
+/// Of a timer's name, at least so much is shown.
+const SHORTEST_NAME: usize = 8;
 
 /// The lines of a box with so many rows.
 const fn boxed(rows: usize) -> u16 {
@@ -62,32 +66,31 @@ pub(crate) fn draw(
     // 44 of 80 columns.
     let columns = Layout::horizontal([Constraint::Ratio(11, 20), Constraint::Min(0)]);
     let [rates, late] = columns.areas(middle);
-    frame.render_widget(
-        Line::from(vec![
-            Span::styled(" waterwheel meter", TITLE),
-            Span::raw(format!("  {}", title_of(reading))),
-        ]),
-        title,
-    );
+    let program = Span::styled(" waterwheel meter  ", TITLE);
+    let columns = usize::from(title.width).saturating_sub(program.width());
+    let of = Span::raw(title_of(reading, columns));
+    frame.render_widget(Line::from(vec![program, of]), title);
     dials::draw(frame, dials, reading);
     rates::draw(frame, rates, history);
     late::draw(frame, late, history);
     jobs::draw(frame, below, jobs);
 }
 
-/// `requests · 1 ms · 2 shards · up 00:12:31 · pending 1 048 221`
-pub(crate) fn title_of(reading: &Reading) -> String {
+/// `requests · 1 ms · 2 shards · up 00:12:31 · pending 1 048 221`, with a name that leaves room for the rest.
+pub(crate) fn title_of(reading: &Reading, columns: usize) -> String {
     let shards = match reading.shards {
         1 => "1 shard".to_owned(),
         shards => format!("{shards} shards"),
     };
-    format!(
-        "{} · {} · {shards} · up {} · pending {}",
-        reading.name.as_deref().unwrap_or("a timer"),
+    let rest = format!(
+        " · {} · {shards} · up {} · pending {}",
         format::span(reading.resolution),
         format::clock(reading.up),
         format::grouped(reading.pending),
-    )
+    );
+    let name = reading.name.as_deref().unwrap_or("a timer");
+    let columns = columns.saturating_sub(rest.chars().count());
+    cut(name, columns.max(SHORTEST_NAME)) + &rest
 }
 
 /// Draws lines in a box.
@@ -162,6 +165,17 @@ mod tests {
     }
 
     #[test]
+    fn a_long_name_leaves_room_for_the_pending_timers() {
+        let (mut reading, history) = (sample::reading(), History::default());
+        reading.name = Some("requests of all the customers in Europe".to_owned());
+        let title = drawn((80, 24), &reading, &history, None).remove(0);
+        let expected = "requests… · 1 ms · 2 shards · up 00:12:31 · pending 1 048 221";
+        assert_eq!(title, format!(" waterwheel meter  {expected}"));
+        let title = drawn((40, 24), &reading, &history, None).remove(0);
+        assert_eq!(title, " waterwheel meter  request… · 1 ms · 2 s");
+    }
+
+    #[test]
     fn every_size_of_terminal_is_drawn() {
         let (reading, history, jobs) = (sample::reading(), sample::history(), sample::jobs());
         for width in (0..20).chain([30, 43, 44, 45, 60, 79, 81, 300]) {
@@ -174,9 +188,9 @@ mod tests {
 
     #[test]
     fn the_hand_is_there_at_every_position() {
-        let (mut reading, history) = (sample::reading(), sample::history());
+        let history = sample::history();
         for hand in [0, 1, 499, 998, 999] {
-            reading.dials[0].hand = hand;
+            let reading = sample::reading_after(hand);
             let screen = drawn((80, 24), &reading, &history, None);
             let row = &screen[2];
             assert_eq!(row.matches('▼').count(), 1, "{row}");
