@@ -1,5 +1,6 @@
 use std::fmt;
 use std::num::NonZeroU32;
+use std::ops::Range;
 
 use super::dials::Dials;
 use super::lists::Lists;
@@ -255,6 +256,37 @@ impl<T> Wheel<T> {
                 generation: entry.generation,
             };
             (key, entry.deadline, &entry.payload)
+        })
+    }
+
+    /// The same, of those that lie in these places of the slab, which are less than [`capacity`](Wheel::capacity).
+    ///
+    /// A timer stays in its place. So a list of all can be made in portions, with a lock given back in between: a timer that is there from the
+    /// first portion to the last is listed once, whatever else happens.
+    ///
+    /// ```
+    /// use waterwheel::wheel::{Resolution, Tick, Wheel};
+    ///
+    /// let mut wheel = Wheel::new(Resolution::MILLISECOND);
+    /// for n in 0..1_000 {
+    ///     wheel.insert(Tick::new(n), n);
+    /// }
+    /// let (mut listed, mut first) = (0, 0);
+    /// while first < wheel.capacity() {
+    ///     listed += wheel.iter_places(first..first + 256).count();
+    ///     first += 256;
+    /// }
+    /// assert_eq!(listed, 1_000);
+    /// ```
+    pub fn iter_places(&self, places: Range<usize>) -> impl Iterator<Item = (Key, Tick, &T)> {
+        let end = places.end.min(self.capacity());
+        (places.start..end).filter_map(|place| {
+            let entry = self.lists.entries.get(place)?;
+            let key = Key {
+                index: place as u32,
+                generation: entry.generation,
+            };
+            Some((key, entry.deadline, &entry.payload))
         })
     }
 

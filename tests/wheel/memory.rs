@@ -396,3 +396,31 @@ fn room_for_more_than_a_wheel_holds_is_refused() {
         assert!(message.contains("use several wheels"), "{message}");
     }
 }
+
+#[test]
+fn a_list_in_portions_has_each_timer_that_stays() {
+    let mut wheel = Wheel::new(Resolution::MILLISECOND);
+    let keys: Vec<_> = (0..1_000).map(|n| wheel.insert(Tick::new(n), n)).collect();
+    for key in keys.iter().step_by(3) {
+        wheel.cancel(*key);
+    }
+    assert!(wheel.disarm(keys[1]));
+    let whole: Vec<_> = wheel.iter_all().map(|(key, _, &n)| (key, n)).collect();
+    let (mut listed, mut first) = (Vec::new(), 0);
+    while first < wheel.capacity() {
+        listed.extend(
+            wheel
+                .iter_places(first..first + 100)
+                .map(|(key, _, &n)| (key, n)),
+        );
+        first += 100;
+        // Others come and go.
+        let come = wheel.insert(Tick::new(5_000), 5_000);
+        if first > 500 {
+            wheel.cancel(come);
+        }
+    }
+    listed.retain(|&(_, n)| n != 5_000);
+    assert_eq!(listed, whole);
+    assert_eq!(wheel.iter_places(1_000_000..2_000_000).count(), 0);
+}
