@@ -61,13 +61,15 @@ pub mod _from_java_and_netty;
 #[cfg(feature = "cron")]
 pub mod calendar;
 mod engine;
+mod group;
 mod handle;
 mod look;
 mod scheduler;
 mod submit;
 mod sync;
 
+pub use group::Group;
 pub use handle::{JobError, JobHandle, Panic, SubmitError};
 pub use look::{Counts, Event, JobInfo, JobStatus};
-pub use scheduler::{Builder, Group, Scheduler};
+pub use scheduler::{Builder, Scheduler};
 pub use submit::{BackOff, Context, Missed, OnError, Once, Outcome, Repeat, Retry};

@@ -8,6 +8,7 @@ mod options;
 mod outcome;
 mod repeat;
 mod retry;
+mod submission;
 pub(crate) mod work;
 
 pub use context::Context;

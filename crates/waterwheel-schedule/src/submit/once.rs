@@ -1,6 +1,7 @@
 use std::future::Future;
 
-use super::options::{Options, common_options, taken};
+use super::options::{Options, common_options};
+use super::submission::{Submission, taken};
 use super::work::{BlockOnce, RunOnce};
 use super::{BackOff, Context, Outcome, Retry};
 use crate::handle::{JobHandle, SubmitError};
@@ -52,7 +53,7 @@ impl<'a> Once<'a> {
         F: FnOnce(Context) -> R + Send + 'static,
         R: Future<Output: Outcome> + Send + 'static,
     {
-        self.options.submit(None, false, RunOnce(job))
+        self.submission().submit(RunOnce(job))
     }
 
     /// Submits a closure that blocks its thread: it runs on one of the runtime's [threads for that](tokio::task::spawn_blocking).
@@ -79,6 +80,14 @@ impl<'a> Once<'a> {
         F: FnOnce(Context) -> R + Send + 'static,
         R: Outcome + Send + 'static,
     {
-        self.options.submit(None, false, BlockOnce(job))
+        self.submission().submit(BlockOnce(job))
+    }
+
+    fn submission(self) -> Submission<'a> {
+        Submission {
+            options: self.options,
+            plan: None,
+            is_over: false,
+        }
     }
 }

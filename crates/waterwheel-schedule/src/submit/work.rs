@@ -36,8 +36,14 @@ pub(crate) struct RunAgain<F>(pub(crate) F);
 /// A closure for one run that blocks its thread.
 pub(crate) struct BlockOnce<F>(pub(crate) F);
 
-/// A closure for any number of runs that block their thread.
-pub(crate) struct BlockAgain<F>(pub(crate) F);
+/// A closure for any number of runs that block their thread. It is with the thread while it runs, and here in between.
+pub(crate) struct BlockAgain<F>(Arc<Mutex<Option<F>>>);
+
+impl<F> BlockAgain<F> {
+    pub(crate) fn new(job: F) -> BlockAgain<F> {
+        BlockAgain(Arc::new(Mutex::new(Some(job))))
+    }
+}
 
 const EMPTY: &str = "work for one run is begun once";
 
@@ -88,8 +94,7 @@ where
     }
 }
 
-/// The closure is with the thread while it runs, and here in between.
-impl<F, R> Work for BlockAgain<Arc<Mutex<Option<F>>>>
+impl<F, R> Work for BlockAgain<F>
 where
     F: FnMut(Context) -> R + Send + 'static,
     R: Outcome + Send + 'static,

@@ -1,19 +1,24 @@
+//! What a program has: a [`Scheduler`], to submit jobs to and to look into.
+//!
+//! `builder` makes one, and `life` ends it.
+
+mod builder;
+mod life;
+
 use std::fmt;
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use tokio::runtime::Handle;
 use tokio::time::Instant;
 use waterwheel::Timer;
 
-use crate::engine::driver::{End, drive};
-use crate::engine::limits::Limit;
 use crate::engine::plan::{Pace, add};
-use crate::engine::table::{Phase, Table, wake};
-use crate::engine::wall::WallClock;
-use crate::look::{Counts, Event, Hook, JobInfo};
+use crate::engine::table::{Table, wake};
+use crate::group::Group;
+use crate::look::{Counts, JobInfo};
 use crate::submit::{Once, Options, Repeat};
+
+pub use builder::Builder;
 
 /// Runs jobs: after a delay, at an instant, at a fixed rate, with a fixed delay.
 ///
@@ -204,14 +209,7 @@ impl Scheduler {
     #[must_use]
     #[track_caller]
     pub fn group(&self, name: impl Into<Arc<str>>, most: usize) -> Group {
-        let most = NonZeroUsize::new(most);
-        assert!(most.is_some(), "a group runs at least 1 job at a time");
-        let mut state = self.table.state();
-        state.groups.push(Limit::new(Some(name.into()), most));
-        Group {
-            index: state.groups.len() - 1,
-            table: Arc::clone(&self.table),
-        }
+        Group::new(&self.table, name.into(), most)
     }
 
     /// The jobs that there are, in no particular order. Jobs that have ended are not among them.
@@ -250,86 +248,6 @@ impl Scheduler {
     pub fn timer(&self) -> &Timer {
         &self.table.timer
     }
-
-    /// Takes nothing new from now on. By default, jobs that run once still run, and those that run more than once end now, or after their present run. So Java's
-    /// `shutdown`; its two policies are [`keep_delayed`](Scheduler::keep_delayed) and [`keep_periodic`](Scheduler::keep_periodic).
-    ///
-    /// Paused jobs end: they would never run. Submissions race with it cleanly: each is taken as a whole or refused. A second call does nothing.
-    pub fn shutdown(&self) {
-        self.table.shutdown();
-    }
-
-    /// Ends every job that does not run, and returns what these were. Takes nothing new.
-    ///
-    /// Their handles give [`JobError::Shutdown`](crate::JobError::Shutdown) (Java's never end). Runs that go on are let finish, and their
-    /// [tokens](crate::Context::token) are cancelled. A second call returns nothing.
-    pub fn shutdown_now(&self) -> Vec<JobInfo> {
-        self.table.shutdown_now()
-    }
-
-    /// Whether jobs that run once still run after a [`shutdown`](Scheduler::shutdown); by default yes. It can be changed at any time: said after
-    /// a shutdown, `false` ends them now.
-    pub fn keep_delayed(&self, keep: bool) {
-        let mut state = self.table.state();
-        state.keeps_delayed = keep;
-        let phase = state.phase;
-        drop(state);
-        self.shut_down_again(phase);
-    }
-
-    /// Whether jobs that run more than once go on after a [`shutdown`](Scheduler::shutdown); by default no. It can be changed at any time.
-    pub fn keep_periodic(&self, keep: bool) {
-        let mut state = self.table.state();
-        state.keeps_periodic = keep;
-        let phase = state.phase;
-        drop(state);
-        self.shut_down_again(phase);
-    }
-
-    /// Waits until the scheduler was shut down and its last job has ended. `false` if that takes longer than `limit`.
-    ///
-    /// Without a shutdown, it waits for one. A timer that is stopped measures no limit: then this says at once whether it has ended.
-    pub async fn await_termination(&self, limit: Duration) -> bool {
-        if self.is_terminated() {
-            return true;
-        }
-        match self.table.timer.try_timeout(limit, self.terminated()) {
-            Ok(terminated) => terminated.await.is_ok(),
-            Err(_) => self.is_terminated(),
-        }
-    }
-
-    /// [`shutdown`](Scheduler::shutdown), and waits until the last run has ended, however long that takes. A job that awaits it waits for itself, for ever.
-    pub async fn drain(&self) {
-        self.shutdown();
-        self.terminated().await;
-    }
-
-    /// Whether the scheduler was shut down. Jobs may still run.
-    #[must_use]
-    pub fn is_shutdown(&self) -> bool {
-        self.table.state().phase != Phase::Running
-    }
-
-    /// Whether the scheduler was shut down, and its last job has ended.
-    #[must_use]
-    pub fn is_terminated(&self) -> bool {
-        self.table.state().phase == Phase::Terminated
-    }
-
-    async fn terminated(&self) {
-        let mut terminated = std::pin::pin!(self.table.terminated.notified());
-        terminated.as_mut().enable();
-        if !self.is_terminated() {
-            terminated.await;
-        }
-    }
-
-    fn shut_down_again(&self, phase: Phase) {
-        if phase == Phase::ShuttingDown {
-            self.table.shutdown();
-        }
-    }
 }
 
 impl Default for Scheduler {
@@ -360,143 +278,5 @@ impl fmt::Debug for Scheduler {
         f.debug_struct("Scheduler")
             .field("counts", &self.counts())
             .finish_non_exhaustive()
-    }
-}
-
-/// A bound on how many jobs of a group run at a time. Made by [`Scheduler::group`].
-#[derive(Clone)]
-pub struct Group {
-    table: Arc<Table>,
-    index: usize,
-}
-
-impl Group {
-    pub(crate) fn is_of(&self, table: &Arc<Table>) -> bool {
-        Arc::ptr_eq(&self.table, table)
-    }
-
-    pub(crate) fn index(&self) -> usize {
-        self.index
-    }
-
-    /// The group's name.
-    #[must_use]
-    pub fn name(&self) -> Arc<str> {
-        let name = self.table.state().groups[self.index].name.clone();
-        name.unwrap_or_default()
-    }
-}
-
-impl fmt::Debug for Group {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Group").field(&self.name()).finish()
-    }
-}
-
-/// Sets up a [`Scheduler`]. Made by [`Scheduler::builder`].
-#[derive(Debug, Default)]
-#[must_use = "a scheduler is made by `build`"]
-pub struct Builder {
-    timer: Option<Timer>,
-    concurrency: Option<NonZeroUsize>,
-    max_pending: Option<usize>,
-    wall: Option<SystemTime>,
-    hook: Option<Hook>,
-}
-
-impl Builder {
-    /// The timer to measure by; by default that of the current runtime. The jobs run on the current runtime in any case.
-    pub fn timer(mut self, timer: &Timer) -> Builder {
-        self.timer = Some(timer.clone());
-        self
-    }
-
-    /// At most so many jobs run at a time; by default there is no bound. Those that are due wait, first in, first out.
-    ///
-    /// # Panics
-    ///
-    /// If it is 0.
-    #[track_caller]
-    pub fn concurrency(mut self, most: usize) -> Builder {
-        self.concurrency = NonZeroUsize::new(most);
-        assert!(
-            self.concurrency.is_some(),
-            "a scheduler runs at least 1 job at a time"
-        );
-        self
-    }
-
-    /// At most so many jobs, running ones included; by default there is no bound. One more is
-    /// [refused](crate::SubmitError::is_at_capacity).
-    pub fn max_pending(mut self, jobs: usize) -> Builder {
-        self.max_pending = Some(jobs);
-        self
-    }
-
-    /// A wall clock for tests: it shows `start` when the scheduler is built, and goes on with the time of its timer, so that
-    /// virtual time moves it. By default it is the machine's.
-    pub fn virtual_wall_clock(mut self, start: SystemTime) -> Builder {
-        self.wall = Some(start);
-        self
-    }
-
-    /// A function that is called at each [`Event`], without a lock: by the task of the run, by the driver, or by the submitter. So it should be
-    /// quick. If it panics, nothing else happens.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() {
-    /// use std::time::{Duration, SystemTime};
-    /// use waterwheel_schedule::{Event, Scheduler};
-    ///
-    /// let scheduler = Scheduler::builder()
-    ///     .on_event(|event| if let Event::Finished { name, error: Some(error), .. } = event {
-    ///         eprintln!("{name:?}: {error}");
-    ///     })
-    ///     .build();
-    /// let job = scheduler.after(Duration::ZERO).name("import").run(|_| async { Err::<(), _>("no such file") });
-    /// assert!(job.await.is_err());
-    /// # }
-    /// ```
-    pub fn on_event(mut self, hook: impl Fn(&Event) + Send + Sync + 'static) -> Builder {
-        self.hook = Some(Hook::new(hook));
-        self
-    }
-
-    /// The scheduler, with its driver as a task of the current runtime.
-    ///
-    /// # Panics
-    ///
-    /// If the timer has a [`max_pending`](waterwheel::Builder::max_pending): a scheduler needs a place of it at any time. Outside of a tokio runtime. Without a [`timer`](Builder::timer), also in a runtime without `enable_time`, and if its timer was shut down.
-    #[must_use]
-    #[track_caller]
-    pub fn build(self) -> Scheduler {
-        let runtime = Handle::current();
-        let timer = self.timer.unwrap_or_else(Timer::current);
-        assert!(
-            timer.max_pending().is_none(),
-            "a scheduler needs a place of its timer at any time: give it a timer without `max_pending`, and bound the scheduler by its own"
-        );
-        let limit = Limit::new(None, self.concurrency);
-        let wall = match self.wall {
-            Some(start) => WallClock::OfTimer {
-                start,
-                since: timer.now(),
-            },
-            None => WallClock::Machine,
-        };
-        let table = Table::new(
-            timer,
-            runtime.clone(),
-            wall,
-            self.hook,
-            self.max_pending,
-            limit,
-        );
-        let table = Arc::new(table);
-        runtime.spawn(drive(End {
-            table: Arc::clone(&table),
-        }));
-        Scheduler { table }
     }
 }
