@@ -37,7 +37,7 @@
 //! | submit a job | [`Once`], [`Retry`], [`Repeat`]; what it is handed: [`Context`]; what it gives: [`Outcome`] |
 //! | say when, by the calendar | the feature `cron`: `Scheduler::cron`; `calendar`: `Schedule`, `ScheduleOptions`, `Upcoming`, `ScheduleError`, `Field` |
 //! | say what happens in bad times | [`Missed`], [`OnError`], [`BackOff`] |
-//! | await a job, cancel it, pause it, move it | [`JobHandle`], [`JobError`], [`Panic`], [`SubmitError`] |
+//! | await a job, cancel it, pause it, move it | [`JobHandle`], [`JobControl`], [`JobError`], [`Panic`], [`SubmitError`] |
 //!
 //! [A table](_from_java_and_netty) has Java's and Netty's calls beside these.
 //!
@@ -69,7 +69,7 @@ mod submit;
 mod sync;
 
 pub use group::Group;
-pub use handle::{JobError, JobHandle, Panic, SubmitError};
+pub use handle::{JobControl, JobError, JobHandle, Panic, SubmitError};
 pub use look::{Counts, Event, JobInfo, JobStatus};
 pub use scheduler::{Builder, Scheduler};
 pub use submit::{BackOff, Context, Missed, OnError, Once, Outcome, Repeat, Retry};

@@ -55,6 +55,12 @@ pub(crate) trait Job: Send + Sync {
 /// What a handle knows of a job: what its result is.
 pub(crate) trait Awaited<T>: Job {
     fn poll_result(&self, cx: &mut TaskContext<'_>) -> Poll<Result<T, JobError>>;
+
+    /// The handle is gone: the result is dropped, now or when it is there.
+    fn detach(&self);
+
+    /// The job, whatever its result is.
+    fn as_job(self: Arc<Self>) -> Arc<dyn Job>;
 }
 
 /// A job with its closure and its result.
@@ -299,5 +305,18 @@ impl<W: Work> Awaited<W::Value> for Cell<W> {
             drop(slot);
             fresh = Some(cx.waker().clone());
         }
+    }
+
+    fn detach(&self) {
+        let mut slot = self.slot();
+        let unused = std::mem::replace(&mut slot.result, Stored::Taken);
+        let awaiting = slot.awaiting.take();
+        drop(slot);
+        drop(unused);
+        drop(awaiting);
+    }
+
+    fn as_job(self: Arc<Self>) -> Arc<dyn Job> {
+        self
     }
 }

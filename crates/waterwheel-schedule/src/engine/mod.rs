@@ -11,6 +11,7 @@
 //! | `after` | what follows a run, or a cancel? |
 //! | `ending` | what ends jobs before their time? |
 //! | `moves` | what moves a job that does not run: pause, resume, a run at once, another deadline? |
+//! | `look` | what is there to see of a job? |
 //! | `wall` | what waits for a time of day? |
 //! | `job` | what is a job, whatever its closure and its result? |
 //! | `run` | what is one run? |
@@ -26,6 +27,7 @@ mod due;
 mod ending;
 pub(crate) mod job;
 pub(crate) mod limits;
+mod look;
 mod moves;
 #[cfg(feature = "cron")]
 mod occurrences;

@@ -15,6 +15,7 @@ use waterwheel::Timer;
 use crate::engine::plan::{Pace, add};
 use crate::engine::table::{Table, wake};
 use crate::group::Group;
+use crate::handle::JobControl;
 use crate::look::{Counts, JobInfo};
 use crate::submit::{Once, Options, Repeat};
 
@@ -222,6 +223,36 @@ impl Scheduler {
             .wheel
             .iter_all()
             .map(|(.., entry)| JobInfo::of(entry))
+            .collect()
+    }
+
+    /// Controls of the jobs with this name, in no particular order. Names need not be unique.
+    ///
+    /// O(jobs), as [`jobs`](Scheduler::jobs): for commands of an operator. A program keeps [controls](crate::JobHandle::control) of its own.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// use std::time::Duration;
+    /// use waterwheel_schedule::Scheduler;
+    ///
+    /// let scheduler = Scheduler::new();
+    /// drop(scheduler.every(Duration::from_secs(60)).name("report").run(|_| async {}));
+    ///
+    /// for report in scheduler.find("report") {
+    ///     assert!(report.pause());
+    /// }
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn find(&self, name: &str) -> Vec<JobControl> {
+        let state = self.table.state();
+        let named = state
+            .wheel
+            .iter_all()
+            .filter(|(.., entry)| entry.name().is_some_and(|it| **it == *name));
+        named
+            .map(|(key, _, entry)| JobControl::new(Arc::clone(&entry.job), key))
             .collect()
     }
 
