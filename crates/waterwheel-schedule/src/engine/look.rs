@@ -1,8 +1,12 @@
 //! What is there to see of a job?
 
+use std::time::SystemTime;
+
 use tokio::time::Instant;
 use waterwheel::wheel::Key;
 
+#[cfg(feature = "cron")]
+use super::plan::Pace;
 use super::table::{Entry, Status, Table};
 
 /// Of a job that has ended, nothing.
@@ -33,7 +37,28 @@ impl Table {
         })?
     }
 
+    /// The time of day that the run of this number is for. `None` when it has ended.
+    pub(crate) fn wall_of_run(&self, key: Key, number: u64) -> Option<SystemTime> {
+        self.look(key, |entry| {
+            let is_this = entry.job.runs() + 1 == number;
+            entry.wall_of_run().filter(|_| is_this)
+        })?
+    }
+
     fn look<R>(&self, key: Key, look: impl FnOnce(&Entry) -> R) -> Option<R> {
         self.state().wheel.get(key).map(look)
+    }
+}
+
+impl Entry {
+    /// The time of day that the run which goes on, or is next, is for.
+    fn wall_of_run(&self) -> Option<SystemTime> {
+        #[cfg(feature = "cron")]
+        if let Some(plan) = self.plan() {
+            if matches!(plan.pace, Pace::Calendar(_)) {
+                return plan.next_wall.filter(|_| !plan.is_beside);
+            }
+        }
+        self.more.as_ref()?.at_wall
     }
 }

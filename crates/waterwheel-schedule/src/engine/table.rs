@@ -84,6 +84,8 @@ pub(crate) struct More {
     pub(crate) plan: Option<Plan>,
     /// The time of day that the job waits for.
     pub(crate) wall: Option<SystemTime>,
+    /// The time of day that it was submitted for, before jitter.
+    pub(crate) at_wall: Option<SystemTime>,
     /// The longest that a run may take.
     pub(crate) time_limit: Option<Duration>,
 }

@@ -138,7 +138,7 @@ impl Scheduler {
     /// [`calendar`](crate::calendar) says what an expression may have, and what happens when the clock is put forward or back. Like
     /// [`at_wall`](Scheduler::at_wall), it goes by the wall clock, also when that is set. What was missed meanwhile, [`Missed`](crate::Missed)
     /// decides; at most 100 missed runs are counted. So also if a time comes up late, and the time after it is past as well; if that is not, the
-    /// run begins late. If the clock is set back, a time that has had its run has no other, unless the clock is set back by more than a day.
+    /// run begins late. [`Context::scheduled_wall`](crate::Context::scheduled_wall) says for which time a run is. If the clock is set back, a time that has had its run has no other, unless the clock is set back by more than a day.
     ///
     /// # Errors
     ///

@@ -1,5 +1,6 @@
 use std::fmt;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -41,6 +42,35 @@ impl Context {
     #[must_use]
     pub fn scheduled(&self) -> Instant {
         self.run.scheduled
+    }
+
+    /// The time of day that the run is for: the calendar's time, or what [`at_wall`](Scheduler::at_wall) was given.
+    ///
+    /// It says for which Tuesday a report is, however late the run begins. Jitter, a retry, a pause and
+    /// [`reschedule_at`](crate::JobHandle::reschedule_at) do not change it. Of several times that were missed, a run that stands for all is for the
+    /// latest ([`Missed::Once`](crate::Missed::Once)).
+    ///
+    /// `None` for a job by the timer alone, for a run that was [triggered](crate::JobHandle::trigger_now) beside its calendar or that is the first by
+    /// [`first_at`](crate::Repeat::first_at) or [`first_after`](crate::Repeat::first_after), and as soon as the run has ended. It takes the scheduler's lock.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// use std::time::{Duration, SystemTime};
+    /// use waterwheel_schedule::Scheduler;
+    ///
+    /// let scheduler = Scheduler::new();
+    /// let time = SystemTime::now() + Duration::from_millis(10);
+    /// let job = scheduler.at_wall(time).jitter(Duration::from_millis(5)).run(move |context| async move {
+    ///     assert_eq!(context.scheduled_wall(), Some(time));
+    /// });
+    /// job.await.unwrap();
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn scheduled_wall(&self) -> Option<SystemTime> {
+        let table = self.job.table();
+        table.wall_of_run(self.run.key, self.run.number)
     }
 
     /// The number of the run, from 1 on. A run that is tried again keeps its number.

@@ -15,7 +15,7 @@ pub(crate) struct Options<'a> {
     pub(crate) name: Option<Arc<str>>,
     pub(crate) group: Option<usize>,
     pub(crate) time_limit: Option<Duration>,
-    /// The time of day that the job waits for; its jitter is in it already.
+    /// The time of day that the job is for, before jitter.
     pub(crate) wall: Option<SystemTime>,
 }
 

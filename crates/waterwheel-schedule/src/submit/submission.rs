@@ -42,6 +42,7 @@ impl Submission<'_> {
                 group: options.group,
                 plan,
                 wall,
+                at_wall: options.wall,
                 time_limit: options.time_limit,
             })
         });
