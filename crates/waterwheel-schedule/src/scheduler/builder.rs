@@ -65,7 +65,7 @@ impl Builder {
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() {
-    /// use std::time::{Duration, SystemTime};
+    /// use std::time::Duration;
     /// use waterwheel_schedule::{Event, Scheduler};
     ///
     /// let scheduler = Scheduler::builder()
@@ -75,6 +75,37 @@ impl Builder {
     ///     .build();
     /// let job = scheduler.after(Duration::ZERO).name("import").run(|_| async { Err::<(), _>("no such file") });
     /// assert!(job.await.is_err());
+    /// # }
+    /// ```
+    /// As a stream: a broadcast channel of tokio's. A receiver that is too slow loses the oldest events, and learns how many.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// use std::time::Duration;
+    /// use tokio::sync::broadcast::{self, error::RecvError};
+    /// use waterwheel_schedule::{Event, Scheduler};
+    ///
+    /// let (sender, mut events) = broadcast::channel(256);
+    /// let scheduler = Scheduler::builder()
+    ///     .on_event(move |event| drop(sender.send(event.clone()))) // fails only without a receiver
+    ///     .build();
+    /// let metrics = tokio::spawn(async move {
+    ///     let (mut finished, mut lost) = (0, 0);
+    ///     loop {
+    ///         match events.recv().await {
+    ///             Ok(Event::Finished { .. }) => finished += 1,
+    ///             Ok(_) => {}
+    ///             Err(RecvError::Lagged(events)) => lost += events,
+    ///             Err(RecvError::Closed) => return (finished, lost), // the scheduler is gone
+    ///         }
+    ///     }
+    /// });
+    ///
+    /// drop(scheduler.after(Duration::ZERO).run(|_| async {}));
+    /// scheduler.drain().await;
+    /// drop(scheduler);
+    /// assert_eq!(metrics.await.unwrap(), (1, 0));
     /// # }
     /// ```
     pub fn on_event(mut self, hook: impl Fn(&Event) + Send + Sync + 'static) -> Builder {

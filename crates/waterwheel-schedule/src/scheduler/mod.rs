@@ -33,7 +33,7 @@ pub use builder::Builder;
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {
-/// use std::time::{Duration, SystemTime};
+/// use std::time::Duration;
 /// use waterwheel_schedule::Scheduler;
 ///
 /// let scheduler = Scheduler::new();
@@ -198,7 +198,7 @@ impl Scheduler {
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() {
-    /// use std::time::{Duration, SystemTime};
+    /// use std::time::Duration;
     /// use waterwheel_schedule::Scheduler;
     ///
     /// let scheduler = Scheduler::new();
