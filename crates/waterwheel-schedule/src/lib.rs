@@ -51,9 +51,14 @@
 //!
 //! # What it does not
 //!
-//! Jobs do not outlive the process.
+//! Jobs do not outlive the process, and processes do not share them. The package's `README.md` says when another crate serves better.
 
 #![forbid(unsafe_code)]
+
+/// The README's example is tested.
+#[cfg(all(doctest, feature = "cron"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 #[cfg(any(doc, doctest))]
 pub mod _from_java_and_netty;
