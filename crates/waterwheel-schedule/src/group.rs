@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::engine::limits::Limit;
 use crate::engine::table::Table;
 
-/// A bound on how many jobs of a group run at a time. Made by [`Scheduler::group`].
+/// A bound on how many jobs of a group run at a time. Made by [`Scheduler::group`](crate::Scheduler::group).
 #[derive(Clone)]
 pub struct Group {
     table: Arc<Table>,

@@ -66,15 +66,20 @@ pub mod _from_java_and_netty;
 #[cfg(feature = "cron")]
 pub mod calendar;
 mod engine;
+mod error;
 mod group;
 mod handle;
 mod look;
+mod policy;
 mod scheduler;
 mod submit;
 mod sync;
 
+pub use engine::{Context, Outcome};
+pub use error::{JobError, Panic, SubmitError};
 pub use group::Group;
-pub use handle::{JobControl, JobError, JobHandle, Panic, SubmitError};
+pub use handle::{JobControl, JobHandle};
 pub use look::{Counts, Event, JobInfo, JobStatus};
+pub use policy::{BackOff, Missed, OnError};
 pub use scheduler::{Builder, Scheduler};
-pub use submit::{BackOff, Context, Missed, OnError, Once, Outcome, Repeat, Retry};
+pub use submit::{Once, Repeat, Retry};

@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::run::{Run, run};
 use super::table::Table;
-use crate::handle::JobError;
-use crate::submit::work::Work;
+use super::work::Work;
+use crate::error::JobError;
 use crate::sync::lock;
 
 /// What the table knows of a job.

@@ -8,6 +8,7 @@ use waterwheel::wheel::Key;
 #[cfg(feature = "cron")]
 use super::plan::Pace;
 use super::table::{Entry, Status, Table};
+use crate::look::{JobInfo, JobStatus};
 
 /// Of a job that has ended, nothing.
 impl Table {
@@ -51,6 +52,22 @@ impl Table {
 }
 
 impl Entry {
+    pub(crate) fn info(&self) -> JobInfo {
+        let status = match self.status {
+            Status::Waiting => JobStatus::Waiting,
+            Status::Due | Status::Queued | Status::QueuedInGroup => JobStatus::Queued,
+            Status::Running => JobStatus::Running,
+            Status::Paused => JobStatus::Paused,
+        };
+        JobInfo {
+            name: self.name().cloned(),
+            is_periodic: self.is_periodic(),
+            status,
+            next_run: (status != JobStatus::Paused).then_some(self.deadline),
+            runs: self.job.runs(),
+        }
+    }
+
     /// The time of day that the run which goes on, or is next, is for.
     fn wall_of_run(&self) -> Option<SystemTime> {
         #[cfg(feature = "cron")]

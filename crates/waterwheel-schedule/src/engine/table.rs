@@ -16,7 +16,7 @@ use super::limits::{Limit, Rank};
 use super::plan::{Pace, Plan};
 use super::run::Run;
 use super::wall::{Appointments, WallClock};
-use crate::handle::{JobError, Refusal, SubmitError};
+use crate::error::{JobError, Refusal, SubmitError};
 use crate::look::{Counts, Event, Hook};
 use crate::sync::lock;
 

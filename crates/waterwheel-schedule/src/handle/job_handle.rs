@@ -6,9 +6,10 @@ use std::task::{Context, Poll};
 
 use waterwheel::wheel::Key;
 
+use super::JobControl;
 use super::controls::controls;
-use super::{JobControl, JobError};
 use crate::engine::job::Awaited;
+use crate::error::JobError;
 
 /// A job that was submitted: await its result, cancel it, look at it.
 ///

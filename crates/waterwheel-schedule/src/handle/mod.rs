@@ -1,11 +1,8 @@
-//! What is a submitter left with? A handle, a control, and errors.
+//! What is a submitter left with? A handle and a control.
 
 mod controls;
-mod error;
 mod job_control;
 mod job_handle;
 
-pub(crate) use error::Refusal;
-pub use error::{JobError, Panic, SubmitError};
 pub use job_control::JobControl;
 pub use job_handle::JobHandle;

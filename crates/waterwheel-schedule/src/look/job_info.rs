@@ -2,8 +2,6 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use crate::engine::table::{Entry, Status};
-
 /// A job, as [`Scheduler::jobs`](crate::Scheduler::jobs) and [`Scheduler::shutdown_now`](crate::Scheduler::shutdown_now) list it.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -32,28 +30,4 @@ pub enum JobStatus {
     Running,
     /// It was paused.
     Paused,
-}
-
-impl JobInfo {
-    pub(crate) fn of(entry: &Entry) -> JobInfo {
-        let status = JobStatus::of(entry.status);
-        JobInfo {
-            name: entry.name().cloned(),
-            is_periodic: entry.is_periodic(),
-            status,
-            next_run: (status != JobStatus::Paused).then_some(entry.deadline),
-            runs: entry.job.runs(),
-        }
-    }
-}
-
-impl JobStatus {
-    pub(crate) fn of(status: Status) -> JobStatus {
-        match status {
-            Status::Waiting => JobStatus::Waiting,
-            Status::Due | Status::Queued | Status::QueuedInGroup => JobStatus::Queued,
-            Status::Running => JobStatus::Running,
-            Status::Paused => JobStatus::Paused,
-        }
-    }
 }

@@ -12,6 +12,7 @@ use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 use waterwheel::Timer;
 
+use crate::engine::Context;
 use crate::engine::plan::{Pace, add};
 use crate::engine::table::{Table, wake};
 use crate::group::Group;
@@ -222,7 +223,7 @@ impl Scheduler {
         state
             .wheel
             .iter_all()
-            .map(|(.., entry)| JobInfo::of(entry))
+            .map(|(.., entry)| entry.info())
             .collect()
     }
 
@@ -278,6 +279,15 @@ impl Scheduler {
     #[must_use]
     pub fn timer(&self) -> &Timer {
         &self.table.timer
+    }
+}
+
+/// Here, since a scheduler stands above what a run is handed.
+impl Context {
+    /// The job's scheduler: a job may submit others, and shut it down.
+    #[must_use]
+    pub fn scheduler(&self) -> Scheduler {
+        Scheduler::of_table(self.table())
     }
 }
 

@@ -1,10 +1,13 @@
 use std::future::Future;
 
+use super::Retry;
 use super::options::{Options, common_options};
 use super::submission::{Submission, taken};
-use super::work::{BlockOnce, RunOnce};
-use super::{BackOff, Context, Outcome, Retry};
-use crate::handle::{JobHandle, SubmitError};
+use crate::engine::work::{BlockOnce, RunOnce};
+use crate::engine::{Context, Outcome};
+use crate::error::SubmitError;
+use crate::handle::JobHandle;
+use crate::policy::BackOff;
 
 /// A job that runs once, about to be submitted. Made by [`Scheduler::after`](crate::Scheduler::after), [`at`](crate::Scheduler::at) and
 /// [`at_wall`](crate::Scheduler::at_wall).

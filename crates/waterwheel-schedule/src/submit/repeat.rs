@@ -5,10 +5,12 @@ use tokio::time::Instant;
 
 use super::options::{Options, common_options};
 use super::submission::{Submission, taken};
-use super::work::{BlockAgain, RunAgain};
-use super::{Context, Missed, OnError, Outcome};
 use crate::engine::plan::{Pace, Plan, add};
-use crate::handle::{JobHandle, SubmitError};
+use crate::engine::work::{BlockAgain, RunAgain};
+use crate::engine::{Context, Outcome};
+use crate::error::SubmitError;
+use crate::handle::JobHandle;
+use crate::policy::{Missed, OnError};
 
 /// A job that runs more than once, about to be submitted. Made by [`Scheduler::every`](crate::Scheduler::every),
 /// [`with_delay`](crate::Scheduler::with_delay), and `cron` and `by_calendar` with the feature `cron`.

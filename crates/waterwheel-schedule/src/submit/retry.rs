@@ -2,10 +2,12 @@ use std::future::Future;
 
 use super::options::{Options, common_options};
 use super::submission::{Submission, taken};
-use super::work::{BlockAgain, RunAgain};
-use super::{BackOff, Context, OnError, Outcome};
 use crate::engine::plan::{Pace, Plan};
-use crate::handle::{JobHandle, SubmitError};
+use crate::engine::work::{BlockAgain, RunAgain};
+use crate::engine::{Context, Outcome};
+use crate::error::SubmitError;
+use crate::handle::JobHandle;
+use crate::policy::{BackOff, OnError};
 
 /// A job that runs once and is tried again if the run fails, about to be submitted. Made by [`Once::retry`](crate::Once::retry).
 #[derive(Debug, Clone)]

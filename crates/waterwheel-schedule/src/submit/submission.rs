@@ -1,12 +1,13 @@
 use std::sync::Arc;
 
 use super::options::Options;
-use super::work::Work;
-use super::{Missed, OnError};
 use crate::engine::job::{Awaited, Cell, Job};
 use crate::engine::plan::{Pace, Plan, add, jitter};
 use crate::engine::table::{Entry, More, Status};
-use crate::handle::{JobHandle, SubmitError};
+use crate::engine::work::Work;
+use crate::error::SubmitError;
+use crate::handle::JobHandle;
+use crate::policy::{Missed, OnError};
 
 /// A job of any kind, but for its closure.
 pub(crate) struct Submission<'a> {

@@ -5,9 +5,9 @@ use std::time::SystemTime;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::Scheduler;
-use crate::engine::job::Job;
-use crate::engine::run::Run;
+use super::job::Job;
+use super::run::Run;
+use super::table::Table;
 
 /// What a job is handed at each run.
 ///
@@ -44,7 +44,7 @@ impl Context {
         self.run.scheduled
     }
 
-    /// The time of day that the run is for: the calendar's time, or what [`at_wall`](Scheduler::at_wall) was given.
+    /// The time of day that the run is for: the calendar's time, or what [`at_wall`](crate::Scheduler::at_wall) was given.
     ///
     /// It says for which Tuesday a report is, however late the run begins. Jitter, a retry, a pause and
     /// [`reschedule_at`](crate::JobHandle::reschedule_at) do not change it. Of several times that were missed, a run that stands for all is for the
@@ -92,7 +92,7 @@ impl Context {
         state.wheel.get(self.run.key)?.name().cloned()
     }
 
-    /// The token of this run. It is cancelled when the run takes longer than its time limit, when the job is cancelled, and by [`Scheduler::shutdown_now`]. A run that takes long looks at it, or waits for it
+    /// The token of this run. It is cancelled when the run takes longer than its time limit, when the job is cancelled, and by [`Scheduler::shutdown_now`](crate::Scheduler::shutdown_now). A run that takes long looks at it, or waits for it
     /// beside its work, and ends early.
     #[must_use]
     pub fn token(&self) -> CancellationToken {
@@ -104,10 +104,8 @@ impl Context {
         self.job.table().cancel(self.run.key)
     }
 
-    /// The job's scheduler: a job may submit others, and shut it down.
-    #[must_use]
-    pub fn scheduler(&self) -> Scheduler {
-        Scheduler::of_table(self.job.table())
+    pub(crate) fn table(&self) -> &Arc<Table> {
+        self.job.table()
     }
 }
 

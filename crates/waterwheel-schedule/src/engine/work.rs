@@ -10,7 +10,7 @@ use pin_project_lite::pin_project;
 use tokio::task::JoinHandle;
 
 use super::{Context, Outcome};
-use crate::handle::{JobError, Panic};
+use crate::error::{JobError, Panic};
 use crate::sync::lock;
 
 /// A closure and what it gives, without their types.
