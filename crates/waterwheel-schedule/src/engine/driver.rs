@@ -27,6 +27,10 @@ fn poll(
     cx: &mut TaskContext<'_>,
 ) -> Poll<()> {
     loop {
+        if table.serve_herd() {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         let taken = match due.is_ready() {
             true => Taken::Some,
             false => due.take(table),
@@ -103,6 +107,7 @@ impl Drop for End {
         let removed: Vec<Entry> = state.wheel.drain().collect();
         drop(state);
         drop(waker);
+        drop(self.table.herd.take());
         for entry in removed {
             entry.job.end(JobError::Shutdown);
         }

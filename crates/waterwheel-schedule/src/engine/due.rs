@@ -1,6 +1,7 @@
 //! What is due and was not started yet.
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 use waterwheel::wheel::{Key, Tick, Verdict};
 
@@ -8,9 +9,9 @@ use super::limits::Rank;
 use super::table::{Entry, Status, Table};
 
 /// How many jobs are taken, or started, with the lock held.
-const PORTION: usize = 128;
+const PORTION: usize = 32;
 /// How many portions are taken in one poll of the driver. Then others run.
-const PORTIONS: usize = 16;
+const PORTIONS: usize = 64;
 
 /// Jobs that are due, by key: until one is started, it can be cancelled.
 ///
@@ -85,7 +86,7 @@ impl Due {
     }
 
     /// Starts a portion.
-    pub(crate) fn start(&mut self, table: &Table) {
+    pub(crate) fn start(&mut self, table: &Arc<Table>) {
         let mut starts = Vec::with_capacity(self.jobs.len().min(PORTION));
         let mut state = table.state();
         for _ in 0..PORTION {
@@ -103,6 +104,6 @@ impl Due {
             }
         }
         drop(state);
-        table.start(starts);
+        table.start_together(starts);
     }
 }

@@ -1,14 +1,18 @@
 //! A job, whatever its closure and its result.
 
 use std::any::Any;
+use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context as TaskContext, Poll, Waker};
+use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use super::run::{Run, run};
+use super::run::{Run, Running};
 use super::table::Table;
 use super::work::Work;
 use crate::error::JobError;
@@ -18,8 +22,15 @@ use crate::sync::lock;
 pub(crate) trait Job: Send + Sync {
     fn table(&self) -> &Arc<Table>;
 
-    /// Starts a run as a task.
-    fn start(self: Arc<Self>, run: Run);
+    /// A run as a task of its own.
+    fn start(self: Arc<Self>, run: Run, limit: Option<Duration>, runtime: &Handle);
+
+    /// A run, for a task that there is.
+    fn begin(
+        self: Arc<Self>,
+        run: Run,
+        limit: Option<Duration>,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 
     /// Ends a job that never runs again: drops its closure, and completes its handle.
     fn end(&self, error: JobError);
@@ -65,8 +76,10 @@ pub(crate) trait Awaited<T>: Job {
 
 /// A job with its closure and its result.
 pub(crate) struct Cell<W: Work> {
-    table: Arc<Table>,
+    table: Arc<Arc<Table>>,
     runs: AtomicU64,
+    /// The run that goes on, if any, is to end at its next poll.
+    is_aborted: AtomicBool,
     slot: Mutex<Slot<W>>,
 }
 
@@ -75,17 +88,16 @@ struct Slot<W: Work> {
     result: Stored<W::Value>,
     /// Of the task that awaits the handle.
     awaiting: Option<Waker>,
-    /// Of the task that runs the job, once the run has waited for something.
-    running: Option<Waker>,
-    is_aborted: bool,
     is_cancelled: bool,
-    /// What most jobs never need.
+    /// In a box: a job that waits for its time has none of it, and takes less memory.
     rare: Option<Box<Rare>>,
 }
 
 #[derive(Default)]
 struct Rare {
-    token: CancellationToken,
+    /// Of the task that runs the job, once the run has waited for something.
+    running: Option<Waker>,
+    token: Option<CancellationToken>,
     last_error: Option<Arc<str>>,
 }
 
@@ -96,16 +108,15 @@ enum Stored<T> {
 }
 
 impl<W: Work> Cell<W> {
-    pub(crate) fn new(table: Arc<Table>, work: W) -> Cell<W> {
+    pub(crate) fn new(table: Arc<Arc<Table>>, work: W) -> Cell<W> {
         Cell {
             table,
             runs: AtomicU64::new(0),
+            is_aborted: AtomicBool::new(false),
             slot: Mutex::new(Slot {
                 work: Some(work),
                 result: Stored::NotYet,
                 awaiting: None,
-                running: None,
-                is_aborted: false,
                 is_cancelled: false,
                 rare: None,
             }),
@@ -116,13 +127,13 @@ impl<W: Work> Cell<W> {
         lock(&self.slot)
     }
 
-    /// The work, and whether the run was aborted before it began.
-    pub(crate) fn take_work(&self) -> (Option<W>, bool) {
-        let mut slot = self.slot();
-        match slot.is_aborted {
-            true => (None, true),
-            false => (slot.work.take(), false),
+    /// The work, for a run that begins.
+    pub(crate) fn take_work(&self) -> Result<W, JobError> {
+        if self.is_aborted() {
+            return Err(JobError::Cancelled);
         }
+        // Without it, the job has ended meanwhile.
+        self.slot().work.take().ok_or(JobError::Shutdown)
     }
 
     /// For the next run.
@@ -131,51 +142,41 @@ impl<W: Work> Cell<W> {
         drop(before);
     }
 
-    /// Whether the run is to end before its next poll.
+    /// Whether the run is to end now.
     pub(crate) fn is_aborted(&self) -> bool {
-        self.slot().is_aborted
+        self.is_aborted.load(Ordering::Acquire)
     }
 
-    /// Whether the run is to end now. If not, an abort wakes this task.
-    pub(crate) fn poll_aborted(&self, cx: &TaskContext<'_>) -> bool {
-        {
-            let slot = self.slot();
-            if slot.is_aborted {
-                return true;
-            }
-            if slot
-                .running
-                .as_ref()
-                .is_some_and(|waker| waker.will_wake(cx.waker()))
-            {
-                return false;
-            }
-        }
+    /// An abort from now on wakes this task.
+    pub(crate) fn wake_when_aborted(&self, cx: &TaskContext<'_>) {
         let waker = cx.waker().clone();
         let mut slot = self.slot();
-        let before = slot.running.replace(waker);
-        let is_aborted = slot.is_aborted;
+        let before = slot.rare.get_or_insert_default().running.replace(waker);
         drop(slot);
         drop(before);
-        is_aborted
     }
 
     /// After a run: its task is woken no more, and its token is not the next one's.
     pub(crate) fn forget_run(&self) {
         let mut slot = self.slot();
-        let waker = slot.running.take();
-        let token = slot
-            .rare
-            .as_mut()
-            .map(|rare| std::mem::take(&mut rare.token));
+        let forgotten = match &mut slot.rare {
+            Some(rare) => (rare.running.take(), rare.token.take()),
+            None => return,
+        };
         drop(slot);
-        drop(waker);
-        drop(token);
+        drop(forgotten);
     }
 
     /// The job has ended: completes the handle.
     pub(crate) fn complete(&self, result: Result<W::Value, JobError>) {
-        let mut slot = self.slot();
+        self.complete_locked(self.slot(), result);
+    }
+
+    fn complete_locked(
+        &self,
+        mut slot: MutexGuard<'_, Slot<W>>,
+        result: Result<W::Value, JobError>,
+    ) {
         let unused = match slot.result {
             Stored::NotYet => {
                 slot.result = Stored::There(result);
@@ -184,8 +185,10 @@ impl<W: Work> Cell<W> {
             _ => Some(result),
         };
         let awaiting = slot.awaiting.take();
+        let running = slot.rare.as_mut().and_then(|rare| rare.running.take());
         let work = slot.work.take();
         drop(slot);
+        drop(running);
         // A destructor that panics ends neither the driver nor what others wait for.
         let _ = catch_unwind(AssertUnwindSafe(|| drop(work)));
         let _ = catch_unwind(AssertUnwindSafe(|| drop(unused)));
@@ -200,14 +203,24 @@ impl<W: Work> Job for Cell<W> {
         &self.table
     }
 
-    fn start(self: Arc<Self>, of: Run) {
-        let runtime = self.table.runtime.clone();
-        runtime.spawn(run(self, of));
+    fn start(self: Arc<Self>, run: Run, limit: Option<Duration>, runtime: &Handle) {
+        runtime.spawn(Running::new(self, run, limit));
+    }
+
+    fn begin(
+        self: Arc<Self>,
+        run: Run,
+        limit: Option<Duration>,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(Running::new(self, run, limit))
     }
 
     fn end(&self, error: JobError) {
-        self.mark_cancelled();
-        self.complete(Err(error));
+        let mut slot = self.slot();
+        slot.is_cancelled = true;
+        let token = slot.rare.as_ref().and_then(|rare| rare.token.clone());
+        self.complete_locked(slot, Err(error));
+        cancel(token);
     }
 
     fn end_well(&self) {
@@ -222,7 +235,8 @@ impl<W: Work> Job for Cell<W> {
     fn token(&self) -> CancellationToken {
         let mut slot = self.slot();
         let is_cancelled = slot.is_cancelled;
-        let token = slot.rare.get_or_insert_default().token.clone();
+        let token = &mut slot.rare.get_or_insert_default().token;
+        let token = token.get_or_insert_default().clone();
         drop(slot);
         if is_cancelled {
             token.cancel();
@@ -240,7 +254,9 @@ impl<W: Work> Job for Cell<W> {
     }
 
     fn count_run(&self) {
-        self.runs.fetch_add(1, Ordering::Relaxed);
+        // The table's lock lets one in at a time.
+        let runs = self.runs.load(Ordering::Relaxed);
+        self.runs.store(runs + 1, Ordering::Relaxed);
     }
 
     fn runs(&self) -> u64 {
@@ -249,17 +265,15 @@ impl<W: Work> Job for Cell<W> {
 
     fn cancel_token(&self) {
         let slot = self.slot();
-        let token = slot.rare.as_ref().map(|rare| rare.token.clone());
+        let token = slot.rare.as_ref().and_then(|rare| rare.token.clone());
         drop(slot);
-        if let Some(token) = token {
-            let _ = catch_unwind(AssertUnwindSafe(|| token.cancel()));
-        }
+        cancel(token);
     }
 
     fn abort(&self) {
+        self.is_aborted.store(true, Ordering::Release);
         let mut slot = self.slot();
-        slot.is_aborted = true;
-        let waker = slot.running.take();
+        let waker = slot.rare.as_mut().and_then(|rare| rare.running.take());
         drop(slot);
         if let Some(waker) = waker {
             waker.wake();
@@ -318,5 +332,12 @@ impl<W: Work> Awaited<W::Value> for Cell<W> {
 
     fn as_job(self: Arc<Self>) -> Arc<dyn Job> {
         self
+    }
+}
+
+/// What waits for the token is foreign code.
+fn cancel(token: Option<CancellationToken>) {
+    if let Some(token) = token {
+        let _ = catch_unwind(AssertUnwindSafe(|| token.cancel()));
     }
 }

@@ -7,6 +7,7 @@
 //! | `occurrences` | which time of a calendar is next? |
 //! | `limits` | how many run at a time? |
 //! | `due` | what is due, and was not started yet? |
+//! | `herd` | who begins jobs that are due together? |
 //! | `driver` | who starts what is due? One task |
 //! | `after` | what follows a run, or a cancel? |
 //! | `ending` | what ends jobs before their time? |
@@ -28,6 +29,7 @@ mod context;
 pub(crate) mod driver;
 mod due;
 mod ending;
+mod herd;
 pub(crate) mod job;
 pub(crate) mod limits;
 mod look;

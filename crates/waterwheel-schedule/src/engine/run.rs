@@ -1,13 +1,16 @@
 //! One run of a job: a task that ends with the run.
 
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
 use std::time::Duration;
 
+use pin_project_lite::pin_project;
+use tokio::task::coop::unconstrained;
 use tokio::time::Instant;
+use waterwheel::Sleep;
 use waterwheel::wheel::Key;
 
 use super::Context;
@@ -24,108 +27,149 @@ pub(crate) struct Run {
     pub(crate) scheduled: Instant,
     pub(crate) number: u64,
     pub(crate) attempt: u32,
-    /// The longest that it may take.
-    pub(crate) limit: Option<Duration>,
 }
 
-/// Runs a job once.
-pub(crate) async fn run<W: Work>(cell: Arc<Cell<W>>, run: Run) {
-    // If the task is dropped, by a runtime that ends, the run is over nevertheless.
-    let mut over = Over {
-        cell: Arc::clone(&cell),
-        run,
-        result: Some(Err(JobError::Shutdown)),
-    };
-    match cell.take_work() {
-        (_, true) => over.result = Some(Err(JobError::Cancelled)),
-        (Some(work), false) => over.result = Some(cell.work(work, run).await),
-        // The job has ended meanwhile.
-        (None, false) => {}
+pin_project! {
+    /// The task of a run. It is small, and takes few locks: what a plain job costs is mostly this.
+    pub(crate) struct Running<W: Work> {
+        // Dropped before `over`, with a task whose runtime ends: the job's next run does not overlap with it.
+        #[pin]
+        future: Option<W::Running>,
+        limit: Option<Limit>,
+        // An abort wakes this task, which is always the same one.
+        is_registered: bool,
+        over: Over<W>,
     }
 }
 
-impl<W: Work> Cell<W> {
-    async fn work(self: &Arc<Self>, work: W, run: Run) -> Result<W::Value, JobError> {
-        let job: Arc<dyn Job> = self.clone();
-        let context = Context::new(job, run);
-        let mut work = Some(work);
+/// The longest that a run may take.
+enum Limit {
+    /// It has not begun.
+    Of(Duration),
+    Until(Box<Sleep>),
+    /// It took longer, on a thread that goes on. The next run must not begin before that is done.
+    Exceeded,
+}
+
+impl<W: Work> Running<W> {
+    pub(crate) fn new(cell: Arc<Cell<W>>, run: Run, limit: Option<Duration>) -> Running<W> {
+        Running {
+            future: None,
+            limit: limit.map(Limit::Of),
+            is_registered: false,
+            over: Over {
+                cell,
+                run,
+                is_over: false,
+            },
+        }
+    }
+
+    /// Calls the closure.
+    fn begin(self: Pin<&mut Self>) -> Result<(), JobError> {
+        let mut this = self.project();
+        let cell = &this.over.cell;
+        let mut work = Some(cell.take_work()?);
+        let context = Context::new(Arc::clone(cell) as Arc<dyn Job>, this.over.run);
         let begun = catch_unwind(AssertUnwindSafe(|| W::begin(&mut work, context)));
         if let Some(work) = work {
-            self.give_work_back(work);
+            cell.give_work_back(work);
         }
-        let mut running = pin!(Some(begun.map_err(panicked)?));
-        let result = match run.limit {
-            None => poll_fn(|cx| self.poll_run(running.as_mut(), cx)).await,
-            // In a box: the task of a run without a limit is smaller.
-            Some(limit) => Box::pin(self.work_within(limit, running.as_mut())).await,
-        };
-        // Its destructor may panic.
-        match catch_unwind(AssertUnwindSafe(|| running.set(None))) {
-            Ok(()) => result,
-            Err(panic) => result.and(Err(panicked(panic))),
+        this.future.set(Some(begun.map_err(panicked)?));
+        if let Some(Limit::Of(limit)) = *this.limit {
+            // A timer that is stopped measures no limit.
+            let sleep = cell.table().timer.try_sleep(limit);
+            *this.limit = sleep.ok().map(|sleep| Limit::Until(Box::new(sleep)));
         }
+        Ok(())
     }
 
-    fn poll_run(
-        &self,
-        running: Pin<&mut Option<W::Running>>,
+    fn poll_begun(
+        self: Pin<&mut Self>,
         cx: &mut TaskContext<'_>,
     ) -> Poll<Result<W::Value, JobError>> {
+        let this = self.project();
+        let cell = &this.over.cell;
         // A run on a thread that may block cannot be ended from outside.
-        if !W::BLOCKS && self.is_aborted() {
+        if !W::BLOCKS && cell.is_aborted() {
             return Poll::Ready(Err(JobError::Cancelled));
         }
-        let running = running.as_pin_mut().expect("a run that goes on");
-        match catch_unwind(AssertUnwindSafe(|| running.poll(cx))) {
-            Ok(Poll::Ready(result)) => Poll::Ready(result),
-            Err(panic) => Poll::Ready(Err(panicked(panic))),
-            Ok(Poll::Pending) if !W::BLOCKS && self.poll_aborted(cx) => {
-                Poll::Ready(Err(JobError::Cancelled))
-            }
-            Ok(Poll::Pending) => Poll::Pending,
+        let future = this.future.as_pin_mut().expect("a run that goes on");
+        match catch_unwind(AssertUnwindSafe(|| future.poll(cx))) {
+            Ok(Poll::Ready(result)) => return Poll::Ready(result),
+            Err(panic) => return Poll::Ready(Err(panicked(panic))),
+            Ok(Poll::Pending) => {}
         }
-    }
-
-    async fn work_within(
-        &self,
-        limit: Duration,
-        mut running: Pin<&mut Option<W::Running>>,
-    ) -> Result<W::Value, JobError> {
-        {
-            let polled = poll_fn(|cx| self.poll_run(running.as_mut(), cx));
-            // A timer that is stopped measures no limit.
-            if let Ok(limited) = self.table().timer.try_timeout(limit, polled) {
-                match limited.await {
-                    Ok(result) => return result,
-                    Err(elapsed) if elapsed.was_stopped() => {}
-                    Err(_) => {
-                        self.cancel_token();
-                        if W::BLOCKS {
-                            // The thread goes on. The next run must not begin before it is done.
-                            let late = poll_fn(|cx| self.poll_run(running.as_mut(), cx)).await;
-                            drop_safely(late);
-                        }
-                        return Err(JobError::TimedOut);
-                    }
-                }
-            }
+        if !W::BLOCKS && !*this.is_registered {
+            *this.is_registered = true;
+            cell.wake_when_aborted(cx);
         }
-        poll_fn(|cx| self.poll_run(running.as_mut(), cx)).await
+        if !W::BLOCKS && cell.is_aborted() {
+            return Poll::Ready(Err(JobError::Cancelled));
+        }
+        let Some(Limit::Until(sleep)) = this.limit else {
+            return Poll::Pending;
+        };
+        // A job that uses up the coop budget at each poll would otherwise never reach its limit.
+        if pin!(unconstrained(&mut **sleep)).poll(cx).is_pending() {
+            return Poll::Pending;
+        }
+        if sleep.was_stopped() {
+            *this.limit = None;
+            return Poll::Pending;
+        }
+        cell.cancel_token();
+        if W::BLOCKS {
+            *this.limit = Some(Limit::Exceeded);
+            return Poll::Pending;
+        }
+        Poll::Ready(Err(JobError::TimedOut))
     }
 }
 
+impl<W: Work> Future for Running<W> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<()> {
+        let begun = match self.future {
+            Some(_) => Ok(()),
+            None => self.as_mut().begin(),
+        };
+        let polled = match begun {
+            Ok(()) => self.as_mut().poll_begun(cx),
+            Err(error) => Poll::Ready(Err(error)),
+        };
+        let Poll::Ready(mut result) = polled else {
+            return Poll::Pending;
+        };
+        let mut this = self.project();
+        if let Some(Limit::Exceeded) = this.limit.take() {
+            drop_safely(std::mem::replace(&mut result, Err(JobError::TimedOut)));
+        }
+        // Its destructor may panic.
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| this.future.set(None))) {
+            if result.is_ok() {
+                drop_safely(std::mem::replace(&mut result, Err(panicked(panic))));
+            }
+        }
+        this.over.end(result);
+        Poll::Ready(())
+    }
+}
+
+/// Ends the run when the task is dropped too, by a runtime that ends.
 struct Over<W: Work> {
     cell: Arc<Cell<W>>,
     run: Run,
-    result: Option<Result<W::Value, JobError>>,
+    is_over: bool,
 }
 
-impl<W: Work> Drop for Over<W> {
-    fn drop(&mut self) {
-        let Some(result) = self.result.take() else {
-            return;
-        };
-        self.cell.forget_run();
+impl<W: Work> Over<W> {
+    fn end(&mut self, result: Result<W::Value, JobError>) {
+        self.is_over = true;
+        if !W::IS_ONCE {
+            self.cell.forget_run();
+        }
         let (ran, failed) = match &result {
             Ok(_) => (Ran::Well, None),
             Err(error) => (Ran::Badly, Some(described(error))),
@@ -144,6 +188,14 @@ impl<W: Work> Drop for Over<W> {
                 drop_safely(result);
                 self.cell.end(error);
             }
+        }
+    }
+}
+
+impl<W: Work> Drop for Over<W> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.end(Err(JobError::Shutdown));
         }
     }
 }

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use waterwheel::Timer;
 use waterwheel::wheel::{Key, Resolution, Tick, Wheel};
 
+use super::herd::Herd;
 use super::job::Job;
 use super::limits::{Limit, Rank};
 use super::plan::{Pace, Plan};
@@ -27,6 +28,7 @@ pub(crate) struct Table {
     pub(crate) wall: WallClock,
     pub(crate) hook: Option<Hook>,
     max_pending: Option<usize>,
+    pub(crate) herd: Herd,
     state: Mutex<State>,
     pub(crate) terminated: Notify,
 }
@@ -124,6 +126,8 @@ impl Ends {
 pub(crate) struct Start {
     pub(crate) job: Arc<dyn Job>,
     pub(crate) run: Run,
+    /// The longest that the run may take.
+    pub(crate) limit: Option<Duration>,
     pub(crate) name: Option<Arc<str>>,
 }
 
@@ -155,6 +159,28 @@ impl Entry {
     pub(crate) fn rank(&self) -> Rank {
         (self.deadline, self.sequence)
     }
+
+    /// The job runs from now on.
+    fn run(&mut self, key: Key) -> Start {
+        self.status = Status::Running;
+        let limit = self.more.as_mut().and_then(|more| {
+            // A time of day is for the first run.
+            more.wall = None;
+            more.time_limit
+        });
+        let failures = self.plan().map_or(0, |plan| plan.failures);
+        Start {
+            job: Arc::clone(&self.job),
+            run: Run {
+                key,
+                scheduled: self.deadline,
+                number: self.job.runs() + 1,
+                attempt: failures.saturating_add(1),
+            },
+            limit,
+            name: self.name().cloned(),
+        }
+    }
 }
 
 impl Table {
@@ -175,6 +201,7 @@ impl Table {
             wall,
             hook,
             max_pending,
+            herd: Herd::default(),
             state: Mutex::new(State {
                 wheel,
                 jobs: 0,
@@ -258,15 +285,19 @@ impl Table {
 
     /// Starts runs that the table has admitted.
     pub(crate) fn start(&self, starts: Vec<Start>) {
-        for Start { job, run, name } in starts {
-            let (number, scheduled) = (run.number, run.scheduled);
-            self.report(|| Event::Started {
-                name,
-                run: number,
-                scheduled,
-            });
-            job.start(run);
+        for start in starts {
+            self.report_start(&start);
+            start.job.start(start.run, start.limit, &self.runtime);
         }
+    }
+
+    /// Reports that a run begins.
+    pub(crate) fn report_start(&self, start: &Start) {
+        self.report(|| Event::Started {
+            name: start.name.clone(),
+            run: start.run.number,
+            scheduled: start.run.scheduled,
+        });
     }
 
     /// Hands an event to the hook.
@@ -326,7 +357,8 @@ impl State {
         };
         match entry.group() {
             None if self.limit.take_unbounded() => {
-                self.run(key, starts);
+                self.counts.running += 1;
+                starts.push(entry.run(key));
             }
             None => {
                 self.queue_for_scheduler(key);
@@ -399,24 +431,7 @@ impl State {
             return false;
         };
         self.counts.running += 1;
-        entry.status = Status::Running;
-        let limit = entry.more.as_mut().and_then(|more| {
-            // A time of day is for the first run.
-            more.wall = None;
-            more.time_limit
-        });
-        let failures = entry.plan().map_or(0, |plan| plan.failures);
-        starts.push(Start {
-            job: Arc::clone(&entry.job),
-            run: Run {
-                key,
-                scheduled: entry.deadline,
-                number: entry.job.runs() + 1,
-                attempt: failures.saturating_add(1),
-                limit,
-            },
-            name: entry.name().cloned(),
-        });
+        starts.push(entry.run(key));
         true
     }
 

@@ -21,6 +21,9 @@ pub(crate) trait Work: Send + 'static {
     /// Whether a run that has begun goes on when its future is dropped.
     const BLOCKS: bool;
 
+    /// Whether there is one run at most.
+    const IS_ONCE: bool;
+
     /// Begins a run. Work for one run leaves `None`.
     fn begin(work: &mut Option<Self>, context: Context) -> Self::Running
     where
@@ -55,6 +58,7 @@ where
     type Value = <R::Output as Outcome>::Value;
     type Running = Converted<R>;
     const BLOCKS: bool = false;
+    const IS_ONCE: bool = true;
 
     fn begin(work: &mut Option<Self>, context: Context) -> Converted<R> {
         Converted {
@@ -71,6 +75,7 @@ where
     type Value = <R::Output as Outcome>::Value;
     type Running = Converted<R>;
     const BLOCKS: bool = false;
+    const IS_ONCE: bool = false;
 
     fn begin(work: &mut Option<Self>, context: Context) -> Converted<R> {
         Converted {
@@ -87,6 +92,7 @@ where
     type Value = R::Value;
     type Running = Blocking<R>;
     const BLOCKS: bool = true;
+    const IS_ONCE: bool = true;
 
     fn begin(work: &mut Option<Self>, context: Context) -> Blocking<R> {
         let BlockOnce(work) = work.take().expect(EMPTY);
@@ -102,6 +108,7 @@ where
     type Value = R::Value;
     type Running = Blocking<R>;
     const BLOCKS: bool = true;
+    const IS_ONCE: bool = false;
 
     fn begin(work: &mut Option<Self>, context: Context) -> Blocking<R> {
         let place = Arc::clone(&work.as_ref().expect(EMPTY).0);

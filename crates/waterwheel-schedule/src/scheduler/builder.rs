@@ -147,6 +147,8 @@ impl Builder {
         runtime.spawn(drive(End {
             table: Arc::clone(&table),
         }));
-        Scheduler { table }
+        Scheduler {
+            table: Arc::new(table),
+        }
     }
 }

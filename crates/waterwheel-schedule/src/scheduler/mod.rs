@@ -50,7 +50,9 @@ pub use builder::Builder;
 /// # }
 /// ```
 pub struct Scheduler {
-    table: Arc<Table>,
+    /// Each job holds the outer one, whose count then is written by those that use this clone alone. With one count for all, submitting and cancelling
+    /// from 2 threads took twice the CPU time.
+    table: Arc<Arc<Table>>,
 }
 
 impl Scheduler {
@@ -73,7 +75,7 @@ impl Scheduler {
     pub(crate) fn of_table(table: &Arc<Table>) -> Scheduler {
         table.state().handles += 1;
         Scheduler {
-            table: Arc::clone(table),
+            table: Arc::new(Arc::clone(table)),
         }
     }
 

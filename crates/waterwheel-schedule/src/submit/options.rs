@@ -9,7 +9,7 @@ use crate::group::Group;
 /// What all kinds of jobs have.
 #[derive(Debug, Clone)]
 pub(crate) struct Options<'a> {
-    pub(crate) table: &'a Arc<Table>,
+    pub(crate) table: &'a Arc<Arc<Table>>,
     pub(crate) deadline: Instant,
     pub(crate) jitter: Duration,
     pub(crate) name: Option<Arc<str>>,
@@ -20,7 +20,7 @@ pub(crate) struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    pub(crate) fn new(table: &'a Arc<Table>, deadline: Instant) -> Options<'a> {
+    pub(crate) fn new(table: &'a Arc<Arc<Table>>, deadline: Instant) -> Options<'a> {
         Options {
             table,
             deadline,

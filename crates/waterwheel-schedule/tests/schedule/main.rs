@@ -18,5 +18,6 @@ mod racing;
 mod retrying;
 mod shapes;
 mod submitting;
+mod together;
 mod unruly;
 mod wall;

@@ -1,0 +1,86 @@
+//! Many jobs that are due at once, without a task for each.
+//!
+//! The driver queues them, and spawns a task that serves the queue: it begins one job after the other. A job that is not done at its first poll keeps
+//! the task. As long as jobs are queued, the driver is polled again and again, and spawns one more task each time. So a job that takes long, or
+//! blocks its thread, delays the others no more than if each had a task of its own.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context as TaskContext, Poll, ready};
+
+use super::table::{Start, Table};
+use crate::sync::lock;
+
+/// So few are spawned as tasks of their own.
+const FEW: usize = 3;
+/// How many jobs a task begins in one poll. Then others run.
+const IN_A_POLL: usize = 32;
+
+/// Jobs that were admitted, and wait for a task that begins them.
+#[derive(Default)]
+pub(crate) struct Herd {
+    queue: Mutex<VecDeque<Start>>,
+}
+
+impl Herd {
+    /// Takes out what no task has begun.
+    pub(crate) fn take(&self) -> VecDeque<Start> {
+        std::mem::take(&mut *lock(&self.queue))
+    }
+
+    fn next(&self) -> Option<Start> {
+        lock(&self.queue).pop_front()
+    }
+}
+
+impl Table {
+    /// Starts runs that were admitted together, in this order.
+    pub(crate) fn start_together(self: &Arc<Table>, starts: Vec<Start>) {
+        if starts.len() <= FEW {
+            return self.start(starts);
+        }
+        lock(&self.herd.queue).extend(starts);
+        self.serve_herd();
+    }
+
+    /// Spawns one more task for the jobs that wait for one. `false` if none does.
+    pub(crate) fn serve_herd(self: &Arc<Table>) -> bool {
+        let waits = !lock(&self.herd.queue).is_empty();
+        if waits {
+            self.runtime.spawn(Server {
+                table: Arc::clone(self),
+                run: None,
+            });
+        }
+        waits
+    }
+}
+
+/// A task that begins jobs of the herd.
+struct Server {
+    table: Arc<Table>,
+    /// The run that is not done yet.
+    run: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+}
+
+impl Future for Server {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<()> {
+        for _ in 0..IN_A_POLL {
+            if let Some(run) = &mut self.run {
+                ready!(run.as_mut().poll(cx));
+                self.run = None;
+            }
+            let Some(start) = self.table.herd.next() else {
+                return Poll::Ready(());
+            };
+            self.table.report_start(&start);
+            self.run = Some(start.job.begin(start.run, start.limit));
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}

@@ -1,0 +1,183 @@
+//! Jobs that are due together: they share tasks, and no job notices.
+
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::sync::Barrier;
+use tokio::task::block_in_place;
+use tokio::time::{Instant, sleep};
+use waterwheel_schedule::{Event, JobError, JobHandle, Scheduler};
+
+use super::support::{Log, ms, multi_thread, paused, within};
+
+const HERD: usize = 500;
+/// So many that they share one task, if none blocks.
+const FEW: usize = 20;
+
+/// Goes to the end of the run queue. tokio's `yield_now` waits until the runtime has looked for events.
+async fn be_polled_again() {
+    let mut polled = false;
+    poll_fn(|cx| {
+        cx.waker().wake_by_ref();
+        match std::mem::replace(&mut polled, true) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    })
+    .await;
+}
+
+// None of them is done at its first poll, and none before the last one has begun.
+#[test]
+fn jobs_due_together_may_wait_for_one_another() {
+    for runtime in [paused(), multi_thread()] {
+        runtime.block_on(within(async {
+            let scheduler = Scheduler::new();
+            let (at, barrier) = (Instant::now() + ms(5), Arc::new(Barrier::new(HERD)));
+            let jobs: Vec<JobHandle<()>> = (0..HERD)
+                .map(|_| {
+                    let barrier = Arc::clone(&barrier);
+                    scheduler.at(at).run(|_| async move {
+                        barrier.wait().await;
+                    })
+                })
+                .collect();
+            for job in jobs {
+                job.await.unwrap();
+            }
+            assert_eq!(scheduler.counts().finished, HERD as u64);
+        }));
+    }
+}
+
+// The first of them holds its thread until the last one has run on the other.
+#[test]
+fn a_job_that_blocks_its_thread_delays_no_other() {
+    multi_thread().block_on(within(async {
+        let scheduler = Scheduler::new();
+        let at = Instant::now() + ms(5);
+        let (last, all_ran) = mpsc::channel();
+        let all_ran = Mutex::new(all_ran);
+        let blocks = scheduler.at(at).run(|_| async move {
+            let waited = all_ran
+                .lock()
+                .unwrap()
+                .recv_timeout(Duration::from_secs(50));
+            waited.map_err(|_| "the others did not run")
+        });
+        let left = Arc::new(AtomicUsize::new(FEW));
+        for _ in 0..FEW {
+            let (left, last) = (Arc::clone(&left), last.clone());
+            drop(scheduler.at(at).run(|_| async move {
+                if left.fetch_sub(1, Ordering::Relaxed) == 1 {
+                    last.send(()).unwrap();
+                }
+            }));
+        }
+        blocks.await.unwrap();
+    }));
+}
+
+// More of them than there are workers, and each says that it blocks.
+#[test]
+fn jobs_that_block_in_place_delay_no_other() {
+    multi_thread().block_on(within(async {
+        let scheduler = Scheduler::new();
+        let at = Instant::now() + ms(5);
+        let (last, all_ran) = mpsc::channel::<()>();
+        let all_ran = Arc::new(Mutex::new(all_ran));
+        let blocking: Vec<JobHandle<()>> = (0..5)
+            .map(|_| {
+                let all_ran = Arc::clone(&all_ran);
+                scheduler.at(at).run(|_| async move {
+                    block_in_place(|| {
+                        let closed = all_ran.lock().unwrap().recv();
+                        assert!(closed.is_err());
+                    });
+                })
+            })
+            .collect();
+        let left = Arc::new(AtomicUsize::new(FEW));
+        let last = Arc::new(Mutex::new(Some(last)));
+        for _ in 0..FEW {
+            let (left, last) = (Arc::clone(&left), Arc::clone(&last));
+            drop(scheduler.at(at).run(|_| async move {
+                if left.fetch_sub(1, Ordering::Relaxed) == 1 {
+                    // The channel closes, and those that block go on.
+                    last.lock().unwrap().take();
+                }
+            }));
+        }
+        for job in blocking {
+            job.await.unwrap();
+        }
+    }));
+}
+
+#[test]
+fn a_herd_lets_other_tasks_run_in_between() {
+    paused().block_on(async {
+        let scheduler = Scheduler::new();
+        let (at, log) = (Instant::now() + ms(5), Log::new());
+        let other = log.clone();
+        drop(scheduler.at(at).run(|_| async move {
+            tokio::spawn(async move {
+                for _ in 0..10_000 {
+                    other.add("other");
+                    be_polled_again().await;
+                }
+            });
+        }));
+        for _ in 0..HERD {
+            let log = log.clone();
+            drop(scheduler.at(at).run(|_| async move { log.add("job") }));
+        }
+        sleep(ms(10)).await;
+        let lines = log.lines();
+        let longest = lines.chunk_by(|a, b| a == b).filter(|run| run[0] == "job");
+        let longest = longest.map(<[_]>::len).max().unwrap();
+        assert!(longest <= 100, "{longest} jobs in a row");
+        assert_eq!(lines.iter().filter(|line| **line == "job").count(), HERD);
+    });
+}
+
+// Each run is dropped with the runtime, those that no task has begun among them.
+#[test]
+fn a_runtime_that_ends_ends_the_jobs_of_a_herd() {
+    let runtime = paused();
+    let held = Arc::new(());
+    let by_scheduler = Arc::clone(&held);
+    let begun = Arc::new(AtomicUsize::new(0));
+    let mut jobs: Vec<JobHandle<()>> = runtime.block_on(async {
+        let hook = move |_: &Event| assert!(Arc::strong_count(&by_scheduler) > 1);
+        let scheduler = Scheduler::builder().on_event(hook).build();
+        let at = Instant::now() + ms(5);
+        let (job_began, began) = tokio::sync::mpsc::unbounded_channel();
+        let jobs = (0..HERD)
+            .map(|_| {
+                let (begun, job_began) = (Arc::clone(&begun), job_began.clone());
+                scheduler.at(at).run(move |_| async move {
+                    begun.fetch_add(1, Ordering::Relaxed);
+                    let _ = job_began.send(());
+                    std::future::pending::<()>().await;
+                })
+            })
+            .collect();
+        let mut began = began;
+        began.recv().await;
+        jobs
+    });
+    let begun = begun.load(Ordering::Relaxed);
+    assert!(0 < begun && begun < HERD, "{begun}");
+    drop(runtime);
+    paused().block_on(within(async {
+        for job in &mut jobs {
+            assert!(matches!(job.await, Err(JobError::Shutdown)));
+        }
+    }));
+    drop(jobs);
+    assert_eq!(Arc::strong_count(&held), 1, "the scheduler was not dropped");
+}
