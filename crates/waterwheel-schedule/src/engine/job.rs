@@ -13,6 +13,7 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use super::run::{Run, Running};
+use super::share::Share;
 use super::table::Table;
 use super::work::Work;
 use crate::error::JobError;
@@ -76,7 +77,7 @@ pub(crate) trait Awaited<T>: Job {
 
 /// A job with its closure and its result.
 pub(crate) struct Cell<W: Work> {
-    table: Arc<Arc<Table>>,
+    table: Arc<Share>,
     runs: AtomicU64,
     /// The run that goes on, if any, is to end at its next poll.
     is_aborted: AtomicBool,
@@ -108,7 +109,7 @@ enum Stored<T> {
 }
 
 impl<W: Work> Cell<W> {
-    pub(crate) fn new(table: Arc<Arc<Table>>, work: W) -> Cell<W> {
+    pub(crate) fn new(table: Arc<Share>, work: W) -> Cell<W> {
         Cell {
             table,
             runs: AtomicU64::new(0),

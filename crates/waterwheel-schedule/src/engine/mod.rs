@@ -15,6 +15,7 @@
 //! | `look` | what is there to see of a job? |
 //! | `wall` | what waits for a time of day? |
 //! | `job` | what is a job, whatever its closure and its result? |
+//! | `share` | what leads from a job to the table? |
 //! | `run` | what is one run? |
 //! | `context`, `outcome` | what is a run handed, and what may it give? |
 //! | `work` | which kinds of closures are there? |
@@ -39,6 +40,7 @@ mod occurrences;
 mod outcome;
 pub(crate) mod plan;
 pub(crate) mod run;
+pub(crate) mod share;
 pub(crate) mod table;
 pub(crate) mod wall;
 pub(crate) mod work;

@@ -8,6 +8,7 @@ use waterwheel::Timer;
 use super::Scheduler;
 use crate::engine::driver::{End, drive};
 use crate::engine::limits::Limit;
+use crate::engine::share::Share;
 use crate::engine::table::Table;
 use crate::engine::wall::WallClock;
 use crate::look::{Event, Hook};
@@ -148,7 +149,7 @@ impl Builder {
             table: Arc::clone(&table),
         }));
         Scheduler {
-            table: Arc::new(table),
+            table: Share::new(table),
         }
     }
 }

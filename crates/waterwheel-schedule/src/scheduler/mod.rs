@@ -14,6 +14,7 @@ use waterwheel::Timer;
 
 use crate::engine::Context;
 use crate::engine::plan::{Pace, add};
+use crate::engine::share::Share;
 use crate::engine::table::{Table, wake};
 use crate::group::Group;
 use crate::handle::JobControl;
@@ -50,9 +51,7 @@ pub use builder::Builder;
 /// # }
 /// ```
 pub struct Scheduler {
-    /// Each job holds the outer one, whose count then is written by those that use this clone alone. With one count for all, submitting and cancelling
-    /// from 2 threads took twice the CPU time.
-    table: Arc<Arc<Table>>,
+    table: Arc<Share>,
 }
 
 impl Scheduler {
@@ -75,7 +74,7 @@ impl Scheduler {
     pub(crate) fn of_table(table: &Arc<Table>) -> Scheduler {
         table.state().handles += 1;
         Scheduler {
-            table: Arc::new(Arc::clone(table)),
+            table: Share::new(Arc::clone(table)),
         }
     }
 
