@@ -3,6 +3,10 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+#[cfg(feature = "tracing")]
+#[path = "../support/report.rs"]
+mod report;
+
 mod bounded;
 mod cancelling;
 mod foreign;

@@ -1,49 +1,17 @@
 //! What the feature `tracing` reports.
 
-use std::io;
 use std::panic;
-use std::sync::{Arc, Mutex};
 
+use tracing_subscriber::filter::LevelFilter;
 use waterwheel::{Timer, sleep};
 
+use crate::report::Report;
 use crate::support::{alone, ms, paused};
-
-#[derive(Clone, Default)]
-struct Report(Arc<Mutex<Vec<u8>>>);
-
-impl Report {
-    /// From now on, what this process reports.
-    fn start() -> Report {
-        let report = Report::default();
-        let writer = report.clone();
-        tracing_subscriber::fmt()
-            .with_writer(move || writer.clone())
-            .init();
-        report
-    }
-
-    fn take(&self) -> String {
-        let said = std::mem::take(&mut *self.0.lock().unwrap());
-        String::from_utf8(said).unwrap()
-    }
-}
-
-impl io::Write for Report {
-    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(text);
-        Ok(text.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
 
 #[test]
 fn a_panic_of_a_callback_is_reported_with_its_timers_name() {
-    // A subscriber is one for the process.
     alone(|| {
-        let report = Report::start();
+        let report = Report::start(LevelFilter::INFO);
         paused().block_on(async {
             let timer = Timer::builder().name("orders").start().unwrap();
             timer.call_after(ms(1), || ());
@@ -67,7 +35,7 @@ fn a_panic_of_a_callback_is_reported_with_its_timers_name() {
 #[test]
 fn many_timers_are_reported_once() {
     alone(|| {
-        let report = Report::start();
+        let report = Report::start(LevelFilter::INFO);
         paused().block_on(async {
             let start = || Timer::builder().start().unwrap();
             // Sixty-four at a time are no more than that, however many there were.

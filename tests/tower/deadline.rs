@@ -1,7 +1,6 @@
 //! The server's side of a deadline: from the header, the cap and the caller's scope.
 
 use std::future::poll_fn;
-use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
@@ -10,6 +9,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body::{Body, Frame};
 use tower::{Layer, Service, ServiceExt, service_fn};
+use tracing_subscriber::filter::LevelFilter;
 use waterwheel::error::{Elapsed, Error};
 use waterwheel::rpc::Deadline;
 use waterwheel::tower::DeadlineLayer;
@@ -17,6 +17,7 @@ use waterwheel::{Duration, Instant, ManualClock, Timer};
 
 use crate::bodies::Step::{Data, Wait};
 use crate::bodies::{Broken, Script, read};
+use crate::report::Report;
 use crate::services::{at_once, once, stuck};
 use crate::support::{alone, assert_settled, current_thread, ms, paused, poll_once};
 
@@ -309,38 +310,10 @@ fn a_deadline_is_by_the_clock_of_its_timer() {
     assert_eq!(seen, Some(ms(250)));
 }
 
-/// What was reported.
-#[derive(Clone, Default)]
-struct Report(Arc<Mutex<Vec<u8>>>);
-
-impl Report {
-    /// What has come since the last look.
-    fn take(&self) -> String {
-        String::from_utf8(std::mem::take(&mut *self.0.lock().unwrap())).unwrap()
-    }
-}
-
-impl io::Write for Report {
-    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(text);
-        Ok(text.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[test]
 fn a_bad_header_is_reported_and_a_good_one_is_not() {
-    // A subscriber is one for the process.
     alone(|| {
-        let report = Report::default();
-        let writer = report.clone();
-        tracing_subscriber::fmt()
-            .with_max_level(tracing_subscriber::filter::LevelFilter::DEBUG)
-            .with_writer(move || writer.clone())
-            .init();
+        let report = Report::start(LevelFilter::DEBUG);
         paused().block_on(async {
             let layer = DeadlineLayer::new();
             left(&layer, request("250m")).await;

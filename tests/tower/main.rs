@@ -3,6 +3,9 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+#[path = "../support/report.rs"]
+mod report;
+
 mod backoff;
 mod bodies;
 mod buffer;

@@ -37,7 +37,7 @@
 //! | submit a job | [`Once`], [`Retry`], [`Repeat`]; what it is handed: [`Context`]; what it gives: [`Outcome`] |
 //! | say when, by the calendar | the feature `cron`: `Scheduler::cron`; `calendar`: `Schedule`, `ScheduleOptions`, `Upcoming`, `ScheduleError`, `Field` |
 //! | say what happens in bad times | [`Missed`], [`OnError`], [`BackOff`] |
-//! | await a job, cancel it, pause it, move it | [`JobHandle`], [`JobError`], [`Panic`], [`SubmitError`] |
+//! | await a job, cancel it, pause it, move it | [`JobHandle`], [`JobControl`], [`JobError`], [`Panic`], [`SubmitError`] |
 //!
 //! [A table](_from_java_and_netty) has Java's and Netty's calls beside these.
 //!
@@ -51,9 +51,14 @@
 //!
 //! # What it does not
 //!
-//! Jobs do not outlive the process.
+//! Jobs do not outlive the process, and processes do not share them. The package's `README.md` says when another crate serves better.
 
 #![forbid(unsafe_code)]
+
+/// The README's example is tested.
+#[cfg(all(doctest, feature = "cron"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 #[cfg(any(doc, doctest))]
 pub mod _from_java_and_netty;
@@ -61,13 +66,20 @@ pub mod _from_java_and_netty;
 #[cfg(feature = "cron")]
 pub mod calendar;
 mod engine;
+mod error;
+mod group;
 mod handle;
 mod look;
+mod policy;
 mod scheduler;
 mod submit;
 mod sync;
 
-pub use handle::{JobError, JobHandle, Panic, SubmitError};
+pub use engine::{Context, Outcome};
+pub use error::{JobError, Panic, SubmitError};
+pub use group::Group;
+pub use handle::{JobControl, JobHandle};
 pub use look::{Counts, Event, JobInfo, JobStatus};
-pub use scheduler::{Builder, Group, Scheduler};
-pub use submit::{BackOff, Context, Missed, OnError, Once, Outcome, Repeat, Retry};
+pub use policy::{BackOff, Missed, OnError};
+pub use scheduler::{Builder, Scheduler};
+pub use submit::{Once, Repeat, Retry};

@@ -1,12 +1,21 @@
-//! The rooms of `src`, and the arrows between them, which point one way.
+//! The rooms of `src`, and the arrows between them, which point one way. `schedule` has those of the scheduler.
 
+mod house;
 mod imports;
+mod schedule;
 
-use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
 
+use house::House;
 use imports::{Import, Sources, circles};
+
+const HOUSE: House = House {
+    sources: "src",
+    rooms: ROOMS,
+    nested: &["driver", "integration"],
+    lower: "Hand in what the lower room needs, as `Shard::arm` is handed `spawn_catch_up`; or, if the arrow is right, enter it in `ROOMS` \
+            here and in ARCHITECTURE.md, \"The arrows\".",
+};
 
 /// The rooms, each with those that it may import from. A folder is a room, a file in `src` is one, and so is each file and
 /// folder of `driver` and `integration`. A room that is missing here fails the test, so that a new one has to say where it stands.
@@ -206,38 +215,20 @@ const NOT_IN_THE_WHEEL: &[&str] = &[
 
 #[test]
 fn the_arrows_between_the_rooms_point_one_way() {
-    let sources = sources();
-    for (file, _) in sources.code() {
-        room_named(file);
-    }
-    let wrong = wrong_arrows(&sources.imports());
-    assert!(
-        wrong.is_empty(),
-        "{}\nHand in what the lower room needs, as `Shard::arm` is handed `spawn_catch_up`; or, if the arrow is right, enter it \
-         in `ROOMS` here and in ARCHITECTURE.md, \"The arrows\".",
-        wrong.join("\n")
-    );
+    HOUSE.assert_one_way();
 }
 
 #[test]
 fn the_table_of_rooms_itself_has_no_way_back() {
-    for (at, (room, allowed)) in ROOMS.iter().enumerate() {
-        for other in *allowed {
-            let stands_before = ROOMS[..at].iter().any(|(before, _)| before == other);
-            assert!(
-                stands_before,
-                "{other} stands below {room}, which imports it"
-            );
-        }
-    }
+    HOUSE.assert_ordered();
 }
 
 #[test]
 fn an_arrow_that_is_turned_round_is_found() {
     let imports = sources().imports();
-    let arrow = imports
-        .iter()
-        .find(|it| room_of(&it.from) == "driver/turn" && room_of(&it.to) == "driver/shard");
+    let arrow = imports.iter().find(|it| {
+        HOUSE.room_of(&it.from) == "driver/turn" && HOUSE.room_of(&it.to) == "driver/shard"
+    });
     let arrow = arrow.expect("a turn knows its shard").clone();
     let mut turned = imports.clone();
     turned.insert(Import {
@@ -246,7 +237,8 @@ fn an_arrow_that_is_turned_round_is_found() {
         name: "planted".to_owned(),
     });
     assert!(
-        wrong_arrows(&turned)
+        HOUSE
+            .wrong_arrows(&turned)
             .iter()
             .any(|it| it.contains("planted"))
     );
@@ -336,43 +328,5 @@ fn no_file_reads_a_coarse_clock() {
 }
 
 fn sources() -> Sources {
-    Sources::read(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")))
-}
-
-/// The rooms that a file's room may import from.
-fn room_named(file: &str) -> &'static [&'static str] {
-    let room = room_of(file);
-    let Some((_, allowed)) = ROOMS.iter().find(|(known, _)| *known == room) else {
-        panic!(
-            "{file} is in no known room: enter `{room}` in `ROOMS`, with the rooms that it imports from"
-        );
-    };
-    allowed
-}
-
-/// The imports that the table does not allow.
-fn wrong_arrows(imports: &BTreeSet<Import>) -> Vec<String> {
-    let mut wrong = Vec::new();
-    for Import { from, to, name } in imports {
-        let (room, other) = (room_of(from), room_of(to));
-        let allowed = room_named(from);
-        if room != other && !allowed.contains(&other.as_str()) {
-            wrong.push(format!(
-                "{from}: `{room}` must not import {name} from `{other}`"
-            ));
-        }
-    }
-    wrong
-}
-
-/// The room of a file: its folder, or itself; within `driver` and `integration`, one step further in.
-fn room_of(file: &str) -> String {
-    let path = file.trim_end_matches("/mod.rs").trim_end_matches(".rs");
-    let parts: Vec<&str> = path.split('/').collect();
-    let depth = if ["driver", "integration"].contains(&parts[0]) {
-        2
-    } else {
-        1
-    };
-    parts[..depth.min(parts.len())].join("/")
+    HOUSE.sources()
 }

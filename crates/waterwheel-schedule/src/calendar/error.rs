@@ -2,7 +2,9 @@ use std::error::Error;
 use std::fmt;
 
 use super::field::Field;
-use super::fields::MAX_LENGTH;
+
+/// More than every value of each field takes, and few enough to read at once.
+pub(super) const MAX_LENGTH: usize = 1024;
 
 /// Why there is no [`Schedule`](super::Schedule) for an expression and a zone. The message says what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]

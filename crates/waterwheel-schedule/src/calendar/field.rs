@@ -1,7 +1,5 @@
 use std::fmt;
 
-use super::fields::has_two_last_days;
-
 /// A field of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -99,4 +97,10 @@ fn is_backward(item: &str) -> bool {
         return false;
     };
     matches!((start.parse::<u16>(), end.parse::<u16>()), (Ok(start), Ok(end)) if start > end)
+}
+
+/// croner takes `L,LW` for `LW`.
+pub(super) fn has_two_last_days(list: &str) -> bool {
+    let has = |last: &str| list.split(',').any(|it| it.eq_ignore_ascii_case(last));
+    has("L") && has("LW")
 }

@@ -6,11 +6,8 @@
 use croner::Cron;
 use croner::parser::{CronParser, Seconds, Year};
 
-use super::error::ScheduleError;
-use super::field::Field;
-
-/// More than every value of each field takes, and few enough to read at once.
-pub(super) const MAX_LENGTH: usize = 1024;
+use super::error::{MAX_LENGTH, ScheduleError};
+use super::field::{Field, has_two_last_days};
 
 const MONTHS: [&str; 12] = [
     "JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC",
@@ -187,12 +184,6 @@ fn push_number(plain: &mut String, field: Field, before: char, value: &str) -> O
         _ => return None,
     }
     Some(())
-}
-
-/// croner takes `L,LW` for `LW`.
-pub(super) fn has_two_last_days(list: &str) -> bool {
-    let has = |last: &str| list.split(',').any(|it| it.eq_ignore_ascii_case(last));
-    has("L") && has("LW")
 }
 
 fn is_number(text: &str) -> bool {

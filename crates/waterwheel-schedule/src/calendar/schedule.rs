@@ -2,16 +2,16 @@ use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
+use jiff::tz::{self, TimeZone};
 
 use super::days::Days;
 use super::error::ScheduleError;
 use super::fields::Fields;
 use super::never;
-use super::options::ScheduleOptions;
 use super::pattern::Pattern;
 use super::policy;
 use super::upcoming::Upcoming;
+use super::zones;
 
 /// When something is due by the calendar and the clock on the wall: a cron expression in a time zone.
 ///
@@ -54,7 +54,7 @@ impl Schedule {
     /// [`ScheduleError`], which names the field that is wrong, and says what to write. An expression that never comes, as `0 0 30 2 *`, is
     /// an error too.
     pub fn parse(expression: &str, zone: &str) -> Result<Schedule, ScheduleError> {
-        ScheduleOptions::new().parse(expression, zone)
+        Schedule::parse_in(expression, zones::find(tz::db(), zone)?)
     }
 
     /// [`parse`](Schedule::parse) in a zone of jiff's: from another database, by a POSIX rule, or with a fixed offset.
@@ -72,7 +72,9 @@ impl Schedule {
     ///
     /// As [`parse`](Schedule::parse), but for those of the zone.
     pub fn parse_in(expression: &str, zone: TimeZone) -> Result<Schedule, ScheduleError> {
-        ScheduleOptions::new().parse_in(expression, zone)
+        // The default of `ScheduleOptions`.
+        let years = false;
+        Schedule::new(expression, zone, years)
     }
 
     pub(super) fn new(
@@ -100,7 +102,7 @@ impl Schedule {
     /// A search allocates nothing and takes some 0.1 to 0.5 µs, for lists as for single times (two cores of an AMD EPYC, a virtual machine). A
     /// certain weekday on 29 February takes 10 µs, and it takes 50 µs to find that nothing comes any more.
     ///
-    /// `None` if nothing comes any more: after the last of listed [years](ScheduleOptions::years), towards the end of jiff's calendar in
+    /// `None` if nothing comes any more: after the last of listed [years](super::ScheduleOptions::years), towards the end of jiff's calendar in
     /// 9999, or if all times of wildcards fall into gaps, as those of `*/30 2 8-14 3 +SUN` do in New York.
     #[must_use]
     pub fn next_after(&self, after: Timestamp) -> Option<Timestamp> {

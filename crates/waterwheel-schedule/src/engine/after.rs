@@ -8,7 +8,7 @@ use waterwheel::wheel::{Key, Tick};
 use super::plan::{Next, Ran};
 use super::run::Run;
 use super::table::{Ends, Entry, Phase, Status, Table, wake};
-use crate::handle::JobError;
+use crate::error::JobError;
 use crate::look::Event;
 
 /// What follows a run for those outside of the table.

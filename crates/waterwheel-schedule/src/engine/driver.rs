@@ -10,7 +10,7 @@ use waterwheel::clocks::{SleepUntilWall, sleep_until_wall};
 
 use super::due::{Due, Taken};
 use super::table::{Entry, Phase, Table};
-use crate::handle::JobError;
+use crate::error::JobError;
 
 /// The driver's task.
 pub(crate) async fn drive(end: End) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::job::Job;
 use super::table::{Ends, Entry, Phase, State, Status, Table, wake};
-use crate::handle::JobError;
+use crate::error::JobError;
 use crate::look::JobInfo;
 
 impl Table {
@@ -59,7 +59,7 @@ impl Table {
         for job in running {
             job.mark_cancelled();
         }
-        let infos = removed.iter().map(JobInfo::of).collect();
+        let infos = removed.iter().map(Entry::info).collect();
         for entry in removed {
             entry.job.end(JobError::Shutdown);
         }

@@ -13,9 +13,10 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use super::run::{Run, Running};
+use super::share::Share;
 use super::table::Table;
-use crate::handle::JobError;
-use crate::submit::work::Work;
+use super::work::Work;
+use crate::error::JobError;
 use crate::sync::lock;
 
 /// What the table knows of a job.
@@ -66,11 +67,17 @@ pub(crate) trait Job: Send + Sync {
 /// What a handle knows of a job: what its result is.
 pub(crate) trait Awaited<T>: Job {
     fn poll_result(&self, cx: &mut TaskContext<'_>) -> Poll<Result<T, JobError>>;
+
+    /// The handle is gone: the result is dropped, now or when it is there.
+    fn detach(&self);
+
+    /// The job, whatever its result is.
+    fn as_job(self: Arc<Self>) -> Arc<dyn Job>;
 }
 
 /// A job with its closure and its result.
 pub(crate) struct Cell<W: Work> {
-    table: Arc<Arc<Table>>,
+    table: Arc<Share>,
     runs: AtomicU64,
     /// The run that goes on, if any, is to end at its next poll.
     is_aborted: AtomicBool,
@@ -102,7 +109,7 @@ enum Stored<T> {
 }
 
 impl<W: Work> Cell<W> {
-    pub(crate) fn new(table: Arc<Arc<Table>>, work: W) -> Cell<W> {
+    pub(crate) fn new(table: Arc<Share>, work: W) -> Cell<W> {
         Cell {
             table,
             runs: AtomicU64::new(0),
@@ -313,6 +320,19 @@ impl<W: Work> Awaited<W::Value> for Cell<W> {
             drop(slot);
             fresh = Some(cx.waker().clone());
         }
+    }
+
+    fn detach(&self) {
+        let mut slot = self.slot();
+        let unused = std::mem::replace(&mut slot.result, Stored::Taken);
+        let awaiting = slot.awaiting.take();
+        drop(slot);
+        drop(unused);
+        drop(awaiting);
+    }
+
+    fn as_job(self: Arc<Self>) -> Arc<dyn Job> {
+        self
     }
 }
 

@@ -12,9 +12,13 @@
 //! | `after` | what follows a run, or a cancel? |
 //! | `ending` | what ends jobs before their time? |
 //! | `moves` | what moves a job that does not run: pause, resume, a run at once, another deadline? |
+//! | `look` | what is there to see of a job? |
 //! | `wall` | what waits for a time of day? |
 //! | `job` | what is a job, whatever its closure and its result? |
+//! | `share` | what leads from a job to the table? |
 //! | `run` | what is one run? |
+//! | `context`, `outcome` | what is a run handed, and what may it give? |
+//! | `work` | which kinds of closures are there? |
 //!
 //! A waiting job is an entry of a [`Wheel`](waterwheel::wheel::Wheel), and no task. The entry lives as long as the job: while the job runs, is
 //! queued behind a limit or is paused, its entry is disarmed. So the key names the job for life, and one lock decides each race.
@@ -22,19 +26,26 @@
 //! Closures, results, wakers and the event hook are foreign code: they are called and dropped with no lock held.
 
 mod after;
+mod context;
 pub(crate) mod driver;
 mod due;
 mod ending;
 mod herd;
 pub(crate) mod job;
 pub(crate) mod limits;
+mod look;
 mod moves;
 #[cfg(feature = "cron")]
 mod occurrences;
+mod outcome;
 pub(crate) mod plan;
 pub(crate) mod run;
+pub(crate) mod share;
 pub(crate) mod table;
 pub(crate) mod wall;
+pub(crate) mod work;
 
+pub use context::Context;
 #[cfg(feature = "cron")]
 pub(crate) use occurrences::first as first_occurrence;
+pub use outcome::Outcome;

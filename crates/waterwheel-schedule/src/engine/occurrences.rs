@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use jiff::Timestamp;
 
 use crate::calendar::Schedule;
-use crate::submit::Missed;
+use crate::policy::Missed;
 
 /// How many missed occurrences are counted, and looked at: each is a search.
 const MOST: usize = 100;

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::occurrences;
 #[cfg(feature = "cron")]
 use crate::calendar::Schedule;
-use crate::submit::{BackOff, Missed, OnError};
+use crate::policy::{BackOff, Missed, OnError};
 
 /// The plan of a job that runs more than once.
 #[derive(Debug, Clone)]

@@ -13,12 +13,12 @@ use tokio::time::Instant;
 use waterwheel::Sleep;
 use waterwheel::wheel::Key;
 
+use super::Context;
 use super::after::After;
 use super::job::{Cell, Job};
 use super::plan::Ran;
-use crate::handle::{JobError, Panic};
-use crate::submit::Context;
-use crate::submit::work::Work;
+use super::work::Work;
+use crate::error::{JobError, Panic};
 
 /// Which run it is.
 #[derive(Debug, Clone, Copy)]

@@ -17,7 +17,7 @@ use super::limits::{Limit, Rank};
 use super::plan::{Pace, Plan};
 use super::run::Run;
 use super::wall::{Appointments, WallClock};
-use crate::handle::{JobError, Refusal, SubmitError};
+use crate::error::{JobError, Refusal, SubmitError};
 use crate::look::{Counts, Event, Hook};
 use crate::sync::lock;
 
@@ -86,6 +86,8 @@ pub(crate) struct More {
     pub(crate) plan: Option<Plan>,
     /// The time of day that the job waits for.
     pub(crate) wall: Option<SystemTime>,
+    /// The time of day that it was submitted for, before jitter.
+    pub(crate) at_wall: Option<SystemTime>,
     /// The longest that a run may take.
     pub(crate) time_limit: Option<Duration>,
 }
@@ -289,7 +291,7 @@ impl Table {
         }
     }
 
-    /// Tells the hook that a run begins.
+    /// Reports that a run begins.
     pub(crate) fn report_start(&self, start: &Start) {
         self.report(|| Event::Started {
             name: start.name.clone(),

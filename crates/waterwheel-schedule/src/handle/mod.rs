@@ -1,8 +1,8 @@
-//! What is a submitter left with? A handle, and errors.
+//! What is a submitter left with? A handle and a control.
 
-mod error;
+mod controls;
+mod job_control;
 mod job_handle;
 
-pub(crate) use error::Refusal;
-pub use error::{JobError, Panic, SubmitError};
+pub use job_control::JobControl;
 pub use job_handle::JobHandle;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-/// What happens to jobs, for metrics and logs. See [`Builder::on_event`](crate::Builder::on_event).
+/// What happens to jobs, for metrics and logs. [`Builder::on_event`](crate::Builder::on_event) has a hook for them, and makes a stream of it.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Event {

@@ -3,9 +3,6 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::engine::plan::{Pace, Plan};
-use crate::engine::table::{Entry, Status};
-
 /// A job, as [`Scheduler::jobs`](crate::Scheduler::jobs) and [`Scheduler::shutdown_now`](crate::Scheduler::shutdown_now) list it.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -40,42 +37,4 @@ pub enum JobStatus {
     Running,
     /// It was paused.
     Paused,
-}
-
-impl JobInfo {
-    pub(crate) fn of(entry: &Entry) -> JobInfo {
-        let status = JobStatus::of(entry.status);
-        let plan = entry.plan();
-        JobInfo {
-            name: entry.name().cloned(),
-            is_periodic: entry.is_periodic(),
-            status,
-            next_run: (status != JobStatus::Paused).then_some(entry.deadline),
-            period: plan.and_then(period),
-            runs: entry.job.runs(),
-            failures: plan.map_or(0, |plan| plan.failures),
-            // A job without a plan ends with the first run. So of a million of these, no lock is taken.
-            last_error: plan.and_then(|_| entry.job.last_error()),
-        }
-    }
-}
-
-impl JobStatus {
-    pub(crate) fn of(status: Status) -> JobStatus {
-        match status {
-            Status::Waiting => JobStatus::Waiting,
-            Status::Due | Status::Queued | Status::QueuedInGroup => JobStatus::Queued,
-            Status::Running => JobStatus::Running,
-            Status::Paused => JobStatus::Paused,
-        }
-    }
-}
-
-fn period(plan: &Plan) -> Option<Duration> {
-    match plan.pace {
-        Pace::Rate(period) | Pace::Delay(period) => Some(period),
-        #[cfg(feature = "cron")]
-        Pace::Calendar(_) => None,
-        Pace::Once => None,
-    }
 }

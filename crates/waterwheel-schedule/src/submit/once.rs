@@ -1,9 +1,13 @@
 use std::future::Future;
 
-use super::options::{Options, common_options, taken};
-use super::work::{BlockOnce, RunOnce};
-use super::{BackOff, Context, Outcome, Retry};
-use crate::handle::{JobHandle, SubmitError};
+use super::Retry;
+use super::options::{Options, common_options};
+use super::submission::{Submission, taken};
+use crate::engine::work::{BlockOnce, RunOnce};
+use crate::engine::{Context, Outcome};
+use crate::error::SubmitError;
+use crate::handle::JobHandle;
+use crate::policy::BackOff;
 
 /// A job that runs once, about to be submitted. Made by [`Scheduler::after`](crate::Scheduler::after), [`at`](crate::Scheduler::at) and
 /// [`at_wall`](crate::Scheduler::at_wall).
@@ -52,7 +56,7 @@ impl<'a> Once<'a> {
         F: FnOnce(Context) -> R + Send + 'static,
         R: Future<Output: Outcome> + Send + 'static,
     {
-        self.options.submit(None, false, RunOnce(job))
+        self.submission().submit(RunOnce(job))
     }
 
     /// Submits a closure that blocks its thread: it runs on one of the runtime's [threads for that](tokio::task::spawn_blocking).
@@ -79,6 +83,14 @@ impl<'a> Once<'a> {
         F: FnOnce(Context) -> R + Send + 'static,
         R: Outcome + Send + 'static,
     {
-        self.options.submit(None, false, BlockOnce(job))
+        self.submission().submit(BlockOnce(job))
+    }
+
+    fn submission(self) -> Submission<'a> {
+        Submission {
+            options: self.options,
+            plan: None,
+            is_over: false,
+        }
     }
 }

@@ -3,28 +3,24 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
-use super::work::Work;
-use crate::engine::job::{Awaited, Cell, Job};
-use crate::engine::plan::{Plan, add, jitter};
-use crate::engine::table::{Entry, More, Status, Table};
-use crate::handle::{JobHandle, SubmitError};
-use crate::scheduler::Group;
+use crate::engine::share::Share;
+use crate::group::Group;
 
 /// What all kinds of jobs have.
 #[derive(Debug, Clone)]
 pub(crate) struct Options<'a> {
-    pub(crate) table: &'a Arc<Arc<Table>>,
+    pub(crate) table: &'a Arc<Share>,
     pub(crate) deadline: Instant,
     pub(crate) jitter: Duration,
     pub(crate) name: Option<Arc<str>>,
     pub(crate) group: Option<usize>,
     pub(crate) time_limit: Option<Duration>,
-    /// The time of day that the job waits for; its jitter is in it already.
+    /// The time of day that the job is for, before jitter.
     pub(crate) wall: Option<SystemTime>,
 }
 
 impl<'a> Options<'a> {
-    pub(crate) fn new(table: &'a Arc<Arc<Table>>, deadline: Instant) -> Options<'a> {
+    pub(crate) fn new(table: &'a Arc<Share>, deadline: Instant) -> Options<'a> {
         Options {
             table,
             deadline,
@@ -43,59 +39,6 @@ impl<'a> Options<'a> {
             "the group is another scheduler's: make it by `group` of the scheduler that the job is submitted to"
         );
         self.group = Some(group.index());
-    }
-
-    /// Submits the job. One that is over has no run.
-    pub(crate) fn submit<W: Work>(
-        self,
-        plan: Option<Plan>,
-        is_over: bool,
-        work: W,
-    ) -> Result<JobHandle<W::Value>, SubmitError> {
-        let later = jitter(self.jitter);
-        let wall = self
-            .wall
-            .map(|wall| wall.checked_add(later).unwrap_or(wall));
-        let deadline = match &plan {
-            Some(plan) => plan.within(self.deadline, add(self.deadline, later)),
-            None => add(self.deadline, later),
-        };
-        let is_over = is_over || plan.as_ref().is_some_and(|plan| !plan.admits(deadline));
-        let cell = Arc::new(Cell::new(Arc::clone(self.table), work));
-        let is_plain = self.name.is_none()
-            && self.group.is_none()
-            && self.time_limit.is_none()
-            && self.wall.is_none()
-            && plan.is_none();
-        let more = (!is_plain).then(|| {
-            Box::new(More {
-                name: self.name,
-                group: self.group,
-                plan,
-                wall,
-                time_limit: self.time_limit,
-            })
-        });
-        let entry = Entry {
-            job: Arc::clone(&cell) as Arc<dyn Job>,
-            deadline,
-            sequence: 0,
-            status: Status::Waiting,
-            ends: None,
-            pauses: false,
-            more,
-        };
-        let key = self.table.submit(entry, is_over)?;
-        Ok(JobHandle::new(cell as Arc<dyn Awaited<W::Value>>, key))
-    }
-}
-
-/// What an infallible call does with a refusal.
-#[track_caller]
-pub(crate) fn taken<T>(submitted: Result<JobHandle<T>, SubmitError>) -> JobHandle<T> {
-    match submitted {
-        Ok(handle) => handle,
-        Err(error) => panic!("{error}; the `try_` form returns this as an error"),
     }
 }
 

@@ -1,14 +1,16 @@
 use std::future::Future;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::options::{Options, common_options, taken};
-use super::work::{BlockAgain, RunAgain};
-use super::{Context, Missed, OnError, Outcome};
+use super::options::{Options, common_options};
+use super::submission::{Submission, taken};
 use crate::engine::plan::{Pace, Plan, add};
-use crate::handle::{JobHandle, SubmitError};
+use crate::engine::work::{BlockAgain, RunAgain};
+use crate::engine::{Context, Outcome};
+use crate::error::SubmitError;
+use crate::handle::JobHandle;
+use crate::policy::{Missed, OnError};
 
 /// A job that runs more than once, about to be submitted. Made by [`Scheduler::every`](crate::Scheduler::every),
 /// [`with_delay`](crate::Scheduler::with_delay), and `cron` and `by_calendar` with the feature `cron`.
@@ -117,8 +119,7 @@ impl<'a> Repeat<'a> {
         F: FnMut(Context) -> R + Send + 'static,
         R: Future<Output: Outcome<Value = ()>> + Send + 'static,
     {
-        let plan = self.plan();
-        self.options.submit(Some(plan), self.is_over, RunAgain(job))
+        self.submission().submit(RunAgain(job))
     }
 
     /// Submits a closure that blocks its thread, called for each run on one of the runtime's [threads for that](tokio::task::spawn_blocking).
@@ -145,24 +146,21 @@ impl<'a> Repeat<'a> {
         F: FnMut(Context) -> R + Send + 'static,
         R: Outcome<Value = ()> + Send + 'static,
     {
-        let plan = self.plan();
-        let work = BlockAgain(Arc::new(Mutex::new(Some(job))));
-        self.options.submit(Some(plan), self.is_over, work)
+        self.submission().submit(BlockAgain::new(job))
     }
 
-    fn plan(&self) -> Plan {
-        Plan {
-            pace: self.pace.clone(),
+    fn submission(self) -> Submission<'a> {
+        let plan = Plan {
             missed: self.missed,
-            on_error: self.on_error.clone(),
-            jitter: self.options.jitter,
+            on_error: self.on_error,
             left: self.max_runs,
             until: self.until,
-            next: self.options.deadline,
-            #[cfg(feature = "cron")]
-            next_wall: self.options.wall,
-            is_beside: false,
-            failures: 0,
+            ..self.options.plan(self.pace)
+        };
+        Submission {
+            options: self.options,
+            plan: Some(plan),
+            is_over: self.is_over,
         }
     }
 }

@@ -1,11 +1,13 @@
 use std::future::Future;
-use std::sync::{Arc, Mutex};
 
-use super::options::{Options, common_options, taken};
-use super::work::{BlockAgain, RunAgain};
-use super::{BackOff, Context, Missed, OnError, Outcome};
+use super::options::{Options, common_options};
+use super::submission::{Submission, taken};
 use crate::engine::plan::{Pace, Plan};
-use crate::handle::{JobHandle, SubmitError};
+use crate::engine::work::{BlockAgain, RunAgain};
+use crate::engine::{Context, Outcome};
+use crate::error::SubmitError;
+use crate::handle::JobHandle;
+use crate::policy::{BackOff, OnError};
 
 /// A job that runs once and is tried again if the run fails, about to be submitted. Made by [`Once::retry`](crate::Once::retry).
 #[derive(Debug, Clone)]
@@ -21,22 +23,6 @@ impl<'a> Retry<'a> {
     }
 
     common_options!();
-
-    fn plan(&self) -> Plan {
-        Plan {
-            pace: Pace::Once,
-            missed: Missed::Skip,
-            on_error: OnError::BackOff(self.back_off.clone()),
-            jitter: self.options.jitter,
-            left: None,
-            until: None,
-            next: self.options.deadline,
-            #[cfg(feature = "cron")]
-            next_wall: self.options.wall,
-            is_beside: false,
-            failures: 0,
-        }
-    }
 
     /// Submits the job. The handle gives the value of the run that went well, or the last error.
     ///
@@ -65,8 +51,7 @@ impl<'a> Retry<'a> {
         F: FnMut(Context) -> R + Send + 'static,
         R: Future<Output: Outcome> + Send + 'static,
     {
-        let plan = self.plan();
-        self.options.submit(Some(plan), false, RunAgain(job))
+        self.submission().submit(RunAgain(job))
     }
 
     /// Submits a closure that blocks its thread.
@@ -93,8 +78,18 @@ impl<'a> Retry<'a> {
         F: FnMut(Context) -> R + Send + 'static,
         R: Outcome + Send + 'static,
     {
-        let plan = self.plan();
-        let work = BlockAgain(Arc::new(Mutex::new(Some(job))));
-        self.options.submit(Some(plan), false, work)
+        self.submission().submit(BlockAgain::new(job))
+    }
+
+    fn submission(self) -> Submission<'a> {
+        let plan = Plan {
+            on_error: OnError::BackOff(self.back_off),
+            ..self.options.plan(Pace::Once)
+        };
+        Submission {
+            options: self.options,
+            plan: Some(plan),
+            is_over: false,
+        }
     }
 }

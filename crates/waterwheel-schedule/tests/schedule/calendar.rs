@@ -92,6 +92,76 @@ fn a_calendar_catches_up_with_the_latest_of_very_many() {
     });
 }
 
+/// The seconds of 1970 that the runs of a job each 10 s are for. The first takes 35 s, and fails once.
+fn runs_are_for(missed: Missed) -> Vec<Option<u64>> {
+    paused().block_on(async {
+        let (scheduler, log) = (in_1970(), Log::new());
+        let runs = log.clone();
+        let job = scheduler.cron("*/10 * * * * *", "UTC").unwrap();
+        let job = job.missed(missed).jitter(ms(500)).max_runs(4);
+        let job = job.on_error(OnError::BackOff(BackOff::new(secs(1), HOUR)));
+        job.run(move |context| {
+            runs.add(second(context.scheduled_wall()));
+            async move {
+                match (context.run(), context.attempt()) {
+                    (1, 1) => return Err("fails"),
+                    (1, _) => sleep(secs(34)).await,
+                    _ => {}
+                }
+                Ok(())
+            }
+        })
+        .await
+        .unwrap();
+        log.lines()
+    })
+}
+
+fn second(time: Option<SystemTime>) -> Option<u64> {
+    let since = time?.duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    assert_eq!(since.subsec_nanos(), 0);
+    Some(since.as_secs())
+}
+
+#[test]
+fn each_run_of_a_calendar_knows_the_time_that_it_is_for() {
+    let some = |seconds: [u64; 5]| seconds.map(Some);
+    assert_eq!(runs_are_for(Missed::Skip), some([10, 10, 50, 60, 70]));
+    assert_eq!(runs_are_for(Missed::Once), some([10, 10, 40, 50, 60]));
+    assert_eq!(runs_are_for(Missed::CatchUp), some([10, 10, 20, 30, 40]));
+}
+
+#[test]
+fn a_run_beside_its_calendar_is_for_no_time_of_it() {
+    paused().block_on(async {
+        let (scheduler, log, contexts) = (in_1970(), Log::new(), Log::new());
+        let (runs, kept) = (log.clone(), contexts.clone());
+        let job = scheduler.cron("*/10 * * * * *", "UTC").unwrap();
+        let job = job.first_after(secs(1)).run(move |context| {
+            runs.add(second(context.scheduled_wall()));
+            kept.add(context);
+            async {}
+        });
+        sleep(secs(3)).await;
+        assert!(job.trigger_now());
+        sleep(secs(9)).await;
+        // The run of 20 s, at 25.
+        assert!(job.reschedule_after(secs(13)));
+        sleep(secs(15)).await;
+        assert!(job.pause());
+        sleep(secs(20)).await;
+        assert!(job.resume());
+        sleep(secs(5)).await;
+        let seconds: Vec<u64> = log.times().iter().map(|at| at / 1_000).collect();
+        assert_eq!(seconds, [1, 3, 10, 25, 50]);
+        assert_eq!(log.lines(), [None, None, Some(10), Some(20), Some(50)]);
+        // They have ended, and the job waits for the next.
+        for context in contexts.lines() {
+            assert_eq!(context.scheduled_wall(), None, "{context:?}");
+        }
+    });
+}
+
 #[test]
 fn a_failed_run_of_a_calendar_is_tried_again_and_then_on_time() {
     paused().block_on(async {

@@ -171,3 +171,29 @@ fn the_list_of_jobs_has_periods_and_what_went_wrong() {
         assert_eq!(shown(), [(Some(5), 2, 0, full), report, retry, once]);
     });
 }
+
+// More of them than are looked at with the lock held.
+#[test]
+fn the_list_of_very_many_jobs_has_each_of_them_once() {
+    paused().block_on(async {
+        let scheduler = Scheduler::new();
+        let controls: Vec<_> = (0..5_000)
+            .map(|n| {
+                let job = scheduler
+                    .after(secs(9))
+                    .name(format!("{n}"))
+                    .run(|_| async {});
+                job.control()
+            })
+            .collect();
+        for job in controls.iter().step_by(7) {
+            assert!(job.cancel());
+        }
+        let listed = scheduler.jobs().into_iter().filter_map(|job| job.name);
+        let mut listed: Vec<u32> = listed.map(|name| name.parse().unwrap()).collect();
+        listed.sort_unstable();
+        let left: Vec<u32> = (0..5_000).filter(|n| n % 7 != 0).collect();
+        assert_eq!(listed, left);
+        assert_eq!(scheduler.find("4999").len(), 1);
+    });
+}

@@ -5,6 +5,7 @@ mod support;
 #[cfg(feature = "cron")]
 mod calendar;
 mod cancelling;
+mod controls;
 mod errors;
 mod events;
 mod handles;

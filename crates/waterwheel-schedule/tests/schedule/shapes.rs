@@ -3,8 +3,8 @@
 use std::fmt::Debug;
 
 use waterwheel_schedule::{
-    BackOff, Builder, Context, Counts, Event, Group, JobError, JobHandle, JobInfo, JobStatus,
-    Missed, OnError, Once, Panic, Repeat, Retry, Scheduler, SubmitError,
+    BackOff, Builder, Context, Counts, Event, Group, JobControl, JobError, JobHandle, JobInfo,
+    JobStatus, Missed, OnError, Once, Panic, Repeat, Retry, Scheduler, SubmitError,
 };
 
 fn everything<T: Send + Sync + Unpin + Debug + 'static>() {}
@@ -18,6 +18,7 @@ fn public_types_go_between_threads_and_print() {
     everything::<JobHandle<String>>();
     // The value need not be `Sync`, as of tokio's `JoinHandle`.
     everything::<JobHandle<std::cell::Cell<u8>>>();
+    everything::<JobControl>();
     everything::<Context>();
     everything::<JobError>();
     everything::<SubmitError>();
@@ -30,6 +31,7 @@ fn public_types_go_between_threads_and_print() {
 #[test]
 fn handles_are_small() {
     assert_eq!(size_of::<JobHandle<String>>(), 24);
+    assert_eq!(size_of::<JobControl>(), 24);
     assert_eq!(size_of::<Scheduler>(), 8);
     assert_eq!(size_of::<JobError>(), 24);
 }

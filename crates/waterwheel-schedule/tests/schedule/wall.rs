@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use tokio::time::{Instant, sleep};
-use waterwheel_schedule::Scheduler;
+use waterwheel_schedule::{BackOff, Scheduler};
 
 use super::support::{HOUR, Log, ms, multi_thread, paused, secs, within};
 
@@ -68,6 +68,42 @@ fn a_job_by_the_wall_clock_can_be_paused_moved_and_cancelled() {
         assert_eq!(now.await.unwrap(), ms(0));
         assert_eq!(moved.await.unwrap(), secs(3));
         assert_eq!(held.await.unwrap(), secs(10));
+    });
+}
+
+#[test]
+fn a_run_by_the_wall_clock_knows_the_time_that_it_is_for() {
+    paused().block_on(async {
+        let (scheduler, log) = (virtual_wall(), Log::new());
+        let at = START + secs(10);
+        let submit = |name: &'static str| {
+            let runs = log.clone();
+            let job = scheduler.at_wall(at).name(name).jitter(secs(5));
+            job.run(move |context| {
+                runs.add((name, context.scheduled_wall()));
+                async {}
+            })
+        };
+        let (jittered, moved, early) = (submit("jittered"), submit("moved"), submit("early"));
+        assert!(moved.reschedule_after(secs(20)) && early.trigger_now());
+        let runs = log.clone();
+        let retried = scheduler.at_wall(at).retry(BackOff::new(secs(30), HOUR));
+        let retried = retried.run(move |context| {
+            runs.add(("retried", context.scheduled_wall()));
+            let fails = context.attempt() == 1;
+            async move { if fails { Err("fails") } else { Ok(()) } }
+        });
+        for job in [early, jittered, moved, retried] {
+            job.await.unwrap();
+        }
+        let mut lines = log.lines();
+        lines.sort_unstable();
+        let names = ["early", "jittered", "moved", "retried", "retried"];
+        assert_eq!(lines, names.map(|name| (name, Some(at))));
+        // By the timer alone.
+        let plain = scheduler.after(ms(1)).name("plain");
+        let plain = plain.run(|context| async move { Ok::<_, String>(context.scheduled_wall()) });
+        assert_eq!(plain.await.unwrap(), None);
     });
 }
 

@@ -1,12 +1,13 @@
 use std::fmt;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::Scheduler;
-use crate::engine::job::Job;
-use crate::engine::run::Run;
+use super::job::Job;
+use super::run::Run;
+use super::table::Table;
 
 /// What a job is handed at each run.
 ///
@@ -43,6 +44,35 @@ impl Context {
         self.run.scheduled
     }
 
+    /// The time of day that the run is for: the calendar's time, or what [`at_wall`](crate::Scheduler::at_wall) was given.
+    ///
+    /// It says for which Tuesday a report is, however late the run begins. Jitter, a retry, a pause and
+    /// [`reschedule_at`](crate::JobHandle::reschedule_at) do not change it. Of several times that were missed, a run that stands for all is for the
+    /// latest ([`Missed::Once`](crate::Missed::Once)).
+    ///
+    /// `None` for a job by the timer alone, for a run that was [triggered](crate::JobHandle::trigger_now) beside its calendar or that is the first by
+    /// [`first_at`](crate::Repeat::first_at) or [`first_after`](crate::Repeat::first_after), and as soon as the run has ended. It takes the scheduler's lock.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// use std::time::{Duration, SystemTime};
+    /// use waterwheel_schedule::Scheduler;
+    ///
+    /// let scheduler = Scheduler::new();
+    /// let time = SystemTime::now() + Duration::from_millis(10);
+    /// let job = scheduler.at_wall(time).jitter(Duration::from_millis(5)).run(move |context| async move {
+    ///     assert_eq!(context.scheduled_wall(), Some(time));
+    /// });
+    /// job.await.unwrap();
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn scheduled_wall(&self) -> Option<SystemTime> {
+        let table = self.job.table();
+        table.wall_of_run(self.run.key, self.run.number)
+    }
+
     /// The number of the run, from 1 on. A run that is tried again keeps its number.
     #[must_use]
     pub fn run(&self) -> u64 {
@@ -62,7 +92,7 @@ impl Context {
         state.wheel.get(self.run.key)?.name().cloned()
     }
 
-    /// The token of this run. It is cancelled when the run takes longer than its time limit, when the job is cancelled, and by [`Scheduler::shutdown_now`]. A run that takes long looks at it, or waits for it
+    /// The token of this run. It is cancelled when the run takes longer than its time limit, when the job is cancelled, and by [`Scheduler::shutdown_now`](crate::Scheduler::shutdown_now). A run that takes long looks at it, or waits for it
     /// beside its work, and ends early.
     #[must_use]
     pub fn token(&self) -> CancellationToken {
@@ -74,10 +104,8 @@ impl Context {
         self.job.table().cancel(self.run.key)
     }
 
-    /// The job's scheduler: a job may submit others, and shut it down.
-    #[must_use]
-    pub fn scheduler(&self) -> Scheduler {
-        Scheduler::of_table(self.job.table())
+    pub(crate) fn table(&self) -> &Arc<Table> {
+        self.job.table()
     }
 }
 

@@ -10,7 +10,7 @@ use pin_project_lite::pin_project;
 use tokio::task::JoinHandle;
 
 use super::{Context, Outcome};
-use crate::handle::{JobError, Panic};
+use crate::error::{JobError, Panic};
 use crate::sync::lock;
 
 /// A closure and what it gives, without their types.
@@ -39,8 +39,14 @@ pub(crate) struct RunAgain<F>(pub(crate) F);
 /// A closure for one run that blocks its thread.
 pub(crate) struct BlockOnce<F>(pub(crate) F);
 
-/// A closure for any number of runs that block their thread.
-pub(crate) struct BlockAgain<F>(pub(crate) F);
+/// A closure for any number of runs that block their thread. It is with the thread while it runs, and here in between.
+pub(crate) struct BlockAgain<F>(Arc<Mutex<Option<F>>>);
+
+impl<F> BlockAgain<F> {
+    pub(crate) fn new(job: F) -> BlockAgain<F> {
+        BlockAgain(Arc::new(Mutex::new(Some(job))))
+    }
+}
 
 const EMPTY: &str = "work for one run is begun once";
 
@@ -94,8 +100,7 @@ where
     }
 }
 
-/// The closure is with the thread while it runs, and here in between.
-impl<F, R> Work for BlockAgain<Arc<Mutex<Option<F>>>>
+impl<F, R> Work for BlockAgain<F>
 where
     F: FnMut(Context) -> R + Send + 'static,
     R: Outcome + Send + 'static,

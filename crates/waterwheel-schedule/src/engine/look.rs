@@ -1,0 +1,115 @@
+//! What is there to see of a job?
+
+use std::time::{Duration, SystemTime};
+
+use tokio::time::Instant;
+use waterwheel::wheel::Key;
+
+use super::plan::{Pace, Plan};
+use super::table::{Entry, Status, Table};
+use crate::look::{JobInfo, JobStatus};
+
+/// How many places of the wheel's slab are looked at with the lock held: some 30 µs.
+const PORTION: usize = 512;
+
+/// Of a job that has ended, nothing.
+impl Table {
+    /// What is seen of the jobs, in no particular order. A job that is there from the call to its return is looked at once.
+    pub(crate) fn list<R>(&self, mut look: impl FnMut(Key, &Entry) -> Option<R>) -> Vec<R> {
+        let (mut list, mut first) = (Vec::new(), 0);
+        loop {
+            // Reserved without the lock: what is copied to a larger allocation is.
+            list.reserve(PORTION);
+            let state = self.state();
+            let capacity = state.wheel.capacity();
+            let portion = state.wheel.iter_places(first..first + PORTION);
+            list.extend(portion.filter_map(|(key, _, entry)| look(key, entry)));
+            drop(state);
+            first += PORTION;
+            if first >= capacity {
+                return list;
+            }
+        }
+    }
+
+    pub(crate) fn is_done(&self, key: Key) -> bool {
+        self.look(key, |_| ()).is_none()
+    }
+
+    pub(crate) fn is_periodic(&self, key: Key) -> bool {
+        self.look(key, Entry::is_periodic).unwrap_or(false)
+    }
+
+    pub(crate) fn is_running(&self, key: Key) -> bool {
+        self.look(key, |entry| entry.status == Status::Running)
+            .unwrap_or(false)
+    }
+
+    pub(crate) fn is_paused(&self, key: Key) -> bool {
+        self.look(key, |entry| entry.status == Status::Paused || entry.pauses)
+            .unwrap_or(false)
+    }
+
+    /// When the next run is due, if it is known.
+    pub(crate) fn next_run(&self, key: Key) -> Option<Instant> {
+        self.look(key, |entry| match entry.status {
+            Status::Running | Status::Paused => None,
+            _ => Some(entry.deadline),
+        })?
+    }
+
+    /// The time of day that the run of this number is for. `None` when it has ended.
+    pub(crate) fn wall_of_run(&self, key: Key, number: u64) -> Option<SystemTime> {
+        self.look(key, |entry| {
+            let is_this = entry.job.runs() + 1 == number;
+            entry.wall_of_run().filter(|_| is_this)
+        })?
+    }
+
+    fn look<R>(&self, key: Key, look: impl FnOnce(&Entry) -> R) -> Option<R> {
+        self.state().wheel.get(key).map(look)
+    }
+}
+
+impl Entry {
+    pub(crate) fn info(&self) -> JobInfo {
+        let status = match self.status {
+            Status::Waiting => JobStatus::Waiting,
+            Status::Due | Status::Queued | Status::QueuedInGroup => JobStatus::Queued,
+            Status::Running => JobStatus::Running,
+            Status::Paused => JobStatus::Paused,
+        };
+        let plan = self.plan();
+        JobInfo {
+            name: self.name().cloned(),
+            is_periodic: self.is_periodic(),
+            status,
+            next_run: (status != JobStatus::Paused).then_some(self.deadline),
+            period: plan.and_then(period),
+            runs: self.job.runs(),
+            failures: plan.map_or(0, |plan| plan.failures),
+            // A job without a plan ends with the first run. So of a million of these, no lock is taken.
+            last_error: plan.and_then(|_| self.job.last_error()),
+        }
+    }
+
+    /// The time of day that the run which goes on, or is next, is for.
+    fn wall_of_run(&self) -> Option<SystemTime> {
+        #[cfg(feature = "cron")]
+        if let Some(plan) = self.plan() {
+            if matches!(plan.pace, Pace::Calendar(_)) {
+                return plan.next_wall.filter(|_| !plan.is_beside);
+            }
+        }
+        self.more.as_ref()?.at_wall
+    }
+}
+
+fn period(plan: &Plan) -> Option<Duration> {
+    match plan.pace {
+        Pace::Rate(period) | Pace::Delay(period) => Some(period),
+        #[cfg(feature = "cron")]
+        Pace::Calendar(_) => None,
+        Pace::Once => None,
+    }
+}

@@ -1,0 +1,90 @@
+use std::sync::Arc;
+
+use super::options::Options;
+use crate::engine::job::{Awaited, Cell, Job};
+use crate::engine::plan::{Pace, Plan, add, jitter};
+use crate::engine::table::{Entry, More, Status};
+use crate::engine::work::Work;
+use crate::error::SubmitError;
+use crate::handle::JobHandle;
+use crate::policy::{Missed, OnError};
+
+/// A job of any kind, but for its closure.
+pub(crate) struct Submission<'a> {
+    pub(crate) options: Options<'a>,
+    /// `None` for a job that runs once, and is not tried again.
+    pub(crate) plan: Option<Plan>,
+    /// It has no run at all.
+    pub(crate) is_over: bool,
+}
+
+impl Submission<'_> {
+    /// Submits the job.
+    pub(crate) fn submit<W: Work>(self, work: W) -> Result<JobHandle<W::Value>, SubmitError> {
+        let (options, plan) = (self.options, self.plan);
+        let later = jitter(options.jitter);
+        let wall = options
+            .wall
+            .map(|wall| wall.checked_add(later).unwrap_or(wall));
+        let deadline = match &plan {
+            Some(plan) => plan.within(options.deadline, add(options.deadline, later)),
+            None => add(options.deadline, later),
+        };
+        let is_over = self.is_over || plan.as_ref().is_some_and(|plan| !plan.admits(deadline));
+        let cell = Arc::new(Cell::new(Arc::clone(options.table), work));
+        let is_plain = options.name.is_none()
+            && options.group.is_none()
+            && options.time_limit.is_none()
+            && options.wall.is_none()
+            && plan.is_none();
+        let more = (!is_plain).then(|| {
+            Box::new(More {
+                name: options.name,
+                group: options.group,
+                plan,
+                wall,
+                at_wall: options.wall,
+                time_limit: options.time_limit,
+            })
+        });
+        let entry = Entry {
+            job: Arc::clone(&cell) as Arc<dyn Job>,
+            deadline,
+            sequence: 0,
+            status: Status::Waiting,
+            ends: None,
+            pauses: false,
+            more,
+        };
+        let key = options.table.submit(entry, is_over)?;
+        Ok(JobHandle::new(cell as Arc<dyn Awaited<W::Value>>, key))
+    }
+}
+
+impl Options<'_> {
+    /// The plan of a job that runs again at this pace. All else is as by default.
+    pub(crate) fn plan(&self, pace: Pace) -> Plan {
+        Plan {
+            pace,
+            missed: Missed::default(),
+            on_error: OnError::default(),
+            jitter: self.jitter,
+            left: None,
+            until: None,
+            next: self.deadline,
+            #[cfg(feature = "cron")]
+            next_wall: self.wall,
+            is_beside: false,
+            failures: 0,
+        }
+    }
+}
+
+/// What an infallible call does with a refusal.
+#[track_caller]
+pub(crate) fn taken<T>(submitted: Result<JobHandle<T>, SubmitError>) -> JobHandle<T> {
+    match submitted {
+        Ok(handle) => handle,
+        Err(error) => panic!("{error}; the `try_` form returns this as an error"),
+    }
+}

@@ -1,0 +1,84 @@
+//! The rooms of the scheduler.
+
+use super::house::House;
+use super::imports::{Import, circles};
+
+const HOUSE: House = House {
+    sources: "crates/waterwheel-schedule/src",
+    rooms: ROOMS,
+    nested: &[],
+    lower: "Let the upper room have what both know, as `Context::scheduler` stands in `scheduler`; or, if the arrow is right, enter it in `ROOMS` of \
+            tests/house/layering/schedule.rs and in ARCHITECTURE.md, \"The arrows\".",
+};
+
+/// From the ground up.
+const ROOMS: &[(&str, &[&str])] = &[
+    ("sync", &[]),
+    ("error", &[]),
+    // Values, which no lock and no clock stands behind.
+    ("calendar", &[]),
+    ("policy", &[]),
+    ("look", &[]),
+    ("engine", &["sync", "error", "calendar", "policy", "look"]),
+    // What users have: each is a way into the engine.
+    ("group", &["engine"]),
+    ("handle", &["error", "calendar", "engine"]),
+    ("submit", &["error", "policy", "engine", "group", "handle"]),
+    (
+        "scheduler",
+        &["calendar", "look", "engine", "group", "handle", "submit"],
+    ),
+    ("lib", &[]),
+    // A page, and no code.
+    ("_from_java_and_netty", &[]),
+];
+
+#[test]
+fn the_arrows_between_the_rooms_of_the_scheduler_point_one_way() {
+    HOUSE.assert_one_way();
+}
+
+#[test]
+fn the_table_of_the_schedulers_rooms_has_no_way_back() {
+    HOUSE.assert_ordered();
+}
+
+#[test]
+fn an_arrow_from_the_engine_to_what_users_have_is_found() {
+    let mut imports = HOUSE.sources().imports();
+    let arrow = imports.iter().find(|it| it.from == "handle/job_handle.rs");
+    let arrow = arrow.expect("a handle knows the engine").clone();
+    assert!(HOUSE.wrong_arrows(&imports).is_empty());
+    imports.insert(Import {
+        from: arrow.to,
+        to: arrow.from,
+        name: "planted".to_owned(),
+    });
+    let wrong = HOUSE.wrong_arrows(&imports);
+    assert!(
+        wrong.len() == 1 && wrong[0].contains("planted"),
+        "{wrong:?}"
+    );
+}
+
+/// The table of jobs, what a job is, and what is done at the end of its runs: they know each other.
+const IN_THE_ENGINE: [&str; 9] = [
+    "engine/after.rs",
+    "engine/context.rs",
+    "engine/herd.rs",
+    "engine/job.rs",
+    "engine/run.rs",
+    "engine/share.rs",
+    "engine/table.rs",
+    "engine/wall.rs",
+    "engine/work.rs",
+];
+
+#[test]
+fn no_import_circle_of_the_scheduler_has_more_than_two_files() {
+    let imports = HOUSE.sources().imports();
+    for circle in circles(&imports) {
+        let is_known = circle.iter().all(|file| IN_THE_ENGINE.contains(file));
+        assert!(circle.len() <= 2 || is_known, "{circle:?}");
+    }
+}
