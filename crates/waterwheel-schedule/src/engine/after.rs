@@ -5,8 +5,8 @@ use std::time::SystemTime;
 
 use waterwheel::wheel::{Key, Tick};
 
+use super::job::Run;
 use super::plan::{Next, Ran};
-use super::run::Run;
 use super::table::{Ends, Entry, Phase, Status, Table, wake};
 use crate::error::JobError;
 use crate::look::Event;

@@ -5,8 +5,7 @@ use std::time::SystemTime;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::job::Job;
-use super::run::Run;
+use super::job::{Job, Run};
 use super::table::Table;
 
 /// What a job is handed at each run.

@@ -10,7 +10,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context as TaskContext, Poll, ready};
 
-use super::table::{Start, Table};
+use super::job::Start;
+use super::table::Table;
 use crate::sync::lock;
 
 /// So few are spawned as tasks of their own.

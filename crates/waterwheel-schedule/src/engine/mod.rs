@@ -14,9 +14,11 @@
 //! | `moves` | what moves a job that does not run: pause, resume, a run at once, another deadline? |
 //! | `look` | what is there to see of a job? |
 //! | `wall` | what waits for a time of day? |
-//! | `job` | what is a job, whatever its closure and its result? |
+//! | `job` | what is a job, whatever its closure and its result, and what is one run of it? |
+//! | `cell` | what holds a job's closure and its result? |
+//! | `awaited` | what does a handle wait for? |
 //! | `share` | what leads from a job to the table? |
-//! | `run` | what is one run? |
+//! | `run` | how does a run go? One task |
 //! | `context`, `outcome` | what is a run handed, and what may it give? |
 //! | `work` | which kinds of closures are there? |
 //!
@@ -26,6 +28,8 @@
 //! Closures, results, wakers and the event hook are foreign code: they are called and dropped with no lock held.
 
 mod after;
+pub(crate) mod awaited;
+pub(crate) mod cell;
 mod context;
 pub(crate) mod driver;
 mod due;
@@ -39,7 +43,7 @@ mod moves;
 mod occurrences;
 mod outcome;
 pub(crate) mod plan;
-pub(crate) mod run;
+mod run;
 pub(crate) mod share;
 pub(crate) mod table;
 pub(crate) mod wall;

@@ -9,25 +9,15 @@ use std::time::Duration;
 
 use pin_project_lite::pin_project;
 use tokio::task::coop::unconstrained;
-use tokio::time::Instant;
 use waterwheel::Sleep;
-use waterwheel::wheel::Key;
 
 use super::Context;
 use super::after::After;
-use super::job::{Cell, Job};
+use super::cell::Cell;
+use super::job::{Job, Run};
 use super::plan::Ran;
 use super::work::Work;
 use crate::error::{JobError, Panic};
-
-/// Which run it is.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Run {
-    pub(crate) key: Key,
-    pub(crate) scheduled: Instant,
-    pub(crate) number: u64,
-    pub(crate) attempt: u32,
-}
 
 pin_project! {
     /// The task of a run. It is small, and takes few locks: what a plain job costs is mostly this.

@@ -12,10 +12,9 @@ use waterwheel::Timer;
 use waterwheel::wheel::{Key, Resolution, Tick, Wheel};
 
 use super::herd::Herd;
-use super::job::Job;
+use super::job::{Job, Run, Start};
 use super::limits::{Limit, Rank};
 use super::plan::{Pace, Plan};
-use super::run::Run;
 use super::wall::{Appointments, WallClock};
 use crate::error::{JobError, Refusal, SubmitError};
 use crate::look::{Counts, Event, Hook};
@@ -120,15 +119,6 @@ impl Ends {
             Ends::Shutdown => JobError::Shutdown,
         }
     }
-}
-
-/// A run that may start.
-pub(crate) struct Start {
-    pub(crate) job: Arc<dyn Job>,
-    pub(crate) run: Run,
-    /// The longest that the run may take.
-    pub(crate) limit: Option<Duration>,
-    pub(crate) name: Option<Arc<str>>,
 }
 
 impl Entry {

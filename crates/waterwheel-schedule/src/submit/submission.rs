@@ -1,7 +1,9 @@
 use std::sync::Arc;
 
 use super::options::Options;
-use crate::engine::job::{Awaited, Cell, Job};
+use crate::engine::awaited::Awaited;
+use crate::engine::cell::Cell;
+use crate::engine::job::Job;
 use crate::engine::plan::{Pace, Plan, add, jitter};
 use crate::engine::table::{Entry, More, Status};
 use crate::engine::work::Work;
