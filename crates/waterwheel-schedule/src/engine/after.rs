@@ -1,13 +1,14 @@
-//! What follows a run.
+//! What follows a run?
 
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use waterwheel::wheel::{Key, Tick};
+use waterwheel::wheel::Tick;
 
+use super::entry::{Entry, Status};
 use super::job::Run;
 use super::plan::{Next, Ran};
-use super::table::{Ends, Entry, Phase, Status, Table, wake};
+use super::table::{Phase, Table, wake};
 use crate::error::JobError;
 use crate::look::Event;
 
@@ -162,47 +163,5 @@ impl Table {
             wall,
             missed,
         }
-    }
-
-    /// Cancels a job. Its present run goes on. Returns whether that changed anything.
-    pub(crate) fn cancel(&self, key: Key) -> bool {
-        self.cancel_or_abort(key, false)
-    }
-
-    /// Cancels a job, and ends its present run at its next poll.
-    pub(crate) fn abort(&self, key: Key) -> bool {
-        self.cancel_or_abort(key, true)
-    }
-
-    fn cancel_or_abort(&self, key: Key, aborts: bool) -> bool {
-        let mut guard = self.state();
-        let state = &mut *guard;
-        let Some(entry) = state.wheel.get_mut(key) else {
-            return false;
-        };
-        if entry.status == Status::Running {
-            let is_first = entry.ends.is_none();
-            entry.ends.get_or_insert(Ends::Cancelled);
-            let job = Arc::clone(&entry.job);
-            drop(guard);
-            job.mark_cancelled();
-            if aborts {
-                job.abort();
-            }
-            return is_first || aborts;
-        }
-        let mut starts = Vec::new();
-        let removed = state.take(key);
-        if let Some(entry) = &removed {
-            state.leave_queue(entry.status, entry.rank(), entry.group(), &mut starts);
-        }
-        let waker = state.waker_if_idle();
-        drop(guard);
-        wake(waker);
-        if let Some(entry) = removed {
-            entry.job.end(JobError::Cancelled);
-        }
-        self.start(starts);
-        true
     }
 }

@@ -9,7 +9,8 @@ use waterwheel::Sleep;
 use waterwheel::clocks::{SleepUntilWall, sleep_until_wall};
 
 use super::due::{Due, Taken};
-use super::table::{Entry, Phase, Table};
+use super::entry::Entry;
+use super::table::{Phase, Table};
 use crate::error::JobError;
 
 /// The driver's task.

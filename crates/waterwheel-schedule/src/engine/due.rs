@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use waterwheel::wheel::{Key, Tick, Verdict};
 
+use super::entry::{Entry, Status};
 use super::limits::Rank;
-use super::table::{Entry, Status, Table};
+use super::table::Table;
 
 /// How many jobs are taken, or started, with the lock held.
 const PORTION: usize = 32;

@@ -5,8 +5,9 @@ use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 use waterwheel::wheel::Key;
 
+use super::entry::{Entry, Status};
 use super::plan::{Pace, Plan};
-use super::table::{Entry, Status, Table};
+use super::table::Table;
 use crate::look::{JobInfo, JobStatus};
 
 /// How many places of the wheel's slab are looked at with the lock held: some 30 µs.

@@ -2,15 +2,18 @@
 //!
 //! | file | question |
 //! |---|---|
-//! | `table` | which jobs are there, and what may each do next? All under one lock |
+//! | `table` | which jobs are there, and in which phase is the scheduler? All under one lock |
+//! | `entry` | where does a job stand, and what does the table keep of it? |
+//! | `intake` | what is taken, and what is refused? |
+//! | `admission` | what runs now, and what queues for a place? |
 //! | `plan` | when does a job run next? |
 //! | `occurrences` | which time of a calendar is next? |
 //! | `limits` | how many run at a time? |
 //! | `due` | what is due, and was not started yet? |
 //! | `herd` | who begins jobs that are due together? |
 //! | `driver` | who starts what is due? One task |
-//! | `after` | what follows a run, or a cancel? |
-//! | `ending` | what ends jobs before their time? |
+//! | `after` | what follows a run? |
+//! | `ending` | what ends jobs before their time: a cancel, a shutdown? |
 //! | `moves` | what moves a job that does not run: pause, resume, a run at once, another deadline? |
 //! | `look` | what is there to see of a job? |
 //! | `wall` | what waits for a time of day? |
@@ -27,6 +30,7 @@
 //!
 //! Closures, results, wakers and the event hook are foreign code: they are called and dropped with no lock held.
 
+mod admission;
 mod after;
 pub(crate) mod awaited;
 pub(crate) mod cell;
@@ -34,7 +38,9 @@ mod context;
 pub(crate) mod driver;
 mod due;
 mod ending;
+pub(crate) mod entry;
 mod herd;
+mod intake;
 pub(crate) mod job;
 pub(crate) mod limits;
 mod look;

@@ -3,13 +3,14 @@
 use tokio::time::Instant;
 use waterwheel::wheel::Key;
 
+use super::entry::{Entry, Status};
 use super::job::Start;
 #[cfg(feature = "cron")]
 use super::occurrences;
 use super::plan::Next;
 #[cfg(feature = "cron")]
 use super::plan::Pace;
-use super::table::{Entry, Phase, Status, Table, wake};
+use super::table::{Phase, Table, wake};
 #[cfg(feature = "cron")]
 use crate::calendar::Schedule;
 

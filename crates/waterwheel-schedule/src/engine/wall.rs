@@ -14,10 +14,11 @@ use tokio::time::Instant;
 use waterwheel::Timer;
 use waterwheel::wheel::Key;
 
+use super::entry::{Entry, Status};
 #[cfg(feature = "cron")]
 use super::plan::Next;
 use super::plan::add;
-use super::table::{Entry, State, Status, Table};
+use super::table::{State, Table};
 
 /// Where the time of day comes from.
 #[derive(Debug, Clone, Copy)]
