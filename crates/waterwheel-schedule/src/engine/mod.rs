@@ -16,7 +16,9 @@
 //! | `ending` | what ends jobs before their time: a cancel, a shutdown? |
 //! | `moves` | what moves a job that does not run: pause, resume, a run at once, another deadline? |
 //! | `look` | what is there to see of a job? |
-//! | `wall` | what waits for a time of day? |
+//! | `wall` | what time of day is it? |
+//! | `appointments` | which jobs wait for a time of day? |
+//! | `by_wall` | what if the clock is set meanwhile? |
 //! | `job` | what is a job, whatever its closure and its result, and what is one run of it? |
 //! | `cell` | what holds a job's closure and its result? |
 //! | `awaited` | what does a handle wait for? |
@@ -32,7 +34,9 @@
 
 mod admission;
 mod after;
+mod appointments;
 pub(crate) mod awaited;
+mod by_wall;
 pub(crate) mod cell;
 mod context;
 pub(crate) mod driver;

@@ -10,11 +10,12 @@ use tokio::sync::Notify;
 use waterwheel::Timer;
 use waterwheel::wheel::{Key, Resolution, Tick, Wheel};
 
+use super::appointments::Appointments;
 use super::entry::Entry;
 use super::herd::Herd;
 use super::job::Start;
 use super::limits::Limit;
-use super::wall::{Appointments, WallClock};
+use super::wall::WallClock;
 use crate::look::{Counts, Event, Hook};
 use crate::sync::lock;
 
