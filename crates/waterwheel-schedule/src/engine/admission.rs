@@ -5,7 +5,8 @@ use waterwheel::wheel::Key;
 use super::entry::Status;
 use super::job::Start;
 use super::limits::Rank;
-use super::table::State;
+use super::table::{State, Table};
+use crate::look::Event;
 
 impl State {
     /// Admits a job that is due: it runs, or it queues behind a limit.
@@ -124,5 +125,24 @@ impl State {
             }
             _ => {}
         }
+    }
+}
+
+impl Table {
+    /// Starts runs that the table has admitted.
+    pub(crate) fn start(&self, starts: Vec<Start>) {
+        for start in starts {
+            self.report_start(&start);
+            start.job.start(start.run, start.limit, &self.runtime);
+        }
+    }
+
+    /// Reports that a run begins.
+    pub(crate) fn report_start(&self, start: &Start) {
+        self.report(|| Event::Started {
+            name: start.name.clone(),
+            run: start.run.number,
+            scheduled: start.run.scheduled,
+        });
     }
 }

@@ -108,7 +108,7 @@ impl Drop for End {
         let removed: Vec<Entry> = state.wheel.drain().collect();
         drop(state);
         drop(waker);
-        drop(self.table.herd.take());
+        drop(self.table.take_herd());
         for entry in removed {
             entry.job.end(JobError::Shutdown);
         }

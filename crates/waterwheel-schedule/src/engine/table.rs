@@ -1,5 +1,6 @@
 //! Which jobs are there, and in which phase is the scheduler? All under one lock, so that each race has one winner.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard};
 use std::task::Waker;
@@ -12,7 +13,6 @@ use waterwheel::wheel::{Key, Resolution, Tick, Wheel};
 
 use super::appointments::Appointments;
 use super::entry::Entry;
-use super::herd::Herd;
 use super::job::Start;
 use super::limits::Limit;
 use super::wall::WallClock;
@@ -26,7 +26,8 @@ pub(crate) struct Table {
     pub(crate) wall: WallClock,
     pub(crate) hook: Option<Hook>,
     pub(crate) max_pending: Option<usize>,
-    pub(crate) herd: Herd,
+    /// Runs that were admitted, and wait for a task that begins them.
+    pub(crate) herd: Mutex<VecDeque<Start>>,
     state: Mutex<State>,
     pub(crate) terminated: Notify,
 }
@@ -80,7 +81,7 @@ impl Table {
             wall,
             hook,
             max_pending,
-            herd: Herd::default(),
+            herd: Mutex::default(),
             state: Mutex::new(State {
                 wheel,
                 jobs: 0,
@@ -120,23 +121,6 @@ impl Table {
             }
             _ => state.waker_of_wait_beyond(tick),
         }
-    }
-
-    /// Starts runs that the table has admitted.
-    pub(crate) fn start(&self, starts: Vec<Start>) {
-        for start in starts {
-            self.report_start(&start);
-            start.job.start(start.run, start.limit, &self.runtime);
-        }
-    }
-
-    /// Reports that a run begins.
-    pub(crate) fn report_start(&self, start: &Start) {
-        self.report(|| Event::Started {
-            name: start.name.clone(),
-            run: start.run.number,
-            scheduled: start.run.scheduled,
-        });
     }
 
     /// Hands an event to the hook.
