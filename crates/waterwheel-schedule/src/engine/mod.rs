@@ -7,6 +7,7 @@
 //! | `intake` | what is taken, and what is refused? |
 //! | `admission` | what runs now, and what queues for a place? |
 //! | `plan` | when does a job run next? |
+//! | `grid` | which deadline at a rate is next? |
 //! | `occurrences` | which time of a calendar is next? |
 //! | `limits` | how many run at a time? |
 //! | `due` | what is due, and was not started yet? |
@@ -43,6 +44,7 @@ pub(crate) mod driver;
 mod due;
 mod ending;
 pub(crate) mod entry;
+mod grid;
 mod herd;
 mod intake;
 pub(crate) mod job;
