@@ -35,6 +35,8 @@ pub(super) struct Slot<W: Work> {
     /// Of the task that awaits the handle.
     pub(super) awaiting: Option<Waker>,
     is_cancelled: bool,
+    /// No run begins any more.
+    is_withdrawn: bool,
     /// In a box: a job that waits for its time has none of it, and takes less memory.
     rare: Option<Box<Rare>>,
 }
@@ -64,6 +66,7 @@ impl<W: Work> Cell<W> {
                 result: Stored::NotYet,
                 awaiting: None,
                 is_cancelled: false,
+                is_withdrawn: false,
                 rare: None,
             }),
         }
@@ -73,13 +76,13 @@ impl<W: Work> Cell<W> {
         lock(&self.slot)
     }
 
-    /// The work, for a run that begins.
-    pub(crate) fn take_work(&self) -> Result<W, JobError> {
-        if self.is_aborted() {
-            return Err(JobError::Cancelled);
+    /// The work, for a run that begins. `None` if the job was cancelled or has ended since it was due.
+    pub(crate) fn take_work(&self) -> Option<W> {
+        let mut slot = self.slot();
+        match slot.is_withdrawn {
+            true => None,
+            false => slot.work.take(),
         }
-        // Without it, the job has ended meanwhile.
-        self.slot().work.take().ok_or(JobError::Shutdown)
     }
 
     /// For the next run.
@@ -111,6 +114,11 @@ impl<W: Work> Cell<W> {
         };
         drop(slot);
         drop(forgotten);
+    }
+
+    /// The run has taken too long: its token is cancelled, also if the job asks for it only now.
+    pub(crate) fn time_is_up(&self) {
+        cancel(Some(self.token()));
     }
 
     /// The job has ended: completes the handle.
@@ -190,9 +198,13 @@ impl<W: Work> Job for Cell<W> {
         token
     }
 
-    fn mark_cancelled(&self) {
-        self.slot().is_cancelled = true;
-        self.cancel_token();
+    fn mark_cancelled(&self, also_withdrawn: bool) {
+        let mut slot = self.slot();
+        slot.is_cancelled = true;
+        slot.is_withdrawn |= also_withdrawn;
+        let token = slot.rare.as_ref().and_then(|rare| rare.token.clone());
+        drop(slot);
+        cancel(token);
     }
 
     fn is_cancelled(&self) -> bool {
@@ -207,13 +219,6 @@ impl<W: Work> Job for Cell<W> {
 
     fn runs(&self) -> u64 {
         self.runs.load(Ordering::Relaxed)
-    }
-
-    fn cancel_token(&self) {
-        let slot = self.slot();
-        let token = slot.rare.as_ref().and_then(|rare| rare.token.clone());
-        drop(slot);
-        cancel(token);
     }
 
     fn abort(&self) {

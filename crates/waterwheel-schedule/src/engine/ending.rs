@@ -32,7 +32,7 @@ impl Table {
             entry.ends.get_or_insert(Ends::Cancelled);
             let job = Arc::clone(&entry.job);
             drop(guard);
-            job.mark_cancelled();
+            job.mark_cancelled(true);
             if aborts {
                 job.abort();
             }
@@ -102,7 +102,7 @@ impl Table {
         drop(guard);
         wake(waker);
         for job in running {
-            job.mark_cancelled();
+            job.mark_cancelled(false);
         }
         let infos = removed.iter().map(Entry::info).collect();
         for entry in removed {

@@ -10,6 +10,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll, ready};
 
+use tokio::task::coop::has_budget_remaining;
+
 use super::job::Start;
 use super::table::Table;
 use crate::sync::lock;
@@ -66,6 +68,10 @@ impl Future for Server {
             if let Some(run) = &mut self.run {
                 ready!(run.as_mut().poll(cx));
                 self.run = None;
+            }
+            if !has_budget_remaining() {
+                // The next job would find all of tokio pending.
+                break;
             }
             let Some(start) = self.table.next_of_herd() else {
                 return Poll::Ready(());

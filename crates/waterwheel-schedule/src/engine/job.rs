@@ -36,11 +36,8 @@ pub(crate) trait Job: Send + Sync {
     /// The token of the present run, which a cancel cancels; made when first asked for.
     fn token(&self) -> CancellationToken;
 
-    /// Cancels the token, if it was ever asked for.
-    fn cancel_token(&self);
-
-    /// The same, and the job counts as cancelled.
-    fn mark_cancelled(&self);
+    /// The job counts as cancelled, and its token is. One that is also withdrawn begins no run, not even one that was due already.
+    fn mark_cancelled(&self, also_withdrawn: bool);
 
     fn is_cancelled(&self) -> bool;
 
