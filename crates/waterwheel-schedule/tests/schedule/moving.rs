@@ -122,14 +122,14 @@ fn a_trigger_of_a_job_that_is_due_is_true_and_adds_no_run() {
         assert!(unseen.trigger_now());
         unseen.await.unwrap();
         // More than the driver starts in one poll. The first of them runs before the last is started.
-        let (tell, told) = tokio::sync::oneshot::channel::<JobControl>();
+        let (hand, handed) = tokio::sync::oneshot::channel::<JobControl>();
         let first = scheduler.at(at).run(|_| async move {
-            let last = told.await.unwrap();
+            let last = handed.await.unwrap();
             Ok::<_, String>((last.is_done(), last.is_running(), last.trigger_now()))
         });
         let rest = (0..100).map(|_| scheduler.at(at).run(|_| async {}));
         let rest: Vec<_> = rest.collect();
-        assert!(tell.send(rest[99].control()).is_ok());
+        assert!(hand.send(rest[99].control()).is_ok());
         assert_eq!(first.await.unwrap(), (false, false, true));
         for job in rest {
             job.await.unwrap();
