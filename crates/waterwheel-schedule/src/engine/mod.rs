@@ -24,7 +24,7 @@
 //! | `cell` | what holds a job's closure and its result? |
 //! | `awaited` | what does a handle wait for? |
 //! | `share` | what leads from a job to the table? |
-//! | `run` | how does a run go? One task |
+//! | `run` | how does a run go? In one task, which short runs share |
 //! | `context`, `outcome` | what is a run handed, and what may it give? |
 //! | `work` | which kinds of closures are there? |
 //!
