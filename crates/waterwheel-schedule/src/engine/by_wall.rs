@@ -9,6 +9,7 @@
 
 use std::time::SystemTime;
 
+use tokio::time::Instant;
 use waterwheel::wheel::{Key, Wheel};
 
 use super::entry::{Entry, Status};
@@ -54,10 +55,10 @@ impl Table {
         let Some(time) = entry.wall() else {
             return false;
         };
-        let wall = self.wall.now(&self.timer);
+        let (now, wall) = (self.timer.now(), self.wall.now(&self.timer));
         let (time, missed) = match time.duration_since(wall) {
-            Ok(left) if !left.is_zero() => (entry.set_back(wall).unwrap_or(time), 0),
-            _ => match entry.instead_of_late(time, wall) {
+            Ok(left) if !left.is_zero() => (entry.set_back(now, wall).unwrap_or(time), 0),
+            _ => match entry.instead_of_late(time, now, wall) {
                 Some(instead) => instead,
                 None => return false,
             },
@@ -79,25 +80,35 @@ impl Table {
 
 impl Entry {
     #[cfg(feature = "cron")]
-    fn set_back(&mut self, wall: SystemTime) -> Option<SystemTime> {
-        self.plan_mut()?.set_back(wall)
+    fn set_back(&mut self, now: Instant, wall: SystemTime) -> Option<SystemTime> {
+        self.plan_mut()?.set_back(now, wall)
     }
 
     #[cfg(feature = "cron")]
-    fn instead_of_late(&mut self, time: SystemTime, wall: SystemTime) -> Option<(SystemTime, u64)> {
-        match self.plan_mut()?.instead_of_late(time, wall)? {
+    fn instead_of_late(
+        &mut self,
+        time: SystemTime,
+        now: Instant,
+        wall: SystemTime,
+    ) -> Option<(SystemTime, u64)> {
+        match self.plan_mut()?.instead_of_late(time, now, wall)? {
             Next::RunByWall { wall, missed } => Some((wall, missed)),
             _ => None,
         }
     }
 
     #[cfg(not(feature = "cron"))]
-    fn set_back(&mut self, _: SystemTime) -> Option<SystemTime> {
+    fn set_back(&mut self, _: Instant, _: SystemTime) -> Option<SystemTime> {
         None
     }
 
     #[cfg(not(feature = "cron"))]
-    fn instead_of_late(&mut self, _: SystemTime, _: SystemTime) -> Option<(SystemTime, u64)> {
+    fn instead_of_late(
+        &mut self,
+        _: SystemTime,
+        _: Instant,
+        _: SystemTime,
+    ) -> Option<(SystemTime, u64)> {
         None
     }
 }

@@ -123,8 +123,7 @@ impl Table {
     pub(crate) fn reschedule(&self, key: Key, deadline: Instant) -> bool {
         self.file_again(key, deadline, |entry| {
             if let Some(plan) = entry.plan_mut() {
-                plan.next = deadline;
-                plan.is_beside = false;
+                plan.move_to(deadline);
             }
         })
     }
@@ -156,6 +155,7 @@ impl Table {
         if let Some(plan) = entry.plan_mut() {
             before = Some(std::mem::replace(&mut plan.pace, Pace::Calendar(schedule)));
             plan.next_wall = Some(wall);
+            plan.next = deadline;
             plan.is_beside = false;
             plan.failures = 0;
         }
