@@ -136,6 +136,10 @@ impl Plan {
         let due = self
             .next_wall
             .filter(|_| is_late && self.failures == 0 && !self.is_beside)?;
+        // One that is late is not missed as long as the time after it is to come.
+        if occurrences::first(schedule, due)? > wall {
+            return None;
+        }
         let (next, missed) = occurrences::next(schedule, self.missed, due, true, wall)?;
         if next == due {
             return None;

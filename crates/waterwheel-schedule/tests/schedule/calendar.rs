@@ -334,6 +334,16 @@ fn a_paused_retry_of_a_calendar_keeps_its_wait_and_until_holds() {
     });
 }
 
+/// A clock that is moved by hand, and a scheduler by it, in 1970.
+fn by_hand() -> (waterwheel::ManualClock, waterwheel_schedule::Builder) {
+    let clock = waterwheel::ManualClock::new();
+    let timer = waterwheel::Timer::builder().clock(clock.clone()).start();
+    let builder = Scheduler::builder()
+        .timer(&timer.unwrap())
+        .virtual_wall_clock(SystemTime::UNIX_EPOCH);
+    (clock, builder)
+}
+
 // The clock jumps over many times at once, as after a suspension: the policy decides, and not one run more.
 #[test]
 fn times_that_come_up_late_are_missed_as_was_said() {
@@ -344,15 +354,8 @@ fn times_that_come_up_late_are_missed_as_was_said() {
         (Missed::CatchUp, 10),
     ] {
         paused().block_on(async {
-            let clock = waterwheel::ManualClock::new();
-            let timer = waterwheel::Timer::builder()
-                .clock(clock.clone())
-                .start()
-                .unwrap();
-            let scheduler = Scheduler::builder()
-                .timer(&timer)
-                .virtual_wall_clock(SystemTime::UNIX_EPOCH)
-                .build();
+            let (clock, builder) = by_hand();
+            let scheduler = builder.build();
             let job = scheduler
                 .cron("0 * * * *", "UTC")
                 .unwrap()
@@ -364,6 +367,24 @@ fn times_that_come_up_late_are_missed_as_was_said() {
             assert_eq!(job.runs(), expected, "{missed:?}");
             assert_eq!(job.time_left(), Some(secs(3_000)), "{missed:?}");
             assert_eq!(scheduler.counts().missed, 10 - expected, "{missed:?}");
+        });
+    }
+}
+
+#[test]
+fn a_late_time_runs_if_the_one_after_it_is_to_come() {
+    for missed in [Missed::Skip, Missed::Once, Missed::CatchUp] {
+        paused().block_on(async {
+            let (clock, builder) = by_hand();
+            let scheduler = builder.build();
+            let job = scheduler.cron("0 * * * *", "UTC").unwrap().missed(missed);
+            let job = job.run(|_| async {});
+            sleep(ms(1)).await;
+            clock.advance(HOUR + secs(600));
+            sleep(secs(1)).await;
+            assert_eq!(job.runs(), 1, "{missed:?}");
+            assert_eq!(job.time_left(), Some(secs(3_000)), "{missed:?}");
+            assert_eq!(scheduler.counts().missed, 0, "{missed:?}");
         });
     }
 }
