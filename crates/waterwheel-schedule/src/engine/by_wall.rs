@@ -47,34 +47,92 @@ impl Table {
         }
     }
 
-    /// Files a job again that is due on the dials, but not by the wall clock or its calendar. Returns whether it did.
-    pub(crate) fn postpone_by_wall(&self, state: &mut State, key: Key) -> bool {
-        let Some(entry) = state.wheel.get_mut(key) else {
-            return false;
-        };
-        let Some(time) = entry.wall() else {
-            return false;
+    /// Looks at the wall clock for a job that is due on the dials. If the job is not due by that or by its calendar, it is filed again, or it ends:
+    /// what `until` does not admit has no run.
+    pub(super) fn check_by_wall(&self, state: &mut State, key: Key) -> Checked {
+        let waiting = state.wheel.get_mut(key);
+        let Some((time, entry)) = waiting.and_then(|entry| Some((entry.wall()?, entry))) else {
+            return Checked::runs();
         };
         let (now, wall) = (self.timer.now(), self.wall.now(&self.timer));
         let (time, missed) = match time.duration_since(wall) {
             Ok(left) if !left.is_zero() => (entry.set_back(now, wall).unwrap_or(time), 0),
             _ => match entry.instead_of_late(time, now, wall) {
                 Some(instead) => instead,
-                None => return false,
+                None => return Checked::runs(),
             },
+        };
+        let Some((time, deadline)) = self.admitted(entry, time) else {
+            state.jobs -= 1;
+            return Checked::over(state.wheel.cancel(key));
         };
         if let Some(more) = &mut entry.more {
             more.wall = Some(time);
         }
-        entry.deadline = self.wall.instant_of(time, &self.timer);
+        entry.deadline = deadline;
         entry.status = Status::Waiting;
-        let tick = self.timer.tick_after(entry.deadline);
+        let tick = self.timer.tick_after(deadline);
         state.counts.missed += missed;
         state.wheel.reset(key, tick);
         if self.wall.may_be_set() {
             state.appoint(key, time);
         }
-        true
+        Checked::waits()
+    }
+
+    /// The time that a job waits for, and its instant, if it may run then. What is too late by its jitter alone loses that.
+    fn admitted(&self, entry: &Entry, time: SystemTime) -> Option<(SystemTime, Instant)> {
+        let mut times = [Some(time), entry.without_jitter()].into_iter().flatten();
+        times.find_map(|time| {
+            let at = self.wall.instant_of(time, &self.timer);
+            let is_admitted = entry.plan().is_none_or(|plan| plan.admits(at));
+            is_admitted.then_some((time, at))
+        })
+    }
+}
+
+/// What becomes of a job that is due on the dials.
+pub(super) struct Checked {
+    pub(super) runs: bool,
+    pub(super) rest: Option<Rest>,
+}
+
+/// What is left to do once the lock is given back.
+#[derive(Default)]
+pub(super) struct Rest {
+    /// A job that has had its last run.
+    over: Option<Entry>,
+}
+
+impl Checked {
+    fn runs() -> Checked {
+        Checked {
+            runs: true,
+            rest: None,
+        }
+    }
+
+    fn waits() -> Checked {
+        Checked {
+            runs: false,
+            rest: None,
+        }
+    }
+
+    fn over(over: Option<Entry>) -> Checked {
+        Checked {
+            runs: false,
+            rest: Some(Rest { over }),
+        }
+    }
+}
+
+impl Rest {
+    /// Without the lock: the end of a job calls foreign code.
+    pub(super) fn finish(self) {
+        if let Some(entry) = self.over {
+            entry.job.end_well();
+        }
     }
 }
 
@@ -95,6 +153,17 @@ impl Entry {
             Next::RunByWall { wall, missed } => Some((wall, missed)),
             _ => None,
         }
+    }
+
+    /// The time of the calendar that the job waits for.
+    #[cfg(feature = "cron")]
+    fn without_jitter(&self) -> Option<SystemTime> {
+        self.plan()?.next_wall
+    }
+
+    #[cfg(not(feature = "cron"))]
+    fn without_jitter(&self) -> Option<SystemTime> {
+        None
     }
 
     #[cfg(not(feature = "cron"))]

@@ -388,3 +388,52 @@ fn a_late_time_runs_if_the_one_after_it_is_to_come() {
         });
     }
 }
+
+#[test]
+fn times_that_come_up_late_are_not_run_after_until() {
+    for (missed, expected) in [
+        (Missed::Skip, 0),
+        (Missed::Once, 0),
+        (Missed::CatchUpTo(2), 0),
+        // That of one o'clock, however late.
+        (Missed::CatchUp, 1),
+    ] {
+        paused().block_on(async {
+            let (clock, builder) = by_hand();
+            let scheduler = builder.build();
+            let job = scheduler.cron("0 * * * *", "UTC").unwrap().missed(missed);
+            let until = scheduler.timer().now() + HOUR + HOUR / 2;
+            let job = job.until(until).run(|_| async {});
+            sleep(ms(1)).await;
+            clock.advance(10 * HOUR + secs(600));
+            sleep(secs(1)).await;
+            assert_eq!((job.runs(), job.is_done()), (expected, true), "{missed:?}");
+            job.await.unwrap();
+            assert_eq!(scheduler.counts().pending, 0);
+        });
+    }
+}
+
+#[test]
+fn jitter_keeps_no_time_of_a_calendar_from_before_until() {
+    paused().block_on(async {
+        let (scheduler, log) = (in_1970(), Log::new());
+        let until = Instant::now() + HOUR + secs(30);
+        let jobs: Vec<_> = (0..50)
+            .map(|_| {
+                let runs = log.clone();
+                let job = scheduler.cron("0 * * * *", "UTC").unwrap();
+                job.jitter(HOUR / 2).until(until).run(move |_| {
+                    runs.add(Instant::now());
+                    async {}
+                })
+            })
+            .collect();
+        for job in jobs {
+            job.await.unwrap();
+        }
+        let times = log.lines();
+        assert_eq!(times.len(), 50);
+        assert!(times.iter().all(|&at| at <= until + ms(1)), "{times:?}");
+    });
+}
