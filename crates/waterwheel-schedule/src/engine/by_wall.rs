@@ -16,6 +16,7 @@ use super::entry::{Entry, Status};
 #[cfg(feature = "cron")]
 use super::plan::Next;
 use super::table::{State, Table};
+use crate::look::Event;
 
 impl State {
     /// Remembers that a job waits for the machine's wall clock. The caller files it.
@@ -72,12 +73,17 @@ impl Table {
         entry.deadline = deadline;
         entry.status = Status::Waiting;
         let tick = self.timer.tick_after(deadline);
+        let name = self.hook.as_ref().and_then(|_| entry.name().cloned());
         state.counts.missed += missed;
         state.wheel.reset(key, tick);
         if self.wall.may_be_set() {
             state.appoint(key, time);
         }
-        Checked::waits()
+        let missed = (missed > 0).then_some(Event::Missed { name, runs: missed });
+        Checked::waits(missed.map(|missed| Rest {
+            missed: Some(missed),
+            over: None,
+        }))
     }
 
     /// The time that a job waits for, and its instant, if it may run then. What is too late by its jitter alone loses that.
@@ -100,6 +106,8 @@ pub(super) struct Checked {
 /// What is left to do once the lock is given back.
 #[derive(Default)]
 pub(super) struct Rest {
+    /// Runs that were missed, for the hook.
+    missed: Option<Event>,
     /// A job that has had its last run.
     over: Option<Entry>,
 }
@@ -112,24 +120,24 @@ impl Checked {
         }
     }
 
-    fn waits() -> Checked {
-        Checked {
-            runs: false,
-            rest: None,
-        }
+    fn waits(rest: Option<Rest>) -> Checked {
+        Checked { runs: false, rest }
     }
 
     fn over(over: Option<Entry>) -> Checked {
         Checked {
             runs: false,
-            rest: Some(Rest { over }),
+            rest: Some(Rest { missed: None, over }),
         }
     }
 }
 
 impl Rest {
-    /// Without the lock: the end of a job calls foreign code.
-    pub(super) fn finish(self) {
+    /// Without the lock: the hook, and what the end of a job calls, are foreign code.
+    pub(super) fn finish(self, table: &Table) {
+        if let Some(missed) = self.missed {
+            table.report(|| missed);
+        }
         if let Some(entry) = self.over {
             entry.job.end_well();
         }

@@ -112,7 +112,7 @@ impl Due {
         drop(state);
         table.start_together(starts);
         if let Some(rest) = rest {
-            rest.finish();
+            rest.finish(table);
         }
     }
 }

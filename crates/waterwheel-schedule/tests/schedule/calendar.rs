@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::{Instant, sleep};
 use waterwheel_schedule::calendar::Schedule;
-use waterwheel_schedule::{BackOff, Missed, OnError, Scheduler};
+use waterwheel_schedule::{BackOff, Event, Missed, OnError, Scheduler};
 
 use super::support::{HOUR, Log, ms, paused, secs};
 
@@ -387,6 +387,27 @@ fn a_late_time_runs_if_the_one_after_it_is_to_come() {
             assert_eq!(scheduler.counts().missed, 0, "{missed:?}");
         });
     }
+}
+
+#[test]
+fn times_that_come_up_late_are_reported_as_missed() {
+    paused().block_on(async {
+        let ((clock, builder), log) = (by_hand(), Log::new());
+        let events = log.clone();
+        let scheduler = builder.on_event(move |event| match event {
+            Event::Missed { name, runs, .. } => events.add((name.clone(), *runs)),
+            Event::Started { run, .. } => events.add((None, *run)),
+            _ => {}
+        });
+        let scheduler = scheduler.build();
+        let job = scheduler.cron("0 * * * *", "UTC").unwrap().name("hourly");
+        let job = job.missed(Missed::Once).run(|_| async {});
+        sleep(ms(1)).await;
+        clock.advance(10 * HOUR + secs(600));
+        sleep(secs(1)).await;
+        assert_eq!(log.lines(), [(Some("hourly".into()), 9), (None, 1)]);
+        job.cancel();
+    });
 }
 
 #[test]
