@@ -12,6 +12,7 @@ use std::time::SystemTime;
 use tokio::time::Instant;
 use waterwheel::wheel::{Key, Wheel};
 
+use super::due::{PORTION, PORTIONS};
 use super::entry::{Entry, Status};
 #[cfg(feature = "cron")]
 use super::plan::Next;
@@ -34,18 +35,26 @@ impl State {
 }
 
 impl Table {
-    /// The wall clock shows the earliest appointment: what it shows is due now.
-    pub(crate) fn keep_appointments(&self) {
+    /// The wall clock shows the earliest appointment: what it shows is due now. `false` if there is more of it than one poll may take.
+    pub(crate) fn keep_appointments(&self) -> bool {
         let (wall, now) = (self.wall.now(&self.timer), self.timer.now());
         let tick = self.timer.tick_after(now);
-        let mut state = self.state();
-        while let Some((time, key)) = state.next_appointment().filter(|&(time, _)| time <= wall) {
-            state.appointments.remove(key, time);
-            if let Some(entry) = state.wheel.get_mut(key) {
-                entry.deadline = entry.deadline.min(now);
-                state.wheel.reset(key, tick);
+        for _ in 0..PORTIONS {
+            // Given back after each portion: others submit and cancel in between.
+            let mut state = self.state();
+            for _ in 0..PORTION {
+                let next = state.next_appointment();
+                let Some((time, key)) = next.filter(|&(time, _)| time <= wall) else {
+                    return true;
+                };
+                state.appointments.remove(key, time);
+                if let Some(entry) = state.wheel.get_mut(key) {
+                    entry.deadline = entry.deadline.min(now);
+                    state.wheel.reset(key, tick);
+                }
             }
         }
+        false
     }
 
     /// Looks at the wall clock for a job that is due on the dials. If the job is not due by that or by its calendar, it is filed again, or it ends:
@@ -53,14 +62,15 @@ impl Table {
     pub(super) fn check_by_wall(&self, state: &mut State, key: Key) -> Checked {
         let waiting = state.wheel.get_mut(key);
         let Some((time, entry)) = waiting.and_then(|entry| Some((entry.wall()?, entry))) else {
-            return Checked::runs();
+            return Checked::runs(None);
         };
         let (now, wall) = (self.timer.now(), self.wall.now(&self.timer));
+        let searches = entry.searches(time, now, wall);
         let (time, missed) = match time.duration_since(wall) {
             Ok(left) if !left.is_zero() => (entry.set_back(now, wall).unwrap_or(time), 0),
             _ => match entry.instead_of_late(time, now, wall) {
                 Some(instead) => instead,
-                None => return Checked::runs(),
+                None => return Checked::runs(searches.then(Rest::default)),
             },
         };
         let Some((time, deadline)) = self.admitted(entry, time) else {
@@ -80,10 +90,7 @@ impl Table {
             state.appoint(key, time);
         }
         let missed = (missed > 0).then_some(Event::Missed { name, runs: missed });
-        Checked::waits(missed.map(|missed| Rest {
-            missed: Some(missed),
-            over: None,
-        }))
+        Checked::waits(searches.then_some(Rest { missed, over: None }))
     }
 
     /// The time that a job waits for, and its instant, if it may run then. What is too late by its jitter alone loses that.
@@ -100,6 +107,7 @@ impl Table {
 /// What becomes of a job that is due on the dials.
 pub(super) struct Checked {
     pub(super) runs: bool,
+    /// With it, the caller gives the lock back: a calendar was searched, which takes long, or there is something to do without the lock.
     pub(super) rest: Option<Rest>,
 }
 
@@ -113,11 +121,8 @@ pub(super) struct Rest {
 }
 
 impl Checked {
-    fn runs() -> Checked {
-        Checked {
-            runs: true,
-            rest: None,
-        }
+    fn runs(rest: Option<Rest>) -> Checked {
+        Checked { runs: true, rest }
     }
 
     fn waits(rest: Option<Rest>) -> Checked {
@@ -161,6 +166,18 @@ impl Entry {
             Next::RunByWall { wall, missed } => Some((wall, missed)),
             _ => None,
         }
+    }
+
+    /// Whether its calendar is searched now: some hundred times, at worst.
+    #[cfg(feature = "cron")]
+    fn searches(&self, time: SystemTime, now: Instant, wall: SystemTime) -> bool {
+        let plan = self.plan();
+        plan.is_some_and(|plan| plan.is_late(time, wall) || plan.is_set_back(now, wall))
+    }
+
+    #[cfg(not(feature = "cron"))]
+    fn searches(&self, _: SystemTime, _: Instant, _: SystemTime) -> bool {
+        false
     }
 
     /// The time of the calendar that the job waits for.

@@ -10,9 +10,9 @@ use super::limits::Rank;
 use super::table::Table;
 
 /// How many jobs are taken, or started, with the lock held.
-const PORTION: usize = 32;
+pub(super) const PORTION: usize = 32;
 /// How many portions are taken in one poll of the driver. Then others run.
-const PORTIONS: usize = 64;
+pub(super) const PORTIONS: usize = 64;
 
 /// Jobs that are due, by key: until one is started, it can be cancelled.
 ///
@@ -86,7 +86,7 @@ impl Due {
         Taken::Some
     }
 
-    /// Starts a portion. It ends early with a job that leaves something to do without the lock.
+    /// Starts a portion. It ends early with a job whose calendar was searched, or that leaves something to do without the lock.
     pub(crate) fn start(&mut self, table: &Arc<Table>) {
         let mut starts = Vec::with_capacity(self.jobs.len().min(PORTION));
         let mut rest = None;

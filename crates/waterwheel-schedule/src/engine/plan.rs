@@ -132,10 +132,7 @@ impl Plan {
             return None;
         };
         // The searches are for the few that are late.
-        let is_late = wall.duration_since(time).is_ok_and(|late| late >= LATE);
-        let due = self
-            .next_wall
-            .filter(|_| is_late && self.failures == 0 && !self.is_beside)?;
+        let due = self.next_wall.filter(|_| self.is_late(time, wall))?;
         // One that is late is not missed as long as the time after it is to come.
         if occurrences::first(schedule, due)? > wall {
             return None;
@@ -145,6 +142,13 @@ impl Plan {
             return None;
         }
         Some(self.by_wall(Some((next, missed)), now, wall))
+    }
+
+    /// Whether a run by the calendar for `time` comes up so late that the times after it are looked at.
+    #[cfg(feature = "cron")]
+    pub(crate) fn is_late(&self, time: SystemTime, wall: SystemTime) -> bool {
+        let is_late = wall.duration_since(time).is_ok_and(|late| late >= LATE);
+        is_late && self.is_by_calendar() && self.failures == 0 && !self.is_beside
     }
 
     fn try_again(&mut self, back_off: BackOff, now: Instant) -> Next {

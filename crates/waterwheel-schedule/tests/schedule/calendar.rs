@@ -1,5 +1,6 @@
 //! Jobs by the calendar.
 
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use tokio::time::{Instant, sleep};
@@ -407,6 +408,33 @@ fn times_that_come_up_late_are_reported_as_missed() {
         sleep(secs(1)).await;
         assert_eq!(log.lines(), [(Some("hourly".into()), 9), (None, 1)]);
         job.cancel();
+    });
+}
+
+// Each takes many searches: with all in one hold of the lock, a submission would wait for them.
+#[test]
+fn late_calendars_are_served_one_by_one() {
+    paused().block_on(async {
+        let ((clock, builder), log) = (by_hand(), Log::new());
+        let slot: Arc<Mutex<Option<Scheduler>>> = Arc::default();
+        let (inside, counted) = (Arc::clone(&slot), log.clone());
+        let scheduler = builder.on_event(move |event| {
+            if let (Event::Missed { .. }, Some(scheduler)) = (event, &*inside.lock().unwrap()) {
+                counted.add(scheduler.counts().missed);
+            }
+        });
+        let scheduler = scheduler.build();
+        *slot.lock().unwrap() = Some(scheduler.clone());
+        let hourly = Schedule::parse("0 * * * *", "UTC").unwrap();
+        let jobs = (0..20).map(|_| scheduler.by_calendar(hourly.clone()).run(|_| async {}));
+        let jobs: Vec<_> = jobs.collect();
+        sleep(ms(1)).await;
+        clock.advance(10 * HOUR + secs(600));
+        sleep(secs(1)).await;
+        let one_by_one: Vec<u64> = (1..=20).map(|jobs| 10 * jobs).collect();
+        assert_eq!(log.lines(), one_by_one);
+        assert!(jobs.iter().all(|job| job.cancel()));
+        *slot.lock().unwrap() = None;
     });
 }
 
