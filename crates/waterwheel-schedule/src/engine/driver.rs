@@ -63,8 +63,12 @@ fn poll(
         if let Some(sleep) = by_wall {
             if Pin::new(sleep).poll(cx).is_ready() {
                 *by_wall = None;
-                table.keep_appointments();
-                continue;
+                if table.keep_appointments() {
+                    continue;
+                }
+                // Others run in between.
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
             }
         }
         let Some(at) = next.and_then(|tick| table.timer.instant_of(tick)) else {

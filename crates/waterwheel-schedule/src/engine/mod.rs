@@ -9,6 +9,7 @@
 //! | `plan` | when does a job run next? |
 //! | `grid` | which deadline at a rate is next? |
 //! | `occurrences` | which time of a calendar is next? |
+//! | `set_back` | was the wall clock set back so far that the calendar begins again? |
 //! | `limits` | how many run at a time? |
 //! | `due` | what is due, and was not started yet? |
 //! | `herd` | who begins jobs that are due together? |
@@ -56,6 +57,8 @@ mod occurrences;
 mod outcome;
 pub(crate) mod plan;
 mod run;
+#[cfg(feature = "cron")]
+mod set_back;
 pub(crate) mod share;
 pub(crate) mod table;
 pub(crate) mod wall;

@@ -141,8 +141,7 @@ impl Table {
             return false;
         }
         if let Some(plan) = entry.plan_mut() {
-            plan.next = deadline;
-            plan.is_beside = false;
+            plan.move_to(deadline);
         }
         self.file_again(state, key, deadline);
         true
@@ -175,6 +174,7 @@ impl Table {
         if let Some(plan) = entry.plan_mut() {
             before = Some(std::mem::replace(&mut plan.pace, Pace::Calendar(schedule)));
             plan.next_wall = Some(wall);
+            plan.next = deadline;
             plan.is_beside = false;
             plan.failures = 0;
         }

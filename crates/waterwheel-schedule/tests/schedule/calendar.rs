@@ -1,10 +1,11 @@
 //! Jobs by the calendar.
 
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use tokio::time::{Instant, sleep};
 use waterwheel_schedule::calendar::Schedule;
-use waterwheel_schedule::{BackOff, Missed, OnError, Scheduler};
+use waterwheel_schedule::{BackOff, Event, Missed, OnError, Scheduler};
 
 use super::support::{HOUR, Log, ms, paused, secs};
 
@@ -334,6 +335,16 @@ fn a_paused_retry_of_a_calendar_keeps_its_wait_and_until_holds() {
     });
 }
 
+/// A clock that is moved by hand, and a scheduler by it, in 1970.
+fn by_hand() -> (waterwheel::ManualClock, waterwheel_schedule::Builder) {
+    let clock = waterwheel::ManualClock::new();
+    let timer = waterwheel::Timer::builder().clock(clock.clone()).start();
+    let builder = Scheduler::builder()
+        .timer(&timer.unwrap())
+        .virtual_wall_clock(SystemTime::UNIX_EPOCH);
+    (clock, builder)
+}
+
 // The clock jumps over many times at once, as after a suspension: the policy decides, and not one run more.
 #[test]
 fn times_that_come_up_late_are_missed_as_was_said() {
@@ -344,15 +355,8 @@ fn times_that_come_up_late_are_missed_as_was_said() {
         (Missed::CatchUp, 10),
     ] {
         paused().block_on(async {
-            let clock = waterwheel::ManualClock::new();
-            let timer = waterwheel::Timer::builder()
-                .clock(clock.clone())
-                .start()
-                .unwrap();
-            let scheduler = Scheduler::builder()
-                .timer(&timer)
-                .virtual_wall_clock(SystemTime::UNIX_EPOCH)
-                .build();
+            let (clock, builder) = by_hand();
+            let scheduler = builder.build();
             let job = scheduler
                 .cron("0 * * * *", "UTC")
                 .unwrap()
@@ -366,4 +370,119 @@ fn times_that_come_up_late_are_missed_as_was_said() {
             assert_eq!(scheduler.counts().missed, 10 - expected, "{missed:?}");
         });
     }
+}
+
+#[test]
+fn a_late_time_runs_if_the_one_after_it_is_to_come() {
+    for missed in [Missed::Skip, Missed::Once, Missed::CatchUp] {
+        paused().block_on(async {
+            let (clock, builder) = by_hand();
+            let scheduler = builder.build();
+            let job = scheduler.cron("0 * * * *", "UTC").unwrap().missed(missed);
+            let job = job.run(|_| async {});
+            sleep(ms(1)).await;
+            clock.advance(HOUR + secs(600));
+            sleep(secs(1)).await;
+            assert_eq!(job.runs(), 1, "{missed:?}");
+            assert_eq!(job.time_left(), Some(secs(3_000)), "{missed:?}");
+            assert_eq!(scheduler.counts().missed, 0, "{missed:?}");
+        });
+    }
+}
+
+#[test]
+fn times_that_come_up_late_are_reported_as_missed() {
+    paused().block_on(async {
+        let ((clock, builder), log) = (by_hand(), Log::new());
+        let events = log.clone();
+        let scheduler = builder.on_event(move |event| match event {
+            Event::Missed { name, runs, .. } => events.add((name.clone(), *runs)),
+            Event::Started { run, .. } => events.add((None, *run)),
+            _ => {}
+        });
+        let scheduler = scheduler.build();
+        let job = scheduler.cron("0 * * * *", "UTC").unwrap().name("hourly");
+        let job = job.missed(Missed::Once).run(|_| async {});
+        sleep(ms(1)).await;
+        clock.advance(10 * HOUR + secs(600));
+        sleep(secs(1)).await;
+        assert_eq!(log.lines(), [(Some("hourly".into()), 9), (None, 1)]);
+        job.cancel();
+    });
+}
+
+// Each takes many searches: with all in one hold of the lock, a submission would wait for them.
+#[test]
+fn late_calendars_are_served_one_by_one() {
+    paused().block_on(async {
+        let ((clock, builder), log) = (by_hand(), Log::new());
+        let slot: Arc<Mutex<Option<Scheduler>>> = Arc::default();
+        let (inside, counted) = (Arc::clone(&slot), log.clone());
+        let scheduler = builder.on_event(move |event| {
+            if let (Event::Missed { .. }, Some(scheduler)) = (event, &*inside.lock().unwrap()) {
+                counted.add(scheduler.counts().missed);
+            }
+        });
+        let scheduler = scheduler.build();
+        *slot.lock().unwrap() = Some(scheduler.clone());
+        let hourly = Schedule::parse("0 * * * *", "UTC").unwrap();
+        let jobs = (0..20).map(|_| scheduler.by_calendar(hourly.clone()).run(|_| async {}));
+        let jobs: Vec<_> = jobs.collect();
+        sleep(ms(1)).await;
+        clock.advance(10 * HOUR + secs(600));
+        sleep(secs(1)).await;
+        let one_by_one: Vec<u64> = (1..=20).map(|jobs| 10 * jobs).collect();
+        assert_eq!(log.lines(), one_by_one);
+        assert!(jobs.iter().all(|job| job.cancel()));
+        *slot.lock().unwrap() = None;
+    });
+}
+
+#[test]
+fn times_that_come_up_late_are_not_run_after_until() {
+    for (missed, expected) in [
+        (Missed::Skip, 0),
+        (Missed::Once, 0),
+        (Missed::CatchUpTo(2), 0),
+        // That of one o'clock, however late.
+        (Missed::CatchUp, 1),
+    ] {
+        paused().block_on(async {
+            let (clock, builder) = by_hand();
+            let scheduler = builder.build();
+            let job = scheduler.cron("0 * * * *", "UTC").unwrap().missed(missed);
+            let until = scheduler.timer().now() + HOUR + HOUR / 2;
+            let job = job.until(until).run(|_| async {});
+            sleep(ms(1)).await;
+            clock.advance(10 * HOUR + secs(600));
+            sleep(secs(1)).await;
+            assert_eq!((job.runs(), job.is_done()), (expected, true), "{missed:?}");
+            job.await.unwrap();
+            assert_eq!(scheduler.counts().pending, 0);
+        });
+    }
+}
+
+#[test]
+fn jitter_keeps_no_time_of_a_calendar_from_before_until() {
+    paused().block_on(async {
+        let (scheduler, log) = (in_1970(), Log::new());
+        let until = Instant::now() + HOUR + secs(30);
+        let jobs: Vec<_> = (0..50)
+            .map(|_| {
+                let runs = log.clone();
+                let job = scheduler.cron("0 * * * *", "UTC").unwrap();
+                job.jitter(HOUR / 2).until(until).run(move |_| {
+                    runs.add(Instant::now());
+                    async {}
+                })
+            })
+            .collect();
+        for job in jobs {
+            job.await.unwrap();
+        }
+        let times = log.lines();
+        assert_eq!(times.len(), 50);
+        assert!(times.iter().all(|&at| at <= until + ms(1)), "{times:?}");
+    });
 }
