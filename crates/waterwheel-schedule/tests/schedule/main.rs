@@ -16,6 +16,7 @@ mod order;
 mod racing;
 mod retrying;
 mod shapes;
+mod storm;
 mod submitting;
 mod unruly;
 mod wall;
