@@ -203,3 +203,33 @@ fn a_blocking_run_beyond_its_limit_is_waited_for() {
         assert!(matches!(job.await, Err(JobError::TimedOut)));
     }));
 }
+
+// The thread goes on beyond the limit, and the next run must not begin beside it.
+#[test]
+fn runs_that_block_beyond_their_limit_do_not_overlap() {
+    super::support::multi_thread().block_on(super::support::within(async {
+        let (scheduler, log) = (Scheduler::new(), Log::new());
+        let runs = log.clone();
+        let job = scheduler
+            .every(ms(1))
+            .time_limit(ms(1))
+            .on_error(OnError::Continue)
+            .max_runs(3)
+            .run_blocking(move |context| {
+                runs.add("begins");
+                while !context.token().is_cancelled() {
+                    std::thread::yield_now();
+                }
+                std::thread::sleep(ms(5));
+                runs.add("ends");
+            });
+        while !job.is_done() {
+            sleep(ms(1)).await;
+        }
+        let last = job.last_error().unwrap();
+        assert!(last.contains("time limit"), "{last}");
+        assert_eq!((job.runs(), scheduler.counts().failed), (3, 3));
+        job.await.unwrap();
+        assert_eq!(log.lines(), ["begins", "ends"].repeat(3));
+    }));
+}

@@ -11,6 +11,7 @@ mod handles;
 mod life;
 mod limits;
 mod missed;
+mod mixing;
 mod moving;
 mod order;
 mod racing;

@@ -138,3 +138,18 @@ fn a_wall_clock_that_runs_ahead_brings_a_job_up() {
         job.await.unwrap();
     }));
 }
+
+// Not when the wall clock shows the time without it, either.
+#[test]
+fn jitter_holds_a_job_back_on_the_machines_clock() {
+    multi_thread().block_on(within(async {
+        let scheduler = Scheduler::new();
+        let time = SystemTime::now() + ms(20);
+        let later = scheduler.at_wall(time).jitter(1_000_000 * HOUR);
+        let later = later.run(|_| async {});
+        let next = scheduler.at_wall(time + ms(1)).run(|_| async {});
+        next.await.unwrap();
+        assert!(!later.is_done() && later.time_left().unwrap() > HOUR);
+        later.cancel();
+    }));
+}
