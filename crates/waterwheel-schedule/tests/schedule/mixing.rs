@@ -6,7 +6,7 @@ use tokio::time::{Instant, sleep};
 use waterwheel::{ManualClock, Timer};
 use waterwheel_schedule::{BackOff, JobError, JobHandle, Missed, OnError, Repeat, Scheduler};
 
-use super::support::{HOUR, Log, ms, paused, secs};
+use super::support::{HOUR, Log, ms, multi_thread, paused, secs, within};
 
 fn logged(job: Repeat<'_>, log: &Log<u32>) -> JobHandle<()> {
     let log = log.clone();
@@ -177,4 +177,56 @@ fn the_counts_have_cancelled_jobs_apart_from_those_that_ran() {
             (4, 3, 2)
         );
     });
+}
+
+#[test]
+fn a_cancel_lets_the_driver_forget_the_deadline() {
+    paused().block_on(async {
+        let (scheduler, start) = (Scheduler::new(), Instant::now());
+        let job = scheduler.after(HOUR).run(|_| async {});
+        sleep(ms(1)).await;
+        assert!(job.cancel());
+        // A thread's answer takes real time, in which the clock jumps to whatever deadline there is.
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        std::thread::spawn(move || {
+            std::thread::sleep(ms(20));
+            sender.send(())
+        });
+        receiver.await.unwrap();
+        assert_eq!(start.elapsed(), ms(1));
+    });
+}
+
+#[test]
+fn a_run_that_is_aborted_ends_though_it_would_be_ready() {
+    paused().block_on(async {
+        let scheduler = Scheduler::new();
+        let (sender, receiver) = tokio::sync::oneshot::channel::<()>();
+        let job = scheduler.after(ms(1)).run(|_| receiver);
+        sleep(ms(5)).await;
+        // Neither is seen before the next poll.
+        sender.send(()).unwrap();
+        assert!(job.abort());
+        assert!(matches!(job.await, Err(JobError::Cancelled)));
+    });
+}
+
+#[test]
+fn an_aborted_run_that_blocks_goes_on_to_its_end() {
+    multi_thread().block_on(within(async {
+        let scheduler = Scheduler::new();
+        let (begin, begun) = tokio::sync::oneshot::channel();
+        let (release, released) = std::sync::mpsc::channel();
+        let mut job = scheduler.after(ms(1)).run_blocking(move |context| {
+            begin.send(()).unwrap();
+            let number = released.recv().unwrap();
+            Ok::<_, String>((number, context.token().is_cancelled()))
+        });
+        begun.await.unwrap();
+        assert!(job.abort());
+        assert!(tokio::time::timeout(ms(20), &mut job).await.is_err());
+        assert!(job.is_running());
+        release.send(7).unwrap();
+        assert_eq!(job.await.unwrap(), (7, true));
+    }));
 }
