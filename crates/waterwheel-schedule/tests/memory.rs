@@ -196,3 +196,21 @@ fn jobs_leave_nothing_however_their_scheduler_ends() {
         assert!(kept.iter().all(JobHandle::is_done));
     });
 }
+
+// Cancelled jobs stay in the list of times by the wall clock, until there are too many of them.
+#[test]
+fn many_cancelled_times_by_the_wall_clock_take_little_room() {
+    let (_turn, runtime) = (turn(), paused());
+    runtime.block_on(async {
+        let scheduler = Scheduler::new();
+        let start = SystemTime::now() + HOUR;
+        sleep(MS).await;
+        let before = HEAP.allocated();
+        for n in 0..10_000 {
+            let job = scheduler.at_wall(start + n * MS).run(|_| async {});
+            assert!(job.cancel());
+        }
+        let taken = HEAP.allocated() - before;
+        assert!(taken < 10 * SLACK, "{taken}");
+    });
+}

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::{Instant, sleep};
 use waterwheel_schedule::calendar::Schedule;
-use waterwheel_schedule::{BackOff, Missed, OnError, Scheduler};
+use waterwheel_schedule::{BackOff, Missed, OnError, Repeat, Scheduler};
 
 use super::support::{HOUR, Log, ms, paused, secs};
 
@@ -140,20 +140,25 @@ fn a_job_by_the_calendar_can_be_triggered_moved_and_paused() {
 #[test]
 fn a_first_run_before_the_calendar_begins() {
     paused().block_on(async {
-        let (scheduler, log) = (in_1970(), Log::new());
-        let runs = log.clone();
-        let job = scheduler
-            .cron("0 * * * *", "UTC")
-            .unwrap()
-            .first_after(secs(60))
-            .max_runs(2);
-        job.run(move |_| {
-            runs.add(());
-            async {}
-        })
-        .await
-        .unwrap();
-        assert_eq!(log.times(), [60_000, 3_600_000]);
+        let (scheduler, start) = (in_1970(), Instant::now());
+        let first: [fn(Repeat<'_>, Instant) -> Repeat<'_>; 2] = [
+            |job, _| job.first_after(secs(60)),
+            |job, start| job.first_at(start + secs(60)),
+        ];
+        let jobs = first.map(|first| {
+            let log = Log::new();
+            let runs = log.clone();
+            let job = first(scheduler.cron("0 * * * *", "UTC").unwrap(), start);
+            let job = job.max_runs(2).run(move |_| {
+                runs.add(());
+                async {}
+            });
+            (job, log)
+        });
+        for (job, log) in jobs {
+            job.await.unwrap();
+            assert_eq!(log.times(), [60_000, 3_600_000]);
+        }
     });
 }
 

@@ -126,3 +126,16 @@ fn the_list_of_jobs_says_what_each_one_does() {
         assert!(scheduler.jobs().is_empty());
     });
 }
+
+#[test]
+fn a_run_knows_the_name_of_its_job() {
+    paused().block_on(async {
+        let scheduler = Scheduler::new();
+        let named = scheduler.after(ms(1)).name("import");
+        let named = named.run(|context| async move { Ok::<_, String>(context.name()) });
+        assert_eq!(named.await.unwrap().as_deref(), Some("import"));
+        let unnamed = scheduler.after(ms(1));
+        let unnamed = unnamed.run(|context| async move { Ok::<_, String>(context.name()) });
+        assert_eq!(unnamed.await.unwrap(), None);
+    });
+}
