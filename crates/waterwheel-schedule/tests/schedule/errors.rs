@@ -226,7 +226,7 @@ fn an_aborted_last_run_gives_no_value() {
 #[test]
 fn a_last_run_that_its_runtime_drops_gives_no_value() {
     let runtime = paused();
-    let job = runtime.block_on(async {
+    let (job, _) = runtime.block_on(async {
         let scheduler = Scheduler::new();
         let job = scheduler
             .every(secs(1))
@@ -235,7 +235,7 @@ fn a_last_run_that_its_runtime_drops_gives_no_value() {
             .run(|_| std::future::pending::<()>());
         sleep(ms(1_500)).await;
         assert!(job.is_running());
-        job
+        (job, scheduler)
     });
     drop(runtime);
     let ended = paused().block_on(job);
@@ -282,4 +282,34 @@ fn the_token_of_a_past_run_is_not_that_of_the_next() {
         });
         job.await.unwrap();
     });
+}
+
+// The thread goes on beyond the limit, and the next run must not begin beside it.
+#[test]
+fn runs_that_block_beyond_their_limit_do_not_overlap() {
+    super::support::multi_thread().block_on(super::support::within(async {
+        let (scheduler, log) = (Scheduler::new(), Log::new());
+        let runs = log.clone();
+        let job = scheduler
+            .every(ms(1))
+            .time_limit(ms(1))
+            .on_error(OnError::Continue)
+            .max_runs(3)
+            .run_blocking(move |context| {
+                runs.add("begins");
+                while !context.token().is_cancelled() {
+                    std::thread::yield_now();
+                }
+                std::thread::sleep(ms(5));
+                runs.add("ends");
+            });
+        while !job.is_done() {
+            sleep(ms(1)).await;
+        }
+        let last = job.last_error().unwrap();
+        assert!(last.contains("time limit"), "{last}");
+        assert_eq!((job.runs(), scheduler.counts().failed), (3, 3));
+        job.await.unwrap();
+        assert_eq!(log.lines(), ["begins", "ends"].repeat(3));
+    }));
 }

@@ -214,3 +214,54 @@ fn very_many_jobs_by_the_wall_clock_come_up_in_portions() {
         }
     }));
 }
+
+// Not when the wall clock shows the time without it, either.
+#[test]
+fn jitter_holds_a_job_back_on_the_machines_clock() {
+    multi_thread().block_on(within(async {
+        let scheduler = Scheduler::new();
+        let time = SystemTime::now() + ms(20);
+        let later = scheduler.at_wall(time).jitter(1_000_000 * HOUR);
+        let later = later.run(|_| async {});
+        let next = scheduler.at_wall(time + ms(1)).run(|_| async {});
+        next.await.unwrap();
+        assert!(!later.is_done() && later.time_left().unwrap() > HOUR);
+        later.cancel();
+    }));
+}
+
+// The driver waits for the earliest time: that of a job that does not wait for it must bring none up, and hold up none.
+#[test]
+fn a_wall_clock_does_not_bring_up_what_is_paused_or_gone() {
+    multi_thread().block_on(within(async {
+        let scheduler = on_a_clock_that_stands();
+        let now = SystemTime::now();
+        let gone = scheduler.at_wall(now + ms(20)).run(|_| async {});
+        let held = scheduler.at_wall(now + ms(20)).run(|_| async {});
+        let next = scheduler.at_wall(now + ms(40)).run(|_| async {});
+        assert!(gone.cancel() && held.pause());
+        next.await.unwrap();
+        assert!(held.is_paused() && held.resume());
+        held.await.unwrap();
+    }));
+}
+
+#[test]
+fn many_cancelled_times_take_no_other_with_them() {
+    multi_thread().block_on(within(async {
+        let scheduler = on_a_clock_that_stands();
+        let job = scheduler.at_wall(SystemTime::now() + ms(50));
+        let job = job.run(|_| async {});
+        for n in 0..1_000 {
+            let gone = scheduler.at_wall(SystemTime::now() + HOUR + ms(n));
+            assert!(gone.run(|_| async {}).cancel());
+        }
+        job.await.unwrap();
+    }));
+}
+
+/// Only the machine's wall clock brings a job up.
+fn on_a_clock_that_stands() -> Scheduler {
+    let timer = waterwheel::Timer::builder().clock(waterwheel::ManualClock::new());
+    Scheduler::builder().timer(&timer.start().unwrap()).build()
+}
