@@ -121,9 +121,13 @@ impl Table {
         if !entry.plan().is_none_or(|plan| plan.admits(now)) {
             return false;
         }
-        entry.pauses |= entry.status == Status::Paused;
+        let was_paused = entry.status == Status::Paused;
+        entry.pauses |= was_paused;
         entry.status = Status::Waiting;
         if let Some(plan) = entry.plan_mut() {
+            if was_paused {
+                plan.pass_over(now, self.wall.now(&self.timer));
+            }
             // A run that is tried again is none beside the schedule.
             plan.is_beside |= plan.failures == 0;
         }

@@ -209,6 +209,23 @@ impl Plan {
         return false;
     }
 
+    /// A job that is paused is triggered: what came due in the pause was not missed.
+    pub(crate) fn pass_over(&mut self, now: Instant, wall: SystemTime) {
+        match &self.pace {
+            _ if self.failures > 0 => {}
+            &Pace::Rate(period) => (self.next, _) = Missed::Skip.next_from(self.next, period, now),
+            #[cfg(feature = "cron")]
+            Pace::Calendar(schedule) if self.next_wall.is_some_and(|next| next <= wall) => {
+                match occurrences::first(schedule, wall) {
+                    Some(next) => self.wait_for(next, now, wall),
+                    None => self.next_wall = None,
+                }
+            }
+            _ => {}
+        }
+        let _ = wall;
+    }
+
     /// Whether a run may be due then.
     pub(crate) fn admits(&self, at: Instant) -> bool {
         self.until.is_none_or(|until| at <= until)

@@ -1,7 +1,7 @@
 //! Pause, resume, a run at once, another deadline.
 
 use tokio::time::{Instant, sleep};
-use waterwheel_schedule::{JobControl, Scheduler};
+use waterwheel_schedule::{JobControl, Missed, Scheduler};
 
 use super::support::{HOUR, Log, ms, paused, secs};
 
@@ -232,9 +232,7 @@ fn a_run_that_was_triggered_and_paused_away_counts_no_place_twice() {
     paused().block_on(async {
         let (scheduler, log) = (Scheduler::new(), Log::new());
         let runs = log.clone();
-        let job = scheduler
-            .every(ms(100))
-            .missed(waterwheel_schedule::Missed::CatchUp);
+        let job = scheduler.every(ms(100)).missed(Missed::CatchUp);
         let job = job.max_runs(3).run(move |_| {
             runs.add(());
             async {}
@@ -244,5 +242,32 @@ fn a_run_that_was_triggered_and_paused_away_counts_no_place_twice() {
         assert!(job.resume());
         job.await.unwrap();
         assert_eq!(log.times(), [100, 200, 300]);
+    });
+}
+
+// What came due in a pause was not missed, whatever ended it.
+#[test]
+fn a_run_triggered_in_a_pause_catches_up_with_nothing() {
+    paused().block_on(async {
+        let (scheduler, log) = (Scheduler::new(), Log::new());
+        let runs = log.clone();
+        let job = scheduler.every(ms(100)).missed(Missed::CatchUp);
+        let job = job.run(move |_| {
+            runs.add(());
+            async {}
+        });
+        assert!(job.pause());
+        sleep(ms(1_050)).await;
+        assert!(job.trigger_now() && job.resume());
+        sleep(ms(200)).await;
+        assert_eq!(log.times(), [1_050, 1_100, 1_200]);
+        assert!(job.pause());
+        sleep(ms(1_000)).await;
+        assert!(job.trigger_now());
+        sleep(ms(100)).await;
+        assert!(job.resume());
+        sleep(ms(60)).await;
+        assert_eq!(log.times()[3..], [2_250, 2_400]);
+        assert_eq!(scheduler.counts().missed, 0, "nothing was to run");
     });
 }
