@@ -148,6 +148,8 @@ impl<W: Work> Future for Running<W> {
             }
         }
         match ended {
+            // A blocking closure that its runtime never began.
+            Ended::With(Err(JobError::Shutdown)) => this.over.end_by(End::Dropped),
             Ended::With(result) => this.over.end(result),
             Ended::Aborted => this.over.end_by(End::Aborted),
             Ended::NeverBegan => this.over.end_by(End::NeverBegan),
