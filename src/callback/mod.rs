@@ -80,7 +80,7 @@
 //! | a tick each 100 ms, also with nothing to do | no ticking: the driver sleeps until the next deadline | ticks are 100 µs or [what is set](crate::Builder::resolution) |
 //! | `ticksPerWheel`, `tickDuration` | [`Builder::resolution`](crate::Builder::resolution) | a far deadline costs no rounds: there are dials up to days |
 //! | more than 64 instances: an error in the log, once | an event of the level WARN, once, with the feature `tracing` | counts timers of one's own that have a handle |
-//! | leak detection: a timer that was not stopped | none | there is no leak: the driver ends with the last handle and the last timer that is pending. What `std::mem::forget` leaks cannot be seen |
+//! | leak detection: a timer that was not stopped | left out | a timer needs no stop: its driver ends with the last handle and the last timer that is pending. What `std::mem::forget` leaks is not seen |
 //!
 //! # Costs
 //!

@@ -199,6 +199,7 @@ const IN_THE_WHEEL: &[&str] = &[
     "std::iter",
     "std::mem",
     "std::num",
+    "std::ops::Range",
     "std::time::Duration",
     "slab",
 ];

@@ -62,8 +62,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     timer.shutdown();
     runtime.shutdown_background();
     if let Some(number) = signal {
-        // As a shell says it of a program that a signal has ended. If its terminal has gone, that is no error.
-        std::process::exit(128 + number);
+        // If its terminal has gone, that is no error.
+        std::process::exit(signals::code(number));
     }
     Ok(ended?)
 }

@@ -57,7 +57,7 @@ impl Meter {
     }
 
     /// Shows jobs as well. `jobs` is called with the number of rows there are; it may give more or fewer. It is called for each frame, or
-    /// less often, so that it takes at most a hundredth of the time. [`JobList::of`] gives those of a scheduler.
+    /// less often, so that it takes at most a hundredth of the time; and when there are more rows than before. [`JobList::of`] gives those of a scheduler.
     #[must_use]
     pub fn jobs(mut self, jobs: impl FnMut(usize) -> JobList + Send + 'static) -> Meter {
         self.jobs = Some(Asked::new(Box::new(jobs)));

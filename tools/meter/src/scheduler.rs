@@ -10,8 +10,8 @@ use crate::job::{Job, JobList};
 impl JobList {
     /// The jobs of a scheduler. First those that repeat, by name; then those that run once, the next one first.
     ///
-    /// At most so many of them are shown. All are listed and counted: O(jobs), most of it with
-    /// [the scheduler's lock held](Scheduler::jobs).
+    /// At most so many of them are shown. All are [listed](Scheduler::jobs) and counted: O(jobs), with the scheduler's lock held for a
+    /// portion of them at a time.
     ///
     /// ```no_run
     /// use waterwheel_meter::{JobList, Meter};

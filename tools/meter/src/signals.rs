@@ -1,14 +1,23 @@
 //! The signals that ask the program to end. By default they end it at once, and the terminal stays as the meter left it.
+//!
+//! The first one ends it in order. A terminal that takes no output holds that up, so the second one ends the process.
 
 use std::io;
+use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
+use ratatui::crossterm::terminal::disable_raw_mode;
 use tokio::runtime::Runtime;
 
 /// Which of them has come.
 #[derive(Clone)]
 pub(crate) struct Signals(Arc<AtomicI32>);
+
+/// The exit code, as a shell says it of a program that this signal has ended.
+pub(crate) fn code(number: i32) -> i32 {
+    128 + number
+}
 
 impl Signals {
     /// Listens from now on.
@@ -19,11 +28,20 @@ impl Signals {
         Ok(signals)
     }
 
-    /// The number of the last one.
+    /// The number of the one that came.
     pub(crate) fn came(&self) -> Option<i32> {
         // Relaxed: nothing else is handed over.
         let number = self.0.load(Ordering::Relaxed);
         (number != 0).then_some(number)
+    }
+
+    fn come(&self, number: i32) {
+        // Relaxed: nothing else is handed over.
+        if self.0.swap(number, Ordering::Relaxed) != 0 {
+            // This writes nothing, so it cannot be held up.
+            let _ = disable_raw_mode();
+            process::exit(code(number));
+        }
     }
 
     #[cfg(unix)]
@@ -35,10 +53,10 @@ impl Signals {
             SignalKind::interrupt(),
             SignalKind::hangup(),
         ] {
-            let (mut listener, came) = (signal(kind)?, Arc::clone(&self.0));
+            let (mut listener, came) = (signal(kind)?, self.clone());
             runtime.spawn(async move {
                 while listener.recv().await.is_some() {
-                    came.store(kind.as_raw_value(), Ordering::Relaxed);
+                    came.come(kind.as_raw_value());
                 }
             });
         }
@@ -47,10 +65,10 @@ impl Signals {
 
     #[cfg(not(unix))]
     fn listen_within(&self, runtime: &Runtime) -> io::Result<()> {
-        let came = Arc::clone(&self.0);
+        let came = self.clone();
         runtime.spawn(async move {
-            if tokio::signal::ctrl_c().await.is_ok() {
-                came.store(2, Ordering::Relaxed);
+            while tokio::signal::ctrl_c().await.is_ok() {
+                came.come(2);
             }
         });
         Ok(())

@@ -13,7 +13,7 @@ use std::process::{Child, Command};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
+use rustix::termios::{Action, Winsize, tcflow, tcgetattr, tcsetwinsize};
 
 /// Longer than anything takes on a busy machine.
 const LIMIT: Timespec = Timespec {
@@ -97,10 +97,13 @@ impl Running {
 
     /// Its exit code, once it has ended.
     fn code(&mut self) -> Option<i32> {
-        let mut ended = [PollFd::new(&self.ended, PollFlags::IN)];
-        let count = poll(&mut ended, Some(&LIMIT)).unwrap();
-        assert_eq!(count, 1, "it goes on");
+        assert!(self.ends_within(&LIMIT), "it goes on");
         self.child.wait().unwrap().code()
+    }
+
+    fn ends_within(&self, limit: &Timespec) -> bool {
+        let mut ended = [PollFd::new(&self.ended, PollFlags::IN)];
+        poll(&mut ended, Some(limit)).unwrap() == 1
     }
 
     fn kill(&self, signal: Signal) {
@@ -143,6 +146,35 @@ fn a_signal_ends_the_program_and_gives_the_terminal_back() {
     for (signal, number) in signals {
         let code = code_after(|meter| meter.kill(signal));
         assert_eq!(code, Some(128 + number));
+    }
+}
+
+// By Ctrl-S, or a connection that is stuck: the program's next write blocks.
+#[test]
+fn a_second_signal_ends_a_program_that_cannot_write() {
+    for (second, numbers) in [(Signal::TERM, [15, 15]), (Signal::HUP, [15, 1])] {
+        let mut meter = drawn();
+        let (_user, fresh) = terminal();
+        tcflow(&meter.program, Action::OOff).unwrap();
+        meter.kill(Signal::TERM);
+        meter.kill(second);
+        // Two of one kind may have been one.
+        let moment = Timespec {
+            tv_sec: 0,
+            tv_nsec: 100_000_000,
+        };
+        for _ in 0..10 * LIMIT.tv_sec {
+            if second != Signal::TERM || meter.ends_within(&moment) {
+                break;
+            }
+            meter.kill(second);
+        }
+        let code = meter.code();
+        assert!(
+            numbers.map(|number| Some(128 + number)).contains(&code),
+            "{code:?}"
+        );
+        assert_eq!(modes(&meter.program), modes(&fresh));
     }
 }
 

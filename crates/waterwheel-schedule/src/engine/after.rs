@@ -1,15 +1,30 @@
-//! What follows a run.
+//! What follows a run?
 
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use waterwheel::wheel::{Key, Tick};
+use waterwheel::wheel::Tick;
 
+use super::entry::{Entry, Status};
+use super::job::Run;
 use super::plan::{Next, Ran};
-use super::run::Run;
-use super::table::{Ends, Entry, Phase, Status, Table, wake};
+use super::table::{Phase, Table, wake};
 use crate::error::JobError;
 use crate::look::Event;
+
+/// How a run has ended.
+#[derive(Debug)]
+pub(crate) enum End {
+    Well,
+    /// With this error.
+    Badly(Arc<str>),
+    /// By an abort.
+    Aborted,
+    /// The job was cancelled before its closure was called.
+    NeverBegan,
+    /// Its runtime ends.
+    Dropped,
+}
 
 /// What follows a run for those outside of the table.
 pub(crate) enum After {
@@ -45,19 +60,23 @@ impl Following {
 
 impl Table {
     /// Files the next run, or ends the job. Starts what waited for the places that are free now.
-    pub(crate) fn finished(&self, run: &Run, ran: Ran, failed: Option<Arc<str>>) -> After {
+    pub(crate) fn finished(&self, run: &Run, end: End) -> After {
         let (mut starts, mut waker, mut removed) = (Vec::new(), None, None);
         let mut guard = self.state();
         let state = &mut *guard;
-        state.counts.finished += 1;
-        state.counts.failed += u64::from(failed.is_some());
+        state.counts.finished += u64::from(!matches!(end, End::NeverBegan));
+        state.counts.failed += u64::from(matches!(end, End::Badly(_)));
         let Some(entry) = state.wheel.get_mut(run.key) else {
             // The runtime is going away, and took the table's jobs.
             return After::Ended(JobError::Shutdown);
         };
         let (group, is_periodic) = (entry.group(), entry.is_periodic());
         let name = self.hook.as_ref().and_then(|_| entry.name().cloned());
-        let mut next = self.following(entry, ran);
+        let mut next = match &end {
+            End::Well => self.following(entry, Ran::Well),
+            End::Badly(_) => self.following(entry, Ran::Badly),
+            _ => Following::end(After::Ended(ended_from_outside(entry, &end))),
+        };
         let is_closing = state.phase != Phase::Running;
         // A job that is paused would keep a shutdown from its end.
         if matches!(next.after, After::Again)
@@ -83,7 +102,11 @@ impl Table {
                 state.jobs -= 1;
             }
         }
-        state.leave_running(group, &mut starts);
+        match end {
+            // What is queued is dropped as well. To spawn it here would drop it inside of this call, and so on.
+            End::Dropped => state.counts.running -= 1,
+            _ => state.leave_running(group, &mut starts),
+        }
         let idle = state.waker_if_idle();
         drop(guard);
         wake(waker);
@@ -94,7 +117,7 @@ impl Table {
             self.report(|| Event::Finished {
                 name: name.clone(),
                 run: number,
-                error: failed,
+                error: end.in_words(),
             });
             if missed > 0 {
                 self.report(|| Event::Missed { name, runs: missed });
@@ -104,7 +127,7 @@ impl Table {
         next.after
     }
 
-    /// Moves an entry on after its run.
+    /// Moves an entry on after a run that came to its end.
     fn following(&self, entry: &mut Entry, ran: Ran) -> Following {
         let (ends, pauses) = (entry.ends, entry.pauses);
         let Some(plan) = entry.plan_mut() else {
@@ -163,46 +186,28 @@ impl Table {
             missed,
         }
     }
+}
 
-    /// Cancels a job. Its present run goes on. Returns whether that changed anything.
-    pub(crate) fn cancel(&self, key: Key) -> bool {
-        self.cancel_or_abort(key, false)
+/// Why a job has ended whose run did not come to its end.
+fn ended_from_outside(entry: &Entry, end: &End) -> JobError {
+    if matches!(end, End::Aborted) {
+        entry.job.count_run();
     }
-
-    /// Cancels a job, and ends its present run at its next poll.
-    pub(crate) fn abort(&self, key: Key) -> bool {
-        self.cancel_or_abort(key, true)
+    match (end, entry.ends) {
+        (End::Dropped, _) => JobError::Shutdown,
+        (_, Some(ends)) => ends.error(),
+        (_, None) => JobError::Cancelled,
     }
+}
 
-    fn cancel_or_abort(&self, key: Key, aborts: bool) -> bool {
-        let mut guard = self.state();
-        let state = &mut *guard;
-        let Some(entry) = state.wheel.get_mut(key) else {
-            return false;
-        };
-        if entry.status == Status::Running {
-            let is_first = entry.ends.is_none();
-            entry.ends.get_or_insert(Ends::Cancelled);
-            let job = Arc::clone(&entry.job);
-            drop(guard);
-            job.mark_cancelled();
-            if aborts {
-                job.abort();
-            }
-            return is_first || aborts;
+impl End {
+    /// What the event says.
+    fn in_words(self) -> Option<Arc<str>> {
+        match self {
+            End::Well => None,
+            End::Badly(error) => Some(error),
+            End::Aborted | End::NeverBegan => Some(JobError::Cancelled.to_string().into()),
+            End::Dropped => Some(JobError::Shutdown.to_string().into()),
         }
-        let mut starts = Vec::new();
-        let removed = state.take(key);
-        if let Some(entry) = &removed {
-            state.leave_queue(entry.status, entry.rank(), entry.group(), &mut starts);
-        }
-        let waker = state.waker_if_idle();
-        drop(guard);
-        wake(waker);
-        if let Some(entry) = removed {
-            entry.job.end(JobError::Cancelled);
-        }
-        self.start(starts);
-        true
     }
 }

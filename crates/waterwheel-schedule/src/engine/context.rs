@@ -5,8 +5,7 @@ use std::time::SystemTime;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::job::Job;
-use super::run::Run;
+use super::job::{Job, Run};
 use super::table::Table;
 
 /// What a job is handed at each run.
@@ -96,6 +95,12 @@ impl Context {
     /// beside its work, and ends early.
     #[must_use]
     pub fn token(&self) -> CancellationToken {
+        if self.job.runs() >= self.run.number {
+            // The token is the next run's by now.
+            let past = CancellationToken::new();
+            past.cancel();
+            return past;
+        }
         self.job.token()
     }
 

@@ -9,7 +9,8 @@ use waterwheel::Sleep;
 use waterwheel::clocks::{SleepUntilWall, sleep_until_wall};
 
 use super::due::{Due, Taken};
-use super::table::{Entry, Phase, Table};
+use super::entry::Entry;
+use super::table::{Phase, Table};
 use crate::error::JobError;
 
 /// The driver's task.
@@ -62,8 +63,12 @@ fn poll(
         if let Some(sleep) = by_wall {
             if Pin::new(sleep).poll(cx).is_ready() {
                 *by_wall = None;
-                table.keep_appointments();
-                continue;
+                if table.keep_appointments() {
+                    continue;
+                }
+                // Others run in between.
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
             }
         }
         let Some(at) = next.and_then(|tick| table.timer.instant_of(tick)) else {
@@ -107,7 +112,7 @@ impl Drop for End {
         let removed: Vec<Entry> = state.wheel.drain().collect();
         drop(state);
         drop(waker);
-        drop(self.table.herd.take());
+        drop(self.table.take_herd());
         for entry in removed {
             entry.job.end(JobError::Shutdown);
         }

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use waterwheel::wheel::{Key, Tick, Verdict};
 
+use super::entry::{Entry, Status};
 use super::limits::Rank;
-use super::table::{Entry, Status, Table};
+use super::table::Table;
 
 /// How many jobs are taken, or started, with the lock held.
-const PORTION: usize = 32;
+pub(super) const PORTION: usize = 32;
 /// How many portions are taken in one poll of the driver. Then others run.
-const PORTIONS: usize = 64;
+pub(super) const PORTIONS: usize = 64;
 
 /// Jobs that are due, by key: until one is started, it can be cancelled.
 ///
@@ -85,25 +86,33 @@ impl Due {
         Taken::Some
     }
 
-    /// Starts a portion.
+    /// Starts a portion. It ends early with a job whose calendar was searched, or that leaves something to do without the lock.
     pub(crate) fn start(&mut self, table: &Arc<Table>) {
         let mut starts = Vec::with_capacity(self.jobs.len().min(PORTION));
+        let mut rest = None;
         let mut state = table.state();
         for _ in 0..PORTION {
             let Some((_, key)) = self.jobs.pop() else {
                 break;
             };
             // It may have been cancelled, paused or moved since.
-            if state
-                .wheel
-                .get(key)
-                .is_some_and(|entry| entry.status == Status::Due)
-                && !table.postpone_by_wall(&mut state, key)
-            {
+            let entry = state.wheel.get(key);
+            if !entry.is_some_and(|entry| entry.status == Status::Due) {
+                continue;
+            }
+            let checked = table.check_by_wall(&mut state, key);
+            if checked.runs {
                 state.admit(key, &mut starts);
+            }
+            rest = checked.rest;
+            if rest.is_some() {
+                break;
             }
         }
         drop(state);
         table.start_together(starts);
+        if let Some(rest) = rest {
+            rest.finish(table);
+        }
     }
 }

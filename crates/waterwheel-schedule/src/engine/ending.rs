@@ -1,13 +1,58 @@
-//! What ends jobs before their time: a shutdown, and the end of the timer or the runtime.
+//! What ends jobs before their time: a cancel, a shutdown, and the end of the timer.
 
 use std::sync::Arc;
 
+use waterwheel::wheel::Key;
+
+use super::entry::{Ends, Entry, Status};
 use super::job::Job;
-use super::table::{Ends, Entry, Phase, State, Status, Table, wake};
+use super::table::{Phase, State, Table, wake};
 use crate::error::JobError;
 use crate::look::JobInfo;
 
 impl Table {
+    /// Cancels a job. Its present run goes on. Returns whether that changed anything.
+    pub(crate) fn cancel(&self, key: Key) -> bool {
+        self.cancel_or_abort(key, false)
+    }
+
+    /// Cancels a job, and ends its present run at its next poll.
+    pub(crate) fn abort(&self, key: Key) -> bool {
+        self.cancel_or_abort(key, true)
+    }
+
+    fn cancel_or_abort(&self, key: Key, aborts: bool) -> bool {
+        let mut guard = self.state();
+        let state = &mut *guard;
+        let Some(entry) = state.wheel.get_mut(key) else {
+            return false;
+        };
+        if entry.status == Status::Running {
+            let is_first = entry.ends.is_none();
+            entry.ends.get_or_insert(Ends::Cancelled);
+            let job = Arc::clone(&entry.job);
+            drop(guard);
+            job.mark_cancelled(true);
+            if aborts {
+                job.abort();
+            }
+            return is_first || aborts;
+        }
+        let mut starts = Vec::new();
+        let removed = state.take(key);
+        if let Some(entry) = &removed {
+            state.leave_queue(entry.status, entry.rank(), entry.group(), &mut starts);
+        }
+        let waker = state.waker_if_idle();
+        drop(guard);
+        wake(waker);
+        if let Some(entry) = removed {
+            entry.job.end(JobError::Cancelled);
+        }
+        self.start(starts);
+        true
+    }
+
     /// Takes nothing new from now on, and ends what the policies do not keep.
     pub(crate) fn shutdown(&self) {
         self.close(|state, entry| {
@@ -57,7 +102,7 @@ impl Table {
         drop(guard);
         wake(waker);
         for job in running {
-            job.mark_cancelled();
+            job.mark_cancelled(false);
         }
         let infos = removed.iter().map(Entry::info).collect();
         for entry in removed {

@@ -7,10 +7,13 @@
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll, ready};
 
-use super::table::{Start, Table};
+use tokio::task::coop::has_budget_remaining;
+
+use super::job::Start;
+use super::table::Table;
 use crate::sync::lock;
 
 /// So few are spawned as tasks of their own.
@@ -18,36 +21,19 @@ const FEW: usize = 3;
 /// How many jobs a task begins in one poll. Then others run.
 const IN_A_POLL: usize = 32;
 
-/// Jobs that were admitted, and wait for a task that begins them.
-#[derive(Default)]
-pub(crate) struct Herd {
-    queue: Mutex<VecDeque<Start>>,
-}
-
-impl Herd {
-    /// Takes out what no task has begun.
-    pub(crate) fn take(&self) -> VecDeque<Start> {
-        std::mem::take(&mut *lock(&self.queue))
-    }
-
-    fn next(&self) -> Option<Start> {
-        lock(&self.queue).pop_front()
-    }
-}
-
 impl Table {
     /// Starts runs that were admitted together, in this order.
     pub(crate) fn start_together(self: &Arc<Table>, starts: Vec<Start>) {
         if starts.len() <= FEW {
             return self.start(starts);
         }
-        lock(&self.herd.queue).extend(starts);
+        lock(&self.herd).extend(starts);
         self.serve_herd();
     }
 
     /// Spawns one more task for the jobs that wait for one. `false` if none does.
     pub(crate) fn serve_herd(self: &Arc<Table>) -> bool {
-        let waits = !lock(&self.herd.queue).is_empty();
+        let waits = !lock(&self.herd).is_empty();
         if waits {
             self.runtime.spawn(Server {
                 table: Arc::clone(self),
@@ -55,6 +41,15 @@ impl Table {
             });
         }
         waits
+    }
+
+    /// Takes out what no task has begun.
+    pub(crate) fn take_herd(&self) -> VecDeque<Start> {
+        std::mem::take(&mut *lock(&self.herd))
+    }
+
+    fn next_of_herd(&self) -> Option<Start> {
+        lock(&self.herd).pop_front()
     }
 }
 
@@ -74,7 +69,11 @@ impl Future for Server {
                 ready!(run.as_mut().poll(cx));
                 self.run = None;
             }
-            let Some(start) = self.table.herd.next() else {
+            if !has_budget_remaining() {
+                // The next job would find all of tokio pending.
+                break;
+            }
+            let Some(start) = self.table.next_of_herd() else {
                 return Poll::Ready(());
             };
             self.table.report_start(&start);

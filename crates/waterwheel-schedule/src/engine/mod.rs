@@ -2,21 +2,30 @@
 //!
 //! | file | question |
 //! |---|---|
-//! | `table` | which jobs are there, and what may each do next? All under one lock |
+//! | `table` | which jobs are there, and in which phase is the scheduler? All under one lock |
+//! | `entry` | where does a job stand, and what does the table keep of it? |
+//! | `intake` | what is taken, and what is refused? |
+//! | `admission` | what runs now, and what queues for a place? |
 //! | `plan` | when does a job run next? |
+//! | `grid` | which deadline at a rate is next? |
 //! | `occurrences` | which time of a calendar is next? |
+//! | `set_back` | was the wall clock set back so far that the calendar begins again? |
 //! | `limits` | how many run at a time? |
 //! | `due` | what is due, and was not started yet? |
 //! | `herd` | who begins jobs that are due together? |
 //! | `driver` | who starts what is due? One task |
-//! | `after` | what follows a run, or a cancel? |
-//! | `ending` | what ends jobs before their time? |
+//! | `after` | what follows a run? |
+//! | `ending` | what ends jobs before their time: a cancel, a shutdown? |
 //! | `moves` | what moves a job that does not run: pause, resume, a run at once, another deadline? |
 //! | `look` | what is there to see of a job? |
-//! | `wall` | what waits for a time of day? |
-//! | `job` | what is a job, whatever its closure and its result? |
+//! | `wall` | what time of day is it? |
+//! | `appointments` | which jobs wait for a time of day? |
+//! | `by_wall` | what if the clock is set meanwhile? |
+//! | `job` | what is a job, whatever its closure and its result, and what is one run of it? |
+//! | `cell` | what holds a job's closure and its result? |
+//! | `awaited` | what does a handle wait for? |
 //! | `share` | what leads from a job to the table? |
-//! | `run` | what is one run? |
+//! | `run` | how does a run go? In one task, which short runs share |
 //! | `context`, `outcome` | what is a run handed, and what may it give? |
 //! | `work` | which kinds of closures are there? |
 //!
@@ -25,12 +34,20 @@
 //!
 //! Closures, results, wakers and the event hook are foreign code: they are called and dropped with no lock held.
 
+mod admission;
 mod after;
+mod appointments;
+pub(crate) mod awaited;
+mod by_wall;
+pub(crate) mod cell;
 mod context;
 pub(crate) mod driver;
 mod due;
 mod ending;
+pub(crate) mod entry;
+mod grid;
 mod herd;
+mod intake;
 pub(crate) mod job;
 pub(crate) mod limits;
 mod look;
@@ -39,7 +56,9 @@ mod moves;
 mod occurrences;
 mod outcome;
 pub(crate) mod plan;
-pub(crate) mod run;
+mod run;
+#[cfg(feature = "cron")]
+mod set_back;
 pub(crate) mod share;
 pub(crate) mod table;
 pub(crate) mod wall;

@@ -1,14 +1,18 @@
 //! What moves a job that does not run: pause, resume, a run at once, another deadline.
 
+use std::sync::MutexGuard;
+
 use tokio::time::Instant;
 use waterwheel::wheel::Key;
 
+use super::entry::Status;
+use super::job::Start;
 #[cfg(feature = "cron")]
 use super::occurrences;
 use super::plan::Next;
 #[cfg(feature = "cron")]
 use super::plan::Pace;
-use super::table::{Entry, Phase, Start, Status, Table, wake};
+use super::table::{Phase, State, Table, wake};
 #[cfg(feature = "cron")]
 use crate::calendar::Schedule;
 
@@ -100,31 +104,47 @@ impl Table {
 
     pub(crate) fn trigger_now(&self, key: Key) -> bool {
         let now = self.timer.now();
-        let is_due = |entry: &Entry| {
-            let waits = entry.status == Status::Waiting && entry.wall().is_none();
-            waits && entry.deadline <= now
+        let mut state = self.state();
+        let Some(entry) = state.wheel.get_mut(key) else {
+            return false;
         };
-        // Else a job that is triggered again and again would be put off, tick by tick.
-        if self.state().wheel.get(key).is_some_and(is_due) {
-            return true;
+        let is_by_wall = entry.wall().is_some();
+        match entry.status {
+            Status::Running => return false,
+            Status::Queued | Status::QueuedInGroup => return true,
+            // The wall clock may have been set back: then the driver would file it again.
+            Status::Due if !is_by_wall => return true,
+            // Else a job that is triggered again and again would be put off, tick by tick.
+            Status::Waiting if !is_by_wall && entry.deadline <= now => return true,
+            Status::Due | Status::Waiting | Status::Paused => {}
         }
-        self.file_again(key, now, |entry| {
-            entry.pauses |= entry.status == Status::Paused;
-            entry.status = Status::Waiting;
-            if let Some(plan) = entry.plan_mut() {
-                // A run that is tried again is none beside the schedule.
-                plan.is_beside |= plan.failures == 0;
-            }
-        })
+        if !entry.plan().is_none_or(|plan| plan.admits(now)) {
+            return false;
+        }
+        entry.pauses |= entry.status == Status::Paused;
+        entry.status = Status::Waiting;
+        if let Some(plan) = entry.plan_mut() {
+            // A run that is tried again is none beside the schedule.
+            plan.is_beside |= plan.failures == 0;
+        }
+        self.file_again(state, key, now);
+        true
     }
 
     pub(crate) fn reschedule(&self, key: Key, deadline: Instant) -> bool {
-        self.file_again(key, deadline, |entry| {
-            if let Some(plan) = entry.plan_mut() {
-                plan.next = deadline;
-                plan.is_beside = false;
-            }
-        })
+        let mut state = self.state();
+        let Some(entry) = state.wheel.get_mut(key) else {
+            return false;
+        };
+        let is_there = matches!(entry.status, Status::Waiting | Status::Paused);
+        if !is_there || !entry.plan().is_none_or(|plan| plan.admits(deadline)) {
+            return false;
+        }
+        if let Some(plan) = entry.plan_mut() {
+            plan.move_to(deadline);
+        }
+        self.file_again(state, key, deadline);
+        true
     }
 
     /// Gives a job that repeats another calendar.
@@ -154,6 +174,7 @@ impl Table {
         if let Some(plan) = entry.plan_mut() {
             before = Some(std::mem::replace(&mut plan.pace, Pace::Calendar(schedule)));
             plan.next_wall = Some(wall);
+            plan.next = deadline;
             plan.is_beside = false;
             plan.failures = 0;
         }
@@ -168,31 +189,23 @@ impl Table {
         true
     }
 
-    /// Moves a job that waits or is paused to another deadline.
-    fn file_again(&self, key: Key, deadline: Instant, change: impl FnOnce(&mut Entry)) -> bool {
-        let tick = self.timer.tick_after(deadline);
-        let mut guard = self.state();
+    /// Moves a job that waits or is paused to another deadline. From here on it goes by the timer.
+    fn file_again(&self, mut guard: MutexGuard<'_, State>, key: Key, deadline: Instant) {
         let state = &mut *guard;
         let Some(entry) = state.wheel.get_mut(key) else {
-            return false;
+            return;
         };
-        let is_there = matches!(entry.status, Status::Waiting | Status::Paused);
-        if !is_there || !entry.plan().is_none_or(|plan| plan.admits(deadline)) {
-            return false;
-        }
-        change(entry);
         entry.deadline = deadline;
         if let Some(more) = &mut entry.more {
-            // From here on it goes by the timer.
             more.wall = None;
         }
         let mut waker = None;
         if entry.status == Status::Waiting {
+            let tick = self.timer.tick_after(deadline);
             state.wheel.reset(key, tick);
             waker = state.waker_of_wait_beyond(tick);
         }
         drop(guard);
         wake(waker);
-        true
     }
 }

@@ -20,7 +20,8 @@ pub(crate) struct Plan {
     /// The number of runs that are left; `None` for no bound.
     pub(crate) left: Option<u64>,
     pub(crate) until: Option<Instant>,
-    /// The place on the grid of the next run, before jitter; what a run that was triggered does not move.
+    /// The place on the grid of the next run, before jitter; what a run that was triggered does not move. By the calendar, the instant at which the
+    /// wall clock shows `next_wall`, as it went when that was chosen.
     pub(crate) next: Instant,
     /// The same on the calendar, if the pace is one.
     #[cfg(feature = "cron")]
@@ -92,14 +93,14 @@ impl Plan {
             Pace::Once => return Next::Done,
             #[cfg(feature = "cron")]
             Pace::Calendar(schedule) => {
-                // It has none if its first run was at an instant. A clock that was set back by more than a day was wrong before.
-                let last = self.next_wall.unwrap_or(wall);
-                let last = if last > wall + DAY { wall } else { last };
+                // It has none if its first run was at an instant.
+                let last = self.next_wall.filter(|_| !self.is_set_back(now, wall));
+                let last = last.unwrap_or(wall);
                 let next = match is_beside && wall < last {
                     true => Some((last, 0)),
                     false => occurrences::next(schedule, self.missed, last, is_beside, wall),
                 };
-                return self.by_wall(next);
+                return self.by_wall(next, now, wall);
             }
         };
         let _ = wall;
@@ -107,46 +108,47 @@ impl Plan {
         self.within_range(at, missed)
     }
 
+    /// The next time of the calendar, chosen at `now`, when the wall clock shows `wall`.
     #[cfg(feature = "cron")]
-    fn by_wall(&mut self, next: Option<(SystemTime, u64)>) -> Next {
-        self.next_wall = next.map(|(wall, _)| wall);
-        match next {
-            Some((wall, missed)) => Next::RunByWall { wall, missed },
-            None => Next::Done,
-        }
+    fn by_wall(&mut self, next: Option<(SystemTime, u64)>, now: Instant, wall: SystemTime) -> Next {
+        let Some((time, missed)) = next else {
+            self.next_wall = None;
+            return Next::Done;
+        };
+        self.wait_for(time, now, wall);
+        Next::RunByWall { wall: time, missed }
     }
 
     /// What becomes of a run by the calendar that comes up at `wall`, when the time after it is past as well; `None` if it is not, so that the run
     /// begins, late as it may be.
     #[cfg(feature = "cron")]
-    pub(crate) fn instead_of_late(&mut self, time: SystemTime, wall: SystemTime) -> Option<Next> {
+    pub(crate) fn instead_of_late(
+        &mut self,
+        time: SystemTime,
+        now: Instant,
+        wall: SystemTime,
+    ) -> Option<Next> {
         let Pace::Calendar(schedule) = &self.pace else {
             return None;
         };
         // The searches are for the few that are late.
-        let is_late = wall.duration_since(time).is_ok_and(|late| late >= LATE);
-        let due = self
-            .next_wall
-            .filter(|_| is_late && self.failures == 0 && !self.is_beside)?;
+        let due = self.next_wall.filter(|_| self.is_late(time, wall))?;
+        // One that is late is not missed as long as the time after it is to come.
+        if occurrences::first(schedule, due)? > wall {
+            return None;
+        }
         let (next, missed) = occurrences::next(schedule, self.missed, due, true, wall)?;
         if next == due {
             return None;
         }
-        Some(self.by_wall(Some((next, missed))))
+        Some(self.by_wall(Some((next, missed)), now, wall))
     }
 
-    /// The clock was set back, to `wall`: what a run by the calendar waits for now.
+    /// Whether a run by the calendar for `time` comes up so late that the times after it are looked at.
     #[cfg(feature = "cron")]
-    pub(crate) fn set_back(&mut self, wall: SystemTime) -> Option<SystemTime> {
-        let Pace::Calendar(schedule) = &self.pace else {
-            return None;
-        };
-        let first = occurrences::first(schedule, wall)?;
-        if self.next_wall.is_none_or(|next| first < next) {
-            self.next_wall = Some(first);
-            return Some(first);
-        }
-        None
+    pub(crate) fn is_late(&self, time: SystemTime, wall: SystemTime) -> bool {
+        let is_late = wall.duration_since(time).is_ok_and(|late| late >= LATE);
+        is_late && self.is_by_calendar() && self.failures == 0 && !self.is_beside
     }
 
     fn try_again(&mut self, back_off: BackOff, now: Instant) -> Next {
@@ -170,14 +172,19 @@ impl Plan {
     ) -> Next {
         let is_past = waits_for.map_or(deadline <= now, |time| time <= wall);
         match &self.pace {
+            #[cfg(feature = "cron")]
+            Pace::Calendar(schedule)
+                if self.failures == 0
+                    && (is_past || waits_for.is_some() && self.is_set_back(now, wall)) =>
+            {
+                let is_ahead = |&next: &SystemTime| next > wall && !self.is_set_back(now, wall);
+                let next = self.next_wall.filter(is_ahead);
+                let next = next.or_else(|| occurrences::first(schedule, wall));
+                self.is_beside = false;
+                self.by_wall(next.map(|next| (next, 0)), now, wall)
+            }
             // A run that is tried again is not of the grid.
             _ if !is_past || self.failures > 0 => self.within_range(deadline, 0),
-            #[cfg(feature = "cron")]
-            Pace::Calendar(schedule) => {
-                self.is_beside = false;
-                let next = occurrences::first(schedule, wall).map(|next| (next, 0));
-                self.by_wall(next)
-            }
             &Pace::Rate(period) => {
                 self.is_beside = false;
                 (self.next, _) = Missed::Skip.next_from(self.next, period, now);
@@ -185,6 +192,21 @@ impl Plan {
             }
             _ => self.within_range(deadline, 0),
         }
+    }
+
+    /// The next run is at `deadline` instead. By the calendar, it is still for the time that it was for.
+    pub(crate) fn move_to(&mut self, deadline: Instant) {
+        if !self.is_by_calendar() {
+            self.next = deadline;
+        }
+        self.is_beside = false;
+    }
+
+    fn is_by_calendar(&self) -> bool {
+        #[cfg(feature = "cron")]
+        return matches!(self.pace, Pace::Calendar(_));
+        #[cfg(not(feature = "cron"))]
+        return false;
     }
 
     /// Whether a run may be due then.
@@ -223,41 +245,6 @@ pub(crate) fn jitter(most: Duration) -> Duration {
     }
 }
 
-impl Missed {
-    /// The deadline that follows `last` on the grid of `period`, at `now`, and how many deadlines were missed on the way.
-    fn next(self, last: Instant, period: Duration, now: Instant) -> (Instant, u64) {
-        self.next_from(add(last, period), period, now)
-    }
-
-    /// As `next`, where `next` is the first deadline that may be taken.
-    fn next_from(self, next: Instant, period: Duration, now: Instant) -> (Instant, u64) {
-        // How many deadlines from `next` on have passed.
-        let late = match now.checked_duration_since(next) {
-            None => return (next, 0),
-            Some(late) => late.as_nanos() / period.as_nanos() + 1,
-        };
-        let skip = match self {
-            Missed::CatchUp => 0,
-            Missed::CatchUpTo(most) => late.saturating_sub(u128::from(most)),
-            Missed::Once => late - 1,
-            Missed::Skip => late,
-        };
-        (
-            add(next, times(period, skip)),
-            u64::try_from(skip).unwrap_or(u64::MAX),
-        )
-    }
-}
-
-fn times(period: Duration, count: u128) -> Duration {
-    let nanos = period.as_nanos().saturating_mul(count);
-    let second = 1_000_000_000;
-    match u64::try_from(nanos / second) {
-        Ok(seconds) => Duration::new(seconds, (nanos % second) as u32),
-        Err(_) => Duration::MAX,
-    }
-}
-
 /// An instant later by a duration, at most some thirty years: what is further away never comes.
 pub(crate) fn add(instant: Instant, duration: Duration) -> Instant {
     instant
@@ -269,8 +256,6 @@ pub(crate) fn add(instant: Instant, duration: Duration) -> Instant {
 /// A time of the calendar is looked at once more if it comes up so late.
 #[cfg(feature = "cron")]
 const LATE: Duration = Duration::from_secs(1);
-#[cfg(feature = "cron")]
-const DAY: Duration = Duration::from_secs(86_400);
 
 /// As far as tokio's clamp of long sleeps.
 const FAR: Duration = Duration::from_secs(86_400 * 365 * 30);

@@ -4,30 +4,19 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context as TaskContext, Poll};
+use std::task::{Context as TaskContext, Poll, ready};
 use std::time::Duration;
 
 use pin_project_lite::pin_project;
 use tokio::task::coop::unconstrained;
-use tokio::time::Instant;
 use waterwheel::Sleep;
-use waterwheel::wheel::Key;
 
 use super::Context;
-use super::after::After;
-use super::job::{Cell, Job};
-use super::plan::Ran;
+use super::after::{After, End};
+use super::cell::Cell;
+use super::job::{Job, Run};
 use super::work::Work;
 use crate::error::{JobError, Panic};
-
-/// Which run it is.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Run {
-    pub(crate) key: Key,
-    pub(crate) scheduled: Instant,
-    pub(crate) number: u64,
-    pub(crate) attempt: u32,
-}
 
 pin_project! {
     /// The task of a run. It is small, and takes few locks: what a plain job costs is mostly this.
@@ -65,17 +54,18 @@ impl<W: Work> Running<W> {
         }
     }
 
-    /// Calls the closure.
-    fn begin(self: Pin<&mut Self>) -> Result<(), JobError> {
+    /// Calls the closure, unless the job was cancelled.
+    fn begin(self: Pin<&mut Self>) -> Result<(), Ended<W::Value>> {
         let mut this = self.project();
         let cell = &this.over.cell;
-        let mut work = Some(cell.take_work()?);
+        let mut work = Some(cell.take_work().ok_or(Ended::NeverBegan)?);
         let context = Context::new(Arc::clone(cell) as Arc<dyn Job>, this.over.run);
         let begun = catch_unwind(AssertUnwindSafe(|| W::begin(&mut work, context)));
         if let Some(work) = work {
             cell.give_work_back(work);
         }
-        this.future.set(Some(begun.map_err(panicked)?));
+        let begun = begun.map_err(|panic| Ended::With(Err(panicked(panic))));
+        this.future.set(Some(begun?));
         if let Some(Limit::Of(limit)) = *this.limit {
             // A timer that is stopped measures no limit.
             let sleep = cell.table().timer.try_sleep(limit);
@@ -84,20 +74,17 @@ impl<W: Work> Running<W> {
         Ok(())
     }
 
-    fn poll_begun(
-        self: Pin<&mut Self>,
-        cx: &mut TaskContext<'_>,
-    ) -> Poll<Result<W::Value, JobError>> {
+    fn poll_begun(self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Ended<W::Value>> {
         let this = self.project();
         let cell = &this.over.cell;
         // A run on a thread that may block cannot be ended from outside.
         if !W::BLOCKS && cell.is_aborted() {
-            return Poll::Ready(Err(JobError::Cancelled));
+            return Poll::Ready(Ended::Aborted);
         }
         let future = this.future.as_pin_mut().expect("a run that goes on");
         match catch_unwind(AssertUnwindSafe(|| future.poll(cx))) {
-            Ok(Poll::Ready(result)) => return Poll::Ready(result),
-            Err(panic) => return Poll::Ready(Err(panicked(panic))),
+            Ok(Poll::Ready(result)) => return Poll::Ready(Ended::With(result)),
+            Err(panic) => return Poll::Ready(Ended::With(Err(panicked(panic)))),
             Ok(Poll::Pending) => {}
         }
         if !W::BLOCKS && !*this.is_registered {
@@ -105,7 +92,7 @@ impl<W: Work> Running<W> {
             cell.wake_when_aborted(cx);
         }
         if !W::BLOCKS && cell.is_aborted() {
-            return Poll::Ready(Err(JobError::Cancelled));
+            return Poll::Ready(Ended::Aborted);
         }
         let Some(Limit::Until(sleep)) = this.limit else {
             return Poll::Pending;
@@ -118,13 +105,22 @@ impl<W: Work> Running<W> {
             *this.limit = None;
             return Poll::Pending;
         }
-        cell.cancel_token();
+        cell.time_is_up();
         if W::BLOCKS {
             *this.limit = Some(Limit::Exceeded);
             return Poll::Pending;
         }
-        Poll::Ready(Err(JobError::TimedOut))
+        Poll::Ready(Ended::With(Err(JobError::TimedOut)))
     }
+}
+
+/// How a run has ended.
+enum Ended<T> {
+    With(Result<T, JobError>),
+    /// By an abort.
+    Aborted,
+    /// The job was cancelled before its closure was called.
+    NeverBegan,
 }
 
 impl<W: Work> Future for Running<W> {
@@ -135,24 +131,27 @@ impl<W: Work> Future for Running<W> {
             Some(_) => Ok(()),
             None => self.as_mut().begin(),
         };
-        let polled = match begun {
-            Ok(()) => self.as_mut().poll_begun(cx),
-            Err(error) => Poll::Ready(Err(error)),
-        };
-        let Poll::Ready(mut result) = polled else {
-            return Poll::Pending;
+        let mut ended = match begun {
+            Ok(()) => ready!(self.as_mut().poll_begun(cx)),
+            Err(ended) => ended,
         };
         let mut this = self.project();
         if let Some(Limit::Exceeded) = this.limit.take() {
-            drop_safely(std::mem::replace(&mut result, Err(JobError::TimedOut)));
+            let late = Ended::With(Err(JobError::TimedOut));
+            drop_safely(std::mem::replace(&mut ended, late));
         }
         // Its destructor may panic.
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| this.future.set(None))) {
-            if result.is_ok() {
-                drop_safely(std::mem::replace(&mut result, Err(panicked(panic))));
+            if matches!(ended, Ended::With(Ok(_))) {
+                let panicked = Ended::With(Err(panicked(panic)));
+                drop_safely(std::mem::replace(&mut ended, panicked));
             }
         }
-        this.over.end(result);
+        match ended {
+            Ended::With(result) => this.over.end(result),
+            Ended::Aborted => this.over.end_by(End::Aborted),
+            Ended::NeverBegan => this.over.end_by(End::NeverBegan),
+        }
         Poll::Ready(())
     }
 }
@@ -170,14 +169,15 @@ impl<W: Work> Over<W> {
         if !W::IS_ONCE {
             self.cell.forget_run();
         }
-        let (ran, failed) = match &result {
-            Ok(_) => (Ran::Well, None),
-            Err(error) => (Ran::Badly, Some(described(error))),
+        let end = match &result {
+            Ok(_) => End::Well,
+            Err(error) => {
+                let error = described(error);
+                self.cell.set_last_error(Arc::clone(&error));
+                End::Badly(error)
+            }
         };
-        if let Some(error) = &failed {
-            self.cell.set_last_error(Arc::clone(error));
-        }
-        match self.cell.table().finished(&self.run, ran, failed) {
+        match self.cell.table().finished(&self.run, end) {
             After::Again => drop_safely(result),
             After::Over => self.cell.complete(result),
             After::Well => {
@@ -190,12 +190,21 @@ impl<W: Work> Over<W> {
             }
         }
     }
+
+    /// The run has given nothing, and the job has ended with it.
+    fn end_by(&mut self, end: End) {
+        self.is_over = true;
+        self.cell.forget_run();
+        if let After::Ended(error) = self.cell.table().finished(&self.run, end) {
+            self.cell.end(error);
+        }
+    }
 }
 
 impl<W: Work> Drop for Over<W> {
     fn drop(&mut self) {
         if !self.is_over {
-            self.end(Err(JobError::Shutdown));
+            self.end_by(End::Dropped);
         }
     }
 }

@@ -1,23 +1,11 @@
-//! Jobs by the wall clock, which may be set.
-//!
-//! Such a job waits on the dials as every other, at the instant at which the wall clock will show its time if it is not set meanwhile. Two
-//! things make up for a clock that is set:
-//!
-//! - When the job is due on the dials, the driver looks at the wall clock. If that shows less, the job is filed again.
-//! - The driver waits for the earliest of these times by the [wall clock itself](waterwheel::clocks::sleep_until_wall). If that comes first, since the
-//!   clock was set forward or the machine was suspended, the job is due at once.
+//! What time of day is it? A clock that may be set.
 
-use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use tokio::time::Instant;
 use waterwheel::Timer;
-use waterwheel::wheel::Key;
 
-#[cfg(feature = "cron")]
-use super::plan::Next;
 use super::plan::add;
-use super::table::{Entry, State, Status, Table};
 
 /// Where the time of day comes from.
 #[derive(Debug, Clone, Copy)]
@@ -49,113 +37,5 @@ impl WallClock {
             Ok(left) => add(now, left),
             Err(past) => now.checked_sub(past.duration()).unwrap_or(now),
         }
-    }
-}
-
-/// The jobs by the machine's wall clock, earliest first. Those that have gone stay until they come up, or are too many. A job and a time are one place in it.
-#[derive(Default)]
-pub(crate) struct Appointments(BTreeMap<(SystemTime, u32), Key>);
-
-impl State {
-    /// Remembers that a job waits for the machine's wall clock. The caller files it.
-    pub(crate) fn appoint(&mut self, key: Key, wall: SystemTime) {
-        let State {
-            appointments,
-            wheel,
-            jobs,
-            ..
-        } = self;
-        let map = &mut appointments.0;
-        if map.len() > 2 * *jobs + 64 {
-            map.retain(|&(wall, _), &mut key| wheel.get(key).is_some_and(|it| waits(it, wall)));
-        }
-        map.insert((wall, key.index()), key);
-    }
-
-    /// The earliest time of day that a job waits for, and the job.
-    pub(crate) fn next_appointment(&mut self) -> Option<(SystemTime, Key)> {
-        loop {
-            let first = self.appointments.0.first_entry()?;
-            let ((wall, _), key) = (*first.key(), *first.get());
-            if self.wheel.get(key).is_some_and(|it| waits(it, wall)) {
-                return Some((wall, key));
-            }
-            first.remove();
-        }
-    }
-}
-
-fn waits(entry: &Entry, wall: SystemTime) -> bool {
-    entry.status == Status::Waiting && entry.wall() == Some(wall)
-}
-
-impl Table {
-    /// The wall clock shows the earliest appointment: what it shows is due now.
-    pub(crate) fn keep_appointments(&self) {
-        let (wall, now) = (self.wall.now(&self.timer), self.timer.now());
-        let tick = self.timer.tick_after(now);
-        let mut state = self.state();
-        while let Some((time, key)) = state.next_appointment().filter(|&(time, _)| time <= wall) {
-            state.appointments.0.remove(&(time, key.index()));
-            if let Some(entry) = state.wheel.get_mut(key) {
-                entry.deadline = entry.deadline.min(now);
-                state.wheel.reset(key, tick);
-            }
-        }
-    }
-
-    /// Files a job again that is due on the dials, but not by the wall clock or its calendar. Returns whether it did.
-    pub(crate) fn postpone_by_wall(&self, state: &mut State, key: Key) -> bool {
-        let Some(entry) = state.wheel.get_mut(key) else {
-            return false;
-        };
-        let Some(time) = entry.wall() else {
-            return false;
-        };
-        let wall = self.wall.now(&self.timer);
-        let (time, missed) = match time.duration_since(wall) {
-            Ok(left) if !left.is_zero() => (entry.set_back(wall).unwrap_or(time), 0),
-            _ => match entry.instead_of_late(time, wall) {
-                Some(instead) => instead,
-                None => return false,
-            },
-        };
-        if let Some(more) = &mut entry.more {
-            more.wall = Some(time);
-        }
-        entry.deadline = self.wall.instant_of(time, &self.timer);
-        entry.status = Status::Waiting;
-        let tick = self.timer.tick_after(entry.deadline);
-        state.counts.missed += missed;
-        state.wheel.reset(key, tick);
-        if self.wall.may_be_set() {
-            state.appoint(key, time);
-        }
-        true
-    }
-}
-
-impl Entry {
-    #[cfg(feature = "cron")]
-    fn set_back(&mut self, wall: SystemTime) -> Option<SystemTime> {
-        self.plan_mut()?.set_back(wall)
-    }
-
-    #[cfg(feature = "cron")]
-    fn instead_of_late(&mut self, time: SystemTime, wall: SystemTime) -> Option<(SystemTime, u64)> {
-        match self.plan_mut()?.instead_of_late(time, wall)? {
-            Next::RunByWall { wall, missed } => Some((wall, missed)),
-            _ => None,
-        }
-    }
-
-    #[cfg(not(feature = "cron"))]
-    fn set_back(&mut self, _: SystemTime) -> Option<SystemTime> {
-        None
-    }
-
-    #[cfg(not(feature = "cron"))]
-    fn instead_of_late(&mut self, _: SystemTime, _: SystemTime) -> Option<(SystemTime, u64)> {
-        None
     }
 }

@@ -33,7 +33,9 @@ macro_rules! controls {
         }
 
         /// Runs the job now, beside its schedule: the run that it waits for stays where it is, if it is of a fixed rate. A job that runs once has had its
-        /// run then. `false` if the job has ended, is due or runs.
+        /// run then. If the job is due already, or waits for a limit on concurrency, its run is about to begin: `true`, and there is no other run.
+        ///
+        /// `false` if the job has ended or runs, and beyond its [`until`](crate::Repeat::until).
         pub fn trigger_now(&self) -> bool {
             self.job.table().trigger_now(self.key)
         }

@@ -8,7 +8,7 @@ use waterwheel::wheel::Key;
 
 use super::JobControl;
 use super::controls::controls;
-use crate::engine::job::Awaited;
+use crate::engine::awaited::Awaited;
 use crate::error::JobError;
 
 /// A job that was submitted: await its result, cancel it, look at it.

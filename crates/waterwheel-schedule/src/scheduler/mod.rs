@@ -25,8 +25,9 @@ pub use builder::Builder;
 
 /// Runs jobs: after a delay, at an instant, at a fixed rate, with a fixed delay.
 ///
-/// A job that waits is an entry of a [`Wheel`](waterwheel::wheel::Wheel), and no task. When it is due, it is started as a task of the
-/// runtime. Jobs are started in order of their deadlines, equal ones in the order in which they were submitted. A job that panics harms no other.
+/// A job that waits is an entry of a [`Wheel`](waterwheel::wheel::Wheel), and no task. When it is due, it runs within a task of the
+/// runtime. If more than three are due together, tasks begin them one after the other: jobs that end at their first poll share [`tokio::task::id`] and the
+/// cooperative budget, and a job that is not done then keeps its task. Jobs are started in order of their deadlines, equal ones in the order in which they were submitted. A job that panics harms no other.
 ///
 /// A `Scheduler` is cheap to clone, and all clones are the same one. When the last clone is dropped, the jobs go on; then only handles and
 /// the jobs themselves reach them. The scheduler ends when no job is left. It ends with its runtime, and when it finds its timer stopped: all handles give

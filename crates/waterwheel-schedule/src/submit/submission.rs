@@ -1,9 +1,11 @@
 use std::sync::Arc;
 
 use super::options::Options;
-use crate::engine::job::{Awaited, Cell, Job};
+use crate::engine::awaited::Awaited;
+use crate::engine::cell::Cell;
+use crate::engine::entry::{Entry, More, Status};
+use crate::engine::job::Job;
 use crate::engine::plan::{Pace, Plan, add, jitter};
-use crate::engine::table::{Entry, More, Status};
 use crate::engine::work::Work;
 use crate::error::SubmitError;
 use crate::handle::JobHandle;

@@ -1,10 +1,11 @@
 //! Jobs by the calendar.
 
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use tokio::time::{Instant, sleep};
 use waterwheel_schedule::calendar::Schedule;
-use waterwheel_schedule::{BackOff, Missed, OnError, Scheduler};
+use waterwheel_schedule::{BackOff, Event, Missed, OnError, Repeat, Scheduler};
 
 use super::support::{HOUR, Log, ms, paused, secs};
 
@@ -210,20 +211,25 @@ fn a_job_by_the_calendar_can_be_triggered_moved_and_paused() {
 #[test]
 fn a_first_run_before_the_calendar_begins() {
     paused().block_on(async {
-        let (scheduler, log) = (in_1970(), Log::new());
-        let runs = log.clone();
-        let job = scheduler
-            .cron("0 * * * *", "UTC")
-            .unwrap()
-            .first_after(secs(60))
-            .max_runs(2);
-        job.run(move |_| {
-            runs.add(());
-            async {}
-        })
-        .await
-        .unwrap();
-        assert_eq!(log.times(), [60_000, 3_600_000]);
+        let (scheduler, start) = (in_1970(), Instant::now());
+        let first: [fn(Repeat<'_>, Instant) -> Repeat<'_>; 2] = [
+            |job, _| job.first_after(secs(60)),
+            |job, start| job.first_at(start + secs(60)),
+        ];
+        let jobs = first.map(|first| {
+            let log = Log::new();
+            let runs = log.clone();
+            let job = first(scheduler.cron("0 * * * *", "UTC").unwrap(), start);
+            let job = job.max_runs(2).run(move |_| {
+                runs.add(());
+                async {}
+            });
+            (job, log)
+        });
+        for (job, log) in jobs {
+            job.await.unwrap();
+            assert_eq!(log.times(), [60_000, 3_600_000]);
+        }
     });
 }
 
@@ -334,6 +340,16 @@ fn a_paused_retry_of_a_calendar_keeps_its_wait_and_until_holds() {
     });
 }
 
+/// A clock that is moved by hand, and a scheduler by it, in 1970.
+fn by_hand() -> (waterwheel::ManualClock, waterwheel_schedule::Builder) {
+    let clock = waterwheel::ManualClock::new();
+    let timer = waterwheel::Timer::builder().clock(clock.clone()).start();
+    let builder = Scheduler::builder()
+        .timer(&timer.unwrap())
+        .virtual_wall_clock(SystemTime::UNIX_EPOCH);
+    (clock, builder)
+}
+
 // The clock jumps over many times at once, as after a suspension: the policy decides, and not one run more.
 #[test]
 fn times_that_come_up_late_are_missed_as_was_said() {
@@ -344,15 +360,8 @@ fn times_that_come_up_late_are_missed_as_was_said() {
         (Missed::CatchUp, 10),
     ] {
         paused().block_on(async {
-            let clock = waterwheel::ManualClock::new();
-            let timer = waterwheel::Timer::builder()
-                .clock(clock.clone())
-                .start()
-                .unwrap();
-            let scheduler = Scheduler::builder()
-                .timer(&timer)
-                .virtual_wall_clock(SystemTime::UNIX_EPOCH)
-                .build();
+            let (clock, builder) = by_hand();
+            let scheduler = builder.build();
             let job = scheduler
                 .cron("0 * * * *", "UTC")
                 .unwrap()
@@ -366,4 +375,227 @@ fn times_that_come_up_late_are_missed_as_was_said() {
             assert_eq!(scheduler.counts().missed, 10 - expected, "{missed:?}");
         });
     }
+}
+
+#[test]
+fn a_late_time_runs_if_the_one_after_it_is_to_come() {
+    for missed in [Missed::Skip, Missed::Once, Missed::CatchUp] {
+        paused().block_on(async {
+            let (clock, builder) = by_hand();
+            let scheduler = builder.build();
+            let job = scheduler.cron("0 * * * *", "UTC").unwrap().missed(missed);
+            let job = job.run(|_| async {});
+            sleep(ms(1)).await;
+            clock.advance(HOUR + secs(600));
+            sleep(secs(1)).await;
+            assert_eq!(job.runs(), 1, "{missed:?}");
+            assert_eq!(job.time_left(), Some(secs(3_000)), "{missed:?}");
+            assert_eq!(scheduler.counts().missed, 0, "{missed:?}");
+        });
+    }
+}
+
+#[test]
+fn times_that_come_up_late_are_reported_as_missed() {
+    paused().block_on(async {
+        let ((clock, builder), log) = (by_hand(), Log::new());
+        let events = log.clone();
+        let scheduler = builder.on_event(move |event| match event {
+            Event::Missed { name, runs, .. } => events.add((name.clone(), *runs)),
+            Event::Started { run, .. } => events.add((None, *run)),
+            _ => {}
+        });
+        let scheduler = scheduler.build();
+        let job = scheduler.cron("0 * * * *", "UTC").unwrap().name("hourly");
+        let job = job.missed(Missed::Once).run(|_| async {});
+        sleep(ms(1)).await;
+        clock.advance(10 * HOUR + secs(600));
+        sleep(secs(1)).await;
+        assert_eq!(log.lines(), [(Some("hourly".into()), 9), (None, 1)]);
+        job.cancel();
+    });
+}
+
+// Each takes many searches: with all in one hold of the lock, a submission would wait for them.
+#[test]
+fn late_calendars_are_served_one_by_one() {
+    paused().block_on(async {
+        let ((clock, builder), log) = (by_hand(), Log::new());
+        let slot: Arc<Mutex<Option<Scheduler>>> = Arc::default();
+        let (inside, counted) = (Arc::clone(&slot), log.clone());
+        let scheduler = builder.on_event(move |event| {
+            if let (Event::Missed { .. }, Some(scheduler)) = (event, &*inside.lock().unwrap()) {
+                counted.add(scheduler.counts().missed);
+            }
+        });
+        let scheduler = scheduler.build();
+        *slot.lock().unwrap() = Some(scheduler.clone());
+        let hourly = Schedule::parse("0 * * * *", "UTC").unwrap();
+        let jobs = (0..20).map(|_| scheduler.by_calendar(hourly.clone()).run(|_| async {}));
+        let jobs: Vec<_> = jobs.collect();
+        sleep(ms(1)).await;
+        clock.advance(10 * HOUR + secs(600));
+        sleep(secs(1)).await;
+        let one_by_one: Vec<u64> = (1..=20).map(|jobs| 10 * jobs).collect();
+        assert_eq!(log.lines(), one_by_one);
+        assert!(jobs.iter().all(|job| job.cancel()));
+        *slot.lock().unwrap() = None;
+    });
+}
+
+#[test]
+fn times_that_come_up_late_are_not_run_after_until() {
+    for (missed, expected) in [
+        (Missed::Skip, 0),
+        (Missed::Once, 0),
+        (Missed::CatchUpTo(2), 0),
+        // That of one o'clock, however late.
+        (Missed::CatchUp, 1),
+    ] {
+        paused().block_on(async {
+            let (clock, builder) = by_hand();
+            let scheduler = builder.build();
+            let job = scheduler.cron("0 * * * *", "UTC").unwrap().missed(missed);
+            let until = scheduler.timer().now() + HOUR + HOUR / 2;
+            let job = job.until(until).run(|_| async {});
+            sleep(ms(1)).await;
+            clock.advance(10 * HOUR + secs(600));
+            sleep(secs(1)).await;
+            assert_eq!((job.runs(), job.is_done()), (expected, true), "{missed:?}");
+            job.await.unwrap();
+            assert_eq!(scheduler.counts().pending, 0);
+        });
+    }
+}
+
+#[test]
+fn jitter_keeps_no_time_of_a_calendar_from_before_until() {
+    paused().block_on(async {
+        let (scheduler, log) = (in_1970(), Log::new());
+        let until = Instant::now() + HOUR + secs(30);
+        let jobs: Vec<_> = (0..50)
+            .map(|_| {
+                let runs = log.clone();
+                let job = scheduler.cron("0 * * * *", "UTC").unwrap();
+                job.jitter(HOUR / 2).until(until).run(move |_| {
+                    runs.add(Instant::now());
+                    async {}
+                })
+            })
+            .collect();
+        for job in jobs {
+            job.await.unwrap();
+        }
+        let times = log.lines();
+        assert_eq!(times.len(), 50);
+        assert!(times.iter().all(|&at| at <= until + ms(1)), "{times:?}");
+    });
+}
+
+#[test]
+fn jitter_makes_the_runs_of_a_calendar_later_each_by_another_time() {
+    paused().block_on(async {
+        let (scheduler, log) = (in_1970(), Log::new());
+        let runs = log.clone();
+        let job = scheduler.cron("* * * * *", "UTC").unwrap();
+        let job = job.jitter(secs(30)).max_runs(100).run(move |_| {
+            runs.add(());
+            async {}
+        });
+        job.await.unwrap();
+        let late: Vec<u64> = log.times().iter().map(|at| at % 60_000).collect();
+        assert!(late.iter().all(|&late| late <= 30_001), "{late:?}");
+        assert!(late[1..].iter().any(|&late| late > 20_000), "{late:?}");
+        assert_eq!(minutes(&log), (1..=100).collect::<Vec<_>>());
+    });
+}
+
+#[test]
+fn a_run_triggered_and_paused_away_counts_no_time_twice() {
+    paused().block_on(async {
+        let (scheduler, log) = (in_1970(), Log::new());
+        let job = hourly(&scheduler, &log);
+        assert!(job.trigger_now() && job.pause());
+        sleep(secs(1)).await;
+        assert!(job.resume());
+        sleep(3 * HOUR).await;
+        assert_eq!(minutes(&log), [60, 120, 180]);
+    });
+}
+
+/// A job that catches up with what it missed.
+fn hourly_catching_up(scheduler: &Scheduler, log: &Log<()>) -> waterwheel_schedule::JobHandle<()> {
+    let runs = log.clone();
+    let job = scheduler.cron("0 * * * *", "UTC").unwrap();
+    job.missed(Missed::CatchUp).run(move |_| {
+        runs.add(());
+        async {}
+    })
+}
+
+#[test]
+fn another_calendar_begins_anew() {
+    paused().block_on(async {
+        let at_90 = Schedule::parse("30 1 * * *", "UTC").unwrap();
+        let (scheduler, log) = (in_1970(), Log::new());
+        let job = hourly_catching_up(&scheduler, &log);
+        assert!(job.reschedule_by_calendar(at_90.clone()));
+        let triggered = Log::new();
+        let other = hourly_catching_up(&scheduler, &triggered);
+        assert!(other.trigger_now() && other.reschedule_by_calendar(at_90));
+        sleep(2 * DAY).await;
+        assert_eq!(minutes(&log), [90, 1_530]);
+        assert_eq!(minutes(&triggered), [90, 1_530]);
+        assert_eq!(scheduler.counts().missed, 0);
+    });
+}
+
+#[test]
+fn another_calendar_forgets_the_attempts_of_the_one_before() {
+    paused().block_on(async {
+        let (scheduler, log) = (in_1970(), Log::new());
+        let runs = log.clone();
+        let job = scheduler.cron("0 * * * *", "UTC").unwrap();
+        let job = job
+            .on_error(OnError::BackOff(BackOff::new(HOUR, HOUR)))
+            .run(move |context| {
+                runs.add((context.run(), context.attempt()));
+                async { Err::<(), _>("fails") }
+            });
+        sleep(HOUR + secs(1)).await;
+        assert!(job.reschedule_by_calendar(Schedule::parse("30 * * * *", "UTC").unwrap()));
+        sleep(HOUR).await;
+        assert_eq!(log.lines(), [(1, 1), (1, 1)]);
+        job.cancel();
+    });
+}
+
+#[test]
+fn another_calendar_is_refused_in_a_run_and_beyond_the_last_instant() {
+    paused().block_on(async {
+        let scheduler = in_1970();
+        let daily = Schedule::parse("@daily", "UTC").unwrap();
+        let runs = scheduler.every(HOUR).run(|_| sleep(HOUR));
+        let until = scheduler.every(HOUR).until(Instant::now() + 2 * HOUR);
+        let until = until.run(|_| async {});
+        sleep(HOUR + secs(1)).await;
+        assert!(runs.is_running() && !runs.reschedule_by_calendar(daily.clone()));
+        assert!(!until.reschedule_by_calendar(daily));
+        assert_eq!(until.time_left(), Some(HOUR - secs(1)));
+        runs.abort();
+    });
+}
+
+#[test]
+fn another_calendar_that_is_earlier_wakes_the_driver() {
+    paused().block_on(async {
+        let scheduler = in_1970();
+        let job = scheduler.every(10 * HOUR).run(|_| async {});
+        // The driver sleeps for ten hours.
+        sleep(secs(1)).await;
+        assert!(job.reschedule_by_calendar(Schedule::parse("0 * * * *", "UTC").unwrap()));
+        sleep(HOUR).await;
+        assert_eq!(job.runs(), 1);
+        job.cancel();
+    });
 }

@@ -1,9 +1,11 @@
 //! Runs that fail.
 
 use std::error::Error;
+use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
-use waterwheel_schedule::{BackOff, JobError, OnError, Scheduler};
+use tokio::task::yield_now;
+use tokio::time::{Instant, advance, sleep};
+use waterwheel_schedule::{BackOff, Context, JobError, OnError, Scheduler};
 
 use super::support::{HOUR, Log, ms, paused, secs};
 
@@ -201,5 +203,113 @@ fn a_blocking_run_beyond_its_limit_is_waited_for() {
                 }
             });
         assert!(matches!(job.await, Err(JobError::TimedOut)));
+    }));
+}
+
+#[test]
+fn an_aborted_last_run_gives_no_value() {
+    paused().block_on(async {
+        let scheduler = Scheduler::new();
+        let job = scheduler
+            .every(secs(1))
+            .max_runs(1)
+            .on_error(OnError::Continue)
+            .run(|_| std::future::pending::<()>());
+        sleep(ms(1_500)).await;
+        assert!(job.is_running() && job.abort());
+        assert!(job.await.unwrap_err().is_cancelled());
+        let counts = scheduler.counts();
+        assert_eq!((counts.finished, counts.failed), (1, 0));
+    });
+}
+
+#[test]
+fn a_last_run_that_its_runtime_drops_gives_no_value() {
+    let runtime = paused();
+    let (job, _) = runtime.block_on(async {
+        let scheduler = Scheduler::new();
+        let job = scheduler
+            .every(secs(1))
+            .max_runs(1)
+            .on_error(OnError::Continue)
+            .run(|_| std::future::pending::<()>());
+        sleep(ms(1_500)).await;
+        assert!(job.is_running());
+        (job, scheduler)
+    });
+    drop(runtime);
+    let ended = paused().block_on(job);
+    assert!(matches!(ended, Err(JobError::Shutdown)), "{ended:?}");
+}
+
+#[test]
+fn a_token_that_is_asked_for_after_the_time_limit_is_cancelled() {
+    // The clock does not jump by itself while a thread blocks.
+    paused().block_on(async {
+        let scheduler = Scheduler::new();
+        let (begins, began) = tokio::sync::oneshot::channel();
+        let (limit, over) = std::sync::mpsc::channel::<()>();
+        let (says, said) = tokio::sync::oneshot::channel();
+        let job = scheduler
+            .after(Duration::ZERO)
+            .time_limit(secs(5))
+            .run_blocking(move |context| {
+                begins.send(()).unwrap();
+                over.recv().unwrap_err();
+                says.send(context.token().is_cancelled()).unwrap();
+            });
+        began.await.unwrap();
+        advance(secs(6)).await;
+        for _ in 0..100 {
+            yield_now().await;
+        }
+        drop(limit);
+        assert_eq!(said.await, Ok(true), "the token is not cancelled");
+        assert!(matches!(job.await, Err(JobError::TimedOut)));
+    });
+}
+
+#[test]
+fn the_token_of_a_past_run_is_not_that_of_the_next() {
+    paused().block_on(async {
+        let scheduler = Scheduler::new();
+        let mut kept = None;
+        let job = scheduler.every(secs(1)).max_runs(2).run(move |context| {
+            let before: Option<Context> = kept.replace(context.clone());
+            assert!(before.is_none_or(|before| before.token().is_cancelled()));
+            assert!(!context.token().is_cancelled());
+            async {}
+        });
+        job.await.unwrap();
+    });
+}
+
+// The thread goes on beyond the limit, and the next run must not begin beside it.
+#[test]
+fn runs_that_block_beyond_their_limit_do_not_overlap() {
+    super::support::multi_thread().block_on(super::support::within(async {
+        let (scheduler, log) = (Scheduler::new(), Log::new());
+        let runs = log.clone();
+        let job = scheduler
+            .every(ms(1))
+            .time_limit(ms(1))
+            .on_error(OnError::Continue)
+            .max_runs(3)
+            .run_blocking(move |context| {
+                runs.add("begins");
+                while !context.token().is_cancelled() {
+                    std::thread::yield_now();
+                }
+                std::thread::sleep(ms(5));
+                runs.add("ends");
+            });
+        while !job.is_done() {
+            sleep(ms(1)).await;
+        }
+        let last = job.last_error().unwrap();
+        assert!(last.contains("time limit"), "{last}");
+        assert_eq!((job.runs(), scheduler.counts().failed), (3, 3));
+        job.await.unwrap();
+        assert_eq!(log.lines(), ["begins", "ends"].repeat(3));
     }));
 }

@@ -197,3 +197,16 @@ fn the_list_of_very_many_jobs_has_each_of_them_once() {
         assert_eq!(scheduler.find("4999").len(), 1);
     });
 }
+
+#[test]
+fn a_run_knows_the_name_of_its_job() {
+    paused().block_on(async {
+        let scheduler = Scheduler::new();
+        let named = scheduler.after(ms(1)).name("import");
+        let named = named.run(|context| async move { Ok::<_, String>(context.name()) });
+        assert_eq!(named.await.unwrap().as_deref(), Some("import"));
+        let unnamed = scheduler.after(ms(1));
+        let unnamed = unnamed.run(|context| async move { Ok::<_, String>(context.name()) });
+        assert_eq!(unnamed.await.unwrap(), None);
+    });
+}

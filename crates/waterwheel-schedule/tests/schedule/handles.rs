@@ -117,3 +117,22 @@ fn waiting_jobs_are_no_tasks() {
         );
     });
 }
+
+#[test]
+fn an_idle_scheduler_ends_with_its_last_clone() {
+    let runtime = paused();
+    let tasks = || runtime.metrics().num_alive_tasks();
+    runtime.block_on(async {
+        waterwheel::sleep(ms(1)).await;
+        let before = tasks();
+        let scheduler = Scheduler::new();
+        let other = scheduler.clone();
+        sleep(ms(1)).await;
+        drop(scheduler);
+        sleep(ms(1)).await;
+        assert_eq!(tasks(), before + 1);
+        drop(other);
+        sleep(ms(1)).await;
+        assert_eq!(tasks(), before);
+    });
+}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::time::{Instant, sleep};
-use waterwheel_schedule::{JobStatus, Scheduler};
+use waterwheel_schedule::{JobHandle, JobStatus, Scheduler};
 
 use super::support::{HOUR, Log, ms, paused, secs};
 
@@ -219,4 +219,23 @@ fn jobs_queue_for_the_scheduler_by_deadline_whatever_their_group() {
         // Of the group, two are in the scheduler's queue at a time.
         assert_eq!(log.lines(), [0, 1, 2, 3, 4, 5]);
     });
+}
+
+#[test]
+fn a_group_goes_on_when_its_first_leaves_the_schedulers_queue() {
+    for leave in [JobHandle::cancel, JobHandle::abort, JobHandle::pause] {
+        paused().block_on(async {
+            let scheduler = Scheduler::builder().concurrency(1).build();
+            let group = scheduler.group("one", 1);
+            let busy = scheduler.after(ms(1)).run(|_| sleep(ms(100)));
+            // It holds the group's place while it waits for the scheduler's.
+            let first = scheduler.after(ms(2)).group(&group).run(|_| async {});
+            let second = scheduler.after(ms(3)).group(&group).run(|_| async {});
+            sleep(ms(10)).await;
+            assert!(busy.is_running() && leave(&first));
+            let start = Instant::now();
+            second.await.unwrap();
+            assert_eq!(start.elapsed(), ms(91));
+        });
+    }
 }

@@ -1,7 +1,7 @@
 //! Pause, resume, a run at once, another deadline.
 
 use tokio::time::{Instant, sleep};
-use waterwheel_schedule::Scheduler;
+use waterwheel_schedule::{JobControl, Scheduler};
 
 use super::support::{HOUR, Log, ms, paused, secs};
 
@@ -110,6 +110,52 @@ fn a_triggered_run_of_a_paused_job_leaves_it_paused() {
         assert!(job.trigger_now());
         sleep(secs(1)).await;
         assert_eq!((job.runs(), job.is_paused()), (1, true));
+    });
+}
+
+// The driver has not looked at it, is about to start it, or has queued it behind a limit: the caller need not know.
+#[test]
+fn a_trigger_of_a_job_that_is_due_is_true_and_adds_no_run() {
+    paused().block_on(async {
+        let (scheduler, at) = (Scheduler::new(), Instant::now() + ms(5));
+        let unseen = scheduler.at(Instant::now()).run(|_| async {});
+        assert!(unseen.trigger_now());
+        unseen.await.unwrap();
+        // More than the driver starts in one poll. The first of them runs before the last is started.
+        let (hand, handed) = tokio::sync::oneshot::channel::<JobControl>();
+        let first = scheduler.at(at).run(|_| async move {
+            let last = handed.await.unwrap();
+            Ok::<_, String>((last.is_done(), last.is_running(), last.trigger_now()))
+        });
+        let rest = (0..100).map(|_| scheduler.at(at).run(|_| async {}));
+        let rest: Vec<_> = rest.collect();
+        assert!(hand.send(rest[99].control()).is_ok());
+        assert_eq!(first.await.unwrap(), (false, false, true));
+        for job in rest {
+            job.await.unwrap();
+        }
+
+        let scheduler = Scheduler::builder().concurrency(2).build();
+        let group = scheduler.group("one at a time", 1);
+        let runs = ["in the group", "queued in the group", "beside it", "queued"].map(|name| {
+            let job = scheduler.every(HOUR).name(name);
+            let job = match name.ends_with("group") {
+                true => job.group(&group),
+                false => job,
+            };
+            job.run(|_| sleep(ms(10)))
+        });
+        sleep(HOUR + ms(5)).await;
+        assert_eq!(
+            runs.each_ref().map(|job| job.is_running()),
+            [true, false, true, false]
+        );
+        assert_eq!(
+            runs.each_ref().map(|job| job.trigger_now()),
+            [false, true, false, true]
+        );
+        sleep(secs(1)).await;
+        assert_eq!(runs.each_ref().map(|job| job.runs()), [1; 4]);
     });
 }
 

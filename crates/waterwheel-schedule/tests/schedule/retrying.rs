@@ -201,3 +201,17 @@ fn a_limited_run_goes_on_when_its_timer_is_stopped() {
         assert!(scheduler.is_shutdown());
     });
 }
+
+#[test]
+fn no_attempt_is_made_after_the_last_instant() {
+    paused().block_on(async {
+        let (scheduler, start) = (Scheduler::new(), Instant::now());
+        let job = scheduler
+            .every(ms(100))
+            .until(start + ms(150))
+            .on_error(OnError::BackOff(BackOff::new(ms(30), ms(30))));
+        let job = job.run(|_| async { Err::<(), _>("fails") });
+        assert!(matches!(job.await, Err(JobError::Failed(_))));
+        assert_eq!((start.elapsed(), scheduler.counts().finished), (ms(130), 2));
+    });
+}

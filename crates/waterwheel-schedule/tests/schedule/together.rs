@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::Barrier;
 use tokio::task::block_in_place;
 use tokio::time::{Instant, sleep};
-use waterwheel_schedule::{Event, JobError, JobHandle, Scheduler};
+use waterwheel_schedule::{Event, JobControl, JobError, JobHandle, Scheduler};
 
 use super::support::{Log, ms, multi_thread, paused, within};
 
@@ -180,4 +180,91 @@ fn a_runtime_that_ends_ends_the_jobs_of_a_herd() {
     }));
     drop(jobs);
     assert_eq!(Arc::strong_count(&held), 1, "the scheduler was not dropped");
+}
+
+#[test]
+fn a_job_that_is_cancelled_while_it_waits_for_its_task_never_runs() {
+    for others in [1, 50] {
+        paused().block_on(async {
+            let scheduler = Scheduler::new();
+            let at = Instant::now() + ms(5);
+            let ran = Arc::new(AtomicUsize::new(0));
+            let controls: Arc<Mutex<Vec<JobControl>>> = Arc::default();
+            let cancelling = Arc::clone(&controls);
+            let first = scheduler.at(at).run(|_| async move {
+                let all = cancelling.lock().unwrap().iter().all(JobControl::cancel);
+                assert!(all, "each was cancelled by this");
+            });
+            let jobs: Vec<JobHandle<()>> = (0..others)
+                .map(|_| {
+                    let ran = Arc::clone(&ran);
+                    scheduler.at(at).run(move |_| {
+                        ran.fetch_add(1, Ordering::Relaxed);
+                        async {}
+                    })
+                })
+                .collect();
+            *controls.lock().unwrap() = jobs.iter().map(JobHandle::control).collect();
+            first.await.unwrap();
+            for job in jobs {
+                assert!(job.await.unwrap_err().is_cancelled());
+            }
+            assert_eq!(ran.load(Ordering::Relaxed), 0);
+            let counts = scheduler.counts();
+            assert_eq!((counts.finished, counts.failed, counts.running), (1, 0, 0));
+        });
+    }
+}
+
+// 8 receives each: 16 of them use up what a task may do in a poll.
+#[test]
+fn no_job_of_a_herd_finds_its_budget_used_up() {
+    paused().block_on(async {
+        let scheduler = Scheduler::new();
+        let at = Instant::now() + ms(5);
+        let jobs: Vec<JobHandle<()>> = (0..100)
+            .map(|_| {
+                let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+                (0..8).for_each(|n| sender.send(n).unwrap());
+                scheduler.at(at).run(|_| async move {
+                    for _ in 0..8 {
+                        let ready = poll_fn(|cx| Poll::Ready(receiver.poll_recv(cx).is_ready()));
+                        assert!(ready.await, "it was pending with a message there");
+                    }
+                })
+            })
+            .collect();
+        for job in jobs {
+            job.await.unwrap();
+        }
+    });
+}
+
+// Each place that was free let the next one begin, which the runtime dropped, which freed its place: a stack of them.
+#[test]
+fn a_runtime_that_ends_drops_any_number_of_queued_jobs() {
+    for _ in 0..10 {
+        let runtime = multi_thread();
+        let (first, jobs) = runtime.block_on(within(async {
+            let scheduler = Scheduler::builder().concurrency(1).build();
+            let (begins, began) = tokio::sync::oneshot::channel();
+            let first = scheduler.after(Duration::ZERO).run(|_| async move {
+                begins.send(()).unwrap();
+                std::future::pending::<()>().await;
+            });
+            began.await.unwrap();
+            let jobs: Vec<JobHandle<()>> = (0..20_000)
+                .map(|_| scheduler.after(Duration::ZERO).run(|_| async {}))
+                .collect();
+            sleep(ms(20)).await;
+            (first, jobs)
+        }));
+        drop(runtime);
+        paused().block_on(within(async {
+            assert!(matches!(first.await, Err(JobError::Shutdown)));
+            for job in jobs {
+                assert!(matches!(job.await, Err(JobError::Shutdown)));
+            }
+        }));
+    }
 }

@@ -1,6 +1,8 @@
 //! Closures, futures, results and wakers that misbehave.
 
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
 
 use tokio::time::sleep;
 use waterwheel_schedule::{JobError, OnError, Scheduler};
@@ -105,7 +107,6 @@ fn a_job_may_submit_jobs_without_end() {
 // The waker that a handle holds calls its scheduler when it is woken.
 #[test]
 fn a_waker_of_a_handle_may_call_the_scheduler() {
-    use std::task::{Context, Wake, Waker};
     struct Calls(Scheduler, Mutex<usize>);
     impl Wake for Calls {
         fn wake(self: Arc<Self>) {
@@ -117,9 +118,76 @@ fn a_waker_of_a_handle_may_call_the_scheduler() {
         let calls = Arc::new(Calls(scheduler.clone(), Mutex::new(0)));
         let waker = Waker::from(Arc::clone(&calls));
         let mut job = scheduler.after(HOUR).run(|_| async {});
-        let polled = std::pin::Pin::new(&mut job).poll(&mut Context::from_waker(&waker));
+        let polled = Pin::new(&mut job).poll(&mut Context::from_waker(&waker));
         assert!(polled.is_pending());
         job.cancel();
         assert_eq!(*calls.1.lock().unwrap(), 1);
+    });
+}
+
+/// Panics when it is dropped.
+struct Fuse;
+
+impl Drop for Fuse {
+    fn drop(&mut self) {
+        std::panic::resume_unwind(Box::new("on purpose"));
+    }
+}
+
+#[test]
+fn a_future_whose_destructor_panics_ends_its_job_as_it_would() {
+    /// Ready at once.
+    struct Holds {
+        _fuse: Fuse,
+    }
+    impl Future for Holds {
+        type Output = ();
+        fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+            Poll::Ready(())
+        }
+    }
+    paused().block_on(async {
+        let scheduler = Scheduler::builder().concurrency(1).build();
+        let ready = scheduler.after(ms(1)).run(|_| Holds { _fuse: Fuse });
+        assert!(matches!(ready.await, Err(JobError::Panicked(_))));
+        let aborted = scheduler.after(ms(1)).run(|_| async {
+            let _fuse = Fuse;
+            sleep(HOUR).await;
+        });
+        sleep(ms(5)).await;
+        assert!(aborted.abort());
+        assert!(matches!(aborted.await, Err(JobError::Cancelled)));
+        let late = scheduler.after(ms(1)).time_limit(ms(5)).run(|_| async {
+            let _fuse = Fuse;
+            sleep(HOUR).await;
+        });
+        assert!(matches!(late.await, Err(JobError::TimedOut)));
+        scheduler.after(ms(1)).run(|_| async {}).await.unwrap();
+    });
+}
+
+#[test]
+fn a_waker_that_panics_harms_no_other_job() {
+    struct Panics;
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            std::panic::resume_unwind(Box::new("on purpose"));
+        }
+    }
+    paused().block_on(async {
+        let scheduler = Scheduler::new();
+        let mut jobs: Vec<_> = (0..4)
+            .map(|_| scheduler.after(HOUR).run(|_| async {}))
+            .collect();
+        let waker = Waker::from(Arc::new(Panics));
+        for job in &mut jobs {
+            let polled = Pin::new(job).poll(&mut Context::from_waker(&waker));
+            assert!(polled.is_pending());
+        }
+        assert!(jobs[0].cancel());
+        assert_eq!(scheduler.shutdown_now().len(), 3);
+        for job in jobs {
+            assert!(job.await.unwrap_err().is_cancelled());
+        }
     });
 }

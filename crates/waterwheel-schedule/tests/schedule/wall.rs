@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use tokio::time::{Instant, sleep};
-use waterwheel_schedule::{BackOff, Scheduler};
+use waterwheel_schedule::{BackOff, JobInfo, Scheduler};
 
 use super::support::{HOUR, Log, ms, multi_thread, paused, secs, within};
 
@@ -173,4 +173,95 @@ fn a_wall_clock_that_runs_ahead_brings_a_job_up() {
             .run(|_| async {});
         job.await.unwrap();
     }));
+}
+
+// They come up by the wall clock alone. With all of them moved at once, no other task would run meanwhile.
+#[test]
+fn very_many_jobs_by_the_wall_clock_come_up_in_portions() {
+    let runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = { runtime }.enable_all().build().unwrap();
+    runtime.block_on(within(async {
+        let clock = waterwheel::ManualClock::new();
+        let timer = waterwheel::Timer::builder().clock(clock.clone()).start();
+        let scheduler = Scheduler::builder().timer(&timer.unwrap()).build();
+        let mut ahead = secs(2);
+        let (time, jobs) = loop {
+            let time = SystemTime::now() + ahead;
+            let jobs = (0..10_000).map(|_| scheduler.at_wall(time).run(|_| async {}));
+            let jobs: Vec<_> = jobs.collect();
+            if SystemTime::now() < time {
+                break (time, jobs);
+            }
+            // The machine is too busy for so short a time.
+            jobs.iter().for_each(|job| assert!(job.abort()));
+            ahead *= 5;
+        };
+        // The deadline of a job is in the future by this clock, which stands, until the job has come up.
+        let mut most = 0;
+        while scheduler.counts().pending > 0 {
+            let has_come_up = |job: &&JobInfo| job.next_run.is_some_and(|at| at <= clock.now());
+            let listed = scheduler.jobs();
+            most = most.max(listed.iter().filter(has_come_up).count());
+            // From then on, each poll of the driver is followed by a look.
+            match SystemTime::now() < time {
+                true => sleep(ms(1)).await,
+                false => tokio::task::yield_now().await,
+            }
+        }
+        assert!((1..=5_000).contains(&most), "{most}");
+        for job in jobs {
+            job.await.unwrap();
+        }
+    }));
+}
+
+// Not when the wall clock shows the time without it, either.
+#[test]
+fn jitter_holds_a_job_back_on_the_machines_clock() {
+    multi_thread().block_on(within(async {
+        let scheduler = Scheduler::new();
+        let time = SystemTime::now() + ms(20);
+        let later = scheduler.at_wall(time).jitter(1_000_000 * HOUR);
+        let later = later.run(|_| async {});
+        let next = scheduler.at_wall(time + ms(1)).run(|_| async {});
+        next.await.unwrap();
+        assert!(!later.is_done() && later.time_left().unwrap() > HOUR);
+        later.cancel();
+    }));
+}
+
+// The driver waits for the earliest time: that of a job that does not wait for it must bring none up, and hold up none.
+#[test]
+fn a_wall_clock_does_not_bring_up_what_is_paused_or_gone() {
+    multi_thread().block_on(within(async {
+        let scheduler = on_a_clock_that_stands();
+        let now = SystemTime::now();
+        let gone = scheduler.at_wall(now + ms(20)).run(|_| async {});
+        let held = scheduler.at_wall(now + ms(20)).run(|_| async {});
+        let next = scheduler.at_wall(now + ms(40)).run(|_| async {});
+        assert!(gone.cancel() && held.pause());
+        next.await.unwrap();
+        assert!(held.is_paused() && held.resume());
+        held.await.unwrap();
+    }));
+}
+
+#[test]
+fn many_cancelled_times_take_no_other_with_them() {
+    multi_thread().block_on(within(async {
+        let scheduler = on_a_clock_that_stands();
+        let job = scheduler.at_wall(SystemTime::now() + ms(50));
+        let job = job.run(|_| async {});
+        for n in 0..1_000 {
+            let gone = scheduler.at_wall(SystemTime::now() + HOUR + ms(n));
+            assert!(gone.run(|_| async {}).cancel());
+        }
+        job.await.unwrap();
+    }));
+}
+
+/// Only the machine's wall clock brings a job up.
+fn on_a_clock_that_stands() -> Scheduler {
+    let timer = waterwheel::Timer::builder().clock(waterwheel::ManualClock::new());
+    Scheduler::builder().timer(&timer.start().unwrap()).build()
 }

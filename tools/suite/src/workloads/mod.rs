@@ -17,6 +17,7 @@ mod memory;
 mod postpone;
 mod rate;
 mod rpc;
+mod schedule;
 mod service;
 mod simulate;
 mod slack;
@@ -90,6 +91,7 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
         simulate::all(quick),
         wheel::all(quick),
         delay_queue::all(quick),
+        schedule::all(quick),
         growth::all(quick),
     ];
     all.into_iter().flatten().collect()
@@ -115,6 +117,7 @@ pub(crate) fn targets() -> Vec<Target> {
         simulate::targets(),
         wheel::targets(),
         delay_queue::targets(),
+        schedule::targets(),
     ];
     all.into_iter().flatten().collect()
 }

@@ -4,7 +4,10 @@
 //! Each test has a process of its own, since the allocator counts what all threads do. `ci/memcheck`
 //! runs the same under valgrind.
 
+#[path = "../support/mod.rs"]
 mod support;
+
+mod callbacks;
 
 use std::alloc::System;
 use std::future::pending;

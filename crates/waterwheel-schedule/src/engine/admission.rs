@@ -1,0 +1,148 @@
+//! What runs now, and what queues for a place? What is due is admitted; a run that ends gives its places to the first of the queues.
+
+use waterwheel::wheel::Key;
+
+use super::entry::Status;
+use super::job::Start;
+use super::limits::Rank;
+use super::table::{State, Table};
+use crate::look::Event;
+
+impl State {
+    /// Admits a job that is due: it runs, or it queues behind a limit.
+    pub(crate) fn admit(&mut self, key: Key, starts: &mut Vec<Start>) {
+        let Some(entry) = self.wheel.get_mut(key) else {
+            return;
+        };
+        match entry.group() {
+            None if self.limit.take_unbounded() => {
+                self.counts.running += 1;
+                starts.push(entry.run(key));
+            }
+            None => {
+                self.queue_for_scheduler(key);
+                self.start_queued(starts);
+            }
+            Some(group) => {
+                entry.status = Status::QueuedInGroup;
+                let rank = entry.rank();
+                self.groups[group].queue(rank, key);
+                self.start_group(group);
+                self.start_queued(starts);
+            }
+        }
+    }
+
+    /// Whether a job of this group may have to wait for a place.
+    pub(crate) fn is_limited(&self, group: Option<usize>) -> bool {
+        group.is_some() || self.limit.is_bounded()
+    }
+
+    /// Queues a job whose next run is due already, before the places of the last run go to others. They follow by `leave`.
+    pub(crate) fn queue_again(&mut self, key: Key) {
+        let Some(entry) = self.wheel.get_mut(key) else {
+            return;
+        };
+        let rank = entry.rank();
+        match entry.group() {
+            None => {
+                self.queue_for_scheduler(key);
+            }
+            Some(group) => {
+                entry.status = Status::QueuedInGroup;
+                self.groups[group].queue(rank, key);
+            }
+        }
+    }
+
+    /// `false` if the job is gone.
+    fn queue_for_scheduler(&mut self, key: Key) -> bool {
+        let Some(entry) = self.wheel.get_mut(key) else {
+            return false;
+        };
+        entry.status = Status::Queued;
+        let rank = entry.rank();
+        self.limit.queue(rank, key);
+        true
+    }
+
+    /// Lets jobs of a group queue for the scheduler, as many as the group has places.
+    fn start_group(&mut self, group: usize) {
+        while let Some(key) = self.groups[group].next() {
+            // A job that was just taken out of the table leaves its queue next.
+            if !self.queue_for_scheduler(key) {
+                self.groups[group].give_back();
+            }
+        }
+    }
+
+    fn start_queued(&mut self, starts: &mut Vec<Start>) {
+        while let Some(key) = self.limit.next() {
+            if !self.run(key, starts) {
+                self.limit.give_back();
+            }
+        }
+    }
+
+    /// `false` if the job is gone.
+    fn run(&mut self, key: Key, starts: &mut Vec<Start>) -> bool {
+        let Some(entry) = self.wheel.get_mut(key) else {
+            return false;
+        };
+        self.counts.running += 1;
+        starts.push(entry.run(key));
+        true
+    }
+
+    /// Gives back the places of a run that has ended. The first of the queues get them.
+    pub(crate) fn leave_running(&mut self, group: Option<usize>, starts: &mut Vec<Start>) {
+        self.counts.running -= 1;
+        self.limit.give_back();
+        if let Some(group) = group {
+            self.groups[group].give_back();
+            self.start_group(group);
+        }
+        self.start_queued(starts);
+    }
+
+    /// Takes a job out of the queues, which had this status until now. Its place of the group, if it had one, goes to others.
+    pub(crate) fn leave_queue(
+        &mut self,
+        status: Status,
+        rank: Rank,
+        group: Option<usize>,
+        starts: &mut Vec<Start>,
+    ) {
+        match (status, group) {
+            (Status::QueuedInGroup, Some(group)) => self.groups[group].leave_queue(rank),
+            (Status::Queued, group) => {
+                self.limit.leave_queue(rank);
+                if let Some(group) = group {
+                    self.groups[group].give_back();
+                    self.start_group(group);
+                    self.start_queued(starts);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Table {
+    /// Starts runs that the table has admitted.
+    pub(crate) fn start(&self, starts: Vec<Start>) {
+        for start in starts {
+            self.report_start(&start);
+            start.job.start(start.run, start.limit, &self.runtime);
+        }
+    }
+
+    /// Reports that a run begins.
+    pub(crate) fn report_start(&self, start: &Start) {
+        self.report(|| Event::Started {
+            name: start.name.clone(),
+            run: start.run.number,
+            scheduled: start.run.scheduled,
+        });
+    }
+}

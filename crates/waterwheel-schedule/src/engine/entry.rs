@@ -1,0 +1,122 @@
+//! A job, as the table keeps it: where it stands, and what it has besides its closure.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use tokio::time::Instant;
+use waterwheel::wheel::Key;
+
+use super::job::{Job, Run, Start};
+use super::limits::Rank;
+use super::plan::{Pace, Plan};
+use crate::error::JobError;
+
+/// A job, as the table keeps it.
+pub(crate) struct Entry {
+    pub(crate) job: Arc<dyn Job>,
+    pub(crate) deadline: Instant,
+    /// How many jobs were submitted before it.
+    pub(crate) sequence: u64,
+    pub(crate) status: Status,
+    /// No run after the present one, and why.
+    pub(crate) ends: Option<Ends>,
+    /// Pauses after the present run.
+    pub(crate) pauses: bool,
+    /// What a plain job after a delay does not have.
+    pub(crate) more: Option<Box<More>>,
+}
+
+#[derive(Default)]
+pub(crate) struct More {
+    pub(crate) name: Option<Arc<str>>,
+    pub(crate) group: Option<usize>,
+    pub(crate) plan: Option<Plan>,
+    /// The time of day that the job waits for.
+    pub(crate) wall: Option<SystemTime>,
+    /// The time of day that it was submitted for, before jitter.
+    pub(crate) at_wall: Option<SystemTime>,
+    /// The longest that a run may take.
+    pub(crate) time_limit: Option<Duration>,
+}
+
+/// Where a job is between two runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// On the dials.
+    Waiting,
+    /// Its tick has come, and the driver is about to start it.
+    Due,
+    QueuedInGroup,
+    /// Queued for a place of the scheduler. It holds its place of the group.
+    Queued,
+    Running,
+    Paused,
+}
+
+/// Why a job ends before its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ends {
+    Cancelled,
+    Shutdown,
+}
+
+impl Ends {
+    pub(crate) fn error(self) -> JobError {
+        match self {
+            Ends::Cancelled => JobError::Cancelled,
+            Ends::Shutdown => JobError::Shutdown,
+        }
+    }
+}
+
+impl Entry {
+    pub(crate) fn is_periodic(&self) -> bool {
+        self.plan().is_some_and(|plan| plan.pace != Pace::Once)
+    }
+
+    pub(crate) fn plan(&self) -> Option<&Plan> {
+        self.more.as_ref()?.plan.as_ref()
+    }
+
+    pub(crate) fn plan_mut(&mut self) -> Option<&mut Plan> {
+        self.more.as_mut()?.plan.as_mut()
+    }
+
+    pub(crate) fn wall(&self) -> Option<SystemTime> {
+        self.more.as_ref()?.wall
+    }
+
+    pub(crate) fn group(&self) -> Option<usize> {
+        self.more.as_ref()?.group
+    }
+
+    pub(crate) fn name(&self) -> Option<&Arc<str>> {
+        self.more.as_ref()?.name.as_ref()
+    }
+
+    pub(crate) fn rank(&self) -> Rank {
+        (self.deadline, self.sequence)
+    }
+
+    /// The job runs from now on.
+    pub(crate) fn run(&mut self, key: Key) -> Start {
+        self.status = Status::Running;
+        let limit = self.more.as_mut().and_then(|more| {
+            // A time of day is for the first run.
+            more.wall = None;
+            more.time_limit
+        });
+        let failures = self.plan().map_or(0, |plan| plan.failures);
+        Start {
+            job: Arc::clone(&self.job),
+            run: Run {
+                key,
+                scheduled: self.deadline,
+                number: self.job.runs() + 1,
+                attempt: failures.saturating_add(1),
+            },
+            limit,
+            name: self.name().cloned(),
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Threads that submit, cancel, abort, pause, move and trigger jobs at random, beside an end: of the scheduler, its timer or its runtime.
+//!
+//! A round is bounded by counts. `WATERWHEEL_SEEDS=1000` plays so many rounds of each end, and `WATERWHEEL_SEED=42` those of one seed: its
+//! threads do the same, and meet at other points. A round that fails prints its seed.
+
+mod acts;
+mod facts;
+mod home;
+mod jobs;
+mod round;
+
+use std::ops::RangeInclusive;
+use std::panic::resume_unwind;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use round::{End, round};
+
+/// Longer than a round takes on the busiest machine. Beyond it, something hangs.
+const LIMIT: Duration = Duration::from_secs(60);
+
+#[test]
+fn nothing_is_lost_beside_a_shutdown() {
+    storm(End::Shutdown);
+}
+
+#[test]
+fn nothing_is_lost_beside_shutdown_now() {
+    storm(End::ShutdownNow);
+}
+
+#[test]
+fn nothing_is_lost_beside_a_drain() {
+    storm(End::Drain);
+}
+
+#[test]
+fn nothing_is_lost_when_the_last_scheduler_is_dropped() {
+    storm(End::LastScheduler);
+}
+
+#[test]
+fn nothing_is_lost_when_the_timer_is_stopped() {
+    storm(End::Timer);
+}
+
+#[test]
+fn nothing_is_lost_when_the_runtime_ends() {
+    storm(End::Runtime);
+}
+
+#[test]
+fn nothing_is_lost_when_two_ends_meet() {
+    storm(End::Two);
+}
+
+fn storm(end: End) {
+    for seed in seeds(7) {
+        let (done, waits) = channel();
+        let thread = thread::spawn(move || {
+            let faults = round(seed, end);
+            let _ = done.send(());
+            assert!(faults.is_empty(), "{end:?}, seed {seed}: {faults:#?}");
+        });
+        if waits.recv_timeout(LIMIT) == Err(RecvTimeoutError::Timeout) {
+            panic!("{end:?}, seed {seed}: something hangs");
+        }
+        if let Err(panic) = thread.join() {
+            eprintln!("{end:?}, seed {seed}");
+            resume_unwind(panic);
+        }
+    }
+}
+
+/// Which seeds are played, if the environment does not say otherwise.
+fn seeds(usually: u64) -> RangeInclusive<u64> {
+    let read = |name: &str| {
+        let value = std::env::var(name).ok()?;
+        let number = value.parse::<u64>();
+        Some(number.unwrap_or_else(|_| panic!("{name} is a whole number, not {value:?}")))
+    };
+    match (read("WATERWHEEL_SEED"), read("WATERWHEEL_SEEDS")) {
+        (Some(seed), _) => seed..=seed,
+        (None, number) => 1..=number.unwrap_or(usually),
+    }
+}
