@@ -36,6 +36,18 @@ impl MemoryStore {
         self.len() == 0
     }
 
+    /// The store without the first rows of a far bucket: half of a cascade, for simulators.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without(&self, bucket: Bucket, most: usize) -> MemoryStore {
+        let mut without = self.clone();
+        let rows = self.far.range((bucket, Id::NONE)..=(bucket, Id::MAX));
+        for (at, _) in rows.take(most) {
+            without.far.remove(at);
+        }
+        without
+    }
+
     fn place(&mut self, row: Row, bucket: Bucket) {
         if !self.handlers.contains(&row.handler) {
             self.handlers.insert(Arc::clone(&row.handler));

@@ -54,6 +54,13 @@ impl Asked {
         self.waiting.insert(self.number, (call, what, again));
     }
 
+    /// The number of the last request, if rows are being loaded.
+    pub(super) fn loading(&self) -> Option<u64> {
+        let mut waiting = self.waiting.values();
+        let is_loading = waiting.any(|(_, what, _)| matches!(what, What::Rows { .. }));
+        is_loading.then_some(self.number)
+    }
+
     pub(super) fn first_deadline(&self) -> Option<u64> {
         self.waiting.values().map(|(.., deadline)| *deadline).min()
     }
@@ -89,7 +96,10 @@ impl Engine {
         match (what, reply) {
             (What::Commit, Ok(Reply::Committed(outcomes))) => self.committed(outcomes),
             (What::Rows { lane, before, most }, Ok(Reply::Loaded(rows))) => {
-                self.loaded(lane, before, most, rows);
+                self.loaded(lane, before, most, rows, number);
+                if self.asked.loading().is_none() {
+                    self.near.all_are_loaded();
+                }
             }
             (What::Second(lane), Ok(Reply::First(first))) => self.second_found(lane, first),
             (What::Bucket(level), Ok(Reply::First(first))) => self.bucket_found(level, first),

@@ -53,10 +53,8 @@ impl Commits {
     }
 
     pub(super) fn tries_again_at(&self) -> Option<u64> {
-        match self.waiting {
-            Some(_) => None,
-            None => self.tries_again_at,
-        }
+        let waits = self.waiting.is_none() && !self.pending.is_empty();
+        self.tries_again_at.filter(|_| waits)
     }
 }
 
@@ -223,7 +221,7 @@ impl Engine {
 
     /// A timer that was in memory is not any more.
     pub(super) fn retire(&mut self, id: Id, lane: usize) {
-        if self.near.forget(id) {
+        if self.near.forget(id, self.asked.loading()) {
             self.lanes[lane].held -= 1;
         }
     }
@@ -233,7 +231,7 @@ impl Engine {
         match freed.second {
             Some(_) => self.retire(id, freed.lane),
             None => {
-                self.near.forget(id);
+                self.near.forget(id, self.asked.loading());
             }
         }
     }

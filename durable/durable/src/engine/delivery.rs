@@ -12,11 +12,7 @@ use super::{Delivery, Ended, Engine, Output};
 impl Engine {
     /// Takes from the wheel what is due.
     pub(super) fn expire(&mut self) {
-        let mut now = self.now;
-        if planted::is(Planted::RoundedDown) {
-            now.wall_micros += 999;
-        }
-        for held in self.near.expire(self.now, |due| now.is_past(due)) {
+        for held in self.near.expire(self.now) {
             self.lanes[held.lane].ready.push_back(held);
         }
     }
@@ -31,7 +27,10 @@ impl Engine {
                 let Some(held) = lane.ready.pop_front() else {
                     break;
                 };
-                if self.near.run(&held) {
+                if !self.now.is_past(held.row.due) {
+                    // The wall clock was set back since it came up.
+                    self.near.wait_again(held, self.now);
+                } else if self.near.run(&held) {
                     lane.running += 1;
                     self.output
                         .push_back(Output::Deliver(Delivery { row: held.row }));

@@ -17,6 +17,8 @@ pub(super) struct Far {
 struct FarLevel {
     next: Next,
     is_asked: bool,
+    /// Meanwhile a row was written to this bucket. The reply may not know of it.
+    lowered: Option<i64>,
     is_cascading: bool,
 }
 
@@ -25,6 +27,7 @@ impl Default for FarLevel {
         FarLevel {
             next: Next::Unknown,
             is_asked: false,
+            lowered: None,
             is_cascading: false,
         }
     }
@@ -46,7 +49,11 @@ impl Far {
 
     /// A row was written to this bucket.
     pub(super) fn written(&mut self, bucket: Bucket) {
-        self.of(bucket.level).next.lower(bucket.number);
+        let (of, number) = (self.of(bucket.level), bucket.number);
+        if of.is_asked {
+            of.lowered = Some(of.lowered.map_or(number, |first| first.min(number)));
+        }
+        of.next.lower(number);
     }
 
     fn of(&mut self, level: Level) -> &mut FarLevel {
@@ -90,6 +97,9 @@ impl Engine {
         let of = self.far.of(level);
         of.is_asked = false;
         of.next = Next::found(first);
+        if let Some(number) = of.lowered.take() {
+            of.next.lower(number);
+        }
     }
 
     /// Rows have moved from this bucket.

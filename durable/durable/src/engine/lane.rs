@@ -31,6 +31,8 @@ pub(super) struct Lane {
     is_asked: bool,
     /// Meanwhile the cursor went back to this second.
     back: Option<i64>,
+    /// Meanwhile a row was written to this second. The reply may not know of it.
+    lowered: Option<i64>,
     is_told: bool,
 }
 
@@ -48,6 +50,7 @@ impl Lane {
             next: Next::Unknown,
             is_asked: false,
             back: None,
+            lowered: None,
             is_told: false,
         }
     }
@@ -86,12 +89,19 @@ impl Lane {
         self.next = next;
         if let Some(second) = self.back.take() {
             self.cursor = self.cursor.min(Position::before(second));
-            self.next = match self.next {
-                Next::Unknown => Next::Unknown,
-                Next::None => Next::At(second),
-                Next::At(first) => Next::At(first.min(second)),
-            };
+            self.next.lower(second);
         }
+        if let Some(second) = self.lowered.take() {
+            self.next.lower(second);
+        }
+    }
+
+    /// A row was written to this second, which is not loaded yet.
+    fn lower(&mut self, second: i64) {
+        if self.is_asked {
+            self.lowered = Some(self.lowered.map_or(second, |first| first.min(second)));
+        }
+        self.next.lower(second);
     }
 }
 
@@ -159,12 +169,18 @@ impl Engine {
     }
 
     /// The store has handed out rows.
-    pub(super) fn loaded(&mut self, index: usize, before: i64, most: usize, rows: Vec<Row>) {
+    pub(super) fn loaded(
+        &mut self,
+        index: usize,
+        before: i64,
+        most: usize,
+        rows: Vec<Row>,
+        number: u64,
+    ) {
         let mut is_all = rows.len() < most;
         for row in rows {
             let position = row.position();
-            let is_known = self.near.get(row.id).is_some();
-            if !is_known || planted::is(Planted::KnownTakenAgain) {
+            if self.near.is_new(row.id, number) || planted::is(Planted::KnownTakenAgain) {
                 if self.lanes[index].held >= self.config.most_in_memory {
                     is_all = false;
                     break;
@@ -191,7 +207,7 @@ impl Engine {
         if second < lane.bound {
             lane.go_back(second);
         } else {
-            lane.next.lower(second);
+            lane.lower(second);
         }
     }
 
@@ -200,7 +216,7 @@ impl Engine {
         let second = row.due.second();
         let of = &self.lanes[lane];
         if second >= of.bound {
-            self.lanes[lane].next.lower(second);
+            self.lanes[lane].lower(second);
         } else if of.held < self.config.most_in_memory {
             if self.near.get(row.id).is_none() {
                 self.hold(row, lane);

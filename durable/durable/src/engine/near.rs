@@ -43,6 +43,8 @@ pub(super) enum Leaves {
 pub(super) struct Near {
     wheel: Wheel<Held>,
     known: HashMap<Id, Known>,
+    /// What left while rows were being loaded, and the last request by then: what was asked for up to there may have been read before.
+    gone: HashMap<Id, u64>,
     running: usize,
     has_backlog: bool,
 }
@@ -52,6 +54,7 @@ impl Near {
         Near {
             wheel: Wheel::starting_at(Resolution::MILLISECOND, now.tick()),
             known: HashMap::new(),
+            gone: HashMap::new(),
             running: 0,
             has_backlog: false,
         }
@@ -106,9 +109,22 @@ impl Near {
         }
     }
 
-    /// Nothing is known of a timer from now on. Whether anything was.
-    pub(super) fn forget(&mut self, id: Id) -> bool {
+    /// A timer is not in memory from now on. Whether anything was known of it.
+    pub(super) fn forget(&mut self, id: Id, loading: Option<u64>) -> bool {
+        if let Some(last) = loading {
+            self.gone.insert(id, last);
+        }
         self.known.remove(&id).is_some()
+    }
+
+    /// Whether the load of this number may bring a timer: nothing is known of it, and it did not leave since the load was asked for.
+    pub(super) fn is_new(&self, id: Id, load: u64) -> bool {
+        !self.known.contains_key(&id) && self.gone.get(&id).is_none_or(|last| *last < load)
+    }
+
+    /// No load goes on.
+    pub(super) fn all_are_loaded(&mut self) {
+        self.gone.clear();
     }
 
     /// A timer that is ready goes to its handler, unless it has left, or went there already.
@@ -124,15 +140,23 @@ impl Near {
         }
     }
 
+    /// A timer that is ready goes back into the wheel, unless it has left, or went to its handler.
+    pub(super) fn wait_again(&mut self, held: Held, now: Now) {
+        let is_ready = |known: &Known| matches!(known, Known::Ready(due) if *due == held.row.due);
+        if self.known.get(&held.row.id).is_some_and(is_ready) {
+            self.hold(held, now);
+        }
+    }
+
     /// Takes out what is due. A timer whose time has not come by the wall clock is filed again.
-    pub(super) fn expire(&mut self, now: Now, is_past: impl Fn(Due) -> bool) -> Vec<Held> {
+    pub(super) fn expire(&mut self, now: Now) -> Vec<Held> {
         let mut ready = Vec::new();
         let tick = now.tick().max(self.wheel.now());
         let known = &mut self.known;
         let progress = self.wheel.advance_in_order(
             tick,
             BATCH,
-            |_, _, held| match is_past(held.row.due) {
+            |_, _, held| match now.is_past(held.row.due) {
                 true => Verdict::Due,
                 false => {
                     let later = now.tick_of(held.row.due);

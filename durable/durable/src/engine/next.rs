@@ -13,7 +13,7 @@ impl Next {
     /// A row was written to this bucket.
     pub(super) fn lower(&mut self, number: i64) {
         *self = match *self {
-            // The store is asked after the write, or was asked and has not replied: then `Asked` is told.
+            // The store is asked after the write.
             Next::Unknown => Next::Unknown,
             Next::None => Next::At(number),
             Next::At(first) => Next::At(first.min(number)),

@@ -1,6 +1,8 @@
 use waterwheel::wheel::Tick;
 use waterwheel_store::Due;
 
+use super::planted::{self, Planted};
+
 /// Both clocks, read at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Now {
@@ -23,7 +25,11 @@ impl Now {
 
     /// Whether the wall clock shows this time, or a later one.
     pub(super) fn is_past(self, due: Due) -> bool {
-        self.wall_micros >= due.as_millis().saturating_mul(1_000)
+        let wall = match planted::is(Planted::RoundedDown) {
+            true => self.wall_micros.saturating_add(999),
+            false => self.wall_micros,
+        };
+        wall >= due.as_millis().saturating_mul(1_000)
     }
 
     /// Microseconds since boot at which the wall clock shows this time, if it is not set in between. At once, if it is past.
@@ -40,6 +46,10 @@ impl Now {
 
     /// The first tick at which the wall clock shows this time.
     pub(super) fn tick_of(self, due: Due) -> Tick {
-        Tick::new(self.boot_at(due).div_ceil(1_000))
+        let boot = self.boot_at(due);
+        match planted::is(Planted::RoundedDown) {
+            true => Tick::new(boot / 1_000),
+            false => Tick::new(boot.div_ceil(1_000)),
+        }
     }
 }

@@ -7,7 +7,7 @@ use super::Token;
 /// What is to be done.
 #[derive(Debug, Clone)]
 pub enum Output {
-    /// Ask the store. Its calls are made in the order in which they are put out, and answered in that order.
+    /// Ask the store. Its calls are made in the order in which they are put out. Replies to reads may come late, after those to later calls.
     Store(Request),
     /// Hand a timer to its handler.
     Deliver(Delivery),

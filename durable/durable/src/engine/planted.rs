@@ -9,7 +9,7 @@ pub enum Planted {
     KnownTakenAgain,
     /// An insert is answered before its commit.
     AnswerBeforeCommit,
-    /// The present time is rounded up when a timer is judged.
+    /// Due times are rounded down to a tick, and the present time up to a millisecond.
     RoundedDown,
     /// What does not fit in memory is passed over for good.
     CursorOverUndelivered,
