@@ -30,7 +30,7 @@ pub enum Op {
     },
     /// Makes a dead letter a timer again, due at this time in this bucket, without failures and without a key: [`Redriven`](Outcome::Redriven).
     Redrive(Id, Due, Bucket),
-    /// Moves the first rows of a far bucket to [finer](Bucket::finer) ones: [`Cascaded`](Outcome::Cascaded). Whoever looks at the store sees each row once,
+    /// Moves the first rows of a far bucket to [finer](Bucket::finer) ones: [`Cascaded`](Outcome::Cascaded). A reader of the store sees each row once,
     /// before and after.
     Cascade {
         /// The bucket, of another level than [`Level::Second`](crate::Level::Second).

@@ -147,7 +147,7 @@ impl Engine {
         }
     }
 
-    /// The store has refused a commit, and nothing of it was done. What a caller waits for is told; the rest is tried again.
+    /// The store has refused a commit, and nothing of it was done. A caller gets that as its answer; the rest is tried again.
     pub(super) fn refused(&mut self, error: &StoreError) {
         let Some((steps, then)) = self.commits.waiting.take() else {
             return;

@@ -33,7 +33,7 @@ pub(super) struct Lane {
     back: Option<i64>,
     /// Meanwhile a row was written to this second. The reply may not know of it.
     lowered: Option<i64>,
-    is_told: bool,
+    is_reported: bool,
 }
 
 impl Lane {
@@ -51,7 +51,7 @@ impl Lane {
             is_asked: false,
             back: None,
             lowered: None,
-            is_told: false,
+            is_reported: false,
         }
     }
 
@@ -59,9 +59,9 @@ impl Lane {
     pub(super) fn loads_at(&self, config: &Config) -> Option<Due> {
         match self.next {
             Next::At(second) if !self.is_asked && self.has_room(config) => {
-                // A handler that is missing is told of what is due.
+                // A handler that is missing is reported once its timers are due.
                 let window = if self.is_handled { config.window } else { 0 };
-                let is_done = !self.is_handled && self.is_told;
+                let is_done = !self.is_handled && self.is_reported;
                 let at = second.saturating_sub(window).saturating_mul(1_000);
                 (!is_done).then_some(Due::from_millis(at))
             }
@@ -128,8 +128,8 @@ impl Engine {
                     );
                 }
                 Next::At(first) if !lane.is_handled => {
-                    if first <= second && !lane.is_told {
-                        lane.is_told = true;
+                    if first <= second && !lane.is_reported {
+                        lane.is_reported = true;
                         let handler = Arc::clone(&lane.handler);
                         self.output.push_back(Output::Unhandled(handler));
                     }

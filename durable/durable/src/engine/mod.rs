@@ -4,7 +4,7 @@
 //! | file | question |
 //! |---|---|
 //! | `now` | what time is it, and which tick of the wheel is that? |
-//! | `input`, `output` | what is the engine told, and what does it want done? |
+//! | `input`, `output` | what does the engine learn, and what does it want done? |
 //! | `near` | which timers are in memory, and what does each wait for? |
 //! | `lane` | what is there of one handler? |
 //! | `far` | which bucket cascades next? |
