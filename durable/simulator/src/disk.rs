@@ -22,18 +22,21 @@ pub(crate) struct Disk {
     asked: VecDeque<Request>,
     replies: VecDeque<(u64, Result<Reply, StoreError>)>,
     broken: Option<Broken>,
+    /// How many of a hundred calls it refuses.
+    refuses: u32,
     /// The last commit that was done.
     done: u64,
 }
 
 impl Disk {
-    pub(crate) fn new(broken: Option<Broken>) -> Disk {
+    pub(crate) fn new(broken: Option<Broken>, refuses: u32) -> Disk {
         Disk {
             store: MemoryStore::new(),
             unsynced: Vec::new(),
             asked: VecDeque::new(),
             replies: VecDeque::new(),
             broken,
+            refuses,
             done: 0,
         }
     }
@@ -70,7 +73,8 @@ impl Disk {
         let fault = if has_faults { rng.u32(0..100) } else { 100 };
         // What was done cannot be refused when it is asked again.
         let is_done = matches!(call, Call::Commit(commit, _) if commit == self.done);
-        if fault < 2 && !is_done {
+        let is_refused = has_faults && rng.u32(0..100) < self.refuses;
+        if is_refused && !is_done {
             let refused = StoreError::definite("refused by the simulator");
             self.replies.push_back((number, Err(refused)));
             return;
@@ -98,12 +102,12 @@ impl Disk {
         };
         match fault {
             // The reply is lost.
-            2..4 => {}
-            4..7 => {
+            0..2 => {}
+            2..5 => {
                 self.replies.push_back((number, copy(&reply)));
                 self.replies.push_back((number, reply));
             }
-            7 if matches!(reply, Ok(Reply::Committed(_))) => {
+            5 if matches!(reply, Ok(Reply::Committed(_))) => {
                 let failed = StoreError::indeterminate("an fsync failed in the simulator");
                 self.replies.push_back((number, Err(failed)));
             }

@@ -50,6 +50,16 @@ enum Asked {
     Redrive(Id),
 }
 
+impl Timer {
+    fn is_over(&self) -> bool {
+        self.has_ended.is_some() || self.is_cancelled || self.may_be_cancelled
+    }
+
+    fn is_open(&self) -> bool {
+        self.is_durable && !self.is_with_handler && !self.is_over()
+    }
+}
+
 /// A promise that was not kept, in words.
 pub type Kept = Result<(), String>;
 
@@ -105,6 +115,16 @@ impl Model {
         ids.sort_unstable();
         let id = rng.choice(ids)?;
         Some(self.timers[&id].handle.clone())
+    }
+
+    /// One of the timers that are to be delivered next, by chance: most of the engine's work is on them.
+    #[must_use]
+    pub fn any_near(&self, rng: &mut fastrand::Rng) -> Option<Handle> {
+        let near = self.timers.values().filter(|it| it.is_open());
+        let mut near: Vec<_> = near.map(|it| (it.dues.last(), &it.handle)).collect();
+        near.sort_unstable_by_key(|(due, handle)| (*due, handle.id));
+        near.truncate(4);
+        rng.choice(near).map(|(_, handle)| handle.clone())
     }
 
     /// Checks an answer.
@@ -262,8 +282,7 @@ impl Model {
     /// A timer was lost.
     pub fn is_done(&self) -> Kept {
         for timer in self.timers.values() {
-            let is_over = timer.has_ended.is_some() || timer.is_cancelled || timer.may_be_cancelled;
-            if timer.is_durable && !is_over {
+            if timer.is_durable && !timer.is_over() {
                 return Err(format!("never delivered: {timer:?}"));
             }
         }

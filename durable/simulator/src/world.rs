@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use waterwheel_durable::engine::{Answer, Config, Ended, Engine, NewTimer, Now, Output};
-use waterwheel_store::{Due, Id, Row, Store};
+use waterwheel_store::{Due, Handle, Id, Row, Store};
 
 use crate::disk::{Broken, Disk};
 use crate::model::Model;
@@ -67,6 +67,8 @@ struct World {
     is_ending: bool,
     has_faults: bool,
     jumps: bool,
+    /// Half of the cancels and reschedules are of what is delivered next.
+    asks_for_near: bool,
     traces: bool,
     config: Config,
 }
@@ -82,18 +84,20 @@ impl World {
         let config = Config {
             window: rng.i64(0..4),
             page: rng.usize(1..8),
-            most_in_memory: rng.usize(4..20),
+            most_in_memory: rng.usize(1..20),
             ladder: LADDER.map(Duration::from_secs).to_vec(),
             most_in_commit: rng.usize(1..12),
             reply_micros: 5_000_000,
             refused_micros: 200_000,
             largest_drift_micros: 1_000,
         };
-        let mut disk = Disk::new(broken);
+        let refuses = if rng.u32(0..4) == 0 { 30 } else { 2 };
+        let mut disk = Disk::new(broken, refuses);
         let engine = begin(&mut disk, &config, now);
         let mut world = World {
             has_faults: rng.bool(),
             jumps: rng.bool(),
+            asks_for_near: rng.bool(),
             traces: std::env::var_os("WATERWHEEL_TRACE").is_some(),
             rng,
             now,
@@ -144,17 +148,24 @@ impl World {
     }
 
     fn cancel(&mut self) {
-        if let Some(handle) = self.model.any(&mut self.rng) {
+        if let Some(handle) = self.any() {
             let token = self.model.cancels(handle.id);
             self.engine.cancel(token, handle);
         }
     }
 
     fn reschedule(&mut self) {
-        if let Some(handle) = self.model.any(&mut self.rng) {
+        if let Some(handle) = self.any() {
             let due = self.some_due();
             let token = self.model.reschedules(handle.id, due);
             self.engine.reschedule(token, handle, due);
+        }
+    }
+
+    fn any(&mut self) -> Option<Handle> {
+        match self.asks_for_near && self.rng.bool() {
+            true => self.model.any_near(&mut self.rng),
+            false => self.model.any(&mut self.rng),
         }
     }
 

@@ -161,7 +161,10 @@ impl Engine {
                 Then::Cancelled(token, id, freed) | Then::Rescheduled(token, id, _, freed) => {
                     self.let_go(id, freed);
                     // The row is where it was, and a load may have passed over it.
-                    self.written(freed.lane, freed.second.unwrap_or(i64::MIN));
+                    let is_undone = !planted::is(Planted::PassedOverWhenRefused);
+                    if is_undone || freed.second.is_some() {
+                        self.written(freed.lane, freed.second.unwrap_or(i64::MIN));
+                    }
                     self.answer(token, refused);
                     self.take_up(id);
                 }

@@ -15,6 +15,10 @@ pub enum Planted {
     CursorOverUndelivered,
     /// A timer is forgotten as its settling is written, and not when that is answered.
     ForgottenBeforeSettled,
+    /// A timer that is cancelled or moved as it waits for its handler counts as one in memory for ever.
+    ReadyCountedForEver,
+    /// A refused cancel or move is undone only for a timer that was in memory: a load may have passed over the other ones.
+    PassedOverWhenRefused,
 }
 
 /// Whether this fault is planted. Without the feature `planted`, none ever is.

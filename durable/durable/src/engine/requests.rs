@@ -120,6 +120,9 @@ impl Engine {
                 return Free::WithHandler;
             }
             Some(Known::Leaving(Leaves::Moved)) => return Free::Moving,
+            Some(Known::Ready(_)) if planted::is(Planted::ReadyCountedForEver) => {
+                self.near.second(id)
+            }
             Some(Known::Ready(due)) => Some(due.second()),
             Some(Known::Waiting(_)) => self.near.second(id),
             None => None,
