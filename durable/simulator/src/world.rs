@@ -43,7 +43,8 @@ impl std::error::Error for Broke {}
 /// What was promised and not kept.
 pub fn run(seed: u64, broken: Option<Broken>) -> Result<(), Broke> {
     let mut world = World::new(seed, broken);
-    let steps = world.rng.usize(20..200);
+    let most = if world.rng.u32(0..4) == 0 { 1_000 } else { 200 };
+    let steps = world.rng.usize(20..most);
     let mut step = 0;
     let mut live = || {
         while step < steps {
@@ -67,6 +68,10 @@ struct World {
     is_ending: bool,
     has_faults: bool,
     jumps: bool,
+    /// A crash mends what is wrong in memory alone, and so hides it.
+    crashes: bool,
+    /// Where it is 1, most of what is due waits for its handler.
+    most_concurrency: usize,
     /// Half of the cancels and reschedules are of what is delivered next.
     asks_for_near: bool,
     traces: bool,
@@ -97,6 +102,8 @@ impl World {
         let mut world = World {
             has_faults: rng.bool(),
             jumps: rng.bool(),
+            crashes: rng.bool(),
+            most_concurrency: if rng.bool() { 1 } else { 5 },
             asks_for_near: rng.bool(),
             traces: std::env::var_os("WATERWHEEL_TRACE").is_some(),
             rng,
@@ -121,15 +128,16 @@ impl World {
             23..38 => self.end_delivery(),
             38..58 => {
                 self.disk.work(&mut self.rng, self.has_faults);
-                if self.disk.is_unsynced() && self.rng.u32(0..25) == 0 {
+                if self.crashes && self.disk.is_unsynced() && self.rng.u32(0..6) == 0 {
                     self.crash()?;
                 }
             }
             58..78 => self.reply(),
             78..95 => self.wait(),
             95..97 if self.jumps => self.jump(),
+            96 => self.slew(),
             97 => self.deploy(),
-            98 => self.crash()?,
+            98 if self.crashes => self.crash()?,
             _ => {}
         }
         self.follow()
@@ -256,12 +264,18 @@ impl World {
         self.engine.turn(self.now);
     }
 
+    /// The wall clock goes a little faster or slower.
+    fn slew(&mut self) {
+        self.now.wall_micros += self.rng.i64(-500..500);
+        self.engine.turn(self.now);
+    }
+
     /// A handler that was missing is there.
     fn deploy(&mut self) {
         for handler in HANDLERS {
             if self.is_ending || self.rng.u32(0..3) > 0 {
-                self.engine
-                    .handle(&Arc::from(handler), self.rng.usize(1..6));
+                let concurrency = self.rng.usize(1..=self.most_concurrency);
+                self.engine.handle(&Arc::from(handler), concurrency);
             }
         }
     }
@@ -327,12 +341,18 @@ impl World {
         (self.is_ending, self.has_faults) = (true, false);
         self.deploy();
         self.follow()?;
+        let mut crashes = if self.crashes { 8 } else { 0 };
         for _ in 0..20_000 {
             let is_busy = self.disk.is_asked() || self.disk.has_replied();
             if self.disk.has_replied() {
                 self.reply();
             } else if self.disk.is_asked() {
                 self.disk.work(&mut self.rng, false);
+                // Most cascades are now.
+                if crashes > 0 && self.disk.is_unsynced() && self.rng.u32(0..8) == 0 {
+                    crashes -= 1;
+                    self.crash()?;
+                }
             } else if !self.with_handlers.is_empty() {
                 self.end_delivery();
             } else {
@@ -354,10 +374,10 @@ impl World {
     fn is_done(&mut self) -> Result<(), String> {
         self.model.is_done()?;
         let (stored, known) = (self.disk.store().len(), self.engine.in_memory());
-        match (stored, known, self.engine.is_idle()) {
-            (0, 0, true) => Ok(()),
-            _ => Err(format!(
-                "{stored} are stored and {known} are known at the end"
+        match (stored, known, self.engine.held(), self.engine.is_idle()) {
+            (0, 0, 0, true) => Ok(()),
+            (_, _, held, _) => Err(format!(
+                "{stored} are stored, {known} known and {held} counted at the end"
             )),
         }
     }

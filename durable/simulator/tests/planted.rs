@@ -53,6 +53,11 @@ fn a_timer_forgotten_before_it_is_settled_is_found() {
 }
 
 #[test]
+fn a_count_that_leaks_is_found() {
+    is_found(Planted::ReadyCountedForEver);
+}
+
+#[test]
 fn a_timer_passed_over_by_a_refused_request_is_found() {
     is_found(Planted::PassedOverWhenRefused);
 }

@@ -52,11 +52,16 @@ pub use now::Now;
 pub use output::{Answer, Call, Delivery, Output, Reply, Request};
 use requests::Deferred;
 
+/// A wall clock that moves so far against the other was set, and not slewed.
+const JUMP_MICROS: u64 = 1_000_000;
+
 /// The engine: see the [module](self).
 #[derive(Debug)]
 pub struct Engine {
     config: Config,
     now: Now,
+    /// The clocks as the timers in memory were filed by.
+    filed_by: Now,
     /// Of the ids: see [`Id::new`].
     epoch: u64,
     inserted: u64,
@@ -86,6 +91,7 @@ impl Engine {
             asked: Asked::default(),
             config,
             now,
+            filed_by: now,
             epoch,
             inserted: 0,
             lanes: Vec::new(),
@@ -134,7 +140,7 @@ impl Engine {
         self.has_failed
     }
 
-    /// How often the wall clock was set.
+    /// How often the wall clock was set, by a second or more.
     #[must_use]
     pub fn jumps(&self) -> u64 {
         self.jumps
@@ -151,15 +157,23 @@ impl Engine {
         if self.has_failed {
             return;
         }
-        let shift = now.offset() - self.now.offset();
+        // Since then, and not since the last turn: a clock that is slewed moves a little each time.
+        let shift = now.offset() - self.filed_by.offset();
         self.now = now;
         if shift.unsigned_abs() >= self.config.largest_drift_micros {
-            self.jumps += 1;
+            self.jumps += u64::from(shift.unsigned_abs() >= JUMP_MICROS);
+            self.filed_by = now;
             self.near.file_again(now);
         }
         self.expire();
         self.ask_again();
         self.go_on();
+    }
+
+    /// How many timers count against [`Config::most_in_memory`], of all handlers.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.lanes.iter().map(|lane| lane.held).sum()
     }
 
     /// When there is something to do next, in microseconds since boot. `None` if only a call can bring something.
