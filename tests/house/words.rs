@@ -44,6 +44,7 @@ fn no_retired_word_is_used() {
         "docs/switching.md",
         "benches/README.md",
         "crates",
+        "durable",
         "tools/meter",
         "tools/peers",
         "tools/suite/README.md",

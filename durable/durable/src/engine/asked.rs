@@ -1,0 +1,116 @@
+//! What was the store asked, and was the reply lost?
+
+use std::collections::{BTreeMap, VecDeque};
+
+use waterwheel_store::{Level, StoreError};
+
+use super::{Call, Config, Engine, Now, Output, Reply, Request};
+
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    number: u64,
+    waiting: BTreeMap<u64, (Call, What, u64)>,
+}
+
+/// What a reply is for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum What {
+    Commit,
+    Rows {
+        lane: usize,
+        before: i64,
+        most: usize,
+    },
+    Second(usize),
+    Bucket(Level),
+}
+
+impl Asked {
+    pub(super) fn ask(
+        &mut self,
+        call: Call,
+        what: What,
+        now: Now,
+        config: &Config,
+        output: &mut VecDeque<Output>,
+    ) {
+        self.number += 1;
+        let number = self.number;
+        let deadline = now.boot_micros.saturating_add(config.reply_micros);
+        self.waiting.insert(number, (call.clone(), what, deadline));
+        output.push_back(Output::Store(Request { number, call }));
+    }
+
+    /// The request with this number was answered. `None` if that was known.
+    fn answered(&mut self, number: u64) -> Option<(Call, What)> {
+        let (call, what, _) = self.waiting.remove(&number)?;
+        Some((call, what))
+    }
+
+    /// A read has failed. It is asked again as if its reply were lost, and soon.
+    fn put_off(&mut self, call: Call, what: What, now: Now, config: &Config) {
+        self.number += 1;
+        let again = now.boot_micros.saturating_add(config.refused_micros);
+        self.waiting.insert(self.number, (call, what, again));
+    }
+
+    /// The number of the last request, if rows are being loaded.
+    pub(super) fn loading(&self) -> Option<u64> {
+        let mut waiting = self.waiting.values();
+        let is_loading = waiting.any(|(_, what, _)| matches!(what, What::Rows { .. }));
+        is_loading.then_some(self.number)
+    }
+
+    pub(super) fn first_deadline(&self) -> Option<u64> {
+        self.waiting.values().map(|(.., deadline)| *deadline).min()
+    }
+}
+
+impl Engine {
+    /// Asks again for what was not answered in time: its reply was lost.
+    pub(super) fn ask_again(&mut self) {
+        let now = self.now.boot_micros;
+        let lost: Vec<u64> = self
+            .asked
+            .waiting
+            .iter()
+            .filter(|(_, (.., deadline))| *deadline <= now)
+            .map(|(number, _)| *number)
+            .collect();
+        for number in lost {
+            if let Some((call, what, _)) = self.asked.waiting.remove(&number) {
+                self.asked
+                    .ask(call, what, self.now, &self.config, &mut self.output);
+            }
+        }
+    }
+
+    /// The store has replied to a request.
+    pub fn replied(&mut self, number: u64, reply: Result<Reply, StoreError>) {
+        if self.has_failed {
+            return;
+        }
+        let Some((call, what)) = self.asked.answered(number) else {
+            return;
+        };
+        match (what, reply) {
+            (What::Commit, Ok(Reply::Committed(outcomes))) => self.committed(outcomes),
+            (What::Rows { lane, before, most }, Ok(Reply::Loaded(rows))) => {
+                self.loaded(lane, before, most, rows, number);
+                if self.asked.loading().is_none() {
+                    self.near.all_are_loaded();
+                }
+            }
+            (What::Second(lane), Ok(Reply::First(first))) => self.second_found(lane, first),
+            (What::Bucket(level), Ok(Reply::First(first))) => self.bucket_found(level, first),
+            (What::Commit, Err(error)) if error.is_definite() => self.refused(&error),
+            (What::Commit, Err(error)) => self.fail(&error),
+            (What::Commit, Ok(reply)) => {
+                let error = format!("the store has replied {reply:?} to a commit");
+                self.fail(&StoreError::indeterminate(error));
+            }
+            (what, _) => self.asked.put_off(call, what, self.now, &self.config),
+        }
+        self.go_on();
+    }
+}

@@ -1,0 +1,126 @@
+//! Which bucket cascades next?
+
+use waterwheel_store::{Bucket, Due, Level, Op};
+
+use super::asked::What;
+use super::commit::Then;
+use super::next::Next;
+use super::{Call, Engine};
+
+/// What is known of the far levels, the finest first.
+#[derive(Debug, Default)]
+pub(super) struct Far {
+    levels: [FarLevel; 3],
+}
+
+#[derive(Debug)]
+struct FarLevel {
+    next: Next,
+    is_asked: bool,
+    /// Meanwhile a row was written to this bucket. The reply may not know of it.
+    lowered: Option<i64>,
+    is_cascading: bool,
+}
+
+impl Default for FarLevel {
+    fn default() -> FarLevel {
+        FarLevel {
+            next: Next::Unknown,
+            is_asked: false,
+            lowered: None,
+            is_cascading: false,
+        }
+    }
+}
+
+impl Far {
+    /// When the next bucket of each level is to cascade.
+    pub(super) fn cascades_at(&self) -> impl Iterator<Item = Due> {
+        self.levels
+            .iter()
+            .zip(Level::FAR)
+            .filter_map(|(of, level)| match of.next {
+                Next::At(number) if !of.is_cascading => {
+                    Some(Bucket { level, number }.cascades_at())
+                }
+                _ => None,
+            })
+    }
+
+    /// A row was written to this bucket.
+    pub(super) fn written(&mut self, bucket: Bucket) {
+        let (of, number) = (self.of(bucket.level), bucket.number);
+        if of.is_asked {
+            of.lowered = Some(of.lowered.map_or(number, |first| first.min(number)));
+        }
+        of.next.lower(number);
+    }
+
+    fn of(&mut self, level: Level) -> &mut FarLevel {
+        &mut self.levels[usize::from(level.number()) - 1]
+    }
+}
+
+impl Engine {
+    /// Lets the buckets cascade whose time has come.
+    pub(super) fn cascade(&mut self) {
+        let now = self.present();
+        for level in Level::FAR {
+            let of = self.far.of(level);
+            if of.is_asked || of.is_cascading {
+                continue;
+            }
+            match of.next {
+                Next::None => {}
+                Next::Unknown => {
+                    of.is_asked = true;
+                    let call = Call::FirstBucket(level);
+                    let what = What::Bucket(level);
+                    self.asked
+                        .ask(call, what, self.now, &self.config, &mut self.output);
+                }
+                Next::At(number) => {
+                    let bucket = Bucket { level, number };
+                    if bucket.cascades_at() <= now {
+                        of.is_cascading = true;
+                        let most = self.config.page;
+                        let op = Op::Cascade { bucket, now, most };
+                        self.commits.push(op, Then::Cascaded(bucket));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The store has said which bucket is next.
+    pub(super) fn bucket_found(&mut self, level: Level, first: Option<i64>) {
+        let of = self.far.of(level);
+        of.is_asked = false;
+        of.next = Next::found(first);
+        if let Some(number) = of.lowered.take() {
+            of.next.lower(number);
+        }
+    }
+
+    /// Rows have moved from this bucket.
+    pub(super) fn cascaded(
+        &mut self,
+        bucket: Bucket,
+        is_empty: bool,
+        far: Vec<Bucket>,
+        seconds: Vec<(std::sync::Arc<str>, i64)>,
+    ) {
+        let of = self.far.of(bucket.level);
+        of.is_cascading = false;
+        if is_empty {
+            of.next = Next::Unknown;
+        }
+        for bucket in far {
+            self.far.written(bucket);
+        }
+        for (handler, second) in seconds {
+            let lane = self.lane(&handler);
+            self.written(lane, second);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use waterwheel_store::Due;
+
+/// What names a request in the answer to it.
+pub type Token = u64;
+
+/// How the engine works.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// How long before its second begins a timer is loaded, in seconds.
+    pub window: i64,
+    /// How many rows are loaded or cascaded at a time.
+    pub page: usize,
+    /// How many timers of a handler are in memory at most. The others wait in the store.
+    pub most_in_memory: usize,
+    /// The delays after the first, second … failure. After the last one, a failure is the end.
+    pub ladder: Vec<Duration>,
+    /// How many steps a commit has at most.
+    pub most_in_commit: usize,
+    /// After so many microseconds without a reply, the store is asked again.
+    pub reply_micros: u64,
+    /// After so many microseconds, what the store has refused is tried again.
+    pub refused_micros: u64,
+    /// A larger change between both clocks, in microseconds, and the timers in memory are filed again.
+    pub largest_drift_micros: u64,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        let ladder = [15, 30, 180, 600, 1_200, 1_800, 3_600, 7_200, 10_800, 21_600];
+        Config {
+            window: 2,
+            page: 4_096,
+            most_in_memory: 32_768,
+            ladder: ladder.map(Duration::from_secs).to_vec(),
+            most_in_commit: 16_384,
+            reply_micros: 30_000_000,
+            refused_micros: 200_000,
+            largest_drift_micros: 1_000,
+        }
+    }
+}
+
+/// A timer to insert.
+#[derive(Debug, Clone)]
+pub struct NewTimer {
+    /// The handler that it is delivered to.
+    pub handler: Arc<str>,
+    /// When it is due.
+    pub due: Due,
+    /// Its business key: no other timer of the handler has it at the same time.
+    pub key: Option<Arc<[u8]>>,
+    /// What the handler is handed.
+    pub payload: Arc<[u8]>,
+}
+
+/// How a delivery has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    /// The timer is settled.
+    Well,
+    /// It is tried again, by the ladder.
+    Failed(Arc<str>),
+    /// It is not tried again.
+    Dead(Arc<str>),
+}

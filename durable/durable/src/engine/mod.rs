@@ -1,0 +1,228 @@
+//! What is loaded, delivered and settled, and when? Without a clock, a thread or a file: it is handed the time and the replies, and says what is to be
+//! done. So a simulator can run years of it, with every fault, in a millisecond.
+//!
+//! | file | question |
+//! |---|---|
+//! | `now` | what time is it, and which tick of the wheel is that? |
+//! | `input`, `output` | what does the engine learn, and what does it want done? |
+//! | `near` | which timers are in memory, and what does each wait for? |
+//! | `lane` | what is there of one handler? |
+//! | `far` | which bucket cascades next? |
+//! | `commit` | what is written next, and what follows from it? |
+//! | `asked` | what was the store asked, and was the reply lost? |
+//! | `requests` | what becomes of an insert, a cancel, a reschedule? |
+//! | `delivery` | what becomes of a timer that is due? |
+//! | `planted` | which fault is planted, to test the simulator? |
+//!
+//! # What must stay true
+//!
+//! 1. **The store is right.** A row that is there is a timer to deliver; memory is a cache of the rows of the next seconds. Where the two may differ, the
+//!    engine reads again: a cursor may go back at any time, since what is known is not taken twice.
+//! 2. **Known from the load until the commit that takes it away is answered.** One table spans the wheel, the queues, the handlers and that commit. So a
+//!    load that was read before a commit brings nothing back.
+//! 3. **The bound is published before the read.** A timer that is written while its second is loaded goes into memory by itself.
+//! 4. **Memory is asked first.** A cancel that answers "done" has taken the timer out of memory before it asks the store.
+//! 5. **One commit at a time**, in the order of the requests; a request for a timer that a commit is about to move waits for the answer.
+
+mod asked;
+mod commit;
+mod delivery;
+mod far;
+mod input;
+mod lane;
+mod near;
+mod next;
+mod now;
+mod output;
+pub mod planted;
+mod requests;
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use waterwheel_store::{Due, Id};
+
+use asked::Asked;
+use commit::Commits;
+use far::Far;
+pub use input::{Config, Ended, NewTimer, Token};
+use lane::Lane;
+use near::Near;
+pub use now::Now;
+pub use output::{Answer, Call, Delivery, Output, Reply, Request};
+use requests::Deferred;
+
+/// A wall clock that moves so far against the other was set, and not slewed.
+const JUMP_MICROS: u64 = 1_000_000;
+
+/// The engine: see the [module](self).
+#[derive(Debug)]
+pub struct Engine {
+    config: Config,
+    now: Now,
+    /// The clocks as the timers in memory were filed by.
+    filed_by: Now,
+    /// Of the ids: see [`Id::new`].
+    epoch: u64,
+    inserted: u64,
+    lanes: Vec<Lane>,
+    lane_of: HashMap<Arc<str>, usize>,
+    near: Near,
+    far: Far,
+    commits: Commits,
+    asked: Asked,
+    /// Requests for timers that a commit moves or takes away.
+    deferred: HashMap<Id, Vec<Deferred>>,
+    output: VecDeque<Output>,
+    is_stopping: bool,
+    has_failed: bool,
+    /// How often the wall clock has jumped against the time since boot.
+    jumps: u64,
+}
+
+impl Engine {
+    /// An engine on a store that was [begun](waterwheel_store::Store::begin), with the names of its handlers.
+    #[must_use]
+    pub fn new(config: Config, epoch: u64, handlers: Vec<Arc<str>>, now: Now) -> Engine {
+        let mut engine = Engine {
+            near: Near::new(now),
+            far: Far::default(),
+            commits: Commits::default(),
+            asked: Asked::default(),
+            config,
+            now,
+            filed_by: now,
+            epoch,
+            inserted: 0,
+            lanes: Vec::new(),
+            lane_of: HashMap::new(),
+            deferred: HashMap::new(),
+            output: VecDeque::new(),
+            is_stopping: false,
+            has_failed: false,
+            jumps: 0,
+        };
+        for handler in handlers {
+            engine.lane(&handler);
+        }
+        engine
+    }
+
+    /// The next thing to be done. To be asked until there is none, after each call of another method.
+    pub fn output(&mut self) -> Option<Output> {
+        self.output.pop_front()
+    }
+
+    /// There is a handler of this name from now on, for so many deliveries at a time.
+    pub fn handle(&mut self, name: &Arc<str>, concurrency: usize) {
+        let lane = self.lane(name);
+        let lane = &mut self.lanes[lane];
+        lane.is_handled = true;
+        lane.concurrency = concurrency.max(1);
+        self.go_on();
+    }
+
+    /// Begins no delivery from now on, and takes nothing new.
+    pub fn stop(&mut self) {
+        self.is_stopping = true;
+        self.go_on();
+    }
+
+    /// Whether no delivery goes on and nothing is to be written.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.near.running() == 0 && self.commits.is_empty()
+    }
+
+    /// Whether the store has failed: nothing goes on.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+
+    /// How often the wall clock was set, by a second or more.
+    #[must_use]
+    pub fn jumps(&self) -> u64 {
+        self.jumps
+    }
+
+    /// How many timers are in memory.
+    #[must_use]
+    pub fn in_memory(&self) -> usize {
+        self.near.len()
+    }
+
+    /// The time goes on.
+    pub fn turn(&mut self, now: Now) {
+        if self.has_failed {
+            return;
+        }
+        // Since then, and not since the last turn: a clock that is slewed moves a little each time.
+        let shift = now.offset() - self.filed_by.offset();
+        self.now = now;
+        if shift.unsigned_abs() >= self.config.largest_drift_micros {
+            self.jumps += u64::from(shift.unsigned_abs() >= JUMP_MICROS);
+            self.filed_by = now;
+            self.near.file_again(now);
+        }
+        self.expire();
+        self.ask_again();
+        self.go_on();
+    }
+
+    /// How many timers count against [`Config::most_in_memory`], of all handlers.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.lanes.iter().map(|lane| lane.held).sum()
+    }
+
+    /// When there is something to do next, in microseconds since boot. `None` if only a call can bring something.
+    #[must_use]
+    pub fn next_turn(&self) -> Option<u64> {
+        if self.has_failed {
+            return None;
+        }
+        if self.near.has_backlog() {
+            return Some(self.now.boot_micros);
+        }
+        let wall = self
+            .lanes
+            .iter()
+            .filter_map(|lane| lane.loads_at(&self.config));
+        let wall = wall.chain(self.far.cascades_at()).min();
+        let boot = [
+            self.near.next(),
+            wall.map(|at| self.now.boot_at(at)),
+            self.asked.first_deadline(),
+            self.commits.tries_again_at(),
+        ];
+        boot.into_iter().flatten().min()
+    }
+
+    /// Does what can be done now.
+    fn go_on(&mut self) {
+        if self.has_failed {
+            return;
+        }
+        if !self.is_stopping {
+            self.load();
+            self.cascade();
+        }
+        self.deliver();
+        self.commit();
+    }
+
+    fn lane(&mut self, handler: &Arc<str>) -> usize {
+        if let Some(&lane) = self.lane_of.get(handler) {
+            return lane;
+        }
+        self.lanes.push(Lane::new(Arc::clone(handler)));
+        let lane = self.lanes.len() - 1;
+        self.lane_of.insert(Arc::clone(handler), lane);
+        lane
+    }
+
+    fn present(&self) -> Due {
+        self.now.due()
+    }
+}

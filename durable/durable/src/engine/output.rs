@@ -1,0 +1,112 @@
+use std::sync::Arc;
+
+use waterwheel_store::{Due, Handle, Level, Op, Outcome, Position, Row};
+
+use super::Token;
+
+/// What is to be done.
+#[derive(Debug, Clone)]
+pub enum Output {
+    /// Ask the store. Its calls are made in the order in which they are put out. Replies to reads may come late, after those to later calls.
+    Store(Request),
+    /// Hand a timer to its handler.
+    Deliver(Delivery),
+    /// Answer a request.
+    Answer(Token, Answer),
+    /// Timers are due that have no handler: they wait in the store.
+    Unhandled(Arc<str>),
+    /// A timer was given up.
+    Dead(Row, Arc<str>),
+    /// The store has failed, so nothing goes on.
+    Failed(Arc<str>),
+}
+
+/// A call of the store.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// What names it in the reply.
+    pub number: u64,
+    /// What is asked.
+    pub call: Call,
+}
+
+/// What the store is asked.
+#[derive(Debug, Clone)]
+pub enum Call {
+    /// [`Store::commit`](waterwheel_store::Store::commit).
+    Commit(u64, Arc<Vec<Op>>),
+    /// [`Store::load`](waterwheel_store::Store::load).
+    Load {
+        /// Whose rows.
+        handler: Arc<str>,
+        /// Those after this position,
+        after: Position,
+        /// before this second.
+        before: i64,
+        /// So many at most.
+        most: usize,
+    },
+    /// [`Store::first_second`](waterwheel_store::Store::first_second).
+    FirstSecond(Arc<str>, i64),
+    /// [`Store::first_bucket`](waterwheel_store::Store::first_bucket).
+    FirstBucket(Level),
+}
+
+/// What the store has replied.
+#[derive(Debug, Clone)]
+pub enum Reply {
+    /// To a commit.
+    Committed(Vec<Outcome>),
+    /// To a load.
+    Loaded(Vec<Row>),
+    /// To a search.
+    First(Option<i64>),
+}
+
+/// A timer that is due.
+#[derive(Debug, Clone)]
+pub struct Delivery {
+    /// The timer. Its `failures` are those of earlier attempts.
+    pub row: Row,
+}
+
+/// What became of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// The timer is durable.
+    Created(Handle),
+    /// Another timer has the key.
+    Existing(Handle),
+    /// The timer was cancelled, moved or redriven, durably.
+    Done,
+    /// It is with its handler.
+    AlreadyFired,
+    /// There is no such timer: it was settled, cancelled or given up, or never was.
+    NotFound,
+    /// The store has refused, and nothing was done.
+    Refused(Arc<str>),
+    /// The store has failed, and it is not known what was done.
+    Unknown(Arc<str>),
+    /// The service shuts down.
+    ShuttingDown,
+    /// More timers than ids.
+    OutOfIds,
+}
+
+/// The due time that a request names.
+pub(super) fn handle_of(row: &Row) -> Handle {
+    Handle {
+        id: row.id,
+        due: row.due,
+        handler: Arc::clone(&row.handler),
+    }
+}
+
+/// What is written about a due time in messages.
+impl Delivery {
+    /// When it was due.
+    #[must_use]
+    pub fn due(&self) -> Due {
+        self.row.due
+    }
+}

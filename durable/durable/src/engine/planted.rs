@@ -1,0 +1,44 @@
+//! Faults that are planted in the engine, one at a time: a simulator that does not find each of them is worth nothing.
+
+/// A fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Planted {
+    /// The bound of what is loaded is published after the read.
+    BoundAfterRead,
+    /// What is known is taken again by a load.
+    KnownTakenAgain,
+    /// An insert is answered before its commit.
+    AnswerBeforeCommit,
+    /// Due times are rounded down to a tick, and the present time up to a millisecond.
+    RoundedDown,
+    /// What does not fit in memory is passed over for good.
+    CursorOverUndelivered,
+    /// A timer is forgotten as its settling is written, and not when that is answered.
+    ForgottenBeforeSettled,
+    /// A timer that is cancelled or moved as it waits for its handler counts as one in memory for ever.
+    ReadyCountedForEver,
+    /// A refused cancel or move is undone only for a timer that was in memory: a load may have passed over the other ones.
+    PassedOverWhenRefused,
+}
+
+/// Whether this fault is planted. Without the feature `planted`, none ever is.
+#[cfg(feature = "planted")]
+pub(super) fn is(fault: Planted) -> bool {
+    CHOSEN.with(|chosen| chosen.get() == Some(fault))
+}
+
+#[cfg(not(feature = "planted"))]
+pub(super) const fn is(_: Planted) -> bool {
+    false
+}
+
+#[cfg(feature = "planted")]
+thread_local! {
+    static CHOSEN: std::cell::Cell<Option<Planted>> = const { std::cell::Cell::new(None) };
+}
+
+/// Plants a fault in the engines of this thread, or none.
+#[cfg(feature = "planted")]
+pub fn plant(fault: Option<Planted>) {
+    CHOSEN.with(|chosen| chosen.set(fault));
+}

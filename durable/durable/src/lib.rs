@@ -1,0 +1,6 @@
+//! Timers that outlive the process.
+
+#[doc(hidden)]
+pub mod engine;
+
+pub use waterwheel_store as store;

@@ -1,0 +1,161 @@
+//! What does the store do, and what is left of it after a crash?
+
+use std::collections::VecDeque;
+
+use fastrand::Rng;
+use waterwheel_durable::engine::{Call, Reply, Request};
+use waterwheel_store::{MemoryStore, Op, Store, StoreError};
+
+/// A fault that is planted in the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Broken {
+    /// A cascade deletes the rows, and writes them in another transaction.
+    CascadeInTwo,
+}
+
+/// A store with one thread, which answers in order, later.
+#[derive(Debug)]
+pub(crate) struct Disk {
+    store: MemoryStore,
+    /// The store as it may be after a crash: a commit was made, and perhaps not synced.
+    unsynced: Vec<MemoryStore>,
+    asked: VecDeque<Request>,
+    replies: VecDeque<(u64, Result<Reply, StoreError>)>,
+    broken: Option<Broken>,
+    /// How many of a hundred calls it refuses.
+    refuses: u32,
+    /// The last commit that was done.
+    done: u64,
+}
+
+impl Disk {
+    pub(crate) fn new(broken: Option<Broken>, refuses: u32) -> Disk {
+        Disk {
+            store: MemoryStore::new(),
+            unsynced: Vec::new(),
+            asked: VecDeque::new(),
+            replies: VecDeque::new(),
+            broken,
+            refuses,
+            done: 0,
+        }
+    }
+
+    pub(crate) fn store(&mut self) -> &mut MemoryStore {
+        &mut self.store
+    }
+
+    pub(crate) fn ask(&mut self, request: Request) {
+        self.asked.push_back(request);
+    }
+
+    /// Whether a commit was made that is not answered.
+    pub(crate) fn is_unsynced(&self) -> bool {
+        !self.unsynced.is_empty()
+    }
+
+    pub(crate) fn is_asked(&self) -> bool {
+        !self.asked.is_empty()
+    }
+
+    pub(crate) fn has_replied(&self) -> bool {
+        !self.replies.is_empty()
+    }
+
+    /// Does the next thing that it was asked, and replies, if nothing goes wrong.
+    pub(crate) fn work(&mut self, rng: &mut Rng, has_faults: bool) {
+        let Some(Request { number, call }) = self.asked.pop_front() else {
+            return;
+        };
+        // It has one thread: what came before is synced.
+        self.unsynced.clear();
+        let before = self.store.clone();
+        let fault = if has_faults { rng.u32(0..100) } else { 100 };
+        // What was done cannot be refused when it is asked again.
+        let is_done = matches!(call, Call::Commit(commit, _) if commit == self.done);
+        let is_refused = has_faults && rng.u32(0..100) < self.refuses;
+        if is_refused && !is_done {
+            let refused = StoreError::definite("refused by the simulator");
+            self.replies.push_back((number, Err(refused)));
+            return;
+        }
+        let reply = match call {
+            Call::Commit(commit, steps) => {
+                self.plant(&before, &steps);
+                self.unsynced.push(before);
+                self.done = commit;
+                self.store.commit(commit, &steps).map(Reply::Committed)
+            }
+            Call::Load {
+                handler,
+                after,
+                before,
+                most,
+            } => self
+                .store
+                .load(&handler, after, before, most)
+                .map(Reply::Loaded),
+            Call::FirstSecond(handler, from) => {
+                self.store.first_second(&handler, from).map(Reply::First)
+            }
+            Call::FirstBucket(level) => self.store.first_bucket(level).map(Reply::First),
+        };
+        match fault {
+            // The reply is lost.
+            0..2 => {}
+            2..5 => {
+                self.replies.push_back((number, copy(&reply)));
+                self.replies.push_back((number, reply));
+            }
+            5 if matches!(reply, Ok(Reply::Committed(_))) => {
+                let failed = StoreError::indeterminate("an fsync failed in the simulator");
+                self.replies.push_back((number, Err(failed)));
+            }
+            _ => self.replies.push_back((number, reply)),
+        }
+    }
+
+    /// The next reply. That to a read may be late.
+    pub(crate) fn reply(&mut self, rng: &mut Rng) -> Option<(u64, Result<Reply, StoreError>)> {
+        let is_commit = |(_, reply): &(u64, _)| matches!(reply, Ok(Reply::Committed(_)) | Err(_));
+        let first = match rng.bool() {
+            true => self.replies.iter().position(is_commit).unwrap_or(0),
+            false => 0,
+        };
+        let reply = self.replies.remove(first);
+        if let Some((_, Ok(Reply::Committed(_)))) = &reply {
+            // It was synced before it was answered.
+            self.unsynced.clear();
+        }
+        reply
+    }
+
+    /// The machine stops. What was not synced is there afterwards, or not.
+    pub(crate) fn crash(&mut self, rng: &mut Rng) {
+        self.done = 0;
+        self.asked.clear();
+        self.replies.clear();
+        if !self.unsynced.is_empty() && rng.bool() {
+            let left = rng.usize(0..self.unsynced.len());
+            self.store = self.unsynced.swap_remove(left);
+        }
+        self.unsynced.clear();
+    }
+
+    fn plant(&mut self, before: &MemoryStore, steps: &[Op]) {
+        if self.broken == Some(Broken::CascadeInTwo) {
+            for step in steps {
+                if let Op::Cascade { bucket, most, .. } = step {
+                    self.unsynced.push(before.without(*bucket, *most));
+                }
+            }
+        }
+    }
+}
+
+fn copy(reply: &Result<Reply, StoreError>) -> Result<Reply, StoreError> {
+    match reply {
+        Ok(reply) => Ok(reply.clone()),
+        Err(error) => Err(StoreError::definite(error.to_string())),
+    }
+}

@@ -1,0 +1,17 @@
+//! Runs the engine of durable timers through a life that a seed decides: requests, deliveries that fail, clocks that jump, a store that is slow, refuses,
+//! loses and doubles replies, and crashes that lose what was not synced. A [`Model`](model::Model) of what was promised watches.
+//!
+//! | file | question |
+//! |---|---|
+//! | `world` | what happens next? |
+//! | `disk` | what does the store do, and what is left of it after a crash? |
+//! | `model` | what was promised, and was it kept? |
+//!
+//! `cargo run --release -p waterwheel-simulator -- --seeds 100000` runs seeds, and says how to repeat one that fails.
+
+mod disk;
+pub mod model;
+mod world;
+
+pub use disk::Broken;
+pub use world::{Broke, run};

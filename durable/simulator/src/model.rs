@@ -1,0 +1,324 @@
+//! What was promised, and was it kept?
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use waterwheel_durable::engine::{Answer, Token};
+use waterwheel_store::{Due, Handle, Id, Row};
+
+/// What is known of the timers from outside: from answers, and from deliveries.
+#[derive(Debug, Default)]
+pub struct Model {
+    timers: HashMap<Id, Timer>,
+    asked: HashMap<Token, Asked>,
+    tokens: Token,
+}
+
+#[derive(Debug)]
+struct Timer {
+    handle: Handle,
+    /// When it may be due: more than one if the answer to a reschedule is not known.
+    dues: Vec<Due>,
+    /// It is due when it was redriven, which no answer says.
+    was_redriven: bool,
+    /// Its insert was answered.
+    is_durable: bool,
+    is_with_handler: bool,
+    /// It came to its end in this process, or in one before.
+    has_ended: Option<Process>,
+    /// A cancel was answered with "done".
+    is_cancelled: bool,
+    /// A cancel was not answered.
+    may_be_cancelled: bool,
+    /// How often it has failed.
+    failures: u32,
+    /// It is not tried again before.
+    not_before: Option<i64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Process {
+    This,
+    Earlier,
+}
+
+#[derive(Debug)]
+enum Asked {
+    Insert { due: Due, key: Option<Arc<[u8]>> },
+    Cancel(Id),
+    Reschedule(Id, Due),
+    Redrive(Id),
+}
+
+impl Timer {
+    fn is_over(&self) -> bool {
+        self.has_ended.is_some() || self.is_cancelled || self.may_be_cancelled
+    }
+
+    fn is_open(&self) -> bool {
+        self.is_durable && !self.is_with_handler && !self.is_over()
+    }
+}
+
+/// A promise that was not kept, in words.
+pub type Kept = Result<(), String>;
+
+impl Model {
+    /// Notes an insert, and names it.
+    pub fn inserts(&mut self, due: Due, key: Option<Arc<[u8]>>) -> Token {
+        self.note(Asked::Insert { due, key })
+    }
+
+    /// Notes a cancel, and names it.
+    pub fn cancels(&mut self, id: Id) -> Token {
+        self.note(Asked::Cancel(id))
+    }
+
+    /// Notes a reschedule, and names it.
+    pub fn reschedules(&mut self, id: Id, due: Due) -> Token {
+        if let Some(timer) = self.timers.get_mut(&id) {
+            // From now on it may be due then.
+            timer.dues.push(due);
+        }
+        self.note(Asked::Reschedule(id, due))
+    }
+
+    /// Whether a redrive of this timer waits for its answer.
+    #[must_use]
+    pub fn is_redriven(&self, id: Id) -> bool {
+        let mut asked = self.asked.values();
+        asked.any(|asked| matches!(asked, Asked::Redrive(other) if *other == id))
+    }
+
+    /// Notes a redrive, and names it.
+    pub fn redrives(&mut self, id: Id) -> Token {
+        if let Some(timer) = self.timers.get_mut(&id) {
+            // It may be delivered again before the answer.
+            timer.has_ended = timer.has_ended.map(|_| Process::Earlier);
+            timer.failures = 0;
+            timer.not_before = None;
+            timer.was_redriven = true;
+        }
+        self.note(Asked::Redrive(id))
+    }
+
+    fn note(&mut self, asked: Asked) -> Token {
+        self.tokens += 1;
+        self.asked.insert(self.tokens, asked);
+        self.tokens
+    }
+
+    /// A timer that was inserted, by chance.
+    #[must_use]
+    pub fn any(&self, rng: &mut fastrand::Rng) -> Option<Handle> {
+        let mut ids: Vec<_> = self.timers.keys().copied().collect();
+        ids.sort_unstable();
+        let id = rng.choice(ids)?;
+        Some(self.timers[&id].handle.clone())
+    }
+
+    /// One of the timers that are to be delivered next, by chance: most of the engine's work is on them.
+    #[must_use]
+    pub fn any_near(&self, rng: &mut fastrand::Rng) -> Option<Handle> {
+        let near = self.timers.values().filter(|it| it.is_open());
+        let mut near: Vec<_> = near.map(|it| (it.dues.last(), &it.handle)).collect();
+        near.sort_unstable_by_key(|(due, handle)| (*due, handle.id));
+        near.truncate(4);
+        rng.choice(near).map(|(_, handle)| handle.clone())
+    }
+
+    /// Checks an answer.
+    ///
+    /// # Errors
+    ///
+    /// What it says is not so.
+    pub fn answered(&mut self, token: Token, answer: Answer) -> Kept {
+        let Some(asked) = self.asked.remove(&token) else {
+            return Err(format!(
+                "request {token} was answered twice, with {answer:?}"
+            ));
+        };
+        match (asked, answer) {
+            (_, Answer::Refused(_) | Answer::ShuttingDown) => Ok(()),
+            (asked, Answer::Unknown(_)) => {
+                self.unknown(asked);
+                Ok(())
+            }
+            (Asked::Insert { due, .. }, Answer::Created(handle)) => {
+                let timer = self.timer(&handle, due);
+                timer.is_durable = true;
+                Ok(())
+            }
+            (Asked::Insert { key: Some(_), .. }, Answer::Existing(_)) => Ok(()),
+            (Asked::Cancel(id), Answer::Done) => {
+                let timer = self.known(id)?;
+                timer.is_cancelled = true;
+                match timer.is_with_handler || timer.has_ended == Some(Process::This) {
+                    true => Err(format!(
+                        "a timer that was delivered is cancelled: {timer:?}"
+                    )),
+                    false => Ok(()),
+                }
+            }
+            (Asked::Reschedule(id, due), Answer::Done) => {
+                let others = self.asked.values().filter_map(|asked| match asked {
+                    Asked::Reschedule(other, due) if *other == id => Some(*due),
+                    _ => None,
+                });
+                let mut dues: Vec<_> = others.collect();
+                dues.push(due);
+                let timer = self.known(id)?;
+                if timer.is_with_handler || timer.has_ended == Some(Process::This) {
+                    return Err(format!("a timer that was delivered is moved: {timer:?}"));
+                }
+                timer.dues = dues;
+                timer.not_before = None;
+                Ok(())
+            }
+            (Asked::Redrive(id), Answer::Done) => {
+                let timer = self.known(id)?;
+                if timer.has_ended == Some(Process::Earlier) {
+                    timer.has_ended = None;
+                }
+                Ok(())
+            }
+            (Asked::Redrive(_), Answer::NotFound) => Ok(()),
+            (Asked::Cancel(id) | Asked::Reschedule(id, _), Answer::AlreadyFired) => {
+                let timer = self.known(id)?;
+                match timer.is_with_handler || timer.has_ended.is_some() {
+                    true => Ok(()),
+                    false => Err(format!(
+                        "a timer that was not delivered had fired: {timer:?}"
+                    )),
+                }
+            }
+            (Asked::Cancel(id) | Asked::Reschedule(id, _), Answer::NotFound) => {
+                let timer = self.known(id)?;
+                let may_be_gone =
+                    timer.has_ended.is_some() || timer.is_cancelled || timer.may_be_cancelled;
+                match may_be_gone || !timer.is_durable {
+                    true => Ok(()),
+                    false => Err(format!("a timer is lost: {timer:?}")),
+                }
+            }
+            (asked, answer) => Err(format!("{answer:?} is no answer to {asked:?}")),
+        }
+    }
+
+    /// Checks a delivery.
+    ///
+    /// # Errors
+    ///
+    /// It is early, is one too many, or was cancelled.
+    pub fn delivered(&mut self, row: &Row, wall_micros: i64) -> Kept {
+        if row.due.as_millis() * 1_000 > wall_micros {
+            return Err(format!("early, at {wall_micros} us: {row:?}"));
+        }
+        let handle = Handle {
+            id: row.id,
+            due: row.due,
+            handler: Arc::clone(&row.handler),
+        };
+        let timer = self.timer(&handle, row.due);
+        let wrong = if timer.is_cancelled {
+            "it was cancelled"
+        } else if timer.is_with_handler {
+            "it is with its handler"
+        } else if timer.has_ended == Some(Process::This) {
+            "it has ended"
+        } else if timer.not_before.is_some_and(|at| wall_micros < at) {
+            "it is to be tried later"
+        } else if row.failures > timer.failures {
+            "it has not failed so often"
+        } else if timer.is_durable
+            && row.failures == 0
+            && !timer.was_redriven
+            && !timer.dues.contains(&row.due)
+        {
+            "it was not due then"
+        } else {
+            timer.is_with_handler = true;
+            timer.failures = row.failures;
+            timer.not_before = None;
+            return Ok(());
+        };
+        Err(format!("{wrong}: {row:?} {timer:?}"))
+    }
+
+    /// A delivery has ended well, or the timer was given up.
+    pub fn ended(&mut self, id: Id) {
+        if let Some(timer) = self.timers.get_mut(&id) {
+            timer.is_with_handler = false;
+            timer.has_ended = Some(Process::This);
+        }
+    }
+
+    /// A delivery has failed. It may be tried again from then on.
+    pub fn failed(&mut self, id: Id, not_before: i64) {
+        if let Some(timer) = self.timers.get_mut(&id) {
+            timer.is_with_handler = false;
+            timer.failures += 1;
+            timer.not_before = Some(not_before);
+        }
+    }
+
+    /// The process ends. What was not answered may have been done.
+    pub fn crashed(&mut self) {
+        for asked in std::mem::take(&mut self.asked).into_values() {
+            self.unknown(asked);
+        }
+        for timer in self.timers.values_mut() {
+            timer.is_with_handler = false;
+            timer.not_before = None;
+            // What had ended may not have been settled.
+            timer.has_ended = timer.has_ended.map(|_| Process::Earlier);
+        }
+    }
+
+    /// Checks that nothing is left to do.
+    ///
+    /// # Errors
+    ///
+    /// A timer was lost.
+    pub fn is_done(&self) -> Kept {
+        for timer in self.timers.values() {
+            if timer.is_durable && !timer.is_over() {
+                return Err(format!("never delivered: {timer:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn unknown(&mut self, asked: Asked) {
+        match asked {
+            Asked::Cancel(id) => {
+                if let Some(timer) = self.timers.get_mut(&id) {
+                    timer.may_be_cancelled = true;
+                }
+            }
+            // What is asked was noted as possible.
+            Asked::Redrive(_) | Asked::Reschedule(..) | Asked::Insert { .. } => {}
+        }
+    }
+
+    fn timer(&mut self, handle: &Handle, due: Due) -> &mut Timer {
+        self.timers.entry(handle.id).or_insert_with(|| Timer {
+            handle: handle.clone(),
+            dues: vec![due],
+            was_redriven: false,
+            is_durable: false,
+            is_with_handler: false,
+            has_ended: None,
+            is_cancelled: false,
+            may_be_cancelled: false,
+            failures: 0,
+            not_before: None,
+        })
+    }
+
+    fn known(&mut self, id: Id) -> Result<&mut Timer, String> {
+        self.timers
+            .get_mut(&id)
+            .ok_or_else(|| format!("{id} was never inserted"))
+    }
+}

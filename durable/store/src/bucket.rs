@@ -1,0 +1,189 @@
+use super::{Due, Id};
+
+/// How much time a bucket has: a dial of the water meter, on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// The finest. Its buckets are kept apart by handler, and are what is loaded.
+    Second,
+    /// Cascades into seconds.
+    Minute,
+    /// Cascades into minutes, or finer if these are near.
+    Hour,
+    /// The coarsest, however far the due time is.
+    Day,
+}
+
+impl Level {
+    /// The levels whose buckets cascade, the finest first.
+    pub const FAR: [Level; 3] = [Level::Minute, Level::Hour, Level::Day];
+
+    /// The milliseconds of a bucket.
+    #[must_use]
+    pub const fn millis(self) -> i64 {
+        match self {
+            Level::Second => 1_000,
+            Level::Minute => 60_000,
+            Level::Hour => 3_600_000,
+            Level::Day => 86_400_000,
+        }
+    }
+
+    /// How long before its start a bucket cascades, in milliseconds: long enough for millions of rows, and a small part of the bucket's length, so that
+    /// few timers miss the bucket.
+    #[must_use]
+    pub const fn lead(self) -> i64 {
+        match self {
+            Level::Second => 0,
+            Level::Minute => 15_000,
+            Level::Hour => 180_000,
+            Level::Day => 3_600_000,
+        }
+    }
+
+    /// A number for keys: 0 for the finest.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        match self {
+            Level::Second => 0,
+            Level::Minute => 1,
+            Level::Hour => 2,
+            Level::Day => 3,
+        }
+    }
+
+    /// The bucket of this level in which the due time lies.
+    #[must_use]
+    pub const fn bucket(self, due: Due) -> Bucket {
+        Bucket {
+            level: self,
+            number: due.as_millis().div_euclid(self.millis()),
+        }
+    }
+}
+
+/// A slot on disk: the `number`th of its level since the start of 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bucket {
+    /// How much time it has.
+    pub level: Level,
+    /// Which one it is.
+    pub number: i64,
+}
+
+impl Bucket {
+    /// Where a timer that is due then is written now: the coarsest bucket that has not cascaded.
+    ///
+    /// ```
+    /// use waterwheel_store::{Bucket, Due, Level};
+    ///
+    /// let now = Due::from_millis(0);
+    /// let level = |minutes: i64| Bucket::of(Due::from_millis(minutes * 60_000), now).level;
+    /// assert_eq!(level(0), Level::Second);
+    /// assert_eq!(level(30), Level::Minute);
+    /// assert_eq!(level(90), Level::Hour);
+    /// assert_eq!(level(60 * 24 * 30), Level::Day);
+    /// ```
+    #[must_use]
+    pub fn of(due: Due, now: Due) -> Bucket {
+        Bucket::below(Level::Day, due, now).unwrap_or(Level::Second.bucket(due))
+    }
+
+    /// Where a timer is written that cascades from this bucket.
+    #[must_use]
+    pub fn finer(self, due: Due, now: Due) -> Bucket {
+        let finer = match self.level {
+            Level::Day => Bucket::below(Level::Hour, due, now),
+            Level::Hour => Bucket::below(Level::Minute, due, now),
+            Level::Minute | Level::Second => None,
+        };
+        finer.unwrap_or(Level::Second.bucket(due))
+    }
+
+    fn below(most: Level, due: Due, now: Due) -> Option<Bucket> {
+        Level::FAR
+            .into_iter()
+            .rev()
+            .filter(|level| *level <= most)
+            .map(|level| level.bucket(due))
+            .find(|bucket| bucket.cascades_at() > now)
+    }
+
+    /// When the bucket begins.
+    #[must_use]
+    pub const fn start(self) -> Due {
+        Due::from_millis(self.number.saturating_mul(self.level.millis()))
+    }
+
+    /// When it is to cascade. From then on nothing is written to it.
+    #[must_use]
+    pub const fn cascades_at(self) -> Due {
+        Due::from_millis(self.start().as_millis().saturating_sub(self.level.lead()))
+    }
+}
+
+/// Where a row stands among those of a handler in the buckets of [`Level::Second`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    /// The number of the bucket.
+    pub second: i64,
+    /// The row in it.
+    pub id: Id,
+}
+
+impl Position {
+    /// Before all rows.
+    pub const START: Position = Position::before(i64::MIN);
+
+    /// Before all rows of this bucket.
+    #[must_use]
+    pub const fn before(second: i64) -> Position {
+        Position {
+            second,
+            id: Id::NONE,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LENGTHS: [i64; 4] = [1_000, 60_000, 3_600_000, 86_400_000];
+
+    #[test]
+    fn a_timer_lies_in_a_bucket_of_its_time_that_has_not_cascaded() {
+        for now in [0, 59_999, 1_799_999_999_123, -5_000] {
+            for length in LENGTHS {
+                for off in -40_000..40_000 {
+                    let (due, now) = (
+                        Due::from_millis(now + length + off * 97),
+                        Due::from_millis(now),
+                    );
+                    let bucket = Bucket::of(due, now);
+                    let start = bucket.start().as_millis();
+                    assert!(start <= due.as_millis());
+                    assert!(due.as_millis() < start + bucket.level.millis());
+                    let is_open = bucket.cascades_at() > now;
+                    assert!(is_open || bucket.level == Level::Second);
+                    let coarser = Level::FAR.into_iter().filter(|it| *it > bucket.level);
+                    for coarser in coarser {
+                        assert!(coarser.bucket(due).cascades_at() <= now);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_bucket_cascades_into_finer_ones() {
+        let now = Due::from_millis(1_800_000_000_000);
+        for level in Level::FAR {
+            for off in 0..5_000 {
+                let due = Due::from_millis(now.as_millis() + off * 61_003);
+                let finer = level.bucket(due).finer(due, now);
+                assert!(finer.level < level && finer == finer.level.bucket(due));
+                assert!(finer.cascades_at() > now || finer.level == Level::Second);
+            }
+        }
+    }
+}

@@ -1,0 +1,279 @@
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::{Bucket, Dead, Due, Handle, Id, Level, Op, Outcome, Position, Row, Store, StoreError};
+
+/// A store without a file: for tests, and for timers that need not outlive the process.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryStore {
+    epoch: u64,
+    far: BTreeMap<(Bucket, Id), Row>,
+    near: BTreeMap<(Arc<str>, Position), Row>,
+    /// Where timers are that are no longer due as their handles say.
+    moved: HashMap<Id, Due>,
+    keys: HashMap<(Arc<str>, Arc<[u8]>), Handle>,
+    dead: BTreeMap<Id, Dead>,
+    handlers: BTreeSet<Arc<str>>,
+    last: Option<(u64, Vec<Outcome>)>,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    #[must_use]
+    pub fn new() -> MemoryStore {
+        MemoryStore::default()
+    }
+
+    /// How many timers it has, dead letters left out.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.far.len() + self.near.len()
+    }
+
+    /// Whether it has no timer.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The store without the first rows of a far bucket: half of a cascade, for simulators.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without(&self, bucket: Bucket, most: usize) -> MemoryStore {
+        let mut without = self.clone();
+        let rows = self.far.range((bucket, Id::NONE)..=(bucket, Id::MAX));
+        for (at, _) in rows.take(most) {
+            without.far.remove(at);
+        }
+        without
+    }
+
+    fn place(&mut self, row: Row, bucket: Bucket) {
+        if !self.handlers.contains(&row.handler) {
+            self.handlers.insert(Arc::clone(&row.handler));
+        }
+        match bucket.level {
+            Level::Second => {
+                let at = (Arc::clone(&row.handler), row.position());
+                self.near.insert(at, row);
+            }
+            _ => {
+                self.far.insert((bucket, row.id), row);
+            }
+        }
+    }
+
+    fn take_near(&mut self, row: &Row) -> Option<Row> {
+        self.near
+            .remove(&(Arc::clone(&row.handler), row.position()))
+    }
+
+    /// Takes out a timer that lies in one of the buckets of its due time.
+    fn take(&mut self, handle: &Handle) -> Option<Row> {
+        let due = *self.moved.get(&handle.id).unwrap_or(&handle.due);
+        let position = Position {
+            second: due.second(),
+            id: handle.id,
+        };
+        let near = self.near.remove(&(Arc::clone(&handle.handler), position));
+        near.or_else(|| {
+            let mut far = Level::FAR.into_iter();
+            far.find_map(|level| self.far.remove(&(level.bucket(due), handle.id)))
+        })
+    }
+
+    /// Nothing is left of a timer but what the caller keeps of it.
+    fn forget(&mut self, row: &Row) {
+        self.moved.remove(&row.id);
+        if let Some(key) = &row.key {
+            self.keys
+                .remove(&(Arc::clone(&row.handler), Arc::clone(key)));
+        }
+    }
+
+    fn shift(&mut self, row: &mut Row, due: Due) {
+        row.due = due;
+        row.has_moved = true;
+        self.moved.insert(row.id, due);
+    }
+
+    fn step(&mut self, op: &Op) -> Outcome {
+        match op {
+            Op::Insert(row, bucket) => {
+                let handle = Handle {
+                    id: row.id,
+                    due: row.due,
+                    handler: Arc::clone(&row.handler),
+                };
+                if let Some(key) = &row.key {
+                    let key = (Arc::clone(&row.handler), Arc::clone(key));
+                    match self.keys.get(&key) {
+                        Some(other) if other.id != row.id => {
+                            return Outcome::Exists(other.clone());
+                        }
+                        _ => {
+                            self.keys.insert(key, handle);
+                        }
+                    }
+                }
+                self.place(row.clone(), *bucket);
+                Outcome::Inserted
+            }
+            Op::Settle(row) => {
+                if let Some(row) = self.take_near(row) {
+                    self.forget(&row);
+                }
+                Outcome::Done
+            }
+            Op::Cancel(handle) => {
+                let row = self.take(handle);
+                if let Some(row) = &row {
+                    self.forget(row);
+                }
+                Outcome::Cancelled(row.is_some())
+            }
+            Op::Reschedule(handle, due, bucket) => {
+                let row = self.take(handle).map(|mut row| {
+                    self.shift(&mut row, *due);
+                    self.place(row.clone(), *bucket);
+                    row
+                });
+                Outcome::Rescheduled(row)
+            }
+            Op::Retry(row, due, bucket) => {
+                if let Some(mut row) = self.take_near(row) {
+                    row.failures = row.failures.saturating_add(1);
+                    self.shift(&mut row, *due);
+                    self.place(row, *bucket);
+                }
+                Outcome::Done
+            }
+            Op::Bury { row, at, error } => {
+                if let Some(row) = self.take_near(row) {
+                    self.forget(&row);
+                    let error = Arc::clone(error);
+                    self.dead.insert(
+                        row.id,
+                        Dead {
+                            row,
+                            at: *at,
+                            error,
+                        },
+                    );
+                }
+                Outcome::Done
+            }
+            Op::Redrive(id, due, bucket) => {
+                let row = self.dead.remove(id).map(|dead| {
+                    let mut row = dead.row;
+                    row.failures = 0;
+                    row.key = None;
+                    self.shift(&mut row, *due);
+                    self.place(row.clone(), *bucket);
+                    row
+                });
+                Outcome::Redriven(row)
+            }
+            Op::Cascade { bucket, now, most } => self.cascade(*bucket, *now, *most),
+        }
+    }
+
+    fn cascade(&mut self, bucket: Bucket, now: Due, most: usize) -> Outcome {
+        let rows = self.far.range((bucket, Id::NONE)..=(bucket, Id::MAX));
+        let ids: Vec<_> = rows.map(|(at, _)| *at).take(most).collect();
+        let (mut far, mut seconds) = (BTreeMap::new(), BTreeMap::new());
+        for at in ids {
+            let Some(row) = self.far.remove(&at) else {
+                continue;
+            };
+            let finer = bucket.finer(row.due, now);
+            let first = match finer.level {
+                Level::Second => seconds
+                    .entry(Arc::clone(&row.handler))
+                    .or_insert(finer.number),
+                level => far.entry(level).or_insert(finer.number),
+            };
+            *first = finer.number.min(*first);
+            self.place(row, finer);
+        }
+        let left = self.far.range((bucket, Id::NONE)..=(bucket, Id::MAX));
+        Outcome::Cascaded {
+            is_empty: left.count() == 0,
+            far: far
+                .into_iter()
+                .map(|(level, number)| Bucket { level, number })
+                .collect(),
+            seconds: seconds.into_iter().collect(),
+        }
+    }
+}
+
+impl Store for MemoryStore {
+    fn begin(&mut self) -> Result<u64, StoreError> {
+        self.epoch += 1;
+        self.last = None;
+        Ok(self.epoch)
+    }
+
+    fn commit(&mut self, number: u64, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
+        if let Some((last, outcomes)) = &self.last
+            && *last == number
+        {
+            return Ok(outcomes.clone());
+        }
+        let outcomes: Vec<_> = steps.iter().map(|op| self.step(op)).collect();
+        self.last = Some((number, outcomes.clone()));
+        Ok(outcomes)
+    }
+
+    fn load(
+        &mut self,
+        handler: &str,
+        after: Position,
+        before: i64,
+        most: usize,
+    ) -> Result<Vec<Row>, StoreError> {
+        let Some(handler) = self.handlers.get(handler) else {
+            return Ok(Vec::new());
+        };
+        let after = (Arc::clone(handler), after);
+        let end = (Arc::clone(handler), Position::before(before));
+        if after >= end {
+            return Ok(Vec::new());
+        }
+        let rows = self.near.range(after.clone()..end);
+        let rows = rows.filter(|(at, _)| **at > after).take(most);
+        Ok(rows.map(|(_, row)| row.clone()).collect())
+    }
+
+    fn first_second(&mut self, handler: &str, from: i64) -> Result<Option<i64>, StoreError> {
+        let Some(handler) = self.handlers.get(handler) else {
+            return Ok(None);
+        };
+        let from = (Arc::clone(handler), Position::before(from));
+        let first = self.near.range(from..).next();
+        Ok(first
+            .filter(|((of, _), _)| of == handler)
+            .map(|((_, at), _)| at.second))
+    }
+
+    fn first_bucket(&mut self, level: Level) -> Result<Option<i64>, StoreError> {
+        let first = Bucket {
+            level,
+            number: i64::MIN,
+        };
+        let first = self.far.range((first, Id::NONE)..).next();
+        Ok(first
+            .filter(|((bucket, _), _)| bucket.level == level)
+            .map(|((bucket, _), _)| bucket.number))
+    }
+
+    fn handlers(&mut self) -> Result<Vec<Arc<str>>, StoreError> {
+        Ok(self.handlers.iter().cloned().collect())
+    }
+
+    fn dead(&mut self, after: Id, most: usize) -> Result<Vec<Dead>, StoreError> {
+        let dead = self.dead.values().filter(|dead| dead.row.id > after);
+        Ok(dead.take(most).cloned().collect())
+    }
+}

@@ -1,0 +1,181 @@
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use super::{Due, Position};
+
+/// A timer's name for life: the same in each attempt, and never used again in its store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Id(u64);
+
+impl Id {
+    /// No timer's, and before all of them.
+    pub const NONE: Id = Id(0);
+    /// After all timers' ids.
+    pub const MAX: Id = Id(i64::MAX as u64);
+
+    /// The `count`th timer that was inserted since the store was opened for the `epoch`th time. `None` beyond 8 million openings, or 2⁴⁰ timers in one.
+    #[must_use]
+    pub const fn new(epoch: u64, count: u64) -> Option<Id> {
+        if epoch == 0 || epoch >> 23 != 0 || count >> 40 != 0 {
+            return None;
+        }
+        Some(Id(epoch << 40 | count))
+    }
+
+    /// The number that it is stored as; it fits in an `i64`.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// An id that was stored.
+    #[must_use]
+    pub const fn from_stored(id: u64) -> Id {
+        Id(id)
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:x}", self.0)
+    }
+}
+
+/// What names a timer to cancel or reschedule it, across restarts. As text, `id@due@handler`, it can be stored anywhere.
+///
+/// The due time and the handler say where to look. They stay as they were at the insert: a store notes where a timer has moved since.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Handle {
+    /// Which timer.
+    pub id: Id,
+    /// When it was due as it was inserted.
+    pub due: Due,
+    /// To which handler it is delivered.
+    pub handler: Arc<str>,
+}
+
+impl fmt::Display for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}@{}", self.id, self.due.as_millis(), self.handler)
+    }
+}
+
+/// The text is no [`Handle`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidHandle;
+
+impl fmt::Display for InvalidHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a handle is its id in hexadecimal, `@`, milliseconds since 1970, `@`, and its handler, as `Handle` shows it")
+    }
+}
+
+impl std::error::Error for InvalidHandle {}
+
+impl FromStr for Handle {
+    type Err = InvalidHandle;
+
+    fn from_str(text: &str) -> Result<Handle, InvalidHandle> {
+        let (id, rest) = text.split_once('@').ok_or(InvalidHandle)?;
+        let (due, handler) = rest.split_once('@').ok_or(InvalidHandle)?;
+        let id = u64::from_str_radix(id, 16).map_err(|_| InvalidHandle)?;
+        let due = due.parse().map_err(|_| InvalidHandle)?;
+        if id == 0 || id > Id::MAX.0 {
+            return Err(InvalidHandle);
+        }
+        Ok(Handle {
+            id: Id(id),
+            due: Due::from_millis(due),
+            handler: handler.into(),
+        })
+    }
+}
+
+/// A timer, as a store keeps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// Its name for life.
+    pub id: Id,
+    /// When it is due, or is tried again.
+    pub due: Due,
+    /// The handler that it is delivered to.
+    pub handler: Arc<str>,
+    /// How many attempts have failed.
+    pub failures: u32,
+    /// Whether the store notes that it is no longer due as its [`Handle`] says.
+    pub has_moved: bool,
+    /// The business key, which one timer has at a time.
+    pub key: Option<Arc<[u8]>>,
+    /// What the handler is handed.
+    pub payload: Arc<[u8]>,
+}
+
+impl Row {
+    /// Where it stands once it lies in a bucket of [`Level::Second`](crate::Level::Second).
+    #[must_use]
+    pub fn position(&self) -> Position {
+        Position {
+            second: self.due.second(),
+            id: self.id,
+        }
+    }
+}
+
+/// A timer that was given up: a dead letter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dead {
+    /// The timer, as it was in its last attempt.
+    pub row: Row,
+    /// When it was given up.
+    pub at: Due,
+    /// What the last attempt said.
+    pub error: Arc<str>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handle_is_read_as_it_is_written() {
+        let id = Id::new(7, 123_456).unwrap();
+        for due in [i64::MIN, -1, 0, 1_800_000_000_000, i64::MAX] {
+            let handle = Handle {
+                id,
+                due: Due::from_millis(due),
+                handler: "a handler @ a place".into(),
+            };
+            assert_eq!(handle.to_string().parse(), Ok(handle));
+        }
+        for wrong in [
+            "",
+            "@",
+            "7",
+            "7@5",
+            "@7@h",
+            "0@5@h",
+            "ffffffffffffffff@5@h",
+            "7@x@h",
+            "g@1@h",
+        ] {
+            assert_eq!(wrong.parse::<Handle>(), Err(InvalidHandle), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn ids_rise_within_an_epoch_and_from_one_to_the_next() {
+        let ids = [
+            (1, 0),
+            (1, 1),
+            (1, (1 << 40) - 1),
+            (2, 0),
+            ((1 << 23) - 1, 9),
+        ];
+        let ids = ids.map(|(epoch, count)| Id::new(epoch, count).unwrap());
+        assert!(ids.is_sorted() && ids[4] < Id::MAX && ids[0] > Id::NONE);
+        assert_eq!(Id::new(0, 1), None);
+        assert_eq!(Id::new(1 << 23, 1), None);
+        assert_eq!(Id::new(1, 1 << 40), None);
+    }
+}

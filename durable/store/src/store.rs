@@ -1,0 +1,72 @@
+use std::sync::Arc;
+
+use super::{Dead, Id, Level, Op, Outcome, Position, Row, StoreError};
+
+/// Where durable timers lie.
+///
+/// One caller at a time, from a thread that may block. Each call sees what all calls before it have written.
+///
+/// # Errors
+///
+/// An error of a read is of no consequence: it is read again. After an [indeterminate](StoreError::indeterminate) error of a write, nothing more is asked of
+/// the store.
+pub trait Store: Send {
+    /// Says that the store has been opened once more, durably: returns 1 for the first time, and more each time.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`].
+    fn begin(&mut self) -> Result<u64, StoreError>;
+
+    /// Does all steps, in order, or none; returns the outcome of each once they are durable, synced to the disk.
+    ///
+    /// `number` is 1 for the first commit after `begin`, and one more for each. A commit with the number of the last one is that one again, and the reply to it
+    /// was lost: it is not done a second time, and has the same outcome.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`].
+    fn commit(&mut self, number: u64, steps: &[Op]) -> Result<Vec<Outcome>, StoreError>;
+
+    /// The first rows of a handler in the buckets of [`Level::Second`]: those after a position and before a second, in order of their
+    /// [position](Row::position).
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`].
+    fn load(
+        &mut self,
+        handler: &str,
+        after: Position,
+        before: i64,
+        most: usize,
+    ) -> Result<Vec<Row>, StoreError>;
+
+    /// The first second, from this one on, in which the handler has a row. It costs the same, however far that is.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`].
+    fn first_second(&mut self, handler: &str, from: i64) -> Result<Option<i64>, StoreError>;
+
+    /// The first bucket of a far level that has a row. It costs the same, however far that is.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`].
+    fn first_bucket(&mut self, level: Level) -> Result<Option<i64>, StoreError>;
+
+    /// The names of all handlers that have had a row.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`].
+    fn handlers(&mut self) -> Result<Vec<Arc<str>>, StoreError>;
+
+    /// The first dead letters after this id, in order of their ids.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`].
+    fn dead(&mut self, after: Id, most: usize) -> Result<Vec<Dead>, StoreError>;
+}
