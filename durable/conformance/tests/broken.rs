@@ -100,7 +100,7 @@ impl Broken {
             }
             (Fault::BurialsKeepNoLetter, Op::Bury { row, .. }) => op = Op::Settle(row.clone()),
             (Fault::CascadesGoToSeconds, Op::Cascade { now, .. }) => {
-                *now = Due::from_millis(i64::MAX)
+                *now = Due::from_millis(i64::MAX);
             }
             (Fault::CascadesMoveOneRowMore, Op::Cascade { most, .. }) => *most += 1,
             (Fault::PayloadsEndAtZero, Op::Insert(row, _)) => {

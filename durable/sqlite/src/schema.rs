@@ -9,7 +9,7 @@ use super::OpenError;
 /// The version of the tables. A file of a newer one is refused.
 pub(crate) const VERSION: i64 = 1;
 
-/// In the file's header: "WWtm".
+/// In the file's header, in letters: `WWtm`.
 const APPLICATION: i64 = 0x5757_746d;
 
 /// `handler` is 0 in far levels, where `far_handler` has its number; in the finest level `far_handler` is null, which takes no space.

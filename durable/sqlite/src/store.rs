@@ -230,3 +230,6 @@ impl fmt::Debug for SqliteStore {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;
