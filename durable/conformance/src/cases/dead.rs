@@ -1,0 +1,117 @@
+//! What becomes of a timer that was given up?
+
+use waterwheel_store::{Dead, Id, Op, Outcome, Row};
+
+use crate::rows::{
+    DISTANCES, MAIL, NOW, bucket, due, handle, id, keyed, moved, near, of, row, second,
+};
+use crate::subject::{Done, Subject, same};
+
+fn bury(row: &Row) -> Op {
+    Op::Bury {
+        row: row.clone(),
+        at: due(NOW + 77),
+        error: "mailbox „full“ \0 ".into(),
+    }
+}
+
+fn letter(row: &Row) -> Dead {
+    Dead {
+        row: row.clone(),
+        at: due(NOW + 77),
+        error: "mailbox „full“ \0 ".into(),
+    }
+}
+
+pub(super) fn a_buried_row_is_a_dead_letter(it: &mut Subject<'_>) -> Done {
+    let mut first = of("other", keyed(b"key", row(1, NOW)));
+    first.failures = 5;
+    it.commit(&[near(&first), near(&row(2, NOW))])?;
+    it.does([
+        (bury(&row(2, NOW)), Outcome::Done),
+        (bury(&first), Outcome::Done),
+    ])?;
+    let expected = vec![letter(&first), letter(&row(2, NOW))];
+    same("the dead letters", it.dead(Id::NONE, 10)?, expected)?;
+    it.is_empty()
+}
+
+pub(super) fn a_burial_frees_the_key(it: &mut Subject<'_>) -> Done {
+    let first = keyed(b"key", row(1, NOW));
+    it.commit(&[near(&first)])?;
+    it.commit(&[bury(&first)])?;
+    let second = keyed(b"key", row(2, NOW));
+    it.does([(near(&second), Outcome::Inserted)])?;
+    // The letter has no key from then on, and takes none with it.
+    it.commit(&[Op::Redrive(first.id, due(NOW), bucket(NOW))])?;
+    it.cancels([&first])?;
+    let third = keyed(b"key", row(3, NOW));
+    it.does([(near(&third), Outcome::Exists(handle(&second)))])
+}
+
+pub(super) fn a_burial_of_a_gone_row_does_nothing(it: &mut Subject<'_>) -> Done {
+    it.does([(bury(&row(1, NOW)), Outcome::Done)])?;
+    same("the dead letters", it.dead(Id::NONE, 10)?, Vec::new())
+}
+
+pub(super) fn dead_letters_are_listed_in_pages(it: &mut Subject<'_>) -> Done {
+    let rows: Vec<_> = (1..30).map(|count| row(count, NOW)).collect();
+    let near: Vec<_> = rows.iter().map(near).collect();
+    it.commit(&near)?;
+    let bury: Vec<_> = rows.iter().rev().map(bury).collect();
+    it.commit(&bury)?;
+    let letters: Vec<_> = rows.iter().map(letter).collect();
+    for after in [0, 1, 17, 29, 30] {
+        for most in [0, 1, 5, 100] {
+            let rest = letters.iter().skip(after as usize).take(most);
+            let page = it.dead(id(after), most)?;
+            same("a page", page, rest.cloned().collect())?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn a_redriven_letter_is_a_timer(it: &mut Subject<'_>) -> Done {
+    let mut first = keyed(b"key", row(1, NOW));
+    first.failures = 3;
+    it.commit(&[near(&first)])?;
+    it.commit(&[bury(&first)])?;
+    let mut expected = moved(&first, NOW + 4_000);
+    (expected.failures, expected.key) = (0, None);
+    let redrive = Op::Redrive(first.id, due(NOW + 4_000), second(NOW + 4_000));
+    let outcome = Outcome::Redriven(Some(expected.clone()));
+    it.does([(redrive.clone(), outcome)])?;
+    same("the rows", it.near(MAIL)?, vec![expected])?;
+    same("the dead letters", it.dead(Id::NONE, 10)?, Vec::new())?;
+    it.does([(redrive, Outcome::Redriven(None))])
+}
+
+pub(super) fn a_redriven_letter_is_found_by_its_old_handle(it: &mut Subject<'_>) -> Done {
+    for (count, distance) in (1..).zip(DISTANCES) {
+        let (row, at) = (row(count, NOW), NOW + distance);
+        it.commit(&[near(&row)])?;
+        it.commit(&[bury(&row)])?;
+        it.commit(&[Op::Redrive(row.id, due(at), bucket(at))])?;
+        it.cancels([&row])?;
+    }
+    it.is_empty()
+}
+
+pub(super) fn a_redrive_of_no_letter_says_so(it: &mut Subject<'_>) -> Done {
+    it.commit(&[near(&row(1, NOW))])?;
+    let redrive = Op::Redrive(id(1), due(NOW), bucket(NOW));
+    it.does([(redrive, Outcome::Redriven(None))])?;
+    same("the rows", it.near(MAIL)?, vec![row(1, NOW)])
+}
+
+pub(super) fn a_dead_letter_is_not_cancelled(it: &mut Subject<'_>) -> Done {
+    let row = row(1, NOW);
+    it.commit(&[near(&row)])?;
+    it.commit(&[bury(&row)])?;
+    it.does([(Op::Cancel(handle(&row)), Outcome::Cancelled(false))])?;
+    same(
+        "the dead letters",
+        it.dead(Id::NONE, 9)?,
+        vec![letter(&row)],
+    )
+}

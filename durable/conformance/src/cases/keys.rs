@@ -1,0 +1,98 @@
+//! To which timer does a business key belong?
+
+use waterwheel_store::{Bucket, Level, Op, Outcome};
+
+use crate::rows::{
+    DISTANCES, MAIL, NOW, due, handle, insert, keyed, near, of, reschedule, row, second,
+};
+use crate::subject::{Done, Subject, same};
+
+pub(super) fn a_key_belongs_to_one_timer(it: &mut Subject<'_>) -> Done {
+    for (count, distance) in (1..).zip(DISTANCES) {
+        let key = [count as u8; 3];
+        let first = keyed(&key, row(count, NOW + distance));
+        it.does([(insert(&first), Outcome::Inserted)])?;
+        for other in [0, 600_000] {
+            let other = keyed(&key, row(count + 100, NOW + other));
+            it.does([(insert(&other), Outcome::Exists(handle(&first)))])?;
+        }
+    }
+    same("the number of near rows", it.near(MAIL)?.len(), 1)
+}
+
+pub(super) fn a_key_of_a_moved_timer_names_its_first_handle(it: &mut Subject<'_>) -> Done {
+    let first = keyed(b"key", row(1, NOW));
+    it.commit(&[near(&first)])?;
+    it.commit(&[reschedule(&first, NOW + 600_000)])?;
+    let other = keyed(b"key", row(2, NOW));
+    it.does([(near(&other), Outcome::Exists(handle(&first)))])?;
+    it.cancels([&first])
+}
+
+pub(super) fn a_key_may_be_empty(it: &mut Subject<'_>) -> Done {
+    let first = keyed(b"", row(1, NOW));
+    it.does([(near(&first), Outcome::Inserted)])?;
+    it.does([(near(&row(2, NOW)), Outcome::Inserted)])?;
+    it.does([(near(&row(3, NOW)), Outcome::Inserted)])?;
+    let other = keyed(b"", row(4, NOW));
+    it.does([(near(&other), Outcome::Exists(handle(&first)))])?;
+    let expected = vec![first, row(2, NOW), row(3, NOW)];
+    same("the rows", it.near(MAIL)?, expected)
+}
+
+pub(super) fn a_key_is_of_one_handler(it: &mut Subject<'_>) -> Done {
+    for (count, handler) in (1..).zip(["a", "b", "c"]) {
+        let row = of(handler, keyed(b"key", row(count, NOW)));
+        it.does([(near(&row), Outcome::Inserted)])?;
+    }
+    let first = of("b", keyed(b"key", row(2, NOW)));
+    let other = of("b", keyed(b"key", row(9, NOW)));
+    it.does([(near(&other), Outcome::Exists(handle(&first)))])
+}
+
+pub(super) fn a_settle_frees_the_key(it: &mut Subject<'_>) -> Done {
+    let first = keyed(b"key", row(1, NOW));
+    it.commit(&[near(&first)])?;
+    it.commit(&[Op::Settle(first)])?;
+    it.does([(near(&keyed(b"key", row(2, NOW))), Outcome::Inserted)])
+}
+
+pub(super) fn a_cancel_frees_the_key(it: &mut Subject<'_>) -> Done {
+    for (count, distance) in (1..).zip(DISTANCES) {
+        let row = keyed(b"key", row(count, NOW + distance));
+        it.does([(insert(&row), Outcome::Inserted)])?;
+        it.cancels([&row])?;
+    }
+    Ok(())
+}
+
+pub(super) fn a_retry_keeps_the_key(it: &mut Subject<'_>) -> Done {
+    let first = keyed(b"key", row(1, NOW));
+    it.commit(&[near(&first)])?;
+    let later = NOW + 5_000;
+    it.commit(&[Op::Retry(first.clone(), due(later), second(later))])?;
+    let other = keyed(b"key", row(2, NOW));
+    it.does([(near(&other), Outcome::Exists(handle(&first)))])?;
+    let keys: Vec<_> = it.near(MAIL)?.into_iter().map(|row| row.key).collect();
+    same("the keys of the rows", keys, vec![first.key])
+}
+
+pub(super) fn a_key_survives_a_cascade(it: &mut Subject<'_>) -> Done {
+    let at = NOW + 600_000;
+    let first = keyed(b"key", row(1, at));
+    it.commit(&[insert(&first)])?;
+    let bucket: Bucket = Level::Minute.bucket(due(at));
+    it.cascade(bucket, bucket.cascades_at(), 10)?;
+    same("the rows", it.near(MAIL)?, vec![first.clone()])?;
+    let other = keyed(b"key", row(2, NOW));
+    it.does([(near(&other), Outcome::Exists(handle(&first)))])?;
+    it.cancels([&first])?;
+    it.does([(near(&other), Outcome::Inserted)])
+}
+
+pub(super) fn the_same_timer_may_insert_its_key_again(it: &mut Subject<'_>) -> Done {
+    let first = keyed(b"key", row(1, NOW));
+    it.does([(near(&first), Outcome::Inserted)])?;
+    it.does([(near(&first), Outcome::Inserted)])?;
+    same("the rows", it.near(MAIL)?, vec![first])
+}

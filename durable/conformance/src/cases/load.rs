@@ -1,0 +1,171 @@
+//! Which rows are there, and in which order?
+
+use waterwheel_store::{Id, Level, Position};
+
+use crate::rows::{DISTANCES, MAIL, NOW, bucket, due, insert, near, of, row};
+use crate::subject::{Done, Subject, same};
+
+pub(super) fn an_empty_store_has_nothing(it: &mut Subject<'_>) -> Done {
+    it.is_empty()?;
+    same("the handlers", it.handlers()?, Vec::new())?;
+    same("the dead letters", it.dead(Id::NONE, 10)?, Vec::new())?;
+    same("the rows", it.near("unknown")?, Vec::new())?;
+    same("the first second", it.first_second(i64::MIN)?, None)
+}
+
+pub(super) fn rows_load_as_they_were_inserted(it: &mut Subject<'_>) -> Done {
+    let mut rows: Vec<_> = (1..50).map(|count| row(count, NOW + 100)).collect();
+    rows[3].failures = 7;
+    rows[4].key = Some(b"key".as_slice().into());
+    let steps: Vec<_> = rows.iter().map(near).collect();
+    it.commit(&steps)?;
+    same("the rows", it.near(MAIL)?, rows)
+}
+
+pub(super) fn rows_load_in_order_of_their_positions(it: &mut Subject<'_>) -> Done {
+    let mut rows: Vec<_> = (1..200_u64)
+        .map(|count| row(count * 7919 % 200, NOW + (count as i64 * 104_729 % 9_000)))
+        .collect();
+    for part in rows.chunks(37) {
+        let steps: Vec<_> = part.iter().map(near).collect();
+        it.commit(&steps)?;
+    }
+    rows.sort_by_key(|row| (row.due.second(), row.id));
+    same("the rows", it.near(MAIL)?, rows)
+}
+
+pub(super) fn a_load_begins_after_a_position(it: &mut Subject<'_>) -> Done {
+    let rows: Vec<_> = (1..9).map(|count| row(count, NOW)).collect();
+    let steps: Vec<_> = rows.iter().map(near).collect();
+    it.commit(&steps)?;
+    for (at, first) in rows.iter().enumerate() {
+        let loaded = it.load(MAIL, first.position(), i64::MAX, 100)?;
+        same("the rows after one of them", &loaded[..], &rows[at + 1..])?;
+    }
+    let before = Position::before(rows[0].due.second());
+    let loaded = it.load(MAIL, before, i64::MAX, 100)?;
+    same("the rows of a second", loaded, rows)?;
+    let after = Position::before(due(NOW).second() + 1);
+    let loaded = it.load(MAIL, after, i64::MAX, 100)?;
+    same("the rows after that second", loaded, Vec::new())
+}
+
+pub(super) fn a_load_ends_before_a_second(it: &mut Subject<'_>) -> Done {
+    let rows: Vec<_> = (1..6)
+        .map(|count| row(count, count as i64 * 1_000))
+        .collect();
+    let steps: Vec<_> = rows.iter().map(near).collect();
+    it.commit(&steps)?;
+    for second in 0..8_usize {
+        let loaded = it.load(MAIL, Position::START, second as i64, 100)?;
+        let expected = &rows[..second.saturating_sub(1).min(5)];
+        same("the rows before a second", &loaded[..], expected)?;
+    }
+    let loaded = it.load(MAIL, Position::before(4), 3, 100)?;
+    same("the rows of a range that ends first", loaded, Vec::new())
+}
+
+pub(super) fn a_load_has_at_most_so_many_rows(it: &mut Subject<'_>) -> Done {
+    let rows: Vec<_> = (1..9).map(|count| row(count, NOW)).collect();
+    let steps: Vec<_> = rows.iter().map(near).collect();
+    it.commit(&steps)?;
+    for most in [0, 1, 7, 8, 9, usize::MAX] {
+        let loaded = it.load(MAIL, Position::START, i64::MAX, most)?;
+        same("the first rows", &loaded[..], &rows[..most.min(8)])?;
+    }
+    Ok(())
+}
+
+pub(super) fn pages_of_a_load_join(it: &mut Subject<'_>) -> Done {
+    let rows: Vec<_> = (1..100)
+        .map(|count| row(count, NOW + count as i64 / 9 * 1_000))
+        .collect();
+    let steps: Vec<_> = rows.iter().map(near).collect();
+    it.commit(&steps)?;
+    let (mut all, mut after) = (Vec::new(), Position::START);
+    loop {
+        let page = it.load(MAIL, after, i64::MAX, 10)?;
+        let Some(last) = page.last() else {
+            break;
+        };
+        if last.position() <= after {
+            return Err("a page has rows that are not after the position".into());
+        }
+        after = last.position();
+        all.extend(page);
+    }
+    same("the rows of all pages", all, rows)
+}
+
+pub(super) fn far_rows_do_not_load(it: &mut Subject<'_>) -> Done {
+    let rows = [1, 2, 3].map(|at| row(at as u64, NOW + DISTANCES[at]));
+    it.commit(&rows.each_ref().map(insert))?;
+    same("the rows", it.near(MAIL)?, Vec::new())?;
+    same("the first second", it.first_second(i64::MIN)?, None)
+}
+
+pub(super) fn handlers_load_apart(it: &mut Subject<'_>) -> Done {
+    let handlers = ["a", "ab", "b"];
+    let rows: Vec<_> = (1..31_usize)
+        .map(|count| of(handlers[count % 3], row(count as u64, NOW)))
+        .collect();
+    let steps: Vec<_> = rows.iter().map(near).collect();
+    it.commit(&steps)?;
+    for handler in handlers {
+        let own = rows.iter().filter(|row| &*row.handler == handler);
+        same(
+            "a handler's rows",
+            it.near(handler)?,
+            own.cloned().collect(),
+        )?;
+    }
+    Ok(())
+}
+
+pub(super) fn the_first_second_is_found(it: &mut Subject<'_>) -> Done {
+    let seconds = [-5, 0, 17, 18, 1_000_000_000];
+    let rows = seconds.map(|second| row((second + 10) as u64, second * 1_000 + 999));
+    it.commit(&rows.each_ref().map(near))?;
+    it.commit(&[near(&of("other", row(9, 3_000)))])?;
+    for from in [i64::MIN, -6, -5, -4, 0, 1, 17, 18, 19, 1_000_000_001] {
+        let expected = seconds.into_iter().find(|second| *second >= from);
+        same("the first second", it.first_second(from)?, expected)?;
+    }
+    Ok(())
+}
+
+pub(super) fn the_first_bucket_of_each_level_is_found(it: &mut Subject<'_>) -> Done {
+    let mut rows: Vec<_> = (1..=20_u64)
+        .flat_map(|count| {
+            [(0, 600_000), (100, 4 * 3_600_000), (200, 3 * 86_400_000)].map(|(more, distance)| {
+                row(count + more, NOW + distance + (20 - count as i64) * 60_000)
+            })
+        })
+        .collect();
+    let steps: Vec<_> = rows.iter().map(insert).collect();
+    it.commit(&steps)?;
+    while let Some(row) = rows.pop() {
+        let bucket = bucket(row.due.as_millis());
+        for level in Level::FAR {
+            let buckets = rows.iter().chain([&row]);
+            let buckets = buckets.map(|row| crate::rows::bucket(row.due.as_millis()));
+            let expected = buckets.filter(|of| of.level == level).min();
+            let expected = expected.map(|of| of.number);
+            same("the first bucket", it.first_bucket(level)?, expected)?;
+        }
+        same("its level is far", bucket.level == Level::Second, false)?;
+        it.cancels([&row])?;
+    }
+    it.is_empty()
+}
+
+pub(super) fn handlers_are_known_by_name(it: &mut Subject<'_>) -> Done {
+    let rows = [("b", 600_000), ("a", 0), ("c", 3 * 86_400_000), ("a", 5)];
+    for (count, (handler, distance)) in rows.into_iter().enumerate() {
+        it.commit(&[insert(&of(handler, row(count as u64 + 1, NOW + distance)))])?;
+    }
+    let expected: Vec<_> = ["a", "b", "c"].map(String::from).into();
+    same("the handlers", it.handlers()?, expected.clone())?;
+    it.cancels(&[of("b", row(1, NOW + 600_000))])?;
+    same("the handlers that have had a row", it.handlers()?, expected)
+}

@@ -1,0 +1,106 @@
+//! The cases, by what they look at.
+
+mod cascade;
+mod commit;
+mod dead;
+mod keys;
+mod load;
+mod moves;
+mod values;
+
+use super::subject::{Done, Subject};
+
+pub(crate) type Case = fn(&mut Subject<'_>) -> Done;
+
+/// Pairs of a function's name and the function.
+macro_rules! named {
+    ($($file:ident: $($case:ident,)*;)*) => {
+        &[$($((stringify!($case), $file::$case),)*)*]
+    };
+}
+
+pub(crate) const ALL: &[(&str, Case)] = named! {
+    load:
+        an_empty_store_has_nothing,
+        rows_load_as_they_were_inserted,
+        rows_load_in_order_of_their_positions,
+        a_load_begins_after_a_position,
+        a_load_ends_before_a_second,
+        a_load_has_at_most_so_many_rows,
+        pages_of_a_load_join,
+        far_rows_do_not_load,
+        handlers_load_apart,
+        the_first_second_is_found,
+        the_first_bucket_of_each_level_is_found,
+        handlers_are_known_by_name,
+    ;
+    commit:
+        epochs_rise,
+        a_row_inserted_twice_is_there_once,
+        a_settled_row_is_gone,
+        a_settle_of_a_moved_row_does_nothing,
+        a_repeated_commit_is_not_done_again,
+        the_next_epoch_begins_its_own_commits,
+        steps_are_done_in_order,
+        an_empty_commit_does_nothing,
+        a_large_commit_is_whole,
+    ;
+    keys:
+        a_key_belongs_to_one_timer,
+        a_key_of_a_moved_timer_names_its_first_handle,
+        a_key_may_be_empty,
+        a_key_is_of_one_handler,
+        a_settle_frees_the_key,
+        a_cancel_frees_the_key,
+        a_retry_keeps_the_key,
+        a_key_survives_a_cascade,
+        the_same_timer_may_insert_its_key_again,
+    ;
+    moves:
+        a_timer_is_cancelled_in_each_level,
+        a_cancel_of_no_timer_says_so,
+        a_cancel_leaves_its_neighbours,
+        a_timer_moves_between_all_levels,
+        a_moved_timer_is_found_by_its_old_handle,
+        a_timer_moves_to_its_own_second,
+        a_reschedule_of_no_timer_says_so,
+        a_settled_timer_is_not_found,
+        a_retry_counts_the_failure,
+        a_retry_to_a_far_level_is_found_by_its_handle,
+        a_retry_of_a_gone_row_does_nothing,
+    ;
+    dead:
+        a_buried_row_is_a_dead_letter,
+        a_burial_frees_the_key,
+        a_burial_of_a_gone_row_does_nothing,
+        dead_letters_are_listed_in_pages,
+        a_redriven_letter_is_a_timer,
+        a_redriven_letter_is_found_by_its_old_handle,
+        a_redrive_of_no_letter_says_so,
+        a_dead_letter_is_not_cancelled,
+    ;
+    cascade:
+        a_day_cascades_into_all_finer_levels,
+        an_hour_cascades_into_minutes_and_seconds,
+        a_minute_cascades_into_seconds,
+        a_cascade_moves_the_first_rows,
+        a_cascade_of_no_rows_moves_none,
+        an_empty_bucket_cascades_to_nothing,
+        a_cascade_leaves_other_buckets,
+        a_cascade_names_the_first_second_of_each_handler,
+        a_cascaded_timer_is_found_by_its_handle,
+        a_moved_timer_cascades_as_such,
+        a_cascade_before_1970_goes_where_it_should,
+        a_late_cascade_goes_to_seconds,
+    ;
+    values:
+        a_payload_may_be_empty,
+        a_payload_may_have_a_megabyte,
+        a_payload_may_have_any_byte,
+        handlers_may_have_strange_names,
+        due_times_before_1970_are_in_order,
+        due_times_may_be_as_far_as_they_go,
+        failures_may_be_many,
+        the_last_id_may_be_used,
+    ;
+};

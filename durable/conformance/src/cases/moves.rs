@@ -1,0 +1,144 @@
+//! Where is a timer that was moved, and is it found by its handle?
+
+use waterwheel_store::{Op, Outcome};
+
+use crate::rows::{
+    DISTANCES, MAIL, NOW, bucket, due, handle, insert, moved, near, reschedule, row, second,
+};
+use crate::subject::{Done, Subject, same};
+
+pub(super) fn a_timer_is_cancelled_in_each_level(it: &mut Subject<'_>) -> Done {
+    let rows: Vec<_> = (1..)
+        .zip(DISTANCES)
+        .map(|(count, distance)| row(count, NOW + distance))
+        .collect();
+    let steps: Vec<_> = rows.iter().map(insert).collect();
+    it.commit(&steps)?;
+    it.cancels(&rows)?;
+    it.is_empty()
+}
+
+pub(super) fn a_cancel_of_no_timer_says_so(it: &mut Subject<'_>) -> Done {
+    it.does([(Op::Cancel(handle(&row(1, NOW))), Outcome::Cancelled(false))])?;
+    it.commit(&[near(&row(1, NOW))])?;
+    for other in [row(2, NOW), row(3, NOW + 600_000)] {
+        it.does([(Op::Cancel(handle(&other)), Outcome::Cancelled(false))])?;
+    }
+    same("the rows", it.near(MAIL)?, vec![row(1, NOW)])
+}
+
+pub(super) fn a_cancel_leaves_its_neighbours(it: &mut Subject<'_>) -> Done {
+    for distance in DISTANCES {
+        let rows = [1, 2, 3].map(|count| row(count, NOW + distance));
+        it.commit(&rows.each_ref().map(insert))?;
+        it.cancels([&rows[1]])?;
+        it.cancels([&rows[0], &rows[2]])?;
+    }
+    it.is_empty()
+}
+
+pub(super) fn a_timer_moves_between_all_levels(it: &mut Subject<'_>) -> Done {
+    let mut count = 0;
+    for from in DISTANCES {
+        for to in DISTANCES {
+            count += 1;
+            let row = row(count, NOW + from);
+            it.commit(&[insert(&row)])?;
+            let expected = moved(&row, NOW + to + 7);
+            let outcome = Outcome::Rescheduled(Some(expected.clone()));
+            it.does([(reschedule(&row, NOW + to + 7), outcome)])?;
+            let to = bucket(NOW + to + 7);
+            match to.level {
+                waterwheel_store::Level::Second => {
+                    same("the rows", it.near(MAIL)?, vec![expected])?;
+                }
+                level => {
+                    let first = it.first_bucket(level)?;
+                    same("the first bucket", first, Some(to.number))?;
+                }
+            }
+            it.cancels([&row])?;
+            it.is_empty()?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn a_moved_timer_is_found_by_its_old_handle(it: &mut Subject<'_>) -> Done {
+    let row = row(1, NOW);
+    it.commit(&[near(&row)])?;
+    for distance in DISTANCES.into_iter().rev().chain(DISTANCES) {
+        let at = NOW + distance + 1;
+        let outcome = Outcome::Rescheduled(Some(moved(&row, at)));
+        it.does([(reschedule(&row, at), outcome)])?;
+    }
+    it.cancels([&row])?;
+    it.is_empty()
+}
+
+pub(super) fn a_timer_moves_to_its_own_second(it: &mut Subject<'_>) -> Done {
+    let row = row(1, 5_000);
+    it.commit(&[near(&row)])?;
+    for at in [5_001, 5_001, 5_999, 5_000] {
+        let expected = moved(&row, at);
+        let to = Op::Reschedule(handle(&row), due(at), second(at));
+        it.does([(to, Outcome::Rescheduled(Some(expected.clone())))])?;
+        same("the rows", it.near(MAIL)?, vec![expected])?;
+    }
+    // As it was loaded before it was moved.
+    it.does([(Op::Settle(row.clone()), Outcome::Done)])?;
+    it.is_empty()
+}
+
+pub(super) fn a_reschedule_of_no_timer_says_so(it: &mut Subject<'_>) -> Done {
+    let gone = row(1, NOW);
+    for _ in 0..2 {
+        it.does([(reschedule(&gone, NOW + 5_000), Outcome::Rescheduled(None))])?;
+        it.is_empty()?;
+        it.commit(&[near(&gone)])?;
+        it.commit(&[Op::Settle(gone.clone())])?;
+    }
+    Ok(())
+}
+
+pub(super) fn a_settled_timer_is_not_found(it: &mut Subject<'_>) -> Done {
+    let row = row(1, NOW);
+    it.commit(&[near(&row)])?;
+    it.commit(&[reschedule(&row, NOW + 3_000)])?;
+    it.commit(&[Op::Settle(moved(&row, NOW + 3_000))])?;
+    it.does([(Op::Cancel(handle(&row)), Outcome::Cancelled(false))])?;
+    it.does([(reschedule(&row, NOW), Outcome::Rescheduled(None))])?;
+    it.is_empty()
+}
+
+pub(super) fn a_retry_counts_the_failure(it: &mut Subject<'_>) -> Done {
+    let mut row = row(1, NOW);
+    it.commit(&[near(&row)])?;
+    for failures in 1..6 {
+        let at = row.due.as_millis() + 700;
+        it.does([(Op::Retry(row.clone(), due(at), second(at)), Outcome::Done)])?;
+        row = moved(&row, at);
+        row.failures = failures;
+        same("the rows", it.near(MAIL)?, vec![row.clone()])?;
+    }
+    it.commit(&[Op::Settle(row)])?;
+    it.is_empty()
+}
+
+pub(super) fn a_retry_to_a_far_level_is_found_by_its_handle(it: &mut Subject<'_>) -> Done {
+    for (count, distance) in (1..).zip(DISTANCES) {
+        let row = row(count, NOW);
+        let at = NOW + distance;
+        it.commit(&[near(&row)])?;
+        let retry = Op::Retry(row.clone(), due(at), bucket(at));
+        it.does([(retry, Outcome::Done)])?;
+        it.cancels([&row])?;
+    }
+    it.is_empty()
+}
+
+pub(super) fn a_retry_of_a_gone_row_does_nothing(it: &mut Subject<'_>) -> Done {
+    let retry = Op::Retry(row(1, NOW), due(NOW + 9), second(NOW + 9));
+    it.does([(retry, Outcome::Done)])?;
+    it.is_empty()
+}

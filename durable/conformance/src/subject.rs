@@ -1,0 +1,201 @@
+//! The store of a case, and what is asked of it.
+
+use std::fmt::Debug;
+
+use waterwheel_store::{Bucket, Dead, Due, Id, Level, Op, Outcome, Position, Row, Store};
+
+use super::rows::{MAIL, handle};
+
+pub(crate) type Done = Result<(), String>;
+
+/// Opens a store, or opens it again.
+pub(crate) type Open<'a> = &'a mut dyn FnMut(Option<Box<dyn Store>>) -> Box<dyn Store>;
+
+pub(crate) struct Subject<'a> {
+    open: Open<'a>,
+    store: Option<Box<dyn Store>>,
+    epoch: u64,
+    number: u64,
+}
+
+impl<'a> Subject<'a> {
+    pub(crate) fn new(open: Open<'a>) -> Result<Subject<'a>, String> {
+        let mut subject = Subject {
+            open,
+            store: None,
+            epoch: 0,
+            number: 0,
+        };
+        subject.reopen()?;
+        Ok(subject)
+    }
+
+    /// Opens the store again: what it says from now on is what it has kept.
+    pub(crate) fn reopen(&mut self) -> Result<u64, String> {
+        let mut store = (self.open)(self.store.take());
+        let begun = store.begin().map_err(words)?;
+        self.store = Some(store);
+        if begun <= self.epoch {
+            return Err(format!("epoch {begun} follows epoch {}", self.epoch));
+        }
+        (self.epoch, self.number) = (begun, 0);
+        Ok(begun)
+    }
+
+    pub(crate) fn store(&mut self) -> Result<&mut dyn Store, String> {
+        match &mut self.store {
+            Some(store) => Ok(&mut **store),
+            None => Err("the store was not opened".into()),
+        }
+    }
+
+    /// Commits, and opens the store again.
+    pub(crate) fn commit(&mut self, steps: &[Op]) -> Result<Vec<Outcome>, String> {
+        let outcomes = self.commit_only(steps)?;
+        self.reopen()?;
+        Ok(outcomes)
+    }
+
+    pub(crate) fn commit_only(&mut self, steps: &[Op]) -> Result<Vec<Outcome>, String> {
+        self.number += 1;
+        self.commit_as(self.number, steps)
+    }
+
+    pub(crate) fn commit_as(&mut self, number: u64, steps: &[Op]) -> Result<Vec<Outcome>, String> {
+        let outcomes = self.store()?.commit(number, steps).map_err(words)?;
+        same("the number of outcomes", outcomes.len(), steps.len())?;
+        Ok(outcomes)
+    }
+
+    /// Commits, and the outcomes are these.
+    pub(crate) fn does<const N: usize>(&mut self, steps: [(Op, Outcome); N]) -> Done {
+        let (steps, expected): (Vec<_>, Vec<_>) = steps.into_iter().unzip();
+        let outcomes = self.commit(&steps)?;
+        same("the outcomes", outcomes, expected)
+    }
+
+    /// All rows of a handler in the finest level.
+    pub(crate) fn near(&mut self, handler: &str) -> Result<Vec<Row>, String> {
+        self.load(handler, Position::START, i64::MAX, 1_000_000)
+    }
+
+    pub(crate) fn load(
+        &mut self,
+        handler: &str,
+        after: Position,
+        before: i64,
+        most: usize,
+    ) -> Result<Vec<Row>, String> {
+        let store = self.store()?;
+        store.load(handler, after, before, most).map_err(words)
+    }
+
+    /// Of [`MAIL`].
+    pub(crate) fn first_second(&mut self, from: i64) -> Result<Option<i64>, String> {
+        self.store()?.first_second(MAIL, from).map_err(words)
+    }
+
+    pub(crate) fn first_bucket(&mut self, level: Level) -> Result<Option<i64>, String> {
+        self.store()?.first_bucket(level).map_err(words)
+    }
+
+    pub(crate) fn handlers(&mut self) -> Result<Vec<String>, String> {
+        let handlers = self.store()?.handlers().map_err(words)?;
+        let mut handlers: Vec<_> = handlers.iter().map(|name| name.to_string()).collect();
+        handlers.sort();
+        Ok(handlers)
+    }
+
+    pub(crate) fn dead(&mut self, after: Id, most: usize) -> Result<Vec<Dead>, String> {
+        self.store()?.dead(after, most).map_err(words)
+    }
+
+    /// A page of a cascade: whether the bucket is empty, the far buckets, and the seconds.
+    pub(crate) fn cascade(
+        &mut self,
+        bucket: Bucket,
+        now: Due,
+        most: usize,
+    ) -> Result<Page, String> {
+        let steps = [Op::Cascade { bucket, now, most }];
+        match &self.commit(&steps)?[..] {
+            [
+                Outcome::Cascaded {
+                    is_empty,
+                    far,
+                    seconds,
+                },
+            ] => {
+                let mut page = Page {
+                    is_empty: *is_empty,
+                    far: far.clone(),
+                    seconds: seconds
+                        .iter()
+                        .map(|(of, second)| (of.to_string(), *second))
+                        .collect(),
+                };
+                page.far.sort_unstable();
+                page.seconds.sort_unstable();
+                Ok(page)
+            }
+            other => Err(format!("a cascade has the outcome {other:?}")),
+        }
+    }
+
+    /// Cancels the timers by their handles: they are all there, once.
+    pub(crate) fn cancels<'r>(&mut self, rows: impl IntoIterator<Item = &'r Row>) -> Done {
+        for row in rows {
+            let cancel = Op::Cancel(handle(row));
+            self.does([(cancel.clone(), Outcome::Cancelled(true))])?;
+            self.does([(cancel, Outcome::Cancelled(false))])?;
+        }
+        Ok(())
+    }
+
+    /// No timer is left in any level.
+    pub(crate) fn is_empty(&mut self) -> Done {
+        for level in Level::FAR {
+            let first = self.first_bucket(level)?;
+            same("the first bucket of an empty level", first, None)?;
+        }
+        for handler in self.handlers()? {
+            let rows = self.near(&handler)?;
+            same("the rows of a store without timers", rows, Vec::new())?;
+        }
+        Ok(())
+    }
+}
+
+/// What a page of a cascade replies, sorted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Page {
+    pub(crate) is_empty: bool,
+    pub(crate) far: Vec<Bucket>,
+    pub(crate) seconds: Vec<(String, i64)>,
+}
+
+pub(crate) fn same<T: PartialEq + Debug>(what: &str, got: T, expected: T) -> Done {
+    match got == expected {
+        true => Ok(()),
+        false => {
+            let (got, expected) = (short(&got), short(&expected));
+            Err(format!("{what}: got {got}, expected {expected}"))
+        }
+    }
+}
+
+fn short(value: &impl Debug) -> String {
+    let mut text = format!("{value:?}");
+    if let Some((end, _)) = text.char_indices().nth(600) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
+fn words(error: waterwheel_store::StoreError) -> String {
+    match std::error::Error::source(&error) {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}

@@ -1,0 +1,19 @@
+//! The store in memory passes the suite.
+
+use waterwheel_store::{MemoryStore, Store};
+
+#[test]
+fn the_store_in_memory_passes_all_cases() {
+    let report = waterwheel_conformance::all(|| Box::new(MemoryStore::new()));
+    assert!(report.verdicts().len() >= 60);
+    report.expect_all();
+}
+
+#[test]
+fn a_store_may_be_another_one_each_time() {
+    let open = |store: Option<Box<dyn Store>>| match store {
+        Some(store) => store,
+        None => Box::new(MemoryStore::new()),
+    };
+    waterwheel_conformance::all_reopened(open).expect_all();
+}

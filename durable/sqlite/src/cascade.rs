@@ -1,0 +1,149 @@
+//! Where do the rows of a far bucket go?
+//!
+//! [`Bucket::finer`] is a function of the due time and the present: from some due time on a row goes to hours, from another one on to minutes, and else to
+//! seconds. So SQL can do it for a page of rows at once.
+
+use rusqlite::{Connection, OptionalExtension, params};
+use waterwheel_store::{Bucket, Due, Level, Outcome};
+
+use super::read::limit;
+use super::write::Writer;
+
+/// The last row of a page. None if the page has all rows of the bucket.
+const LAST: &str = "
+    SELECT id FROM timers WHERE level = ?1 AND handler = 0 AND bucket = ?2
+    ORDER BY id LIMIT 1 OFFSET ?3";
+
+/// The first due time of a page in each level that its rows go to; of seconds, for each handler.
+const FIRSTS: &str = "
+    SELECT CASE WHEN due >= ?4 THEN 2 WHEN due >= ?5 THEN 1 ELSE 0 END AS finer,
+        far_handler, min(due)
+    FROM timers WHERE level = ?1 AND handler = 0 AND bucket = ?2 AND id <= ?3
+    GROUP BY finer, far_handler";
+
+/// `/` rounds to zero, so 1 is subtracted from a quotient below it that is not whole.
+const MOVE: &str = "
+    INSERT OR REPLACE INTO timers
+        (level, handler, bucket, id, due, failures, has_moved, far_handler, key, payload)
+    SELECT
+        CASE WHEN due >= ?4 THEN 2 WHEN due >= ?5 THEN 1 ELSE 0 END AS finer,
+        CASE WHEN due >= ?4 OR due >= ?5 THEN 0 ELSE far_handler END AS under,
+        CASE WHEN due >= ?4 THEN due / 3600000 - (due % 3600000 < 0)
+            WHEN due >= ?5 THEN due / 60000 - (due % 60000 < 0)
+            ELSE due / 1000 - (due % 1000 < 0) END AS number,
+        id, due, failures, has_moved,
+        CASE WHEN due >= ?4 OR due >= ?5 THEN far_handler END,
+        key, payload
+    FROM timers WHERE level = ?1 AND handler = 0 AND bucket = ?2 AND id <= ?3
+    ORDER BY finer, under, number, id";
+
+const DELETE: &str =
+    "DELETE FROM timers WHERE level = ?1 AND handler = 0 AND bucket = ?2 AND id <= ?3";
+
+impl Writer<'_> {
+    pub(crate) fn cascade(
+        &self,
+        bucket: Bucket,
+        now: Due,
+        most: usize,
+    ) -> rusqlite::Result<Outcome> {
+        let mut outcome = Cascaded::default();
+        let at = (bucket.level.number(), bucket.number);
+        if bucket.level != Level::Second && most > 0 {
+            let mut last = self.connection.prepare_cached(LAST)?;
+            let last = last
+                .query_row((at.0, at.1, limit(most - 1)), |row| row.get::<_, i64>(0))
+                .optional()?;
+            let last = last.unwrap_or(i64::MAX);
+            let (hours, minutes) = match bucket.level {
+                Level::Day => (opens(Level::Hour, now), opens(Level::Minute, now)),
+                Level::Hour => (None, opens(Level::Minute, now)),
+                Level::Minute | Level::Second => (None, None),
+            };
+            let page = params![at.0, at.1, last, hours, minutes];
+            self.firsts(page, &mut outcome)?;
+            self.connection.prepare_cached(MOVE)?.execute(page)?;
+            self.connection
+                .prepare_cached(DELETE)?
+                .execute((at.0, at.1, last))?;
+        }
+        let is_empty = is_empty(self.connection, bucket)?;
+        outcome.seconds.sort_unstable();
+        Ok(Outcome::Cascaded {
+            is_empty,
+            far: outcome.far,
+            seconds: outcome.seconds,
+        })
+    }
+
+    fn firsts(
+        &self,
+        page: &[&dyn rusqlite::ToSql],
+        outcome: &mut Cascaded,
+    ) -> rusqlite::Result<()> {
+        let mut firsts = self.connection.prepare_cached(FIRSTS)?;
+        let mut rows = firsts.query(page)?;
+        while let Some(row) = rows.next()? {
+            let due = Due::from_millis(row.get(2)?);
+            let finer = match row.get::<_, i64>(0)? {
+                2 => Level::Hour.bucket(due),
+                1 => Level::Minute.bucket(due),
+                _ => {
+                    let handler = self.handlers.name(row.get(1)?)?;
+                    outcome.seconds.push((handler.clone(), due.second()));
+                    continue;
+                }
+            };
+            match outcome.far.iter_mut().find(|of| of.level == finer.level) {
+                Some(first) => first.number = first.number.min(finer.number),
+                None => outcome.far.push(finer),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[derive(Default)]
+struct Cascaded {
+    far: Vec<Bucket>,
+    seconds: Vec<(std::sync::Arc<str>, i64)>,
+}
+
+/// The due time from which on the buckets of a level have not cascaded. `None` if it is beyond the range.
+fn opens(level: Level, now: Due) -> Option<i64> {
+    let (now, lead) = (i128::from(now.as_millis()), i128::from(level.lead()));
+    let length = i128::from(level.millis());
+    let first = (now + lead).div_euclid(length) + 1;
+    match i64::try_from(first * length) {
+        Ok(due) => Some(due),
+        Err(_) if first < 0 => Some(i64::MIN),
+        Err(_) => None,
+    }
+}
+
+fn is_empty(connection: &Connection, bucket: Bucket) -> rusqlite::Result<bool> {
+    if bucket.level == Level::Second {
+        return Ok(true);
+    }
+    let mut first = connection.prepare_cached(LAST)?;
+    let at = (bucket.level.number(), bucket.number, 0);
+    Ok(!first.exists(at)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_open_bucket_is_the_one_the_engine_knows() {
+        for now in [0, -1, 59_999, -7_200_001, 1_799_999_999_123] {
+            let now = Due::from_millis(now);
+            for level in [Level::Minute, Level::Hour] {
+                let opens = opens(level, now).unwrap();
+                let is_open = |due| level.bucket(Due::from_millis(due)).cascades_at() > now;
+                assert!(is_open(opens) && !is_open(opens - 1));
+            }
+        }
+        assert_eq!(opens(Level::Hour, Due::from_millis(i64::MAX)), None);
+    }
+}

@@ -1,0 +1,58 @@
+//! Who has the file open?
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use super::OpenError;
+
+/// The lock file beside the store's, locked as long as this lives. The operating system releases the lock of a process that ends, however it ends.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    pub(crate) fn take(store: &Path) -> Result<Lock, OpenError> {
+        let lock = beside(store);
+        let refused = |source| OpenError::Lock {
+            lock: lock.clone(),
+            source,
+        };
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&lock)
+            .map_err(refused)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let process = holder(&mut file);
+                return Err(OpenError::Held { lock, process });
+            }
+            Err(TryLockError::Error(source)) => return Err(refused(source)),
+        }
+        let process = format!("{}\n", std::process::id());
+        let written = file
+            .set_len(0)
+            .and_then(|()| file.rewind())
+            .and_then(|()| file.write_all(process.as_bytes()));
+        written.map_err(refused)?;
+        Ok(Lock { _file: file })
+    }
+}
+
+fn beside(store: &Path) -> PathBuf {
+    let mut lock = store.as_os_str().to_owned();
+    lock.push("-lock");
+    lock.into()
+}
+
+fn holder(file: &mut File) -> Option<u32> {
+    let mut text = String::new();
+    file.take(32).read_to_string(&mut text).ok()?;
+    // Without its line end, the number may be half written.
+    text.strip_suffix('\n')?.parse().ok()
+}

@@ -1,0 +1,87 @@
+//! What is in the tables?
+
+use rusqlite::Connection;
+use std::sync::Arc;
+use waterwheel_store::{Dead, Due, Id, Level, Position, Row};
+
+use super::handlers::Handlers;
+
+pub(crate) const LOAD: &str = "
+    SELECT id, due, failures, has_moved, key, payload FROM timers
+    WHERE level = 0 AND handler = ?1 AND (bucket, id) > (?2, ?3) AND bucket < ?4
+    ORDER BY bucket, id LIMIT ?5";
+
+pub(crate) const FIRST: &str = "
+    SELECT bucket FROM timers WHERE level = ?1 AND handler = ?2 AND bucket >= ?3
+    ORDER BY bucket, id LIMIT 1";
+
+pub(crate) const DEAD: &str = "
+    SELECT id, due, failures, has_moved, key, payload, handler, at, error FROM dead
+    WHERE id > ?1 ORDER BY id LIMIT ?2";
+
+/// A row of a query whose first columns are `id, due, failures, has_moved, key, payload`.
+pub(crate) fn row(from: &rusqlite::Row<'_>, handler: &Arc<str>) -> rusqlite::Result<Row> {
+    Ok(Row {
+        id: Id::from_stored(from.get::<_, i64>(0)?.unsigned_abs()),
+        due: Due::from_millis(from.get(1)?),
+        handler: Arc::clone(handler),
+        failures: from.get(2)?,
+        has_moved: from.get(3)?,
+        key: from.get_ref(4)?.as_blob_or_null()?.map(Arc::from),
+        payload: from.get_ref(5)?.as_blob()?.into(),
+    })
+}
+
+pub(crate) fn load(
+    connection: &Connection,
+    handlers: &Handlers,
+    handler: &str,
+    after: Position,
+    before: i64,
+    most: usize,
+) -> rusqlite::Result<Vec<Row>> {
+    let Some(number) = handlers.number(handler) else {
+        return Ok(Vec::new());
+    };
+    let name = handlers.name(number)?;
+    let mut load = connection.prepare_cached(LOAD)?;
+    let asked = (number, after.second, stored(after.id), before, limit(most));
+    load.query_map(asked, |from| row(from, name))?.collect()
+}
+
+pub(crate) fn first(
+    connection: &Connection,
+    level: Level,
+    handler: i64,
+    from: i64,
+) -> rusqlite::Result<Option<i64>> {
+    let mut first = connection.prepare_cached(FIRST)?;
+    let mut rows = first.query((level.number(), handler, from))?;
+    rows.next()?.map(|row| row.get(0)).transpose()
+}
+
+pub(crate) fn dead(
+    connection: &Connection,
+    handlers: &Handlers,
+    after: Id,
+    most: usize,
+) -> rusqlite::Result<Vec<Dead>> {
+    let mut dead = connection.prepare_cached(DEAD)?;
+    dead.query_map((stored(after), limit(most)), |from| {
+        Ok(Dead {
+            row: row(from, handlers.name(from.get(6)?)?)?,
+            at: Due::from_millis(from.get(7)?),
+            error: from.get_ref(8)?.as_str()?.into(),
+        })
+    })?
+    .collect()
+}
+
+/// The id as SQLite has it.
+pub(crate) fn stored(id: Id) -> i64 {
+    i64::try_from(id.get()).unwrap_or(i64::MAX)
+}
+
+pub(crate) fn limit(most: usize) -> i64 {
+    i64::try_from(most).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,235 @@
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{fmt, fs, path};
+
+use rusqlite::Connection;
+use waterwheel_store::{Dead, Id, Level, Op, Outcome, Position, Row, Store, StoreError};
+
+use super::OpenError;
+use super::failure::{of_commit, rolled_back};
+use super::handlers::Handlers;
+use super::lock::Lock;
+use super::write::Writer;
+use super::{read, schema};
+
+/// How many pages the log has before they are copied into the file: 4 MB.
+const LONG_LOG: i64 = 1_000;
+
+/// A store in a SQLite file.
+///
+/// It is `Send`, and its calls block. One process at a time has a file open; the lock is released as the store is dropped, or as the process ends.
+pub struct SqliteStore {
+    // Dropped before the lock.
+    connection: Connection,
+    handlers: Handlers,
+    last: Option<(u64, Vec<Outcome>)>,
+    /// Why nothing is written any more.
+    failure: Option<Arc<str>>,
+    path: PathBuf,
+    _lock: Lock,
+}
+
+impl SqliteStore {
+    /// Opens a file, and creates it if it is not there. Its folder must be there.
+    ///
+    /// This takes milliseconds, however many timers the file has. After a crash, SQLite reads the log once, which has some megabytes.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`]: another process has it open, it is no file of this store, it is damaged, or of a newer version. The file is then as it was.
+    pub fn open(path: impl AsRef<Path>) -> Result<SqliteStore, OpenError> {
+        let path = path.as_ref();
+        let absolute = fs::canonicalize(path).or_else(|_| path::absolute(path));
+        let path = absolute.map_err(|error| OpenError::Sqlite(error.into()))?;
+        let lock = Lock::take(&path)?;
+        let connection = schema::open(&path)?;
+        let handlers = Handlers::read(&connection).map_err(OpenError::in_tables)?;
+        Ok(SqliteStore {
+            connection,
+            handlers,
+            last: None,
+            failure: None,
+            path,
+            _lock: lock,
+        })
+    }
+
+    /// The absolute path of the file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn next_epoch(&self) -> Result<u64, StoreError> {
+        let sql = "UPDATE meta SET value = value + 1 WHERE key = 'epoch' RETURNING value";
+        let begun = self.connection.unchecked_transaction();
+        let begun = begun.map_err(rolled_back)?;
+        let epoch: i64 = begun
+            .query_row(sql, [], |row| row.get(0))
+            .map_err(rolled_back)?;
+        begun.commit().map_err(of_commit)?;
+        Ok(epoch.unsigned_abs())
+    }
+
+    fn transact(&mut self, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
+        let handlers = self.handlers.len();
+        let outcomes = self.steps(steps).map_err(rolled_back);
+        let outcomes = outcomes.and_then(|outcomes| {
+            let commit = self.connection.prepare_cached("COMMIT");
+            let committed = commit.and_then(|mut commit| commit.execute([]));
+            committed.map_err(of_commit).map(|_| outcomes)
+        });
+        if outcomes.is_err() {
+            self.handlers.truncate(handlers);
+            self.roll_back()?;
+        }
+        outcomes
+    }
+
+    fn steps(&mut self, steps: &[Op]) -> rusqlite::Result<Vec<Outcome>> {
+        self.connection
+            .prepare_cached("BEGIN IMMEDIATE")?
+            .execute([])?;
+        let mut writer = Writer {
+            connection: &self.connection,
+            handlers: &mut self.handlers,
+        };
+        steps.iter().map(|op| writer.step(op)).collect()
+    }
+
+    fn roll_back(&self) -> Result<(), StoreError> {
+        // SQLite itself rolls back after some errors.
+        if !self.connection.is_autocommit() {
+            self.connection
+                .execute_batch("ROLLBACK")
+                .map_err(StoreError::indeterminate)?;
+        }
+        Ok(())
+    }
+
+    /// Copies a long log into the file.
+    fn checkpoint(&self) -> rusqlite::Result<()> {
+        let mut length = self
+            .connection
+            .prepare_cached("PRAGMA wal_checkpoint(NOOP)")?;
+        let length: i64 = length.query_row([], |row| row.get(1))?;
+        if length >= LONG_LOG {
+            let mut copy = self
+                .connection
+                .prepare_cached("PRAGMA wal_checkpoint(PASSIVE)")?;
+            copy.query_row([], |_| Ok(()))?;
+        }
+        Ok(())
+    }
+
+    fn is_well(&self) -> Result<(), StoreError> {
+        match &self.failure {
+            Some(why) => Err(StoreError::indeterminate(format!(
+                "it failed before: {why}"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// Notes a failure after which nothing more is written.
+    fn note<T>(&mut self, result: Result<T, StoreError>) -> Result<T, StoreError> {
+        if let Err(error) = &result
+            && !error.is_definite()
+            && self.failure.is_none()
+        {
+            let source = std::error::Error::source(error);
+            self.failure = Some(source.map_or(error.to_string(), |it| it.to_string()).into());
+        }
+        result
+    }
+
+    fn written(&mut self) {
+        if let Err(error) = self.checkpoint() {
+            // The commit is durable. The next one is refused.
+            let _: Result<(), _> = self.note(Err(rolled_back(error)));
+        }
+    }
+}
+
+impl Store for SqliteStore {
+    fn begin(&mut self) -> Result<u64, StoreError> {
+        self.is_well()?;
+        self.last = None;
+        let epoch = self.next_epoch();
+        self.note(epoch)
+    }
+
+    fn commit(&mut self, number: u64, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
+        if let Some((last, outcomes)) = &self.last
+            && *last == number
+        {
+            return Ok(outcomes.clone());
+        }
+        self.is_well()?;
+        let outcomes = self.transact(steps);
+        let outcomes = self.note(outcomes)?;
+        self.last = Some((number, outcomes.clone()));
+        self.written();
+        Ok(outcomes)
+    }
+
+    fn load(
+        &mut self,
+        handler: &str,
+        after: Position,
+        before: i64,
+        most: usize,
+    ) -> Result<Vec<Row>, StoreError> {
+        let rows = read::load(
+            &self.connection,
+            &self.handlers,
+            handler,
+            after,
+            before,
+            most,
+        );
+        rows.map_err(rolled_back)
+    }
+
+    fn first_second(&mut self, handler: &str, from: i64) -> Result<Option<i64>, StoreError> {
+        let Some(handler) = self.handlers.number(handler) else {
+            return Ok(None);
+        };
+        read::first(&self.connection, Level::Second, handler, from).map_err(rolled_back)
+    }
+
+    fn first_bucket(&mut self, level: Level) -> Result<Option<i64>, StoreError> {
+        read::first(&self.connection, level, 0, i64::MIN).map_err(rolled_back)
+    }
+
+    fn handlers(&mut self) -> Result<Vec<Arc<str>>, StoreError> {
+        Ok(self.handlers.all())
+    }
+
+    fn dead(&mut self, after: Id, most: usize) -> Result<Vec<Dead>, StoreError> {
+        read::dead(&self.connection, &self.handlers, after, most).map_err(rolled_back)
+    }
+}
+
+impl Drop for SqliteStore {
+    fn drop(&mut self) {
+        if self.failure.is_none() && self.roll_back().is_ok() {
+            // What is not copied now is read from the log the next time.
+            let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+            let _: rusqlite::Result<()> = self.connection.query_row(sql, [], |_| Ok(()));
+        }
+    }
+}
+
+impl fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteStore")
+            .field("path", &self.path)
+            .field("handlers", &self.handlers.len())
+            .field("failure", &self.failure)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

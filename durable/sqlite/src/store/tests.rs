@@ -1,0 +1,141 @@
+//! What is refused, and what is left then?
+
+use waterwheel_store::Due;
+
+use super::*;
+
+fn store(name: &str) -> (SqliteStore, PathBuf) {
+    let name = format!("waterwheel-{name}-{}", std::process::id());
+    let folder = std::env::temp_dir().join(name);
+    fs::create_dir_all(&folder).unwrap();
+    let mut store = SqliteStore::open(folder.join("timers.db")).unwrap();
+    store.begin().unwrap();
+    (store, folder)
+}
+
+fn insert(handler: &str, count: u64, payload: usize) -> Op {
+    let due = Due::from_millis(5_000);
+    let row = Row {
+        id: Id::from_stored(count),
+        due,
+        handler: handler.into(),
+        failures: 0,
+        has_moved: false,
+        key: Some(count.to_le_bytes().as_slice().into()),
+        payload: vec![1; payload].into(),
+    };
+    Op::Insert(row, Level::Second.bucket(due))
+}
+
+fn ids(store: &mut SqliteStore, handler: &str) -> Vec<u64> {
+    let rows = store.load(handler, Position::START, i64::MAX, 100).unwrap();
+    rows.iter().map(|row| row.id.get()).collect()
+}
+
+#[test]
+fn a_commit_that_finds_no_space_is_refused_and_leaves_nothing() {
+    let (mut store, folder) = store("full");
+    store.commit(1, &[insert("a", 1, 64)]).unwrap();
+    let pages = "PRAGMA max_page_count = 100";
+    store.connection.query_row(pages, [], |_| Ok(())).unwrap();
+    let steps = [
+        insert("a", 2, 64),
+        insert("new", 3, 64),
+        insert("a", 4, 1 << 20),
+    ];
+    for number in 2..5 {
+        let error = store.commit(number, &steps).unwrap_err();
+        assert!(error.is_definite(), "{error:?}");
+        assert_eq!(ids(&mut store, "a"), [1]);
+        assert_eq!(store.handlers().unwrap(), ["a".into()]);
+    }
+    // The number of the new handler is free again, and so are the keys.
+    let outcomes = store.commit(5, &steps[..2]).unwrap();
+    assert_eq!(outcomes, [Outcome::Inserted, Outcome::Inserted]);
+    assert_eq!(ids(&mut store, "new"), [3]);
+    drop(store);
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_busy_file_refuses_a_commit() {
+    let (mut store, folder) = store("busy");
+    let other = Connection::open(store.path()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    store
+        .connection
+        .busy_timeout(std::time::Duration::ZERO)
+        .unwrap();
+    let error = store.commit(1, &[insert("a", 1, 64)]).unwrap_err();
+    assert!(error.is_definite(), "{error:?}");
+    other.execute_batch("ROLLBACK").unwrap();
+    store.commit(2, &[insert("a", 1, 64)]).unwrap();
+    assert_eq!(ids(&mut store, "a"), [1]);
+    drop((store, other));
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_damaged_page_makes_the_store_fail_for_good() {
+    let (mut store, folder) = store("damage");
+    store.commit(1, &[insert("a", 1, 64)]).unwrap();
+    drop(store);
+    let path = folder.join("timers.db");
+    let root = "SELECT rootpage FROM sqlite_schema WHERE name = 'keys'";
+    let root: u32 = Connection::open(&path)
+        .unwrap()
+        .query_row(root, [], |row| row.get(0))
+        .unwrap();
+    let mut store = SqliteStore::open(&path).unwrap();
+    store.begin().unwrap();
+    let root = root as usize;
+    // Behind the store's back. The page is read again, because the cache is emptied.
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[(root - 1) * 4096..root * 4096].fill(0xa5);
+    fs::write(&path, &bytes).unwrap();
+    store.connection.release_memory().unwrap();
+    let error = store.commit(1, &[insert("a", 2, 64)]).unwrap_err();
+    assert!(!error.is_definite(), "{error:?}");
+    let error = store.commit(2, &[]).unwrap_err();
+    assert!(!error.is_definite(), "{error:?}");
+    drop(store);
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn each_read_is_a_seek_in_the_primary_key() {
+    let (store, folder) = store("plans");
+    for sql in [read::LOAD, read::FIRST, read::DEAD] {
+        let sql = format!("EXPLAIN QUERY PLAN {sql}");
+        let mut plan = store.connection.prepare(&sql).unwrap();
+        let values = plan.parameter_count();
+        let values = rusqlite::params_from_iter((0..values).map(|_| 1));
+        let lines: Vec<String> = plan
+            .query_map(values, |row| row.get(3))
+            .unwrap()
+            .collect::<Result<_, _>>()
+            .unwrap();
+        let is_seek =
+            lines.len() == 1 && lines[0].starts_with("SEARCH") && lines[0].contains("PRIMARY KEY");
+        assert!(is_seek, "{lines:?}");
+        println!("{lines:?}");
+    }
+    drop(store);
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_step_that_is_refused_takes_back_those_before_it() {
+    let (mut store, folder) = store("constraint");
+    let refuse = "CREATE TEMP TRIGGER refuse BEFORE INSERT ON main.timers WHEN new.id = 3
+        BEGIN SELECT RAISE(ABORT, 'three is refused'); END";
+    store.connection.execute_batch(refuse).unwrap();
+    let steps = [insert("a", 1, 64), insert("a", 2, 64), insert("a", 3, 64)];
+    let error = store.commit(1, &steps).unwrap_err();
+    assert!(error.is_definite(), "{error:?}");
+    assert_eq!(ids(&mut store, "a"), []);
+    store.commit(2, &steps[1..2]).unwrap();
+    assert_eq!(ids(&mut store, "a"), [2]);
+    drop(store);
+    fs::remove_dir_all(folder).unwrap();
+}

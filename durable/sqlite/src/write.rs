@@ -1,0 +1,231 @@
+//! What does a step of a commit change?
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension, params};
+use waterwheel_store::{Bucket, Due, Handle, Id, Level, Op, Outcome, Row};
+
+use super::handlers::Handlers;
+use super::read::{row, stored};
+
+const PLACE: &str = "
+    INSERT OR REPLACE INTO timers
+        (level, handler, bucket, id, due, failures, has_moved, far_handler, key, payload)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+
+/// Deletes what has no note in another table.
+const SETTLE: &str = "
+    DELETE FROM timers WHERE level = 0 AND handler = ?1 AND bucket = ?2 AND id = ?3
+    AND has_moved = 0 AND key IS NULL";
+
+const TAKE: &str = "
+    DELETE FROM timers WHERE level = ?1 AND handler = ?2 AND bucket = ?3 AND id = ?4
+    RETURNING id, due, failures, has_moved, key, payload, coalesce(far_handler, handler)";
+
+/// A transaction that is open, and what the store has in memory of its tables.
+pub(crate) struct Writer<'a> {
+    pub(crate) connection: &'a Connection,
+    pub(crate) handlers: &'a mut Handlers,
+}
+
+impl Writer<'_> {
+    pub(crate) fn step(&mut self, op: &Op) -> rusqlite::Result<Outcome> {
+        match op {
+            Op::Insert(row, bucket) => self.insert(row, *bucket),
+            Op::Settle(row) => {
+                if !self.settle_plain(row)?
+                    && let Some(row) = self.take_near(row)?
+                {
+                    self.forget(&row)?;
+                }
+                Ok(Outcome::Done)
+            }
+            Op::Cancel(handle) => {
+                let row = self.take(handle)?;
+                if let Some(row) = &row {
+                    self.forget(row)?;
+                }
+                Ok(Outcome::Cancelled(row.is_some()))
+            }
+            Op::Reschedule(handle, due, bucket) => {
+                let mut row = self.take(handle)?;
+                if let Some(row) = &mut row {
+                    self.shift(row, *due, *bucket)?;
+                }
+                Ok(Outcome::Rescheduled(row))
+            }
+            Op::Retry(row, due, bucket) => {
+                if let Some(mut row) = self.take_near(row)? {
+                    row.failures = row.failures.saturating_add(1);
+                    self.shift(&mut row, *due, *bucket)?;
+                }
+                Ok(Outcome::Done)
+            }
+            Op::Bury { row, at, error } => {
+                if let Some(row) = self.take_near(row)? {
+                    self.forget(&row)?;
+                    self.bury(&row, *at, error)?;
+                }
+                Ok(Outcome::Done)
+            }
+            Op::Redrive(id, due, bucket) => {
+                let mut row = self.unbury(*id)?;
+                if let Some(row) = &mut row {
+                    row.failures = 0;
+                    row.key = None;
+                    self.shift(row, *due, *bucket)?;
+                }
+                Ok(Outcome::Redriven(row))
+            }
+            Op::Cascade { bucket, now, most } => self.cascade(*bucket, *now, *most),
+        }
+    }
+
+    fn insert(&mut self, row: &Row, bucket: Bucket) -> rusqlite::Result<Outcome> {
+        if let Some(key) = &row.key {
+            let handler = self.handlers.intern(&row.handler, self.connection)?;
+            let sql = "SELECT id, due FROM keys WHERE handler = ?1 AND key = ?2";
+            let mut keys = self.connection.prepare_cached(sql)?;
+            let other: Option<(i64, i64)> = keys
+                .query_row((handler, &**key), |row| Ok((row.get(0)?, row.get(1)?)))
+                .optional()?;
+            if let Some((id, due)) = other
+                && id != stored(row.id)
+            {
+                return Ok(Outcome::Exists(Handle {
+                    id: Id::from_stored(id.unsigned_abs()),
+                    due: Due::from_millis(due),
+                    handler: Arc::clone(&row.handler),
+                }));
+            }
+            let sql = "INSERT OR REPLACE INTO keys (handler, key, id, due) VALUES (?1, ?2, ?3, ?4)";
+            let mut keys = self.connection.prepare_cached(sql)?;
+            keys.execute((handler, &**key, stored(row.id), row.due.as_millis()))?;
+        }
+        self.place(row, bucket)?;
+        Ok(Outcome::Inserted)
+    }
+
+    fn place(&mut self, row: &Row, bucket: Bucket) -> rusqlite::Result<()> {
+        let number = self.handlers.intern(&row.handler, self.connection)?;
+        let (handler, bucket_number, far_handler) = match bucket.level {
+            Level::Second => (number, row.due.second(), None),
+            _ => (0, bucket.number, Some(number)),
+        };
+        let mut place = self.connection.prepare_cached(PLACE)?;
+        place.execute(params![
+            bucket.level.number(),
+            handler,
+            bucket_number,
+            stored(row.id),
+            row.due.as_millis(),
+            row.failures,
+            row.has_moved,
+            far_handler,
+            row.key.as_deref(),
+            &*row.payload,
+        ])?;
+        Ok(())
+    }
+
+    fn settle_plain(&self, row: &Row) -> rusqlite::Result<bool> {
+        let Some(handler) = self.handlers.number(&row.handler) else {
+            return Ok(false);
+        };
+        let mut settle = self.connection.prepare_cached(SETTLE)?;
+        let deleted = settle.execute((handler, row.due.second(), stored(row.id)))?;
+        Ok(deleted == 1)
+    }
+
+    fn take_near(&self, row: &Row) -> rusqlite::Result<Option<Row>> {
+        match self.handlers.number(&row.handler) {
+            Some(handler) => self.take_from(Level::Second.bucket(row.due), handler, row.id),
+            None => Ok(None),
+        }
+    }
+
+    /// Takes out a timer that lies in one of the buckets of its due time.
+    fn take(&self, handle: &Handle) -> rusqlite::Result<Option<Row>> {
+        let sql = "SELECT due FROM moved WHERE id = ?1";
+        let mut moved = self.connection.prepare_cached(sql)?;
+        let moved: Option<i64> = moved
+            .query_row([stored(handle.id)], |row| row.get(0))
+            .optional()?;
+        let due = moved.map_or(handle.due, Due::from_millis);
+        if let Some(handler) = self.handlers.number(&handle.handler) {
+            let near = self.take_from(Level::Second.bucket(due), handler, handle.id)?;
+            if near.is_some() {
+                return Ok(near);
+            }
+        }
+        for level in Level::FAR {
+            let far = self.take_from(level.bucket(due), 0, handle.id)?;
+            if far.is_some() {
+                return Ok(far);
+            }
+        }
+        Ok(None)
+    }
+
+    fn take_from(&self, bucket: Bucket, handler: i64, id: Id) -> rusqlite::Result<Option<Row>> {
+        let mut take = self.connection.prepare_cached(TAKE)?;
+        let at = (bucket.level.number(), handler, bucket.number, stored(id));
+        take.query_row(at, |from| row(from, self.handlers.name(from.get(6)?)?))
+            .optional()
+    }
+
+    /// Deletes what other tables have of a timer.
+    fn forget(&self, row: &Row) -> rusqlite::Result<()> {
+        if row.has_moved {
+            let sql = "DELETE FROM moved WHERE id = ?1";
+            let mut moved = self.connection.prepare_cached(sql)?;
+            moved.execute([stored(row.id)])?;
+        }
+        if let Some(key) = &row.key {
+            let handler = self.handlers.number(&row.handler);
+            let sql = "DELETE FROM keys WHERE handler = ?1 AND key = ?2";
+            let mut keys = self.connection.prepare_cached(sql)?;
+            keys.execute((handler, &**key))?;
+        }
+        Ok(())
+    }
+
+    /// Gives a timer that was taken out another due time, and writes it there.
+    fn shift(&mut self, row: &mut Row, due: Due, bucket: Bucket) -> rusqlite::Result<()> {
+        row.due = due;
+        row.has_moved = true;
+        let sql = "INSERT OR REPLACE INTO moved (id, due) VALUES (?1, ?2)";
+        let mut moved = self.connection.prepare_cached(sql)?;
+        moved.execute((stored(row.id), due.as_millis()))?;
+        self.place(row, bucket)
+    }
+
+    fn bury(&self, row: &Row, at: Due, error: &str) -> rusqlite::Result<()> {
+        let sql = "INSERT OR REPLACE INTO dead
+            (id, handler, due, failures, has_moved, key, payload, at, error)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+        let mut dead = self.connection.prepare_cached(sql)?;
+        dead.execute(params![
+            stored(row.id),
+            self.handlers.number(&row.handler),
+            row.due.as_millis(),
+            row.failures,
+            row.has_moved,
+            row.key.as_deref(),
+            &*row.payload,
+            at.as_millis(),
+            error,
+        ])?;
+        Ok(())
+    }
+
+    fn unbury(&self, id: Id) -> rusqlite::Result<Option<Row>> {
+        let sql = "DELETE FROM dead WHERE id = ?1
+            RETURNING id, due, failures, has_moved, key, payload, handler";
+        let mut dead = self.connection.prepare_cached(sql)?;
+        dead.query_row([stored(id)], |from| {
+            row(from, self.handlers.name(from.get(6)?)?)
+        })
+        .optional()
+    }
+}

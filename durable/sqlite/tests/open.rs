@@ -1,0 +1,212 @@
+//! Which files are opened, and is a file that is refused left as it was?
+
+mod folder;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use folder::Folder;
+use rusqlite::Connection;
+use waterwheel_store::{Due, Id, Level, Op, Position, Row, Store};
+use waterwheel_store_sqlite::{OpenError, SqliteStore};
+
+fn row(count: u64, payload: usize) -> Row {
+    Row {
+        id: Id::from_stored(1 << 40 | count),
+        due: Due::from_millis(1_800_000_000_000 + count as i64),
+        handler: "mail".into(),
+        failures: 0,
+        has_moved: false,
+        key: None,
+        payload: vec![7; payload].into(),
+    }
+}
+
+fn near(row: Row) -> Op {
+    let bucket = Level::Second.bucket(row.due);
+    Op::Insert(row, bucket)
+}
+
+#[test]
+fn a_file_is_held_by_one_store() {
+    let folder = Folder::new("held");
+    let path = folder.file("timers.db");
+    let first = SqliteStore::open(&path).unwrap();
+    match SqliteStore::open(&path) {
+        Err(OpenError::Held { process, .. }) => assert_eq!(process, Some(std::process::id())),
+        other => panic!("{other:?}"),
+    }
+    drop(first);
+    SqliteStore::open(&path).unwrap();
+}
+
+const HOLDS: &str = "WATERWHEEL_HOLDS";
+
+#[test]
+fn another_process_is_named_that_holds_the_file() {
+    if let Some(path) = std::env::var_os(HOLDS) {
+        // The other process: it holds the file until its input ends.
+        let _store = SqliteStore::open(path).unwrap();
+        println!("\nit is open");
+        std::io::stdin().lines().for_each(drop);
+        return;
+    }
+    let folder = Folder::new("process");
+    let path = folder.file("timers.db");
+    let mut other = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "another_process_is_named_that_holds_the_file",
+            "--nocapture",
+        ])
+        .env(HOLDS, &path)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(other.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap() == "it is open"));
+    let error = SqliteStore::open(&path).unwrap_err();
+    let name = format!("process {} has the store open", other.id());
+    assert!(error.to_string().starts_with(&name), "{error}");
+    other.kill().unwrap();
+    other.wait().unwrap();
+    SqliteStore::open(&path).unwrap();
+}
+
+#[test]
+fn a_newer_version_is_refused_and_left_as_it_is() {
+    let folder = Folder::new("newer");
+    let path = folder.file("timers.db");
+    drop(SqliteStore::open(&path).unwrap());
+    let other = Connection::open(&path).unwrap();
+    other.pragma_update(None, "user_version", 2).unwrap();
+    drop(other);
+    let before = fs::read(&path).unwrap();
+    let refused = SqliteStore::open(&path);
+    assert!(matches!(refused, Err(OpenError::Newer { found: 2 })));
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn a_database_of_another_application_is_refused() {
+    let folder = Folder::new("foreign");
+    let path = folder.file("timers.db");
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("CREATE TABLE orders (id)").unwrap();
+    drop(other);
+    let before = fs::read(&path).unwrap();
+    assert!(matches!(SqliteStore::open(&path), Err(OpenError::NotOurs)));
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn a_file_that_is_no_database_is_refused() {
+    let folder = Folder::new("text");
+    let path = folder.file("timers.db");
+    let text = "Dear diary, ".repeat(1_000);
+    fs::write(&path, &text).unwrap();
+    let refused = SqliteStore::open(&path);
+    assert!(matches!(refused, Err(OpenError::NotADatabase)));
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
+}
+
+#[test]
+fn a_damaged_file_is_refused_and_left_as_it_is() {
+    let folder = Folder::new("damaged");
+    let path = folder.file("timers.db");
+    drop(SqliteStore::open(&path).unwrap());
+    let mut bytes = fs::read(&path).unwrap();
+    // All but the file's header of 100 bytes.
+    bytes[100..].fill(0xa5);
+    fs::write(&path, &bytes).unwrap();
+    let refused = SqliteStore::open(&path);
+    assert!(matches!(refused, Err(OpenError::Corrupt(_))), "{refused:?}");
+    assert_eq!(fs::read(&path).unwrap(), bytes);
+}
+
+#[test]
+fn a_file_without_one_of_its_tables_is_damaged() {
+    let folder = Folder::new("missing");
+    for table in ["timers", "handlers", "moved", "keys", "dead", "meta"] {
+        let path = folder.file(table);
+        drop(SqliteStore::open(&path).unwrap());
+        let other = Connection::open(&path).unwrap();
+        other.execute_batch(&format!("DROP TABLE {table}")).unwrap();
+        drop(other);
+        let refused = SqliteStore::open(&path);
+        assert!(matches!(refused, Err(OpenError::Corrupt(_))), "{table}");
+    }
+}
+
+#[test]
+fn a_folder_that_does_not_exist_is_an_error() {
+    let folder = Folder::new("nowhere");
+    let refused = SqliteStore::open(folder.file("nowhere/timers.db"));
+    assert!(matches!(refused, Err(OpenError::Lock { .. })));
+}
+
+#[test]
+fn a_closed_store_is_one_file_with_all_rows() {
+    let folder = Folder::new("closed");
+    let path = folder.file("timers.db");
+    let mut store = SqliteStore::open(&path).unwrap();
+    store.begin().unwrap();
+    store.commit(1, &[near(row(1, 64))]).unwrap();
+    drop(store);
+    let copy = folder.file("copy.db");
+    fs::copy(&path, &copy).unwrap();
+    let mut copy = SqliteStore::open(&copy).unwrap();
+    assert_eq!(copy.begin().unwrap(), 2);
+    let rows = copy.load("mail", Position::START, i64::MAX, 10).unwrap();
+    assert_eq!(rows, [row(1, 64)]);
+}
+
+#[test]
+fn the_log_does_not_grow_without_end() {
+    let folder = Folder::new("log");
+    let path = folder.file("timers.db");
+    let mut store = SqliteStore::open(&path).unwrap();
+    store.begin().unwrap();
+    for number in 1..=200 {
+        let steps: Vec<_> = (0..100)
+            .map(|count| near(row(number * 100 + count, 1_000)))
+            .collect();
+        store.commit(number, &steps).unwrap();
+    }
+    let log = fs::metadata(folder.file("timers.db-wal")).unwrap().len();
+    let file = fs::metadata(&path).unwrap().len();
+    assert!(log < 8 << 20 && file > 12 << 20, "{log} and {file} bytes");
+}
+
+#[test]
+fn a_timer_of_64_bytes_takes_at_most_130_on_disk() {
+    const COUNT: u64 = 60_000;
+    let folder = Folder::new("size");
+    for level in [Level::Second, Level::Day] {
+        let path = folder.file(&format!("{level:?}.db"));
+        let mut store = SqliteStore::open(&path).unwrap();
+        store.begin().unwrap();
+        let month = 30 * 86_400_000;
+        for (number, part) in (1..).zip(0..COUNT / 1_000) {
+            let steps = (0..1_000).map(|at| {
+                let mut row = row(part * 1_000 + at, 64);
+                // Due all over a month in far buckets, and some seconds ahead in near ones.
+                row.due = match level {
+                    Level::Second => row.due,
+                    _ => {
+                        Due::from_millis(row.due.as_millis() + (at * 2_654_435_761 % month) as i64)
+                    }
+                };
+                let bucket = level.bucket(row.due);
+                Op::Insert(row, bucket)
+            });
+            store.commit(number, &steps.collect::<Vec<_>>()).unwrap();
+        }
+        drop(store);
+        let each = fs::metadata(&path).unwrap().len() / COUNT;
+        println!("{level:?}: {each} bytes a timer");
+        assert!(each <= 130, "{level:?}: {each} bytes a timer");
+    }
+}
