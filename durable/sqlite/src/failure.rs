@@ -15,7 +15,7 @@ pub(crate) fn rolled_back(error: rusqlite::Error) -> StoreError {
 
 /// The error of a `COMMIT` that was rolled back.
 ///
-/// A disk that is full is one that is told of a write to the log. The last frame, which makes the rest of them a commit, is the last one that is written: it
+/// A full disk shows in a write to the log. The last frame, which makes the rest of them a commit, is the last one that is written: it
 /// is not there, and the next commit begins where this one has begun.
 pub(crate) fn of_commit(error: rusqlite::Error) -> StoreError {
     match error.sqlite_error_code() {
