@@ -214,12 +214,7 @@ impl Model {
         if row.due.as_millis() * 1_000 > wall_micros {
             return Err(format!("early, at {wall_micros} us: {row:?}"));
         }
-        let handle = Handle {
-            id: row.id,
-            due: row.due,
-            handler: Arc::clone(&row.handler),
-        };
-        let timer = self.timer(&handle, row.due);
+        let timer = self.timer(&row.handle(), row.due);
         let wrong = if timer.is_cancelled {
             "it was cancelled"
         } else if timer.is_with_handler {

@@ -100,11 +100,7 @@ impl MemoryStore {
     fn step(&mut self, op: &Op) -> Outcome {
         match op {
             Op::Insert(row, bucket) => {
-                let handle = Handle {
-                    id: row.id,
-                    due: row.due,
-                    handler: Arc::clone(&row.handler),
-                };
+                let handle = row.handle();
                 if let Some(key) = &row.key {
                     let key = (Arc::clone(&row.handler), Arc::clone(key));
                     match self.keys.get(&key) {

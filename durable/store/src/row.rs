@@ -112,6 +112,16 @@ pub struct Row {
 }
 
 impl Row {
+    /// What names it, unless it [has moved](Row::has_moved) since its insert.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        Handle {
+            id: self.id,
+            due: self.due,
+            handler: Arc::clone(&self.handler),
+        }
+    }
+
     /// Where it stands once it lies in a bucket of [`Level::Second`](crate::Level::Second).
     #[must_use]
     pub fn position(&self) -> Position {

@@ -1,4 +1,4 @@
-//! One run of a job: a task that ends with the run.
+//! One run of a job: a future, for a task of its own or for one that begins several.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};

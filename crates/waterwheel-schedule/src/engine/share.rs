@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use super::table::Table;
 
-/// A way to the table, one for each clone of a scheduler: its jobs hold it. So the count of references that a job writes is this clone's. With
-/// one count for all, submitting and cancelling from 2 threads took twice the CPU time.
+/// A way to the table, one for each clone of a scheduler: its jobs hold it. So threads that have a clone each do not all write one count of references.
 #[derive(Debug)]
 pub(crate) struct Share(Arc<Table>);
 

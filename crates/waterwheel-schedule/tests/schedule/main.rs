@@ -3,6 +3,8 @@
 mod support;
 
 #[cfg(feature = "cron")]
+mod another_calendar;
+#[cfg(feature = "cron")]
 mod calendar;
 mod cancelling;
 mod controls;

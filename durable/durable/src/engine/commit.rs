@@ -7,7 +7,6 @@ use std::sync::Arc;
 use waterwheel_store::{Bucket, Id, Level, Op, Outcome, Row, StoreError};
 
 use super::asked::What;
-use super::output::handle_of;
 use super::planted::{self, Planted};
 use super::{Answer, Call, Engine, Output, Token};
 
@@ -94,7 +93,7 @@ impl Engine {
         match (then, outcome) {
             (Then::Inserted(token, row, bucket), Outcome::Inserted) => {
                 if !planted::is(Planted::AnswerBeforeCommit) {
-                    self.answer(token, Answer::Created(handle_of(&row)));
+                    self.answer(token, Answer::Created(row.handle()));
                 }
                 let lane = self.lane(&row.handler);
                 self.place(row, bucket, lane);

@@ -148,7 +148,7 @@ impl Near {
         }
     }
 
-    /// Takes out what is due. A timer whose time has not come by the wall clock is filed again.
+    /// Takes the timers out of the wheel that are due. The wheel files a timer again whose time the wall clock does not show yet.
     pub(super) fn expire(&mut self, now: Now) -> Vec<Held> {
         let mut ready = Vec::new();
         let tick = now.tick().max(self.wheel.now());

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use waterwheel_store::{Due, Handle, Level, Op, Outcome, Position, Row};
+use waterwheel_store::{Handle, Level, Op, Outcome, Position, Row};
 
 use super::Token;
 
@@ -91,22 +91,4 @@ pub enum Answer {
     ShuttingDown,
     /// More timers than ids.
     OutOfIds,
-}
-
-/// The due time that a request names.
-pub(super) fn handle_of(row: &Row) -> Handle {
-    Handle {
-        id: row.id,
-        due: row.due,
-        handler: Arc::clone(&row.handler),
-    }
-}
-
-/// What is written about a due time in messages.
-impl Delivery {
-    /// When it was due.
-    #[must_use]
-    pub fn due(&self) -> Due {
-        self.row.due
-    }
 }

@@ -6,7 +6,6 @@ use waterwheel_store::{Bucket, Due, Handle, Id, Op, Row};
 
 use super::commit::{Freed, Then};
 use super::near::{Known, Leaves};
-use super::output::handle_of;
 use super::planted::{self, Planted};
 use super::{Answer, Engine, NewTimer, Token};
 
@@ -55,7 +54,7 @@ impl Engine {
             payload: timer.payload,
         };
         if planted::is(Planted::AnswerBeforeCommit) {
-            self.answer(token, Answer::Created(handle_of(&row)));
+            self.answer(token, Answer::Created(row.handle()));
         }
         let bucket = Bucket::of(row.due, self.present());
         self.commits.push(
