@@ -43,6 +43,7 @@ struct State {
     /// When the driver turns the engine next, if nobody nudges it.
     sleeps_until: u64,
     jumps: u64,
+    commits: u64,
     unhandled: Vec<Arc<str>>,
     /// Why the store has failed.
     failure: Option<Arc<str>>,
@@ -74,6 +75,7 @@ impl Shared {
                 waiting: Slab::new(),
                 sleeps_until: 0,
                 jumps: 0,
+                commits: 0,
                 unhandled: Vec::new(),
                 failure: None,
                 is_stopping: false,
@@ -160,7 +162,10 @@ impl Shared {
     }
 
     pub(super) fn replied(self: &Arc<Shared>, number: u64, reply: Result<Reply, StoreError>) {
-        self.with(|state| state.engine.replied(number, reply));
+        self.with(|state| {
+            state.commits += u64::from(matches!(reply, Ok(Reply::Committed(_))));
+            state.engine.replied(number, reply);
+        });
     }
 
     /// A delivery has ended. Returns the next one of the same handler, if there is one.
@@ -406,6 +411,10 @@ impl Look<'_> {
 
     pub(crate) fn engine(&self) -> &Engine {
         &self.0.engine
+    }
+
+    pub(crate) fn commits(&self) -> u64 {
+        self.0.commits
     }
 
     pub(crate) fn failure(&self) -> Option<Arc<str>> {
