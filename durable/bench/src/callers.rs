@@ -28,11 +28,7 @@ impl Calls {
 }
 
 /// Lets so many tasks call until the time is over or `call` gives `None`. A call is given the number of its caller, and its own among that caller's.
-pub(crate) async fn call<F, A>(
-    callers: usize,
-    time: Duration,
-    call: F,
-) -> Result<Calls, Failure>
+pub(crate) async fn call<F, A>(callers: usize, time: Duration, call: F) -> Result<Calls, Failure>
 where
     F: Fn(usize, usize) -> Option<A> + Send + Sync + 'static,
     A: Future<Output = Result<(), Failure>> + Send,

@@ -15,7 +15,11 @@ const COMMITS: u64 = 500;
 pub(crate) fn syncs_a_second(folder: &Path, time: Duration) -> io::Result<f64> {
     let path = folder.join("syncs");
     let mut options = OpenOptions::new();
-    let mut file = options.write(true).create(true).truncate(true).open(&path)?;
+    let mut file = options
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(&path)?;
     for _ in 0..COMMITS {
         file.write_all(&COMMIT)?;
     }

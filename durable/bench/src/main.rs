@@ -2,7 +2,9 @@
 #![expect(clippy::print_stdout, reason = "it prints what it measures")]
 
 mod callers;
+mod control;
 mod disk;
+mod lateness;
 mod process;
 mod random;
 mod rows;
@@ -16,13 +18,23 @@ fn main() -> Result<(), Failure> {
     let name = arguments.next().ok_or("a row")?;
     let folder = arguments.next().ok_or("a folder")?;
     let quick = arguments.next().is_some();
-    let row = rows::ALL.iter().find(|row| row.name == name).ok_or("no such row")?;
+    let row = rows::ALL
+        .iter()
+        .find(|row| row.name == name)
+        .ok_or("no such row")?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .enable_all()
         .build()?;
-    let stage = Stage { folder: folder.into(), quick };
-    let _ = std::fs::remove_dir_all(&stage.folder);
+    let stage = Stage {
+        folder: folder.into(),
+        quick,
+        pending: if quick { 100_000 } else { 10_000_000 },
+        lives: true,
+    };
+    if !["steady", "steady-2", "prepare", "restart", "idle"].contains(&&*name) {
+        let _ = std::fs::remove_dir_all(&stage.folder);
+    }
     std::fs::create_dir_all(&stage.folder)?;
     // The main thread is no worker: the callers are tasks.
     let sample = runtime.block_on((row.play)(stage))?;

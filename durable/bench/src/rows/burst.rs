@@ -20,7 +20,10 @@ pub(crate) async fn play(stage: Stage) -> Played {
     let seen = Arc::clone(&delivered);
     timers.handle(HANDLER, move |delivery| {
         let (all, early, last) = &*seen;
-        early.fetch_add(usize::from(SystemTime::now() < delivery.due()), Ordering::Relaxed);
+        early.fetch_add(
+            usize::from(SystemTime::now() < delivery.due()),
+            Ordering::Relaxed,
+        );
         if all.fetch_add(1, Ordering::Relaxed) + 1 == count {
             last.notify_one();
         }
@@ -42,7 +45,9 @@ pub(crate) async fn play(stage: Stage) -> Played {
     }
     span.end(&timers, count, &mut sample);
     sample.set("syncs a second", f64::midpoint(before, stage.syncs()?));
-    timers.shutdown(Drain::within(Duration::from_secs(10))).await?;
+    timers
+        .shutdown(Drain::within(Duration::from_secs(10)))
+        .await?;
     sample.set("early", early.load(Ordering::Relaxed) as f64);
     sample.set("twice", (all.load(Ordering::Relaxed) - count) as f64);
     Ok(sample)

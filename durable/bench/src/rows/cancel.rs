@@ -43,6 +43,8 @@ pub(crate) async fn play(stage: Stage) -> Played {
     span.end(&timers, calls.len(), &mut sample);
     sample.set("syncs a second", f64::midpoint(before, stage.syncs()?));
     calls.note(&mut sample);
-    timers.shutdown(Drain::within(Duration::from_secs(10))).await?;
+    timers
+        .shutdown(Drain::within(Duration::from_secs(10)))
+        .await?;
     Ok(sample)
 }

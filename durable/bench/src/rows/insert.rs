@@ -32,6 +32,8 @@ pub(crate) async fn play(stage: Stage, callers: usize) -> Played {
     span.end(&timers, calls.len(), &mut sample);
     sample.set("syncs a second", f64::midpoint(before, stage.syncs()?));
     calls.note(&mut sample);
-    timers.shutdown(Drain::within(Duration::from_secs(10))).await?;
+    timers
+        .shutdown(Drain::within(Duration::from_secs(10)))
+        .await?;
     Ok(sample)
 }
