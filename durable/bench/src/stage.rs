@@ -24,8 +24,6 @@ pub(crate) struct Stage {
     pub(crate) quick: bool,
     /// How many timers wait in the file that some rows share.
     pub(crate) pending: usize,
-    /// Whether the timers of a row that spreads them are followed to their end.
-    pub(crate) lives: bool,
 }
 
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::Notify;
 use waterwheel_durable::{Drain, Durable, Shift};
 
+use super::pending::DAY;
 use crate::callers::call;
 use crate::process;
 use crate::random::Random;
@@ -14,7 +15,6 @@ use crate::sample::Sample;
 use crate::stage::{Failure, HANDLER, Played, Span, Stage, payload};
 
 pub(crate) const CALLERS: usize = 1_024;
-const DAY: Duration = Duration::from_secs(86_400);
 /// Beyond the finest buckets, so that each timer lies in a far one at first.
 const SOONEST: Duration = Duration::from_secs(2 * 60);
 /// By how much time passes at once: less than the shortest bucket that cascades into minutes, so that each level has its part.
@@ -30,8 +30,11 @@ pub(crate) fn dues(days: u32, count: usize) -> Vec<SystemTime> {
     (0..count).map(due).collect()
 }
 
-pub(crate) async fn play(stage: Stage, days: u32) -> Played {
-    let dues = Arc::new(dues(days, stage.pick(500_000, 10_000)));
+/// Inserts them, and follows them to their end if `lives`.
+pub(crate) async fn play(stage: Stage, days: u32, lives: bool) -> Played {
+    // A quick life is short.
+    let days = if lives { stage.pick(days, 2) } else { days };
+    let dues = Arc::new(dues(days, stage.pick(300_000, 10_000)));
     let shift = Arc::new(Shift::default());
     let timers = stage
         .open(Durable::builder().shifted_clocks(Arc::clone(&shift)))
@@ -51,7 +54,7 @@ pub(crate) async fn play(stage: Stage, days: u32) -> Played {
     span.end(&timers, calls.len(), &mut sample);
     sample.set("syncs a second", f64::midpoint(before, stage.syncs()?));
     calls.note(&mut sample);
-    if stage.lives {
+    if lives {
         let start = process::written();
         live(&shift, &dues, &delivered).await;
         timers
