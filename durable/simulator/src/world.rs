@@ -90,6 +90,7 @@ impl World {
             window: rng.i64(0..4),
             page: rng.usize(1..8),
             most_in_memory: rng.usize(1..20),
+            most_bytes_in_memory: 1 << 20,
             ladder: LADDER.map(Duration::from_secs).to_vec(),
             most_in_commit: rng.usize(1..12),
             reply_micros: 5_000_000,
