@@ -39,9 +39,10 @@ pub mod planted;
 mod requests;
 mod room;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
+use foldhash::{HashMap, HashMapExt as _};
 use waterwheel_store::{Due, Id};
 
 use asked::Asked;

@@ -1,7 +1,8 @@
 //! The timers in memory.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
+use foldhash::{HashMap, HashMapExt as _};
 use waterwheel::wheel::{Key, Resolution, Tick, Verdict, Wheel};
 use waterwheel_store::{Due, Id, Row};
 
@@ -87,6 +88,7 @@ pub(super) struct Up {
 #[derive(Debug)]
 pub(super) struct Near {
     wheel: Wheel<Filed>,
+    /// With a light hash, seeded by chance: a forged handle's id is in there only until its commit is answered.
     known: HashMap<Id, Known>,
     /// What left while rows were being loaded, and the last request by then: what was asked for up to there may have been read before.
     gone: HashMap<Id, u64>,
