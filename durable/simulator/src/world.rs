@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
-use waterwheel_durable::engine::{Answer, Config, Ended, Engine, NewTimer, Now, Output};
+use waterwheel_durable::engine::{Answer, Config, Ended, Engine, NewTimer, Now, Output, Token};
 use waterwheel_store::{Due, Handle, Id, Row, Store};
 
 use crate::disk::{Broken, Disk};
@@ -14,6 +14,8 @@ use crate::model::Model;
 const SECOND: i64 = 1_000_000;
 const DAY: i64 = 86_400 * SECOND;
 const LADDER: [u64; 3] = [1, 20, 400];
+/// More than a row takes beside its payload, as the engine counts.
+const ROW_BYTES: usize = 300;
 const HANDLERS: [&str; 3] = ["mail", "close", "later"];
 
 /// A promise that was not kept in the life of a seed.
@@ -74,6 +76,12 @@ struct World {
     most_concurrency: usize,
     /// Half of the cancels and reschedules are of what is delivered next.
     asks_for_near: bool,
+    /// Some of the cancels and reschedules have a handle with the right id and with something else that is wrong.
+    forges: bool,
+    /// Most timers are due within seconds.
+    is_near: bool,
+    /// How large payloads are at most.
+    largest: usize,
     traces: bool,
     config: Config,
 }
@@ -90,7 +98,10 @@ impl World {
             window: rng.i64(0..4),
             page: rng.usize(1..8),
             most_in_memory: rng.usize(1..20),
-            most_bytes_in_memory: 1 << 20,
+            most_bytes_in_memory: match rng.u32(0..4) {
+                0 => rng.usize(0..10_000),
+                _ => usize::MAX,
+            },
             ladder: LADDER.map(Duration::from_secs).to_vec(),
             most_in_commit: rng.usize(1..12),
             reply_micros: 5_000_000,
@@ -106,6 +117,9 @@ impl World {
             crashes: rng.bool(),
             most_concurrency: if rng.bool() { 1 } else { 5 },
             asks_for_near: rng.bool(),
+            forges: rng.bool(),
+            is_near: rng.u32(0..3) == 0,
+            largest: [1, 1_000][rng.usize(0..2)],
             traces: std::env::var_os("WATERWHEEL_TRACE").is_some(),
             rng,
             now,
@@ -150,23 +164,25 @@ impl World {
             handler: Arc::from(HANDLERS[self.rng.usize(0..HANDLERS.len())]),
             due: self.some_due(),
             key,
-            payload: Arc::from([]),
+            payload: vec![7; self.rng.usize(0..self.largest)].into(),
         };
         let token = self.model.inserts(timer.due, timer.key.clone());
         self.engine.insert(token, timer);
     }
 
     fn cancel(&mut self) {
-        if let Some(handle) = self.any() {
+        if let Some(mut handle) = self.any() {
             let token = self.model.cancels(handle.id);
+            self.forge(token, &mut handle);
             self.engine.cancel(token, handle);
         }
     }
 
     fn reschedule(&mut self) {
-        if let Some(handle) = self.any() {
+        if let Some(mut handle) = self.any() {
             let due = self.some_due();
             let token = self.model.reschedules(handle.id, due);
+            self.forge(token, &mut handle);
             self.engine.reschedule(token, handle, due);
         }
     }
@@ -175,6 +191,18 @@ impl World {
         match self.asks_for_near && self.rng.bool() {
             true => self.model.any_near(&mut self.rng),
             false => self.model.any(&mut self.rng),
+        }
+    }
+
+    /// Perhaps the handle of a request is not as it should be: it was mangled, or made up.
+    fn forge(&mut self, token: Token, handle: &mut Handle) {
+        if self.forges && self.rng.u32(0..4) == 0 {
+            match self.rng.u32(0..3) {
+                0 => handle.handler = Arc::from("nowhere"),
+                1 => handle.handler = Arc::from(HANDLERS[self.rng.usize(0..HANDLERS.len())]),
+                _ => handle.due = self.some_due(),
+            }
+            self.model.forges(token);
         }
     }
 
@@ -188,7 +216,8 @@ impl World {
 
     fn some_due(&mut self) -> Due {
         let rng = &mut self.rng;
-        let later = match rng.u32(0..8) {
+        let kinds = if self.is_near { 4 } else { 8 };
+        let later = match rng.u32(0..kinds) {
             0 => rng.i64(-DAY..1),
             1 => rng.i64(0..3_000),
             2..4 => rng.i64(0..5 * SECOND),
@@ -334,7 +363,22 @@ impl World {
                 Output::Unhandled(_) | Output::Dead(..) => {}
             }
         }
-        Ok(())
+        self.is_bounded()
+    }
+
+    /// No more is in memory than may be: a row of each handler beside the bytes.
+    fn is_bounded(&self) -> Result<(), String> {
+        let payloads: usize = self.with_handlers.iter().map(Row::bytes).sum();
+        let (held, bytes) = (self.engine.held(), self.engine.held_bytes());
+        let most = HANDLERS.len() * self.config.most_in_memory;
+        let largest = HANDLERS.len() * (self.largest + ROW_BYTES);
+        let most_bytes = self.config.most_bytes_in_memory.saturating_add(largest);
+        match held <= most && bytes <= most_bytes && payloads <= bytes {
+            true => Ok(()),
+            false => Err(format!(
+                "{held} of {most} timers and {bytes} of {most_bytes} bytes are in memory, {payloads} are with handlers"
+            )),
+        }
     }
 
     /// Lets all that is left come up.
@@ -375,10 +419,11 @@ impl World {
     fn is_done(&mut self) -> Result<(), String> {
         self.model.is_done()?;
         let (stored, known) = (self.disk.store().len(), self.engine.in_memory());
-        match (stored, known, self.engine.held(), self.engine.is_idle()) {
-            (0, 0, 0, true) => Ok(()),
-            (_, _, held, _) => Err(format!(
-                "{stored} are stored, {known} known and {held} counted at the end"
+        let (held, bytes) = (self.engine.held(), self.engine.held_bytes());
+        match (stored, known, held, bytes, self.engine.is_idle()) {
+            (0, 0, 0, 0, true) => Ok(()),
+            _ => Err(format!(
+                "{stored} are stored, {known} known, {held} and {bytes} bytes counted at the end"
             )),
         }
     }
