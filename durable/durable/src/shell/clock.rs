@@ -34,7 +34,7 @@ impl Shift {
     /// Sets the wall clock so many microseconds ahead of the machine's, or behind it.
     pub fn set_wall(&self, micros: i64) {
         self.wall_micros.store(micros, Ordering::SeqCst);
-        self.moved.notify_waiters();
+        self.moved.notify_one();
     }
 
     /// Suspends the machine for so long: both clocks go on by it.
@@ -42,7 +42,7 @@ impl Shift {
         self.boot_micros.fetch_add(micros, Ordering::SeqCst);
         let wall = i64::try_from(micros).unwrap_or(i64::MAX);
         self.wall_micros.fetch_add(wall, Ordering::SeqCst);
-        self.moved.notify_waiters();
+        self.moved.notify_one();
     }
 
     /// By how many microseconds the wall clock is ahead of the machine's.
@@ -83,16 +83,19 @@ impl Clock {
         since.saturating_add(shift.map_or(0, |it| it.wall()))
     }
 
-    /// Waits until so many microseconds since boot, or for ever. It is done earlier, or soon, if the clocks are moved against each other meanwhile.
-    pub(crate) async fn sleep_until(&self, boot: Option<u64>) {
-        let now = self.now();
-        let left = boot.map(|at| Duration::from_micros(at.saturating_sub(now.boot_micros)));
-        let left = left.unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT);
+    /// Waits until so many microseconds since boot, or for ever. It is done earlier, or soon, if the clocks were moved against each other since `turned`.
+    pub(crate) async fn sleep_until(&self, boot: Option<u64>, turned: Now) {
+        let after = |then: u64| {
+            let left = boot.map(|at| Duration::from_micros(at.saturating_sub(then)));
+            left.unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT)
+        };
+        let left = after(self.boot());
         let mut sleep = pin!(waterwheel::sleep(left));
         let mut by_wall = (left >= LONG_WAIT).then(|| {
-            // Rounded up, so that this one is later, if neither clock is moved.
-            let beyond = left + Duration::from_millis(1);
-            Box::pin(sleep_until_wall(SystemTime::now() + beyond))
+            // From the time that the engine knows, so that a clock which was set since then is noticed. Later than the other one, if none was.
+            let beyond = after(turned.boot_micros) + Duration::from_millis(1);
+            let turned = Duration::from_micros(turned.wall_micros.max(0).unsigned_abs());
+            Box::pin(sleep_until_wall(UNIX_EPOCH + turned + beyond))
         });
         let mut moved = self.shift.as_ref().map(|it| Box::pin(it.moved.notified()));
         poll_fn(|context| {

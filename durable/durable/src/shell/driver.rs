@@ -8,9 +8,9 @@ use super::shared::Shared;
 /// Turns the engine whenever its time has come, until it is closed.
 pub(super) async fn drive(shared: Arc<Shared>) {
     let _end = End(Arc::clone(&shared));
-    while let Some(next) = shared.turn() {
+    while let Some((next, turned)) = shared.turn() {
         if next.is_none_or(|at| at > shared.clock.boot()) {
-            let mut sleep = pin!(shared.clock.sleep_until(next));
+            let mut sleep = pin!(shared.clock.sleep_until(next, turned));
             let mut nudge = pin!(shared.nudge.notified());
             poll_fn(|context| {
                 match nudge.as_mut().poll(context).is_ready()

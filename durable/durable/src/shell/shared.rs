@@ -12,7 +12,7 @@ use super::driver::drive;
 use super::handlers::{Handler, Handlers};
 use super::store_thread::{Job, StoreQueue};
 use super::worker::Workers;
-use crate::engine::{Answer, Ended, Engine, NewTimer, Output, Reply, Token};
+use crate::engine::{Answer, Ended, Engine, NewTimer, Now, Output, Reply, Token};
 use crate::event::Hook;
 use crate::{Error, Event};
 
@@ -145,12 +145,12 @@ impl Shared {
         })
     }
 
-    /// Turns the engine. Returns when it is to be turned next, in microseconds since boot; `None` once it is closed.
-    pub(super) fn turn(self: &Arc<Shared>) -> Option<Option<u64>> {
+    /// Turns the engine. Returns when it is to be turned next, in microseconds since boot, and by which clocks; `None` once it is closed.
+    pub(super) fn turn(self: &Arc<Shared>) -> Option<(Option<u64>, Now)> {
         let act = |state: &mut State| {
             let next = state.engine.next_turn();
             state.sleeps_until = next.unwrap_or(u64::MAX);
-            (!state.is_closing).then_some(next)
+            (!state.is_closing).then_some((next, state.engine.now()))
         };
         let (next, todo) = self.collect(0, act);
         for todo in todo {
