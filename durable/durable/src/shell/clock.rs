@@ -94,8 +94,10 @@ impl Clock {
         let mut by_wall = (left >= LONG_WAIT).then(|| {
             // From the time that the engine knows, so that a clock which was set since then is noticed. Later than the other one, if none was.
             let beyond = after(turned.boot_micros) + Duration::from_millis(1);
-            let turned = Duration::from_micros(turned.wall_micros.max(0).unsigned_abs());
-            Box::pin(sleep_until_wall(UNIX_EPOCH + turned + beyond))
+            let shift = self.shift.as_ref().map_or(0, |it| it.wall());
+            let turned = turned.wall_micros.saturating_sub(shift).max(0);
+            let turned = UNIX_EPOCH + Duration::from_micros(turned.unsigned_abs());
+            Box::pin(sleep_until_wall(turned + beyond))
         });
         let mut moved = self.shift.as_ref().map(|it| Box::pin(it.moved.notified()));
         poll_fn(|context| {
