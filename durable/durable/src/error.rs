@@ -4,8 +4,8 @@ use std::{fmt, io};
 
 use waterwheel_store::StoreError;
 
-use crate::NAME_LIMIT;
 use crate::engine::Answer;
+use crate::limits::NAME_LIMIT;
 
 /// A request could not be done.
 #[derive(Debug, Clone, PartialEq, Eq)]

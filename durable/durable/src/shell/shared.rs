@@ -13,8 +13,8 @@ use super::handlers::{Handler, Handlers};
 use super::store_thread::{Job, StoreQueue};
 use super::worker::Workers;
 use crate::engine::{Answer, Ended, Engine, NewTimer, Now, Output, Reply, Token};
-use crate::event::Hook;
-use crate::{Error, Event};
+use crate::error::Error;
+use crate::event::{Event, Hook};
 
 /// The engine's time is not older than this when something happens.
 const STALE_MICROS: u64 = 1_000;

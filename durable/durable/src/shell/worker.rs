@@ -10,7 +10,6 @@ use waterwheel_store::Row;
 use super::handlers::Handler;
 use super::shared::Shared;
 use crate::engine::Ended;
-use crate::{Delivery, Durable};
 
 /// The workers that run, to be aborted when a shutdown has waited long enough.
 #[derive(Debug, Default)]
@@ -71,8 +70,9 @@ async fn work(shared: Arc<Shared>, handler: Arc<Handler>, row: Row) {
 }
 
 async fn attempt(shared: &Arc<Shared>, handler: &Handler, row: Row) -> Ended {
-    let delivery = Delivery::new(row, shared.clock.wall(), Durable::of(shared));
-    let attempt = match catch_unwind(AssertUnwindSafe(|| (handler.function)(delivery))) {
+    let wall = shared.clock.wall();
+    let begun = catch_unwind(AssertUnwindSafe(|| (handler.function)(row, wall, shared)));
+    let attempt = match begun {
         Ok(attempt) => attempt,
         Err(panic) => return panicked(&*panic),
     };
@@ -83,9 +83,7 @@ async fn attempt(shared: &Arc<Shared>, handler: &Handler, row: Row) -> Ended {
             return Poll::Ready(Ended::Well);
         };
         match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
-            Ok(Poll::Pending) => Poll::Pending,
-            Ok(Poll::Ready(Ok(()))) => Poll::Ready(Ended::Well),
-            Ok(Poll::Ready(Err(failure))) => Poll::Ready(failure.into_ended()),
+            Ok(ready) => ready,
             Err(panic) => Poll::Ready(panicked(&*panic)),
         }
     });

@@ -5,14 +5,18 @@ use std::time::{Duration, SystemTime};
 
 use waterwheel_store::{Handle, Id};
 
-use crate::engine::{Answer, Engine, Token};
+use super::{Builder, Delivery, Insert};
+use crate::answer::{Cancelled, Inserted, Redriven, Rescheduled};
+use crate::dead_letter::DeadLetter;
+use crate::engine::{Answer, Ended, Engine, Token};
+use crate::error::Error;
+use crate::failure::Failure;
+use crate::metrics::Metrics;
+use crate::new_timer::{NewTimer, When, check_name};
+use crate::options::{Drain, HandlerOptions, Stopped};
 use crate::shell::handlers::Handler;
 use crate::shell::shared::Shared;
 use crate::shell::store_thread::Job;
-use crate::{
-    Builder, Cancelled, DeadLetter, Delivery, Drain, Error, Failure, HandlerOptions, Insert,
-    Inserted, Metrics, NewTimer, Redriven, Rescheduled, Stopped, When,
-};
 
 /// Durable timers: see the [crate](crate).
 ///
@@ -77,13 +81,21 @@ impl Durable {
         F: Fn(Delivery) -> A + Send + Sync + 'static,
         A: Future<Output = Result<(), Failure>> + Send + 'static,
     {
-        if let Err(error) = crate::new_timer::check_name(name) {
+        if let Err(error) = check_name(name) {
             panic!("{error}");
         }
         let handler = Handler {
             name: name.into(),
             attempt_limit: options.attempt_limit,
-            function: Box::new(move |delivery| Box::pin(handler(delivery))),
+            function: Box::new(move |row, wall, shared| {
+                let attempt = handler(Delivery::new(row, wall, Durable::of(shared)));
+                Box::pin(async move {
+                    match attempt.await {
+                        Ok(()) => Ended::Well,
+                        Err(failure) => failure.into_ended(),
+                    }
+                })
+            }),
         };
         let is_new = self.shared.handle(handler, options.concurrency);
         assert!(is_new, "there is a handler named {name:?} already");
