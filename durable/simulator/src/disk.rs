@@ -100,6 +100,7 @@ impl Disk {
             }
             Call::FirstBucket(level) => self.store.first_bucket(level).map(Reply::First),
         };
+        let is_read = !matches!(reply, Ok(Reply::Committed(_)));
         match fault {
             // The reply is lost.
             0..2 => {}
@@ -109,6 +110,10 @@ impl Disk {
             }
             5 if matches!(reply, Ok(Reply::Committed(_))) => {
                 let failed = StoreError::indeterminate("an fsync failed in the simulator");
+                self.replies.push_back((number, Err(failed)));
+            }
+            6 if is_read && rng.u32(0..20) == 0 => {
+                let failed = StoreError::indeterminate("a page cannot be read in the simulator");
                 self.replies.push_back((number, Err(failed)));
             }
             _ => self.replies.push_back((number, reply)),

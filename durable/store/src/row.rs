@@ -55,6 +55,12 @@ pub struct Handle {
     pub handler: Arc<str>,
 }
 
+impl AsRef<Handle> for Handle {
+    fn as_ref(&self) -> &Handle {
+        self
+    }
+}
+
 impl fmt::Display for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}@{}@{}", self.id, self.due.as_millis(), self.handler)

@@ -8,8 +8,8 @@ use super::{Dead, Id, Level, Most, Op, Outcome, Position, Row, StoreError};
 ///
 /// # Errors
 ///
-/// An error of a read is of no consequence: it is read again. After an [indeterminate](StoreError::indeterminate) error of a write, nothing more is asked of
-/// the store.
+/// A definite error of a read is of no consequence: it is read again. After an [indeterminate](StoreError::indeterminate) error, of a read or of a write,
+/// nothing more is asked of the store.
 pub trait Store: Send {
     /// Says that the store has been opened once more, durably: returns 1 for the first time, and more each time.
     ///

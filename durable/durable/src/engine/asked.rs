@@ -47,7 +47,7 @@ impl Asked {
         Some((call, what))
     }
 
-    /// A read has failed. It is asked again as if its reply were lost, and soon.
+    /// A read was refused. It is asked again as if its reply were lost, and soon.
     fn put_off(&mut self, call: Call, what: What, now: Now, config: &Config) {
         self.number += 1;
         let again = now.boot_micros.saturating_add(config.refused_micros);
@@ -116,7 +116,8 @@ impl Engine {
             (What::Second(lane), Ok(Reply::First(first))) => self.second_found(lane, first),
             (What::Bucket(level), Ok(Reply::First(first))) => self.bucket_found(level, first),
             (What::Commit, Err(error)) if error.is_definite() => self.refused(&error),
-            (What::Commit, Err(error)) => self.fail(&error),
+            // Of a read, too: a store that is damaged is not asked for ever.
+            (_, Err(error)) if !error.is_definite() => self.fail(&error),
             (What::Commit, Ok(reply)) => {
                 let error = format!("the store has replied {reply:?} to a commit");
                 self.fail(&StoreError::indeterminate(error));

@@ -192,10 +192,10 @@ impl Engine {
         self.commits.steps.clear();
         let pending = std::mem::take(&mut self.commits.tokens);
         for token in pending.into_iter().flatten() {
-            self.answer(token, Answer::Refused(Arc::clone(&why)));
+            self.answer(token, Answer::Failed(Arc::clone(&why)));
         }
         for deferred in std::mem::take(&mut self.deferred).into_values().flatten() {
-            self.answer(deferred.token(), Answer::Refused(Arc::clone(&why)));
+            self.answer(deferred.token(), Answer::Failed(Arc::clone(&why)));
         }
         self.output.push_back(Output::Failed(why));
     }

@@ -143,10 +143,22 @@ impl Engine {
         self.near.running() == 0 && self.commits.is_empty()
     }
 
-    /// Whether all is written that can be: no commit goes on or waits to, or the store has refused it and it waits for its next try.
+    /// Whether nothing is to be written, but for what the store has refused and is asked again later.
     #[must_use]
     pub fn is_written(&self) -> bool {
         self.commits.is_empty() || self.commits.tries_again_at().is_some()
+    }
+
+    /// The time of the last turn.
+    #[must_use]
+    pub fn now(&self) -> Now {
+        self.now
+    }
+
+    /// How many deliveries are with their handlers.
+    #[must_use]
+    pub fn running(&self) -> usize {
+        self.near.running()
     }
 
     /// Whether the store has failed: nothing goes on.

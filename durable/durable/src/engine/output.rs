@@ -85,6 +85,8 @@ pub enum Answer {
     NotFound,
     /// The store has refused, and nothing was done.
     Refused(Arc<str>),
+    /// The store had failed before, and nothing was done.
+    Failed(Arc<str>),
     /// The store has failed, and it is not known what was done.
     Unknown(Arc<str>),
     /// The service shuts down.
