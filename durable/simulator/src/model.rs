@@ -265,6 +265,21 @@ impl Model {
         }
     }
 
+    /// The service has shut down. If it was idle, nothing is done a second time because of it.
+    ///
+    /// # Errors
+    ///
+    /// A request was not answered.
+    pub fn stopped(&mut self, was_idle: bool) -> Kept {
+        if !was_idle {
+            self.crashed();
+        }
+        match self.asked.iter().next() {
+            None => Ok(()),
+            Some((token, asked)) => Err(format!("request {token} was not answered: {asked:?}")),
+        }
+    }
+
     /// The process ends. What was not answered may have been done.
     pub fn crashed(&mut self) {
         for asked in std::mem::take(&mut self.asked).into_values() {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
-use waterwheel_durable::engine::{Answer, Config, Ended, Engine, NewTimer, Now, Output, Token};
+use waterwheel_durable::engine::{
+    Answer, Call, Config, Ended, Engine, NewTimer, Now, Output, Token,
+};
 use waterwheel_store::{Due, Handle, Id, Row, Store};
 
 use crate::disk::{Broken, Disk};
@@ -69,6 +71,10 @@ struct World {
     /// All that is due from now on comes up, and nothing goes wrong.
     is_ending: bool,
     has_faults: bool,
+    /// The engine was stopped, and the process has not ended yet.
+    is_stopping: bool,
+    /// The last commit that the engine has asked for, if it was not answered.
+    writes: Option<u64>,
     jumps: bool,
     /// A crash mends what is wrong in memory alone, and so hides it.
     crashes: bool,
@@ -128,6 +134,8 @@ impl World {
             model: Model::default(),
             with_handlers: Vec::new(),
             is_ending: false,
+            is_stopping: false,
+            writes: None,
             config,
         };
         world.deploy();
@@ -153,6 +161,7 @@ impl World {
             96 => self.slew(),
             97 => self.deploy(),
             98 if self.crashes => self.crash()?,
+            99 if self.rng.u32(0..4) == 0 => self.stop()?,
             _ => {}
         }
         self.follow()
@@ -316,7 +325,44 @@ impl World {
                 eprintln!("{number} is answered: {reply:?}");
             }
             self.engine.replied(number, reply);
+            self.writes = self.writes.filter(|asked| *asked != number);
         }
+    }
+
+    /// The service shuts down, as far as it comes, and starts again.
+    fn stop(&mut self) -> Result<(), String> {
+        self.follow()?;
+        if self.traces {
+            eprintln!("the service shuts down");
+        }
+        self.engine.stop();
+        self.is_stopping = true;
+        // Perhaps not all deliveries come to an end in time.
+        let is_patient = self.rng.bool();
+        for _ in 0..50_000 {
+            self.follow()?;
+            let is_over = self.engine.is_written() && !is_patient;
+            if !self.is_stopping {
+                // The store has failed meanwhile.
+                return Ok(());
+            } else if self.engine.is_idle() || is_over {
+                self.model.stopped(self.engine.is_idle())?;
+                self.with_handlers.clear();
+                return self.start_again();
+            }
+            match self.rng.u32(0..4) {
+                0 if !self.with_handlers.is_empty() => self.end_delivery(),
+                1 if self.disk.is_asked() => self.disk.work(&mut self.rng, self.has_faults),
+                2 if self.disk.has_replied() => self.reply(),
+                3 if self.rng.u32(0..8) == 0 => self.cancel(),
+                _ if self.disk.is_asked() || self.disk.has_replied() => {}
+                _ => {
+                    let next = self.engine.next_turn().unwrap_or_default();
+                    self.pass(next.saturating_sub(self.now.boot_micros));
+                }
+            }
+        }
+        Err(format!("it does not come to rest: {:?}", self.engine))
     }
 
     /// The machine stops, and starts again after a while.
@@ -329,6 +375,13 @@ impl World {
         self.disk.crash(&mut self.rng);
         self.model.crashed();
         self.with_handlers.clear();
+        self.start_again()
+    }
+
+    /// A new process begins.
+    fn start_again(&mut self) -> Result<(), String> {
+        self.disk.restart();
+        (self.is_stopping, self.writes) = (false, None);
         let off = match self.rng.u32(0..3) {
             0 => self.rng.i64(0..SECOND),
             1 => self.rng.i64(0..DAY),
@@ -348,7 +401,15 @@ impl World {
                 eprintln!("{:?} {output:?}", self.now);
             }
             match output {
-                Output::Store(request) => self.disk.ask(request),
+                Output::Store(request) => {
+                    if matches!(request.call, Call::Commit(..)) {
+                        self.writes = Some(request.number);
+                    }
+                    self.disk.ask(request);
+                }
+                Output::Deliver(delivery) if self.is_stopping => {
+                    return Err(format!("delivered after a stop: {:?}", delivery.row));
+                }
                 Output::Deliver(delivery) => {
                     self.model.delivered(&delivery.row, self.now.wall_micros)?;
                     self.with_handlers.push(delivery.row);
@@ -363,7 +424,12 @@ impl World {
                 Output::Unhandled(_) | Output::Dead(..) => {}
             }
         }
-        self.is_bounded()
+        match self.writes {
+            Some(commit) if self.engine.is_written() && !self.engine.has_failed() => Err(format!(
+                "all is written, says the engine, and {commit} is not answered"
+            )),
+            _ => self.is_bounded(),
+        }
     }
 
     /// No more is in memory than may be: a row of each handler beside the bytes.
@@ -420,7 +486,8 @@ impl World {
         self.model.is_done()?;
         let (stored, known) = (self.disk.store().len(), self.engine.in_memory());
         let (held, bytes) = (self.engine.held(), self.engine.held_bytes());
-        match (stored, known, held, bytes, self.engine.is_idle()) {
+        let is_idle = self.engine.is_idle() && self.engine.is_written();
+        match (stored, known, held, bytes, is_idle) {
             (0, 0, 0, 0, true) => Ok(()),
             _ => Err(format!(
                 "{stored} are stored, {known} known, {held} and {bytes} bytes counted at the end"
