@@ -46,7 +46,12 @@ mod lock;
 mod read;
 mod schema;
 mod store;
+mod trial;
 mod write;
 
 pub use error::OpenError;
+#[doc(hidden)]
+pub use schema::{Step, VERSION};
 pub use store::SqliteStore;
+#[doc(hidden)]
+pub use trial::Trial;

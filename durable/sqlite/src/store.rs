@@ -9,11 +9,9 @@ use super::OpenError;
 use super::failure::{of_commit, rolled_back};
 use super::handlers::Handlers;
 use super::lock::Lock;
+use super::trial::Trial;
 use super::write::Writer;
 use super::{read, schema};
-
-/// How many pages the log has before they are copied into the file: 4 MB.
-const LONG_LOG: i64 = 1_000;
 
 /// A store in a SQLite file.
 ///
@@ -25,8 +23,10 @@ pub struct SqliteStore {
     last: Option<(u64, Vec<Outcome>)>,
     /// Why nothing is written any more.
     failure: Option<Arc<str>>,
+    /// How many pages the log has before they are copied into the file.
+    long_log: i64,
     path: PathBuf,
-    _lock: Lock,
+    _lock: Option<Lock>,
 }
 
 impl SqliteStore {
@@ -42,13 +42,27 @@ impl SqliteStore {
         let absolute = fs::canonicalize(path).or_else(|_| path::absolute(path));
         let path = absolute.map_err(|error| OpenError::Sqlite(error.into()))?;
         let lock = Lock::take(&path)?;
-        let connection = schema::open(&path)?;
-        let handlers = Handlers::read(&connection).map_err(OpenError::in_tables)?;
+        SqliteStore::open_as(path, Some(lock), &Trial::NONE)
+    }
+
+    /// Opens a file of another VFS, for tests: see [`Trial`].
+    #[doc(hidden)]
+    pub fn open_for_trial(name: &str, trial: &Trial<'_>) -> Result<SqliteStore, OpenError> {
+        SqliteStore::open_as(name.into(), None, trial)
+    }
+
+    fn open_as(
+        path: PathBuf,
+        lock: Option<Lock>,
+        trial: &Trial<'_>,
+    ) -> Result<SqliteStore, OpenError> {
+        let (connection, handlers) = schema::open(&path, trial)?;
         Ok(SqliteStore {
             connection,
             handlers,
             last: None,
             failure: None,
+            long_log: trial.long_log,
             path,
             _lock: lock,
         })
@@ -113,7 +127,7 @@ impl SqliteStore {
             .connection
             .prepare_cached("PRAGMA wal_checkpoint(NOOP)")?;
         let length: i64 = length.query_row([], |row| row.get(1))?;
-        if length >= LONG_LOG {
+        if length >= self.long_log {
             let mut copy = self
                 .connection
                 .prepare_cached("PRAGMA wal_checkpoint(PASSIVE)")?;
