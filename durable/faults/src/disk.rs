@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -107,6 +108,9 @@ pub struct Disk {
     state: Arc<Mutex<State>>,
 }
 
+/// All disks, by their names.
+static DISKS: Mutex<BTreeMap<String, Disk>> = Mutex::new(BTreeMap::new());
+
 #[derive(Debug, Default)]
 pub(crate) struct State {
     content: Content,
@@ -133,7 +137,30 @@ impl Disk {
         };
         // SQLite has it for as long as the process lives.
         sqlite_vfs::register(&name, disk.clone(), false).map_err(|error| error.to_string())?;
+        lock(&DISKS).insert(name, disk.clone());
         Ok(disk)
+    }
+
+    /// The path of a file on this disk.
+    #[must_use]
+    pub fn path(&self, name: &str) -> PathBuf {
+        Path::new(&*self.name).join(name)
+    }
+
+    /// Reads a file by its [path](Disk::path), beside SQLite.
+    ///
+    /// # Errors
+    ///
+    /// There is no such file, or no power.
+    pub fn read_path(path: &Path) -> Result<Vec<u8>, Error> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let disk = path.parent().unwrap_or(path).to_string_lossy();
+        let disk = lock(&DISKS).get(&*disk).cloned();
+        let disk = disk.ok_or(ErrorKind::NotFound)?;
+        match disk.cut() {
+            Some(_) => Err(no_power()),
+            None => disk.read(&name).ok_or(ErrorKind::NotFound.into()),
+        }
     }
 
     /// The name of the VFS.
@@ -231,7 +258,7 @@ impl Disk {
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 
@@ -363,6 +390,10 @@ impl State {
         let most = has + space.saturating_sub(self.content.used());
         most.saturating_sub(at).min(length)
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub(crate) fn no_power() -> Error {

@@ -27,6 +27,7 @@ impl Vfs for Disk {
             OpenKind::Wal => Kind::Log,
             _ => Kind::Other,
         };
+        let name = file_name(name);
         let mut state = self.state();
         let verdict = state.call(Call::Open, kind)?;
         let call = match verdict {
@@ -49,6 +50,7 @@ impl Vfs for Disk {
     }
 
     fn delete(&self, name: &str) -> Result<()> {
+        let name = file_name(name);
         let mut state = self.state();
         if state.find(name).is_none() {
             return Err(ErrorKind::NotFound.into());
@@ -68,7 +70,7 @@ impl Vfs for Disk {
     fn exists(&self, name: &str) -> Result<bool> {
         let state = self.state();
         // SQLite asks whether a file is there, and not how long it is: of an empty log it does not know.
-        Ok(state.find(name).is_some())
+        Ok(state.find(file_name(name)).is_some())
     }
 
     fn temporary_name(&self) -> String {
@@ -209,6 +211,11 @@ fn cut_after(verdict: Verdict) -> Result<()> {
         Verdict::GoAndCut(_) => Err(no_power()),
         _ => Ok(()),
     }
+}
+
+/// Without the name of the disk.
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 fn position(at: u64) -> Result<usize> {

@@ -43,6 +43,7 @@ mod error;
 mod failure;
 mod handlers;
 mod lock;
+mod log;
 mod read;
 mod schema;
 mod store;

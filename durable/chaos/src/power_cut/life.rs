@@ -162,11 +162,12 @@ impl<'a> Life<'a> {
         self.under_way = self.acked.is_none().then(Tables::default);
         let trial = Trial {
             vfs: Some(self.disk.vfs()),
+            read: Disk::read_path,
             synchronous: self.synchronous,
             long_log: self.long_log,
             ..Trial::NONE
         };
-        let store = SqliteStore::open_for_trial(FILE, &trial);
+        let store = SqliteStore::open_for_trial(&self.disk.path(FILE), &trial);
         let mut store = match self.unless_cut(store)? {
             Some(store) => store,
             None => return Ok(opening),
