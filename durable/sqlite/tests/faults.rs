@@ -6,7 +6,7 @@ use fastrand::Rng;
 use trial::*;
 use waterwheel_conformance::all;
 use waterwheel_faults::{Call, Chance, Choice, Content, Disk, Each, Fault, Kind, Moment};
-use waterwheel_store::Store;
+use waterwheel_store::{Due, Id, Level, Op, Position, Store, StoreError};
 
 #[test]
 fn a_store_on_the_disk_of_the_tests_passes_all_cases() {
@@ -187,4 +187,145 @@ fn used_log(payload: usize) -> (Content, Vec<u64>) {
     let content = disk.content();
     drop(store);
     (content, (1..40).collect())
+}
+
+#[test]
+fn a_write_that_fails_in_a_commit_is_final() {
+    for after in 0..2 {
+        let (mut store, disk) = begun(1_000);
+        let moment = Moment {
+            after,
+            ..Moment::next(Call::Write, Kind::Log)
+        };
+        disk.fail(moment, Fault::Error);
+        is_indeterminate(store.commit(4, &[insert(4, 64)]));
+        disk.mend();
+        let before = changes(&disk);
+        is_indeterminate(store.commit(5, &[insert(5, 64)]));
+        drop(store);
+        assert_eq!(changes(&disk), before);
+        expect_left(&disk.content(), &[&[1, 2, 3]]);
+    }
+}
+
+#[test]
+fn a_commit_larger_than_memory_that_finds_no_space_is_definite() {
+    let (mut store, disk) = begun(1_000);
+    let megabyte = 1 << 20;
+    let large: Vec<_> = (10..34).map(|number| insert(number, megabyte)).collect();
+    let writes = disk.count(Call::Write, Kind::Log);
+    disk.limit(disk.used() + 3 * megabyte);
+    is_definite(store.commit(4, &large));
+    let writes = disk.count(Call::Write, Kind::Log) - writes;
+    assert!(writes > 700, "it was written in parts: {writes} writes");
+    assert_eq!(numbers(&mut store), [1, 2, 3]);
+    let refused = disk.content();
+    assert_eq!(left(&disk_of(refused)), [1, 2, 3]);
+    disk.mend();
+    is_done(store.commit(5, &[insert(4, 64)]));
+    assert_eq!(left(&disk_of(disk.content())), [1, 2, 3, 4]);
+}
+
+#[test]
+fn a_checkpoint_without_space_is_made_up_for_later() {
+    let (mut store, disk) = begun(8);
+    let mut number = 4;
+    // Room for the log, which is used again and again, but not for the file.
+    let log = disk.read(LOG).unwrap().len();
+    disk.fail(Moment::next(Call::Write, Kind::Main), Fault::NoSpace(0));
+    while disk.read(LOG).unwrap().len() < 10 * log {
+        is_done(store.commit(number, &[insert(number, 900)]));
+        number += 1;
+    }
+    let main = disk.read(FILE).unwrap().len();
+    disk.mend();
+    is_done(store.commit(number, &[insert(number, 900)]));
+    assert!(disk.read(FILE).unwrap().len() > main, "it was copied");
+    let all: Vec<u64> = (1..=number).collect();
+    expect_left(&disk.content(), &[&all]);
+}
+
+#[test]
+fn a_read_that_fails_is_final() {
+    let reads: [fn(&mut dyn Store) -> bool; 4] = [
+        |store| is_final(store.load("mail", Position::START, i64::MAX, 10)),
+        |store| is_final(store.first_second("mail", 60)),
+        |store| is_final(store.first_bucket(Level::Day)),
+        |store| is_final(store.dead(Id::NONE, 10)),
+    ];
+    let (mut store, disk) = begun(1_000);
+    let all: Vec<Op> = (4..80).map(|number| insert(number, 900)).collect();
+    is_done(store.commit(4, &all));
+    let rows = store.load("mail", Position::START, i64::MAX, 40).unwrap();
+    let dead = |row| Op::Bury {
+        row,
+        at: Due::from_millis(0),
+        error: "no".into(),
+    };
+    is_done(store.commit(5, &rows.into_iter().map(dead).collect::<Vec<_>>()));
+    let content = disk.content();
+    for read in reads {
+        disk.put(content.clone());
+        // Not all pages are in memory of a store that was just opened.
+        let mut store = open(&disk).unwrap();
+        store.begin().unwrap();
+        let moment = Moment {
+            call: Some(Call::Read),
+            kind: None,
+            after: 0,
+        };
+        disk.fail(moment, Fault::Error);
+        assert!(read(&mut store));
+        disk.mend();
+        is_indeterminate(store.commit(1, &[insert(4, 64)]));
+    }
+}
+
+/// Whether a read has failed. Then the error is not definite.
+fn is_final<T>(read: Result<T, StoreError>) -> bool {
+    match read {
+        Ok(_) => false,
+        Err(error) => !error.is_definite(),
+    }
+}
+
+#[test]
+fn an_opening_that_fails_anywhere_loses_nothing() {
+    let with_log = begun(1_000).1.content();
+    let at_rest = {
+        let (store, disk) = begun(1_000);
+        drop(store);
+        disk.content()
+    };
+    for (before, expected) in [
+        (Content::default(), Vec::new()),
+        (with_log, vec![1, 2, 3]),
+        (at_rest, vec![1, 2, 3]),
+    ] {
+        let mut failed = 0;
+        for after in 0.. {
+            let faults = [Fault::Error, Fault::NoSpace(0), Fault::NoSpace(100)];
+            let refused = faults.map(|fault| {
+                let disk = disk_of(before.clone());
+                disk.fail(
+                    Moment {
+                        call: None,
+                        kind: None,
+                        after,
+                    },
+                    fault,
+                );
+                let refused = open(&disk).err();
+                disk.mend();
+                assert_eq!(left(&disk), expected, "after {refused:?}");
+                refused.is_some()
+            });
+            if refused == [false; 3] {
+                break;
+            }
+            failed += 1;
+        }
+        println!("it failed in {failed} places");
+        assert!(failed >= 5, "it failed in {failed} places");
+    }
 }
