@@ -139,7 +139,7 @@ impl Model {
             ));
         };
         match (asked, answer) {
-            (_, Answer::Refused(_) | Answer::ShuttingDown) => Ok(()),
+            (_, Answer::Refused(_) | Answer::Failed(_) | Answer::ShuttingDown) => Ok(()),
             (asked, Answer::Unknown(_)) => {
                 self.unknown(asked);
                 Ok(())

@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 use std::sync::Arc;
-use waterwheel_store::{Dead, Due, Id, Level, Position, Row};
+use waterwheel_store::{Dead, Due, Id, Level, Most, Position, Row};
 
 use super::handlers::Handlers;
 
@@ -38,15 +38,21 @@ pub(crate) fn load(
     handler: &str,
     after: Position,
     before: i64,
-    most: usize,
+    most: Most,
 ) -> rusqlite::Result<Vec<Row>> {
     let Some(number) = handlers.number(handler) else {
         return Ok(Vec::new());
     };
     let name = handlers.name(number)?;
     let mut load = connection.prepare_cached(LOAD)?;
-    let asked = (number, after.second, stored(after.id), before, limit(most));
-    load.query_map(asked, |from| row(from, name))?.collect()
+    let asked = (
+        number,
+        after.second,
+        stored(after.id),
+        before,
+        limit(most.rows),
+    );
+    most.of(load.query_map(asked, |from| row(from, name))?)
 }
 
 pub(crate) fn first(

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::{fmt, fs, io, path};
 
 use rusqlite::Connection;
-use waterwheel_store::{Dead, Id, Level, Op, Outcome, Position, Row, Store, StoreError};
+use waterwheel_store::{Dead, Id, Level, Most, Op, Outcome, Position, Row, Store, StoreError};
 
 use super::OpenError;
 use super::failure::{of_commit, rolled_back};
@@ -219,7 +219,7 @@ impl Store for SqliteStore {
         handler: &str,
         after: Position,
         before: i64,
-        most: usize,
+        most: Most,
     ) -> Result<Vec<Row>, StoreError> {
         let rows = read::load(
             &self.connection,

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use folder::Folder;
 use rusqlite::Connection;
-use waterwheel_store::{Due, Id, Level, Op, Position, Row, Store};
+use waterwheel_store::{Due, Id, Level, Most, Op, Position, Row, Store};
 use waterwheel_store_sqlite::{OpenError, SqliteStore};
 
 fn row(count: u64, payload: usize) -> Row {
@@ -159,7 +159,9 @@ fn a_closed_store_is_one_file_with_all_rows() {
     fs::copy(&path, &copy).unwrap();
     let mut copy = SqliteStore::open(&copy).unwrap();
     assert_eq!(copy.begin().unwrap(), 2);
-    let rows = copy.load("mail", Position::START, i64::MAX, 10).unwrap();
+    let rows = copy
+        .load("mail", Position::START, i64::MAX, Most::rows(10))
+        .unwrap();
     assert_eq!(rows, [row(1, 64)]);
 }
 

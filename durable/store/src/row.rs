@@ -55,6 +55,12 @@ pub struct Handle {
     pub handler: Arc<str>,
 }
 
+impl AsRef<Handle> for Handle {
+    fn as_ref(&self) -> &Handle {
+        self
+    }
+}
+
 impl fmt::Display for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}@{}@{}", self.id, self.due.as_millis(), self.handler)
@@ -120,6 +126,12 @@ impl Row {
             due: self.due,
             handler: Arc::clone(&self.handler),
         }
+    }
+
+    /// How large it is: its key and its payload.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.payload.len() + self.key.as_ref().map_or(0, |key| key.len())
     }
 
     /// Where it stands once it lies in a bucket of [`Level::Second`](crate::Level::Second).

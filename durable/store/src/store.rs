@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::{Dead, Id, Level, Op, Outcome, Position, Row, StoreError};
+use super::{Dead, Id, Level, Most, Op, Outcome, Position, Row, StoreError};
 
 /// Where durable timers lie.
 ///
@@ -29,7 +29,7 @@ pub trait Store: Send {
     fn commit(&mut self, number: u64, steps: &[Op]) -> Result<Vec<Outcome>, StoreError>;
 
     /// The first rows of a handler in the buckets of [`Level::Second`]: those after a position and before a second, in order of their
-    /// [position](Row::position).
+    /// [position](Row::position), and as many as there [may be](Most).
     ///
     /// # Errors
     ///
@@ -39,7 +39,7 @@ pub trait Store: Send {
         handler: &str,
         after: Position,
         before: i64,
-        most: usize,
+        most: Most,
     ) -> Result<Vec<Row>, StoreError>;
 
     /// The first second, from this one on, in which the handler has a row. It costs the same, however far that is.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use waterwheel_store::{Level, StoreError};
+use waterwheel_store::{Level, Most, StoreError};
 
 use super::{Call, Config, Engine, Now, Output, Reply, Request};
 
@@ -19,7 +19,7 @@ pub(super) enum What {
     Rows {
         lane: usize,
         before: i64,
-        most: usize,
+        most: Most,
     },
     Second(usize),
     Bucket(Level),

@@ -199,7 +199,7 @@ impl Engine {
             }
         }
         for deferred in std::mem::take(&mut self.deferred).into_values().flatten() {
-            self.answer(deferred.token(), Answer::Refused(Arc::clone(&why)));
+            self.answer(deferred.token(), Answer::Failed(Arc::clone(&why)));
         }
         self.output.push_back(Output::Failed(why));
     }

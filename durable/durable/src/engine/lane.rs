@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use waterwheel_store::{Due, Position, Row};
+use waterwheel_store::{Due, Most, Position, Row};
 
 use super::asked::What;
 use super::near::Held;
@@ -143,7 +143,7 @@ impl Engine {
                         lane.bound = lane.bound.max(before);
                     }
                     let free = self.config.most_in_memory - lane.held;
-                    let most = self.config.page.min(free);
+                    let most = Most::rows(self.config.page.min(free));
                     lane.is_asked = true;
                     let call = Call::Load {
                         handler: Arc::clone(&lane.handler),
@@ -173,11 +173,11 @@ impl Engine {
         &mut self,
         index: usize,
         before: i64,
-        most: usize,
+        most: Most,
         rows: Vec<Row>,
         number: u64,
     ) {
-        let mut is_all = rows.len() < most;
+        let mut is_all = most.is_more_than(&rows);
         for row in rows {
             let position = row.position();
             if self.near.is_new(row.id, number) || planted::is(Planted::KnownTakenAgain) {

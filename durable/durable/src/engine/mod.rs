@@ -134,6 +134,24 @@ impl Engine {
         self.near.running() == 0 && self.commits.is_empty()
     }
 
+    /// Whether nothing is to be written, but for what the store has refused and is asked again later.
+    #[must_use]
+    pub fn is_written(&self) -> bool {
+        self.commits.is_empty() || self.commits.tries_again_at().is_some()
+    }
+
+    /// The time of the last turn.
+    #[must_use]
+    pub fn now(&self) -> Now {
+        self.now
+    }
+
+    /// How many deliveries are with their handlers.
+    #[must_use]
+    pub fn running(&self) -> usize {
+        self.near.running()
+    }
+
     /// Whether the store has failed: nothing goes on.
     #[must_use]
     pub fn has_failed(&self) -> bool {

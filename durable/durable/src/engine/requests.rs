@@ -147,7 +147,7 @@ impl Engine {
 
     fn refuses(&mut self, token: Token) -> bool {
         if self.has_failed {
-            self.answer(token, Answer::Refused(Arc::from("the store has failed")));
+            self.answer(token, Answer::Failed(Arc::from("the store has failed")));
         } else if self.is_stopping {
             self.answer(token, Answer::ShuttingDown);
         }

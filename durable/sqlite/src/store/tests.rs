@@ -1,6 +1,6 @@
 //! What is refused, and what is left then?
 
-use waterwheel_store::Due;
+use waterwheel_store::{Due, Most};
 
 use super::*;
 
@@ -28,7 +28,9 @@ fn insert(handler: &str, count: u64, payload: usize) -> Op {
 }
 
 fn ids(store: &mut SqliteStore, handler: &str) -> Vec<u64> {
-    let rows = store.load(handler, Position::START, i64::MAX, 100).unwrap();
+    let rows = store
+        .load(handler, Position::START, i64::MAX, Most::rows(100))
+        .unwrap();
     rows.iter().map(|row| row.id.get()).collect()
 }
 

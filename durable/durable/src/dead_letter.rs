@@ -1,0 +1,56 @@
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use waterwheel_store::{Dead, Id};
+
+/// A timer that was given up: see [`Durable::dead_letters`](crate::Durable::dead_letters).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeadLetter(Dead);
+
+impl DeadLetter {
+    pub(crate) fn new(dead: Dead) -> DeadLetter {
+        DeadLetter(dead)
+    }
+
+    /// The timer's id.
+    #[must_use]
+    pub fn id(&self) -> Id {
+        self.0.row.id
+    }
+
+    /// The handler that it was delivered to.
+    #[must_use]
+    pub fn handler(&self) -> &str {
+        &self.0.row.handler
+    }
+
+    /// How many attempts it had.
+    #[must_use]
+    pub fn attempts(&self) -> u32 {
+        self.0.row.failures.saturating_add(1)
+    }
+
+    /// What the last attempt said.
+    #[must_use]
+    pub fn error(&self) -> &str {
+        &self.0.error
+    }
+
+    /// When it was given up.
+    #[must_use]
+    pub fn at(&self) -> SystemTime {
+        self.0.at.time().unwrap_or(UNIX_EPOCH)
+    }
+
+    /// The business key that it had. The key is free again.
+    #[must_use]
+    pub fn key(&self) -> Option<&[u8]> {
+        self.0.row.key.as_deref()
+    }
+
+    /// What it was inserted with.
+    #[must_use]
+    pub fn payload(&self) -> &Arc<[u8]> {
+        &self.0.row.payload
+    }
+}

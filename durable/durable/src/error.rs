@@ -1,0 +1,119 @@
+use std::error::Error as StdError;
+use std::sync::Arc;
+use std::{fmt, io};
+
+use waterwheel_store::StoreError;
+
+use crate::engine::Answer;
+use crate::limits::NAME_LIMIT;
+
+/// A request could not be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// The name of a handler is empty or too long.
+    Name {
+        /// Its length in bytes.
+        length: usize,
+    },
+    /// A due time is more than 292 million years away.
+    DueOutOfRange,
+    /// A payload is no JSON.
+    Payload(Arc<str>),
+    /// The store has refused it, and nothing was written: a full disk, for example. It may be tried again.
+    Refused(Arc<str>),
+    /// The store has failed meanwhile. It is not known what was written: try again with the same key, once the store is opened again.
+    Unknown(Arc<str>),
+    /// The store had failed before, and nothing was written. It has to be opened again.
+    Failed(Arc<str>),
+    /// The service shuts down. If the request was made before that, it is not known what was written.
+    ShuttingDown,
+    /// No more timers can be inserted before the store is opened again: there were 2⁴⁰ since the last time.
+    OutOfIds,
+}
+
+impl Error {
+    /// Whether it is certain that nothing was written.
+    #[must_use]
+    pub fn is_definite(&self) -> bool {
+        !matches!(self, Error::Unknown(_) | Error::ShuttingDown)
+    }
+
+    pub(crate) fn from_answer(answer: Answer) -> Error {
+        match answer {
+            Answer::Refused(why) => Error::Refused(why),
+            Answer::Failed(why) => Error::Failed(why),
+            Answer::Unknown(why) => Error::Unknown(why),
+            Answer::ShuttingDown => Error::ShuttingDown,
+            Answer::OutOfIds => Error::OutOfIds,
+            other => Error::Unknown(format!("the engine has answered {other:?}").into()),
+        }
+    }
+
+    pub(crate) fn of_read(error: &StoreError) -> Error {
+        Error::Refused(in_words(error).into())
+    }
+}
+
+/// An error of a store with its cause.
+pub(crate) fn in_words(error: &StoreError) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Name { length } => write!(
+                f,
+                "the name of a handler has 1 to {NAME_LIMIT} bytes, and not {length}"
+            ),
+            Error::DueOutOfRange => f.write_str("the due time is too far away"),
+            Error::Payload(why) => write!(f, "the payload cannot be written as JSON: {why}"),
+            Error::Refused(why) | Error::Failed(why) | Error::Unknown(why) => f.write_str(why),
+            Error::ShuttingDown => f.write_str("the service shuts down"),
+            Error::OutOfIds => {
+                f.write_str("there are no more ids: the store has to be opened again")
+            }
+        }
+    }
+}
+
+impl StdError for Error {}
+
+/// A store could not be opened.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The file is held by another process, damaged, or no file of ours.
+    #[cfg(feature = "sqlite")]
+    File(waterwheel_store_sqlite::OpenError),
+    /// The store has failed at once.
+    Store(StoreError),
+    /// No thread could be started for it.
+    Thread(io::Error),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            #[cfg(feature = "sqlite")]
+            OpenError::File(error) => error.fmt(f),
+            OpenError::Store(error) => error.fmt(f),
+            OpenError::Thread(_) => f.write_str("no thread could be started for the store"),
+        }
+    }
+}
+
+impl StdError for OpenError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        match self {
+            #[cfg(feature = "sqlite")]
+            OpenError::File(error) => error.source(),
+            OpenError::Store(error) => error.source(),
+            OpenError::Thread(error) => Some(error),
+        }
+    }
+}

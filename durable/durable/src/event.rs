@@ -1,0 +1,65 @@
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use waterwheel_store::{Id, Row};
+
+/// What an operator should know, for logs and alerts: see [`Builder::on_event`](crate::Builder::on_event).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// Timers of this name are due, and have no handler. They stay in the store, and are delivered as soon as there is one. Reported once a name.
+    #[non_exhaustive]
+    Unhandled {
+        /// The name.
+        handler: Arc<str>,
+    },
+    /// A timer was given up: it is a dead letter.
+    #[non_exhaustive]
+    Dead {
+        /// The timer.
+        id: Id,
+        /// Its handler.
+        handler: Arc<str>,
+        /// What its last attempt said.
+        error: Arc<str>,
+    },
+    /// The wall clock was set, by a second or more.
+    ClockJumped,
+    /// The store has failed. Nothing is delivered or taken until it is opened again.
+    #[non_exhaustive]
+    Failed {
+        /// What has happened.
+        error: Arc<str>,
+    },
+}
+
+impl Event {
+    pub(crate) fn dead(row: Row, error: Arc<str>) -> Event {
+        Event::Dead {
+            id: row.id,
+            handler: row.handler,
+            error,
+        }
+    }
+}
+
+/// The user's function for events.
+pub(crate) struct Hook(Box<dyn Fn(&Event) + Send + Sync>);
+
+impl Hook {
+    pub(crate) fn new(hook: impl Fn(&Event) + Send + Sync + 'static) -> Hook {
+        Hook(Box::new(hook))
+    }
+
+    /// A hook that panics harms no timer.
+    pub(crate) fn call(&self, event: &Event) {
+        let _ = catch_unwind(AssertUnwindSafe(|| (self.0)(event)));
+    }
+}
+
+impl fmt::Debug for Hook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Hook")
+    }
+}

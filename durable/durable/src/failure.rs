@@ -1,0 +1,72 @@
+use std::error::Error;
+use std::fmt::{self, Display};
+
+use crate::engine::Ended;
+
+/// Why an attempt has failed, and whether the timer is tried again.
+///
+/// Made by [`Retry::backoff`] or [`Dead::because`]. `?` makes one of each error, which is tried again.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Failure {
+    error: String,
+    is_dead: bool,
+}
+
+/// The attempt has failed, and the timer is tried again.
+#[derive(Debug)]
+pub enum Retry {}
+
+/// The attempt has failed, and another one would as well: the timer becomes a dead letter.
+#[derive(Debug)]
+pub enum Dead {}
+
+impl Retry {
+    /// Tries the timer again after the next delay of the [ladder](crate::Builder::ladder), and makes it a dead letter after the last one.
+    #[must_use]
+    pub fn backoff(error: impl Display) -> Failure {
+        Failure {
+            error: error.to_string(),
+            is_dead: false,
+        }
+    }
+}
+
+impl Dead {
+    /// Makes the timer a dead letter, with this error.
+    #[must_use]
+    pub fn because(error: impl Display) -> Failure {
+        Failure {
+            error: error.to_string(),
+            is_dead: true,
+        }
+    }
+}
+
+impl Failure {
+    pub(crate) fn into_ended(self) -> Ended {
+        match self.is_dead {
+            true => Ended::Dead(self.error.into()),
+            false => Ended::Failed(self.error.into()),
+        }
+    }
+}
+
+/// As [`Retry::backoff`], with the causes of the error.
+impl<E: Error> From<E> for Failure {
+    fn from(error: E) -> Failure {
+        let mut text = error.to_string();
+        let mut source = error.source();
+        while let Some(cause) = source {
+            text = format!("{text}: {cause}");
+            source = cause.source();
+        }
+        Retry::backoff(text)
+    }
+}
+
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = if self.is_dead { "Dead" } else { "Retry" };
+        f.debug_tuple(name).field(&self.error).finish()
+    }
+}

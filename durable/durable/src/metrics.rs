@@ -1,0 +1,32 @@
+use std::sync::Arc;
+
+use crate::shell::shared::Look;
+
+/// What goes on: see [`Durable::metrics`](crate::Durable::metrics).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Metrics {
+    /// How many timers are in memory: those of the next seconds, and those that are with a handler or being written.
+    pub in_memory: usize,
+    /// How many deliveries are with their handlers.
+    pub running: usize,
+    /// How often the wall clock was set, by a second or more.
+    pub clock_jumps: u64,
+    /// The names that have timers which are due, and no handler.
+    pub unhandled: Vec<Arc<str>>,
+    /// Whether the store has failed.
+    pub has_failed: bool,
+}
+
+impl Metrics {
+    pub(crate) fn new(look: &Look<'_>) -> Metrics {
+        let engine = look.engine();
+        Metrics {
+            in_memory: engine.in_memory(),
+            running: engine.running(),
+            clock_jumps: engine.jumps(),
+            unhandled: look.unhandled(),
+            has_failed: engine.has_failed(),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use waterwheel_store::Due;
+
+use crate::engine;
+use crate::error::Error;
+use crate::limits::NAME_LIMIT;
+
+/// A timer to insert, for [`Durable::insert_many`].
+#[derive(Debug, Clone)]
+#[must_use = "a timer has to be inserted"]
+pub struct NewTimer {
+    handler: Arc<str>,
+    when: When,
+    key: Option<Arc<[u8]>>,
+    payload: Result<Arc<[u8]>, Arc<str>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum When {
+    At(SystemTime),
+    After(Duration),
+}
+
+impl NewTimer {
+    /// Delivered to `handler` when the wall clock shows `when`, or later. What is past is delivered at once.
+    pub fn at(handler: &str, when: SystemTime) -> NewTimer {
+        NewTimer::new(handler, When::At(when))
+    }
+
+    /// Delivered to `handler` this long after the insert, by the wall clock.
+    pub fn after(handler: &str, delay: Duration) -> NewTimer {
+        NewTimer::new(handler, When::After(delay))
+    }
+
+    fn new(handler: &str, when: When) -> NewTimer {
+        NewTimer {
+            handler: handler.into(),
+            when,
+            key: None,
+            payload: Ok(Arc::from([])),
+        }
+    }
+
+    /// A business key, such as an order's number. While a timer of this handler has the key, an insert with it inserts nothing, and returns
+    /// [`Inserted::Existing`].
+    ///
+    /// It costs an entry in a second table, and with random keys a page of it for each insert.
+    pub fn key(mut self, key: impl AsRef<[u8]>) -> NewTimer {
+        self.key = Some(key.as_ref().into());
+        self
+    }
+
+    /// What the handler is handed, as JSON: it reads it by [`Delivery::json`](crate::Delivery::json). A value that is no JSON is an error of the insert.
+    #[cfg(feature = "json")]
+    pub fn payload(mut self, value: &(impl serde::Serialize + ?Sized)) -> NewTimer {
+        self.payload = match serde_json::to_vec(value) {
+            Ok(json) => Ok(json.into()),
+            Err(error) => Err(error.to_string().into()),
+        };
+        self
+    }
+
+    /// What the handler is handed, as it is.
+    pub fn bytes(mut self, payload: impl Into<Arc<[u8]>>) -> NewTimer {
+        self.payload = Ok(payload.into());
+        self
+    }
+
+    pub(crate) fn ready(self, wall: i64) -> Result<engine::NewTimer, Error> {
+        check_name(&self.handler)?;
+        Ok(engine::NewTimer {
+            due: self.when.due(wall)?,
+            handler: self.handler,
+            key: self.key,
+            payload: self.payload.map_err(Error::Payload)?,
+        })
+    }
+}
+
+impl When {
+    /// `wall` is the present, in microseconds since 1970.
+    pub(crate) fn due(self, wall: i64) -> Result<Due, Error> {
+        match self {
+            When::At(time) => Due::at_or_after(time).ok_or(Error::DueOutOfRange),
+            When::After(delay) => {
+                let present = i128::from(wall) * 1_000;
+                let delay = i128::try_from(delay.as_nanos()).map_err(|_| Error::DueOutOfRange)?;
+                let millis = (present + delay + 999_999).div_euclid(1_000_000);
+                let millis = i64::try_from(millis).map_err(|_| Error::DueOutOfRange)?;
+                Ok(Due::from_millis(millis))
+            }
+        }
+    }
+}
+
+pub(crate) fn check_name(name: &str) -> Result<(), Error> {
+    match name.len() {
+        1..=NAME_LIMIT => Ok(()),
+        length => Err(Error::Name { length }),
+    }
+}

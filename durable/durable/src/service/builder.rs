@@ -1,0 +1,137 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle as Runtime;
+use waterwheel_store::{Store, StoreError};
+
+use super::Durable;
+use crate::engine::{Config, Engine};
+use crate::error::OpenError;
+use crate::event::{Event, Hook};
+use crate::shell::clock::{Clock, Shift};
+use crate::shell::shared::Shared;
+use crate::shell::store_thread;
+
+/// The settings of a [`Durable`].
+#[derive(Debug, Default)]
+#[must_use = "a builder opens nothing by itself"]
+pub struct Builder {
+    config: Config,
+    hook: Option<Hook>,
+    clock: Clock,
+}
+
+impl Builder {
+    /// The delays after the first, second … failure of a timer. After the last one, a failure makes it a dead letter. An empty ladder: the first failure does.
+    ///
+    /// Default: 15 s, 30 s, 3 min, 10 min, 20 min, 30 min, 1 h, 2 h, 3 h, 6 h.
+    pub fn ladder(mut self, delays: impl IntoIterator<Item = Duration>) -> Builder {
+        self.config.ladder = delays.into_iter().collect();
+        self
+    }
+
+    /// How long before its time a timer is loaded into memory: whole seconds, rounded up, at least one. Default: 2 s.
+    ///
+    /// A longer window uses more memory. It helps a store that is slow to read.
+    pub fn window(mut self, window: Duration) -> Builder {
+        let seconds = window.as_secs() + u64::from(window.subsec_nanos() > 0);
+        self.config.window = i64::try_from(seconds).unwrap_or(i64::MAX).max(1);
+        self
+    }
+
+    /// How many timers of a handler are in memory at most, at least one. The others wait in the store. Default: 32 768.
+    pub fn most_in_memory(mut self, timers: usize) -> Builder {
+        self.config.most_in_memory = timers.max(1);
+        self
+    }
+
+    /// Calls `hook` for each [`Event`], from the thread that notices it, and with no lock held. It should return soon. A panic of it has no effect.
+    pub fn on_event(mut self, hook: impl Fn(&Event) + Send + Sync + 'static) -> Builder {
+        self.hook = Some(Hook::new(hook));
+        self
+    }
+
+    /// Moves the clocks, for tests.
+    #[doc(hidden)]
+    pub fn shifted_clocks(mut self, shift: Arc<Shift>) -> Builder {
+        self.clock = Clock::shifted(shift);
+        self
+    }
+
+    /// Opens a SQLite file, and creates it if it is not there. Its folder must be there.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`].
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime, or in one without `enable_time`.
+    #[cfg(feature = "sqlite")]
+    pub async fn open(self, path: impl AsRef<std::path::Path>) -> Result<Durable, OpenError> {
+        let path = path.as_ref().to_owned();
+        self.open_by(move || {
+            let store =
+                waterwheel_store_sqlite::SqliteStore::open(path).map_err(OpenError::File)?;
+            Ok(Box::new(store) as Box<dyn Store>)
+        })
+        .await
+    }
+
+    /// Opens a store of another kind.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`].
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime, or in one without `enable_time`.
+    pub async fn open_store(self, store: impl Store + 'static) -> Result<Durable, OpenError> {
+        self.open_by(move || Ok(Box::new(store) as Box<dyn Store>))
+            .await
+    }
+
+    async fn open_by(
+        self,
+        open: impl FnOnce() -> Result<Box<dyn Store>, OpenError> + Send + 'static,
+    ) -> Result<Durable, OpenError> {
+        let runtime = Runtime::current();
+        // Panics where the driver would.
+        drop(waterwheel::sleep(Duration::ZERO));
+        let (opened, receiver) = tokio::sync::oneshot::channel();
+        let thread = std::thread::Builder::new().name("waterwheel-store".into());
+        let thread = thread.spawn(move || match begin(self, runtime, open) {
+            Ok((store, shared)) => {
+                shared.start_driver();
+                // Also if the caller has gone: the drop of the handle closes the store.
+                let _ = opened.send(Ok(Durable::of(&shared)));
+                store_thread::run(store, &shared);
+            }
+            Err(error) => drop(opened.send(Err(error))),
+        });
+        thread.map_err(OpenError::Thread)?;
+        receiver.await.unwrap_or_else(|_| {
+            let error = StoreError::indeterminate("the store panicked as it was opened");
+            Err(OpenError::Store(error))
+        })
+    }
+}
+
+fn begin(
+    builder: Builder,
+    runtime: Runtime,
+    open: impl FnOnce() -> Result<Box<dyn Store>, OpenError>,
+) -> Result<(Box<dyn Store>, Arc<Shared>), OpenError> {
+    let mut store = open()?;
+    let epoch = store.begin().map_err(OpenError::Store)?;
+    let handlers = store.handlers().map_err(OpenError::Store)?;
+    let config = Config {
+        // A call of the store returns: no reply is lost.
+        reply_micros: u64::MAX,
+        ..builder.config
+    };
+    let engine = Engine::new(config, epoch, handlers, builder.clock.now());
+    let shared = Shared::new(engine, builder.clock, runtime, builder.hook);
+    Ok((store, shared))
+}

@@ -1,0 +1,114 @@
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use waterwheel_store::{Id, Row};
+
+use super::Durable;
+
+/// A timer that is due, as its handler gets it.
+///
+/// A delivery comes at least once: after a crash, what was with a handler is delivered again. The [id](Delivery::id) is the same each time.
+pub struct Delivery {
+    row: Row,
+    /// Microseconds since 1970.
+    at: i64,
+    timers: Durable,
+}
+
+impl Delivery {
+    pub(crate) fn new(row: Row, at: i64, timers: Durable) -> Delivery {
+        Delivery { row, at, timers }
+    }
+
+    /// The timer's id: the same in each attempt and after each restart, and never another timer's.
+    #[must_use]
+    pub fn id(&self) -> Id {
+        self.row.id
+    }
+
+    /// The number of the attempt, from 1 on. An attempt that a crash has ended does not count.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.row.failures.saturating_add(1)
+    }
+
+    /// When the timer was due; after a failure, when it was to be tried again.
+    #[must_use]
+    pub fn due(&self) -> SystemTime {
+        // Not past the range of `SystemTime`: the clock has shown it.
+        self.row.due.time().unwrap_or(UNIX_EPOCH)
+    }
+
+    /// How long after its due time the handler was called, by the wall clock.
+    #[must_use]
+    pub fn lateness(&self) -> Duration {
+        let due = self.row.due.as_millis().saturating_mul(1_000);
+        Duration::from_micros(self.at.saturating_sub(due).max(0).unsigned_abs())
+    }
+
+    /// The handler's name.
+    #[must_use]
+    pub fn handler(&self) -> &str {
+        &self.row.handler
+    }
+
+    /// The business key, if the timer has one.
+    #[must_use]
+    pub fn key(&self) -> Option<&[u8]> {
+        self.row.key.as_deref()
+    }
+
+    /// What the timer was inserted with.
+    #[must_use]
+    pub fn payload(&self) -> &Arc<[u8]> {
+        &self.row.payload
+    }
+
+    /// Reads the payload as JSON.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidPayload`] if it is no such value. By `?` the timer is tried again: so a new kind of payload that comes before its handler is deployed waits for
+    /// it.
+    #[cfg(feature = "json")]
+    pub fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T, InvalidPayload> {
+        serde_json::from_slice(&self.row.payload).map_err(InvalidPayload)
+    }
+
+    /// The service that has delivered it, to insert or cancel others.
+    #[must_use]
+    pub fn timers(&self) -> &Durable {
+        &self.timers
+    }
+}
+
+impl fmt::Debug for Delivery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Delivery")
+            .field("id", &self.row.id)
+            .field("handler", &self.row.handler)
+            .field("attempt", &self.attempt())
+            .field("due", &self.row.due)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A payload does not parse.
+#[cfg(feature = "json")]
+#[derive(Debug)]
+pub struct InvalidPayload(serde_json::Error);
+
+#[cfg(feature = "json")]
+impl fmt::Display for InvalidPayload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the payload does not parse")
+    }
+}
+
+#[cfg(feature = "json")]
+impl std::error::Error for InvalidPayload {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.0)
+    }
+}

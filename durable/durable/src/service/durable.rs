@@ -1,0 +1,278 @@
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use waterwheel_store::{Handle, Id};
+
+use super::{Builder, Delivery, Insert};
+use crate::answer::{Cancelled, Inserted, Redriven, Rescheduled};
+use crate::dead_letter::DeadLetter;
+use crate::engine::{Answer, Ended, Engine, Token};
+use crate::error::Error;
+use crate::failure::Failure;
+use crate::metrics::Metrics;
+use crate::new_timer::{NewTimer, When, check_name};
+use crate::options::{Drain, HandlerOptions, Stopped};
+use crate::shell::handlers::Handler;
+use crate::shell::shared::Shared;
+use crate::shell::store_thread::Job;
+
+/// Durable timers: see the [crate](crate).
+///
+/// A cheap handle: clones are the same service. When the last one is dropped, no delivery begins any more; the store is closed when those under way have
+/// ended. A handler that keeps a clone in its closure keeps the service alive until [`shutdown`](Durable::shutdown), or the end of the runtime: use
+/// [`Delivery::timers`] there.
+pub struct Durable {
+    shared: Arc<Shared>,
+}
+
+impl Durable {
+    /// Opens a file, and creates it if it is not there. Its folder must be there. The same as `Durable::builder().open(path)`.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`](crate::OpenError): another process has the file open, it is no file of ours, damaged, or of a newer version.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime, or in one without `enable_time`.
+    #[cfg(feature = "sqlite")]
+    pub async fn open(path: impl AsRef<std::path::Path>) -> Result<Durable, crate::OpenError> {
+        Durable::builder().open(path).await
+    }
+
+    /// Settings, and then a service.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    pub(crate) fn of(shared: &Arc<Shared>) -> Durable {
+        shared.enter();
+        Durable {
+            shared: Arc::clone(shared),
+        }
+    }
+
+    /// Timers of this name are delivered to this function from now on, with the options of [`HandlerOptions::default`].
+    ///
+    /// `Ok` settles the timer. An `Err`, a panic, and an attempt that takes too long are a [`Failure`].
+    ///
+    /// # Panics
+    ///
+    /// If there is a handler of this name, or the name is empty or longer than [`NAME_LIMIT`](crate::NAME_LIMIT) bytes.
+    #[track_caller]
+    pub fn handle<F, A>(&self, name: &str, handler: F)
+    where
+        F: Fn(Delivery) -> A + Send + Sync + 'static,
+        A: Future<Output = Result<(), Failure>> + Send + 'static,
+    {
+        self.handle_with(name, HandlerOptions::default(), handler);
+    }
+
+    /// The same, with options.
+    ///
+    /// # Panics
+    ///
+    /// As [`handle`](Durable::handle).
+    #[track_caller]
+    pub fn handle_with<F, A>(&self, name: &str, options: HandlerOptions, handler: F)
+    where
+        F: Fn(Delivery) -> A + Send + Sync + 'static,
+        A: Future<Output = Result<(), Failure>> + Send + 'static,
+    {
+        if let Err(error) = check_name(name) {
+            panic!("{error}");
+        }
+        let handler = Handler {
+            name: name.into(),
+            attempt_limit: options.attempt_limit,
+            function: Box::new(move |row, wall, shared| {
+                let attempt = handler(Delivery::new(row, wall, Durable::of(shared)));
+                Box::pin(async move {
+                    match attempt.await {
+                        Ok(()) => Ended::Well,
+                        Err(failure) => failure.into_ended(),
+                    }
+                })
+            }),
+        };
+        let is_new = self.shared.handle(handler, options.concurrency);
+        assert!(is_new, "there is a handler named {name:?} already");
+    }
+
+    /// A timer that is delivered to `handler` when the wall clock shows `when`, or later. It is inserted by [`Insert::insert`].
+    pub fn at(&self, handler: &str, when: SystemTime) -> Insert<'_> {
+        Insert::new(self, NewTimer::at(handler, when))
+    }
+
+    /// The same, this long after the insert.
+    pub fn after(&self, handler: &str, delay: Duration) -> Insert<'_> {
+        Insert::new(self, NewTimer::after(handler, delay))
+    }
+
+    pub(crate) async fn insert(&self, timer: NewTimer) -> Result<Inserted, Error> {
+        let timer = timer.ready(self.shared.clock.wall())?;
+        let answer = self
+            .shared
+            .ask(|engine, token| engine.insert(token, timer))
+            .await?;
+        Inserted::from_answer(answer)
+    }
+
+    /// Inserts many timers, with as few commits as possible. They are durable when it resolves, and in the order of the batch in what it returns.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`], of the first timer that has one. If it is one of the batch's own, such as a name that is too long, nothing was inserted. If it is the
+    /// store's, some may have been: insert the batch again, with keys.
+    ///
+    /// # Cancellation
+    ///
+    /// As [`Insert::insert`].
+    pub async fn insert_many(
+        &self,
+        batch: impl IntoIterator<Item = NewTimer>,
+    ) -> Result<Vec<Inserted>, Error> {
+        let wall = self.shared.clock.wall();
+        let timers: Result<Vec<_>, _> = batch.into_iter().map(|it| it.ready(wall)).collect();
+        let answers = self.shared.submit_all(timers?)?;
+        let mut inserted = Vec::with_capacity(answers.len());
+        for answer in answers {
+            let answer = answer.await.map_err(|_| Error::ShuttingDown)?;
+            inserted.push(Inserted::from_answer(answer)?);
+        }
+        Ok(inserted)
+    }
+
+    /// Cancels a timer, durably.
+    ///
+    /// After [`Done`](Cancelled::Done) it is not delivered. What is with its handler is [`AlreadyFired`](Cancelled::AlreadyFired), also in between two attempts of
+    /// a moment: it may be delivered once more after a crash.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] of the store, or of a shutdown.
+    ///
+    /// # Cancellation
+    ///
+    /// If the future is dropped after its first poll, the timer may be cancelled or not.
+    pub async fn cancel(&self, timer: impl AsRef<Handle>) -> Result<Cancelled, Error> {
+        let handle = timer.as_ref().clone();
+        let answer = self
+            .ask(|engine, token| engine.cancel(token, handle))
+            .await?;
+        Cancelled::from_answer(answer)
+    }
+
+    /// Moves a timer to another due time, durably: its id, handle, key, payload and number of failures stay.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::DueOutOfRange`], or an [`Error`] of the store, or of a shutdown.
+    ///
+    /// # Cancellation
+    ///
+    /// If the future is dropped after its first poll, the timer may have been moved or not.
+    pub async fn reschedule(
+        &self,
+        timer: impl AsRef<Handle>,
+        when: SystemTime,
+    ) -> Result<Rescheduled, Error> {
+        let handle = timer.as_ref().clone();
+        let due = When::At(when).due(self.shared.clock.wall())?;
+        let answer = self
+            .ask(|engine, token| engine.reschedule(token, handle, due))
+            .await?;
+        Rescheduled::from_answer(answer)
+    }
+
+    /// The first dead letters after this one, in order of their ids, at most so many: `None` for the first page, the last one's id for the next.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] of the store, or of a shutdown.
+    pub async fn dead_letters(
+        &self,
+        after: Option<Id>,
+        most: usize,
+    ) -> Result<Vec<DeadLetter>, Error> {
+        let (answer, receiver) = tokio::sync::oneshot::channel();
+        let after = after.unwrap_or(Id::NONE);
+        self.shared.queue_dead(Job::Dead(after, most, answer))?;
+        let dead = receiver.await.map_err(|_| Error::ShuttingDown)?;
+        let dead = dead.map_err(|error| Error::of_read(&error))?;
+        Ok(dead.into_iter().map(DeadLetter::new).collect())
+    }
+
+    /// Makes a dead letter a timer again, due now, with all its attempts before it and without a key. It keeps its id.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] of the store, or of a shutdown.
+    pub async fn redrive(&self, dead: Id) -> Result<Redriven, Error> {
+        let answer = self
+            .ask(|engine, token| engine.redrive(token, dead))
+            .await?;
+        Redriven::from_answer(answer)
+    }
+
+    /// What goes on at the moment.
+    #[must_use]
+    pub fn metrics(&self) -> Metrics {
+        self.shared.look(Metrics::new)
+    }
+
+    /// Begins no delivery and takes nothing new, waits for the handlers that run as long as `drain` says, and closes the store.
+    ///
+    /// A handler that has not ended by then is dropped at its next `await`, and its timer is delivered again after the next opening. The lock on the file is
+    /// free when this resolves.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Failed`] if the store has failed. It is closed even so.
+    ///
+    /// # Cancellation
+    ///
+    /// If the future is dropped, the service has stopped, and the store is closed when the handlers have ended.
+    pub async fn shutdown(&self, drain: Drain) -> Result<Stopped, Error> {
+        let shared = &self.shared;
+        shared.stop();
+        shared.close_when_idle();
+        let idle = shared.wait(|it| it.is_idle());
+        let _ = waterwheel::timeout(drain.limit(), idle).await;
+        let abandoned = shared.look(|it| it.engine().running());
+        shared.abort_workers();
+        shared.wait(|it| it.is_written()).await;
+        shared.close();
+        shared.wait(|it| it.is_closed()).await;
+        match shared.look(|it| it.failure()) {
+            Some(error) => Err(Error::Failed(error)),
+            None => Ok(Stopped { abandoned }),
+        }
+    }
+
+    async fn ask(&self, request: impl FnOnce(&mut Engine, Token)) -> Result<Answer, Error> {
+        self.shared.ask(request).await
+    }
+}
+
+impl Clone for Durable {
+    fn clone(&self) -> Durable {
+        Durable::of(&self.shared)
+    }
+}
+
+impl Drop for Durable {
+    fn drop(&mut self) {
+        self.shared.leave();
+    }
+}
+
+impl fmt::Debug for Durable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Durable")
+            .field("metrics", &self.metrics())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,141 @@
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::task::Poll;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::sync::Notify;
+use waterwheel::clocks::sleep_until_wall;
+
+use crate::engine::Now;
+
+/// From this wait on, a sleep by the wall clock stands beside the one by the monotonic clock. Below it, a clock that is set, and the end of a suspension, are
+/// noticed so much later at most.
+const LONG_WAIT: Duration = Duration::from_millis(100);
+/// The longest wait. Nothing depends on it but the sum of times.
+const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 3_600);
+
+/// The clocks of the engine.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Clock {
+    shift: Option<Arc<Shift>>,
+}
+
+/// Sets the clocks of a [`Durable`](crate::Durable) that is tested: they run as the machine's, and are moved by this.
+#[derive(Debug, Default)]
+pub struct Shift {
+    wall_micros: AtomicI64,
+    boot_micros: AtomicU64,
+    moved: Notify,
+}
+
+impl Shift {
+    /// Sets the wall clock so many microseconds ahead of the machine's, or behind it.
+    pub fn set_wall(&self, micros: i64) {
+        self.wall_micros.store(micros, Ordering::SeqCst);
+        self.moved.notify_one();
+    }
+
+    /// Suspends the machine for so long: both clocks go on by it.
+    pub fn suspend(&self, micros: u64) {
+        self.boot_micros.fetch_add(micros, Ordering::SeqCst);
+        let wall = i64::try_from(micros).unwrap_or(i64::MAX);
+        self.wall_micros.fetch_add(wall, Ordering::SeqCst);
+        self.moved.notify_one();
+    }
+
+    /// By how many microseconds the wall clock is ahead of the machine's.
+    pub fn wall(&self) -> i64 {
+        self.wall_micros.load(Ordering::SeqCst)
+    }
+}
+
+impl Clock {
+    pub(crate) fn shifted(shift: Arc<Shift>) -> Clock {
+        Clock { shift: Some(shift) }
+    }
+
+    pub(crate) fn now(&self) -> Now {
+        Now {
+            boot_micros: self.boot(),
+            wall_micros: self.wall(),
+        }
+    }
+
+    /// Microseconds since the machine was started.
+    pub(crate) fn boot(&self) -> u64 {
+        let shift = self.shift.as_ref();
+        boot_micros() + shift.map_or(0, |it| it.boot_micros.load(Ordering::SeqCst))
+    }
+
+    /// Microseconds since 1970.
+    pub(crate) fn wall(&self) -> i64 {
+        let since = match SystemTime::now().duration_since(UNIX_EPOCH) {
+            Ok(after) => i64::try_from(after.as_micros()).unwrap_or(i64::MAX),
+            Err(before) => {
+                // Down, as for a time after 1970.
+                let before = before.duration() + Duration::from_nanos(999);
+                i64::try_from(before.as_micros()).map_or(i64::MIN, |micros| -micros)
+            }
+        };
+        let shift = self.shift.as_ref();
+        since.saturating_add(shift.map_or(0, |it| it.wall()))
+    }
+
+    /// Waits until so many microseconds since boot, or for ever. It is done earlier, or soon, if the clocks were moved against each other since `turned`.
+    pub(crate) async fn sleep_until(&self, boot: Option<u64>, turned: Now) {
+        let after = |then: u64| {
+            let left = boot.map(|at| Duration::from_micros(at.saturating_sub(then)));
+            left.unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT)
+        };
+        let left = after(self.boot());
+        let mut sleep = pin!(waterwheel::sleep(left));
+        let mut by_wall = (left >= LONG_WAIT).then(|| {
+            // From the time that the engine knows, so that a clock which was set since then is noticed. Later than the other one, if none was.
+            let beyond = after(turned.boot_micros) + Duration::from_millis(1);
+            let shift = self.shift.as_ref().map_or(0, |it| it.wall());
+            let turned = turned.wall_micros.saturating_sub(shift).max(0);
+            let turned = UNIX_EPOCH + Duration::from_micros(turned.unsigned_abs());
+            Box::pin(sleep_until_wall(turned + beyond))
+        });
+        let mut moved = self.shift.as_ref().map(|it| Box::pin(it.moved.notified()));
+        poll_fn(|context| {
+            let mut is_done = sleep.as_mut().poll(context).is_ready();
+            is_done |= is_ready(&mut by_wall, context);
+            is_done |= is_ready(&mut moved, context);
+            match is_done {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            }
+        })
+        .await;
+    }
+}
+
+fn is_ready(
+    future: &mut Option<Pin<Box<impl Future<Output = ()>>>>,
+    context: &mut std::task::Context<'_>,
+) -> bool {
+    match future {
+        Some(future) => future.as_mut().poll(context).is_ready(),
+        None => false,
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn boot_micros() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    now.tv_sec.unsigned_abs() * 1_000_000 + now.tv_nsec.unsigned_abs() / 1_000
+}
+
+/// Where a suspension does not count, it looks as if the wall clock had been set.
+#[cfg(not(target_os = "linux"))]
+fn boot_micros() -> u64 {
+    use std::sync::OnceLock;
+    use std::time::Instant;
+
+    static START: OnceLock<Instant> = OnceLock::new();
+    let since = START.get_or_init(Instant::now).elapsed();
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}

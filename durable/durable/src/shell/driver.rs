@@ -1,0 +1,39 @@
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use super::shared::Shared;
+
+/// Turns the engine whenever its time has come, until it is closed.
+pub(super) async fn drive(shared: Arc<Shared>) {
+    let _end = End(Arc::clone(&shared));
+    while let Some((next, turned)) = shared.turn() {
+        if next.is_none_or(|at| at > shared.clock.boot()) {
+            let mut sleep = pin!(shared.clock.sleep_until(next, turned));
+            let mut nudge = pin!(shared.nudge.notified());
+            poll_fn(|context| {
+                match nudge.as_mut().poll(context).is_ready()
+                    || sleep.as_mut().poll(context).is_ready()
+                {
+                    true => Poll::Ready(()),
+                    false => Poll::Pending,
+                }
+            })
+            .await;
+        } else {
+            // To the back of the queue, where the tasks are that this turn has spawned.
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+/// The driver ends with its runtime, if not by a shutdown. Nothing is delivered from then on, so nothing is taken any more either.
+struct End(Arc<Shared>);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.0.stop();
+        self.0.close();
+    }
+}

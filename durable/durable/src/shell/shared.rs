@@ -1,0 +1,424 @@
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use slab::Slab;
+use tokio::runtime::Handle as Runtime;
+use tokio::sync::{Notify, oneshot};
+use waterwheel_store::{Row, StoreError};
+
+use super::clock::Clock;
+use super::driver::drive;
+use super::handlers::{Handler, Handlers};
+use super::store_thread::{Job, StoreQueue};
+use super::worker::Workers;
+use crate::engine::{Answer, Ended, Engine, NewTimer, Now, Output, Reply, Token};
+use crate::error::Error;
+use crate::event::{Event, Hook};
+
+/// The engine's time is not older than this when something happens.
+const STALE_MICROS: u64 = 1_000;
+
+/// What callers, workers, the driver and the store's thread have in common.
+pub(crate) struct Shared {
+    state: Mutex<State>,
+    pub(super) queue: StoreQueue,
+    pub(super) nudge: Notify,
+    pub(crate) clock: Clock,
+    pub(crate) handlers: Handlers,
+    pub(super) workers: Workers,
+    pub(super) runtime: Runtime,
+    hook: Option<Hook>,
+    /// How many [`Durable`](crate::Durable)s there are.
+    users: AtomicUsize,
+    /// Something has ended, after a stop.
+    progress: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    engine: Engine,
+    /// Who waits for which answer. The keys are the engine's tokens.
+    waiting: Slab<oneshot::Sender<Answer>>,
+    /// When the driver turns the engine next, if nobody nudges it.
+    sleeps_until: u64,
+    jumps: u64,
+    unhandled: Vec<Arc<str>>,
+    /// Why the store has failed.
+    failure: Option<Arc<str>>,
+    is_stopping: bool,
+    /// The store is closed as soon as nothing goes on.
+    closes_when_idle: bool,
+    /// The store's thread was asked to end.
+    is_closing: bool,
+    is_closed: bool,
+}
+
+/// What is done after the lock was let go of.
+enum Todo {
+    Answer(oneshot::Sender<Answer>, Answer),
+    Deliver(Row),
+    Report(Event),
+}
+
+impl Shared {
+    pub(crate) fn new(
+        engine: Engine,
+        clock: Clock,
+        runtime: Runtime,
+        hook: Option<Hook>,
+    ) -> Arc<Shared> {
+        Arc::new(Shared {
+            state: Mutex::new(State {
+                engine,
+                waiting: Slab::new(),
+                sleeps_until: 0,
+                jumps: 0,
+                unhandled: Vec::new(),
+                failure: None,
+                is_stopping: false,
+                closes_when_idle: false,
+                is_closing: false,
+                is_closed: false,
+            }),
+            queue: StoreQueue::default(),
+            nudge: Notify::new(),
+            clock,
+            handlers: Handlers::default(),
+            workers: Workers::default(),
+            runtime,
+            hook,
+            users: AtomicUsize::new(0),
+            progress: Notify::new(),
+        })
+    }
+
+    pub(crate) fn start_driver(self: &Arc<Shared>) {
+        self.runtime.spawn(drive(Arc::clone(self)));
+    }
+
+    /// Asks the engine for something, and waits for its answer.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ShuttingDown`] if the store is closed before it is answered.
+    pub(crate) async fn ask(
+        self: &Arc<Shared>,
+        request: impl FnOnce(&mut Engine, Token),
+    ) -> Result<Answer, Error> {
+        let answer = self.submit(request)?;
+        answer.await.map_err(|_| Error::ShuttingDown)
+    }
+
+    /// Asks the engine for something; the answer comes by a channel.
+    pub(crate) fn submit(
+        self: &Arc<Shared>,
+        request: impl FnOnce(&mut Engine, Token),
+    ) -> Result<oneshot::Receiver<Answer>, Error> {
+        let (answer, receiver) = oneshot::channel();
+        self.with(|state| {
+            if state.is_closed {
+                return Err(Error::ShuttingDown);
+            }
+            let token = state.waiting.insert(answer);
+            request(&mut state.engine, token as Token);
+            Ok(receiver)
+        })
+    }
+
+    /// Inserts many timers, under one lock.
+    pub(crate) fn submit_all(
+        self: &Arc<Shared>,
+        timers: Vec<NewTimer>,
+    ) -> Result<Vec<oneshot::Receiver<Answer>>, Error> {
+        self.with(|state| {
+            if state.is_closed {
+                return Err(Error::ShuttingDown);
+            }
+            let insert = |timer| {
+                let (answer, receiver) = oneshot::channel();
+                let token = state.waiting.insert(answer);
+                state.engine.insert(token as Token, timer);
+                receiver
+            };
+            Ok(timers.into_iter().map(insert).collect())
+        })
+    }
+
+    /// Turns the engine. Returns when it is to be turned next, in microseconds since boot, and by which clocks; `None` once it is closed.
+    pub(super) fn turn(self: &Arc<Shared>) -> Option<(Option<u64>, Now)> {
+        let act = |state: &mut State| {
+            let next = state.engine.next_turn();
+            state.sleeps_until = next.unwrap_or(u64::MAX);
+            (!state.is_closing).then_some((next, state.engine.now()))
+        };
+        let (next, todo) = self.collect(0, act);
+        for todo in todo {
+            self.carry_out(todo);
+        }
+        next
+    }
+
+    pub(super) fn replied(self: &Arc<Shared>, number: u64, reply: Result<Reply, StoreError>) {
+        self.with(|state| state.engine.replied(number, reply));
+    }
+
+    /// A delivery has ended. Returns the next one of the same handler, if there is one.
+    pub(super) fn ended(
+        self: &Arc<Shared>,
+        id: waterwheel_store::Id,
+        ended: Ended,
+        handler: &Handler,
+    ) -> Option<Row> {
+        let mut next = None;
+        let ((), todo) = self.collect(STALE_MICROS, |state| state.engine.ended(id, ended));
+        for todo in todo {
+            match todo {
+                Todo::Deliver(row) if next.is_none() && row.handler == handler.name => {
+                    next = Some(row);
+                }
+                todo => self.carry_out(todo),
+            }
+        }
+        next
+    }
+
+    pub(crate) fn handle(self: &Arc<Shared>, handler: Handler, concurrency: usize) -> bool {
+        let name = Arc::clone(&handler.name);
+        // Before the engine delivers to it.
+        let is_new = self.handlers.add(handler);
+        if is_new {
+            self.with(|state| {
+                state.unhandled.retain(|it| *it != name);
+                state.engine.handle(&name, concurrency);
+            });
+        }
+        is_new
+    }
+
+    /// Begins no delivery from now on, and takes nothing new.
+    pub(crate) fn stop(self: &Arc<Shared>) {
+        self.with(|state| {
+            if !state.is_stopping {
+                state.is_stopping = true;
+                state.engine.stop();
+            }
+        });
+        self.progress.notify_waiters();
+    }
+
+    /// The store is closed after what it was asked by now.
+    pub(crate) fn close(self: &Arc<Shared>) {
+        self.with(|state| self.close_in(state));
+        self.queue.wake();
+        self.nudge.notify_one();
+    }
+
+    /// The store is closed as soon as nothing goes on.
+    pub(crate) fn close_when_idle(self: &Arc<Shared>) {
+        self.with(|state| state.closes_when_idle = true);
+    }
+
+    fn close_in(&self, state: &mut State) {
+        if !state.is_closing {
+            state.is_closing = true;
+            self.queue.push(Job::Close);
+        }
+    }
+
+    /// The store's thread has ended.
+    pub(super) fn closed(self: &Arc<Shared>) {
+        let waiting = {
+            let mut state = self.lock();
+            state.is_stopping = true;
+            state.is_closing = true;
+            state.is_closed = true;
+            std::mem::take(&mut state.waiting)
+        };
+        // Wakes those who wait.
+        drop(waiting);
+        drop(self.handlers.take());
+        self.nudge.notify_one();
+        self.progress.notify_waiters();
+    }
+
+    /// Waits until this holds, which only what happens after a stop can change.
+    pub(crate) async fn wait(&self, holds: impl Fn(&Look<'_>) -> bool) {
+        loop {
+            let mut progress = std::pin::pin!(self.progress.notified());
+            progress.as_mut().enable();
+            if holds(&Look(&self.lock())) {
+                return;
+            }
+            progress.await;
+        }
+    }
+
+    pub(crate) fn abort_workers(&self) {
+        self.workers.abort();
+    }
+
+    pub(crate) fn look<R>(&self, look: impl FnOnce(&Look<'_>) -> R) -> R {
+        look(&Look(&self.lock()))
+    }
+
+    pub(crate) fn queue_dead(&self, job: Job) -> Result<(), Error> {
+        {
+            let state = self.lock();
+            if state.is_closing {
+                return Err(Error::ShuttingDown);
+            }
+            self.queue.push(job);
+        }
+        self.queue.wake();
+        Ok(())
+    }
+
+    pub(crate) fn enter(&self) {
+        self.users.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn leave(self: &Arc<Shared>) {
+        if self.users.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.stop();
+            self.close_when_idle();
+        }
+    }
+
+    /// Does something with the engine, and then what it puts out.
+    fn with<R>(self: &Arc<Shared>, act: impl FnOnce(&mut State) -> R) -> R {
+        let (result, todo) = self.collect(STALE_MICROS, act);
+        for todo in todo {
+            self.carry_out(todo);
+        }
+        result
+    }
+
+    /// Does something with the engine, once its time is less than so many microseconds old. What it puts out is queued for the store, or returned.
+    fn collect<R>(
+        self: &Arc<Shared>,
+        stale_micros: u64,
+        act: impl FnOnce(&mut State) -> R,
+    ) -> (R, Vec<Todo>) {
+        let boot = self.clock.boot();
+        let mut todo = Vec::new();
+        let mut has_queued = false;
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        if boot.saturating_sub(state.engine.now().boot_micros) >= stale_micros {
+            state.engine.turn(self.clock.now());
+        }
+        let result = act(state);
+        while let Some(output) = state.engine.output() {
+            match output {
+                Output::Store(request) => {
+                    if !state.is_closed {
+                        has_queued = true;
+                        self.queue.push(Job::Engine(request));
+                    }
+                }
+                Output::Deliver(delivery) => todo.push(Todo::Deliver(delivery.row)),
+                Output::Answer(token, answer) => {
+                    let token = usize::try_from(token).unwrap_or(usize::MAX);
+                    if let Some(sender) = state.waiting.try_remove(token) {
+                        todo.push(Todo::Answer(sender, answer));
+                    }
+                }
+                Output::Unhandled(name) => {
+                    state.unhandled.push(Arc::clone(&name));
+                    todo.push(Todo::Report(Event::Unhandled { handler: name }));
+                }
+                Output::Dead(row, error) => todo.push(Todo::Report(Event::dead(row, error))),
+                Output::Failed(error) => {
+                    state.failure = Some(Arc::clone(&error));
+                    todo.push(Todo::Report(Event::Failed { error }));
+                }
+            }
+        }
+        if state.jumps != state.engine.jumps() {
+            state.jumps = state.engine.jumps();
+            todo.push(Todo::Report(Event::ClockJumped));
+        }
+        if state.closes_when_idle && Look(state).is_idle() {
+            has_queued = true;
+            self.close_in(state);
+        }
+        let next = state.engine.next_turn().unwrap_or(u64::MAX);
+        let is_earlier = next < state.sleeps_until;
+        if is_earlier {
+            state.sleeps_until = next;
+        }
+        let is_stopping = state.is_stopping;
+        drop(guard);
+        if has_queued {
+            self.queue.wake();
+        }
+        if is_earlier {
+            self.nudge.notify_one();
+        }
+        if is_stopping {
+            self.progress.notify_waiters();
+        }
+        (result, todo)
+    }
+
+    fn carry_out(self: &Arc<Shared>, todo: Todo) {
+        match todo {
+            // Whoever asked may have gone.
+            Todo::Answer(sender, answer) => drop(sender.send(answer)),
+            Todo::Deliver(row) => {
+                let handler = self.handlers.of(&row.handler);
+                // There is one until the store is closed, and then nothing is delivered.
+                if let Some(handler) = handler {
+                    self.workers.spawn(self, handler, row);
+                }
+            }
+            Todo::Report(event) => {
+                if let Some(hook) = &self.hook {
+                    hook.call(&event);
+                }
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state
+            .lock()
+            .expect("the engine of waterwheel-durable panicked: a bug of it, please report it")
+    }
+}
+
+/// What can be seen of the engine.
+pub(crate) struct Look<'a>(&'a State);
+
+impl Look<'_> {
+    pub(crate) fn is_idle(&self) -> bool {
+        self.0.engine.is_idle() || self.0.engine.has_failed() || self.0.is_closed
+    }
+
+    pub(crate) fn is_written(&self) -> bool {
+        self.0.engine.is_written() || self.0.engine.has_failed() || self.0.is_closed
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.0.is_closed
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.0.engine
+    }
+
+    pub(crate) fn failure(&self) -> Option<Arc<str>> {
+        self.0.failure.clone()
+    }
+
+    pub(crate) fn unhandled(&self) -> Vec<Arc<str>> {
+        self.0.unhandled.clone()
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").finish_non_exhaustive()
+    }
+}

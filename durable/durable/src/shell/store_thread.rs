@@ -1,0 +1,98 @@
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use tokio::sync::oneshot;
+use waterwheel_store::{Dead, Id, Store, StoreError};
+
+use super::shared::Shared;
+use super::worker::message;
+use crate::engine::{Call, Reply, Request};
+
+/// What is asked of the store, in order.
+#[derive(Debug, Default)]
+pub(crate) struct StoreQueue {
+    jobs: Mutex<VecDeque<Job>>,
+    filled: Condvar,
+}
+
+#[derive(Debug)]
+pub(crate) enum Job {
+    Engine(Request),
+    Dead(Id, usize, oneshot::Sender<Result<Vec<Dead>, StoreError>>),
+    Close,
+}
+
+impl StoreQueue {
+    /// Queues a job. The thread is to be woken after that, by [`wake`](StoreQueue::wake).
+    pub(crate) fn push(&self, job: Job) {
+        self.lock().push_back(job);
+    }
+
+    pub(crate) fn wake(&self) {
+        self.filled.notify_one();
+    }
+
+    fn next(&self) -> Job {
+        let mut jobs = self.lock();
+        loop {
+            match jobs.pop_front() {
+                Some(job) => return job,
+                None => {
+                    jobs = self
+                        .filled
+                        .wait(jobs)
+                        .unwrap_or_else(PoisonError::into_inner);
+                }
+            }
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<Job>> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Calls the store until it is closed.
+pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
+    loop {
+        match shared.queue.next() {
+            Job::Engine(request) => {
+                let reply = guarded(|| call(&mut *store, request.call));
+                shared.replied(request.number, reply);
+            }
+            Job::Dead(after, most, answer) => {
+                // Nobody may wait for it any more.
+                let _ = answer.send(guarded(|| store.dead(after, most)));
+            }
+            Job::Close => break,
+        }
+    }
+    // A store that panics as it is dropped has nothing left to write.
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(store)));
+    shared.closed();
+}
+
+fn call(store: &mut dyn Store, call: Call) -> Result<Reply, StoreError> {
+    Ok(match call {
+        Call::Commit(number, steps) => Reply::Committed(store.commit(number, &steps)?),
+        Call::Load {
+            handler,
+            after,
+            before,
+            most,
+        } => Reply::Loaded(store.load(&handler, after, before, most)?),
+        Call::FirstSecond(handler, from) => Reply::First(store.first_second(&handler, from)?),
+        Call::FirstBucket(level) => Reply::First(store.first_bucket(level)?),
+    })
+}
+
+/// A store that panics has failed: it is not known what it has written.
+pub(crate) fn guarded<T>(call: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| {
+        let message = message(&*panic);
+        Err(StoreError::indeterminate(format!(
+            "the store panicked: {message}"
+        )))
+    })
+}

@@ -1,0 +1,112 @@
+use std::any::Any;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
+
+use tokio::task::AbortHandle;
+use waterwheel_store::Row;
+
+use super::handlers::Handler;
+use super::shared::Shared;
+use crate::engine::Ended;
+
+/// The workers that run, to be aborted when a shutdown has waited long enough.
+#[derive(Debug, Default)]
+pub(super) struct Workers(Mutex<Tasks>);
+
+#[derive(Debug, Default)]
+struct Tasks {
+    tasks: Vec<AbortHandle>,
+    /// At this length, those that have ended are left out.
+    sweeps_at: usize,
+    is_aborted: bool,
+}
+
+impl Workers {
+    pub(super) fn spawn(&self, shared: &Arc<Shared>, handler: Arc<Handler>, row: Row) {
+        let work = work(Arc::clone(shared), handler, row);
+        let task = shared.runtime.spawn(work).abort_handle();
+        let mut tasks = self.lock();
+        if tasks.is_aborted {
+            drop(tasks);
+            return task.abort();
+        }
+        if tasks.tasks.len() >= tasks.sweeps_at {
+            tasks.tasks.retain(|task| !task.is_finished());
+            tasks.sweeps_at = (tasks.tasks.len() * 2).max(64);
+        }
+        tasks.tasks.push(task);
+    }
+
+    /// Aborts all workers, and those that come.
+    pub(super) fn abort(&self) {
+        let tasks = {
+            let mut tasks = self.lock();
+            tasks.is_aborted = true;
+            std::mem::take(&mut tasks.tasks)
+        };
+        for task in tasks {
+            task.abort();
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Tasks> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Runs an attempt, and then the next ones of its handler, as long as some are ready: a worker's end is the next one's place.
+async fn work(shared: Arc<Shared>, handler: Arc<Handler>, row: Row) {
+    let mut next = Some(row);
+    while let Some(row) = next {
+        let id = row.id;
+        let ended = attempt(&shared, &handler, row).await;
+        next = shared.ended(id, ended, &handler);
+        if next.is_some() {
+            tokio::task::coop::consume_budget().await;
+        }
+    }
+}
+
+async fn attempt(shared: &Arc<Shared>, handler: &Handler, row: Row) -> Ended {
+    let wall = shared.clock.wall();
+    let begun = catch_unwind(AssertUnwindSafe(|| (handler.function)(row, wall, shared)));
+    let attempt = match begun {
+        Ok(attempt) => attempt,
+        Err(panic) => return panicked(&*panic),
+    };
+    // Boxed, and in an option: what panics is dropped under a guard as well.
+    let mut attempt = Some(attempt);
+    let guarded = poll_fn(|context| {
+        let Some(future) = &mut attempt else {
+            return Poll::Ready(Ended::Well);
+        };
+        match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+            Ok(ready) => ready,
+            Err(panic) => Poll::Ready(panicked(&*panic)),
+        }
+    });
+    let ended = match handler.attempt_limit {
+        None => guarded.await,
+        Some(limit) => match waterwheel::timeout(limit, guarded).await {
+            Ok(ended) => ended,
+            Err(_) => Ended::Failed(format!("it has not ended within {limit:?}").into()),
+        },
+    };
+    match catch_unwind(AssertUnwindSafe(|| drop(attempt))) {
+        Ok(()) => ended,
+        Err(panic) => panicked(&*panic),
+    }
+}
+
+fn panicked(panic: &(dyn Any + Send)) -> Ended {
+    Ended::Failed(format!("it panicked: {}", message(panic)).into())
+}
+
+/// What a panic says.
+pub(super) fn message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("without a message")
+}
