@@ -43,10 +43,16 @@ mod error;
 mod failure;
 mod handlers;
 mod lock;
+mod log;
 mod read;
 mod schema;
 mod store;
+mod trial;
 mod write;
 
 pub use error::OpenError;
+#[doc(hidden)]
+pub use schema::{Step, VERSION};
 pub use store::SqliteStore;
+#[doc(hidden)]
+pub use trial::Trial;
