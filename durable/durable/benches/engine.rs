@@ -150,7 +150,7 @@ impl Bench {
         self.engine = Engine::new(Config::default(), epoch, self.handlers.clone(), self.now);
         let each = CONCURRENCY / self.busy;
         self.call(self.handlers.clone(), |engine, name| {
-            engine.handle(&name, each)
+            engine.handle(&name, each);
         });
         self.reply();
         self.spent = Duration::ZERO;

@@ -84,6 +84,12 @@ impl Engine {
         let Some((_, then)) = self.commits.waiting.take() else {
             return;
         };
+        if then.len() != outcomes.len() {
+            let (found, asked) = (outcomes.len(), then.len());
+            let error = format!("the store has replied {found} outcomes to {asked} steps");
+            self.commits.waiting = Some((Arc::default(), then));
+            return self.fail(&StoreError::indeterminate(error));
+        }
         for (then, outcome) in then.into_iter().zip(outcomes) {
             self.follow(then, outcome);
         }
@@ -180,7 +186,7 @@ impl Engine {
     }
 
     /// The store has failed. Nothing is asked of it any more.
-    pub(super) fn fail(&mut self, error: &StoreError) {
+    pub(crate) fn fail(&mut self, error: &StoreError) {
         self.has_failed = true;
         let why: Arc<str> = in_words(error).into();
         let waiting = self.commits.waiting.take();

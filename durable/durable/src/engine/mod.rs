@@ -158,6 +158,12 @@ impl Engine {
         self.has_failed
     }
 
+    /// A method has panicked: nothing goes on from now on.
+    pub fn broke_down(&mut self) {
+        self.has_failed = true;
+        self.output.clear();
+    }
+
     /// How often the wall clock was set, by a second or more.
     #[must_use]
     pub fn jumps(&self) -> u64 {
@@ -208,6 +214,8 @@ impl Engine {
             .iter()
             .filter_map(|lane| lane.loads_at(&self.config));
         let wall = wall.chain(self.far.cascades_at()).min();
+        // Nothing is loaded and nothing cascades any more, however near its time is.
+        let wall = wall.filter(|_| !self.is_stopping);
         let boot = [
             self.near.next(),
             wall.map(|at| self.now.boot_at(at)),
