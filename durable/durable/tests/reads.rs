@@ -61,7 +61,7 @@ fn a_read_that_fails_is_the_end_of_the_store() {
     };
     engine.insert(7, timer);
     match engine.output() {
-        Some(Output::Answer(7, Answer::Refused(_))) => {}
+        Some(Output::Answer(7, Answer::Failed(_))) => {}
         other => panic!("{other:?}"),
     }
     assert!(engine.output().is_none());
