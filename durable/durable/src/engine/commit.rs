@@ -65,7 +65,8 @@ impl Engine {
             return;
         };
         if outcomes.len() != steps.len() {
-            let error = format!("{} outcomes of {} steps", outcomes.len(), steps.len());
+            let (found, asked) = (outcomes.len(), steps.len());
+            let error = format!("the store has replied {found} outcomes to {asked} steps");
             self.commits.waiting = Some((steps, tokens));
             return self.fail(&StoreError::indeterminate(error));
         }
@@ -181,7 +182,7 @@ impl Engine {
     }
 
     /// The store has failed. Nothing is asked of it any more.
-    pub(super) fn fail(&mut self, error: &StoreError) {
+    pub(crate) fn fail(&mut self, error: &StoreError) {
         self.has_failed = true;
         let why: Arc<str> = in_words(error).into();
         let waiting = self.commits.waiting.take();

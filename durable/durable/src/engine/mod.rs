@@ -167,6 +167,12 @@ impl Engine {
         self.has_failed
     }
 
+    /// A method has panicked: nothing goes on from now on.
+    pub fn broke_down(&mut self) {
+        self.has_failed = true;
+        self.output.clear();
+    }
+
     /// How often the wall clock was set, by a second or more.
     #[must_use]
     pub fn jumps(&self) -> u64 {
