@@ -43,6 +43,11 @@ impl SqliteStore {
         let absolute = fs::canonicalize(path).or_else(|_| path::absolute(path));
         let path = absolute.map_err(|error| OpenError::Sqlite(error.into()))?;
         let lock = Lock::take(&path)?;
+        if is_empty(&path)? && !is_empty(&log_of(&path))? {
+            // SQLite would delete the log. It may have all timers: they are copied into the file only now and then.
+            let what = "it is empty or missing, and its log is not";
+            return Err(OpenError::Corrupt(what.into()));
+        }
         SqliteStore::open_as(path, Some(lock), &Trial::NONE)
     }
 
@@ -110,10 +115,8 @@ impl SqliteStore {
     fn is_gone(&self) -> Result<(), StoreError> {
         // Negative if there is no log.
         let frames = usize::try_from(self.log_length().map_err(rolled_back)?);
-        let mut log = self.path.as_os_str().to_owned();
-        log.push("-wal");
         let log = match frames {
-            Ok(_) => (self.read)(Path::new(&log)).map_err(StoreError::indeterminate)?,
+            Ok(_) => (self.read)(&log_of(&self.path)).map_err(StoreError::indeterminate)?,
             Err(_) => Vec::new(),
         };
         match frames.is_ok_and(|frames| log::has_more(&log, frames)) {
@@ -189,6 +192,21 @@ impl SqliteStore {
             // The commit is durable. The next one is refused.
             let _: Result<(), _> = self.note(Err(rolled_back(error)));
         }
+    }
+}
+
+fn log_of(path: &Path) -> PathBuf {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    log.into()
+}
+
+/// Whether a file has no byte, or is not there.
+fn is_empty(path: &Path) -> Result<bool, OpenError> {
+    match fs::metadata(path) {
+        Ok(file) => Ok(file.len() == 0),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(OpenError::Sqlite(error.into())),
     }
 }
 

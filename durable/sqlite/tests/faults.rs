@@ -6,7 +6,7 @@ use fastrand::Rng;
 use trial::*;
 use waterwheel_conformance::all;
 use waterwheel_faults::{Call, Chance, Choice, Content, Disk, Each, Fault, Kind, Moment};
-use waterwheel_store::{Due, Id, Level, Op, Position, Store, StoreError};
+use waterwheel_store::{Due, Id, Level, Most, Op, Position, Store, StoreError};
 
 #[test]
 fn a_store_on_the_disk_of_the_tests_passes_all_cases() {
@@ -248,7 +248,7 @@ fn a_checkpoint_without_space_is_made_up_for_later() {
 #[test]
 fn a_read_that_fails_is_final() {
     let reads: [fn(&mut dyn Store) -> bool; 4] = [
-        |store| is_final(store.load("mail", Position::START, i64::MAX, 10)),
+        |store| is_final(store.load("mail", Position::START, i64::MAX, Most::rows(10))),
         |store| is_final(store.first_second("mail", 60)),
         |store| is_final(store.first_bucket(Level::Day)),
         |store| is_final(store.dead(Id::NONE, 10)),
@@ -256,7 +256,9 @@ fn a_read_that_fails_is_final() {
     let (mut store, disk) = begun(1_000);
     let all: Vec<Op> = (4..80).map(|number| insert(number, 900)).collect();
     is_done(store.commit(4, &all));
-    let rows = store.load("mail", Position::START, i64::MAX, 40).unwrap();
+    let rows = store
+        .load("mail", Position::START, i64::MAX, Most::rows(40))
+        .unwrap();
     let dead = |row| Op::Bury {
         row,
         at: Due::from_millis(0),
