@@ -8,9 +8,6 @@ use super::near::Leaves;
 use super::planted::{self, Planted};
 use super::{Delivery, Ended, Engine, Output};
 
-/// How many timers that have left may stay in a queue, beside as many as have not.
-const LEFT: usize = 64;
-
 impl Engine {
     /// Takes from the wheel what is due.
     pub(super) fn expire(&mut self) {
@@ -41,7 +38,7 @@ impl Engine {
             }
         }
         // What was cancelled would stay there for as long as the handler hangs.
-        if lane.ready.len() > 2 * lane.held + LEFT {
+        if lane.ready.len() > 2 * lane.held {
             lane.ready.retain(|up| self.near.is_up(up));
         }
     }

@@ -91,7 +91,7 @@ pub(super) struct Near {
     /// With a light hash, seeded by chance: a forged handle's id is in there only until its commit is answered.
     known: HashMap<Id, Known>,
     /// What left while rows were being loaded, and the last request by then: what was asked for up to there may have been read before.
-    gone: HashMap<Id, u64>,
+    pub(super) gone: HashMap<Id, u64>,
     /// The same, in order of the requests.
     went: VecDeque<(u64, Id)>,
     running: usize,
