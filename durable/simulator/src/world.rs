@@ -217,6 +217,10 @@ impl World {
     }
 
     fn redrive(&mut self) {
+        if self.disk.is_unsynced() {
+            // The store's one thread lists no letter before it is durable.
+            return;
+        }
         let dead = self.disk.store().dead(Id::NONE, 1).unwrap_or_default();
         if let Some(dead) = dead.first().filter(|it| !self.model.is_redriven(it.row.id)) {
             let token = self.model.redrives(dead.row.id);
