@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use waterwheel_store::{Bucket, Id, Op, Row};
 
-use super::near::Leaves;
 use super::planted::{self, Planted};
 use super::{Delivery, Ended, Engine, Output};
 
@@ -48,11 +47,7 @@ impl Engine {
         if self.has_failed {
             return;
         }
-        let why = match &ended {
-            Ended::Failed(_) => Leaves::Moved,
-            _ => Leaves::Delivered,
-        };
-        let Some((row, lane)) = self.near.end(id, why) else {
+        let Some((row, lane)) = self.near.end(id) else {
             return;
         };
         self.lanes[lane].running -= 1;
@@ -67,6 +62,13 @@ impl Engine {
                 None => self.burial(row, error),
             },
         };
+        let comes_back = match planted::is(Planted::GivenUpComesBack) {
+            true => !matches!(op, Op::Settle(_)),
+            false => matches!(op, Op::Retry(..)),
+        };
+        if comes_back {
+            self.near.comes_back(id);
+        }
         if planted::is(Planted::ForgottenBeforeSettled) && matches!(op, Op::Settle(_)) {
             self.retire(id);
         }
