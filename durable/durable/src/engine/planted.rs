@@ -19,6 +19,8 @@ pub enum Planted {
     ReadyCountedForEver,
     /// A refused cancel or move is undone only for a timer that was in memory: a load may have passed over the other ones.
     PassedOverWhenRefused,
+    /// A timer that is given up leaves as one that comes back.
+    GivenUpComesBack,
 }
 
 /// Whether this fault is planted. Without the feature `planted`, none ever is.
