@@ -51,7 +51,11 @@ impl Error {
     }
 
     pub(crate) fn of_read(error: &StoreError) -> Error {
-        Error::Refused(in_words(error).into())
+        let why = in_words(error).into();
+        match error.is_definite() {
+            true => Error::Refused(why),
+            false => Error::Failed(why),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What was promised, and was it kept?
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use waterwheel_durable::engine::{Answer, Token};
@@ -11,6 +11,8 @@ use waterwheel_store::{Due, Handle, Id, Row};
 pub struct Model {
     timers: HashMap<Id, Timer>,
     asked: HashMap<Token, Asked>,
+    /// Requests whose handle is wrong. They may find the timer in spite of it.
+    forged: HashSet<Token>,
     tokens: Token,
 }
 
@@ -102,6 +104,11 @@ impl Model {
         self.note(Asked::Redrive(id))
     }
 
+    /// The handle of this request is wrong.
+    pub fn forges(&mut self, token: Token) {
+        self.forged.insert(token);
+    }
+
     fn note(&mut self, asked: Asked) -> Token {
         self.tokens += 1;
         self.asked.insert(self.tokens, asked);
@@ -139,6 +146,7 @@ impl Model {
             ));
         };
         match (asked, answer) {
+            (_, Answer::NotFound) if self.forged.contains(&token) => Ok(()),
             (_, Answer::Refused(_) | Answer::Failed(_) | Answer::ShuttingDown) => Ok(()),
             (asked, Answer::Unknown(_)) => {
                 self.unknown(asked);
@@ -254,6 +262,21 @@ impl Model {
             timer.is_with_handler = false;
             timer.failures += 1;
             timer.not_before = Some(not_before);
+        }
+    }
+
+    /// The service has shut down. If it was idle, nothing is done a second time because of it.
+    ///
+    /// # Errors
+    ///
+    /// A request was not answered.
+    pub fn stopped(&mut self, was_idle: bool) -> Kept {
+        if !was_idle {
+            self.crashed();
+        }
+        match self.asked.iter().next() {
+            None => Ok(()),
+            Some((token, asked)) => Err(format!("request {token} was not answered: {asked:?}")),
         }
     }
 

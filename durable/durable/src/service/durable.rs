@@ -25,6 +25,8 @@ use crate::shell::store_thread::Job;
 /// [`Delivery::timers`] there.
 pub struct Durable {
     shared: Arc<Shared>,
+    /// Whether it keeps the service alive.
+    is_counted: bool,
 }
 
 impl Durable {
@@ -51,6 +53,15 @@ impl Durable {
         shared.enter();
         Durable {
             shared: Arc::clone(shared),
+            is_counted: true,
+        }
+    }
+
+    /// The handle of a delivery: a service that nothing else refers to ends, however many deliveries go on.
+    pub(crate) fn of_delivery(shared: &Arc<Shared>) -> Durable {
+        Durable {
+            shared: Arc::clone(shared),
+            is_counted: false,
         }
     }
 
@@ -88,7 +99,7 @@ impl Durable {
             name: name.into(),
             attempt_limit: options.attempt_limit,
             function: Box::new(move |row, wall, shared| {
-                let attempt = handler(Delivery::new(row, wall, Durable::of(shared)));
+                let attempt = handler(Delivery::new(row, wall, Durable::of_delivery(shared)));
                 Box::pin(async move {
                     match attempt.await {
                         Ok(()) => Ended::Well,
@@ -241,12 +252,10 @@ impl Durable {
         shared.close_when_idle();
         let idle = shared.wait(|it| it.is_idle());
         let _ = waterwheel::timeout(drain.limit(), idle).await;
-        let abandoned = shared.look(|it| it.engine().running());
-        shared.abort_workers();
-        shared.wait(|it| it.is_written()).await;
-        shared.close();
+        shared.abandon();
         shared.wait(|it| it.is_closed()).await;
-        match shared.look(|it| it.failure()) {
+        let (abandoned, failure) = shared.look(|it| (it.abandoned(), it.failure()));
+        match failure {
             Some(error) => Err(Error::Failed(error)),
             None => Ok(Stopped { abandoned }),
         }
@@ -265,7 +274,9 @@ impl Clone for Durable {
 
 impl Drop for Durable {
     fn drop(&mut self) {
-        self.shared.leave();
+        if self.is_counted {
+            self.shared.leave();
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use crate::engine::Now;
 /// From this wait on, a sleep by the wall clock stands beside the one by the monotonic clock. Below it, a clock that is set, and the end of a suspension, are
 /// noticed so much later at most.
 const LONG_WAIT: Duration = Duration::from_millis(100);
+const TOGETHER_MICROS: u64 = 200;
 /// The longest wait. Nothing depends on it but the sum of times.
 const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 3_600);
 
@@ -56,9 +57,22 @@ impl Clock {
         Clock { shift: Some(shift) }
     }
 
+    /// Both, read within `TOGETHER_MICROS` of each other where possible: a thread that has to wait for a processor in between would see a clock that was set.
     pub(crate) fn now(&self) -> Now {
+        let mut boot = self.boot();
+        for _ in 0..3 {
+            let wall = self.wall();
+            let now = Now {
+                boot_micros: boot,
+                wall_micros: wall,
+            };
+            boot = self.boot();
+            if boot - now.boot_micros < TOGETHER_MICROS {
+                return now;
+            }
+        }
         Now {
-            boot_micros: self.boot(),
+            boot_micros: boot,
             wall_micros: self.wall(),
         }
     }

@@ -74,7 +74,7 @@ async fn attempt(shared: &Arc<Shared>, handler: &Handler, row: Row) -> Ended {
     let begun = catch_unwind(AssertUnwindSafe(|| (handler.function)(row, wall, shared)));
     let attempt = match begun {
         Ok(attempt) => attempt,
-        Err(panic) => return panicked(&*panic),
+        Err(panic) => return panicked(panic),
     };
     // Boxed, and in an option: what panics is dropped under a guard as well.
     let mut attempt = Some(attempt);
@@ -84,7 +84,7 @@ async fn attempt(shared: &Arc<Shared>, handler: &Handler, row: Row) -> Ended {
         };
         match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
             Ok(ready) => ready,
-            Err(panic) => Poll::Ready(panicked(&*panic)),
+            Err(panic) => Poll::Ready(panicked(panic)),
         }
     });
     let ended = match handler.attempt_limit {
@@ -96,17 +96,26 @@ async fn attempt(shared: &Arc<Shared>, handler: &Handler, row: Row) -> Ended {
     };
     match catch_unwind(AssertUnwindSafe(|| drop(attempt))) {
         Ok(()) => ended,
-        Err(panic) => panicked(&*panic),
+        Err(panic) => panicked(panic),
     }
 }
 
-fn panicked(panic: &(dyn Any + Send)) -> Ended {
-    Ended::Failed(format!("it panicked: {}", message(panic)).into())
+fn panicked(panic: Box<dyn Any + Send>) -> Ended {
+    Ended::Failed(format!("it panicked: {}", into_message(panic)).into())
 }
 
 /// What a panic says.
-pub(super) fn message(panic: &(dyn Any + Send)) -> &str {
+pub(super) fn into_message(panic: Box<dyn Any + Send>) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("without a message")
+    let text = text.unwrap_or("without a message").to_owned();
+    unwound(|| drop(panic));
+    text
+}
+
+/// Calls what may panic, and goes on. What the panic carries may panic as it is dropped, so that is left to leak.
+pub(crate) fn unwound(call: impl FnOnce()) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(call)) {
+        std::mem::forget(panic);
+    }
 }
