@@ -5,7 +5,8 @@ pub trait Choice {
     /// The length of a sector.
     fn sector(&self) -> usize;
 
-    /// How many of the changes of a sector, or of a length, are left. Each is told apart by the call of the disk that made it; the file has a number.
+    /// How many of the changes of a sector, or of a length, are left: the first ones. Each change is named by the call of the disk that made it, and the file
+    /// by a number.
     fn keep(&mut self, file: usize, changes: &[u64]) -> usize;
 }
 

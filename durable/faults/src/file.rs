@@ -145,3 +145,83 @@ impl Change {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::Each;
+
+    /// All that may be left of a file, in sectors of four bytes.
+    fn all_left(file: &File) -> BTreeSet<Vec<u8>> {
+        let (mut each, mut left) = (Each::new(4), BTreeSet::new());
+        loop {
+            left.insert(file.left(0, &mut each));
+            if !each.advance() {
+                return left;
+            }
+        }
+    }
+
+    fn texts(texts: &[&str]) -> BTreeSet<Vec<u8>> {
+        texts.iter().map(|text| text.as_bytes().to_vec()).collect()
+    }
+
+    #[test]
+    fn a_write_is_lost_or_there_or_torn_at_a_sector() {
+        let mut file = File::of(b"aaaabbbbcccc".to_vec());
+        file.write(2, b"12345678", 1);
+        assert_eq!(file.bytes(), b"aa12345678cc");
+        let expected = [
+            "aaaabbbbcccc",
+            "aa12bbbbcccc",
+            "aaaa3456cccc",
+            "aaaabbbb78cc",
+            "aa123456cccc",
+            "aa12bbbb78cc",
+            "aaaa345678cc",
+            "aa12345678cc",
+        ];
+        assert_eq!(all_left(&file), texts(&expected));
+        file.sync();
+        assert_eq!(all_left(&file), texts(&["aa12345678cc"]));
+    }
+
+    #[test]
+    fn a_sector_is_as_one_of_the_writes_has_left_it() {
+        let mut file = File::of(b"aaaa".to_vec());
+        file.write(0, b"1", 1);
+        file.write(1, b"2", 2);
+        assert_eq!(all_left(&file), texts(&["aaaa", "1aaa", "12aa"]));
+    }
+
+    #[test]
+    fn a_file_may_have_grown_without_its_bytes() {
+        let mut file = File::of(b"aaaa".to_vec());
+        file.write(4, b"12", 1);
+        assert_eq!(all_left(&file), texts(&["aaaa", "aaaa\0\0", "aaaa12"]));
+    }
+
+    #[test]
+    fn what_was_cut_off_is_not_seen_again() {
+        let mut file = File::of(b"aaaabbbb".to_vec());
+        file.set_length(0, 1);
+        file.write(4, b"wxyz", 2);
+        let expected = [
+            // Nothing, or the end alone, then the writes.
+            "aaaabbbb",
+            "aaaawxyz",
+            "",
+            "\0\0\0\0\0\0\0\0",
+            "\0\0\0\0wxyz",
+        ];
+        assert_eq!(all_left(&file), texts(&expected));
+        let mut file = File::of(Vec::new());
+        file.write(0, b"old!", 1);
+        file.set_length(0, 2);
+        file.write(0, b"new", 3);
+        let left = all_left(&file);
+        assert!(!left.contains(&b"old"[..]) && left.contains(&b"old!"[..]));
+    }
+}

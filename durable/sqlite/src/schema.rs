@@ -11,8 +11,8 @@ use super::trial::Trial;
 /// The version of the tables. A file of a newer one is refused.
 pub const VERSION: i64 = 1;
 
-/// From a version to the next one. It is one transaction, so that a file has the tables of one version whatever happens: it is not synced before it is
-/// whole, and a log that was not synced to its end counts for nothing.
+/// From a version to the next one. It is one transaction, with the number of the version in it, so that a file has the tables of one version, whatever
+/// happens. The log has all that it writes until it is copied.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
     /// The version that it begins with.

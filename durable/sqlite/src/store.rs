@@ -37,7 +37,8 @@ impl SqliteStore {
     ///
     /// # Errors
     ///
-    /// [`OpenError`]: another process has it open, it is no file of this store, it is damaged, or of a newer version. The file is then as it was.
+    /// [`OpenError`]: another process has it open, it is no file of this store, it is damaged, or of a newer version. The file is then as it was. One of an
+    /// older version that cannot be brought up to date is of this version, or of one between.
     pub fn open(path: impl AsRef<Path>) -> Result<SqliteStore, OpenError> {
         let path = path.as_ref();
         let absolute = fs::canonicalize(path).or_else(|_| path::absolute(path));

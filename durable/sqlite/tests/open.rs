@@ -161,9 +161,14 @@ fn a_file_without_one_of_its_tables_is_damaged() {
         drop(SqliteStore::open(&path).unwrap());
         let other = Connection::open(&path).unwrap();
         other.execute_batch(&format!("DROP TABLE {table}")).unwrap();
+        // The store would change this, as it opens the file.
+        let mode = "PRAGMA journal_mode = DELETE";
+        other.query_row(mode, [], |_| Ok(())).unwrap();
         drop(other);
+        let before = fs::read(&path).unwrap();
         let refused = SqliteStore::open(&path);
         assert!(matches!(refused, Err(OpenError::Corrupt(_))), "{table}");
+        assert_eq!(fs::read(&path).unwrap(), before);
     }
 }
 

@@ -100,8 +100,12 @@ impl<'a> Life<'a> {
     /// Lives until the power is cut, and looks at what is left.
     pub(crate) fn go_on(&mut self) -> Result<Fell, String> {
         let (moment, after_it) = self.moment();
-        self.disk.cut_at(moment, after_it);
-        let doing = self.live()?;
+        // From the first commit on, or from the opening.
+        let is_late = self.rng.bool();
+        if !is_late {
+            self.disk.cut_at(moment, after_it);
+        }
+        let doing = self.live(is_late.then_some((moment, after_it)))?;
         self.disk.cut_now();
         let cut = self.disk.cut().ok_or("the power was not cut")?;
         let during = match doing {
@@ -137,7 +141,7 @@ impl<'a> Life<'a> {
             2 => (None, None, 12),
             3 => (None, Some(Kind::Other), 4),
             4..7 => (Some(Call::Write), Some(Kind::Log), 10),
-            7 => (Some(Call::Read), None, 7),
+            7 => (Some(Call::Read), None, 5),
             8 | 9 => (Some(Call::Sync), Some(Kind::Log), 6),
             10 | 11 => (Some(Call::Write), Some(Kind::Main), 5),
             12 | 13 => (Some(Call::Sync), Some(Kind::Main), 2),
@@ -153,8 +157,9 @@ impl<'a> Life<'a> {
         (Moment { call, kind, after }, rng.bool())
     }
 
-    /// Opens the store and works with it, until the power is cut or the life is over. Says what went on at the end.
-    fn live(&mut self) -> Result<During, String> {
+    /// Opens the store and works with it, until the power is cut or the life is over. Says what went on at the end. A cut that is handed over counts from the
+    /// first commit on.
+    fn live(&mut self, cut: Option<(Moment, bool)>) -> Result<During, String> {
         let opening = match self.acked {
             None => During::Creation,
             Some(_) => During::Opening,
@@ -185,6 +190,9 @@ impl<'a> Life<'a> {
             return Err(format!("opening {} is {epoch}", self.tables().epoch));
         }
         self.inserted = 0;
+        if let Some((moment, after_it)) = cut {
+            self.disk.cut_at(moment, after_it);
+        }
         for number in 1..=self.rng.u64(1..120) {
             let steps = self.steps();
             let committed = store.commit(number, &steps);

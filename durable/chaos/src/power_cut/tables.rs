@@ -296,8 +296,9 @@ impl Tables {
                 _ => {}
             }
         }
+        let (here, there, changed) = (some(&here), some(&there), some(&changed));
         format!(
-            "epoch {} and {}, timers missing {there:x?}, too many {here:x?}, changed {changed:x?}; keys {}, moved {}, dead letters {}, handlers {}",
+            "epoch {} and {}; timers missing: {there}; too many: {here}; changed: {changed}; keys {}, moved {}, dead letters {}, handlers {}",
             self.epoch,
             other.epoch,
             same(&self.keys, &other.keys),
@@ -312,6 +313,14 @@ fn same<T: PartialEq>(one: &T, two: &T) -> &'static str {
     match one == two {
         true => "the same",
         false => "changed",
+    }
+}
+
+/// How many timers, and the first of them.
+fn some(ids: &[&i64]) -> String {
+    match ids.first() {
+        Some(first) => format!("{}, the first is {first:x}", ids.len()),
+        None => "none".to_owned(),
     }
 }
 

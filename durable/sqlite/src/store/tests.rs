@@ -81,6 +81,12 @@ fn a_busy_file_refuses_a_commit() {
 fn a_reader_of_the_older_journal_refuses_a_commit_until_it_ends() {
     // Where a file system cannot share memory, the log is not used, and a commit waits for readers.
     let (mut store, folder) = store("journal");
+    // 3 is `EXTRA`: this journal is deleted by a commit, and that is synced.
+    let synchronous = "PRAGMA synchronous";
+    let synchronous = store
+        .connection
+        .query_row(synchronous, [], |row| row.get(0));
+    assert_eq!(synchronous, Ok(3));
     store.commit(1, &[insert("a", 1, 64)]).unwrap();
     store
         .connection
