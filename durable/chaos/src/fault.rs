@@ -28,7 +28,6 @@ fn named(
         Some("rounded-down") => Planted::RoundedDown,
         Some("known-taken-again") => Planted::KnownTakenAgain,
         Some("forgotten-before-settled") => Planted::ForgottenBeforeSettled,
-        Some("cursor-over-undelivered") => Planted::CursorOverUndelivered,
         Some(other) => return Err(format!("there is no fault {other:?}")),
     }))
 }

@@ -76,6 +76,7 @@ impl Parent {
             last_line: start,
             is_killed: false,
             stopped_at: None,
+            is_silent: false,
         };
         let mut rest = VecDeque::new();
         loop {
@@ -142,6 +143,11 @@ impl Parent {
 
     fn end(&mut self, round: &Round, status: ExitStatus, is_torn: bool) -> Result<(), String> {
         self.torn += usize::from(is_torn);
+        if round.is_silent {
+            let owed = self.checker.owed();
+            let text = format!("{owed} timers that were due were not delivered");
+            self.note(Line::Wrong(text))?;
+        }
         let line = match (round.is_killed, round.until) {
             (true, Until::Killed { .. }) => Line::Killed,
             (false, Until::ClockDone | Until::Delivered) if status.success() => Line::Stopped,
@@ -164,6 +170,8 @@ struct Round {
     last_line: Instant,
     is_killed: bool,
     stopped_at: Option<Instant>,
+    /// It delivers nothing any more, and something was to be delivered.
+    is_silent: bool,
 }
 
 impl Round {
@@ -184,8 +192,12 @@ impl Round {
             Until::ClockDone if silent > SILENCE => self.kill(),
             Until::ClockDone => {}
             Until::Delivered if self.stopped_at.is_some() || silent < QUIET => {}
+            Until::Delivered if checker.owed() == 0 => self.stop(),
             // What is lost is never delivered.
-            Until::Delivered if checker.owed() == 0 || silent > SILENCE => self.stop(),
+            Until::Delivered if silent > SILENCE => {
+                self.is_silent = true;
+                self.stop();
+            }
             Until::Delivered => {}
         }
         if self.stopped_at.is_some_and(|at| at.elapsed() > 4 * SILENCE) {

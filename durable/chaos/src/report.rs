@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use crate::check::{Checker, Rule};
 
-/// How many broken promises are printed in full.
-const PRINTED: usize = 20;
+/// How many broken promises of a kind are printed. The log has all.
+const PRINTED: usize = 3;
 
 /// Prints the counts and the verdict.
 pub(crate) fn verdict(checker: &mut Checker) -> bool {
@@ -42,11 +42,11 @@ pub(crate) fn verdict(checker: &mut Checker) -> bool {
         format!("{rule} {count}")
     });
     println!("{}", counts.join(", "));
-    for (rule, text) in broken.iter().take(PRINTED) {
-        println!("  {rule}: {text}");
-    }
-    if broken.len() > PRINTED {
-        println!("  … and {} more", broken.len() - PRINTED);
+    for rule in Rule::ALL {
+        let of_it = broken.iter().filter(|(it, _)| *it == rule);
+        for (_, text) in of_it.take(PRINTED) {
+            println!("  {rule}: {text}");
+        }
     }
     broken.is_empty()
 }

@@ -51,6 +51,7 @@ impl Checker {
                 state: State::Begun,
                 attempt,
                 round,
+                begun: line,
                 line,
                 thread: 0,
                 wall: *wall,
@@ -98,7 +99,7 @@ impl Checker {
         let is_own = attempt > 1 && !was_moved || timer.was_dead;
         let is_before_all = wanted.clone().all(|it| wall < it.due);
         let tolerated = match last {
-            Some(last) if last.attempt < attempt && self.last_move < last.line => {
+            Some(last) if last.attempt < attempt && self.last_move < last.begun => {
                 let delay = LADDER_MILLIS.get(last.attempt as usize - 1);
                 let delay = delay.copied().unwrap_or(0) * 1_000;
                 last.wall + delay - LADDER_TOLERANCE_MICROS
@@ -186,10 +187,10 @@ impl Checker {
         let begun = timer.last.filter(|last| {
             last.state == State::Begun && last.round == round && last.attempt == attempt
         });
-        if begun.is_none() {
+        let Some(begun) = begun else {
             let text = format!("{id:x} ends and did not begin: {timer:?}");
             return self.breaks(Rule::Other, text);
-        }
+        };
         let state = match how {
             How::Well => State::Well,
             How::Dead => State::Dead,
@@ -198,11 +199,10 @@ impl Checker {
         };
         timer.last = Some(Last {
             state,
-            attempt,
-            round,
             line,
             thread,
             wall,
+            ..begun
         });
         if state == State::Failed {
             timer.failures[attempt as usize - 1] = line;

@@ -41,6 +41,7 @@ pub(crate) struct Checker {
     commit: Option<usize>,
     /// The moves of the wall clock in the last seconds.
     moves: VecDeque<Move>,
+    /// The end of the last one. `MAX` while one goes on.
     last_move: At,
     letters: HashSet<u64>,
     /// What was in flight at the kill of a round, and what of it was delivered again.
@@ -93,6 +94,7 @@ impl Checker {
                 self.summary.rounds += 1;
                 self.seal = Seal::default();
                 self.moves.clear();
+                self.last_move = self.line;
                 self.commit = None;
             }
             Line::Killed => self.ends_round(false),
@@ -172,7 +174,7 @@ impl Checker {
             Line::CommitBegins { steps } => self.commit = Some(steps),
             Line::CommitReturned => self.commit = None,
             Line::ClockMoves { at, wall } => {
-                self.last_move = self.line;
+                self.last_move = At::MAX;
                 self.summary.clock_moves += 1;
                 self.moves.push_back(Move {
                     at,
@@ -181,6 +183,7 @@ impl Checker {
                 });
             }
             Line::ClockMoved { at } => {
+                self.last_move = self.line;
                 if let Some(last) = self.moves.back_mut() {
                     last.done_at = Some(at);
                 }

@@ -12,7 +12,7 @@ use super::handlers::NAMES;
 use super::{Orders, Stop};
 
 /// The longest pause between two requests of a caller.
-const PAUSE_MILLIS: u64 = 50;
+const PAUSE_MILLIS: u64 = 16;
 /// How many timers a caller remembers.
 const MEMORY: usize = 200;
 
