@@ -51,6 +51,10 @@ impl Engine {
             return;
         };
         self.lanes[lane].running -= 1;
+        if planted::is(Planted::NeverSettled) && ended == Ended::Well && id.get() % 16 == 0 {
+            self.retire(id);
+            return self.deliver_to(lane);
+        }
         let op = match ended {
             Ended::Well => Op::Settle(row),
             Ended::Dead(error) => self.burial(row, error),
