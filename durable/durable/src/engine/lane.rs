@@ -114,6 +114,10 @@ impl Engine {
             if lane.is_asked {
                 continue;
             }
+            if lane.next == Next::At(i64::MIN) && !lane.is_handled {
+                // A refused commit has left a row where it was: what is reported as due has to be due.
+                lane.next = Next::Unknown;
+            }
             match lane.next {
                 Next::None => {}
                 Next::Unknown => {
