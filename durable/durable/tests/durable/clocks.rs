@@ -132,3 +132,25 @@ async fn a_delay_counts_from_the_clock_at_the_insert() {
     assert!(seen.due >= before + millis(50) && seen.due <= present(&shift));
     shut_down(&timers).await;
 }
+
+#[tokio::test]
+async fn a_delivery_knows_how_late_it_is() {
+    let shift = Arc::new(Shift::default());
+    let timers = open(&shift).await;
+    let (sender, mut lateness) = tokio::sync::mpsc::unbounded_channel();
+    timers.handle("mail", move |delivery| {
+        let _ = sender.send(delivery.lateness());
+        async { Ok(()) }
+    });
+    let before = SystemTime::now();
+    timers.after("mail", HOUR).insert().await.unwrap();
+    shift.set_wall(3 * 3_600 * SECOND);
+    let late = within(lateness.recv()).await.unwrap();
+    let took = before.elapsed().unwrap();
+    // The due time is rounded up to a millisecond.
+    assert!(
+        late + millis(1) >= HOUR * 2 && late <= HOUR * 2 + took,
+        "{late:?}"
+    );
+    shut_down(&timers).await;
+}
