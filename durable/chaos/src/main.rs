@@ -28,7 +28,9 @@ fn main() -> ExitCode {
     let result = match flags.command().as_deref() {
         Some("kill") => kill::run(flags),
         Some("clocks") => clocks::run(flags),
-        Some("power-cut") => Arguments::parse(std::env::args().skip(2)).and_then(power_cut::command),
+        Some("power-cut") => {
+            Arguments::parse(std::env::args().skip(2)).and_then(power_cut::command)
+        }
         Some("check") => check_again(flags),
         Some("child") => child::run(flags),
         _ => Err(USAGE.into()),
