@@ -6,6 +6,7 @@
 //! | `now` | what time is it, and which tick of the wheel is that? |
 //! | `input`, `output` | what does the engine learn, and what does it want done? |
 //! | `near` | which timers are in memory, and what does each wait for? |
+//! | `gone` | which timers have left while rows were being loaded? |
 //! | `lane` | what is there of one handler? |
 //! | `room` | how much may be in memory? |
 //! | `far` | which bucket cascades next? |
@@ -29,6 +30,7 @@ mod asked;
 mod commit;
 mod delivery;
 mod far;
+mod gone;
 mod input;
 mod lane;
 mod near;
