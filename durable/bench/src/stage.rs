@@ -22,6 +22,8 @@ pub(crate) const PAYLOAD: usize = 64;
 pub(crate) struct Stage {
     pub(crate) folder: PathBuf,
     pub(crate) quick: bool,
+    /// How many timers wait in the file that some rows share.
+    pub(crate) pending: usize,
 }
 
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;

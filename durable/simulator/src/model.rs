@@ -274,7 +274,11 @@ impl Model {
         if !was_idle {
             self.crashed();
         }
-        match self.asked.iter().next() {
+        self.is_answered()
+    }
+
+    fn is_answered(&self) -> Kept {
+        match self.asked.iter().min_by_key(|(token, _)| **token) {
             None => Ok(()),
             Some((token, asked)) => Err(format!("request {token} was not answered: {asked:?}")),
         }
@@ -297,8 +301,9 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// A timer was lost.
+    /// A timer was lost, or a request was not answered.
     pub fn is_done(&self) -> Kept {
+        self.is_answered()?;
         for timer in self.timers.values() {
             if timer.is_durable && !timer.is_over() {
                 return Err(format!("never delivered: {timer:?}"));

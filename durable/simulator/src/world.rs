@@ -8,7 +8,7 @@ use fastrand::Rng;
 use waterwheel_durable::engine::{
     Answer, Call, Config, Ended, Engine, NewTimer, Now, Output, Token,
 };
-use waterwheel_store::{Due, Handle, Id, Row, Store};
+use waterwheel_store::{Due, Handle, Id, Most, Row, Store};
 
 use crate::disk::{Broken, Disk};
 use crate::model::Model;
@@ -100,6 +100,7 @@ impl World {
             boot_micros: rng.u64(0..1_000_000_000),
             wall_micros: wall,
         };
+        let has_faults = rng.bool();
         let config = Config {
             window: rng.i64(0..4),
             page: rng.usize(1..8),
@@ -110,7 +111,7 @@ impl World {
             },
             ladder: LADDER.map(Duration::from_secs).to_vec(),
             most_in_commit: rng.usize(1..12),
-            reply_micros: 5_000_000,
+            reply_micros: if has_faults { 5_000_000 } else { u64::MAX },
             refused_micros: 200_000,
             largest_drift_micros: 1_000,
         };
@@ -118,7 +119,7 @@ impl World {
         let mut disk = Disk::new(broken, refuses);
         let engine = begin(&mut disk, &config, now);
         let mut world = World {
-            has_faults: rng.bool(),
+            has_faults,
             jumps: rng.bool(),
             crashes: rng.bool(),
             most_concurrency: if rng.bool() { 1 } else { 5 },
@@ -216,6 +217,10 @@ impl World {
     }
 
     fn redrive(&mut self) {
+        if self.disk.is_unsynced() {
+            // The store's one thread lists no letter before it is durable.
+            return;
+        }
         let dead = self.disk.store().dead(Id::NONE, 1).unwrap_or_default();
         if let Some(dead) = dead.first().filter(|it| !self.model.is_redriven(it.row.id)) {
             let token = self.model.redrives(dead.row.id);
@@ -402,8 +407,10 @@ impl World {
             }
             match output {
                 Output::Store(request) => {
-                    if matches!(request.call, Call::Commit(..)) {
-                        self.writes = Some(request.number);
+                    match &request.call {
+                        Call::Commit(..) => self.writes = Some(request.number),
+                        Call::Load { most, .. } => self.is_light(*most)?,
+                        _ => {}
                     }
                     self.disk.ask(request);
                 }
@@ -429,6 +436,15 @@ impl World {
                 "all is written, says the engine, and {commit} is not answered"
             )),
             _ => self.is_bounded(),
+        }
+    }
+
+    /// A load brings no more than may be in memory, but for its last row.
+    fn is_light(&self, most: Most) -> Result<(), String> {
+        let all = self.config.most_bytes_in_memory.max(1);
+        match most.bytes <= all && most.rows <= self.config.most_in_memory {
+            true => Ok(()),
+            false => Err(format!("{most:?} is loaded, of {all} bytes")),
         }
     }
 

@@ -88,6 +88,11 @@ fn a_timer_passed_over_by_a_refused_request_is_found() {
 }
 
 #[test]
+fn a_request_that_waits_for_what_was_given_up_is_found() {
+    is_found(Planted::GivenUpComesBack);
+}
+
+#[test]
 fn a_cascade_in_two_transactions_is_found() {
     let broken = Broken::CascadeInTwo;
     check(&format!("{broken:?}"), &found(Some(broken)));

@@ -4,12 +4,8 @@ use std::sync::Arc;
 
 use waterwheel_store::{Bucket, Id, Op, Row};
 
-use super::near::Leaves;
 use super::planted::{self, Planted};
 use super::{Delivery, Ended, Engine, Output};
-
-/// How many timers that have left may stay in a queue, beside as many as have not.
-const LEFT: usize = 64;
 
 impl Engine {
     /// Takes from the wheel what is due.
@@ -41,7 +37,7 @@ impl Engine {
             }
         }
         // What was cancelled would stay there for as long as the handler hangs.
-        if lane.ready.len() > 2 * lane.held + LEFT {
+        if lane.ready.len() > 2 * lane.held {
             lane.ready.retain(|up| self.near.is_up(up));
         }
     }
@@ -51,14 +47,15 @@ impl Engine {
         if self.has_failed {
             return;
         }
-        let why = match &ended {
-            Ended::Failed(_) => Leaves::Moved,
-            _ => Leaves::Delivered,
-        };
-        let Some((row, lane)) = self.near.end(id, why) else {
+        let Some((row, lane)) = self.near.end(id) else {
             return;
         };
         self.lanes[lane].running -= 1;
+        if planted::is(Planted::NeverSettled) && ended == Ended::Well && id.get().is_multiple_of(16)
+        {
+            self.retire(id);
+            return self.deliver_to(lane);
+        }
         let op = match ended {
             Ended::Well => Op::Settle(row),
             Ended::Dead(error) => self.burial(row, error),
@@ -70,6 +67,13 @@ impl Engine {
                 None => self.burial(row, error),
             },
         };
+        let comes_back = match planted::is(Planted::GivenUpComesBack) {
+            true => !matches!(op, Op::Settle(_)),
+            false => matches!(op, Op::Retry(..)),
+        };
+        if comes_back {
+            self.near.comes_back(id);
+        }
         if planted::is(Planted::ForgottenBeforeSettled) && matches!(op, Op::Settle(_)) {
             self.retire(id);
         }

@@ -38,6 +38,8 @@ mod output;
 pub mod planted;
 mod requests;
 mod room;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 use std::sync::Arc;

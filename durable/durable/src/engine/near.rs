@@ -53,7 +53,7 @@ pub(super) struct Leaving {
 
 /// Why a timer leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Leaves {
+enum Leaves {
     /// It was delivered for the last time.
     Delivered,
     /// It is cancelled, or comes back with another due time.
@@ -91,7 +91,7 @@ pub(super) struct Near {
     /// With a light hash, seeded by chance: a forged handle's id is in there only until its commit is answered.
     known: HashMap<Id, Known>,
     /// What left while rows were being loaded, and the last request by then: what was asked for up to there may have been read before.
-    gone: HashMap<Id, u64>,
+    pub(super) gone: HashMap<Id, u64>,
     /// The same, in order of the requests.
     went: VecDeque<(u64, Id)>,
     running: usize,
@@ -156,18 +156,25 @@ impl Near {
         Free::Taken
     }
 
-    /// The delivery of a timer has ended. Its row, and whose it is.
-    pub(super) fn end(&mut self, id: Id, why: Leaves) -> Option<(Row, usize)> {
+    /// The delivery of a timer has ended, for the last time. Its row, and whose it is.
+    pub(super) fn end(&mut self, id: Id) -> Option<(Row, usize)> {
         let known = self.known.get_mut(&id)?;
         let Known::Held(row, lane, Awaits::End) = known else {
             return None;
         };
-        let leaving = Leaving::new(why, Some(share(row, *lane)));
+        let leaving = Leaving::new(Leaves::Delivered, Some(share(row, *lane)));
         let Known::Held(row, lane, _) = std::mem::replace(known, Known::Leaving(leaving)) else {
             return None;
         };
         self.running -= 1;
         Some((row, lane))
+    }
+
+    /// It was not the last time: what is asked of the timer waits until it is back.
+    pub(super) fn comes_back(&mut self, id: Id) {
+        if let Some(Known::Leaving(leaving)) = self.known.get_mut(&id) {
+            leaving.why = Leaves::Moved;
+        }
     }
 
     /// A timer has left. It counted as this.

@@ -287,3 +287,32 @@ impl fmt::Debug for Durable {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+    use super::*;
+    use crate::Event;
+
+    #[tokio::test]
+    async fn an_engine_that_panics_leaves_no_caller_waiting() {
+        let (sender, mut events) = tokio::sync::mpsc::unbounded_channel();
+        let builder = Durable::builder().on_event(move |event| drop(sender.send(event.clone())));
+        let store = waterwheel_store::MemoryStore::new();
+        let timers = builder.open_store(store).await.unwrap();
+        let shared = Arc::clone(&timers.shared);
+        // It waits for an answer that never comes.
+        let waiting = shared.submit(|_, _| {}).unwrap();
+        let bug = || shared.submit(|_, _| resume_unwind(Box::new("a bug")));
+        assert!(catch_unwind(AssertUnwindSafe(bug)).is_err());
+        assert!(matches!(waiting.await, Ok(Answer::Unknown(_))));
+        let event = events.recv().await;
+        assert!(matches!(event, Some(Event::Failed { .. })), "{event:?}");
+        let due = SystemTime::now();
+        let late = timers.at("mail", due).insert().await;
+        assert!(matches!(late, Err(Error::Failed(_))), "{late:?}");
+        let stopped = timers.shutdown(Drain::within(Duration::MAX)).await;
+        assert!(matches!(stopped, Err(Error::Failed(_))), "{stopped:?}");
+    }
+}
