@@ -23,7 +23,7 @@ use waterwheel_store_sqlite::Trial;
 use super::arguments::Arguments;
 
 /// How many seeds it takes at least that each kind of cut must have occurred.
-const ENOUGH: u64 = 200;
+const ENOUGH: u64 = 300;
 
 /// How often the power is cut in the life of a seed.
 const CUTS: usize = 4;

@@ -207,7 +207,7 @@ impl<'a> Life<'a> {
                 Call::Write,
                 Kind::Log,
                 Fault::NoSpace(rng.usize(0..4_096)),
-                400,
+                80,
             ),
         };
         let after = rng.u64(0..most);
