@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use waterwheel_store::{Bucket, Dead, Due, Id, Level, Op, Outcome, Position, Row, Store};
+use waterwheel_store::{Bucket, Dead, Due, Id, Level, Most, Op, Outcome, Position, Row, Store};
 
 use super::rows::{MAIL, handle};
 
@@ -76,7 +76,7 @@ impl<'a> Subject<'a> {
 
     /// All rows of a handler in the finest level.
     pub(crate) fn near(&mut self, handler: &str) -> Result<Vec<Row>, String> {
-        self.load(handler, Position::START, i64::MAX, 1_000_000)
+        self.load(handler, Position::START, i64::MAX, Most::rows(1_000_000))
     }
 
     pub(crate) fn load(
@@ -84,7 +84,7 @@ impl<'a> Subject<'a> {
         handler: &str,
         after: Position,
         before: i64,
-        most: usize,
+        most: Most,
     ) -> Result<Vec<Row>, String> {
         let store = self.store()?;
         store.load(handler, after, before, most).map_err(words)

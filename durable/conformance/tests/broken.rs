@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use waterwheel_conformance::all;
 use waterwheel_store::{
-    Dead, Due, Id, Level, MemoryStore, Op, Outcome, Position, Row, Store, StoreError,
+    Dead, Due, Id, Level, MemoryStore, Most, Op, Outcome, Position, Row, Store, StoreError,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +14,7 @@ enum Fault {
     LoadsIncludeTheFirstPosition,
     LoadsIncludeTheLastSecond,
     LoadsHaveOneRowMore,
+    LoadsIgnoreBytes,
     SecondsBeginOneLater,
     KeysAreIgnored,
     SettlesAreLost,
@@ -33,7 +34,7 @@ enum Fault {
 }
 
 /// The fault, and a case that finds it.
-const FAULTS: [(Fault, &str); 21] = {
+const FAULTS: [(Fault, &str); 22] = {
     use Fault::*;
     [
         (EpochsStandStill, "epochs_rise"),
@@ -44,6 +45,7 @@ const FAULTS: [(Fault, &str); 21] = {
         ),
         (LoadsIncludeTheLastSecond, "a_load_ends_before_a_second"),
         (LoadsHaveOneRowMore, "a_load_has_at_most_so_many_rows"),
+        (LoadsIgnoreBytes, "a_load_ends_with_the_row_that_fills_it"),
         (SecondsBeginOneLater, "the_first_second_is_found"),
         (KeysAreIgnored, "a_key_belongs_to_one_timer"),
         (SettlesAreLost, "a_settled_row_is_gone"),
@@ -90,10 +92,12 @@ impl Broken {
             (Fault::KeysAreIgnored, Op::Insert(row, _)) => row.key = None,
             (Fault::SettlesAreLost, Op::Settle(row)) => row.id = Id::MAX,
             (Fault::CancelsSeeOnlyTheFinestLevel, Op::Cancel(handle)) => {
-                let rows =
-                    self.inner
-                        .clone()
-                        .load(&handle.handler, Position::START, i64::MAX, usize::MAX);
+                let rows = self.inner.clone().load(
+                    &handle.handler,
+                    Position::START,
+                    i64::MAX,
+                    Most::rows(usize::MAX),
+                );
                 if rows.is_ok_and(|rows| rows.iter().all(|row| row.id != handle.id)) {
                     handle.id = Id::MAX;
                 }
@@ -199,14 +203,15 @@ impl Store for Broken {
         handler: &str,
         mut after: Position,
         mut before: i64,
-        mut most: usize,
+        mut most: Most,
     ) -> Result<Vec<Row>, StoreError> {
         match self.fault {
             Fault::LoadsIncludeTheFirstPosition if after.id > Id::NONE => {
                 after.id = Id::from_stored(after.id.get() - 1);
             }
             Fault::LoadsIncludeTheLastSecond => before = before.saturating_add(1),
-            Fault::LoadsHaveOneRowMore => most = most.saturating_add(1),
+            Fault::LoadsHaveOneRowMore => most.rows = most.rows.saturating_add(1),
+            Fault::LoadsIgnoreBytes => most.bytes = usize::MAX,
             _ => {}
         }
         self.inner.load(handler, after, before, most)

@@ -2,8 +2,8 @@
 
 use waterwheel_store::Handle;
 
-use crate::Error;
 use crate::engine::Answer;
+use crate::error::Error;
 
 /// What came of an insert. Either way there is a timer, and this is as good as its handle.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use std::{fmt, io};
 
 use waterwheel_store::StoreError;
 
-use crate::NAME_LIMIT;
 use crate::engine::Answer;
+use crate::limits::NAME_LIMIT;
 
 /// A request could not be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +51,11 @@ impl Error {
     }
 
     pub(crate) fn of_read(error: &StoreError) -> Error {
-        Error::Refused(in_words(error).into())
+        let why = in_words(error).into();
+        match error.is_definite() {
+            true => Error::Refused(why),
+            false => Error::Failed(why),
+        }
     }
 }
 

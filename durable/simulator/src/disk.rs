@@ -100,6 +100,7 @@ impl Disk {
             }
             Call::FirstBucket(level) => self.store.first_bucket(level).map(Reply::First),
         };
+        let is_read = !matches!(reply, Ok(Reply::Committed(_)));
         match fault {
             // The reply is lost.
             0..2 => {}
@@ -109,6 +110,10 @@ impl Disk {
             }
             5 if matches!(reply, Ok(Reply::Committed(_))) => {
                 let failed = StoreError::indeterminate("an fsync failed in the simulator");
+                self.replies.push_back((number, Err(failed)));
+            }
+            6 if is_read && rng.u32(0..20) == 0 => {
+                let failed = StoreError::indeterminate("a page cannot be read in the simulator");
                 self.replies.push_back((number, Err(failed)));
             }
             _ => self.replies.push_back((number, reply)),
@@ -132,13 +137,17 @@ impl Disk {
 
     /// The machine stops. What was not synced is there afterwards, or not.
     pub(crate) fn crash(&mut self, rng: &mut Rng) {
-        self.done = 0;
-        self.asked.clear();
-        self.replies.clear();
         if !self.unsynced.is_empty() && rng.bool() {
             let left = rng.usize(0..self.unsynced.len());
             self.store = self.unsynced.swap_remove(left);
         }
+    }
+
+    /// A process ends. What it had asked for is not done, or is not answered.
+    pub(crate) fn restart(&mut self) {
+        self.done = 0;
+        self.asked.clear();
+        self.replies.clear();
         self.unsynced.clear();
     }
 

@@ -17,9 +17,10 @@ impl StoreError {
         }
     }
 
-    /// It is not known whether it was done, or will be found to be done after a restart: a failed `fsync`, an I/O error, a lost connection.
+    /// It is not known whether it was done, or will be found to be done after a restart: a failed `fsync`, an I/O error, a lost connection. Of a read: what is
+    /// there cannot be read, and will not be if it is read again, as with damage or an I/O error.
     ///
-    /// It is never tried again on this store: after a failed `fsync`, a second one may say that all is well and be wrong
+    /// Nothing is tried again on this store: after a failed `fsync`, a second one may say that all is well and be wrong
     /// ([fsyncgate](https://wiki.postgresql.org/wiki/Fsync_Errors)).
     pub fn indeterminate(source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
         StoreError {

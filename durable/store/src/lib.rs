@@ -10,6 +10,7 @@
 //! | say what is to be written | [`Op`], and what came of it: [`Outcome`] |
 //! | know a timer | [`Row`], [`Id`], [`Due`], [`Handle`], [`InvalidHandle`], [`Dead`] |
 //! | know where it lies | [`Level`], [`Bucket`], [`Position`] |
+//! | load as much as there is room for | [`Most`] |
 //! | say what went wrong | [`StoreError`] |
 //! | have a store without a file | [`MemoryStore`] |
 //!
@@ -20,6 +21,7 @@ mod bucket;
 mod due;
 mod error;
 mod memory;
+mod most;
 mod op;
 mod row;
 mod store;
@@ -28,6 +30,7 @@ pub use bucket::{Bucket, Level, Position};
 pub use due::Due;
 pub use error::StoreError;
 pub use memory::MemoryStore;
+pub use most::Most;
 pub use op::{Op, Outcome};
 pub use row::{Dead, Handle, Id, InvalidHandle, Row};
 pub use store::Store;

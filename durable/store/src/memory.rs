@@ -1,7 +1,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::{Bucket, Dead, Due, Handle, Id, Level, Op, Outcome, Position, Row, Store, StoreError};
+use super::{
+    Bucket, Dead, Due, Handle, Id, Level, Most, Op, Outcome, Position, Row, Store, StoreError,
+};
 
 /// A store without a file: for tests, and for timers that need not outlive the process.
 #[derive(Debug, Clone, Default)]
@@ -227,7 +229,7 @@ impl Store for MemoryStore {
         handler: &str,
         after: Position,
         before: i64,
-        most: usize,
+        most: Most,
     ) -> Result<Vec<Row>, StoreError> {
         let Some(handler) = self.handlers.get(handler) else {
             return Ok(Vec::new());
@@ -238,8 +240,8 @@ impl Store for MemoryStore {
             return Ok(Vec::new());
         }
         let rows = self.near.range(after.clone()..end);
-        let rows = rows.filter(|(at, _)| **at > after).take(most);
-        Ok(rows.map(|(_, row)| row.clone()).collect())
+        let rows = rows.filter(|(at, _)| **at > after);
+        most.of(rows.map(|(_, row)| Ok(row.clone())))
     }
 
     fn first_second(&mut self, handler: &str, from: i64) -> Result<Option<i64>, StoreError> {

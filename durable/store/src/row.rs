@@ -128,6 +128,12 @@ impl Row {
         }
     }
 
+    /// How large it is: its key and its payload.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.payload.len() + self.key.as_ref().map_or(0, |key| key.len())
+    }
+
     /// Where it stands once it lies in a bucket of [`Level::Second`](crate::Level::Second).
     #[must_use]
     pub fn position(&self) -> Position {

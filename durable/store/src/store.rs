@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::{Dead, Id, Level, Op, Outcome, Position, Row, StoreError};
+use super::{Dead, Id, Level, Most, Op, Outcome, Position, Row, StoreError};
 
 /// Where durable timers lie.
 ///
@@ -8,8 +8,8 @@ use super::{Dead, Id, Level, Op, Outcome, Position, Row, StoreError};
 ///
 /// # Errors
 ///
-/// An error of a read is of no consequence: it is read again. After an [indeterminate](StoreError::indeterminate) error of a write, nothing more is asked of
-/// the store.
+/// A definite error of a read is of no consequence: it is read again. After an [indeterminate](StoreError::indeterminate) error, of a read or of a write,
+/// nothing more is asked of the store.
 pub trait Store: Send {
     /// Says that the store has been opened once more, durably: returns 1 for the first time, and more each time.
     ///
@@ -29,7 +29,7 @@ pub trait Store: Send {
     fn commit(&mut self, number: u64, steps: &[Op]) -> Result<Vec<Outcome>, StoreError>;
 
     /// The first rows of a handler in the buckets of [`Level::Second`]: those after a position and before a second, in order of their
-    /// [position](Row::position).
+    /// [position](Row::position), and as many as there [may be](Most).
     ///
     /// # Errors
     ///
@@ -39,7 +39,7 @@ pub trait Store: Send {
         handler: &str,
         after: Position,
         before: i64,
-        most: usize,
+        most: Most,
     ) -> Result<Vec<Row>, StoreError>;
 
     /// The first second, from this one on, in which the handler has a row. It costs the same, however far that is.

@@ -27,6 +27,7 @@ pub(crate) const ALL: &[(&str, Case)] = named! {
         a_load_begins_after_a_position,
         a_load_ends_before_a_second,
         a_load_has_at_most_so_many_rows,
+        a_load_ends_with_the_row_that_fills_it,
         pages_of_a_load_join,
         far_rows_do_not_load,
         handlers_load_apart,

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use waterwheel_store::{Handle, Level, Op, Outcome, Position, Row};
+use waterwheel_store::{Handle, Level, Most, Op, Outcome, Position, Row};
 
 use super::Token;
 
@@ -44,7 +44,7 @@ pub enum Call {
         /// before this second.
         before: i64,
         /// So many at most.
-        most: usize,
+        most: Most,
     },
     /// [`Store::first_second`](waterwheel_store::Store::first_second).
     FirstSecond(Arc<str>, i64),

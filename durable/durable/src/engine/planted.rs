@@ -19,6 +19,8 @@ pub enum Planted {
     ReadyCountedForEver,
     /// A refused cancel or move is undone only for a timer that was in memory: a load may have passed over the other ones.
     PassedOverWhenRefused,
+    /// A timer that is given up leaves as one that comes back.
+    GivenUpComesBack,
     /// Each 16th timer that was delivered is never settled.
     NeverSettled,
 }

@@ -13,6 +13,7 @@ use crate::engine::Now;
 /// From this wait on, a sleep by the wall clock stands beside the one by the monotonic clock. Below it, a clock that is set, and the end of a suspension, are
 /// noticed so much later at most.
 const LONG_WAIT: Duration = Duration::from_millis(100);
+const TOGETHER_MICROS: u64 = 200;
 /// The longest wait. Nothing depends on it but the sum of times.
 const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 3_600);
 
@@ -34,7 +35,7 @@ impl Shift {
     /// Sets the wall clock so many microseconds ahead of the machine's, or behind it.
     pub fn set_wall(&self, micros: i64) {
         self.wall_micros.store(micros, Ordering::SeqCst);
-        self.moved.notify_waiters();
+        self.moved.notify_one();
     }
 
     /// Suspends the machine for so long: both clocks go on by it.
@@ -42,7 +43,7 @@ impl Shift {
         self.boot_micros.fetch_add(micros, Ordering::SeqCst);
         let wall = i64::try_from(micros).unwrap_or(i64::MAX);
         self.wall_micros.fetch_add(wall, Ordering::SeqCst);
-        self.moved.notify_waiters();
+        self.moved.notify_one();
     }
 
     /// By how many microseconds the wall clock is ahead of the machine's.
@@ -56,9 +57,22 @@ impl Clock {
         Clock { shift: Some(shift) }
     }
 
+    /// Both, read within `TOGETHER_MICROS` of each other where possible: a thread that has to wait for a processor in between would see a clock that was set.
     pub(crate) fn now(&self) -> Now {
+        let mut boot = self.boot();
+        for _ in 0..3 {
+            let wall = self.wall();
+            let now = Now {
+                boot_micros: boot,
+                wall_micros: wall,
+            };
+            boot = self.boot();
+            if boot - now.boot_micros < TOGETHER_MICROS {
+                return now;
+            }
+        }
         Now {
-            boot_micros: self.boot(),
+            boot_micros: boot,
             wall_micros: self.wall(),
         }
     }
@@ -83,16 +97,21 @@ impl Clock {
         since.saturating_add(shift.map_or(0, |it| it.wall()))
     }
 
-    /// Waits until so many microseconds since boot, or for ever. It is done earlier, or soon, if the clocks are moved against each other meanwhile.
-    pub(crate) async fn sleep_until(&self, boot: Option<u64>) {
-        let now = self.now();
-        let left = boot.map(|at| Duration::from_micros(at.saturating_sub(now.boot_micros)));
-        let left = left.unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT);
+    /// Waits until so many microseconds since boot, or for ever. It is done earlier, or soon, if the clocks were moved against each other since `turned`.
+    pub(crate) async fn sleep_until(&self, boot: Option<u64>, turned: Now) {
+        let after = |then: u64| {
+            let left = boot.map(|at| Duration::from_micros(at.saturating_sub(then)));
+            left.unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT)
+        };
+        let left = after(self.boot());
         let mut sleep = pin!(waterwheel::sleep(left));
         let mut by_wall = (left >= LONG_WAIT).then(|| {
-            // Rounded up, so that this one is later, if neither clock is moved.
-            let beyond = left + Duration::from_millis(1);
-            Box::pin(sleep_until_wall(SystemTime::now() + beyond))
+            // From the time that the engine knows, so that a clock which was set since then is noticed. Later than the other one, if none was.
+            let beyond = after(turned.boot_micros) + Duration::from_millis(1);
+            let shift = self.shift.as_ref().map_or(0, |it| it.wall());
+            let turned = turned.wall_micros.saturating_sub(shift).max(0);
+            let turned = UNIX_EPOCH + Duration::from_micros(turned.unsigned_abs());
+            Box::pin(sleep_until_wall(turned + beyond))
         });
         let mut moved = self.shift.as_ref().map(|it| Box::pin(it.moved.notified()));
         poll_fn(|context| {

@@ -6,11 +6,17 @@ use std::task::Poll;
 use super::shared::Shared;
 
 /// Turns the engine whenever its time has come, until it is closed.
-pub(super) async fn drive(shared: Arc<Shared>) {
-    let _end = End(Arc::clone(&shared));
-    while let Some(next) = shared.turn() {
+pub(super) fn drive(shared: &Arc<Shared>) -> impl Future<Output = ()> + use<> {
+    // Before the first poll: a runtime that ends may drop a task that it has never polled.
+    let end = End(Arc::clone(shared));
+    turn(end)
+}
+
+async fn turn(end: End) {
+    let shared = &end.0;
+    while let Some((next, turned)) = shared.turn() {
         if next.is_none_or(|at| at > shared.clock.boot()) {
-            let mut sleep = pin!(shared.clock.sleep_until(next));
+            let mut sleep = pin!(shared.clock.sleep_until(next, turned));
             let mut nudge = pin!(shared.nudge.notified());
             poll_fn(|context| {
                 match nudge.as_mut().poll(context).is_ready()

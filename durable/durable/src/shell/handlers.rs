@@ -5,7 +5,10 @@ use std::pin::Pin;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use crate::{Delivery, Failure};
+use waterwheel_store::Row;
+
+use super::shared::Shared;
+use crate::engine::Ended;
 
 /// The handlers, by their names.
 #[derive(Debug, Default)]
@@ -15,10 +18,13 @@ pub(crate) struct Handlers(RwLock<HashMap<Arc<str>, Arc<Handler>>>);
 pub(crate) struct Handler {
     pub(crate) name: Arc<str>,
     pub(crate) attempt_limit: Option<Duration>,
-    pub(crate) function: Box<dyn Fn(Delivery) -> Attempt + Send + Sync>,
+    pub(crate) function: Function,
 }
 
-pub(crate) type Attempt = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send>>;
+/// Begins an attempt. It is handed the present as well, in microseconds since 1970.
+pub(crate) type Function = Box<dyn Fn(Row, i64, &Arc<Shared>) -> Attempt + Send + Sync>;
+
+pub(crate) type Attempt = Pin<Box<dyn Future<Output = Ended> + Send>>;
 
 impl Handlers {
     /// `false` if there is one of this name already.

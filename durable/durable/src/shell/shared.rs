@@ -1,9 +1,10 @@
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use slab::Slab;
-use tokio::runtime::Handle as Runtime;
+use tokio::runtime::{Handle as Runtime, RuntimeFlavor};
 use tokio::sync::{Notify, oneshot};
 use waterwheel_store::{Row, StoreError};
 
@@ -11,10 +12,10 @@ use super::clock::Clock;
 use super::driver::drive;
 use super::handlers::{Handler, Handlers};
 use super::store_thread::{Job, StoreQueue};
-use super::worker::Workers;
-use crate::engine::{Answer, Ended, Engine, NewTimer, Output, Reply, Token};
-use crate::event::Hook;
-use crate::{Error, Event};
+use super::worker::{Workers, unwound};
+use crate::engine::{Answer, Ended, Engine, NewTimer, Now, Output, Reply, Token};
+use crate::error::Error;
+use crate::event::{Event, Hook};
 
 /// The engine's time is not older than this when something happens.
 const STALE_MICROS: u64 = 1_000;
@@ -40,18 +41,31 @@ struct State {
     engine: Engine,
     /// Who waits for which answer. The keys are the engine's tokens.
     waiting: Slab<oneshot::Sender<Answer>>,
-    /// When the driver turns the engine next, if nobody nudges it.
+    /// When the driver turns the engine next, unless it is nudged.
     sleeps_until: u64,
     jumps: u64,
+    commits: u64,
     unhandled: Vec<Arc<str>>,
     /// Why the store has failed.
     failure: Option<Arc<str>>,
     is_stopping: bool,
-    /// The store is closed as soon as nothing goes on.
-    closes_when_idle: bool,
+    closes: Closes,
     /// The store's thread was asked to end.
     is_closing: bool,
+    /// How many deliveries had not ended by then.
+    abandoned: usize,
     is_closed: bool,
+}
+
+/// When the store is closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Closes {
+    /// When it is asked to.
+    ByRequest,
+    /// As soon as nothing goes on.
+    WhenIdle,
+    /// As soon as nothing is to be written, whatever the handlers do.
+    WhenWritten,
 }
 
 /// What is done after the lock was let go of.
@@ -74,11 +88,13 @@ impl Shared {
                 waiting: Slab::new(),
                 sleeps_until: 0,
                 jumps: 0,
+                commits: 0,
                 unhandled: Vec::new(),
                 failure: None,
                 is_stopping: false,
-                closes_when_idle: false,
+                closes: Closes::ByRequest,
                 is_closing: false,
+                abandoned: 0,
                 is_closed: false,
             }),
             queue: StoreQueue::default(),
@@ -94,7 +110,7 @@ impl Shared {
     }
 
     pub(crate) fn start_driver(self: &Arc<Shared>) {
-        self.runtime.spawn(drive(Arc::clone(self)));
+        self.runtime.spawn(drive(self));
     }
 
     /// Asks the engine for something, and waits for its answer.
@@ -145,12 +161,12 @@ impl Shared {
         })
     }
 
-    /// Turns the engine. Returns when it is to be turned next, in microseconds since boot; `None` once it is closed.
-    pub(super) fn turn(self: &Arc<Shared>) -> Option<Option<u64>> {
+    /// Turns the engine. Returns when it is to be turned next, in microseconds since boot, and by which clocks; `None` once it is closed.
+    pub(super) fn turn(self: &Arc<Shared>) -> Option<(Option<u64>, Now)> {
         let act = |state: &mut State| {
             let next = state.engine.next_turn();
             state.sleeps_until = next.unwrap_or(u64::MAX);
-            (!state.is_closing).then_some(next)
+            (!state.is_closing).then_some((next, state.engine.now()))
         };
         let (next, todo) = self.collect(0, act);
         for todo in todo {
@@ -160,7 +176,15 @@ impl Shared {
     }
 
     pub(super) fn replied(self: &Arc<Shared>, number: u64, reply: Result<Reply, StoreError>) {
-        self.with(|state| state.engine.replied(number, reply));
+        self.with(|state| {
+            state.commits += u64::from(matches!(reply, Ok(Reply::Committed(_))));
+            state.engine.replied(number, reply);
+        });
+    }
+
+    /// The store has failed where the engine has not asked.
+    pub(super) fn failed(self: &Arc<Shared>, error: &StoreError) {
+        self.with(|state| state.engine.fail(error));
     }
 
     /// A delivery has ended. Returns the next one of the same handler, if there is one.
@@ -170,17 +194,14 @@ impl Shared {
         ended: Ended,
         handler: &Handler,
     ) -> Option<Row> {
-        let mut next = None;
-        let ((), todo) = self.collect(STALE_MICROS, |state| state.engine.ended(id, ended));
-        for todo in todo {
-            match todo {
-                Todo::Deliver(row) if next.is_none() && row.handler == handler.name => {
-                    next = Some(row);
-                }
-                todo => self.carry_out(todo),
-            }
+        let ((), mut todo) = self.collect(STALE_MICROS, |state| state.engine.ended(id, ended));
+        let is_next = |it: &Todo| matches!(it, Todo::Deliver(row) if row.handler == handler.name);
+        let next = todo.iter().position(is_next).map(|at| todo.remove(at));
+        self.carry_out_all(todo);
+        match next {
+            Some(Todo::Deliver(row)) => Some(row),
+            _ => None,
         }
-        next
     }
 
     pub(crate) fn handle(self: &Arc<Shared>, handler: Handler, concurrency: usize) -> bool {
@@ -188,10 +209,15 @@ impl Shared {
         // Before the engine delivers to it.
         let is_new = self.handlers.add(handler);
         if is_new {
-            self.with(|state| {
+            let is_closing = self.with(|state| {
                 state.unhandled.retain(|it| *it != name);
                 state.engine.handle(&name, concurrency);
+                state.is_closing
             });
+            if is_closing {
+                // A handle in its closure would keep all of this alive.
+                drop(self.handlers.take());
+            }
         }
         is_new
     }
@@ -216,18 +242,29 @@ impl Shared {
 
     /// The store is closed as soon as nothing goes on.
     pub(crate) fn close_when_idle(self: &Arc<Shared>) {
-        self.with(|state| state.closes_when_idle = true);
+        self.with(|state| state.closes = state.closes.max(Closes::WhenIdle));
+    }
+
+    /// Drops the handlers that run, and closes the store as soon as what has ended by now is written. It needs no task to go on from here.
+    pub(crate) fn abandon(self: &Arc<Shared>) {
+        self.workers.abort();
+        self.with(|state| state.closes = Closes::WhenWritten);
     }
 
     fn close_in(&self, state: &mut State) {
         if !state.is_closing {
             state.is_closing = true;
+            state.abandoned = state.engine.running();
             self.queue.push(Job::Close);
         }
     }
 
-    /// The store's thread has ended.
+    /// The store's thread has ended. What the handlers have captured is foreign, and so are the callers' wakers: a panic of one ends none of the others.
     pub(super) fn closed(self: &Arc<Shared>) {
+        // Nothing is delivered any more. They are gone when a shutdown resolves.
+        for (_, handler) in self.handlers.take() {
+            unwound(|| drop(handler));
+        }
         let waiting = {
             let mut state = self.lock();
             state.is_stopping = true;
@@ -235,11 +272,11 @@ impl Shared {
             state.is_closed = true;
             std::mem::take(&mut state.waiting)
         };
-        // Wakes those who wait.
-        drop(waiting);
-        drop(self.handlers.take());
         self.nudge.notify_one();
         self.progress.notify_waiters();
+        for (_, sender) in waiting {
+            unwound(|| drop(sender));
+        }
     }
 
     /// Waits until this holds, which only what happens after a stop can change.
@@ -254,10 +291,6 @@ impl Shared {
         }
     }
 
-    pub(crate) fn abort_workers(&self) {
-        self.workers.abort();
-    }
-
     pub(crate) fn look<R>(&self, look: impl FnOnce(&Look<'_>) -> R) -> R {
         look(&Look(&self.lock()))
     }
@@ -267,6 +300,10 @@ impl Shared {
             let state = self.lock();
             if state.is_closing {
                 return Err(Error::ShuttingDown);
+            }
+            // Nothing more is asked of a store that has failed.
+            if let Some(why) = &state.failure {
+                return Err(Error::Failed(Arc::clone(why)));
             }
             self.queue.push(job);
         }
@@ -288,13 +325,15 @@ impl Shared {
     /// Does something with the engine, and then what it puts out.
     fn with<R>(self: &Arc<Shared>, act: impl FnOnce(&mut State) -> R) -> R {
         let (result, todo) = self.collect(STALE_MICROS, act);
-        for todo in todo {
-            self.carry_out(todo);
-        }
+        self.carry_out_all(todo);
         result
     }
 
     /// Does something with the engine, once its time is less than so many microseconds old. What it puts out is queued for the store, or returned.
+    ///
+    /// # Panics
+    ///
+    /// If the engine does, which is a bug of it. From then on it counts as failed, and no caller is left to wait.
     fn collect<R>(
         self: &Arc<Shared>,
         stale_micros: u64,
@@ -305,10 +344,15 @@ impl Shared {
         let mut has_queued = false;
         let mut guard = self.lock();
         let state = &mut *guard;
-        if boot.saturating_sub(state.engine.now().boot_micros) >= stale_micros {
-            state.engine.turn(self.clock.now());
+        let acted = catch_unwind(AssertUnwindSafe(|| {
+            if boot.saturating_sub(state.engine.now().boot_micros) >= stale_micros {
+                state.engine.turn(self.clock.now());
+            }
+            act(state)
+        }));
+        if acted.is_err() {
+            state.broke_down(&mut todo);
         }
-        let result = act(state);
         while let Some(output) = state.engine.output() {
             match output {
                 Output::Store(request) => {
@@ -317,29 +361,14 @@ impl Shared {
                         self.queue.push(Job::Engine(request));
                     }
                 }
-                Output::Deliver(delivery) => todo.push(Todo::Deliver(delivery.row)),
-                Output::Answer(token, answer) => {
-                    let token = usize::try_from(token).unwrap_or(usize::MAX);
-                    if let Some(sender) = state.waiting.try_remove(token) {
-                        todo.push(Todo::Answer(sender, answer));
-                    }
-                }
-                Output::Unhandled(name) => {
-                    state.unhandled.push(Arc::clone(&name));
-                    todo.push(Todo::Report(Event::Unhandled { handler: name }));
-                }
-                Output::Dead(row, error) => todo.push(Todo::Report(Event::dead(row, error))),
-                Output::Failed(error) => {
-                    state.failure = Some(Arc::clone(&error));
-                    todo.push(Todo::Report(Event::Failed { error }));
-                }
+                output => state.note(output, &mut todo),
             }
         }
         if state.jumps != state.engine.jumps() {
             state.jumps = state.engine.jumps();
             todo.push(Todo::Report(Event::ClockJumped));
         }
-        if state.closes_when_idle && Look(state).is_idle() {
+        if state.is_to_close() {
             has_queued = true;
             self.close_in(state);
         }
@@ -355,16 +384,42 @@ impl Shared {
         }
         if is_earlier {
             self.nudge.notify_one();
+            self.push_out();
         }
         if is_stopping {
             self.progress.notify_waiters();
         }
-        (result, todo)
+        match acted {
+            Ok(result) => (result, todo),
+            Err(panic) => {
+                self.carry_out_all(todo);
+                resume_unwind(panic)
+            }
+        }
     }
 
+    fn carry_out_all(self: &Arc<Shared>, todo: Vec<Todo>) {
+        let delivers = todo.iter().any(|it| matches!(it, Todo::Deliver(_)));
+        for todo in todo {
+            self.carry_out(todo);
+        }
+        if delivers {
+            self.push_out();
+        }
+    }
+
+    /// A task that a worker has spawned or woken last lies in this worker's own slot, from which no other worker takes it. It would wait if the handler that
+    /// runs here blocked its thread now. A task that does nothing pushes it out.
+    fn push_out(&self) {
+        if is_on_a_worker() {
+            self.runtime.spawn(async {});
+        }
+    }
+
+    /// What is foreign in it may panic: that is nothing to the rest.
     fn carry_out(self: &Arc<Shared>, todo: Todo) {
-        match todo {
-            // Whoever asked may have gone.
+        unwound(|| match todo {
+            // The caller may have gone.
             Todo::Answer(sender, answer) => drop(sender.send(answer)),
             Todo::Deliver(row) => {
                 let handler = self.handlers.of(&row.handler);
@@ -378,13 +433,60 @@ impl Shared {
                     hook.call(&event);
                 }
             }
-        }
+        });
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state
-            .lock()
-            .expect("the engine of waterwheel-durable panicked: a bug of it, please report it")
+        // A panic of the engine is caught while the lock is held: see `collect`.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// On the worker of a runtime that has several.
+fn is_on_a_worker() -> bool {
+    Runtime::try_current().is_ok_and(|it| it.runtime_flavor() != RuntimeFlavor::CurrentThread)
+}
+
+impl State {
+    fn note(&mut self, output: Output, todo: &mut Vec<Todo>) {
+        match output {
+            Output::Store(_) => {}
+            Output::Deliver(delivery) => todo.push(Todo::Deliver(delivery.row)),
+            Output::Answer(token, answer) => {
+                let token = usize::try_from(token).unwrap_or(usize::MAX);
+                if let Some(sender) = self.waiting.try_remove(token) {
+                    todo.push(Todo::Answer(sender, answer));
+                }
+            }
+            Output::Unhandled(name) => {
+                self.unhandled.push(Arc::clone(&name));
+                todo.push(Todo::Report(Event::Unhandled { handler: name }));
+            }
+            Output::Dead(row, error) => todo.push(Todo::Report(Event::dead(row, error))),
+            Output::Failed(error) => {
+                self.failure = Some(Arc::clone(&error));
+                todo.push(Todo::Report(Event::Failed { error }));
+            }
+        }
+    }
+
+    /// The engine has panicked: it is not known what was written.
+    fn broke_down(&mut self, todo: &mut Vec<Todo>) {
+        self.engine.broke_down();
+        let error: Arc<str> = "the engine panicked: a bug of it, please report it".into();
+        for (_, sender) in std::mem::take(&mut self.waiting) {
+            todo.push(Todo::Answer(sender, Answer::Unknown(Arc::clone(&error))));
+        }
+        self.failure = Some(Arc::clone(&error));
+        todo.push(Todo::Report(Event::Failed { error }));
+    }
+
+    fn is_to_close(&self) -> bool {
+        match self.closes {
+            Closes::ByRequest => false,
+            Closes::WhenIdle => Look(self).is_idle(),
+            Closes::WhenWritten => Look(self).is_written(),
+        }
     }
 }
 
@@ -396,7 +498,7 @@ impl Look<'_> {
         self.0.engine.is_idle() || self.0.engine.has_failed() || self.0.is_closed
     }
 
-    pub(crate) fn is_written(&self) -> bool {
+    fn is_written(&self) -> bool {
         self.0.engine.is_written() || self.0.engine.has_failed() || self.0.is_closed
     }
 
@@ -404,8 +506,17 @@ impl Look<'_> {
         self.0.is_closed
     }
 
+    /// How many deliveries had not ended when the store was closed.
+    pub(crate) fn abandoned(&self) -> usize {
+        self.0.abandoned
+    }
+
     pub(crate) fn engine(&self) -> &Engine {
         &self.0.engine
+    }
+
+    pub(crate) fn commits(&self) -> u64 {
+        self.0.commits
     }
 
     pub(crate) fn failure(&self) -> Option<Arc<str>> {

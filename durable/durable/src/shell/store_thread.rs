@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 use waterwheel_store::{Dead, Id, Store, StoreError};
 
 use super::shared::Shared;
-use super::worker::message;
+use super::worker::{into_message, unwound};
 use crate::engine::{Call, Reply, Request};
 
 /// What is asked of the store, in order.
@@ -53,23 +53,39 @@ impl StoreQueue {
     }
 }
 
-/// Calls the store until it is closed.
+/// Calls the store until it is closed. Nothing more is asked of it after an indeterminate error.
 pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
+    let mut has_failed = false;
     loop {
         match shared.queue.next() {
-            Job::Engine(request) => {
+            Job::Engine(request) if !has_failed => {
                 let reply = guarded(|| call(&mut *store, request.call));
-                shared.replied(request.number, reply);
+                has_failed = reply.as_ref().is_err_and(|it| !it.is_definite());
+                // If the engine panics, it has failed, and the callers know.
+                unwound(|| shared.replied(request.number, reply));
             }
+            // The engine has failed as well.
+            Job::Engine(_) => {}
             Job::Dead(after, most, answer) => {
-                // Nobody may wait for it any more.
-                let _ = answer.send(guarded(|| store.dead(after, most)));
+                let dead = match has_failed {
+                    true => Err(StoreError::indeterminate("the store has failed before")),
+                    false => guarded(|| store.dead(after, most)),
+                };
+                if let Err(error) = &dead
+                    && !error.is_definite()
+                    && !has_failed
+                {
+                    has_failed = true;
+                    unwound(|| shared.failed(error));
+                }
+                // The caller may have gone, and its waker may panic.
+                unwound(|| drop(answer.send(dead)));
             }
             Job::Close => break,
         }
     }
     // A store that panics as it is dropped has nothing left to write.
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(store)));
+    unwound(|| drop(store));
     shared.closed();
 }
 
@@ -90,7 +106,7 @@ fn call(store: &mut dyn Store, call: Call) -> Result<Reply, StoreError> {
 /// A store that panics has failed: it is not known what it has written.
 pub(crate) fn guarded<T>(call: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| {
-        let message = message(&*panic);
+        let message = into_message(panic);
         Err(StoreError::indeterminate(format!(
             "the store panicked: {message}"
         )))

@@ -10,7 +10,6 @@ use waterwheel_store::Row;
 use super::handlers::Handler;
 use super::shared::Shared;
 use crate::engine::Ended;
-use crate::{Delivery, Durable};
 
 /// The workers that run, to be aborted when a shutdown has waited long enough.
 #[derive(Debug, Default)]
@@ -71,10 +70,11 @@ async fn work(shared: Arc<Shared>, handler: Arc<Handler>, row: Row) {
 }
 
 async fn attempt(shared: &Arc<Shared>, handler: &Handler, row: Row) -> Ended {
-    let delivery = Delivery::new(row, shared.clock.wall(), Durable::of(shared));
-    let attempt = match catch_unwind(AssertUnwindSafe(|| (handler.function)(delivery))) {
+    let wall = shared.clock.wall();
+    let begun = catch_unwind(AssertUnwindSafe(|| (handler.function)(row, wall, shared)));
+    let attempt = match begun {
         Ok(attempt) => attempt,
-        Err(panic) => return panicked(&*panic),
+        Err(panic) => return panicked(panic),
     };
     // Boxed, and in an option: what panics is dropped under a guard as well.
     let mut attempt = Some(attempt);
@@ -83,10 +83,8 @@ async fn attempt(shared: &Arc<Shared>, handler: &Handler, row: Row) -> Ended {
             return Poll::Ready(Ended::Well);
         };
         match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
-            Ok(Poll::Pending) => Poll::Pending,
-            Ok(Poll::Ready(Ok(()))) => Poll::Ready(Ended::Well),
-            Ok(Poll::Ready(Err(failure))) => Poll::Ready(failure.into_ended()),
-            Err(panic) => Poll::Ready(panicked(&*panic)),
+            Ok(ready) => ready,
+            Err(panic) => Poll::Ready(panicked(panic)),
         }
     });
     let ended = match handler.attempt_limit {
@@ -98,17 +96,26 @@ async fn attempt(shared: &Arc<Shared>, handler: &Handler, row: Row) -> Ended {
     };
     match catch_unwind(AssertUnwindSafe(|| drop(attempt))) {
         Ok(()) => ended,
-        Err(panic) => panicked(&*panic),
+        Err(panic) => panicked(panic),
     }
 }
 
-fn panicked(panic: &(dyn Any + Send)) -> Ended {
-    Ended::Failed(format!("it panicked: {}", message(panic)).into())
+fn panicked(panic: Box<dyn Any + Send>) -> Ended {
+    Ended::Failed(format!("it panicked: {}", into_message(panic)).into())
 }
 
 /// What a panic says.
-pub(super) fn message(panic: &(dyn Any + Send)) -> &str {
+pub(super) fn into_message(panic: Box<dyn Any + Send>) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("without a message")
+    let text = text.unwrap_or("without a message").to_owned();
+    unwound(|| drop(panic));
+    text
+}
+
+/// Calls what may panic, and goes on. What the panic carries may panic as it is dropped, so that is left to leak.
+pub(crate) fn unwound(call: impl FnOnce()) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(call)) {
+        std::mem::forget(panic);
+    }
 }

@@ -4,12 +4,13 @@ use std::time::Duration;
 use tokio::runtime::Handle as Runtime;
 use waterwheel_store::{Store, StoreError};
 
+use super::Durable;
 use crate::engine::{Config, Engine};
-use crate::event::Hook;
+use crate::error::OpenError;
+use crate::event::{Event, Hook};
 use crate::shell::clock::{Clock, Shift};
 use crate::shell::shared::Shared;
 use crate::shell::store_thread;
-use crate::{Durable, Event, OpenError};
 
 /// The settings of a [`Durable`].
 #[derive(Debug, Default)]

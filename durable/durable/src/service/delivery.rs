@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use waterwheel_store::{Id, Row};
 
-use crate::Durable;
+use super::Durable;
 
 /// A timer that is due, as its handler gets it.
 ///

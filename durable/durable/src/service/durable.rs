@@ -5,14 +5,18 @@ use std::time::{Duration, SystemTime};
 
 use waterwheel_store::{Handle, Id};
 
-use crate::engine::{Answer, Engine, Token};
+use super::{Builder, Delivery, Insert};
+use crate::answer::{Cancelled, Inserted, Redriven, Rescheduled};
+use crate::dead_letter::DeadLetter;
+use crate::engine::{Answer, Ended, Engine, Token};
+use crate::error::Error;
+use crate::failure::Failure;
+use crate::metrics::Metrics;
+use crate::new_timer::{NewTimer, When, check_name};
+use crate::options::{Drain, HandlerOptions, Stopped};
 use crate::shell::handlers::Handler;
 use crate::shell::shared::Shared;
 use crate::shell::store_thread::Job;
-use crate::{
-    Builder, Cancelled, DeadLetter, Delivery, Drain, Error, Failure, HandlerOptions, Insert,
-    Inserted, Metrics, NewTimer, Redriven, Rescheduled, Stopped, When,
-};
 
 /// Durable timers: see the [crate](crate).
 ///
@@ -21,6 +25,8 @@ use crate::{
 /// [`Delivery::timers`] there.
 pub struct Durable {
     shared: Arc<Shared>,
+    /// Whether it keeps the service alive.
+    is_counted: bool,
 }
 
 impl Durable {
@@ -47,6 +53,15 @@ impl Durable {
         shared.enter();
         Durable {
             shared: Arc::clone(shared),
+            is_counted: true,
+        }
+    }
+
+    /// The handle of a delivery: a service that nothing else refers to ends, however many deliveries go on.
+    pub(crate) fn of_delivery(shared: &Arc<Shared>) -> Durable {
+        Durable {
+            shared: Arc::clone(shared),
+            is_counted: false,
         }
     }
 
@@ -77,13 +92,21 @@ impl Durable {
         F: Fn(Delivery) -> A + Send + Sync + 'static,
         A: Future<Output = Result<(), Failure>> + Send + 'static,
     {
-        if let Err(error) = crate::new_timer::check_name(name) {
+        if let Err(error) = check_name(name) {
             panic!("{error}");
         }
         let handler = Handler {
             name: name.into(),
             attempt_limit: options.attempt_limit,
-            function: Box::new(move |delivery| Box::pin(handler(delivery))),
+            function: Box::new(move |row, wall, shared| {
+                let attempt = handler(Delivery::new(row, wall, Durable::of_delivery(shared)));
+                Box::pin(async move {
+                    match attempt.await {
+                        Ok(()) => Ended::Well,
+                        Err(failure) => failure.into_ended(),
+                    }
+                })
+            }),
         };
         let is_new = self.shared.handle(handler, options.concurrency);
         assert!(is_new, "there is a handler named {name:?} already");
@@ -229,12 +252,10 @@ impl Durable {
         shared.close_when_idle();
         let idle = shared.wait(|it| it.is_idle());
         let _ = waterwheel::timeout(drain.limit(), idle).await;
-        let abandoned = shared.look(|it| it.engine().running());
-        shared.abort_workers();
-        shared.wait(|it| it.is_written()).await;
-        shared.close();
+        shared.abandon();
         shared.wait(|it| it.is_closed()).await;
-        match shared.look(|it| it.failure()) {
+        let (abandoned, failure) = shared.look(|it| (it.abandoned(), it.failure()));
+        match failure {
             Some(error) => Err(Error::Failed(error)),
             None => Ok(Stopped { abandoned }),
         }
@@ -253,7 +274,9 @@ impl Clone for Durable {
 
 impl Drop for Durable {
     fn drop(&mut self) {
-        self.shared.leave();
+        if self.is_counted {
+            self.shared.leave();
+        }
     }
 }
 
@@ -262,5 +285,34 @@ impl fmt::Debug for Durable {
         f.debug_struct("Durable")
             .field("metrics", &self.metrics())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+    use super::*;
+    use crate::Event;
+
+    #[tokio::test]
+    async fn an_engine_that_panics_leaves_no_caller_waiting() {
+        let (sender, mut events) = tokio::sync::mpsc::unbounded_channel();
+        let builder = Durable::builder().on_event(move |event| drop(sender.send(event.clone())));
+        let store = waterwheel_store::MemoryStore::new();
+        let timers = builder.open_store(store).await.unwrap();
+        let shared = Arc::clone(&timers.shared);
+        // It waits for an answer that never comes.
+        let waiting = shared.submit(|_, _| {}).unwrap();
+        let bug = || shared.submit(|_, _| resume_unwind(Box::new("a bug")));
+        assert!(catch_unwind(AssertUnwindSafe(bug)).is_err());
+        assert!(matches!(waiting.await, Ok(Answer::Unknown(_))));
+        let event = events.recv().await;
+        assert!(matches!(event, Some(Event::Failed { .. })), "{event:?}");
+        let due = SystemTime::now();
+        let late = timers.at("mail", due).insert().await;
+        assert!(matches!(late, Err(Error::Failed(_))), "{late:?}");
+        let stopped = timers.shutdown(Drain::within(Duration::MAX)).await;
+        assert!(matches!(stopped, Err(Error::Failed(_))), "{stopped:?}");
     }
 }

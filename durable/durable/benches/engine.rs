@@ -1,0 +1,247 @@
+//! What the engine of durable timers costs alone: nanoseconds a timer, without threads, without a disk, and without the callers' side.
+//!
+//! `cargo bench -p waterwheel-durable --bench engine [-- --rounds N]`. A shell holds a lock while it calls the engine, takes its outputs and asks for the
+//! next turn, so that is what is timed. What the store, the handlers and the callers do in between is not. The rounds of all cells are interleaved.
+
+use std::collections::VecDeque;
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use waterwheel_durable::engine::{
+    Answer, Call, Config, Ended, Engine, NewTimer, Now, Output, Reply, Request,
+};
+use waterwheel_store::{Due, Handle, Id, Level, MemoryStore, Op, Row, Store};
+
+const NOW: i64 = 1_800_000_000_000;
+const IN_COMMIT: usize = 1_024;
+const REQUESTS: usize = 16 * IN_COMMIT;
+const BURST: usize = 200_000;
+/// How many deliveries go on at a time, of all handlers.
+const CONCURRENCY: usize = 1_000;
+
+type Cell = fn(&mut Bench);
+
+const CELLS: [(&str, usize, Cell); 5] = [
+    ("insert, due in 1.5 s", REQUESTS, insert_near),
+    ("insert, due over 30 days", REQUESTS, insert_far),
+    ("cancel in memory", REQUESTS, cancel_near),
+    ("cancel in the store", REQUESTS, cancel_far),
+    ("load, expire, deliver, end, settle", BURST, burst),
+];
+
+/// Handlers, and how many of them have timers.
+const HANDLERS: [(usize, usize); 2] = [(1, 1), (200, 10)];
+
+fn main() {
+    let rounds = rounds();
+    let mut samples = vec![Vec::new(); CELLS.len() * HANDLERS.len()];
+    for _ in 0..rounds {
+        let cells = HANDLERS.iter().flat_map(|of| CELLS.map(|cell| (of, cell)));
+        for (samples, ((handlers, busy), (_, timers, run))) in samples.iter_mut().zip(cells) {
+            let mut bench = Bench::new(*handlers, *busy);
+            run(&mut bench);
+            samples.push(bench.spent.as_nanos() as f64 / timers as f64);
+        }
+    }
+    println!("ns a timer in the engine, {rounds} rounds: median (min to max)");
+    for (at, samples) in samples.iter_mut().enumerate() {
+        samples.sort_by(f64::total_cmp);
+        let ((handlers, busy), (name, ..)) = (HANDLERS[at / CELLS.len()], CELLS[at % CELLS.len()]);
+        let (least, middle, most) = (samples[0], samples[rounds / 2], samples[rounds - 1]);
+        println!(
+            "{handlers:>3} handlers, {busy:>2} busy: {name:<34} {middle:>5.0} ({least:.0} to {most:.0})"
+        );
+    }
+}
+
+fn rounds() -> usize {
+    let mut arguments = std::env::args().skip_while(|it| it != "--rounds");
+    let rounds = arguments.nth(1).and_then(|it| it.parse().ok());
+    rounds.unwrap_or(11).max(1)
+}
+
+fn insert_near(bench: &mut Bench) {
+    bench.begin();
+    bench.insert(|_| 1_500);
+    assert_eq!(bench.engine.in_memory(), REQUESTS);
+}
+
+fn insert_far(bench: &mut Bench) {
+    bench.begin();
+    bench.insert(|at| 60_000 + at as i64 * 1_000_003 % 2_592_000_000);
+    assert_eq!(bench.engine.in_memory(), 0);
+}
+
+fn cancel_near(bench: &mut Bench) {
+    insert_near(bench);
+    bench.cancel();
+}
+
+fn cancel_far(bench: &mut Bench) {
+    insert_far(bench);
+    bench.cancel();
+}
+
+/// All are overdue as the engine begins.
+fn burst(bench: &mut Bench) {
+    let second = |row: &Row| Level::Second.bucket(row.due);
+    for at in 0..BURST / IN_COMMIT + 1 {
+        let rows = at * IN_COMMIT..BURST.min((at + 1) * IN_COMMIT);
+        let rows = rows.map(|at| bench.row(at));
+        let steps: Vec<_> = rows
+            .map(|row| Op::Insert(row.clone(), second(&row)))
+            .collect();
+        bench.store.commit(at as u64 + 1, &steps).expect(REFUSES);
+    }
+    bench.begin();
+    while !bench.store.is_empty() {
+        let rows = std::mem::take(&mut bench.delivered);
+        bench.call(rows.iter(), |engine, row| engine.ended(row.id, Ended::Well));
+        bench.reply();
+        bench.call([bench.now], Engine::turn);
+    }
+    assert!(bench.engine.is_idle() && bench.engine.in_memory() == 0);
+}
+
+const REFUSES: &str = "a store in memory refuses nothing";
+
+struct Bench {
+    engine: Engine,
+    store: MemoryStore,
+    handlers: Vec<Arc<str>>,
+    busy: usize,
+    now: Now,
+    /// In the engine.
+    spent: Duration,
+    outputs: Vec<Output>,
+    asked: VecDeque<Request>,
+    delivered: Vec<Row>,
+    created: Vec<Handle>,
+    done: usize,
+}
+
+impl Bench {
+    fn new(handlers: usize, busy: usize) -> Bench {
+        let now = Now {
+            boot_micros: 1_000_000,
+            wall_micros: NOW * 1_000,
+        };
+        Bench {
+            engine: Engine::new(Config::default(), 1, Vec::new(), now),
+            store: MemoryStore::new(),
+            handlers: (0..handlers)
+                .map(|at| format!("handler {at}").into())
+                .collect(),
+            busy,
+            now,
+            spent: Duration::ZERO,
+            outputs: Vec::new(),
+            asked: VecDeque::new(),
+            delivered: Vec::new(),
+            created: Vec::new(),
+            done: 0,
+        }
+    }
+
+    /// Opens the store, with a handler for each name.
+    fn begin(&mut self) {
+        let epoch = self.store.begin().expect(REFUSES);
+        self.engine = Engine::new(Config::default(), epoch, self.handlers.clone(), self.now);
+        let each = CONCURRENCY / self.busy;
+        self.call(self.handlers.clone(), |engine, name| {
+            engine.handle(&name, each);
+        });
+        self.reply();
+        self.spent = Duration::ZERO;
+    }
+
+    /// Calls the engine, and does with it what a shell does under its lock.
+    fn call<T>(&mut self, each: impl IntoIterator<Item = T>, call: impl Fn(&mut Engine, T)) {
+        let (engine, outputs) = (&mut self.engine, &mut self.outputs);
+        let start = Instant::now();
+        for it in each {
+            call(engine, it);
+            while let Some(output) = engine.output() {
+                outputs.push(output);
+            }
+            black_box(engine.next_turn());
+        }
+        self.spent += start.elapsed();
+        for output in self.outputs.drain(..) {
+            match output {
+                Output::Store(request) => self.asked.push_back(request),
+                Output::Deliver(delivery) => self.delivered.push(delivery.row),
+                Output::Answer(_, Answer::Created(handle)) => self.created.push(handle),
+                Output::Answer(_, Answer::Done) => self.done += 1,
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    /// The store replies until it is asked no more.
+    fn reply(&mut self) {
+        while let Some(Request { number, call }) = self.asked.pop_front() {
+            let store = &mut self.store;
+            let reply = match call {
+                Call::Commit(commit, steps) => store.commit(commit, &steps).map(Reply::Committed),
+                Call::Load {
+                    handler,
+                    after,
+                    before,
+                    most,
+                } => store.load(&handler, after, before, most).map(Reply::Loaded),
+                Call::FirstSecond(handler, from) => {
+                    store.first_second(&handler, from).map(Reply::First)
+                }
+                Call::FirstBucket(level) => store.first_bucket(level).map(Reply::First),
+            };
+            self.call([reply], |engine, reply| engine.replied(number, reply));
+        }
+    }
+
+    /// So many requests for each commit, from the call to the answer.
+    fn insert(&mut self, distance: fn(usize) -> i64) {
+        for at in (0..REQUESTS).step_by(IN_COMMIT) {
+            let timers: Vec<_> = (at..at + IN_COMMIT)
+                .map(|at| {
+                    let row = self.row(at);
+                    let due = Due::from_millis(NOW + distance(at));
+                    NewTimer {
+                        handler: row.handler,
+                        due,
+                        key: None,
+                        payload: row.payload,
+                    }
+                })
+                .collect();
+            self.call(timers, |engine, timer| engine.insert(0, timer));
+            self.reply();
+        }
+        assert_eq!(self.created.len(), REQUESTS);
+    }
+
+    fn cancel(&mut self) {
+        self.spent = Duration::ZERO;
+        let handles = std::mem::take(&mut self.created);
+        for handles in handles.chunks(IN_COMMIT) {
+            self.call(handles.to_vec(), |engine, handle| engine.cancel(0, handle));
+            self.reply();
+        }
+        assert_eq!(self.done, REQUESTS);
+        assert_eq!(self.engine.in_memory(), 0);
+    }
+
+    /// The `at`th timer. It was due a while ago.
+    fn row(&self, at: usize) -> Row {
+        Row {
+            id: Id::new(1, at as u64).expect("there are ids enough"),
+            due: Due::from_millis(NOW - 10_000 + at as i64 * 8_000 / BURST as i64),
+            handler: Arc::clone(&self.handlers[at % self.busy]),
+            failures: 0,
+            has_moved: false,
+            key: None,
+            payload: vec![at as u8; 64].into(),
+        }
+    }
+}

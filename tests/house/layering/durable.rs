@@ -1,0 +1,77 @@
+//! The rooms of durable timers.
+
+use super::house::House;
+use super::imports::Import;
+
+const HOUSE: House = House {
+    sources: "durable/durable/src",
+    rooms: ROOMS,
+    nested: &[],
+    lower: "Let the upper room hand the lower one what it needs, as a `Handler` is a closure that knows `Delivery`; or, if the arrow is right, enter it \
+            in `ROOMS` of tests/house/layering/durable.rs and in ARCHITECTURE.md, \"The arrows\".",
+};
+
+/// From the ground up.
+const ROOMS: &[(&str, &[&str])] = &[
+    // No clock, no thread, no file.
+    ("engine", &[]),
+    // Values.
+    ("limits", &[]),
+    ("options", &[]),
+    ("event", &[]),
+    ("dead_letter", &[]),
+    ("failure", &["engine"]),
+    ("error", &["engine", "limits"]),
+    ("answer", &["engine", "error"]),
+    ("new_timer", &["engine", "error", "limits"]),
+    // What the engine needs to run.
+    ("shell", &["engine", "error", "event"]),
+    ("metrics", &["shell"]),
+    // What users have: each is a way into the shell.
+    (
+        "service",
+        &[
+            "engine",
+            "options",
+            "event",
+            "dead_letter",
+            "failure",
+            "error",
+            "answer",
+            "new_timer",
+            "shell",
+            "metrics",
+        ],
+    ),
+    ("lib", &[]),
+];
+
+#[test]
+fn the_arrows_between_the_rooms_of_durable_timers_point_one_way() {
+    HOUSE.assert_one_way();
+}
+
+#[test]
+fn the_table_of_the_durable_rooms_has_no_way_back() {
+    HOUSE.assert_ordered();
+}
+
+#[test]
+fn an_arrow_from_the_shell_to_what_users_have_is_found() {
+    let mut imports = HOUSE.sources().imports();
+    let arrow = imports
+        .iter()
+        .find(|it| it.from == "service/durable.rs" && it.to.starts_with("shell/"));
+    let arrow = arrow.expect("a service knows the shell").clone();
+    assert!(HOUSE.wrong_arrows(&imports).is_empty());
+    imports.insert(Import {
+        from: arrow.to,
+        to: arrow.from,
+        name: "planted".to_owned(),
+    });
+    let wrong = HOUSE.wrong_arrows(&imports);
+    assert!(
+        wrong.len() == 1 && wrong[0].contains("planted"),
+        "{wrong:?}"
+    );
+}
