@@ -10,6 +10,8 @@ pub struct Metrics {
     pub in_memory: usize,
     /// How many deliveries are with their handlers.
     pub running: usize,
+    /// How many commits the store has made since it was opened.
+    pub commits: u64,
     /// How often the wall clock was set, by a second or more.
     pub clock_jumps: u64,
     /// The names that have timers which are due, and no handler.
@@ -24,6 +26,7 @@ impl Metrics {
         Metrics {
             in_memory: engine.in_memory(),
             running: engine.running(),
+            commits: look.commits(),
             clock_jumps: engine.jumps(),
             unhandled: look.unhandled(),
             has_failed: engine.has_failed(),

@@ -137,13 +137,17 @@ impl Disk {
 
     /// The machine stops. What was not synced is there afterwards, or not.
     pub(crate) fn crash(&mut self, rng: &mut Rng) {
-        self.done = 0;
-        self.asked.clear();
-        self.replies.clear();
         if !self.unsynced.is_empty() && rng.bool() {
             let left = rng.usize(0..self.unsynced.len());
             self.store = self.unsynced.swap_remove(left);
         }
+    }
+
+    /// A process ends. What it had asked for is not done, or is not answered.
+    pub(crate) fn restart(&mut self) {
+        self.done = 0;
+        self.asked.clear();
+        self.replies.clear();
         self.unsynced.clear();
     }
 

@@ -1,6 +1,6 @@
 //! What was promised, and was it kept?
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use waterwheel_durable::engine::{Answer, Token};
@@ -11,6 +11,8 @@ use waterwheel_store::{Due, Handle, Id, Row};
 pub struct Model {
     timers: HashMap<Id, Timer>,
     asked: HashMap<Token, Asked>,
+    /// Requests whose handle is wrong. They may find the timer in spite of it.
+    forged: HashSet<Token>,
     tokens: Token,
 }
 
@@ -102,6 +104,11 @@ impl Model {
         self.note(Asked::Redrive(id))
     }
 
+    /// The handle of this request is wrong.
+    pub fn forges(&mut self, token: Token) {
+        self.forged.insert(token);
+    }
+
     fn note(&mut self, asked: Asked) -> Token {
         self.tokens += 1;
         self.asked.insert(self.tokens, asked);
@@ -139,6 +146,7 @@ impl Model {
             ));
         };
         match (asked, answer) {
+            (_, Answer::NotFound) if self.forged.contains(&token) => Ok(()),
             (_, Answer::Refused(_) | Answer::Failed(_) | Answer::ShuttingDown) => Ok(()),
             (asked, Answer::Unknown(_)) => {
                 self.unknown(asked);
@@ -257,6 +265,25 @@ impl Model {
         }
     }
 
+    /// The service has shut down. If it was idle, nothing is done a second time because of it.
+    ///
+    /// # Errors
+    ///
+    /// A request was not answered.
+    pub fn stopped(&mut self, was_idle: bool) -> Kept {
+        if !was_idle {
+            self.crashed();
+        }
+        self.is_answered()
+    }
+
+    fn is_answered(&self) -> Kept {
+        match self.asked.iter().min_by_key(|(token, _)| **token) {
+            None => Ok(()),
+            Some((token, asked)) => Err(format!("request {token} was not answered: {asked:?}")),
+        }
+    }
+
     /// The process ends. What was not answered may have been done.
     pub fn crashed(&mut self) {
         for asked in std::mem::take(&mut self.asked).into_values() {
@@ -274,8 +301,9 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// A timer was lost.
+    /// A timer was lost, or a request was not answered.
     pub fn is_done(&self) -> Kept {
+        self.is_answered()?;
         for timer in self.timers.values() {
             if timer.is_durable && !timer.is_over() {
                 return Err(format!("never delivered: {timer:?}"));

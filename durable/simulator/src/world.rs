@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
-use waterwheel_durable::engine::{Answer, Config, Ended, Engine, NewTimer, Now, Output};
-use waterwheel_store::{Due, Handle, Id, Row, Store};
+use waterwheel_durable::engine::{
+    Answer, Call, Config, Ended, Engine, NewTimer, Now, Output, Token,
+};
+use waterwheel_store::{Due, Handle, Id, Most, Row, Store};
 
 use crate::disk::{Broken, Disk};
 use crate::model::Model;
@@ -14,6 +16,8 @@ use crate::model::Model;
 const SECOND: i64 = 1_000_000;
 const DAY: i64 = 86_400 * SECOND;
 const LADDER: [u64; 3] = [1, 20, 400];
+/// More than a row takes beside its payload, as the engine counts.
+const ROW_BYTES: usize = 300;
 const HANDLERS: [&str; 3] = ["mail", "close", "later"];
 
 /// A promise that was not kept in the life of a seed.
@@ -67,6 +71,10 @@ struct World {
     /// All that is due from now on comes up, and nothing goes wrong.
     is_ending: bool,
     has_faults: bool,
+    /// The engine was stopped, and the process has not ended yet.
+    is_stopping: bool,
+    /// The last commit that the engine has asked for, if it was not answered.
+    writes: Option<u64>,
     jumps: bool,
     /// A crash mends what is wrong in memory alone, and so hides it.
     crashes: bool,
@@ -74,6 +82,12 @@ struct World {
     most_concurrency: usize,
     /// Half of the cancels and reschedules are of what is delivered next.
     asks_for_near: bool,
+    /// Some of the cancels and reschedules have a handle with the right id and with something else that is wrong.
+    forges: bool,
+    /// Most timers are due within seconds.
+    is_near: bool,
+    /// How large payloads are at most.
+    largest: usize,
     traces: bool,
     config: Config,
 }
@@ -86,13 +100,18 @@ impl World {
             boot_micros: rng.u64(0..1_000_000_000),
             wall_micros: wall,
         };
+        let has_faults = rng.bool();
         let config = Config {
             window: rng.i64(0..4),
             page: rng.usize(1..8),
             most_in_memory: rng.usize(1..20),
+            most_bytes_in_memory: match rng.u32(0..4) {
+                0 => rng.usize(0..10_000),
+                _ => usize::MAX,
+            },
             ladder: LADDER.map(Duration::from_secs).to_vec(),
             most_in_commit: rng.usize(1..12),
-            reply_micros: 5_000_000,
+            reply_micros: if has_faults { 5_000_000 } else { u64::MAX },
             refused_micros: 200_000,
             largest_drift_micros: 1_000,
         };
@@ -100,11 +119,14 @@ impl World {
         let mut disk = Disk::new(broken, refuses);
         let engine = begin(&mut disk, &config, now);
         let mut world = World {
-            has_faults: rng.bool(),
+            has_faults,
             jumps: rng.bool(),
             crashes: rng.bool(),
             most_concurrency: if rng.bool() { 1 } else { 5 },
             asks_for_near: rng.bool(),
+            forges: rng.bool(),
+            is_near: rng.u32(0..3) == 0,
+            largest: [1, 1_000][rng.usize(0..2)],
             traces: std::env::var_os("WATERWHEEL_TRACE").is_some(),
             rng,
             now,
@@ -113,6 +135,8 @@ impl World {
             model: Model::default(),
             with_handlers: Vec::new(),
             is_ending: false,
+            is_stopping: false,
+            writes: None,
             config,
         };
         world.deploy();
@@ -138,6 +162,7 @@ impl World {
             96 => self.slew(),
             97 => self.deploy(),
             98 if self.crashes => self.crash()?,
+            99 if self.rng.u32(0..4) == 0 => self.stop()?,
             _ => {}
         }
         self.follow()
@@ -149,23 +174,25 @@ impl World {
             handler: Arc::from(HANDLERS[self.rng.usize(0..HANDLERS.len())]),
             due: self.some_due(),
             key,
-            payload: Arc::from([]),
+            payload: vec![7; self.rng.usize(0..self.largest)].into(),
         };
         let token = self.model.inserts(timer.due, timer.key.clone());
         self.engine.insert(token, timer);
     }
 
     fn cancel(&mut self) {
-        if let Some(handle) = self.any() {
+        if let Some(mut handle) = self.any() {
             let token = self.model.cancels(handle.id);
+            self.forge(token, &mut handle);
             self.engine.cancel(token, handle);
         }
     }
 
     fn reschedule(&mut self) {
-        if let Some(handle) = self.any() {
+        if let Some(mut handle) = self.any() {
             let due = self.some_due();
             let token = self.model.reschedules(handle.id, due);
+            self.forge(token, &mut handle);
             self.engine.reschedule(token, handle, due);
         }
     }
@@ -177,7 +204,23 @@ impl World {
         }
     }
 
+    /// Perhaps the handle of a request is not as it should be: it was mangled, or made up.
+    fn forge(&mut self, token: Token, handle: &mut Handle) {
+        if self.forges && self.rng.u32(0..4) == 0 {
+            match self.rng.u32(0..3) {
+                0 => handle.handler = Arc::from("nowhere"),
+                1 => handle.handler = Arc::from(HANDLERS[self.rng.usize(0..HANDLERS.len())]),
+                _ => handle.due = self.some_due(),
+            }
+            self.model.forges(token);
+        }
+    }
+
     fn redrive(&mut self) {
+        if self.disk.is_unsynced() {
+            // The store's one thread lists no letter before it is durable.
+            return;
+        }
         let dead = self.disk.store().dead(Id::NONE, 1).unwrap_or_default();
         if let Some(dead) = dead.first().filter(|it| !self.model.is_redriven(it.row.id)) {
             let token = self.model.redrives(dead.row.id);
@@ -187,7 +230,8 @@ impl World {
 
     fn some_due(&mut self) -> Due {
         let rng = &mut self.rng;
-        let later = match rng.u32(0..8) {
+        let kinds = if self.is_near { 4 } else { 8 };
+        let later = match rng.u32(0..kinds) {
             0 => rng.i64(-DAY..1),
             1 => rng.i64(0..3_000),
             2..4 => rng.i64(0..5 * SECOND),
@@ -286,7 +330,44 @@ impl World {
                 eprintln!("{number} is answered: {reply:?}");
             }
             self.engine.replied(number, reply);
+            self.writes = self.writes.filter(|asked| *asked != number);
         }
+    }
+
+    /// The service shuts down, as far as it comes, and starts again.
+    fn stop(&mut self) -> Result<(), String> {
+        self.follow()?;
+        if self.traces {
+            eprintln!("the service shuts down");
+        }
+        self.engine.stop();
+        self.is_stopping = true;
+        // Perhaps not all deliveries come to an end in time.
+        let is_patient = self.rng.bool();
+        for _ in 0..50_000 {
+            self.follow()?;
+            let is_over = self.engine.is_written() && !is_patient;
+            if !self.is_stopping {
+                // The store has failed meanwhile.
+                return Ok(());
+            } else if self.engine.is_idle() || is_over {
+                self.model.stopped(self.engine.is_idle())?;
+                self.with_handlers.clear();
+                return self.start_again();
+            }
+            match self.rng.u32(0..4) {
+                0 if !self.with_handlers.is_empty() => self.end_delivery(),
+                1 if self.disk.is_asked() => self.disk.work(&mut self.rng, self.has_faults),
+                2 if self.disk.has_replied() => self.reply(),
+                3 if self.rng.u32(0..8) == 0 => self.cancel(),
+                _ if self.disk.is_asked() || self.disk.has_replied() => {}
+                _ => {
+                    let next = self.engine.next_turn().unwrap_or_default();
+                    self.pass(next.saturating_sub(self.now.boot_micros));
+                }
+            }
+        }
+        Err(format!("it does not come to rest: {:?}", self.engine))
     }
 
     /// The machine stops, and starts again after a while.
@@ -299,6 +380,13 @@ impl World {
         self.disk.crash(&mut self.rng);
         self.model.crashed();
         self.with_handlers.clear();
+        self.start_again()
+    }
+
+    /// A new process begins.
+    fn start_again(&mut self) -> Result<(), String> {
+        self.disk.restart();
+        (self.is_stopping, self.writes) = (false, None);
         let off = match self.rng.u32(0..3) {
             0 => self.rng.i64(0..SECOND),
             1 => self.rng.i64(0..DAY),
@@ -318,7 +406,17 @@ impl World {
                 eprintln!("{:?} {output:?}", self.now);
             }
             match output {
-                Output::Store(request) => self.disk.ask(request),
+                Output::Store(request) => {
+                    match &request.call {
+                        Call::Commit(..) => self.writes = Some(request.number),
+                        Call::Load { most, .. } => self.is_light(*most)?,
+                        _ => {}
+                    }
+                    self.disk.ask(request);
+                }
+                Output::Deliver(delivery) if self.is_stopping => {
+                    return Err(format!("delivered after a stop: {:?}", delivery.row));
+                }
                 Output::Deliver(delivery) => {
                     self.model.delivered(&delivery.row, self.now.wall_micros)?;
                     self.with_handlers.push(delivery.row);
@@ -333,7 +431,36 @@ impl World {
                 Output::Unhandled(_) | Output::Dead(..) => {}
             }
         }
-        Ok(())
+        match self.writes {
+            Some(commit) if self.engine.is_written() && !self.engine.has_failed() => Err(format!(
+                "all is written, says the engine, and {commit} is not answered"
+            )),
+            _ => self.is_bounded(),
+        }
+    }
+
+    /// A load brings no more than may be in memory, but for its last row.
+    fn is_light(&self, most: Most) -> Result<(), String> {
+        let all = self.config.most_bytes_in_memory.max(1);
+        match most.bytes <= all && most.rows <= self.config.most_in_memory {
+            true => Ok(()),
+            false => Err(format!("{most:?} is loaded, of {all} bytes")),
+        }
+    }
+
+    /// No more is in memory than may be: a row of each handler beside the bytes.
+    fn is_bounded(&self) -> Result<(), String> {
+        let payloads: usize = self.with_handlers.iter().map(Row::bytes).sum();
+        let (held, bytes) = (self.engine.held(), self.engine.held_bytes());
+        let most = HANDLERS.len() * self.config.most_in_memory;
+        let largest = HANDLERS.len() * (self.largest + ROW_BYTES);
+        let most_bytes = self.config.most_bytes_in_memory.saturating_add(largest);
+        match held <= most && bytes <= most_bytes && payloads <= bytes {
+            true => Ok(()),
+            false => Err(format!(
+                "{held} of {most} timers and {bytes} of {most_bytes} bytes are in memory, {payloads} are with handlers"
+            )),
+        }
     }
 
     /// Lets all that is left come up.
@@ -374,10 +501,12 @@ impl World {
     fn is_done(&mut self) -> Result<(), String> {
         self.model.is_done()?;
         let (stored, known) = (self.disk.store().len(), self.engine.in_memory());
-        match (stored, known, self.engine.held(), self.engine.is_idle()) {
-            (0, 0, 0, true) => Ok(()),
-            (_, _, held, _) => Err(format!(
-                "{stored} are stored, {known} known and {held} counted at the end"
+        let (held, bytes) = (self.engine.held(), self.engine.held_bytes());
+        let is_idle = self.engine.is_idle() && self.engine.is_written();
+        match (stored, known, held, bytes, is_idle) {
+            (0, 0, 0, 0, true) => Ok(()),
+            _ => Err(format!(
+                "{stored} are stored, {known} known, {held} and {bytes} bytes counted at the end"
             )),
         }
     }

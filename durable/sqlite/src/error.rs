@@ -4,7 +4,7 @@ use std::{fmt, io};
 
 use super::schema::VERSION;
 
-/// A file could not be opened as a store. The file is as it was.
+/// A file could not be opened as a store. The file is as it was, unless it was of an older version.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum OpenError {

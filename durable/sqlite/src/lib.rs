@@ -26,14 +26,32 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The file is in WAL mode with `synchronous=FULL`: a commit returns after an `fsync` of the log. The store copies the log into the file itself, after a
-//! commit that has left the log long. An `fsync` that fails there makes the store fail, as one that fails in a commit does.
+//! The file is in WAL mode with `synchronous=EXTRA`, which is `FULL` there: a commit returns after an `fsync` of the log. The store copies the log into the
+//! file itself, after a commit that has left the log long.
 //!
 //! | file | what it is |
 //! |---|---|
 //! | `timers.db` | the tables |
 //! | `timers.db-wal`, `timers.db-shm` | SQLite's log and its index. The log has committed rows: copy it with the file |
 //! | `timers.db-lock` | a file that the process locks which has the store open; its process number is in it |
+//!
+//! # When something fails
+//!
+//! | what | what follows |
+//! |---|---|
+//! | the power is cut, the process is killed | what was answered is there; the commit that was under way is there as a whole, or not at all |
+//! | an `fsync` fails, in a commit or as the log is copied | the store fails. Nothing is written or synced any more, nor as it is dropped |
+//! | a read or a write fails, a page or a row makes no sense | the same |
+//! | the disk is full | the commit is refused, and the store goes on; the log is copied once there is space. On a file system that copies as it writes, the log may have the whole of that commit: then the store fails |
+//! | the file is busy | the commit is refused, and the store goes on |
+//! | a file is damaged, newer, or another application's | it is not opened, and not written to |
+//! | a file is of an older version | it is brought up to date, each version in one transaction, so that it is never between two of them |
+//!
+//! Damage is found where it is read. SQLite checks how its pages are built, and the log by checksums, but not what is in a row: a flipped bit in a payload is
+//! delivered, and a damaged log ends before the damage, as it does after a power cut. To look for damage at each opening, as `PRAGMA quick_check` does, would
+//! read the whole file: seconds for 10 million timers that are to be delivered after some hundred milliseconds.
+//!
+//! # Tables
 //!
 //! A timer without a key is one row in one table without a row number, `timers`. Its primary key is the level, the handler (0 in far levels, so that their
 //! buckets have rows of all handlers), the bucket and the id.
@@ -43,10 +61,16 @@ mod error;
 mod failure;
 mod handlers;
 mod lock;
+mod log;
 mod read;
 mod schema;
 mod store;
+mod trial;
 mod write;
 
 pub use error::OpenError;
+#[doc(hidden)]
+pub use schema::{Step, VERSION};
 pub use store::SqliteStore;
+#[doc(hidden)]
+pub use trial::Trial;

@@ -1,13 +1,14 @@
 //! What is in the tables?
 
 use rusqlite::Connection;
+use rusqlite::types::Type;
 use std::sync::Arc;
 use waterwheel_store::{Dead, Due, Id, Level, Most, Position, Row};
 
 use super::handlers::Handlers;
 
 pub(crate) const LOAD: &str = "
-    SELECT id, due, failures, has_moved, key, payload FROM timers
+    SELECT id, due, failures, has_moved, key, payload, bucket FROM timers
     WHERE level = 0 AND handler = ?1 AND (bucket, id) > (?2, ?3) AND bucket < ?4
     ORDER BY bucket, id LIMIT ?5";
 
@@ -52,7 +53,17 @@ pub(crate) fn load(
         before,
         limit(most.rows),
     );
-    most.of(load.query_map(asked, |from| row(from, name))?)
+    let mut last = after;
+    most.of(load.query_map(asked, |from| {
+        let row = row(from, name)?;
+        let position = row.position();
+        // Else it would never be found by its due time, or the next load would begin before this one has.
+        if position.second != from.get::<_, i64>(6)? || position <= last {
+            return Err(misplaced());
+        }
+        last = position;
+        Ok(row)
+    })?)
 }
 
 pub(crate) fn first(
@@ -81,6 +92,11 @@ pub(crate) fn dead(
         })
     })?
     .collect()
+}
+
+fn misplaced() -> rusqlite::Error {
+    let what = "the file is damaged: a timer lies in a bucket of another time";
+    rusqlite::Error::FromSqlConversionFailure(1, Type::Integer, what.into())
 }
 
 /// The id as SQLite has it.

@@ -5,9 +5,24 @@ use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 
 use super::OpenError;
+use super::handlers::Handlers;
+use super::trial::Trial;
 
 /// The version of the tables. A file of a newer one is refused.
-pub(crate) const VERSION: i64 = 1;
+pub const VERSION: i64 = 1;
+
+/// From a version to the next one. It is one transaction, with the number of the version in it, so that a file has the tables of one version, whatever
+/// happens. The log has all that it writes until it is copied.
+#[derive(Debug, Clone, Copy)]
+pub struct Step {
+    /// The version that it begins with.
+    pub from: i64,
+    /// What it does.
+    pub sql: &'static str,
+}
+
+/// The steps from older versions, in order. There is no older version yet.
+pub(crate) const STEPS: [Step; 0] = [];
 
 /// In the file's header, in letters: `WWtm`.
 const APPLICATION: i64 = 0x5757_746d;
@@ -51,36 +66,47 @@ const TABLES: &str = "
     INSERT INTO meta VALUES ('epoch', 0);
 ";
 
-/// Opens the file and creates the tables in a new one. A file that is refused is not written to.
-pub(crate) fn open(path: &Path) -> Result<Connection, OpenError> {
+/// Opens the file and creates the tables in a new one, or brings those of an older version up to date. A file that is refused is not written to: all that can
+/// be wrong with it is looked for before.
+pub(crate) fn open(path: &Path, trial: &Trial<'_>) -> Result<(Connection, Handlers), OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags).map_err(OpenError::of)?;
+    let connection = match trial.vfs {
+        Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs),
+        None => Connection::open_with_flags(path, flags),
+    };
+    let connection = connection.map_err(OpenError::of)?;
     // A file that is refused stays as it is, and a store that has failed syncs nothing more.
     connection
         .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
         .map_err(OpenError::of)?;
     connection.set_prepared_statement_cache_capacity(64);
-    let is_new = inspect(&connection)?;
-    configure(&connection).map_err(OpenError::of)?;
-    if is_new {
-        create(&connection).map_err(OpenError::of)?;
+    let found = inspect(&connection, trial.steps)?;
+    if found == Some(VERSION) {
+        look_into(&connection).map_err(OpenError::in_tables)?;
     }
-    look_into(&connection).map_err(OpenError::in_tables)?;
-    Ok(connection)
+    configure(&connection, trial.synchronous).map_err(OpenError::of)?;
+    match found {
+        None => create(&connection).map_err(OpenError::of)?,
+        Some(VERSION) => {}
+        Some(older) => migrate(&connection, older, trial.steps).map_err(OpenError::in_tables)?,
+    }
+    let handlers = look_into(&connection).map_err(OpenError::in_tables)?;
+    Ok((connection, handlers))
 }
 
-/// Whether the file is empty; an error if it is another's.
-fn inspect(connection: &Connection) -> Result<bool, OpenError> {
+/// The version of the tables. `None` if the file is empty; an error if it is another's, or of a version that no step begins with.
+fn inspect(connection: &Connection, steps: &[Step]) -> Result<Option<i64>, OpenError> {
     let ask = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
     let application = ask("PRAGMA application_id").map_err(OpenError::of)?;
     let version = ask("PRAGMA user_version").map_err(OpenError::of)?;
     let tables = ask("SELECT count(*) FROM sqlite_schema").map_err(OpenError::of)?;
+    let is_known = || version == VERSION || steps.iter().any(|step| step.from == version);
     match application {
-        0 if tables == 0 && version == 0 => Ok(true),
+        0 if tables == 0 && version == 0 => Ok(None),
         APPLICATION if version > VERSION => Err(OpenError::Newer { found: version }),
-        APPLICATION if version == VERSION => Ok(false),
+        APPLICATION if is_known() => Ok(Some(version)),
         APPLICATION => Err(OpenError::Corrupt(
             format!("there is no version {version} of the tables").into(),
         )),
@@ -88,12 +114,13 @@ fn inspect(connection: &Connection) -> Result<bool, OpenError> {
     }
 }
 
-fn configure(connection: &Connection) -> rusqlite::Result<()> {
+fn configure(connection: &Connection, synchronous: &str) -> rusqlite::Result<()> {
     // SQLite leaves the mode as it is where the file system cannot share memory; then its older journal syncs each commit as well.
     connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
+    // `EXTRA` is `FULL`, and the older journal syncs the folder, too: else the journal that a commit has deleted may be there after a power cut.
+    connection.pragma_update(None, "synchronous", synchronous)?;
     connection.execute_batch(
-        "PRAGMA synchronous = FULL;
-         PRAGMA temp_store = MEMORY;
+        "PRAGMA temp_store = MEMORY;
          PRAGMA cache_size = -16000;
          PRAGMA trusted_schema = OFF;",
     )?;
@@ -109,8 +136,23 @@ fn create(connection: &Connection) -> rusqlite::Result<()> {
     tables.commit()
 }
 
-/// Reads a row of each table, by the columns that are used.
-fn look_into(connection: &Connection) -> rusqlite::Result<()> {
+/// Brings the tables of an older version up to date.
+fn migrate(connection: &Connection, older: i64, steps: &[Step]) -> rusqlite::Result<()> {
+    let mut version = older;
+    while version < VERSION {
+        let step = steps.iter().find(|step| step.from == version);
+        let step = step.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+        let transaction = connection.unchecked_transaction()?;
+        transaction.execute_batch(step.sql)?;
+        version += 1;
+        transaction.pragma_update(None, "user_version", version)?;
+        transaction.commit()?;
+    }
+    Ok(())
+}
+
+/// Reads a row of each table, by the columns that are used, and the handlers.
+fn look_into(connection: &Connection) -> rusqlite::Result<Handlers> {
     connection.query_row("SELECT value FROM meta WHERE key = 'epoch'", [], |row| {
         row.get::<_, i64>(0)
     })?;
@@ -124,5 +166,5 @@ fn look_into(connection: &Connection) -> rusqlite::Result<()> {
         let mut statement = connection.prepare(sql)?;
         statement.query([])?.next()?;
     }
-    Ok(())
+    Handlers::read(connection)
 }

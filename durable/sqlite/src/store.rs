@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::{fmt, fs, path};
+use std::{fmt, fs, io, path};
 
 use rusqlite::Connection;
 use waterwheel_store::{Dead, Id, Level, Most, Op, Outcome, Position, Row, Store, StoreError};
@@ -9,11 +9,9 @@ use super::OpenError;
 use super::failure::{of_commit, rolled_back};
 use super::handlers::Handlers;
 use super::lock::Lock;
+use super::trial::Trial;
 use super::write::Writer;
-use super::{read, schema};
-
-/// How many pages the log has before they are copied into the file: 4 MB.
-const LONG_LOG: i64 = 1_000;
+use super::{log, read, schema};
 
 /// A store in a SQLite file.
 ///
@@ -25,8 +23,11 @@ pub struct SqliteStore {
     last: Option<(u64, Vec<Outcome>)>,
     /// Why nothing is written any more.
     failure: Option<Arc<str>>,
+    /// How many pages the log has before they are copied into the file.
+    long_log: i64,
+    read: fn(&Path) -> io::Result<Vec<u8>>,
     path: PathBuf,
-    _lock: Lock,
+    _lock: Option<Lock>,
 }
 
 impl SqliteStore {
@@ -36,19 +37,40 @@ impl SqliteStore {
     ///
     /// # Errors
     ///
-    /// [`OpenError`]: another process has it open, it is no file of this store, it is damaged, or of a newer version. The file is then as it was.
+    /// [`OpenError`]: another process has it open, it is no file of this store, it is damaged, or of a newer version. The file is then as it was. One of an
+    /// older version that cannot be brought up to date is of this version, or of one between.
     pub fn open(path: impl AsRef<Path>) -> Result<SqliteStore, OpenError> {
         let path = path.as_ref();
         let absolute = fs::canonicalize(path).or_else(|_| path::absolute(path));
         let path = absolute.map_err(|error| OpenError::Sqlite(error.into()))?;
         let lock = Lock::take(&path)?;
-        let connection = schema::open(&path)?;
-        let handlers = Handlers::read(&connection).map_err(OpenError::in_tables)?;
+        if is_empty(&path)? && !is_empty(&log_of(&path))? {
+            // SQLite would delete the log. It may have all timers: they are copied into the file only now and then.
+            let what = "it is empty or missing, and its log is not";
+            return Err(OpenError::Corrupt(what.into()));
+        }
+        SqliteStore::open_as(path, Some(lock), &Trial::NONE)
+    }
+
+    /// Opens a file of another VFS, for tests: see [`Trial`].
+    #[doc(hidden)]
+    pub fn open_for_trial(path: &Path, trial: &Trial<'_>) -> Result<SqliteStore, OpenError> {
+        SqliteStore::open_as(path.into(), None, trial)
+    }
+
+    fn open_as(
+        path: PathBuf,
+        lock: Option<Lock>,
+        trial: &Trial<'_>,
+    ) -> Result<SqliteStore, OpenError> {
+        let (connection, handlers) = schema::open(&path, trial)?;
         Ok(SqliteStore {
             connection,
             handlers,
             last: None,
             failure: None,
+            long_log: trial.long_log,
+            read: trial.read,
             path,
             _lock: lock,
         })
@@ -74,6 +96,7 @@ impl SqliteStore {
     fn transact(&mut self, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
         let handlers = self.handlers.len();
         let outcomes = self.steps(steps).map_err(rolled_back);
+        let was_tried = outcomes.is_ok();
         let outcomes = outcomes.and_then(|outcomes| {
             let commit = self.connection.prepare_cached("COMMIT");
             let committed = commit.and_then(|mut commit| commit.execute([]));
@@ -82,8 +105,34 @@ impl SqliteStore {
         if outcomes.is_err() {
             self.handlers.truncate(handlers);
             self.roll_back()?;
+            if was_tried {
+                self.is_gone()?;
+            }
         }
         outcomes
+    }
+
+    /// A commit that was tried and rolled back has left no trace that is taken for it.
+    fn is_gone(&self) -> Result<(), StoreError> {
+        // Negative if there is no log.
+        let frames = usize::try_from(self.log_length().map_err(rolled_back)?);
+        let log = match frames {
+            Ok(_) => (self.read)(&log_of(&self.path)).map_err(StoreError::indeterminate)?,
+            Err(_) => Vec::new(),
+        };
+        match frames.is_ok_and(|frames| log::has_more(&log, frames)) {
+            true => Err(StoreError::indeterminate(
+                "no space was left, and the log may have the whole commit",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// How many frames the log has.
+    fn log_length(&self) -> rusqlite::Result<i64> {
+        let sql = "PRAGMA wal_checkpoint(NOOP)";
+        let mut length = self.connection.prepare_cached(sql)?;
+        length.query_row([], |row| row.get(1))
     }
 
     fn steps(&mut self, steps: &[Op]) -> rusqlite::Result<Vec<Outcome>> {
@@ -109,11 +158,7 @@ impl SqliteStore {
 
     /// Copies a long log into the file.
     fn checkpoint(&self) -> rusqlite::Result<()> {
-        let mut length = self
-            .connection
-            .prepare_cached("PRAGMA wal_checkpoint(NOOP)")?;
-        let length: i64 = length.query_row([], |row| row.get(1))?;
-        if length >= LONG_LOG {
+        if self.log_length()? >= self.long_log {
             let mut copy = self
                 .connection
                 .prepare_cached("PRAGMA wal_checkpoint(PASSIVE)")?;
@@ -131,7 +176,7 @@ impl SqliteStore {
         }
     }
 
-    /// Notes a failure after which nothing more is written.
+    /// Notes a failure after which nothing more is written, nor copied as the store is dropped.
     fn note<T>(&mut self, result: Result<T, StoreError>) -> Result<T, StoreError> {
         if let Err(error) = &result
             && !error.is_definite()
@@ -148,6 +193,21 @@ impl SqliteStore {
             // The commit is durable. The next one is refused.
             let _: Result<(), _> = self.note(Err(rolled_back(error)));
         }
+    }
+}
+
+fn log_of(path: &Path) -> PathBuf {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    log.into()
+}
+
+/// Whether a file has no byte, or is not there.
+fn is_empty(path: &Path) -> Result<bool, OpenError> {
+    match fs::metadata(path) {
+        Ok(file) => Ok(file.len() == 0),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(OpenError::Sqlite(error.into())),
     }
 }
 
@@ -188,18 +248,20 @@ impl Store for SqliteStore {
             before,
             most,
         );
-        rows.map_err(rolled_back)
+        self.note(rows.map_err(rolled_back))
     }
 
     fn first_second(&mut self, handler: &str, from: i64) -> Result<Option<i64>, StoreError> {
         let Some(handler) = self.handlers.number(handler) else {
             return Ok(None);
         };
-        read::first(&self.connection, Level::Second, handler, from).map_err(rolled_back)
+        let first = read::first(&self.connection, Level::Second, handler, from);
+        self.note(first.map_err(rolled_back))
     }
 
     fn first_bucket(&mut self, level: Level) -> Result<Option<i64>, StoreError> {
-        read::first(&self.connection, level, 0, i64::MIN).map_err(rolled_back)
+        let first = read::first(&self.connection, level, 0, i64::MIN);
+        self.note(first.map_err(rolled_back))
     }
 
     fn handlers(&mut self) -> Result<Vec<Arc<str>>, StoreError> {
@@ -207,7 +269,8 @@ impl Store for SqliteStore {
     }
 
     fn dead(&mut self, after: Id, most: usize) -> Result<Vec<Dead>, StoreError> {
-        read::dead(&self.connection, &self.handlers, after, most).map_err(rolled_back)
+        let dead = read::dead(&self.connection, &self.handlers, after, most);
+        self.note(dead.map_err(rolled_back))
     }
 }
 

@@ -127,6 +127,33 @@ fn a_damaged_file_is_refused_and_left_as_it_is() {
 }
 
 #[test]
+fn a_log_without_its_file_is_not_thrown_away() {
+    let folder = Folder::new("log-alone");
+    let path = folder.file("timers.db");
+    let mut store = SqliteStore::open(&path).unwrap();
+    store.begin().unwrap();
+    store.commit(1, &[near(row(1, 64))]).unwrap();
+    // As a crash leaves them.
+    let (file, log) = (folder.file("copy.db"), folder.file("copy.db-wal"));
+    fs::copy(folder.file("timers.db-wal"), &log).unwrap();
+    let before = fs::read(&log).unwrap();
+    for is_there in [false, true] {
+        if is_there {
+            fs::write(&file, []).unwrap();
+        }
+        let refused = SqliteStore::open(&file);
+        assert!(matches!(refused, Err(OpenError::Corrupt(_))), "{refused:?}");
+        assert_eq!(fs::read(&log).unwrap(), before);
+        assert_eq!(fs::exists(&file).unwrap(), is_there);
+    }
+    // With the file beside it, all is there.
+    fs::copy(&path, &file).unwrap();
+    let mut copy = SqliteStore::open(&file).unwrap();
+    let rows = copy.load("mail", Position::START, i64::MAX, Most::rows(10));
+    assert_eq!(rows.unwrap(), [row(1, 64)]);
+}
+
+#[test]
 fn a_file_without_one_of_its_tables_is_damaged() {
     let folder = Folder::new("missing");
     for table in ["timers", "handlers", "moved", "keys", "dead", "meta"] {
@@ -134,9 +161,14 @@ fn a_file_without_one_of_its_tables_is_damaged() {
         drop(SqliteStore::open(&path).unwrap());
         let other = Connection::open(&path).unwrap();
         other.execute_batch(&format!("DROP TABLE {table}")).unwrap();
+        // The store would change this, as it opens the file.
+        let mode = "PRAGMA journal_mode = DELETE";
+        other.query_row(mode, [], |_| Ok(())).unwrap();
         drop(other);
+        let before = fs::read(&path).unwrap();
         let refused = SqliteStore::open(&path);
         assert!(matches!(refused, Err(OpenError::Corrupt(_))), "{table}");
+        assert_eq!(fs::read(&path).unwrap(), before);
     }
 }
 

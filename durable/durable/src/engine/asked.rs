@@ -26,7 +26,7 @@ pub(super) enum What {
 }
 
 impl Asked {
-    pub(super) fn ask(
+    fn ask(
         &mut self,
         call: Call,
         what: What,
@@ -61,12 +61,26 @@ impl Asked {
         is_loading.then_some(self.number)
     }
 
+    /// The number of the first request for rows that is not answered.
+    fn oldest_load(&self) -> Option<u64> {
+        let mut waiting = self.waiting.iter();
+        let oldest = waiting.find(|(_, (_, what, _))| matches!(what, What::Rows { .. }));
+        oldest.map(|(number, _)| *number)
+    }
+
+    /// When the first reply is held for lost. Never, of a store whose replies cannot be lost.
     pub(super) fn first_deadline(&self) -> Option<u64> {
-        self.waiting.values().map(|(.., deadline)| *deadline).min()
+        let deadlines = self.waiting.values().map(|(.., deadline)| *deadline);
+        deadlines.filter(|deadline| *deadline < u64::MAX).min()
     }
 }
 
 impl Engine {
+    pub(super) fn ask(&mut self, call: Call, what: What) {
+        self.asked
+            .ask(call, what, self.now, &self.config, &mut self.output);
+    }
+
     /// Asks again for what was not answered in time: its reply was lost.
     pub(super) fn ask_again(&mut self) {
         let now = self.now.boot_micros;
@@ -97,9 +111,7 @@ impl Engine {
             (What::Commit, Ok(Reply::Committed(outcomes))) => self.committed(outcomes),
             (What::Rows { lane, before, most }, Ok(Reply::Loaded(rows))) => {
                 self.loaded(lane, before, most, rows, number);
-                if self.asked.loading().is_none() {
-                    self.near.all_are_loaded();
-                }
+                self.near.loads_since(self.asked.oldest_load());
             }
             (What::Second(lane), Ok(Reply::First(first))) => self.second_found(lane, first),
             (What::Bucket(level), Ok(Reply::First(first))) => self.bucket_found(level, first),

@@ -4,90 +4,85 @@ use std::sync::Arc;
 
 use waterwheel_store::{Bucket, Id, Op, Row};
 
-use super::commit::Then;
-use super::near::{Known, Leaves};
 use super::planted::{self, Planted};
 use super::{Delivery, Ended, Engine, Output};
 
 impl Engine {
     /// Takes from the wheel what is due.
     pub(super) fn expire(&mut self) {
-        for held in self.near.expire(self.now) {
-            self.lanes[held.lane].ready.push_back(held);
-        }
+        let lanes = &mut self.lanes;
+        self.near
+            .expire(self.now, |lane, up| lanes[lane].ready.push_back(up));
     }
 
     /// Hands what is ready to handlers that have a place.
     pub(super) fn deliver(&mut self) {
+        for lane in 0..self.lanes.len() {
+            self.deliver_to(lane);
+        }
+    }
+
+    fn deliver_to(&mut self, lane: usize) {
         if self.is_stopping {
             return;
         }
-        for lane in &mut self.lanes {
-            while lane.running < lane.concurrency {
-                let Some(held) = lane.ready.pop_front() else {
-                    break;
-                };
-                if !self.now.is_past(held.row.due) {
-                    // The wall clock was set back since it came up.
-                    self.near.wait_again(held, self.now);
-                } else if self.near.run(&held) {
-                    lane.running += 1;
-                    self.output
-                        .push_back(Output::Deliver(Delivery { row: held.row }));
-                }
+        let lane = &mut self.lanes[lane];
+        while lane.running < lane.concurrency {
+            let Some(up) = lane.ready.pop_front() else {
+                return;
+            };
+            if let Some(row) = self.near.run(&up, self.now) {
+                lane.running += 1;
+                self.output.push_back(Output::Deliver(Delivery { row }));
             }
+        }
+        // What was cancelled would stay there for as long as the handler hangs.
+        if lane.ready.len() > 2 * lane.held {
+            lane.ready.retain(|up| self.near.is_up(up));
         }
     }
 
     /// A delivery has ended.
     pub fn ended(&mut self, id: Id, ended: Ended) {
-        if self.has_failed || !matches!(self.near.get(id), Some(Known::Running(_))) {
+        if self.has_failed {
             return;
         }
-        let why = match &ended {
-            Ended::Failed(_) => Leaves::Moved,
-            _ => Leaves::Delivered,
-        };
-        let Some(held) = self.near.leave(id, why) else {
+        let Some((row, lane)) = self.near.end(id) else {
             return;
         };
-        let (row, lane) = (held.row, held.lane);
         self.lanes[lane].running -= 1;
-        match ended {
-            Ended::Well => {
-                if planted::is(Planted::ForgottenBeforeSettled) {
-                    self.retire(id, lane);
-                }
-                self.commits.push(Op::Settle(row), Then::Gone(id, lane));
-            }
-            Ended::Dead(error) => self.bury(row, lane, error),
+        if planted::is(Planted::NeverSettled) && ended == Ended::Well && id.get() % 16 == 0 {
+            self.retire(id);
+            return self.deliver_to(lane);
+        }
+        let op = match ended {
+            Ended::Well => Op::Settle(row),
+            Ended::Dead(error) => self.burial(row, error),
             Ended::Failed(error) => match self.config.ladder.get(row.failures as usize) {
                 Some(delay) => {
                     let due = self.present().after(*delay);
-                    let bucket = Bucket::of(due, self.present());
-                    let later = Row {
-                        due,
-                        failures: row.failures + 1,
-                        has_moved: true,
-                        ..row.clone()
-                    };
-                    self.commits.push(
-                        Op::Retry(row, due, bucket),
-                        Then::Retried(later, bucket, lane),
-                    );
+                    Op::Retry(row, due, Bucket::of(due, self.present()))
                 }
-                None => self.bury(row, lane, error),
+                None => self.burial(row, error),
             },
+        };
+        let comes_back = match planted::is(Planted::GivenUpComesBack) {
+            true => !matches!(op, Op::Settle(_)),
+            false => matches!(op, Op::Retry(..)),
+        };
+        if comes_back {
+            self.near.comes_back(id);
         }
-        self.go_on();
+        if planted::is(Planted::ForgottenBeforeSettled) && matches!(op, Op::Settle(_)) {
+            self.retire(id);
+        }
+        self.commits.push(op, None);
+        self.deliver_to(lane);
+        self.commit();
     }
 
-    fn bury(&mut self, row: Row, lane: usize, error: Arc<str>) {
-        let op = Op::Bury {
-            row: row.clone(),
-            at: self.present(),
-            error: Arc::clone(&error),
-        };
-        self.commits.push(op, Then::Buried(row, lane, error));
+    fn burial(&self, row: Row, error: Arc<str>) -> Op {
+        let at = self.present();
+        Op::Bury { row, at, error }
     }
 }

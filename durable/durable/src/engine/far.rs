@@ -3,7 +3,6 @@
 use waterwheel_store::{Bucket, Due, Level, Op};
 
 use super::asked::What;
-use super::commit::Then;
 use super::next::Next;
 use super::{Call, Engine};
 
@@ -76,8 +75,7 @@ impl Engine {
                     of.is_asked = true;
                     let call = Call::FirstBucket(level);
                     let what = What::Bucket(level);
-                    self.asked
-                        .ask(call, what, self.now, &self.config, &mut self.output);
+                    self.ask(call, what);
                 }
                 Next::At(number) => {
                     let bucket = Bucket { level, number };
@@ -85,7 +83,7 @@ impl Engine {
                         of.is_cascading = true;
                         let most = self.config.page;
                         let op = Op::Cascade { bucket, now, most };
-                        self.commits.push(op, Then::Cascaded(bucket));
+                        self.commits.push(op, None);
                     }
                 }
             }

@@ -15,6 +15,8 @@ pub struct Config {
     pub page: usize,
     /// How many timers of a handler are in memory at most. The others wait in the store.
     pub most_in_memory: usize,
+    /// How many bytes the timers of all handlers take in memory, about. One handler's may take as many as are left free; a row always finds a place.
+    pub most_bytes_in_memory: usize,
     /// The delays after the first, second … failure. After the last one, a failure is the end.
     pub ladder: Vec<Duration>,
     /// How many steps a commit has at most.
@@ -34,6 +36,7 @@ impl Default for Config {
             window: 2,
             page: 4_096,
             most_in_memory: 32_768,
+            most_bytes_in_memory: 64 << 20,
             ladder: ladder.map(Duration::from_secs).to_vec(),
             most_in_commit: 16_384,
             reply_micros: 30_000_000,

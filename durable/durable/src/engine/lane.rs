@@ -6,10 +6,10 @@ use std::sync::Arc;
 use waterwheel_store::{Due, Most, Position, Row};
 
 use super::asked::What;
-use super::near::Held;
+use super::near::Up;
 use super::next::Next;
 use super::planted::{self, Planted};
-use super::{Call, Config, Engine, Output};
+use super::{Call, Engine, Output};
 
 #[derive(Debug)]
 pub(super) struct Lane {
@@ -18,9 +18,11 @@ pub(super) struct Lane {
     pub(super) concurrency: usize,
     pub(super) running: usize,
     /// Due, in order. Some may have left since.
-    pub(super) ready: VecDeque<Held>,
-    /// How many timers of it are in memory.
+    pub(super) ready: VecDeque<Up>,
+    /// How many timers of it are in memory,
     pub(super) held: usize,
+    /// and how large they are.
+    pub(super) bytes: usize,
     /// All rows up to here are in memory, or are gone.
     cursor: Position,
     /// What lies before this second goes into memory as it is written: a load has been asked for all of it.
@@ -45,6 +47,7 @@ impl Lane {
             running: 0,
             ready: VecDeque::new(),
             held: 0,
+            bytes: 0,
             cursor: Position::START,
             bound: i64::MIN,
             next: Next::Unknown,
@@ -53,25 +56,6 @@ impl Lane {
             lowered: None,
             is_reported: false,
         }
-    }
-
-    /// When rows are to be loaded next, if it is known.
-    pub(super) fn loads_at(&self, config: &Config) -> Option<Due> {
-        match self.next {
-            Next::At(second) if !self.is_asked && self.has_room(config) => {
-                // A handler that is missing is reported once its timers are due.
-                let window = if self.is_handled { config.window } else { 0 };
-                let is_done = !self.is_handled && self.is_reported;
-                let at = second.saturating_sub(window).saturating_mul(1_000);
-                (!is_done).then_some(Due::from_millis(at))
-            }
-            _ => None,
-        }
-    }
-
-    /// Whether enough of the memory is free for a load to be worth it.
-    fn has_room(&self, config: &Config) -> bool {
-        self.held <= config.most_in_memory / 4 * 3
     }
 
     /// The cursor goes back: rows from this second on are to be loaded, again.
@@ -108,63 +92,67 @@ impl Lane {
 impl Engine {
     /// Asks for rows whose time is near, and for when the next ones come.
     pub(super) fn load(&mut self) {
+        let lanes = 0..self.lanes.len();
+        self.loads_at = lanes.filter_map(|lane| self.load_lane(lane)).min();
+    }
+
+    /// Does that for a lane. When to look at it again, if no call brings that up.
+    fn load_lane(&mut self, index: usize) -> Option<Due> {
         let second = self.present().second();
-        let horizon = second.saturating_add(self.config.window);
-        for (index, lane) in self.lanes.iter_mut().enumerate() {
-            if lane.is_asked {
-                continue;
+        let lane = &mut self.lanes[index];
+        if lane.is_asked {
+            return None;
+        }
+        match lane.next {
+            Next::None => None,
+            Next::Unknown => {
+                lane.is_asked = true;
+                let call = Call::FirstSecond(Arc::clone(&lane.handler), lane.cursor.second);
+                self.ask(call, What::Second(index));
+                None
             }
-            if lane.next == Next::At(i64::MIN) && !lane.is_handled {
-                // A refused commit has left a row where it was: what is reported as due has to be due.
-                lane.next = Next::Unknown;
+            Next::At(first) if !lane.is_handled => {
+                // A handler that is missing is reported once its timers are due.
+                if lane.is_reported || first > second {
+                    return (!lane.is_reported).then_some(start(first));
+                }
+                lane.is_reported = true;
+                let handler = Arc::clone(&lane.handler);
+                self.output.push_back(Output::Unhandled(handler));
+                None
             }
-            match lane.next {
-                Next::None => {}
-                Next::Unknown => {
-                    lane.is_asked = true;
-                    let call = Call::FirstSecond(Arc::clone(&lane.handler), lane.cursor.second);
-                    self.asked.ask(
-                        call,
-                        What::Second(index),
-                        self.now,
-                        &self.config,
-                        &mut self.output,
-                    );
+            Next::At(first) => {
+                let horizon = second.saturating_add(self.config.window);
+                if first > horizon {
+                    return Some(start(first.saturating_sub(self.config.window)));
                 }
-                Next::At(first) if !lane.is_handled => {
-                    if first <= second && !lane.is_reported {
-                        lane.is_reported = true;
-                        let handler = Arc::clone(&lane.handler);
-                        self.output.push_back(Output::Unhandled(handler));
-                    }
-                }
-                Next::At(first) => {
-                    if first > horizon || !lane.has_room(&self.config) {
-                        continue;
-                    }
-                    let before = horizon.saturating_add(1);
-                    if !planted::is(Planted::BoundAfterRead) {
-                        lane.bound = lane.bound.max(before);
-                    }
-                    let free = self.config.most_in_memory - lane.held;
-                    let most = Most::rows(self.config.page.min(free));
-                    lane.is_asked = true;
-                    let call = Call::Load {
-                        handler: Arc::clone(&lane.handler),
-                        after: lane.cursor,
-                        before,
-                        most,
-                    };
-                    let what = What::Rows {
-                        lane: index,
-                        before,
-                        most,
-                    };
-                    self.asked
-                        .ask(call, what, self.now, &self.config, &mut self.output);
-                }
+                // Else the reply to a commit brings it up.
+                let most = self.room(index)?;
+                self.load_rows(index, horizon.saturating_add(1), most);
+                None
             }
         }
+    }
+
+    fn load_rows(&mut self, index: usize, before: i64, most: Most) {
+        let lane = &mut self.lanes[index];
+        if !planted::is(Planted::BoundAfterRead) {
+            lane.bound = lane.bound.max(before);
+        }
+        lane.is_asked = true;
+        let call = Call::Load {
+            handler: Arc::clone(&lane.handler),
+            after: lane.cursor,
+            before,
+            most,
+        };
+        let what = What::Rows {
+            lane: index,
+            before,
+            most,
+        };
+        self.room.ask(most);
+        self.ask(call, what);
     }
 
     /// The store has said which second is next.
@@ -181,11 +169,13 @@ impl Engine {
         rows: Vec<Row>,
         number: u64,
     ) {
+        self.room.answered(most);
         let mut is_all = most.is_more_than(&rows);
         for row in rows {
             let position = row.position();
-            if self.near.is_new(row.id, number) || planted::is(Planted::KnownTakenAgain) {
-                if self.lanes[index].held >= self.config.most_in_memory {
+            if self.near.is_new(&row, index, Some(number)) || planted::is(Planted::KnownTakenAgain)
+            {
+                if !self.fits(index) {
                     is_all = false;
                     break;
                 }
@@ -216,22 +206,21 @@ impl Engine {
     }
 
     /// A row lies in its second from now on. It goes into memory, if what lies around it did.
-    pub(super) fn admit(&mut self, row: Row, lane: usize) {
+    pub(super) fn admit(&mut self, row: &Row, lane: usize) {
         let second = row.due.second();
-        let of = &self.lanes[lane];
-        if second >= of.bound {
+        if second >= self.lanes[lane].bound {
             self.lanes[lane].lower(second);
-        } else if of.held < self.config.most_in_memory {
-            if self.near.get(row.id).is_none() {
-                self.hold(row, lane);
+        } else if self.fits(lane) {
+            if self.near.is_new(row, lane, None) {
+                self.hold(row.clone(), lane);
             }
         } else if !planted::is(Planted::CursorOverUndelivered) {
             self.lanes[lane].go_back(second);
         }
     }
+}
 
-    fn hold(&mut self, row: Row, lane: usize) {
-        self.lanes[lane].held += 1;
-        self.near.hold(Held { row, lane }, self.now);
-    }
+/// When a second begins.
+fn start(second: i64) -> Due {
+    Due::from_millis(second.saturating_mul(1_000))
 }

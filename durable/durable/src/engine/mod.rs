@@ -7,6 +7,7 @@
 //! | `input`, `output` | what does the engine learn, and what does it want done? |
 //! | `near` | which timers are in memory, and what does each wait for? |
 //! | `lane` | what is there of one handler? |
+//! | `room` | how much may be in memory? |
 //! | `far` | which bucket cascades next? |
 //! | `commit` | what is written next, and what follows from it? |
 //! | `asked` | what was the store asked, and was the reply lost? |
@@ -36,10 +37,14 @@ mod now;
 mod output;
 pub mod planted;
 mod requests;
+mod room;
+#[cfg(test)]
+mod tests;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
+use foldhash::{HashMap, HashMapExt as _};
 use waterwheel_store::{Due, Id};
 
 use asked::Asked;
@@ -51,6 +56,7 @@ use near::Near;
 pub use now::Now;
 pub use output::{Answer, Call, Delivery, Output, Reply, Request};
 use requests::Deferred;
+use room::Room;
 
 /// A wall clock that moves so far against the other was set, and not slewed.
 const JUMP_MICROS: u64 = 1_000_000;
@@ -68,6 +74,9 @@ pub struct Engine {
     lanes: Vec<Lane>,
     lane_of: HashMap<Arc<str>, usize>,
     near: Near,
+    room: Room,
+    /// When a lane is to be looked at next.
+    loads_at: Option<Due>,
     far: Far,
     commits: Commits,
     asked: Asked,
@@ -86,6 +95,8 @@ impl Engine {
     pub fn new(config: Config, epoch: u64, handlers: Vec<Arc<str>>, now: Now) -> Engine {
         let mut engine = Engine {
             near: Near::new(now),
+            room: Room::default(),
+            loads_at: None,
             far: Far::default(),
             commits: Commits::default(),
             asked: Asked::default(),
@@ -200,29 +211,27 @@ impl Engine {
         self.lanes.iter().map(|lane| lane.held).sum()
     }
 
+    /// How many bytes count against [`Config::most_bytes_in_memory`].
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.room.held
+    }
+
     /// When there is something to do next, in microseconds since boot. `None` if only a call can bring something.
     #[must_use]
     pub fn next_turn(&self) -> Option<u64> {
         if self.has_failed {
             return None;
         }
-        if self.near.has_backlog() {
-            return Some(self.now.boot_micros);
+        let asked = [self.asked.first_deadline(), self.commits.tries_again_at()];
+        let asked = asked.into_iter().flatten().min();
+        if self.is_stopping {
+            return asked;
         }
-        let wall = self
-            .lanes
-            .iter()
-            .filter_map(|lane| lane.loads_at(&self.config));
-        let wall = wall.chain(self.far.cascades_at()).min();
-        // Nothing is loaded and nothing cascades any more, however near its time is.
-        let wall = wall.filter(|_| !self.is_stopping);
-        let boot = [
-            self.near.next(),
-            wall.map(|at| self.now.boot_at(at)),
-            self.asked.first_deadline(),
-            self.commits.tries_again_at(),
-        ];
-        boot.into_iter().flatten().min()
+        let wall = self.far.cascades_at().chain(self.loads_at).min();
+        let near = self.near.next(self.now);
+        let wall = wall.map(|at| self.now.boot_at(at));
+        [asked, near, wall].into_iter().flatten().min()
     }
 
     /// Does what can be done now.

@@ -1,50 +1,99 @@
 //! The timers in memory.
 
-use std::collections::HashMap;
+use std::collections::VecDeque;
 
+use foldhash::{HashMap, HashMapExt as _};
 use waterwheel::wheel::{Key, Resolution, Tick, Verdict, Wheel};
 use waterwheel_store::{Due, Id, Row};
 
 use super::Now;
+use super::planted::{self, Planted};
 
 /// How many timers are taken from the wheel in a turn.
 const BATCH: usize = 4_096;
 
-/// A row in memory.
-#[derive(Debug, Clone)]
-pub(super) struct Held {
-    pub(super) row: Row,
+/// What a row takes in memory beside its key and its payload, about: its places in the tables, and what the allocator adds.
+pub(super) const ROW_BYTES: usize = 256;
+
+/// A timer that counts as one in memory, until it is known that it has left.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Share {
     pub(super) lane: usize,
+    pub(super) bytes: usize,
+    pub(super) second: i64,
+}
+
+/// What is known of a timer.
+#[derive(Debug)]
+enum Known {
+    /// It is in memory, for this lane.
+    Held(Row, usize, Awaits),
+    /// It awaits the answer to a commit.
+    Leaving(Leaving),
 }
 
 /// What a timer in memory waits for.
 #[derive(Debug)]
-pub(super) enum Known {
-    /// Its time. It is in the wheel.
-    Waiting(Key),
-    /// Its handler. It was due then.
-    Ready(Due),
+enum Awaits {
+    /// Its time, in the wheel, or its handler, in the queue of its lane. The key says which entry there is its own.
+    Turn(Key),
     /// The end of its delivery.
-    Running(Held),
-    /// The answer to a commit.
-    Leaving(Leaves),
+    End,
+}
+
+/// A timer that a commit takes away or moves.
+#[derive(Debug)]
+pub(super) struct Leaving {
+    why: Leaves,
+    /// `None` if it was not in memory, and is only noted, so that no load takes it.
+    pub(super) share: Option<Share>,
+    /// A load or a write met it meanwhile and left it out: there its row lies, if nothing comes of the commit.
+    pub(super) left_out: Option<(usize, i64)>,
 }
 
 /// Why a timer leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Leaves {
+enum Leaves {
     /// It was delivered for the last time.
     Delivered,
     /// It is cancelled, or comes back with another due time.
     Moved,
 }
 
+/// Whether a timer can be moved.
+pub(super) enum Free {
+    /// It is out of memory.
+    Taken,
+    /// It was delivered.
+    WithHandler,
+    /// Another commit moves it.
+    Moving,
+}
+
+/// What the wheel keeps of a timer.
+#[derive(Debug, Clone, Copy)]
+struct Filed {
+    id: Id,
+    due: Due,
+    lane: usize,
+}
+
+/// A timer that came up.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Up {
+    id: Id,
+    key: Key,
+}
+
 #[derive(Debug)]
 pub(super) struct Near {
-    wheel: Wheel<Held>,
+    wheel: Wheel<Filed>,
+    /// With a light hash, seeded by chance: a forged handle's id is in there only until its commit is answered.
     known: HashMap<Id, Known>,
     /// What left while rows were being loaded, and the last request by then: what was asked for up to there may have been read before.
-    gone: HashMap<Id, u64>,
+    pub(super) gone: HashMap<Id, u64>,
+    /// The same, in order of the requests.
+    went: VecDeque<(u64, Id)>,
     running: usize,
     has_backlog: bool,
 }
@@ -55,6 +104,7 @@ impl Near {
             wheel: Wheel::starting_at(Resolution::MILLISECOND, now.tick()),
             known: HashMap::new(),
             gone: HashMap::new(),
+            went: VecDeque::new(),
             running: 0,
             has_backlog: false,
         }
@@ -68,119 +118,192 @@ impl Near {
         self.running
     }
 
-    pub(super) fn has_backlog(&self) -> bool {
-        self.has_backlog
-    }
-
     /// Microseconds since boot at which the wheel is to be turned.
-    pub(super) fn next(&self) -> Option<u64> {
+    pub(super) fn next(&self, now: Now) -> Option<u64> {
+        if self.has_backlog {
+            return Some(now.boot_micros);
+        }
         let next = self.wheel.next_expiration()?;
         Some(next.get().saturating_mul(1_000))
     }
 
-    pub(super) fn get(&self, id: Id) -> Option<&Known> {
-        self.known.get(&id)
-    }
-
-    /// In which second a timer in the wheel is due.
-    pub(super) fn second(&self, id: Id) -> Option<i64> {
-        match self.known.get(&id)? {
-            Known::Waiting(key) => Some(self.wheel.get(*key)?.row.due.second()),
-            _ => None,
-        }
-    }
-
     /// Puts a timer into the wheel, whatever is known of it.
-    pub(super) fn hold(&mut self, held: Held, now: Now) {
-        let id = held.row.id;
-        let key = self.wheel.insert(now.tick_of(held.row.due), held);
-        self.known.insert(id, Known::Waiting(key));
+    pub(super) fn hold(&mut self, row: Row, lane: usize, now: Now) -> Share {
+        let share = share(&row, lane);
+        let key = self
+            .wheel
+            .insert(now.tick_of(row.due), Filed::new(&row, lane));
+        self.known
+            .insert(row.id, Known::Held(row, lane, Awaits::Turn(key)));
+        share
     }
 
-    /// A timer leaves: what is still in the wheel is taken out.
-    pub(super) fn leave(&mut self, id: Id, why: Leaves) -> Option<Held> {
-        match self.known.insert(id, Known::Leaving(why)) {
-            Some(Known::Waiting(key)) => self.wheel.cancel(key),
-            Some(Known::Running(held)) => {
-                self.running -= 1;
-                Some(held)
+    /// Takes a timer out of memory, for a commit that moves it.
+    pub(super) fn free(&mut self, id: Id) -> Free {
+        let share = match self.known.get(&id) {
+            Some(Known::Held(row, lane, Awaits::Turn(key))) => {
+                let was_filed = self.wheel.cancel(*key).is_some();
+                let is_counted = !was_filed && planted::is(Planted::ReadyCountedForEver);
+                (!is_counted).then(|| share(row, *lane))
             }
-            _ => None,
+            Some(Known::Leaving(leaving)) if leaving.why == Leaves::Moved => return Free::Moving,
+            Some(_) => return Free::WithHandler,
+            None => None,
+        };
+        // Also if it is not in memory: so no load takes it meanwhile.
+        let leaving = Leaving::new(Leaves::Moved, share);
+        self.known.insert(id, Known::Leaving(leaving));
+        Free::Taken
+    }
+
+    /// The delivery of a timer has ended, for the last time. Its row, and whose it is.
+    pub(super) fn end(&mut self, id: Id) -> Option<(Row, usize)> {
+        let known = self.known.get_mut(&id)?;
+        let Known::Held(row, lane, Awaits::End) = known else {
+            return None;
+        };
+        let leaving = Leaving::new(Leaves::Delivered, Some(share(row, *lane)));
+        let Known::Held(row, lane, _) = std::mem::replace(known, Known::Leaving(leaving)) else {
+            return None;
+        };
+        self.running -= 1;
+        Some((row, lane))
+    }
+
+    /// It was not the last time: what is asked of the timer waits until it is back.
+    pub(super) fn comes_back(&mut self, id: Id) {
+        if let Some(Known::Leaving(leaving)) = self.known.get_mut(&id) {
+            leaving.why = Leaves::Moved;
         }
     }
 
-    /// A timer is not in memory from now on. Whether anything was known of it.
-    pub(super) fn forget(&mut self, id: Id, loading: Option<u64>) -> bool {
+    /// A timer has left. It counted as this.
+    pub(super) fn forget(&mut self, id: Id, loading: Option<u64>) -> Option<Share> {
         if let Some(last) = loading {
             self.gone.insert(id, last);
+            self.went.push_back((last, id));
         }
-        self.known.remove(&id).is_some()
+        self.restore(id)?.share
     }
 
-    /// Whether the load of this number may bring a timer: nothing is known of it, and it did not leave since the load was asked for.
-    pub(super) fn is_new(&self, id: Id, load: u64) -> bool {
-        !self.known.contains_key(&id) && self.gone.get(&id).is_none_or(|last| *last < load)
+    /// A timer was to leave, and nothing came of it: its row is where it was, if it has one.
+    pub(super) fn restore(&mut self, id: Id) -> Option<Leaving> {
+        match self.known.remove(&id)? {
+            Known::Leaving(leaving) => Some(leaving),
+            // Taken again while it left, which only a planted fault does.
+            Known::Held(row, lane, _) => Some(Leaving::new(Leaves::Moved, Some(share(&row, lane)))),
+        }
     }
 
-    /// No load goes on.
-    pub(super) fn all_are_loaded(&mut self) {
-        self.gone.clear();
-    }
-
-    /// A timer that is ready goes to its handler, unless it has left, or went there already.
-    pub(super) fn run(&mut self, held: &Held) -> bool {
-        let id = held.row.id;
-        match self.known.get(&id) {
-            Some(Known::Ready(due)) if *due == held.row.due => {
-                self.known.insert(id, Known::Running(held.clone()));
-                self.running += 1;
-                true
+    /// Whether a row that was met may be taken: nothing is known of the timer, and it did not leave since this load was asked for.
+    pub(super) fn is_new(&mut self, row: &Row, lane: usize, load: Option<u64>) -> bool {
+        match self.known.get_mut(&row.id) {
+            Some(Known::Leaving(leaving)) => {
+                leaving.left_out = Some((lane, row.due.second()));
+                false
             }
-            _ => false,
+            Some(_) => false,
+            None => load.is_none_or(|load| self.gone.get(&row.id).is_none_or(|last| *last < load)),
         }
     }
 
-    /// A timer that is ready goes back into the wheel, unless it has left, or went to its handler.
-    pub(super) fn wait_again(&mut self, held: Held, now: Now) {
-        let is_ready = |known: &Known| matches!(known, Known::Ready(due) if *due == held.row.due);
-        if self.known.get(&held.row.id).is_some_and(is_ready) {
-            self.hold(held, now);
+    /// The loads that go on were asked for by requests from this one on.
+    pub(super) fn loads_since(&mut self, oldest: Option<u64>) {
+        let oldest = oldest.unwrap_or(u64::MAX);
+        while let Some((last, id)) = self.went.front()
+            && *last < oldest
+        {
+            if self.gone.get(id) == Some(last) {
+                self.gone.remove(id);
+            }
+            self.went.pop_front();
         }
+    }
+
+    /// A timer that came up goes to its handler, unless it has left. If the wall clock was set back since, it goes into the wheel again.
+    pub(super) fn run(&mut self, up: &Up, now: Now) -> Option<Row> {
+        let Known::Held(row, lane, awaits) = self.known.get_mut(&up.id)? else {
+            return None;
+        };
+        match awaits {
+            Awaits::Turn(key) if *key != up.key => None,
+            Awaits::End => None,
+            Awaits::Turn(_) if now.is_past(row.due) => {
+                *awaits = Awaits::End;
+                self.running += 1;
+                Some(row.clone())
+            }
+            Awaits::Turn(key) => {
+                *key = self
+                    .wheel
+                    .insert(now.tick_of(row.due), Filed::new(row, *lane));
+                None
+            }
+        }
+    }
+
+    /// Whether a timer that came up still waits for its handler.
+    pub(super) fn is_up(&self, up: &Up) -> bool {
+        matches!(self.known.get(&up.id), Some(Known::Held(_, _, Awaits::Turn(key))) if *key == up.key)
     }
 
     /// Takes the timers out of the wheel that are due. The wheel files a timer again whose time the wall clock does not show yet.
-    pub(super) fn expire(&mut self, now: Now) -> Vec<Held> {
-        let mut ready = Vec::new();
+    pub(super) fn expire(&mut self, now: Now, mut each: impl FnMut(usize, Up)) {
         let tick = now.tick().max(self.wheel.now());
-        let known = &mut self.known;
         let progress = self.wheel.advance_in_order(
             tick,
             BATCH,
-            |_, _, held| match now.is_past(held.row.due) {
-                true => Verdict::Due,
+            |key, _, filed| match now.is_past(filed.due) {
+                true => {
+                    each(filed.lane, Up { id: filed.id, key });
+                    Verdict::Due
+                }
                 false => {
-                    let later = now.tick_of(held.row.due);
+                    let later = now.tick_of(filed.due);
                     Verdict::Postpone(later.max(Tick::new(tick.get() + 1)))
                 }
             },
-            |_, held| ready.push(held),
+            |_, _| {},
         );
-        for held in &ready {
-            known.insert(held.row.id, Known::Ready(held.row.due));
-        }
         self.has_backlog = progress.backlog;
-        ready
     }
 
     /// The clocks have moved against each other.
     pub(super) fn file_again(&mut self, now: Now) {
-        let keys: Vec<_> = self
-            .wheel
-            .iter()
-            .map(|(key, _, held)| (key, now.tick_of(held.row.due)))
+        let filed = self.wheel.iter();
+        let keys: Vec<_> = filed
+            .map(|(key, _, of)| (key, now.tick_of(of.due)))
             .collect();
         for (key, tick) in keys {
             self.wheel.reset(key, tick);
         }
+    }
+}
+
+impl Leaving {
+    fn new(why: Leaves, share: Option<Share>) -> Leaving {
+        Leaving {
+            why,
+            share,
+            left_out: None,
+        }
+    }
+}
+
+impl Filed {
+    fn new(row: &Row, lane: usize) -> Filed {
+        Filed {
+            id: row.id,
+            due: row.due,
+            lane,
+        }
+    }
+}
+
+fn share(row: &Row, lane: usize) -> Share {
+    Share {
+        lane,
+        bytes: ROW_BYTES + row.bytes(),
+        second: row.due.second(),
     }
 }

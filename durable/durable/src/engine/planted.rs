@@ -19,12 +19,16 @@ pub enum Planted {
     ReadyCountedForEver,
     /// A refused cancel or move is undone only for a timer that was in memory: a load may have passed over the other ones.
     PassedOverWhenRefused,
+    /// A timer that is given up leaves as one that comes back.
+    GivenUpComesBack,
+    /// Each 16th timer that was delivered is never settled.
+    NeverSettled,
 }
 
 /// Whether this fault is planted. Without the feature `planted`, none ever is.
 #[cfg(feature = "planted")]
 pub(super) fn is(fault: Planted) -> bool {
-    CHOSEN.with(|chosen| chosen.get() == Some(fault))
+    CHOSEN.with(|chosen| chosen.get() == Some(fault)) || EVERYWHERE.get() == Some(&fault)
 }
 
 #[cfg(not(feature = "planted"))]
@@ -35,6 +39,15 @@ pub(super) const fn is(_: Planted) -> bool {
 #[cfg(feature = "planted")]
 thread_local! {
     static CHOSEN: std::cell::Cell<Option<Planted>> = const { std::cell::Cell::new(None) };
+}
+
+#[cfg(feature = "planted")]
+static EVERYWHERE: std::sync::OnceLock<Planted> = std::sync::OnceLock::new();
+
+/// Plants a fault in the engines of all threads, for as long as the process lives. The first call counts.
+#[cfg(feature = "planted")]
+pub fn plant_everywhere(fault: Planted) {
+    EVERYWHERE.get_or_init(|| fault);
 }
 
 /// Plants a fault in the engines of this thread, or none.

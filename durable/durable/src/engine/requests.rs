@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use waterwheel_store::{Bucket, Due, Handle, Id, Op, Row};
 
-use super::commit::{Freed, Then};
-use super::near::{Known, Leaves};
+use super::near::Free;
 use super::planted::{self, Planted};
 use super::{Answer, Engine, NewTimer, Token};
 
@@ -14,16 +13,6 @@ use super::{Answer, Engine, NewTimer, Token};
 pub(super) enum Deferred {
     Cancel(Token, Handle),
     Reschedule(Token, Handle, Due),
-}
-
-/// Whether a timer can be moved.
-enum Free {
-    /// It is out of memory.
-    Taken(Freed),
-    /// It was delivered.
-    WithHandler,
-    /// Another commit moves it.
-    Moving,
 }
 
 impl Deferred {
@@ -57,10 +46,7 @@ impl Engine {
             self.answer(token, Answer::Created(row.handle()));
         }
         let bucket = Bucket::of(row.due, self.present());
-        self.commits.push(
-            Op::Insert(row.clone(), bucket),
-            Then::Inserted(token, row, bucket),
-        );
+        self.commits.push(Op::Insert(row, bucket), Some(token));
         self.commit();
     }
 
@@ -70,10 +56,9 @@ impl Engine {
         if self.refuses(token) {
             return;
         }
-        match self.free(&handle) {
-            Free::Taken(freed) => {
-                let then = Then::Cancelled(token, handle.id, freed);
-                self.commits.push(Op::Cancel(handle), then);
+        match self.near.free(handle.id) {
+            Free::Taken => {
+                self.commits.push(Op::Cancel(handle), Some(token));
                 self.commit();
             }
             Free::WithHandler => self.answer(token, Answer::AlreadyFired),
@@ -86,11 +71,11 @@ impl Engine {
         if self.refuses(token) {
             return;
         }
-        match self.free(&handle) {
-            Free::Taken(freed) => {
+        match self.near.free(handle.id) {
+            Free::Taken => {
                 let bucket = Bucket::of(due, self.present());
-                let then = Then::Rescheduled(token, handle.id, bucket, freed);
-                self.commits.push(Op::Reschedule(handle, due, bucket), then);
+                let op = Op::Reschedule(handle, due, bucket);
+                self.commits.push(op, Some(token));
                 self.commit();
             }
             Free::WithHandler => self.answer(token, Answer::AlreadyFired),
@@ -105,30 +90,8 @@ impl Engine {
         }
         let due = self.present();
         let bucket = Bucket::of(due, due);
-        self.commits
-            .push(Op::Redrive(id, due, bucket), Then::Redriven(token, bucket));
+        self.commits.push(Op::Redrive(id, due, bucket), Some(token));
         self.commit();
-    }
-
-    /// Takes a timer out of memory, for a commit that moves it.
-    fn free(&mut self, handle: &Handle) -> Free {
-        let id = handle.id;
-        let lane = self.lane(&handle.handler);
-        let second = match self.near.get(id) {
-            Some(Known::Running(_) | Known::Leaving(Leaves::Delivered)) => {
-                return Free::WithHandler;
-            }
-            Some(Known::Leaving(Leaves::Moved)) => return Free::Moving,
-            Some(Known::Ready(_)) if planted::is(Planted::ReadyCountedForEver) => {
-                self.near.second(id)
-            }
-            Some(Known::Ready(due)) => Some(due.second()),
-            Some(Known::Waiting(_)) => self.near.second(id),
-            None => None,
-        };
-        // Also if it is not in memory: so no load takes it meanwhile.
-        self.near.leave(id, Leaves::Moved);
-        Free::Taken(Freed { lane, second })
     }
 
     fn defer(&mut self, id: Id, request: Deferred) {

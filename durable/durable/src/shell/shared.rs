@@ -44,6 +44,7 @@ struct State {
     /// When the driver turns the engine next, unless it is nudged.
     sleeps_until: u64,
     jumps: u64,
+    commits: u64,
     unhandled: Vec<Arc<str>>,
     /// Why the store has failed.
     failure: Option<Arc<str>>,
@@ -87,6 +88,7 @@ impl Shared {
                 waiting: Slab::new(),
                 sleeps_until: 0,
                 jumps: 0,
+                commits: 0,
                 unhandled: Vec::new(),
                 failure: None,
                 is_stopping: false,
@@ -174,7 +176,10 @@ impl Shared {
     }
 
     pub(super) fn replied(self: &Arc<Shared>, number: u64, reply: Result<Reply, StoreError>) {
-        self.with(|state| state.engine.replied(number, reply));
+        self.with(|state| {
+            state.commits += u64::from(matches!(reply, Ok(Reply::Committed(_))));
+            state.engine.replied(number, reply);
+        });
     }
 
     /// The store has failed where the engine has not asked.
@@ -508,6 +513,10 @@ impl Look<'_> {
 
     pub(crate) fn engine(&self) -> &Engine {
         &self.0.engine
+    }
+
+    pub(crate) fn commits(&self) -> u64 {
+        self.0.commits
     }
 
     pub(crate) fn failure(&self) -> Option<Arc<str>> {

@@ -78,6 +78,46 @@ fn a_busy_file_refuses_a_commit() {
 }
 
 #[test]
+fn a_reader_of_the_older_journal_refuses_a_commit_until_it_ends() {
+    // Where a file system cannot share memory, the log is not used, and a commit waits for readers.
+    let (mut store, folder) = store("journal");
+    // 3 is `EXTRA`: this journal is deleted by a commit, and that is synced.
+    let synchronous = "PRAGMA synchronous";
+    let synchronous = store
+        .connection
+        .query_row(synchronous, [], |row| row.get(0));
+    assert_eq!(synchronous, Ok(3));
+    store.commit(1, &[insert("a", 1, 64)]).unwrap();
+    store
+        .connection
+        .pragma_update(None, "journal_mode", "DELETE")
+        .unwrap();
+    store
+        .connection
+        .busy_timeout(std::time::Duration::ZERO)
+        .unwrap();
+    let other = Connection::open(store.path()).unwrap();
+    let read = "SELECT count(*) FROM timers";
+    other.execute_batch("BEGIN").unwrap();
+    other.query_row(read, [], |_| Ok(())).unwrap();
+    // It is busy at `COMMIT`, and not before.
+    store
+        .connection
+        .execute_batch("BEGIN IMMEDIATE; ROLLBACK")
+        .unwrap();
+    for number in 2..4 {
+        let error = store.commit(number, &[insert("b", 2, 64)]).unwrap_err();
+        assert!(error.is_definite(), "{error:?}");
+    }
+    assert_eq!(ids(&mut store, "b"), []);
+    other.execute_batch("COMMIT").unwrap();
+    store.commit(4, &[insert("b", 2, 64)]).unwrap();
+    assert_eq!(ids(&mut store, "b"), [2]);
+    drop((store, other));
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn a_damaged_page_makes_the_store_fail_for_good() {
     let (mut store, folder) = store("damage");
     store.commit(1, &[insert("a", 1, 64)]).unwrap();

@@ -1,0 +1,172 @@
+//! The tables, as they are printed and as the page has them.
+
+use crate::Spread;
+use crate::results::Results;
+use crate::targets::{self, Target, Unit, Want};
+
+type Make = fn(&Results) -> String;
+
+/// By the names that the page has for them, in its order.
+pub(crate) const ALL: [(&str, Make); 5] = [
+    ("conditions", conditions),
+    ("targets", targets),
+    ("calls", calls),
+    ("lateness", lateness),
+    ("syncs", syncs),
+];
+
+fn conditions(results: &Results) -> String {
+    let conditions = &results.conditions;
+    let rounds = results.rows.iter().map(|row| row.samples.len());
+    let most = rounds.max().unwrap_or(0);
+    let quick = match conditions.quick {
+        true => "**A quick run: no figure of it means anything.** ",
+        false => "",
+    };
+    format!(
+        "{quick}{} {} timers pending; up to {most} interleaved rounds; the run took {:.0} minutes.",
+        conditions.line(),
+        count(conditions.pending as f64),
+        (results.seconds / 60.0).ceil(),
+    )
+}
+
+fn targets(results: &Results) -> String {
+    let mut text = "| | measured | rounds | `fdatasync`/s | must | | stretch | |\n|---|--:|--:|--:|--:|---|--:|---|\n".to_owned();
+    for target in &targets::ALL {
+        text += &line(results, target);
+    }
+    text
+}
+
+fn line(results: &Results, target: &Target) -> String {
+    let spread = target.spread(results);
+    let verdict = |want: Want| match spread.and_then(|spread| want.is_met(spread)) {
+        Some(true) => "yes",
+        Some(false) => "**no**",
+        None => "",
+    };
+    let measured = spread.map_or("not measured".to_owned(), |spread| {
+        shown(target.unit, spread)
+    });
+    let rounds = results.row(target.row).map_or(0, |row| row.samples.len());
+    let syncs = results.spread(target.row, |sample| sample.value("syncs a second"));
+    let syncs = syncs.map_or(String::new(), |spread| count(spread.median));
+    format!(
+        "| {} | {measured} | {rounds} | {syncs} | {} | {} | {} | {} |\n",
+        target.what,
+        target.unit.wanted(target.must),
+        verdict(target.must),
+        target.unit.wanted(target.stretch),
+        verdict(target.stretch),
+    )
+}
+
+/// The median, and the ends of the rounds.
+fn shown(unit: Unit, spread: Spread) -> String {
+    match spread.min < spread.max {
+        true => format!(
+            "{} ({} – {})",
+            unit.show(spread.median),
+            unit.show(spread.min),
+            unit.show(spread.max)
+        ),
+        false => unit.show(spread.median),
+    }
+}
+
+const CALLS: [(&str, &str); 11] = [
+    ("insert-1", "insert, 1 caller"),
+    ("insert-64", "insert, 64 callers"),
+    ("insert-1024", "insert, 1 024 callers"),
+    ("month", "insert over 30 days"),
+    ("year", "insert over a year"),
+    ("pending-month", "insert over 30 days, millions pending"),
+    ("pending-year", "insert over a year, millions pending"),
+    ("cancel", "cancel"),
+    ("pending-cancel", "cancel, anywhere among the millions"),
+    ("burst", "burst, a delivery and its settle"),
+    ("day", "a day of the millions, a delivery with its cascades"),
+];
+
+fn calls(results: &Results) -> String {
+    let mut text = "| one operation | a second | `fdatasync`/s beside it | operations a commit | CPU | written | a call takes, p50 | p99 |\n\
+        |---|--:|--:|--:|--:|--:|--:|--:|\n"
+        .to_owned();
+    for (row, what) in CALLS {
+        let cell = |name: &str, show: &dyn Fn(Spread) -> String| {
+            let spread = results.spread(row, |sample| sample.value(name));
+            spread.map_or(String::new(), show)
+        };
+        let micros = |spread: Spread| format!("{:.1} µs", spread.median);
+        let millis = |spread: Spread| Unit::Millis.show(spread.median / 1e3);
+        text += &format!(
+            "| {what} | {} | {} | {} | {} | {} | {} | {} |\n",
+            cell("a second", &|spread| shown(Unit::Rate, spread)),
+            cell("syncs a second", &|spread| format!(
+                "{} ({} – {})",
+                count(spread.median),
+                count(spread.min),
+                count(spread.max)
+            )),
+            cell("a commit", &|spread| count(spread.median)),
+            cell("CPU µs each", &micros),
+            cell("bytes each", &|spread| Unit::Bytes.show(spread.median)),
+            cell("call p50 µs", &millis),
+            cell("call p99 µs", &millis),
+        );
+    }
+    text
+}
+
+fn lateness(results: &Results) -> String {
+    let mut text =
+        "| a second | lateness of | p50 | p99 | p99.9 | max |\n|---|---|--:|--:|--:|--:|\n"
+            .to_owned();
+    for (row, rates) in [
+        ("steady", "20 000 in, 10 000 due"),
+        ("steady-2", "40 000 in, 20 000 due"),
+    ] {
+        for (of, what) in [
+            ("late", "a delivery, at its handler"),
+            ("thread", "a thread that only sleeps"),
+            ("tokio", "a task that only sleeps, `tokio::time`"),
+        ] {
+            let cell = |name: &str| {
+                let name = format!("{of} {name} ms");
+                let spread = results.spread(row, |sample| sample.value(&name));
+                spread.map_or(String::new(), |spread| shown(Unit::Millis, spread))
+            };
+            let [p50, p99, p999, max] = ["p50", "p99", "p99.9", "max"].map(cell);
+            text += &format!("| {rates} | {what} | {p50} | {p99} | {p999} | {max} |\n");
+        }
+    }
+    text
+}
+
+fn syncs(results: &Results) -> String {
+    let figure = |name: &str| results.spread("syncs", |sample| sample.value(name));
+    let (Some(syncs), Some(commits)) = (figure("syncs"), figure("commits")) else {
+        return "Syncs were not counted: `strace` is missing, or may not trace.".to_owned();
+    };
+    format!(
+        "`strace` has counted {} syncs at {} commits.",
+        count(syncs.median),
+        count(commits.median)
+    )
+}
+
+fn count(number: f64) -> String {
+    if number < 9.95 {
+        return format!("{number:.1}");
+    }
+    let digits = format!("{number:.0}");
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}

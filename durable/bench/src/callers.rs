@@ -1,0 +1,62 @@
+//! Callers that each await their own call before the next.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::sample::Sample;
+use crate::stage::Failure;
+
+/// What the callers have done.
+pub(crate) struct Calls {
+    /// How long each call took, in µs.
+    pub(crate) micros: Vec<u32>,
+}
+
+impl Calls {
+    pub(crate) fn len(&self) -> usize {
+        self.micros.len()
+    }
+
+    pub(crate) fn note(mut self, sample: &mut Sample) {
+        self.micros.sort_unstable();
+        for (name, share) in [("call p50 µs", 0.5), ("call p99 µs", 0.99)] {
+            let rank = (self.micros.len() as f64 * share).ceil() as usize;
+            let micros = self.micros.get(rank.saturating_sub(1));
+            sample.set(name, micros.map_or(f64::NAN, |&it| f64::from(it)));
+        }
+    }
+}
+
+/// Lets so many tasks call until the time is over or `call` gives `None`. A call is given the number of its caller, and its own among that caller's.
+pub(crate) async fn call<F, A>(callers: usize, time: Duration, call: F) -> Result<Calls, Failure>
+where
+    F: Fn(usize, usize) -> Option<A> + Send + Sync + 'static,
+    A: Future<Output = Result<(), Failure>> + Send,
+{
+    let call = Arc::new(call);
+    let end = Instant::now() + time;
+    let tasks: Vec<_> = (0..callers)
+        .map(|caller| {
+            let call = Arc::clone(&call);
+            tokio::spawn(async move {
+                let mut micros = Vec::new();
+                let mut start = Instant::now();
+                while start < end
+                    && let Some(called) = call(caller, micros.len())
+                {
+                    called.await?;
+                    let now = Instant::now();
+                    let taken = (now - start).as_micros();
+                    micros.push(u32::try_from(taken).unwrap_or(u32::MAX));
+                    start = now;
+                }
+                Ok::<_, Failure>(micros)
+            })
+        })
+        .collect();
+    let mut micros = Vec::new();
+    for task in tasks {
+        micros.append(&mut task.await??);
+    }
+    Ok(Calls { micros })
+}

@@ -1,0 +1,145 @@
+//! What durable timers cost, beside the disk that they are synced to and a thread that only sleeps.
+//!
+//! ```text
+//! cargo run --release -p waterwheel-durable-bench                    # all of it: writes the page, the results and the charts
+//! cargo run --release -p waterwheel-durable-bench -- --quick         # is it plausible? Less than a minute
+//! cargo run --release -p waterwheel-durable-bench -- --only steady   # some rows
+//! cargo run --release -p waterwheel-durable-bench -- --pages         # writes the page and the charts of the results that are there
+//! ```
+//!
+//! | file | question |
+//! |---|---|
+//! | `rows/` | what is measured in a round? |
+//! | `run`, `round` | how often, in which order, in which process? |
+//! | `stage`, `callers`, `lateness` | how is it measured? |
+//! | `disk`, `control` | what does the machine do without us? |
+//! | `targets` | what is wanted, and is it reached? |
+//! | `page`, `blocks`, `charts`, `results` | where does it go? |
+//!
+//! Drawing and filling pages are the root's `tools/suite`'s, whose sources are compiled here too.
+#![expect(clippy::print_stdout, reason = "it prints what it measures")]
+
+// What the suite's sources call their library.
+extern crate self as waterwheel_suite;
+
+mod blocks;
+mod callers;
+mod charts;
+mod conditions;
+mod control;
+mod disk;
+mod flags;
+mod lateness;
+mod pages;
+mod process;
+mod random;
+mod results;
+mod round;
+mod rows;
+mod run;
+mod sample;
+mod stage;
+mod targets;
+
+#[path = "../../../tools/suite/src/page.rs"]
+#[allow(unreachable_pub, reason = "the suite's is a library")]
+mod page;
+#[path = "../../../tools/suite/src/verdict.rs"]
+#[allow(dead_code, unreachable_pub, reason = "only `Spread` is used")]
+mod verdict;
+
+#[path = "../../../tools/suite/src/bin/charts/bars/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "a part of it is used")]
+mod bars;
+#[path = "../../../tools/suite/src/bin/charts/card.rs"]
+mod card;
+#[path = "../../../tools/suite/src/bin/charts/curves.rs"]
+#[allow(dead_code, reason = "a part of it is used")]
+mod curves;
+#[path = "../../../tools/suite/src/bin/charts/draw.rs"]
+mod draw;
+#[path = "../../../tools/suite/src/bin/charts/figures.rs"]
+#[allow(dead_code, reason = "a part of it is used")]
+mod figures;
+#[path = "../../../tools/suite/src/bin/charts/looks.rs"]
+#[allow(dead_code, reason = "a part of it is used")]
+mod looks;
+#[path = "../../../tools/suite/src/bin/charts/scale.rs"]
+mod scale;
+mod source;
+#[path = "../../../tools/suite/src/bin/charts/theme.rs"]
+mod theme;
+
+use std::process::ExitCode;
+
+use flags::Flags;
+use results::Results;
+use stage::{Failure, Stage, WORKERS};
+pub(crate) use verdict::Spread;
+
+fn main() -> ExitCode {
+    let flags = match Flags::parse(std::env::args().skip(1)) {
+        Ok(flags) => flags,
+        Err(why) => {
+            eprintln!("{why}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let done = match &flags.sample {
+        Some(row) => sample(&flags, row),
+        None => measure(&flags),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// A round, in a child process: its figures are the only line of its output.
+fn sample(flags: &Flags, name: &str) -> Result<(), Failure> {
+    let row = rows::ALL.iter().find(|row| row.name == name);
+    let row = row.ok_or_else(|| format!("there is no row {name}"))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .enable_all()
+        .build()?;
+    let stage = Stage {
+        folder: flags.folder.clone(),
+        quick: flags.quick,
+        pending: flags.pending,
+    };
+    let sample = runtime.block_on((row.play)(stage))?;
+    println!("{}", serde_json::to_string(&sample)?);
+    Ok(())
+}
+
+fn measure(flags: &Flags) -> Result<(), Failure> {
+    if flags.pages {
+        return pages::write(&Results::read(&pages::results())?);
+    }
+    if let Some(unknown) = flags
+        .only
+        .iter()
+        .find(|only| rows::ALL.iter().all(|row| row.name != **only))
+    {
+        let names: Vec<&str> = rows::ALL.iter().map(|row| row.name).collect();
+        return Err(format!("{unknown}: not one of {}", names.join(", ")).into());
+    }
+    let results = run::run(flags)?;
+    for (_, make) in blocks::ALL {
+        println!("{}\n", make(&results));
+    }
+    println!("It took {:.0} s.", results.seconds);
+    if flags.is_whole() {
+        results.write(&pages::results())?;
+        pages::write(&results)?;
+    }
+    let faults = results.faults();
+    match faults.is_empty() {
+        true => Ok(()),
+        false => Err(faults.join("\n").into()),
+    }
+}

@@ -1,0 +1,77 @@
+//! The file that a run writes.
+
+use std::path::Path;
+use std::{fs, io};
+
+use serde::{Deserialize, Serialize};
+
+use crate::Spread;
+use crate::conditions::Conditions;
+use crate::sample::Sample;
+
+/// Everything of a run.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Results {
+    pub(crate) conditions: Conditions,
+    pub(crate) rows: Vec<Measured>,
+    pub(crate) seconds: f64,
+}
+
+/// The rounds of a row.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Measured {
+    pub(crate) row: String,
+    pub(crate) samples: Vec<Sample>,
+    /// Why rounds have failed.
+    pub(crate) failures: Vec<String>,
+}
+
+impl Results {
+    pub(crate) fn read(path: &Path) -> io::Result<Results> {
+        Ok(serde_json::from_slice(&fs::read(path)?)?)
+    }
+
+    /// Replaces the file in one step, so that a run that is interrupted leaves it whole.
+    pub(crate) fn write(&self, path: &Path) -> io::Result<()> {
+        let draft = path.with_extension("json.part");
+        fs::write(&draft, serde_json::to_vec(self)?)?;
+        fs::rename(draft, path)
+    }
+
+    pub(crate) fn row(&self, name: &str) -> Option<&Measured> {
+        self.rows.iter().find(|it| it.row == name)
+    }
+
+    /// What `figure` makes of each round of a row. `None` if there is none.
+    pub(crate) fn spread(
+        &self,
+        row: &str,
+        figure: impl Fn(&Sample) -> Option<f64>,
+    ) -> Option<Spread> {
+        let values = self.row(row)?.samples.iter().filter_map(figure);
+        let values: Vec<f64> = values.filter(|it| it.is_finite()).collect();
+        (!values.is_empty()).then(|| Spread::of(values))
+    }
+
+    /// What went wrong, whatever the machine is like.
+    pub(crate) fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        for Measured {
+            row,
+            samples,
+            failures,
+        } in &self.rows
+        {
+            faults.extend(failures.iter().map(|why| format!("{row}: {why}")));
+            for sample in samples {
+                for fault in ["early", "lost", "twice", "commits without a sync"] {
+                    let count = sample.value(fault).unwrap_or(0.0);
+                    if count > 0.0 {
+                        faults.push(format!("{row}: {count} {fault}"));
+                    }
+                }
+            }
+        }
+        faults
+    }
+}

@@ -1,0 +1,58 @@
+//! A day of the pending timers: cascades, deliveries, settles, and what they write.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime};
+
+use waterwheel_durable::{Drain, Durable, Shift};
+
+use super::pending::{Calendar, DAY};
+use super::spread::Delivered;
+use crate::process;
+use crate::sample::Sample;
+use crate::stage::{HANDLER, Played, Span, Stage};
+
+/// So much time passes at once: the finest far buckets cascade one after the other.
+const STEP: Duration = Duration::from_secs(60);
+/// Before the day's bucket cascades.
+const BEFORE: Duration = Duration::from_secs(3_600 + 60);
+
+pub(crate) async fn play(stage: Stage) -> Played {
+    let calendar = Calendar::read(&stage)?;
+    let begin = calendar.midnight() - BEFORE;
+    let end = begin + DAY;
+    let mut dues: Vec<_> = calendar.due_by(&stage, end).collect();
+    dues.sort_unstable();
+    let shift = Arc::new(Shift::default());
+    let ahead = begin.duration_since(SystemTime::now())?;
+    shift.set_wall(i64::try_from(ahead.as_micros())?);
+    let builder = Durable::builder().shifted_clocks(Arc::clone(&shift));
+    let timers = stage.open(builder).await?;
+    let delivered = Arc::new(Delivered::default());
+    let (seen, clock) = (Arc::clone(&delivered), Arc::clone(&shift));
+    timers.handle(HANDLER, move |delivery| {
+        let ahead = Duration::from_micros(clock.wall().unsigned_abs());
+        seen.one(SystemTime::now() + ahead < delivery.due());
+        async { Ok(()) }
+    });
+    let mut sample = Sample::default();
+    let before = stage.syncs()?;
+    let span = Span::start(&timers);
+    let mut due = 0;
+    while due < dues.len() {
+        shift.suspend(u64::try_from(STEP.as_micros())?);
+        let now = SystemTime::now() + Duration::from_micros(shift.wall().unsigned_abs());
+        due = dues.partition_point(|it| *it <= now);
+        delivered.wait(due).await;
+    }
+    span.end(&timers, dues.len(), &mut sample);
+    sample.set("syncs a second", f64::midpoint(before, stage.syncs()?));
+    timers
+        .shutdown(Drain::within(Duration::from_secs(60)))
+        .await?;
+    sample.set("early", delivered.early.load(Ordering::Relaxed) as f64);
+    sample.set("peak memory", process::peak_memory());
+    // The last step may have gone beyond the end.
+    calendar.pass(&stage, end + STEP * 2)?;
+    Ok(sample)
+}

@@ -1,0 +1,144 @@
+//! The file with millions of pending timers, which the rows after it use.
+
+use std::fs;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use waterwheel_durable::{Drain, Durable, Handle, NewTimer};
+
+use crate::process;
+use crate::random::Random;
+use crate::sample::Sample;
+use crate::stage::{Failure, HANDLER, Played, Stage, payload, size};
+
+pub(crate) const DAY: Duration = Duration::from_secs(86_400);
+/// Over so many days the pending timers are due.
+pub(crate) const DAYS: u32 = 30;
+/// So many of them are let pass by other rows, at most.
+const PLAYED: u32 = 10;
+/// About so many handles are kept, for the row that cancels.
+const HANDLES: u64 = 800_000;
+const BATCH: usize = 16_384;
+
+/// Inserts them in batches: this is how the file comes about, and no row.
+pub(crate) async fn play(stage: Stage) -> Played {
+    let timers = stage.open(Durable::builder()).await?;
+    let first = first_midnight();
+    let mut dues = dues(first);
+    let mut random = Random(6);
+    let mut handles = Vec::new();
+    let mut left = stage.pending;
+    while left > 0 {
+        let count = left.min(BATCH);
+        left -= count;
+        let batch = dues.by_ref().take(count);
+        let batch = batch.map(|due| NewTimer::at(HANDLER, due).bytes(payload()));
+        for timer in timers.insert_many(batch).await? {
+            let handle = timer.handle();
+            let stays = handle
+                .due
+                .time()
+                .is_some_and(|due| due > first + DAY * PLAYED);
+            if stays && random.below(stage.pending as u64) < HANDLES {
+                handles.push(handle.clone());
+            }
+        }
+    }
+    timers
+        .shutdown(Drain::within(Duration::from_secs(60)))
+        .await?;
+    random.shuffle(&mut handles);
+    let lines: Vec<String> = handles.iter().map(Handle::to_string).collect();
+    fs::write(stage.folder.join("handles"), lines.join("\n"))?;
+    let passed = first - DAY;
+    Calendar {
+        first,
+        days: 0,
+        passed,
+    }
+    .write(&stage)?;
+    let mut sample = Sample::default();
+    let bytes = size(&stage.file()) / stage.pending as f64;
+    sample.set("bytes on disk each", bytes);
+    sample.set("peak memory", process::peak_memory());
+    Ok(sample)
+}
+
+/// When the pending timers are due, in the order of their inserts.
+fn dues(first: SystemTime) -> impl Iterator<Item = SystemTime> {
+    let mut random = Random(3);
+    let millis = u64::try_from((DAY * DAYS).as_millis()).unwrap_or(u64::MAX);
+    std::iter::repeat_with(move || first + Duration::from_millis(random.below(millis)))
+}
+
+/// The start of the first day on which some of them are due: not so near that a bucket cascades while other rows run.
+fn first_midnight() -> SystemTime {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let days = now.map_or(0, |since| since.as_secs() / DAY.as_secs());
+    UNIX_EPOCH + Duration::from_secs((days + 3) * DAY.as_secs())
+}
+
+/// How far the time of the pending timers has passed.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Calendar {
+    /// The start of the first day on which some are due.
+    first: SystemTime,
+    /// So many rows have let a day pass.
+    days: u32,
+    /// What was due by then was delivered.
+    passed: SystemTime,
+}
+
+impl Calendar {
+    pub(crate) fn read(stage: &Stage) -> Result<Calendar, Failure> {
+        Ok(serde_json::from_slice(&fs::read(
+            stage.folder.join("calendar"),
+        )?)?)
+    }
+
+    fn write(&self, stage: &Stage) -> Result<(), Failure> {
+        Ok(fs::write(
+            stage.folder.join("calendar"),
+            serde_json::to_vec(self)?,
+        )?)
+    }
+
+    /// The start of the next day.
+    pub(crate) fn midnight(&self) -> SystemTime {
+        self.first + DAY * self.days
+    }
+
+    /// After the last of the pending timers.
+    pub(crate) fn end(&self) -> SystemTime {
+        self.first + DAY * DAYS
+    }
+
+    /// When those are due that are to be delivered by then.
+    pub(crate) fn due_by(
+        &self,
+        stage: &Stage,
+        end: SystemTime,
+    ) -> impl Iterator<Item = SystemTime> {
+        let passed = self.passed;
+        let dues = dues(self.first).take(stage.pending);
+        dues.filter(move |due| passed < *due && *due <= end)
+    }
+
+    /// The time has passed up to here.
+    pub(crate) fn pass(mut self, stage: &Stage, passed: SystemTime) -> Result<(), Failure> {
+        self.days += 1;
+        self.passed = passed;
+        self.write(stage)
+    }
+}
+
+/// Takes some of the handles that were kept.
+pub(crate) fn take_handles(stage: &Stage, count: usize) -> Result<Vec<Handle>, Failure> {
+    let path = stage.folder.join("handles");
+    let text = fs::read_to_string(&path)?;
+    let mut lines = text.lines();
+    let taken: Result<Vec<Handle>, _> = lines.by_ref().take(count).map(str::parse).collect();
+    let rest: Vec<&str> = lines.collect();
+    fs::write(&path, rest.join("\n"))?;
+    Ok(taken.map_err(|error| error.to_string())?)
+}

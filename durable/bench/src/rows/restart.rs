@@ -1,0 +1,81 @@
+//! An opening with millions pending, and a hundred thousand that came due while nothing ran.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant, SystemTime};
+
+use rustix::fs::{Advice, fadvise};
+use waterwheel_durable::{Drain, Durable, NewTimer};
+
+use super::spread::Delivered;
+use crate::process;
+use crate::random::Random;
+use crate::sample::Sample;
+use crate::stage::{Failure, HANDLER, Played, Stage, payload};
+
+/// So long ago the oldest of them was due.
+const DOWN: Duration = Duration::from_secs(600);
+
+/// Before the opening that is measured: nothing has handled them, and nothing of the file is in memory.
+pub(crate) async fn prepare(stage: Stage) -> Played {
+    let overdue = stage.pick(100_000, 10_000);
+    let timers = stage.open(Durable::builder()).await?;
+    let mut random = Random(5);
+    let now = SystemTime::now();
+    let due = |_| now - Duration::from_millis(random.below(DOWN.as_millis() as u64));
+    let batch: Vec<_> = (0..overdue).map(due).collect();
+    let batch = batch
+        .into_iter()
+        .map(|due| NewTimer::at(HANDLER, due).bytes(payload()));
+    timers.insert_many(batch).await?;
+    timers
+        .shutdown(Drain::within(Duration::from_secs(60)))
+        .await?;
+    drop_from_cache(&stage.file())?;
+    let mut sample = Sample::default();
+    sample.set("overdue", overdue as f64);
+    Ok(sample)
+}
+
+/// The operating system keeps no page of the file that is on the disk.
+fn drop_from_cache(path: &Path) -> Result<(), Failure> {
+    let file = File::open(path)?;
+    file.sync_all()?;
+    fadvise(&file, 0, None, Advice::DontNeed)?;
+    Ok(())
+}
+
+pub(crate) async fn play(stage: Stage) -> Played {
+    let overdue = stage.pick(100_000, 10_000);
+    let mut sample = Sample::default();
+    sample.set("syncs a second", stage.syncs()?);
+    let delivered = Arc::new(Delivered::default());
+    let seen = Arc::clone(&delivered);
+    let read = process::read();
+    let start = Instant::now();
+    let timers = stage.open(Durable::builder()).await?;
+    sample.set("opened ms", millis_since(start));
+    timers.handle(HANDLER, move |delivery| {
+        seen.one(SystemTime::now() < delivery.due());
+        async { Ok(()) }
+    });
+    delivered.wait(1).await;
+    sample.set("first ms", millis_since(start));
+    delivered.wait(overdue).await;
+    sample.set("all ms", millis_since(start));
+    sample.set("megabytes read", (process::read() - read) / 1e6);
+    timers
+        .shutdown(Drain::within(Duration::from_secs(60)))
+        .await?;
+    let all = delivered.all.load(Ordering::Relaxed);
+    sample.set("twice", all.saturating_sub(overdue) as f64);
+    sample.set("early", delivered.early.load(Ordering::Relaxed) as f64);
+    sample.set("peak memory", process::peak_memory());
+    Ok(sample)
+}
+
+fn millis_since(start: Instant) -> f64 {
+    start.elapsed().as_secs_f64() * 1e3
+}

@@ -1,0 +1,134 @@
+//! Inserts that are due evenly over a month or a year, and their life: cascades, deliveries, settles.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::Notify;
+use waterwheel_durable::{Drain, Durable, Shift};
+
+use super::pending::DAY;
+use crate::callers::call;
+use crate::process;
+use crate::random::Random;
+use crate::sample::Sample;
+use crate::stage::{Failure, HANDLER, Played, Span, Stage, payload};
+
+pub(crate) const CALLERS: usize = 1_024;
+/// Beyond the finest buckets, so that each timer lies in a far one at first.
+const SOONEST: Duration = Duration::from_secs(2 * 60);
+/// By how much time passes at once: less than the shortest bucket that cascades into minutes, so that each level has its part.
+const STEP: Duration = Duration::from_secs(45 * 60);
+
+/// Due times of `count` timers, evenly over so many days from now.
+pub(crate) fn dues(days: u32, count: usize) -> Vec<SystemTime> {
+    let from = SystemTime::now() + SOONEST;
+    let span = (DAY * days).saturating_sub(SOONEST);
+    let mut random = Random(2);
+    let millis = u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
+    let due = |_| from + Duration::from_millis(random.below(millis));
+    (0..count).map(due).collect()
+}
+
+/// Inserts them, and follows them to their end if `lives`.
+pub(crate) async fn play(stage: Stage, days: u32, lives: bool) -> Played {
+    // A quick life is short.
+    let days = if lives { stage.pick(days, 2) } else { days };
+    let dues = Arc::new(dues(days, stage.pick(300_000, 10_000)));
+    let shift = Arc::new(Shift::default());
+    let timers = stage
+        .open(Durable::builder().shifted_clocks(Arc::clone(&shift)))
+        .await?;
+    let delivered = Arc::new(Delivered::default());
+    let seen = Arc::clone(&delivered);
+    let clock = Arc::clone(&shift);
+    timers.handle(HANDLER, move |delivery| {
+        let ahead = Duration::from_micros(clock.wall().unsigned_abs());
+        seen.one(SystemTime::now() + ahead < delivery.due());
+        async { Ok(()) }
+    });
+    let mut sample = Sample::default();
+    let before = stage.syncs()?;
+    let span = Span::start(&timers);
+    let calls = insert(&timers, Arc::clone(&dues)).await?;
+    span.end(&timers, calls.len(), &mut sample);
+    sample.set("syncs a second", f64::midpoint(before, stage.syncs()?));
+    calls.note(&mut sample);
+    if lives {
+        let start = process::written();
+        live(&shift, &dues, &delivered).await;
+        timers
+            .shutdown(Drain::within(Duration::from_secs(60)))
+            .await?;
+        let rest = (process::written() - start) / dues.len() as f64;
+        let inserted = sample.value("bytes each").unwrap_or(f64::NAN);
+        sample.set("bytes of a life", inserted + rest);
+        let all = delivered.all.load(Ordering::Relaxed);
+        sample.set("lost", dues.len().saturating_sub(all) as f64);
+        sample.set("twice", all.saturating_sub(dues.len()) as f64);
+        sample.set("early", delivered.early.load(Ordering::Relaxed) as f64);
+    } else {
+        timers
+            .shutdown(Drain::within(Duration::from_secs(60)))
+            .await?;
+    }
+    Ok(sample)
+}
+
+/// Each caller awaits its own insert before the next.
+pub(crate) async fn insert(
+    timers: &Durable,
+    dues: Arc<Vec<SystemTime>>,
+) -> Result<crate::callers::Calls, Failure> {
+    let timers = timers.clone();
+    call(CALLERS, Duration::from_secs(120), move |caller, number| {
+        let due = *dues.get(number * CALLERS + caller)?;
+        let timers = timers.clone();
+        Some(async move {
+            timers.at(HANDLER, due).bytes(payload()).insert().await?;
+            Ok(())
+        })
+    })
+    .await
+}
+
+/// Lets time pass until the last timer was delivered.
+async fn live(shift: &Shift, dues: &[SystemTime], delivered: &Delivered) {
+    let mut dues = dues.to_vec();
+    dues.sort_unstable();
+    let mut due = 0;
+    while due < dues.len() {
+        shift.suspend(u64::try_from(STEP.as_micros()).unwrap_or(u64::MAX));
+        let now = SystemTime::now() + Duration::from_micros(shift.wall().unsigned_abs());
+        due = dues.partition_point(|it| *it <= now);
+        delivered.wait(due).await;
+    }
+}
+
+/// What the handler has seen.
+#[derive(Debug, Default)]
+pub(crate) struct Delivered {
+    pub(crate) all: AtomicUsize,
+    pub(crate) early: AtomicUsize,
+    wanted: AtomicUsize,
+    reached: Notify,
+}
+
+impl Delivered {
+    pub(crate) fn one(&self, is_early: bool) {
+        self.early
+            .fetch_add(usize::from(is_early), Ordering::Relaxed);
+        let all = self.all.fetch_add(1, Ordering::SeqCst) + 1;
+        if all == self.wanted.load(Ordering::SeqCst) {
+            self.reached.notify_one();
+        }
+    }
+
+    /// Waits for so many deliveries.
+    pub(crate) async fn wait(&self, wanted: usize) {
+        self.wanted.store(wanted, Ordering::SeqCst);
+        while self.all.load(Ordering::SeqCst) < wanted {
+            self.reached.notified().await;
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Inserts and deliveries at fixed rates, while millions are pending and a day's bucket cascades.
+
+use std::future::ready;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use waterwheel_durable::{Drain, Durable, NewTimer, Shift};
+
+use super::pending::{Calendar, DAY, DAYS};
+use super::spread::Delivered;
+use crate::control::Control;
+use crate::lateness;
+use crate::process;
+use crate::random::Random;
+use crate::sample::Sample;
+use crate::stage::{Failure, HANDLER, PAYLOAD, Played, Span, Stage, payload};
+
+const CALLERS: u32 = 256;
+/// The day's bucket cascades so long before the day begins.
+const LEAD: Duration = Duration::from_secs(3_600);
+/// One of so many that are inserted is due soon.
+const SOON: u64 = 4;
+/// So many are inserted at a time before it begins: the set-up takes no more memory than the rest.
+const BATCH: usize = 8_192;
+/// The payloads of those that the row itself inserts to be delivered begin with this.
+const OURS: u8 = 1;
+
+/// So many inserts a second, and half as many deliveries. Half of what is delivered was inserted before, and half of it a second or two ago. What else is
+/// inserted is due evenly over the month after that of the pending timers.
+pub(crate) async fn play(stage: Stage, inserts: u32) -> Played {
+    let inserts = stage.pick(inserts, inserts / 10);
+    let time = stage.pick(Duration::from_secs(30), Duration::from_secs(4));
+    let set_up = stage.pick(Duration::from_secs(10), Duration::from_secs(3));
+    let calendar = Calendar::read(&stage)?;
+    // A third of the run goes by before the bucket cascades.
+    let begin = calendar.midnight() - LEAD - time / 3;
+    let start = SystemTime::now() + set_up;
+    let ahead = begin.duration_since(start)?;
+    let shift = Arc::new(Shift::default());
+    shift.set_wall(i64::try_from(ahead.as_micros())?);
+    let timers = stage.open(Durable::builder().shifted_clocks(shift)).await?;
+    let watched = Arc::new(Watched::default());
+    let watching = Arc::clone(&watched);
+    timers.handle(HANDLER, move |delivery| {
+        let late = micros_late(delivery.due(), ahead);
+        watching.delivered(delivery.payload().first() == Some(&OURS), late);
+        ready(Ok(()))
+    });
+    // What was pending until this day is overdue now. It is no part of the row.
+    let overdue = calendar.due_by(&stage, begin - set_up).count();
+    watched.pending.wait(overdue).await;
+    let before = usize::try_from(inserts)? / 4 * usize::try_from(time.as_secs())?;
+    insert_before(&timers, begin, time, before).await?;
+    let left = start.duration_since(SystemTime::now());
+    tokio::time::sleep(left.map_err(|_| "the set-up took too long")?).await;
+
+    let mut sample = Sample::default();
+    let syncs = stage.syncs()?;
+    let control = Control::start();
+    let span = Span::start(&timers);
+    let end = calendar.end();
+    let (inserted, soon) = insert(&timers, inserts, time, ahead, end).await?;
+    span.end(&timers, inserted, &mut sample);
+    let slept = control.end().await?;
+    // What is due by now, and still queued, counts with the lateness that it has in the end.
+    watched.ours.wait(before + soon).await;
+    sample.set("syncs a second", f64::midpoint(syncs, stage.syncs()?));
+    timers
+        .shutdown(Drain::within(Duration::from_secs(30)))
+        .await?;
+    let late = watched.take();
+    sample.set("due a second", late.len() as f64 / time.as_secs_f64());
+    let early = late.iter().filter(|it| **it < 0).count();
+    let early = early + watched.pending.early.load(Ordering::Relaxed);
+    sample.set("early", early as f64);
+    sample.set("twice", late.len().saturating_sub(before + soon) as f64);
+    lateness::note("late", late, &mut sample);
+    lateness::note("thread", slept.thread, &mut sample);
+    lateness::note("tokio", slept.task, &mut sample);
+    sample.set("peak memory", process::peak_memory());
+    calendar.pass(&stage, SystemTime::now() + ahead)?;
+    Ok(sample)
+}
+
+/// What the handler sees.
+#[derive(Debug, Default)]
+struct Watched {
+    ours: Delivered,
+    /// Of the millions.
+    pending: Delivered,
+    /// How late ours were, in µs; less than 0 if early.
+    late: Mutex<Vec<i64>>,
+}
+
+impl Watched {
+    fn delivered(&self, is_ours: bool, late: i64) {
+        if !is_ours {
+            return self.pending.one(late < 0);
+        }
+        self.late
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(late);
+        self.ours.one(late < 0);
+    }
+
+    fn take(&self) -> Vec<i64> {
+        std::mem::take(&mut *self.late.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn micros_late(due: SystemTime, ahead: Duration) -> i64 {
+    let now = SystemTime::now() + ahead;
+    let late = match now.duration_since(due) {
+        Ok(late) => i64::try_from(late.as_nanos()),
+        Err(early) => i64::try_from(early.duration().as_nanos()).map(|nanos| -nanos),
+    };
+    late.map_or(i64::MAX, |nanos| nanos.div_euclid(1_000))
+}
+
+fn marked() -> Arc<[u8]> {
+    Arc::from([OURS; PAYLOAD])
+}
+
+/// So many, due evenly while it runs.
+async fn insert_before(
+    timers: &Durable,
+    begin: SystemTime,
+    time: Duration,
+    mut left: usize,
+) -> Result<(), Failure> {
+    let mut random = Random(4);
+    let millis = u64::try_from(time.as_millis())?;
+    while left > 0 {
+        let count = left.min(BATCH);
+        left -= count;
+        let dues = (0..count).map(|_| begin + Duration::from_millis(random.below(millis)));
+        let batch = dues.map(|due| NewTimer::at(HANDLER, due).bytes(marked()));
+        timers.insert_many(batch.collect::<Vec<_>>()).await?;
+    }
+    Ok(())
+}
+
+/// Returns how many were inserted, and how many of these were due soon.
+async fn insert(
+    timers: &Durable,
+    inserts: u32,
+    time: Duration,
+    ahead: Duration,
+    end: SystemTime,
+) -> Result<(usize, usize), Failure> {
+    let start = Instant::now();
+    let millis = u64::try_from((DAY * DAYS).as_millis())?;
+    let pause = Duration::from_secs(1) * CALLERS / inserts;
+    let tasks: Vec<_> = (0..CALLERS)
+        .map(|caller| {
+            let timers = timers.clone();
+            tokio::spawn(async move {
+                let mut random = Random(u64::from(caller) << 32);
+                let mut next = start + pause * caller / CALLERS;
+                let (mut inserted, mut soon) = (0, 0);
+                while next < start + time {
+                    tokio::time::sleep_until(next.into()).await;
+                    next += pause;
+                    let (due, payload) = if inserted as u64 % SOON == 0 {
+                        soon += 1;
+                        let delay = Duration::from_millis(1_000 + random.below(1_000));
+                        (SystemTime::now() + ahead + delay, marked())
+                    } else {
+                        let far = Duration::from_millis(random.below(millis));
+                        (end + far, payload())
+                    };
+                    timers.at(HANDLER, due).bytes(payload).insert().await?;
+                    inserted += 1;
+                }
+                Ok::<_, Failure>((inserted, soon))
+            })
+        })
+        .collect();
+    let (mut inserted, mut soon) = (0, 0);
+    for task in tasks {
+        let (its_inserted, its_soon) = task.await??;
+        inserted += its_inserted;
+        soon += its_soon;
+    }
+    Ok((inserted, soon))
+}

@@ -1,0 +1,34 @@
+//! Inserts whose syncs are counted from outside.
+
+use std::time::Duration;
+
+use waterwheel_durable::{Drain, Durable};
+
+use crate::callers::call;
+use crate::sample::Sample;
+use crate::stage::{HANDLER, Played, Stage, payload};
+
+const CALLERS: usize = 64;
+
+/// In this process nothing else syncs.
+pub(crate) async fn play(stage: Stage) -> Played {
+    let timers = stage.open(Durable::builder()).await?;
+    let inserting = timers.clone();
+    let time = stage.pick(Duration::from_secs(2), Duration::from_millis(500));
+    let calls = call(CALLERS, time, move |_, _| {
+        let timers = inserting.clone();
+        Some(async move {
+            let timer = timers.after(HANDLER, Duration::from_secs(1_800));
+            timer.bytes(payload()).insert().await?;
+            Ok(())
+        })
+    });
+    let inserted = calls.await?.len();
+    let mut sample = Sample::default();
+    sample.set("operations", inserted as f64);
+    sample.set("commits", timers.metrics().commits as f64);
+    timers
+        .shutdown(Drain::within(Duration::from_secs(10)))
+        .await?;
+    Ok(sample)
+}

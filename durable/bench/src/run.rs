@@ -1,0 +1,115 @@
+//! Interleaved rounds: A B C A B C …, so that the drift of a shared machine affects all rows alike.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use crate::conditions;
+use crate::flags::Flags;
+use crate::results::{Measured, Results};
+use crate::round;
+use crate::rows::{self, File, Rounds, Row};
+use crate::sample::Sample;
+
+const FEW: usize = 3;
+
+/// Plays all rounds of the rows that were asked for.
+pub(crate) fn run(flags: &Flags) -> Result<Results, String> {
+    fs::create_dir_all(&flags.folder).map_err(|error| error.to_string())?;
+    let start = Instant::now();
+    let mut results = Results {
+        conditions: conditions::read(flags),
+        rows: Vec::new(),
+        seconds: 0.0,
+    };
+    for file in [File::New, File::Pending, File::Grown] {
+        let is_asked = |row: &&Row| row.file == file && is_asked(flags, row);
+        let asked: Vec<&Row> = rows::ALL.iter().filter(is_asked).collect();
+        for number in 0..flags.rounds {
+            for row in asked.iter().filter(|row| is_in(row.rounds, number)) {
+                play(flags, row, &mut results);
+            }
+        }
+    }
+    let _ = fs::remove_dir_all(folder(flags, File::Pending));
+    results.seconds = start.elapsed().as_secs_f64();
+    Ok(results)
+}
+
+/// A row that uses the pending timers needs the one that inserts them, and a restart what is overdue.
+fn is_asked(flags: &Flags, row: &Row) -> bool {
+    let is_named = |name: &str| flags.only.iter().any(|only| only == name);
+    let needs = |name: &str| {
+        rows::ALL
+            .iter()
+            .any(|row| row.file != File::New && row.name == name)
+    };
+    flags.only.is_empty()
+        || is_named(row.name)
+        || row.name == "pending" && flags.only.iter().any(|only| needs(only))
+        || row.name == "overdue" && is_named("restart")
+}
+
+fn is_in(rounds: Rounds, number: usize) -> bool {
+    match rounds {
+        Rounds::All | Rounds::Before => true,
+        Rounds::Few => number < FEW,
+        Rounds::Once => number == 0,
+    }
+}
+
+fn play(flags: &Flags, row: &Row, results: &mut Results) {
+    let folder = folder(flags, row.file);
+    let is_new = row.file == File::New || row.name == "pending";
+    if is_new {
+        let _ = fs::remove_dir_all(&folder);
+    }
+    let start = Instant::now();
+    let played = fs::create_dir_all(&folder).map_err(|error| error.to_string());
+    let played = played.and_then(|()| match row.name {
+        "syncs" => round::play_traced(flags, row.name, &folder),
+        _ => round::play(flags, row.name, &folder).map(Some),
+    });
+    if row.file == File::New {
+        let _ = fs::remove_dir_all(&folder);
+    }
+    let measured = match results.rows.iter_mut().position(|it| it.row == row.name) {
+        Some(at) => &mut results.rows[at],
+        None => {
+            results.rows.push(Measured {
+                row: row.name.to_owned(),
+                samples: Vec::new(),
+                failures: Vec::new(),
+            });
+            let last = results.rows.len() - 1;
+            &mut results.rows[last]
+        }
+    };
+    let seconds = start.elapsed().as_secs_f64();
+    match played {
+        Ok(Some(sample)) => {
+            eprintln!("{:15} {seconds:5.1} s: {}", row.name, in_short(&sample));
+            measured.samples.push(sample);
+        }
+        Ok(None) => eprintln!("{:15} {seconds:5.1} s: nothing here counts syncs", row.name),
+        Err(why) => {
+            eprintln!("{:15} {seconds:5.1} s: FAILED: {why}", row.name);
+            measured.failures.push(why);
+        }
+    }
+}
+
+fn folder(flags: &Flags, file: File) -> PathBuf {
+    flags.folder.join(match file {
+        File::New => "new",
+        File::Pending | File::Grown => "pending",
+    })
+}
+
+fn in_short(sample: &Sample) -> String {
+    let values = sample.values.iter();
+    let values: Vec<_> = values
+        .map(|(name, value)| format!("{name} {value:.1}"))
+        .collect();
+    values.join(", ")
+}

@@ -1,0 +1,98 @@
+//! Where a round is played.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use waterwheel_durable::{Builder, Durable};
+
+use crate::disk::syncs_a_second;
+use crate::process;
+use crate::sample::Sample;
+
+/// Worker threads of the runtime.
+pub(crate) const WORKERS: usize = 2;
+/// The one handler.
+pub(crate) const HANDLER: &str = "reminder";
+/// The bytes of a payload.
+pub(crate) const PAYLOAD: usize = 64;
+
+/// A folder on the disk, and how long to measure.
+#[derive(Clone, Debug)]
+pub(crate) struct Stage {
+    pub(crate) folder: PathBuf,
+    pub(crate) quick: bool,
+    /// How many timers wait in the file that some rows share.
+    pub(crate) pending: usize,
+}
+
+pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type Played = Result<Sample, Failure>;
+
+impl Stage {
+    pub(crate) fn file(&self) -> PathBuf {
+        self.folder.join("timers.db")
+    }
+
+    /// One of the two, as the run is a measurement or a check of plausibility.
+    pub(crate) fn pick<T>(&self, full: T, quick: T) -> T {
+        if self.quick { quick } else { full }
+    }
+
+    pub(crate) async fn open(&self, builder: Builder) -> Result<Durable, Failure> {
+        Ok(builder.open(self.file()).await?)
+    }
+
+    /// How many syncs a second the disk makes now.
+    pub(crate) fn syncs(&self) -> Result<f64, Failure> {
+        let time = self.pick(Duration::from_millis(300), Duration::from_millis(100));
+        Ok(syncs_a_second(&self.folder, time)?)
+    }
+}
+
+/// The size of a file and of SQLite's log beside it.
+pub(crate) fn size(file: &Path) -> f64 {
+    let size = |path: &Path| path.metadata().map_or(0, |data| data.len());
+    let mut log = file.as_os_str().to_owned();
+    log.push("-wal");
+    (size(file) + size(Path::new(&log))) as f64
+}
+
+/// A payload of its own, as each caller has one.
+pub(crate) fn payload() -> Arc<[u8]> {
+    Arc::from([7; PAYLOAD])
+}
+
+/// From the start of what is measured to its end.
+#[derive(Debug)]
+pub(crate) struct Span {
+    start: Instant,
+    cpu: Duration,
+    written: f64,
+    commits: u64,
+}
+
+impl Span {
+    pub(crate) fn start(timers: &Durable) -> Span {
+        Span {
+            commits: timers.metrics().commits,
+            written: process::written(),
+            cpu: process::cpu_time(),
+            start: Instant::now(),
+        }
+    }
+
+    /// Notes what so many operations took.
+    pub(crate) fn end(self, timers: &Durable, operations: usize, sample: &mut Sample) {
+        let time = self.start.elapsed().as_secs_f64();
+        let cpu = process::cpu_time().saturating_sub(self.cpu).as_secs_f64();
+        let commits = timers.metrics().commits - self.commits;
+        let each = |value: f64| value / operations as f64;
+        sample.set("operations", operations as f64);
+        sample.set("a second", operations as f64 / time);
+        sample.set("CPU µs each", each(cpu * 1e6));
+        sample.set("bytes each", each(process::written() - self.written));
+        sample.set("commits", commits as f64);
+        sample.set("a commit", operations as f64 / commits as f64);
+    }
+}

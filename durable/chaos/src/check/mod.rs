@@ -1,0 +1,211 @@
+//! Were the promises kept? By the log alone: what callers asked and were answered, and what handlers saw.
+//!
+//! The checker shares no code with the engine. A request without an answer may have been done or not. A delivery was **in flight** at a kill if the log has its
+//! begin and nothing that proves that its end is on disk: no end, or no later request that was answered from a commit.
+
+mod answer;
+mod delivery;
+mod timer;
+mod verdict;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use crate::log::Line;
+use timer::{At, Seal, Timer, Wanted};
+
+pub(crate) use timer::LADDER_MILLIS;
+pub(crate) use verdict::{Flight, Rule, Summary};
+
+#[derive(Debug, Default)]
+pub(crate) struct Checker {
+    /// The number of the present line.
+    line: At,
+    round: u64,
+    /// Of the present round, and of those before.
+    seal: Seal,
+    seals: HashMap<u64, Seal>,
+    timers: HashMap<u64, Timer>,
+    /// The requests of this round that wait for their answers.
+    asked: HashMap<u64, Asked>,
+    /// Inserts that were not answered before a kill.
+    unanswered: HashMap<u64, NewTimer>,
+    /// Which timer has a key of a handler.
+    keys: HashMap<(String, String), u64>,
+    /// The ends of this round, to count what is in flight.
+    ends: Vec<(At, usize)>,
+    running: usize,
+    /// The steps of the commit that the store is busy with.
+    commit: Option<usize>,
+    /// The moves of the wall clock in the last seconds.
+    moves: VecDeque<Move>,
+    /// The end of the last one. `MAX` while one goes on.
+    last_move: At,
+    letters: HashSet<u64>,
+    /// What was in flight at the kill of a round, and what of it was delivered again.
+    kills: HashMap<u64, (usize, usize)>,
+    summary: Summary,
+    broken: Vec<(Rule, String)>,
+}
+
+#[derive(Debug, Clone)]
+struct NewTimer {
+    handler: String,
+    due: i64,
+    key: Option<String>,
+    asked: At,
+    request: u64,
+}
+
+/// A request that waits for its answer.
+#[derive(Debug)]
+struct Asked {
+    line: At,
+    thread: usize,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    Insert(NewTimer),
+    Cancel(u64),
+    Reschedule(u64),
+    Redrive(u64),
+}
+
+/// The wall clock was moved.
+#[derive(Debug, Clone, Copy)]
+struct Move {
+    at: u64,
+    /// What it showed before.
+    wall: i64,
+    done_at: Option<u64>,
+}
+
+impl Checker {
+    /// Reads one line of the log.
+    pub(crate) fn feed(&mut self, line: Line) {
+        self.line += 1;
+        match line {
+            Line::Round { number } => {
+                self.round = number;
+                self.summary.rounds += 1;
+                self.seal = Seal::default();
+                self.moves.clear();
+                self.last_move = self.line;
+                self.commit = None;
+            }
+            Line::Killed => self.ends_round(false),
+            Line::Stopped => self.ends_round(true),
+            Line::Opened | Line::ClockDone => {}
+            Line::Insert {
+                request,
+                thread,
+                handler,
+                due,
+                key,
+            } => {
+                let new = NewTimer {
+                    handler,
+                    due,
+                    key,
+                    asked: self.line,
+                    request,
+                };
+                self.ask(request, thread, What::Insert(new));
+            }
+            Line::Inserted {
+                request,
+                is_new,
+                timer,
+            } => self.inserted(request, is_new, timer),
+            Line::Cancel {
+                request,
+                thread,
+                id,
+            } => {
+                if let Some(timer) = self.timers.get_mut(&id) {
+                    timer.cancels += 1;
+                }
+                self.ask(request, thread, What::Cancel(id));
+            }
+            Line::Reschedule {
+                request,
+                thread,
+                id,
+                due,
+            } => {
+                let asked = self.line;
+                if let Some(timer) = self.timers.get_mut(&id) {
+                    timer.wanted.push(Wanted {
+                        request,
+                        due,
+                        asked,
+                        done_by: None,
+                        is_done: false,
+                    });
+                }
+                self.ask(request, thread, What::Reschedule(id));
+            }
+            Line::Redrive {
+                request,
+                thread,
+                id,
+            } => {
+                if let Some(timer) = self.timers.get_mut(&id) {
+                    timer.may_be_redriven = true;
+                    timer.was_dead = true;
+                    timer.not_found = None;
+                    timer.redriven = self.line;
+                }
+                self.ask(request, thread, What::Redrive(id));
+            }
+            Line::Answered { request, answer } => self.answered(request, answer),
+            Line::Begin { .. } => self.begins(&line),
+            Line::End {
+                thread,
+                id,
+                attempt,
+                how,
+                wall,
+            } => self.ended(thread, id, attempt, how, wall),
+            Line::CommitBegins { steps } => self.commit = Some(steps),
+            Line::CommitReturned => self.commit = None,
+            Line::ClockMoves { at, wall } => {
+                self.last_move = At::MAX;
+                self.summary.clock_moves += 1;
+                self.moves.push_back(Move {
+                    at,
+                    wall,
+                    done_at: None,
+                });
+            }
+            Line::ClockMoved { at } => {
+                self.last_move = self.line;
+                if let Some(last) = self.moves.back_mut() {
+                    last.done_at = Some(at);
+                }
+            }
+            Line::DeadLetter { id, attempts } => self.letter(id, attempts),
+            Line::Wrong(text) => self.breaks(Rule::Other, text),
+        }
+    }
+
+    /// A line that could not be read, or was torn in the middle of a round.
+    pub(crate) fn unreadable(&mut self, text: &str) {
+        self.breaks(Rule::Other, format!("this is no line of the log: {text}"));
+    }
+
+    fn breaks(&mut self, rule: Rule, text: String) {
+        let text = format!("line {}, round {}: {text}", self.line, self.round);
+        self.broken.push((rule, text));
+    }
+
+    fn ask(&mut self, request: u64, thread: usize, what: What) {
+        self.summary.requests += 1;
+        let line = self.line;
+        self.asked.insert(request, Asked { line, thread, what });
+    }
+}

@@ -1,0 +1,261 @@
+//! What is the result of a round, and of all of them?
+
+use std::fmt;
+
+use super::timer::{Last, State};
+use super::{Checker, What};
+use crate::log::Named;
+
+/// A promise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// An acked timer is delivered, or becomes a dead letter.
+    Lost,
+    /// No delivery before its due time.
+    Early,
+    /// No delivery after a cancel was answered with "done".
+    AfterDone,
+    /// No delivery after a settled end, and one at a time.
+    Twice,
+    /// One id in all attempts, and what was inserted with it.
+    Id,
+    /// The attempts are counted.
+    Attempt,
+    /// One timer has a key.
+    Key,
+    /// An answer can be so.
+    Answer,
+    Other,
+}
+
+impl Rule {
+    pub(crate) const ALL: [Rule; 9] = [
+        Rule::Lost,
+        Rule::Early,
+        Rule::AfterDone,
+        Rule::Twice,
+        Rule::Id,
+        Rule::Attempt,
+        Rule::Key,
+        Rule::Answer,
+        Rule::Other,
+    ];
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Rule::Lost => "lost",
+            Rule::Early => "early",
+            Rule::AfterDone => "delivered after Done",
+            Rule::Twice => "delivered twice, not in flight",
+            Rule::Id => "another id",
+            Rule::Attempt => "wrong attempt",
+            Rule::Key => "wrong key",
+            Rule::Answer => "wrong answer",
+            Rule::Other => "other",
+        })
+    }
+}
+
+/// What was seen.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Summary {
+    pub(crate) rounds: u64,
+    pub(crate) requests: u64,
+    /// Of those that were answered.
+    pub(crate) inserts: u64,
+    pub(crate) created: u64,
+    pub(crate) cancels: u64,
+    pub(crate) cancelled: u64,
+    pub(crate) reschedules: u64,
+    pub(crate) redrives: u64,
+    pub(crate) deliveries: u64,
+    /// Deliveries of what was in flight at a kill.
+    pub(crate) duplicates: usize,
+    pub(crate) in_flight: usize,
+    pub(crate) clock_moves: u64,
+    /// Deliveries that the clock was set back under.
+    pub(crate) on_their_way: u64,
+}
+
+/// What was under way at a kill.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Flight {
+    /// Deliveries with their handlers.
+    pub(crate) running: usize,
+    /// Ended deliveries that may not be settled.
+    pub(crate) unsettled: usize,
+    pub(crate) inserts: usize,
+    pub(crate) cancels: usize,
+    pub(crate) reschedules: usize,
+    pub(crate) redrives: usize,
+    /// The steps of the commit that the store was busy with.
+    pub(crate) commit: Option<usize>,
+}
+
+impl Flight {
+    pub(crate) fn unanswered(&self) -> usize {
+        self.inserts + self.cancels + self.reschedules + self.redrives
+    }
+}
+
+impl Checker {
+    /// What is under way now.
+    pub(crate) fn flight(&self) -> Flight {
+        let mut flight = Flight {
+            running: self.running,
+            commit: self.commit,
+            ..Flight::default()
+        };
+        let is_settled = |(line, thread): &&(u64, usize)| self.seal.covers_end(*line, *thread);
+        flight.unsettled = self.ends.iter().filter(|end| !is_settled(end)).count();
+        for asked in self.asked.values() {
+            *match asked.what {
+                What::Insert(_) => &mut flight.inserts,
+                What::Cancel(_) => &mut flight.cancels,
+                What::Reschedule(_) => &mut flight.reschedules,
+                What::Redrive(_) => &mut flight.redrives,
+            } += 1;
+        }
+        flight
+    }
+
+    /// Whether the store is busy with a commit.
+    pub(crate) fn is_in_commit(&self) -> bool {
+        self.commit.is_some()
+    }
+
+    /// Whether it is certain that the end of this delivery is on disk.
+    pub(super) fn is_settled(&self, last: &Last) -> bool {
+        let seal = match last.round == self.round {
+            true => Some(&self.seal),
+            false => self.seals.get(&last.round),
+        };
+        seal.is_some_and(|seal| seal.covers(last))
+    }
+
+    pub(super) fn ends_round(&mut self, is_clean: bool) {
+        let flight = self.flight();
+        let line = self.line;
+        for (request, asked) in std::mem::take(&mut self.asked) {
+            match asked.what {
+                What::Insert(new) => {
+                    self.unanswered.insert(request, new);
+                }
+                What::Cancel(id) => {
+                    if let Some(timer) = self.timers.get_mut(&id) {
+                        timer.cancels -= 1;
+                        timer.may_be_cancelled = true;
+                    }
+                }
+                What::Reschedule(id) => {
+                    let timer = self.timers.get_mut(&id);
+                    let mut wanted = timer.into_iter().flat_map(|it| &mut it.wanted);
+                    if let Some(it) = wanted.find(|it| it.request == request) {
+                        it.done_by = Some(line);
+                    }
+                }
+                // Noted as possible when it was asked for.
+                What::Redrive(_) => {}
+            }
+        }
+        if is_clean {
+            self.seal.is_all = true;
+            if flight.unanswered() > 0 {
+                self.breaks(
+                    Rule::Answer,
+                    format!("a shutdown left requests unanswered: {flight:?}"),
+                );
+            }
+        } else {
+            let in_flight = flight.running + flight.unsettled;
+            self.summary.in_flight += in_flight;
+            self.kills.entry(self.round).or_default().0 = in_flight;
+        }
+        let seal = std::mem::take(&mut self.seal);
+        self.seals.insert(self.round, seal);
+        self.ends.clear();
+        self.running = 0;
+    }
+
+    pub(super) fn letter(&mut self, id: u64, attempts: u32) {
+        let last = self.timers.get(&id).and_then(|timer| timer.last);
+        match last {
+            Some(last) if last.state == State::Dead && last.attempt == attempts => {}
+            last => self.breaks(
+                Rule::Other,
+                format!("{id:x} is a dead letter of {attempts} attempts: {last:?}"),
+            ),
+        }
+        self.letters.insert(id);
+    }
+
+    /// How many timers are to be delivered for certain.
+    pub(crate) fn owed(&self) -> usize {
+        let owed = |timer: &&super::Timer| {
+            !timer.may_be_cancelled() && !timer.may_be_redriven && !timer.has_ended()
+        };
+        self.timers.values().filter(owed).count()
+    }
+
+    /// Timers that are there for all that is known, and whether they were given up: to be cancelled, moved and redriven by the next child.
+    pub(crate) fn alive(&self, most: usize) -> (Vec<Named>, Vec<u64>) {
+        let (mut alive, mut dead) = (Vec::new(), Vec::new());
+        for (&id, timer) in &self.timers {
+            let is_dead = timer.last.is_some_and(|it| it.state == State::Dead);
+            if timer.may_be_cancelled() || timer.not_found.is_some() {
+                continue;
+            }
+            if is_dead && dead.len() < most {
+                dead.push(id);
+            } else if !timer.has_ended() && alive.len() < most {
+                alive.push(Named {
+                    id,
+                    due: timer.handle_due,
+                    handler: timer.handler.clone(),
+                });
+            }
+        }
+        (alive, dead)
+    }
+
+    /// The end: each timer was delivered or given up. Returns what was broken.
+    pub(crate) fn finish(&mut self) -> &[(Rule, String)] {
+        let mut lost = Vec::new();
+        for (id, timer) in &self.timers {
+            if timer.cancelled.is_some() || timer.may_be_cancelled() {
+                continue;
+            }
+            let state = timer.last.map(|last| last.state);
+            let is_kept = match state {
+                Some(State::Well) => true,
+                Some(State::Dead) => self.letters.contains(id),
+                Some(State::Begun | State::Failed) | None => false,
+            };
+            if !is_kept {
+                lost.push(format!("{id:x}: {timer:?}"));
+            }
+        }
+        for timer in lost {
+            self.breaks(Rule::Lost, timer);
+        }
+        for (round, (in_flight, again)) in self.kills.clone() {
+            if again > in_flight {
+                let text = format!(
+                    "after the kill of round {round}, {again} were delivered again, and {in_flight} had been in flight"
+                );
+                self.breaks(Rule::Twice, text);
+            }
+        }
+        &self.broken
+    }
+
+    pub(crate) fn broken(&self) -> &[(Rule, String)] {
+        &self.broken
+    }
+
+    pub(crate) fn summary(&self) -> &Summary {
+        &self.summary
+    }
+}

@@ -1,0 +1,191 @@
+//! Requests, each with a line before it and one after it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use waterwheel_durable::{
+    Cancelled, Durable, Error, Handle, Id, Inserted, NewTimer, Redriven, Rescheduled,
+};
+
+use super::Log;
+use crate::log::{Answer, Line, Named};
+
+#[derive(Debug)]
+pub(crate) struct Calls {
+    pub(crate) log: Arc<Log>,
+    /// The number of the next request. It is another one in each round.
+    next: AtomicU64,
+}
+
+/// A timer to insert.
+#[derive(Debug, Clone)]
+pub(crate) struct Wish {
+    pub(crate) handler: &'static str,
+    /// In microseconds of the wall clock.
+    pub(crate) due: i64,
+    pub(crate) key: Option<String>,
+}
+
+impl Calls {
+    pub(crate) fn new(log: Arc<Log>, round: u64) -> Calls {
+        Calls {
+            log,
+            next: AtomicU64::new(round * 1_000_000_000),
+        }
+    }
+
+    fn number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Announces an insert. What the timer carries names the request.
+    fn announce(&self, wish: &Wish) -> (u64, NewTimer) {
+        let request = self.number();
+        self.log.say(&Line::Insert {
+            request,
+            thread: self.log.thread(),
+            handler: wish.handler.into(),
+            due: wish.due,
+            key: wish.key.clone(),
+        });
+        let timer = NewTimer::at(wish.handler, time(wish.due)).bytes(payload(request));
+        let timer = match &wish.key {
+            Some(key) => timer.key(key),
+            None => timer,
+        };
+        (request, timer)
+    }
+
+    fn inserted(&self, request: u64, inserted: Inserted) -> Handle {
+        self.log.say(&Line::Inserted {
+            request,
+            is_new: inserted.is_new(),
+            timer: named(inserted.handle()),
+        });
+        inserted.into_handle()
+    }
+
+    pub(crate) async fn insert(&self, timers: &Durable, wish: &Wish) -> Option<Handle> {
+        let (request, _) = self.announce(wish);
+        let insert = timers
+            .at(wish.handler, time(wish.due))
+            .bytes(payload(request));
+        let insert = match &wish.key {
+            Some(key) => insert.key(key),
+            None => insert,
+        };
+        match insert.insert().await {
+            Ok(inserted) => Some(self.inserted(request, inserted)),
+            Err(error) => self.failed("an insert", &error),
+        }
+    }
+
+    pub(crate) async fn insert_many(&self, timers: &Durable, wishes: &[Wish]) -> Vec<Handle> {
+        let (requests, batch): (Vec<_>, Vec<_>) =
+            wishes.iter().map(|wish| self.announce(wish)).unzip();
+        match timers.insert_many(batch).await {
+            Ok(all) => {
+                let all = requests.into_iter().zip(all);
+                all.map(|(request, it)| self.inserted(request, it))
+                    .collect()
+            }
+            Err(error) => {
+                self.failed::<()>("inserts", &error);
+                Vec::new()
+            }
+        }
+    }
+
+    /// Returns whether the timer may still be there.
+    pub(crate) async fn cancel(&self, timers: &Durable, handle: &Handle) -> bool {
+        let request = self.number();
+        self.log.say(&Line::Cancel {
+            request,
+            thread: self.log.thread(),
+            id: handle.id.get(),
+        });
+        let answer = match timers.cancel(handle).await {
+            Ok(Cancelled::Done) => Answer::Done,
+            Ok(Cancelled::AlreadyFired) => Answer::AlreadyFired,
+            Ok(Cancelled::NotFound) => Answer::NotFound,
+            Err(error) => return self.failed::<()>("a cancel", &error).is_some(),
+        };
+        self.log.say(&Line::Answered { request, answer });
+        answer == Answer::AlreadyFired
+    }
+
+    /// Returns whether the timer may still be there.
+    pub(crate) async fn reschedule(&self, timers: &Durable, handle: &Handle, due: i64) -> bool {
+        let request = self.number();
+        self.log.say(&Line::Reschedule {
+            request,
+            thread: self.log.thread(),
+            id: handle.id.get(),
+            due,
+        });
+        let answer = match timers.reschedule(handle, time(due)).await {
+            Ok(Rescheduled::Done) => Answer::Done,
+            Ok(Rescheduled::AlreadyFired) => Answer::AlreadyFired,
+            Ok(Rescheduled::NotFound) => Answer::NotFound,
+            Err(error) => return self.failed::<()>("a reschedule", &error).is_some(),
+        };
+        self.log.say(&Line::Answered { request, answer });
+        answer != Answer::NotFound
+    }
+
+    pub(crate) async fn redrive(&self, timers: &Durable, id: Id) {
+        let request = self.number();
+        self.log.say(&Line::Redrive {
+            request,
+            thread: self.log.thread(),
+            id: id.get(),
+        });
+        let answer = match timers.redrive(id).await {
+            Ok(Redriven::Done) => Answer::Done,
+            Ok(Redriven::NotFound) => Answer::NotFound,
+            Err(error) => {
+                self.failed::<()>("a redrive", &error);
+                return;
+            }
+        };
+        self.log.say(&Line::Answered { request, answer });
+    }
+
+    /// The store of a child has no faults: no request fails.
+    fn failed<T>(&self, what: &str, error: &Error) -> Option<T> {
+        self.log.wrong(format!("{what} has failed: {error}"));
+        None
+    }
+}
+
+fn named(handle: &Handle) -> Named {
+    Named {
+        id: handle.id.get(),
+        due: handle.due.as_millis(),
+        handler: (*handle.handler).into(),
+    }
+}
+
+fn time(micros: i64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_micros(micros.unsigned_abs())
+}
+
+/// The request's number, and some bytes that follow from it.
+fn payload(request: u64) -> Vec<u8> {
+    let mut rng = fastrand::Rng::with_seed(request);
+    let mut payload = request.to_le_bytes().to_vec();
+    let length = match rng.u8(..) {
+        0 => 5_000,
+        _ => rng.usize(0..80),
+    };
+    payload.extend(std::iter::repeat_with(|| rng.u8(..)).take(length));
+    payload
+}
+
+/// The request's number, if nothing has become of the payload.
+pub(super) fn request_of(read: &[u8]) -> Option<u64> {
+    let number = read.get(..8)?.try_into().ok()?;
+    let request = u64::from_le_bytes(number);
+    (payload(request) == read).then_some(request)
+}

@@ -1,0 +1,290 @@
+//! The process that is killed: a service with handlers and many callers, which says in lines what it does.
+
+mod callers;
+mod calls;
+mod handlers;
+mod moves;
+mod watched;
+
+use std::io::{BufRead, Write, stdin, stdout};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use tokio::sync::Notify;
+use waterwheel_durable::{Drain, Durable, Event, Handle, Id, Shift};
+use waterwheel_store_sqlite::SqliteStore;
+
+use crate::check::LADDER_MILLIS;
+use crate::flags::Flags;
+use crate::log::Line;
+use calls::Calls;
+use watched::Watched;
+
+/// What a child is to do.
+#[derive(Debug, Clone)]
+pub(crate) struct Orders {
+    pub(crate) file: PathBuf,
+    pub(crate) round: u64,
+    pub(crate) seed: u64,
+    /// A runtime with one thread.
+    pub(crate) single: bool,
+    /// By how many microseconds its wall clock is ahead of the machine's.
+    pub(crate) shift: i64,
+    /// None: only what is there is delivered.
+    pub(crate) callers: usize,
+    /// The clock is moved while it runs.
+    pub(crate) moves: bool,
+    pub(crate) fault: Option<String>,
+}
+
+impl Orders {
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        let mut arguments: Vec<String> = [
+            ("--file", self.file.display().to_string()),
+            ("--round", self.round.to_string()),
+            ("--seed", self.seed.to_string()),
+            ("--single", self.single.to_string()),
+            ("--shift", self.shift.to_string()),
+            ("--callers", self.callers.to_string()),
+            ("--moves", self.moves.to_string()),
+        ]
+        .into_iter()
+        .flat_map(|(flag, value)| [flag.to_owned(), value])
+        .collect();
+        if let Some(fault) = &self.fault {
+            arguments.extend(["--break".to_owned(), fault.clone()]);
+        }
+        arguments
+    }
+
+    fn read(mut flags: Flags) -> Result<Orders, String> {
+        let orders = Orders {
+            file: flags.take("--file")?.unwrap_or_default(),
+            round: flags.take("--round")?.unwrap_or(1),
+            seed: flags.take("--seed")?.unwrap_or(0),
+            single: flags.take("--single")?.unwrap_or(false),
+            shift: flags.take("--shift")?.unwrap_or(0),
+            callers: flags.take("--callers")?.unwrap_or(0),
+            moves: flags.take("--moves")?.unwrap_or(false),
+            fault: flags.take("--break")?,
+        };
+        flags.end()?;
+        Ok(orders)
+    }
+}
+
+static THREADS: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    static THREAD: usize = THREADS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Where lines go, and the clocks that they are dated by.
+#[derive(Debug)]
+pub(crate) struct Log {
+    start: Instant,
+    shift: Arc<Shift>,
+    /// One line is written at a time.
+    out: Mutex<()>,
+}
+
+impl Log {
+    pub(crate) fn say(&self, line: &Line) {
+        let text = format!("{line}\n");
+        let _one = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        // The parent may be gone. Then this one ends as well, when it is asked to stop.
+        let _ = stdout().lock().write_all(text.as_bytes());
+    }
+
+    pub(crate) fn wrong(&self, text: impl Into<String>) {
+        self.say(&Line::Wrong(text.into()));
+    }
+
+    /// The number of this thread.
+    pub(crate) fn thread(&self) -> usize {
+        THREAD.with(|number| *number)
+    }
+
+    /// Microseconds since the child's start.
+    pub(crate) fn at(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+
+    /// What the wall clock shows, in microseconds.
+    pub(crate) fn wall(&self) -> i64 {
+        // The shift last: it may be moved meanwhile, after the line that says so.
+        let machine = SystemTime::now().duration_since(UNIX_EPOCH);
+        let machine = machine.map_or(0, |since| since.as_micros());
+        i64::try_from(machine).unwrap_or(i64::MAX) + self.shift.wall()
+    }
+}
+
+/// What the parent says before the child begins.
+#[derive(Debug, Default)]
+struct Before {
+    alive: Vec<Handle>,
+    dead: Vec<Id>,
+}
+
+pub(crate) fn run(flags: Flags) -> Result<ExitCode, String> {
+    let orders = Orders::read(flags)?;
+    crate::fault::plant(orders.fault.as_deref())?;
+    let mut builder = match orders.single {
+        true => tokio::runtime::Builder::new_current_thread(),
+        false => tokio::runtime::Builder::new_multi_thread(),
+    };
+    let runtime = builder.enable_time().worker_threads(4).build();
+    let runtime = runtime.map_err(|error| error.to_string())?;
+    runtime.block_on(live(orders))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn live(orders: Orders) -> Result<(), String> {
+    let shift = Arc::new(Shift::default());
+    shift.set_wall(orders.shift);
+    let log = Arc::new(Log {
+        start: Instant::now(),
+        shift: Arc::clone(&shift),
+        out: Mutex::new(()),
+    });
+    let before = before();
+    let stop = Arc::new(Stop::default());
+    let waits = Arc::clone(&stop);
+    // The end of the input is the parent's order to stop.
+    std::thread::spawn(move || {
+        for _ in stdin().lines() {}
+        waits.set();
+    });
+
+    let mut rng = fastrand::Rng::with_seed(orders.seed);
+    let timers = open(&orders, &log, &mut rng).await?;
+    log.say(&Line::Opened);
+    let calls = Arc::new(Calls::new(Arc::clone(&log), orders.round));
+    handlers::add(&timers, &calls, &orders, &mut rng);
+    let callers = callers::start(&timers, &calls, &orders, &stop, before.alive, before.dead);
+    let mover = orders.moves.then(|| {
+        let seed = orders.seed;
+        tokio::spawn(moves::play(
+            timers.clone(),
+            Arc::clone(&calls),
+            shift,
+            Arc::clone(&stop),
+            seed,
+        ))
+    });
+    stop.wait().await;
+    for task in callers.into_iter().chain(mover) {
+        task.await.map_err(|error| error.to_string())?;
+    }
+    let stopped = timers.shutdown(Drain::within(Duration::from_secs(30)));
+    match stopped.await {
+        Ok(stopped) if stopped.abandoned == 0 => {}
+        other => log.wrong(format!("the shutdown: {other:?}")),
+    }
+    letters(&orders, &log).await
+}
+
+/// Lines `alive HANDLE` and `dead ID`, and an empty one.
+fn before() -> Before {
+    let mut before = Before::default();
+    for line in stdin().lock().lines().map_while(Result::ok) {
+        match line.split_once(' ') {
+            Some(("alive", handle)) => before.alive.extend(handle.parse::<Handle>()),
+            Some(("dead", id)) => {
+                let id = u64::from_str_radix(id, 16).map(Id::from_stored);
+                before.dead.extend(id);
+            }
+            _ => break,
+        }
+    }
+    before
+}
+
+async fn open(orders: &Orders, log: &Arc<Log>, rng: &mut fastrand::Rng) -> Result<Durable, String> {
+    let events = Arc::clone(log);
+    // In the end, all is due at once: it must not fit.
+    let most = match rng.u8(..3) {
+        _ if orders.callers == 0 => 200,
+        0 => 100,
+        1 => 1_000,
+        _ => 32_768,
+    };
+    let builder = Durable::builder()
+        .ladder(LADDER_MILLIS.map(|millis| Duration::from_millis(millis.unsigned_abs())))
+        .window(Duration::from_secs(rng.u64(1..=3)))
+        .most_in_memory(most)
+        .shifted_clocks(Arc::clone(&log.shift))
+        .on_event(move |event| {
+            if let Event::Failed { error, .. } = event {
+                events.wrong(format!("the store has failed: {error}"));
+            }
+        });
+    // The plain call as well: the marks of commits are of use only where a kill comes.
+    if orders.callers == 0 {
+        return builder.open(&orders.file).await.map_err(in_words);
+    }
+    let store = SqliteStore::open(&orders.file).map_err(in_words)?;
+    let store = Watched::new(store, Arc::clone(log));
+    builder.open_store(store).await.map_err(in_words)
+}
+
+/// Which dead letters are there, after a shutdown and another opening?
+async fn letters(orders: &Orders, log: &Log) -> Result<(), String> {
+    let timers = Durable::open(&orders.file).await.map_err(in_words)?;
+    let mut after = None;
+    loop {
+        let page = timers.dead_letters(after, 100).await.map_err(in_words)?;
+        for letter in &page {
+            log.say(&Line::DeadLetter {
+                id: letter.id().get(),
+                attempts: letter.attempts(),
+            });
+        }
+        match page.last() {
+            Some(last) => after = Some(last.id()),
+            None => break,
+        }
+    }
+    let drain = Drain::within(Duration::from_secs(5));
+    timers.shutdown(drain).await.map_err(in_words)?;
+    Ok(())
+}
+
+fn in_words(error: impl std::error::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}
+
+/// The parent's order to stop.
+#[derive(Debug, Default)]
+pub(crate) struct Stop {
+    is_set: AtomicBool,
+    changed: Notify,
+}
+
+impl Stop {
+    fn set(&self) {
+        self.is_set.store(true, Ordering::SeqCst);
+        self.changed.notify_waiters();
+    }
+
+    pub(crate) fn is_set(&self) -> bool {
+        self.is_set.load(Ordering::SeqCst)
+    }
+
+    async fn wait(&self) {
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if self.is_set() {
+                return;
+            }
+            changed.await;
+        }
+    }
+}

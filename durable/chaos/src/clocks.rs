@@ -1,0 +1,68 @@
+//! `clocks`: a service under load, and a wall clock that is moved.
+
+use std::process::ExitCode;
+
+use fastrand::Rng;
+
+use crate::child::Orders;
+use crate::flags::Flags;
+use crate::kill::{DAY, deliver_all};
+use crate::parent::{Parent, Until};
+use crate::report;
+
+pub(crate) fn run(mut flags: Flags) -> Result<ExitCode, String> {
+    let rounds: u64 = flags.take("--rounds")?.unwrap_or(4);
+    let seed = flags.take("--seed")?.unwrap_or_else(|| Rng::new().u64(..));
+    let callers = flags.take("--callers")?.unwrap_or(64);
+    let fault: Option<String> = flags.take("--break")?;
+    flags.end()?;
+    crate::fault::check(fault.as_deref())?;
+
+    let folder = tempfile::Builder::new()
+        .prefix("waterwheel-chaos-")
+        .tempdir()
+        .map_err(|error| error.to_string())?;
+    let mut rng = Rng::with_seed(seed);
+    let mut parent = Parent::new(&report::log_of(folder.path()))?;
+    let mut orders = Orders {
+        file: folder.path().join("timers.db"),
+        round: 0,
+        seed,
+        single: false,
+        shift: 0,
+        callers,
+        moves: true,
+        fault,
+    };
+    println!("clocks: {rounds} rounds, {callers} callers, seed {seed}");
+    let mut before = (0, 0);
+    for round in 1..=rounds {
+        orders.round = round;
+        orders.seed = rng.u64(..);
+        orders.single = round % 2 == 0;
+        // It was set while the service was down: forward, and then back.
+        orders.shift = match round % 4 {
+            1 => 0,
+            2 => 3 * DAY,
+            3 => -DAY / 24,
+            _ => 400 * DAY,
+        };
+        let played = parent.play(&orders, Until::ClockDone)?;
+        let summary = parent.checker.summary();
+        println!(
+            "round {round}: the clock is {:+} h from the machine's at the start, and was moved {} times in {:.1?}; {} deliveries",
+            orders.shift / (DAY / 24),
+            summary.clock_moves - before.0,
+            played.lived,
+            summary.deliveries - before.1,
+        );
+        before = (summary.clock_moves, summary.deliveries);
+    }
+    orders.callers = 0;
+    orders.moves = false;
+    // The clock was ahead by more than two years, and timers were made then.
+    orders.shift = 1_200 * DAY;
+    let is_empty = deliver_all(&mut parent, &mut orders)?;
+    let is_kept = report::verdict(&mut parent.checker) && is_empty;
+    Ok(report::end(is_kept, seed, folder))
+}

@@ -1,0 +1,137 @@
+//! `kill`: children that are killed, one after the other, on one file.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use fastrand::Rng;
+
+use crate::child::Orders;
+use crate::file;
+use crate::flags::Flags;
+use crate::parent::{Parent, Until};
+use crate::report;
+
+pub(crate) const DAY: i64 = 86_400_000_000;
+/// After a kill, the wall clock goes on by so much at most: far timers come nearer.
+const LONGEST_OFF: i64 = DAY / 8;
+
+pub(crate) fn run(mut flags: Flags) -> Result<ExitCode, String> {
+    let rounds: u64 = flags.take("--rounds")?.unwrap_or(100);
+    let seed = flags.take("--seed")?.unwrap_or_else(|| Rng::new().u64(..));
+    let callers = flags.take("--callers")?.unwrap_or(96);
+    let fault: Option<String> = flags.take("--break")?;
+    flags.end()?;
+    // Said here, and not by each child.
+    crate::fault::check(fault.as_deref())?;
+
+    let folder = tempfile::Builder::new()
+        .prefix("waterwheel-chaos-")
+        .tempdir()
+        .map_err(|error| error.to_string())?;
+    let mut rng = Rng::with_seed(seed);
+    let mut parent = Parent::new(&report::log_of(folder.path()))?;
+    let mut orders = Orders {
+        file: folder.path().join("timers.db"),
+        round: 0,
+        seed,
+        single: false,
+        shift: 0,
+        callers,
+        moves: false,
+        fault,
+    };
+    println!("kill: {rounds} rounds, {callers} callers, seed {seed}");
+    println!(
+        "               lived           at the kill: with a  perhaps not      no answer yet to             the store's"
+    );
+    println!(
+        "round  threads    ms  requests        handler      settled    insert cancel move redrive         commit   again"
+    );
+    let (mut in_commit, mut duplicates, mut requests) = (0, 0, 0);
+    for round in 1..=rounds {
+        orders.round = round;
+        orders.seed = rng.u64(..);
+        orders.single = rng.bool();
+        orders.shift += rng.i64(0..LONGEST_OFF);
+        let until = Until::Killed {
+            after: lifetime(&mut rng),
+            in_commit: rng.u8(..10) > 0,
+        };
+        let played = parent.play(&orders, until)?;
+        let (flight, summary) = (played.flight, parent.checker.summary());
+        let commit = match flight.commit {
+            Some(steps) => format!("{steps} steps"),
+            None => "-".into(),
+        };
+        println!(
+            "{round:5}  {:7} {:5}  {:8}        {:7}      {:7}    {:6} {:6} {:4} {:7}   {commit:>12}   {:5}",
+            if orders.single { "one" } else { "several" },
+            played.lived.as_millis(),
+            summary.requests - requests,
+            flight.running,
+            flight.unsettled,
+            flight.inserts,
+            flight.cancels,
+            flight.reschedules,
+            flight.redrives,
+            summary.duplicates - duplicates,
+        );
+        in_commit += u64::from(flight.commit.is_some() && flight.unanswered() > 0);
+        (duplicates, requests) = (summary.duplicates, summary.requests);
+        if parent.checker.broken().len() > 1_000 {
+            break;
+        }
+    }
+    orders.callers = 0;
+    orders.shift += 60 * DAY;
+    let is_empty = deliver_all(&mut parent, &mut orders)?;
+    println!(
+        "{in_commit} of {rounds} kills in the middle of a commit, with requests that had no answer; {} torn lines",
+        parent.torn
+    );
+    let mut is_kept = report::verdict(&mut parent.checker) && is_empty;
+    if in_commit * 5 < rounds * 4 {
+        println!("fewer than four of five kills came in the middle of a commit");
+        is_kept = false;
+    }
+    Ok(report::end(is_kept, seed, folder))
+}
+
+/// Some children do not get beyond their opening; most live for a second.
+fn lifetime(rng: &mut Rng) -> Duration {
+    let millis = match rng.u8(..20) {
+        0 => rng.u64(5..60),
+        1 => rng.u64(2_500..4_000),
+        _ => rng.u64(150..1_800),
+    };
+    Duration::from_millis(millis)
+}
+
+/// Children that are not killed, until the file is empty.
+pub(crate) fn deliver_all(parent: &mut Parent, orders: &mut Orders) -> Result<bool, String> {
+    let mut left = None;
+    for _ in 0..5 {
+        orders.round += 1;
+        orders.single = false;
+        parent.play(orders, Until::Delivered)?;
+        let now = file::look(&orders.file)?;
+        if now.timers == 0 || left == Some(now) {
+            left = Some(now);
+            break;
+        }
+        left = Some(now);
+    }
+    match left {
+        Some(left) if (left.timers, left.keys, left.moved) == (0, 0, 0) => {
+            println!(
+                "the file is sound and empty, but for {} dead letters",
+                left.dead
+            );
+            Ok(true)
+        }
+        left => {
+            println!("rows are left in the file: {left:?}");
+            Ok(false)
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! Who starts the children, reads their lines, and kills them.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use crate::check::{Checker, Flight};
+use crate::child::Orders;
+use crate::log::Line;
+
+/// How many timers of earlier rounds a child learns of.
+const KNOWN: usize = 300;
+/// A child that says nothing for so long has nothing more to say, even on a busy machine.
+const SILENCE: Duration = Duration::from_secs(30);
+/// A child whose timers are delivered says nothing for so long.
+const QUIET: Duration = Duration::from_millis(700);
+/// After the time of a kill, this long for a commit to begin.
+const COMMIT_WAIT: Duration = Duration::from_millis(300);
+
+/// When a round ends.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Until {
+    /// The child is killed after so long; `in_commit`: as soon as it is busy with a commit then.
+    Killed { after: Duration, in_commit: bool },
+    /// All moves of the clock were played.
+    ClockDone,
+    /// All timers were delivered.
+    Delivered,
+}
+
+#[derive(Debug)]
+pub(crate) struct Parent {
+    pub(crate) checker: Checker,
+    log: BufWriter<File>,
+    /// Lines that a kill has cut off.
+    pub(crate) torn: usize,
+}
+
+/// What came of a round.
+#[derive(Debug)]
+pub(crate) struct Played {
+    pub(crate) flight: Flight,
+    pub(crate) lived: Duration,
+}
+
+impl Parent {
+    pub(crate) fn new(log: &Path) -> Result<Parent, String> {
+        let file = File::create(log).map_err(|error| error.to_string())?;
+        Ok(Parent {
+            checker: Checker::default(),
+            log: BufWriter::new(file),
+            torn: 0,
+        })
+    }
+
+    /// Runs one child from its start to its end.
+    pub(crate) fn play(&mut self, orders: &Orders, until: Until) -> Result<Played, String> {
+        self.note(Line::Round {
+            number: orders.round,
+        })?;
+        let start = Instant::now();
+        let mut child = start_child(orders).map_err(|error| error.to_string())?;
+        let mut input = child.stdin.take();
+        // A child that ends at once reads nothing: its status says why.
+        let _ = self.introduce(input.as_mut());
+        let chunks = read_chunks(&mut child);
+        let mut round = Round {
+            child,
+            input,
+            until,
+            start,
+            last_line: start,
+            is_killed: false,
+            stopped_at: None,
+            is_silent: false,
+        };
+        let mut rest = VecDeque::new();
+        loop {
+            match chunks.recv_timeout(Duration::from_millis(20)) {
+                Ok(chunk) => {
+                    rest.extend(chunk);
+                    round.last_line = Instant::now();
+                    self.read(&mut rest, &mut round)?;
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            round.go_on(&self.checker);
+        }
+        let status = round.child.wait().map_err(|error| error.to_string())?;
+        let flight = self.checker.flight();
+        self.end(&round, status, !rest.is_empty())?;
+        Ok(Played {
+            flight,
+            lived: start.elapsed(),
+        })
+    }
+
+    /// Hands the child the handles of timers that are there.
+    fn introduce(&self, input: Option<&mut ChildStdin>) -> std::io::Result<()> {
+        let Some(input) = input else {
+            return Ok(());
+        };
+        let (alive, dead) = self.checker.alive(KNOWN);
+        let mut text = String::new();
+        for handle in alive {
+            text.push_str(&format!("alive {handle}\n"));
+        }
+        for id in dead {
+            text.push_str(&format!("dead {id:x}\n"));
+        }
+        text.push('\n');
+        input.write_all(text.as_bytes())
+    }
+
+    /// Reads the whole lines; the rest of one stays.
+    fn read(&mut self, rest: &mut VecDeque<u8>, round: &mut Round) -> Result<(), String> {
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = rest.drain(..=end).collect();
+            let text = String::from_utf8_lossy(&line[..end]);
+            match text.parse::<Line>() {
+                Ok(line) => {
+                    if line == Line::ClockDone && matches!(round.until, Until::ClockDone) {
+                        round.stop();
+                    }
+                    self.note(line)?;
+                }
+                Err(_) => self.checker.unreadable(&text),
+            }
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, line: Line) -> Result<(), String> {
+        writeln!(self.log, "{line}").map_err(|error| error.to_string())?;
+        self.checker.feed(line);
+        Ok(())
+    }
+
+    fn end(&mut self, round: &Round, status: ExitStatus, is_torn: bool) -> Result<(), String> {
+        self.torn += usize::from(is_torn);
+        if round.is_silent {
+            let owed = self.checker.owed();
+            let text = format!("{owed} timers that were due were not delivered");
+            self.note(Line::Wrong(text))?;
+        }
+        let line = match (round.is_killed, round.until) {
+            (true, Until::Killed { .. }) => Line::Killed,
+            (false, Until::ClockDone | Until::Delivered) if status.success() => Line::Stopped,
+            (is_killed, until) => {
+                let why = if is_killed { "hung" } else { "ended by itself" };
+                self.note(Line::Wrong(format!("the child {why}: {status}, {until:?}")))?;
+                Line::Killed
+            }
+        };
+        self.note(line)?;
+        self.log.flush().map_err(|error| error.to_string())
+    }
+}
+
+struct Round {
+    child: Child,
+    input: Option<ChildStdin>,
+    until: Until,
+    start: Instant,
+    last_line: Instant,
+    is_killed: bool,
+    stopped_at: Option<Instant>,
+    /// It delivers nothing any more, and something was to be delivered.
+    is_silent: bool,
+}
+
+impl Round {
+    /// Ends the child when its time has come.
+    fn go_on(&mut self, checker: &Checker) {
+        if self.is_killed {
+            return;
+        }
+        let silent = self.last_line.elapsed();
+        match self.until {
+            Until::Killed { after, in_commit } => {
+                let lived = self.start.elapsed();
+                let is_time = !in_commit || checker.is_in_commit() || lived > after + COMMIT_WAIT;
+                if lived > after && is_time {
+                    self.kill();
+                }
+            }
+            Until::ClockDone if silent > SILENCE => self.kill(),
+            Until::ClockDone => {}
+            Until::Delivered if self.stopped_at.is_some() || silent < QUIET => {}
+            Until::Delivered if checker.owed() == 0 => self.stop(),
+            // What is lost is never delivered.
+            Until::Delivered if silent > SILENCE => {
+                self.is_silent = true;
+                self.stop();
+            }
+            Until::Delivered => {}
+        }
+        if self.stopped_at.is_some_and(|at| at.elapsed() > 4 * SILENCE) {
+            self.kill();
+        }
+    }
+
+    fn kill(&mut self) {
+        self.is_killed = true;
+        // It may have ended by itself: its status says so.
+        let _ = self.child.kill();
+    }
+
+    /// The end of its input is the child's order to stop.
+    fn stop(&mut self) {
+        self.stopped_at = Some(Instant::now());
+        self.input = None;
+    }
+}
+
+fn start_child(orders: &Orders) -> std::io::Result<Child> {
+    let program: PathBuf = std::env::current_exe()?;
+    Command::new(program)
+        .arg("child")
+        .args(orders.arguments())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+}
+
+/// Reads what the child says, in a thread, until its end of the pipe is closed. What it had said before a kill is all there.
+fn read_chunks(child: &mut Child) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = channel();
+    let output = child.stdout.take();
+    std::thread::spawn(move || {
+        let Some(mut output) = output else {
+            return;
+        };
+        let mut chunk = vec![0; 65_536];
+        while let Ok(length @ 1..) = output.read(&mut chunk) {
+            if sender.send(chunk[..length].to_vec()).is_err() {
+                break;
+            }
+        }
+    });
+    receiver
+}

@@ -1,0 +1,133 @@
+//! Is each commit that was answered there after a power cut, and nothing else?
+//!
+//! Each seed is a life of a [`SqliteStore`](waterwheel_store_sqlite::SqliteStore) on a [`Disk`] in memory: it is opened, commits, copies its log, is closed.
+//! At a random moment the power is cut, and the disk keeps what was synced and of the rest what it likes. A checker reads what is left: SQLite's integrity
+//! check passes, and the tables are those after the last commit that was answered, or those after the one that was under way. Then the life goes on with
+//! that.
+//!
+//! What the store is asked, and when the power is cut, is the seed's. SQLite draws the salt of its log itself, so a seed differs in these bytes alone.
+
+mod life;
+mod tables;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use life::Life;
+pub use life::{During, Fell};
+use waterwheel_faults::Disk;
+use waterwheel_store_sqlite::Trial;
+
+use super::arguments::Arguments;
+
+/// How many seeds it takes at least that each kind of cut must have occurred.
+const ENOUGH: u64 = 200;
+
+/// How often the power is cut in the life of a seed.
+const CUTS: usize = 4;
+
+/// How often the power was cut, by what was under way.
+#[derive(Debug, Clone, Default)]
+pub struct Tally {
+    cuts: BTreeMap<During, u64>,
+    kept: u64,
+    lost: u64,
+    unsynced: u64,
+}
+
+/// Runs the life of a seed.
+///
+/// # Errors
+///
+/// What was promised and not kept.
+pub fn run(seed: u64, disk: &Disk, synchronous: &str, tally: &mut Tally) -> Result<(), String> {
+    let mut life = Life::new(seed, disk, synchronous);
+    for cut in 1..=CUTS {
+        let fell = life.go_on();
+        tally.add(fell.map_err(|what| format!("seed {seed}, power cut {cut}: {what}"))?);
+    }
+    Ok(())
+}
+
+/// `power-cut`: see the [module](self).
+///
+/// # Errors
+///
+/// The arguments are wrong, or SQLite does not take the disk.
+pub fn command(mut arguments: Arguments) -> Result<ExitCode, String> {
+    let seeds: u64 = arguments.take("seeds", 1_000)?;
+    let from: u64 = arguments.take("from", 0)?;
+    let synchronous: String = arguments.take("synchronous", Trial::NONE.synchronous.to_owned())?;
+    arguments.end()?;
+    let is_known = ["extra", "full", "normal", "off"].contains(&&*synchronous.to_lowercase());
+    if !is_known {
+        return Err(format!("--synchronous cannot be {synchronous}"));
+    }
+    let start = Instant::now();
+    let disk = Disk::new()?;
+    let mut tally = Tally::default();
+    for seed in from..from.saturating_add(seeds) {
+        if let Err(broke) = run(seed, &disk, &synchronous, &mut tally) {
+            eprintln!(
+                "{broke}\nrepeat it: cargo run --release -p waterwheel-chaos -- power-cut --seeds 1 --from {seed} --synchronous {synchronous}"
+            );
+            return Ok(ExitCode::FAILURE);
+        }
+    }
+    println!("{tally}");
+    if let Some(missing) = tally.missing().filter(|_| seeds >= ENOUGH) {
+        eprintln!("the power was never cut during {missing}: these seeds prove little");
+        return Ok(ExitCode::FAILURE);
+    }
+    println!(
+        "{seeds} seeds from {from} on: what was answered was there after each power cut, and nothing else ({:.1?})",
+        start.elapsed()
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Tally {
+    fn add(&mut self, fell: Fell) {
+        *self.cuts.entry(fell.during).or_default() += 1;
+        self.kept += u64::from(fell.is_kept == Some(true));
+        self.lost += u64::from(fell.is_kept == Some(false));
+        self.unsynced += u64::from(fell.had_unsynced);
+    }
+
+    /// What has never occurred.
+    #[must_use]
+    pub fn missing(&self) -> Option<String> {
+        let during = During::ALL
+            .into_iter()
+            .find(|it| !self.cuts.contains_key(it));
+        if let Some(during) = during {
+            return Some(format!("{during:?}"));
+        }
+        match (self.kept, self.lost) {
+            (0, _) => Some("a commit that was there afterwards".to_owned()),
+            (_, 0) => Some("a commit that was gone afterwards".to_owned()),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all: u64 = self.cuts.values().sum();
+        write!(
+            f,
+            "{all} power cuts, {} with something unsynced;",
+            self.unsynced
+        )?;
+        for (during, count) in &self.cuts {
+            write!(f, " {during:?} {count}")?;
+        }
+        let (kept, lost) = (self.kept, self.lost);
+        write!(
+            f,
+            "; what was under way was there {kept} times, and gone {lost} times"
+        )
+    }
+}

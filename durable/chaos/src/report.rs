@@ -1,0 +1,70 @@
+//! The table and the verdict.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use crate::check::{Checker, Rule};
+
+/// How many broken promises of a kind are printed. The log has all.
+const PRINTED: usize = 3;
+
+/// Prints the counts and the verdict.
+pub(crate) fn verdict(checker: &mut Checker) -> bool {
+    checker.finish();
+    let summary = checker.summary();
+    println!(
+        "{} rounds, {} requests: {} inserts answered ({} created), {} cancels ({} done), {} reschedules, {} redrives; {} deliveries",
+        summary.rounds,
+        summary.requests,
+        summary.inserts,
+        summary.created,
+        summary.cancels,
+        summary.cancelled,
+        summary.reschedules,
+        summary.redrives,
+        summary.deliveries,
+    );
+    if summary.in_flight > 0 {
+        println!(
+            "{} deliveries were in flight at kills, and {} of them came again",
+            summary.in_flight, summary.duplicates
+        );
+    }
+    if summary.clock_moves > 0 {
+        println!(
+            "the wall clock was moved {} times; {} deliveries were on their way to a handler as it was set back",
+            summary.clock_moves, summary.on_their_way
+        );
+    }
+    let broken = checker.broken();
+    let counts = Rule::ALL.map(|rule| {
+        let count = broken.iter().filter(|(it, _)| *it == rule).count();
+        format!("{rule} {count}")
+    });
+    println!("{}", counts.join(", "));
+    for rule in Rule::ALL {
+        let of_it = broken.iter().filter(|(it, _)| *it == rule);
+        for (_, text) in of_it.take(PRINTED) {
+            println!("  {rule}: {text}");
+        }
+    }
+    broken.is_empty()
+}
+
+/// The exit code. What is needed to look into a failure is kept.
+pub(crate) fn end(is_kept: bool, seed: u64, folder: tempfile::TempDir) -> ExitCode {
+    if is_kept {
+        println!("every promise was kept");
+        return ExitCode::SUCCESS;
+    }
+    let folder = folder.keep();
+    println!(
+        "A PROMISE WAS BROKEN. Seed {seed}; the log and the file are in {}",
+        folder.display()
+    );
+    ExitCode::FAILURE
+}
+
+pub(crate) fn log_of(folder: &Path) -> std::path::PathBuf {
+    folder.join("log")
+}

@@ -1,0 +1,105 @@
+//! How much may be in memory?
+//!
+//! So many timers of each handler, and so many bytes of all. The timers of a handler may take as many bytes as are left free. So one that hangs has half of
+//! them at most, the next one a quarter, and a handler whose timers are light goes on beside both. One that has nothing in memory may always load a row,
+//! however large: the bound is passed by a row a handler at most.
+
+use waterwheel_store::{Id, Most, Row};
+
+use super::Engine;
+use super::near::{ROW_BYTES, Share};
+use super::planted::{self, Planted};
+
+/// Rows that are in memory, or that the store was asked for.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    pub(super) held: usize,
+    asked: usize,
+}
+
+impl Room {
+    /// So much is loaded.
+    pub(super) fn ask(&mut self, most: Most) {
+        self.asked += largest(most);
+    }
+
+    /// The load was answered.
+    pub(super) fn answered(&mut self, most: Most) {
+        self.asked -= largest(most);
+    }
+}
+
+/// What a load may bring, but for the last row.
+fn largest(most: Most) -> usize {
+    most.bytes + most.rows * ROW_BYTES
+}
+
+impl Engine {
+    /// How much a load may bring. `None` if that is too little to be worth it: something that is in memory has to leave first.
+    pub(super) fn room(&self, lane: usize) -> Option<Most> {
+        let (lane, most) = (&self.lanes[lane], self.config.most_in_memory);
+        let free = self.free();
+        if lane.held > most / 4 * 3 || lane.bytes > free / 2 {
+            return None;
+        }
+        // Half of what fits, for the rows and for what they carry each.
+        let bytes = ((free - lane.bytes) / 4).min(self.config.most_bytes_in_memory / 32);
+        let rows = (most - lane.held).min(self.config.page);
+        Some(Most {
+            rows: rows.min(bytes / ROW_BYTES).max(1),
+            bytes: bytes.max(1),
+        })
+    }
+
+    /// Whether another timer of the lane may go into memory.
+    pub(super) fn fits(&self, lane: usize) -> bool {
+        let lane = &self.lanes[lane];
+        let is_light = lane.bytes == 0 || lane.bytes < self.free();
+        is_light && lane.held < self.config.most_in_memory
+    }
+
+    /// Takes a row into memory.
+    pub(super) fn hold(&mut self, row: Row, lane: usize) {
+        let share = self.near.hold(row, lane, self.now);
+        let lane = &mut self.lanes[lane];
+        lane.held += 1;
+        lane.bytes += share.bytes;
+        self.room.held += share.bytes;
+    }
+
+    /// A timer that left, or was noted so that no load takes it, has left.
+    pub(super) fn retire(&mut self, id: Id) {
+        let share = self.near.forget(id, self.asked.loading());
+        self.release(share);
+    }
+
+    /// A timer was to leave, and nothing came of it. The row is where it was, so it is read again.
+    pub(super) fn restore(&mut self, id: Id) {
+        let Some(leaving) = self.near.restore(id) else {
+            return;
+        };
+        self.release(leaving.share);
+        if let Some(share) = leaving.share {
+            self.written(share.lane, share.second);
+        }
+        if let Some((lane, second)) = leaving.left_out
+            && !planted::is(Planted::PassedOverWhenRefused)
+        {
+            self.written(lane, second);
+        }
+    }
+
+    fn release(&mut self, share: Option<Share>) {
+        if let Some(Share { lane, bytes, .. }) = share {
+            let lane = &mut self.lanes[lane];
+            lane.held -= 1;
+            lane.bytes -= bytes;
+            self.room.held -= bytes;
+        }
+    }
+
+    fn free(&self) -> usize {
+        let taken = self.room.held.saturating_add(self.room.asked);
+        self.config.most_bytes_in_memory.saturating_sub(taken)
+    }
+}

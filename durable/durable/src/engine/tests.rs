@@ -1,0 +1,255 @@
+//! What the simulator cannot see from outside, or meets too seldom.
+
+use waterwheel_store::{Handle, MemoryStore, Row, Store, StoreError};
+
+use super::*;
+
+const SECOND: u64 = 1_000_000;
+const NOW: i64 = 1_800_000_000_000;
+
+/// An engine on a store that does what it is asked when the test says so.
+struct Subject {
+    engine: Engine,
+    store: MemoryStore,
+    asked: VecDeque<Request>,
+    answers: Vec<Answer>,
+    delivered: Vec<Row>,
+    handler: Arc<str>,
+}
+
+impl Subject {
+    fn new(config: Config) -> Subject {
+        let now = Now {
+            boot_micros: 5 * SECOND,
+            wall_micros: NOW * 1_000,
+        };
+        let mut store = MemoryStore::new();
+        let epoch = store.begin().unwrap();
+        Subject {
+            engine: Engine::new(config, epoch, Vec::new(), now),
+            store,
+            asked: VecDeque::new(),
+            answers: Vec::new(),
+            delivered: Vec::new(),
+            handler: Arc::from("mail"),
+        }
+    }
+
+    fn handles(mut self, concurrency: usize) -> Subject {
+        self.engine.handle(&self.handler, concurrency);
+        self.settle();
+        self
+    }
+
+    fn follow(&mut self) {
+        while let Some(output) = self.engine.output() {
+            match output {
+                Output::Store(request) => self.asked.push_back(request),
+                Output::Answer(_, answer) => self.answers.push(answer),
+                Output::Deliver(delivery) => self.delivered.push(delivery.row),
+                Output::Unhandled(_) | Output::Dead(..) | Output::Failed(_) => {}
+            }
+        }
+    }
+
+    /// What the store replies to a request.
+    fn done(&mut self, call: Call) -> Result<Reply, StoreError> {
+        match call {
+            Call::Commit(number, steps) => self.store.commit(number, &steps).map(Reply::Committed),
+            Call::Load {
+                handler,
+                after,
+                before,
+                most,
+            } => {
+                let rows = self.store.load(&handler, after, before, most);
+                rows.map(Reply::Loaded)
+            }
+            Call::FirstSecond(handler, from) => {
+                self.store.first_second(&handler, from).map(Reply::First)
+            }
+            Call::FirstBucket(level) => self.store.first_bucket(level).map(Reply::First),
+        }
+    }
+
+    /// The store does all that it is asked.
+    fn settle(&mut self) {
+        self.follow();
+        while let Some(Request { number, call }) = self.asked.pop_front() {
+            let reply = self.done(call);
+            self.engine.replied(number, reply);
+            self.follow();
+        }
+    }
+
+    /// The next request, which is to be of this kind, is replied to like this.
+    fn reply(&mut self, reply: Result<Reply, StoreError>) {
+        let request = self.asked.pop_front().unwrap();
+        self.engine.replied(request.number, reply);
+        self.follow();
+    }
+
+    fn pass(&mut self, micros: u64) {
+        let mut now = self.engine.now();
+        now.boot_micros += micros;
+        now.wall_micros += micros.cast_signed();
+        self.engine.turn(now);
+        self.follow();
+    }
+
+    fn insert(&mut self, millis: i64) {
+        let timer = NewTimer {
+            handler: Arc::clone(&self.handler),
+            due: Due::from_millis(NOW + millis),
+            key: None,
+            payload: Arc::from([7; 64]),
+        };
+        self.engine.insert(0, timer);
+        self.follow();
+    }
+
+    /// The handles of what was inserted and answered.
+    fn created(&mut self) -> Vec<Handle> {
+        let answers = std::mem::take(&mut self.answers).into_iter();
+        let handles = answers.map(|answer| match answer {
+            Answer::Created(handle) => handle,
+            other => panic!("{other:?}"),
+        });
+        handles.collect()
+    }
+}
+
+fn refused() -> Result<Reply, StoreError> {
+    Err(StoreError::definite("the disk is full"))
+}
+
+#[test]
+fn what_is_refused_counts_as_written_until_its_next_try() {
+    let mut it = Subject::new(Config::default()).handles(1);
+    it.insert(0);
+    it.settle();
+    it.pass(SECOND);
+    it.engine.ended(it.delivered[0].id, Ended::Well);
+    it.follow();
+    assert!(!it.engine.is_written() && !it.engine.is_idle());
+    it.engine.stop();
+    it.reply(refused());
+    assert!(it.engine.is_written() && !it.engine.is_idle());
+    it.pass(SECOND);
+    assert!(!it.engine.is_written());
+    it.settle();
+    assert!(it.engine.is_written() && it.engine.is_idle() && it.store.is_empty());
+}
+
+#[test]
+fn replies_that_cannot_be_lost_ask_for_no_turn() {
+    let config = Config {
+        reply_micros: u64::MAX,
+        ..Config::default()
+    };
+    let mut it = Subject::new(config).handles(1);
+    it.insert(86_400_000 * 365);
+    assert_eq!(it.asked.len(), 1);
+    assert_eq!(it.engine.next_turn(), None);
+    it.pass(1_000 * SECOND);
+    assert_eq!(it.asked.len(), 1);
+}
+
+#[test]
+fn a_handle_of_an_unknown_handler_leaves_nothing() {
+    let mut it = Subject::new(Config::default()).handles(1);
+    for count in 0..100 {
+        let handle = format!("7@5@handler {count}").parse().unwrap();
+        it.engine.cancel(0, handle);
+        it.settle();
+        assert_eq!(it.answers.pop(), Some(Answer::NotFound));
+    }
+    assert_eq!((it.engine.lanes.len(), it.engine.in_memory()), (1, 0));
+}
+
+#[test]
+fn what_is_cancelled_leaves_the_queue_of_a_handler_that_hangs() {
+    let mut it = Subject::new(Config::default()).handles(1);
+    for _ in 0..3 {
+        it.insert(0);
+    }
+    it.settle();
+    it.pass(10_000);
+    assert_eq!((it.delivered.len(), it.created().len()), (1, 3));
+    for _ in 0..100 {
+        for _ in 0..10 {
+            it.insert(0);
+        }
+        it.settle();
+        it.pass(10_000);
+        for handle in it.created() {
+            it.engine.cancel(0, handle);
+        }
+        it.settle();
+        assert!(it.answers.drain(..).all(|answer| answer == Answer::Done));
+        it.pass(10_000);
+    }
+    assert_eq!((it.delivered.len(), it.engine.held()), (1, 3));
+    assert!(it.engine.lanes[0].ready.len() < 20);
+    for count in 1..=3 {
+        assert_eq!(it.delivered.len(), count);
+        it.engine.ended(it.delivered[count - 1].id, Ended::Well);
+        it.settle();
+    }
+    assert!(it.store.is_empty());
+}
+
+#[test]
+fn what_left_is_forgotten_though_some_load_always_goes_on() {
+    let mut it = Subject::new(Config::default()).handles(1_000);
+    let mut loads = VecDeque::new();
+    for round in 0..50 {
+        // The load of a new handler is asked for before that of the last one is answered.
+        it.handler = format!("handler {round}").into();
+        it.insert(0);
+        it.settle();
+        it.engine.handle(&it.handler, 1);
+        it.follow();
+        loads.extend(it.asked.drain(..));
+        if loads.len() > 1 {
+            let Request { number, call } = loads.pop_front().unwrap();
+            let reply = it.done(call);
+            it.engine.replied(number, reply);
+        }
+        it.pass(10_000);
+        for row in std::mem::take(&mut it.delivered) {
+            it.engine.ended(row.id, Ended::Well);
+        }
+        it.follow();
+        let mut others = std::mem::take(&mut it.asked);
+        while let Some(position) = others
+            .iter()
+            .position(|it| matches!(it.call, Call::Commit(..)))
+        {
+            let Request { number, call } = others.remove(position).unwrap();
+            let reply = it.done(call);
+            it.engine.replied(number, reply);
+            it.follow();
+        }
+        assert!(it.engine.asked.loading().is_some());
+    }
+    let gone = it.engine.near.gone.len();
+    assert!(gone < 5, "{gone} of 50 are kept");
+}
+
+#[test]
+fn a_reply_of_other_outcomes_is_a_failure_and_answers_all() {
+    let mut it = Subject::new(Config::default());
+    it.settle();
+    it.insert(0);
+    for _ in 0..2 {
+        it.insert(1);
+    }
+    it.reply(Ok(Reply::Committed(Vec::new())));
+    assert!(it.engine.has_failed());
+    let is = |answer: &Answer| matches!(answer, Answer::Unknown(_));
+    assert!(is(&it.answers[0]), "{:?}", it.answers);
+    // These were never asked of the store.
+    let is = |answer: &Answer| matches!(answer, Answer::Failed(_));
+    assert!(it.answers[1..].iter().all(is) && it.answers.len() == 3);
+}

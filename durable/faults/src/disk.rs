@@ -1,0 +1,401 @@
+use std::collections::BTreeMap;
+use std::io::{Error, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::Choice;
+use super::file::File;
+
+/// What SQLite does with a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Call {
+    /// Opens it, and creates it if it is not there.
+    Open,
+    /// Reads from it.
+    Read,
+    /// Writes to it.
+    Write,
+    /// Makes it longer or shorter.
+    Length,
+    /// Syncs it.
+    Sync,
+    /// Deletes it.
+    Delete,
+}
+
+/// What a file is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// The tables.
+    Main,
+    /// The log.
+    Log,
+    /// SQLite's older journal, and temporary files.
+    Other,
+}
+
+/// A call, by what it is: the `after`th and those that follow are meant, 0 for the next one.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment {
+    /// Of this sort. `None` is any.
+    pub call: Option<Call>,
+    /// With a file of this kind. `None` is any.
+    pub kind: Option<Kind>,
+    /// How many such calls go well before.
+    pub after: u64,
+}
+
+impl Moment {
+    /// The next call of a sort.
+    #[must_use]
+    pub fn next(call: Call, kind: Kind) -> Moment {
+        Moment {
+            call: Some(call),
+            kind: Some(kind),
+            after: 0,
+        }
+    }
+
+    /// Whether it has come.
+    fn comes(&mut self, call: Call, kind: Kind) -> bool {
+        let is_meant =
+            self.call.is_none_or(|it| it == call) && self.kind.is_none_or(|it| it == kind);
+        if is_meant && self.after > 0 {
+            self.after -= 1;
+            return false;
+        }
+        is_meant
+    }
+}
+
+/// How a call fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// An I/O error. What a sync was to make durable is there after a power cut, or not; of a write, nothing was done.
+    Error,
+    /// An I/O error of a sync, after which the system takes what was not synced for clean: a second sync says that all is well, and it is lost.
+    Dropped,
+    /// There is no space. So many bytes of the write were written.
+    NoSpace(usize),
+}
+
+/// The power was cut in this call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cut {
+    /// What was being done.
+    pub call: Call,
+    /// With which file.
+    pub kind: Kind,
+}
+
+/// What is on a disk.
+#[derive(Debug, Clone, Default)]
+pub struct Content {
+    /// Also those that are deleted.
+    files: Vec<File>,
+    names: BTreeMap<String, usize>,
+    synced_names: BTreeMap<String, usize>,
+    /// Which name has which file since the folder was synced.
+    name_changes: Vec<(u64, String, Option<usize>)>,
+    calls: u64,
+}
+
+/// A disk, and a VFS of SQLite on it. A clone is the same disk.
+#[derive(Debug, Clone)]
+pub struct Disk {
+    name: Arc<str>,
+    state: Arc<Mutex<State>>,
+}
+
+/// All disks, by their names.
+static DISKS: Mutex<BTreeMap<String, Disk>> = Mutex::new(BTreeMap::new());
+
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    content: Content,
+    cut_at: Option<(Moment, bool)>,
+    cut: Option<Cut>,
+    fault: Option<(Moment, Fault)>,
+    counts: BTreeMap<(Call, Kind), u64>,
+    /// How many bytes all files have together at most.
+    space: Option<usize>,
+}
+
+impl Disk {
+    /// An empty disk.
+    ///
+    /// # Errors
+    ///
+    /// SQLite does not take the VFS.
+    pub fn new() -> Result<Disk, String> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let name = format!("waterwheel-{}", COUNT.fetch_add(1, Ordering::Relaxed));
+        let disk = Disk {
+            name: name.as_str().into(),
+            state: Arc::default(),
+        };
+        // SQLite has it for as long as the process lives.
+        sqlite_vfs::register(&name, disk.clone(), false).map_err(|error| error.to_string())?;
+        lock(&DISKS).insert(name, disk.clone());
+        Ok(disk)
+    }
+
+    /// The path of a file on this disk.
+    #[must_use]
+    pub fn path(&self, name: &str) -> PathBuf {
+        Path::new(&*self.name).join(name)
+    }
+
+    /// Reads a file by its [path](Disk::path), beside SQLite.
+    ///
+    /// # Errors
+    ///
+    /// There is no such file, or no power.
+    pub fn read_path(path: &Path) -> Result<Vec<u8>, Error> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let disk = path.parent().unwrap_or(path).to_string_lossy();
+        let disk = lock(&DISKS).get(&*disk).cloned();
+        let disk = disk.ok_or(ErrorKind::NotFound)?;
+        match disk.cut() {
+            Some(_) => Err(no_power()),
+            None => disk.read(&name).ok_or(ErrorKind::NotFound.into()),
+        }
+    }
+
+    /// The name of the VFS.
+    #[must_use]
+    pub fn vfs(&self) -> &str {
+        &self.name
+    }
+
+    /// What is on it.
+    #[must_use]
+    pub fn content(&self) -> Content {
+        self.state().content.clone()
+    }
+
+    /// Has this on it from now on, and power, and no faults.
+    pub fn put(&self, content: Content) {
+        *self.state() = State {
+            content,
+            ..State::default()
+        };
+    }
+
+    /// The bytes of a file, as the system has them. `None` if there is no such file.
+    #[must_use]
+    pub fn read(&self, name: &str) -> Option<Vec<u8>> {
+        let state = self.state();
+        let file = *state.content.names.get(name)?;
+        Some(state.content.files[file].bytes().to_vec())
+    }
+
+    /// Cuts the power at that moment, before the call takes effect or after it. Of a write that has taken effect, nothing is durable.
+    pub fn cut_at(&self, moment: Moment, after_it: bool) {
+        self.state().cut_at = Some((moment, after_it));
+    }
+
+    /// Cuts the power between two calls.
+    pub fn cut_now(&self) {
+        let mut state = self.state();
+        state.cut_at = None;
+        state.cut.get_or_insert(Cut {
+            call: Call::Read,
+            kind: Kind::Other,
+        });
+    }
+
+    /// In what the power was cut. From then on each call fails, until [`restart`](Disk::restart).
+    #[must_use]
+    pub fn cut(&self) -> Option<Cut> {
+        self.state().cut
+    }
+
+    /// The power is there again. What was not synced is there, or not.
+    pub fn restart(&self, choice: &mut dyn Choice) {
+        let mut state = self.state();
+        let left = state.content.left(choice);
+        *state = State {
+            content: left,
+            ..State::default()
+        };
+    }
+
+    /// Lets the calls fail from that moment on, until [`mend`](Disk::mend).
+    pub fn fail(&self, from: Moment, fault: Fault) {
+        self.state().fault = Some((from, fault));
+    }
+
+    /// Lets all files together have so many bytes at most.
+    pub fn limit(&self, bytes: usize) {
+        self.state().space = Some(bytes);
+    }
+
+    /// How many bytes all files have together.
+    #[must_use]
+    pub fn used(&self) -> usize {
+        self.state().content.used()
+    }
+
+    /// Nothing fails any more, and there is space.
+    pub fn mend(&self) {
+        let mut state = self.state();
+        state.fault = None;
+        state.space = None;
+    }
+
+    /// How many calls of a sort there were, whatever came of them.
+    #[must_use]
+    pub fn count(&self, call: Call, kind: Kind) -> u64 {
+        self.state().counts.get(&(call, kind)).copied().unwrap_or(0)
+    }
+
+    /// How many calls there were since the last [`put`](Disk::put), for [`Chance::new`](crate::Chance::new).
+    #[must_use]
+    pub fn calls(&self) -> u64 {
+        self.state().content.calls
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+}
+
+impl Content {
+    /// The files of these names, all of them synced.
+    #[must_use]
+    pub fn of<'a>(files: impl IntoIterator<Item = (&'a str, Vec<u8>)>) -> Content {
+        let mut content = Content::default();
+        for (name, bytes) in files {
+            content.names.insert(name.to_owned(), content.files.len());
+            content.files.push(File::of(bytes));
+        }
+        content.synced_names.clone_from(&content.names);
+        content
+    }
+
+    /// Whether all of it is durable.
+    #[must_use]
+    pub fn is_synced(&self) -> bool {
+        self.name_changes.is_empty()
+            && self
+                .names
+                .values()
+                .all(|file| self.files[*file].is_synced())
+    }
+
+    fn used(&self) -> usize {
+        let files = self.names.values();
+        files.map(|file| self.files[*file].bytes().len()).sum()
+    }
+
+    fn left(&self, choice: &mut dyn Choice) -> Content {
+        let mut names = self.synced_names.clone();
+        let calls: Vec<u64> = self.name_changes.iter().map(|(call, ..)| *call).collect();
+        if !calls.is_empty() {
+            let kept = choice.keep(self.files.len(), &calls);
+            for (_, name, file) in &self.name_changes[..kept] {
+                rename(&mut names, name, *file);
+            }
+        }
+        let left = names
+            .iter()
+            .map(|(name, file)| (name.as_str(), self.files[*file].left(*file, choice)));
+        Content::of(left)
+    }
+}
+
+fn rename(names: &mut BTreeMap<String, usize>, name: &str, file: Option<usize>) {
+    match file {
+        Some(file) => names.insert(name.to_owned(), file),
+        None => names.remove(name),
+    };
+}
+
+/// What a call is to do.
+pub(crate) enum Verdict {
+    /// What it is asked to. It is the call of this number.
+    Go(u64),
+    /// That, and then the power is cut.
+    GoAndCut(u64),
+    /// Not that: this goes wrong.
+    Fail(u64, Fault),
+}
+
+impl State {
+    /// Counts a call, and says what becomes of it.
+    pub(crate) fn call(&mut self, call: Call, kind: Kind) -> Result<Verdict, Error> {
+        if self.cut.is_some() {
+            return Err(no_power());
+        }
+        *self.counts.entry((call, kind)).or_default() += 1;
+        self.content.calls += 1;
+        let number = self.content.calls;
+        if let Some((moment, after_it)) = &mut self.cut_at
+            && moment.comes(call, kind)
+        {
+            self.cut = Some(Cut { call, kind });
+            return match after_it {
+                true => Ok(Verdict::GoAndCut(number)),
+                false => Err(no_power()),
+            };
+        }
+        if let Some((moment, fault)) = &mut self.fault
+            && moment.comes(call, kind)
+        {
+            return Ok(Verdict::Fail(number, *fault));
+        }
+        Ok(Verdict::Go(number))
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Option<usize> {
+        self.content.names.get(name).copied()
+    }
+
+    pub(crate) fn create(&mut self, name: &str, call: u64) -> usize {
+        let file = self.content.files.len();
+        self.content.files.push(File::default());
+        self.name(name, Some(file), call);
+        file
+    }
+
+    pub(crate) fn name(&mut self, name: &str, file: Option<usize>, call: u64) {
+        rename(&mut self.content.names, name, file);
+        let change = (call, name.to_owned(), file);
+        self.content.name_changes.push(change);
+    }
+
+    pub(crate) fn file(&mut self, file: usize) -> &mut File {
+        &mut self.content.files[file]
+    }
+
+    /// Syncs a file, and the folder if the file may be new in it.
+    pub(crate) fn sync(&mut self, file: usize, kind: Kind) {
+        self.content.files[file].sync();
+        let is_new = |(_, _, of): &(u64, String, Option<usize>)| *of == Some(file);
+        if kind != Kind::Main && self.content.name_changes.iter().any(is_new) {
+            for (_, name, file) in self.content.name_changes.drain(..) {
+                rename(&mut self.content.synced_names, &name, file);
+            }
+        }
+    }
+
+    /// How many of the bytes of a write there is space for.
+    pub(crate) fn space_for(&self, file: usize, at: usize, length: usize) -> usize {
+        let Some(space) = self.space else {
+            return length;
+        };
+        let has = self.content.files[file].bytes().len();
+        let most = has + space.saturating_sub(self.content.used());
+        most.saturating_sub(at).min(length)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(crate) fn no_power() -> Error {
+    Error::new(ErrorKind::BrokenPipe, "the power was cut")
+}

@@ -1,0 +1,262 @@
+//! Does a damaged file do harm?
+
+mod trial;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use fastrand::Rng;
+use rusqlite::{Connection, OpenFlags};
+use trial::*;
+use waterwheel_faults::{Content, Disk};
+use waterwheel_store::{Due, Id, Level, Most, Op, Position, Row, Store, StoreError};
+
+const HANDLERS: [&str; 3] = ["mail", "close", "end the trial"];
+
+/// A file with some of everything. The log has a part of it, or nothing.
+fn files(has_log: bool) -> (Vec<u8>, Vec<u8>) {
+    let disk = disk();
+    let mut store = open_with(&disk, 60).unwrap();
+    let epoch = store.begin().unwrap();
+    let mut rng = Rng::with_seed(3);
+    let mut number = 0;
+    for commit in 1..40 {
+        let steps = (0..8).map(|step| {
+            number += 1;
+            let level = [Level::Second, Level::Minute, Level::Hour, Level::Day][step % 4];
+            let due = Due::from_millis(rng.i64(0..40_000) * level.millis());
+            let row = Row {
+                id: Id::new(epoch, number).unwrap(),
+                due,
+                handler: HANDLERS[rng.usize(0..3)].into(),
+                failures: 0,
+                has_moved: false,
+                key: (step == 5).then(|| number.to_le_bytes().as_slice().into()),
+                payload: vec![7; if step == 6 { 6_000 } else { 64 }].into(),
+            };
+            Op::Insert(row, level.bucket(due))
+        });
+        store.commit(commit, &steps.collect::<Vec<_>>()).unwrap();
+    }
+    let rows = store
+        .load("mail", Position::START, i64::MAX, Most::rows(20))
+        .unwrap();
+    let moved = rows.iter().enumerate().map(|(at, row)| match at % 2 {
+        0 => Op::Bury {
+            row: row.clone(),
+            at: row.due,
+            error: "it said no".into(),
+        },
+        _ => Op::Retry(row.clone(), row.due, Level::Second.bucket(row.due)),
+    });
+    store.commit(40, &moved.collect::<Vec<_>>()).unwrap();
+    if !has_log {
+        drop(store);
+    }
+    let log = disk.read(LOG).unwrap_or_default();
+    (disk.read(FILE).unwrap(), log)
+}
+
+/// Damages a file in one to four places.
+fn damage(bytes: &mut Vec<u8>, rng: &mut Rng) {
+    for _ in 0..rng.usize(1..5) {
+        if bytes.is_empty() {
+            return;
+        }
+        // The first page has what is looked at first.
+        let most = if rng.u32(0..4) == 0 { 200 } else { bytes.len() };
+        let at = rng.usize(0..most.min(bytes.len()));
+        let end = bytes.len().min(at + rng.usize(1..5_000));
+        match rng.u32(0..7) {
+            0 | 1 => bytes[at] ^= 1 << rng.u32(0..8),
+            2 => bytes[at] = rng.u8(..),
+            3 => bytes[at..end].fill(0),
+            4 => rng.fill(&mut bytes[at..end]),
+            5 => bytes.truncate(at),
+            // A page that lies where another one was.
+            _ => {
+                let (from, to) = (rng.usize(0..bytes.len()) / 4_096, at / 4_096);
+                let from = (from * 4_096).min(bytes.len().saturating_sub(4_096));
+                let to = (to * 4_096).min(bytes.len().saturating_sub(4_096));
+                let page = bytes[from..bytes.len().min(from + 4_096)].to_vec();
+                bytes[to..to + page.len()].copy_from_slice(&page);
+            }
+        }
+    }
+}
+
+/// Asks a store for all that an engine asks for. It ends: a store that hands out the same rows again would not.
+fn use_all(store: &mut dyn Store) -> Result<(), StoreError> {
+    store.begin()?;
+    let mut commit = 0;
+    for handler in HANDLERS {
+        let mut after = Position::START;
+        store.first_second(handler, i64::MIN)?;
+        loop {
+            let rows = store.load(handler, after, i64::MAX, Most::rows(16))?;
+            let Some(last) = rows.last() else {
+                break;
+            };
+            assert!(last.position() > after, "it goes back to {last:?}");
+            after = last.position();
+            let steps = rows.into_iter().enumerate().map(|(at, row)| match at % 3 {
+                0 => Op::Settle(row),
+                1 => Op::Cancel(row.handle()),
+                _ => {
+                    let due = Due::from_millis(row.due.as_millis().saturating_add(1));
+                    Op::Retry(row, due, Level::Day.bucket(due))
+                }
+            });
+            commit += 1;
+            store.commit(commit, &steps.collect::<Vec<_>>())?;
+        }
+    }
+    for level in Level::FAR {
+        for _ in 0..50 {
+            let Some(number) = store.first_bucket(level)? else {
+                break;
+            };
+            let bucket = waterwheel_store::Bucket { level, number };
+            let now = bucket.start();
+            commit += 1;
+            let most = 100;
+            store.commit(commit, &[Op::Cascade { bucket, now, most }])?;
+        }
+    }
+    for dead in store.dead(Id::NONE, 100)? {
+        let due = dead.row.due;
+        commit += 1;
+        store.commit(
+            commit,
+            &[Op::Redrive(dead.row.id, due, Level::Day.bucket(due))],
+        )?;
+    }
+    Ok(())
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Tally {
+    refused: u32,
+    failed: u32,
+    worked: u32,
+}
+
+fn try_one(seed: u64, files: &[(Vec<u8>, Vec<u8>)], disk: &Disk, tally: &mut Tally) {
+    let mut rng = Rng::with_seed(seed);
+    let (mut file, mut log) = files[rng.usize(0..files.len())].clone();
+    match log.is_empty() || rng.bool() {
+        true => damage(&mut file, &mut rng),
+        false => damage(&mut log, &mut rng),
+    }
+    disk.put(Content::of([(FILE, file.clone()), (LOG, log.clone())]));
+    match open(disk) {
+        Ok(mut store) => match use_all(&mut store) {
+            Ok(()) => tally.worked += 1,
+            Err(error) => {
+                let words = std::error::Error::source(&error).map(ToString::to_string);
+                assert!(!words.unwrap_or_default().is_empty());
+                tally.failed += 1;
+            }
+        },
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            tally.refused += 1;
+            let is_left = disk.read(FILE) == Some(file.clone());
+            assert!(
+                is_left,
+                "it has written to a file that it has refused: {error:?}"
+            );
+            // An empty file with a log is refused where files are: see `open.rs`.
+            let is_left = disk.read(LOG) == Some(log);
+            assert!(
+                is_left || file.is_empty(),
+                "it has written to the log: {error:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn damage_is_an_error_or_does_no_harm() {
+    const CASES: u64 = 500;
+    let (sender, cases) = mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        let files = [files(false), files(true)];
+        let disk = disk();
+        let mut tally = Tally::default();
+        for seed in 0..CASES {
+            let tried = AssertUnwindSafe(|| try_one(seed, &files, &disk, &mut tally));
+            let has_panicked = catch_unwind(tried).is_err();
+            if sender.send((seed, has_panicked)).is_err() {
+                break;
+            }
+        }
+        tally
+    });
+    let mut panicked = Vec::new();
+    for seed in 0..CASES {
+        // A case takes some milliseconds.
+        let case = cases.recv_timeout(Duration::from_secs(300));
+        let (_, has_panicked) = case.unwrap_or_else(|_| panic!("seed {seed} hangs"));
+        panicked.extend(has_panicked.then_some(seed));
+    }
+    assert_eq!(panicked, [], "these seeds");
+    let tally = thread.join().unwrap();
+    println!("{tally:?}");
+    let Tally {
+        refused,
+        failed,
+        worked,
+    } = tally;
+    assert!(refused > 30 && failed > 30 && worked > 30, "{tally:?}");
+}
+
+/// What a load of all timers of `mail` says, in a store that was changed behind its back.
+fn load_of(disk: &Disk) -> Result<Vec<Row>, StoreError> {
+    let mut store = open(disk).unwrap();
+    store.begin().unwrap();
+    store.load("mail", Position::START, i64::MAX, Most::rows(1_000))
+}
+
+#[test]
+fn a_timer_in_a_bucket_of_another_time_is_an_error() {
+    // It would be settled where it does not lie, and be delivered again and again.
+    for off in [2_000, -2_000] {
+        let disk = disk();
+        let mut store = open(&disk).unwrap();
+        store.begin().unwrap();
+        is_done(store.commit(1, &[insert(1, 64), insert(2, 64)]));
+        drop(store);
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
+        let other = Connection::open_with_flags_and_vfs(disk.path(FILE), flags, disk.vfs());
+        let moved = "UPDATE timers SET due = due + ?1 WHERE id = 2";
+        other.unwrap().execute(moved, [off]).unwrap();
+        is_indeterminate(load_of(&disk));
+    }
+}
+
+#[test]
+fn timers_out_of_order_are_an_error() {
+    // The next load would begin before this one, and have the same rows.
+    let disk = disk();
+    let mut store = open(&disk).unwrap();
+    store.begin().unwrap();
+    let all: Vec<Op> = (1..40).map(|number| insert(number, 900)).collect();
+    is_done(store.commit(1, &all));
+    drop(store);
+    assert_eq!(load_of(&disk).unwrap().len(), 39);
+    let mut file = disk.read(FILE).unwrap();
+    // Leaves of the table, by their type and how many rows they have.
+    let is_leaf = |page: &[u8]| page[0] == 10 && page[4] > 1;
+    let leaves: Vec<usize> = (1..file.len() / 4_096)
+        .map(|page| page * 4_096)
+        .filter(|at| is_leaf(&file[*at..]))
+        .collect();
+    let (one, two) = (leaves[1], leaves[2]);
+    let page = file[one..one + 4_096].to_vec();
+    file.copy_within(two..two + 4_096, one);
+    file[two..two + 4_096].copy_from_slice(&page);
+    disk.put(Content::of([(FILE, file)]));
+    is_indeterminate(load_of(&disk));
+}

@@ -1,0 +1,333 @@
+//! What does a store say when its disk fails, and what is there afterwards?
+
+mod trial;
+
+use fastrand::Rng;
+use trial::*;
+use waterwheel_conformance::all;
+use waterwheel_faults::{Call, Chance, Choice, Content, Disk, Each, Fault, Kind, Moment};
+use waterwheel_store::{Due, Id, Level, Most, Op, Position, Store, StoreError};
+
+#[test]
+fn a_store_on_the_disk_of_the_tests_passes_all_cases() {
+    all(|| Box::new(open(&disk()).unwrap())).expect_all();
+}
+
+/// A store with the timers 1 to 3, and its disk.
+fn begun(long_log: i64) -> (waterwheel_store_sqlite::SqliteStore, Disk) {
+    let disk = disk();
+    let mut store = open_with(&disk, long_log).unwrap();
+    store.begin().unwrap();
+    for number in 1..=3 {
+        is_done(store.commit(number, &[insert(number, 64)]));
+    }
+    (store, disk)
+}
+
+/// Each of these is left after a power cut, and nothing else.
+fn expect_left(content: &Content, expected: &[&[u64]]) {
+    let other = disk();
+    let mut found = vec![false; expected.len()];
+    let mut restart = |choice: &mut dyn Choice| {
+        other.put(content.clone());
+        other.restart(choice);
+        let left = left(&other);
+        let at = expected.iter().position(|expected| *expected == left);
+        found[at.unwrap_or_else(|| panic!("{left:?} is left"))] = true;
+    };
+    // All that there is in whole pages, if that is not too much, and some of the rest.
+    let mut each = Each::new(4_096);
+    for _ in 0..200 {
+        restart(&mut each);
+        if !each.advance() {
+            break;
+        }
+    }
+    for seed in 0..60 {
+        restart(&mut Chance::new(&mut Rng::with_seed(seed), other.calls()));
+    }
+    assert!(
+        found.iter().all(|found| *found),
+        "{found:?} of {expected:?}"
+    );
+}
+
+#[test]
+fn a_failed_sync_of_a_commit_is_final() {
+    for fault in [Fault::Error, Fault::Dropped] {
+        let (mut store, disk) = begun(1_000);
+        disk.fail(Moment::next(Call::Sync, Kind::Log), fault);
+        is_indeterminate(store.commit(4, &[insert(4, 64)]));
+        disk.mend();
+        let before = changes(&disk);
+        // The same commit, another one, and what a shutdown does.
+        is_indeterminate(store.commit(4, &[insert(4, 64)]));
+        is_indeterminate(store.commit(5, &[insert(5, 64)]));
+        is_indeterminate(store.begin());
+        drop(store);
+        assert_eq!(changes(&disk), before, "after {fault:?}");
+        match fault {
+            Fault::Error => expect_left(&disk.content(), &[&[1, 2, 3], &[1, 2, 3, 4]]),
+            _ => expect_left(&disk.content(), &[&[1, 2, 3]]),
+        }
+    }
+}
+
+#[test]
+fn a_failed_sync_of_a_checkpoint_is_final_and_loses_nothing() {
+    for (kind, fault) in [
+        (Kind::Main, Fault::Error),
+        (Kind::Main, Fault::Dropped),
+        (Kind::Log, Fault::Error),
+    ] {
+        let (mut store, disk) = begun(12);
+        let mut number = 4;
+        // The first sync of the log is that of the commit, and the second that of the checkpoint.
+        let after = u64::from(kind == Kind::Log);
+        let before = loop {
+            disk.fail(
+                Moment {
+                    after,
+                    ..Moment::next(Call::Sync, kind)
+                },
+                fault,
+            );
+            let main = disk.count(Call::Write, Kind::Main);
+            let syncs = disk.count(Call::Sync, kind);
+            // It is durable, whatever becomes of the checkpoint.
+            is_done(store.commit(number, &[insert(number, 64)]));
+            let has_failed = match kind {
+                Kind::Main => disk.count(Call::Write, Kind::Main) > main,
+                _ => disk.count(Call::Sync, kind) > syncs + 1,
+            };
+            if has_failed {
+                break changes(&disk);
+            }
+            number += 1;
+        };
+        disk.mend();
+        is_indeterminate(store.commit(number + 1, &[insert(number + 1, 64)]));
+        drop(store);
+        assert_eq!(changes(&disk), before, "after {kind:?} {fault:?}");
+        let all: Vec<u64> = (1..=number).collect();
+        expect_left(&disk.content(), &[&all]);
+    }
+}
+
+#[test]
+fn a_full_disk_refuses_a_commit_that_never_comes_back() {
+    let (mut store, disk) = begun(1_000);
+    let steps = [insert(4, 3_000), insert(5, 3_000), insert(6, 64)];
+    let used = disk.used();
+    let mut number = 4;
+    let mut refused = 0;
+    // With room for each part of it, down to some bytes of a frame.
+    for room in (0..).step_by(611) {
+        disk.limit(used + room);
+        let committed = store.commit(number, &steps);
+        if committed.is_ok() {
+            break;
+        }
+        is_definite(committed);
+        refused += 1;
+        number += 1;
+        expect_left(&disk.content(), &[&[1, 2, 3]]);
+        // It goes on as soon as there is room for something, and reads meanwhile.
+        assert_eq!(numbers(&mut store), [1, 2, 3]);
+    }
+    assert!(refused > 8, "{refused} commits were refused");
+    disk.mend();
+    is_done(store.commit(number + 1, &[insert(7, 64)]));
+    expect_left(&disk.content(), &[&[1, 2, 3, 4, 5, 6, 7]]);
+}
+
+#[test]
+fn no_space_in_a_used_log_is_definite_if_nothing_is_left() {
+    // A file system that copies as it writes has no space for what was there before, either. What is there of an old frame can be what was to be written.
+    let (mut definite, mut indeterminate, mut is_back) = (0, 0, false);
+    for payload in [10, 900] {
+        let (used, all) = used_log(payload);
+        for after in 0..6 {
+            for written in [0, 1, 24, 512, 2_048, 3_000, 4_000, 4_095] {
+                let disk = disk_of(used.clone());
+                let mut store = open(&disk).unwrap();
+                let moment = Moment {
+                    after,
+                    ..Moment::next(Call::Write, Kind::Log)
+                };
+                disk.fail(moment, Fault::NoSpace(written));
+                let Err(error) = store.commit(1, &[insert(100, payload), insert(101, payload)])
+                else {
+                    continue;
+                };
+                disk.mend();
+                let content = disk.content();
+                if error.is_definite() {
+                    definite += 1;
+                    expect_left(&content, &[&all]);
+                    is_done(store.commit(2, &[insert(102, payload)]));
+                } else {
+                    indeterminate += 1;
+                    is_back |= left(&disk_of(content)).contains(&100);
+                    is_indeterminate(store.commit(2, &[insert(102, payload)]));
+                }
+            }
+        }
+    }
+    println!("{definite} were definite and {indeterminate} were not");
+    assert!(definite > 40 && indeterminate > 0 && is_back);
+}
+
+/// What is on a disk whose log has old frames after those that count, and its timers.
+fn used_log(payload: usize) -> (Content, Vec<u64>) {
+    let (mut store, disk) = begun(8);
+    for number in 4..40 {
+        is_done(store.commit(number, &[insert(number, payload)]));
+    }
+    let content = disk.content();
+    drop(store);
+    (content, (1..40).collect())
+}
+
+#[test]
+fn a_write_that_fails_in_a_commit_is_final() {
+    for after in 0..2 {
+        let (mut store, disk) = begun(1_000);
+        let moment = Moment {
+            after,
+            ..Moment::next(Call::Write, Kind::Log)
+        };
+        disk.fail(moment, Fault::Error);
+        is_indeterminate(store.commit(4, &[insert(4, 64)]));
+        disk.mend();
+        let before = changes(&disk);
+        is_indeterminate(store.commit(5, &[insert(5, 64)]));
+        drop(store);
+        assert_eq!(changes(&disk), before);
+        expect_left(&disk.content(), &[&[1, 2, 3]]);
+    }
+}
+
+#[test]
+fn a_commit_larger_than_memory_that_finds_no_space_is_definite() {
+    let (mut store, disk) = begun(1_000);
+    let megabyte = 1 << 20;
+    let large: Vec<_> = (10..34).map(|number| insert(number, megabyte)).collect();
+    let writes = disk.count(Call::Write, Kind::Log);
+    disk.limit(disk.used() + 3 * megabyte);
+    is_definite(store.commit(4, &large));
+    let writes = disk.count(Call::Write, Kind::Log) - writes;
+    assert!(writes > 700, "it was written in parts: {writes} writes");
+    assert_eq!(numbers(&mut store), [1, 2, 3]);
+    let refused = disk.content();
+    assert_eq!(left(&disk_of(refused)), [1, 2, 3]);
+    disk.mend();
+    is_done(store.commit(5, &[insert(4, 64)]));
+    assert_eq!(left(&disk_of(disk.content())), [1, 2, 3, 4]);
+}
+
+#[test]
+fn a_checkpoint_without_space_is_made_up_for_later() {
+    let (mut store, disk) = begun(8);
+    let mut number = 4;
+    // Room for the log, which is used again and again, but not for the file.
+    let log = disk.read(LOG).unwrap().len();
+    disk.fail(Moment::next(Call::Write, Kind::Main), Fault::NoSpace(0));
+    while disk.read(LOG).unwrap().len() < 10 * log {
+        is_done(store.commit(number, &[insert(number, 900)]));
+        number += 1;
+    }
+    let main = disk.read(FILE).unwrap().len();
+    disk.mend();
+    is_done(store.commit(number, &[insert(number, 900)]));
+    assert!(disk.read(FILE).unwrap().len() > main, "it was copied");
+    let all: Vec<u64> = (1..=number).collect();
+    expect_left(&disk.content(), &[&all]);
+}
+
+#[test]
+fn a_read_that_fails_is_final() {
+    let reads: [fn(&mut dyn Store) -> bool; 4] = [
+        |store| is_final(store.load("mail", Position::START, i64::MAX, Most::rows(10))),
+        |store| is_final(store.first_second("mail", 60)),
+        |store| is_final(store.first_bucket(Level::Day)),
+        |store| is_final(store.dead(Id::NONE, 10)),
+    ];
+    let (mut store, disk) = begun(1_000);
+    let all: Vec<Op> = (4..80).map(|number| insert(number, 900)).collect();
+    is_done(store.commit(4, &all));
+    let rows = store
+        .load("mail", Position::START, i64::MAX, Most::rows(40))
+        .unwrap();
+    let dead = |row| Op::Bury {
+        row,
+        at: Due::from_millis(0),
+        error: "no".into(),
+    };
+    is_done(store.commit(5, &rows.into_iter().map(dead).collect::<Vec<_>>()));
+    let content = disk.content();
+    for read in reads {
+        disk.put(content.clone());
+        // Not all pages are in memory of a store that was just opened.
+        let mut store = open(&disk).unwrap();
+        store.begin().unwrap();
+        let moment = Moment {
+            call: Some(Call::Read),
+            kind: None,
+            after: 0,
+        };
+        disk.fail(moment, Fault::Error);
+        assert!(read(&mut store));
+        disk.mend();
+        is_indeterminate(store.commit(1, &[insert(4, 64)]));
+    }
+}
+
+/// Whether a read has failed. Then the error is not definite.
+fn is_final<T>(read: Result<T, StoreError>) -> bool {
+    match read {
+        Ok(_) => false,
+        Err(error) => !error.is_definite(),
+    }
+}
+
+#[test]
+fn an_opening_that_fails_anywhere_loses_nothing() {
+    let with_log = begun(1_000).1.content();
+    let at_rest = {
+        let (store, disk) = begun(1_000);
+        drop(store);
+        disk.content()
+    };
+    for (before, expected) in [
+        (Content::default(), Vec::new()),
+        (with_log, vec![1, 2, 3]),
+        (at_rest, vec![1, 2, 3]),
+    ] {
+        let mut failed = 0;
+        for after in 0.. {
+            let faults = [Fault::Error, Fault::NoSpace(0), Fault::NoSpace(100)];
+            let refused = faults.map(|fault| {
+                let disk = disk_of(before.clone());
+                disk.fail(
+                    Moment {
+                        call: None,
+                        kind: None,
+                        after,
+                    },
+                    fault,
+                );
+                let refused = open(&disk).err();
+                disk.mend();
+                assert_eq!(left(&disk), expected, "after {refused:?}");
+                refused.is_some()
+            });
+            if refused == [false; 3] {
+                break;
+            }
+            failed += 1;
+        }
+        println!("it failed in {failed} places");
+        assert!(failed >= 5, "it failed in {failed} places");
+    }
+}

@@ -1,0 +1,208 @@
+//! Is a file of an older version brought up to date, whatever happens meanwhile?
+
+mod trial;
+
+use fastrand::Rng;
+use rusqlite::{Connection, OpenFlags};
+use trial::*;
+use waterwheel_faults::{Chance, Content, Disk, Fault, Moment};
+use waterwheel_store::{Level, Most, Op, Position, Store};
+use waterwheel_store_sqlite::{OpenError, SqliteStore, Step, Trial, VERSION};
+
+/// Tables as an older version may have had them: a table of timers with row numbers and no note of failures, and no dead letters.
+const OLDEST: &str = "
+    CREATE TABLE timer (id INTEGER PRIMARY KEY, handler TEXT NOT NULL, due INTEGER NOT NULL, payload BLOB NOT NULL);
+    CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+    INSERT INTO meta VALUES ('epoch', 7);
+    PRAGMA application_id = 0x5757746d;
+    PRAGMA user_version = -1;";
+
+/// To handlers with numbers, and from there to what there is now.
+const STEPS: [Step; 2] = [
+    Step {
+        from: -1,
+        sql: "
+            CREATE TABLE handlers (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+            INSERT INTO handlers (name) SELECT DISTINCT handler FROM timer ORDER BY handler;",
+    },
+    Step {
+        from: 0,
+        sql: "
+            CREATE TABLE timers (level INTEGER NOT NULL, handler INTEGER NOT NULL, bucket INTEGER NOT NULL, id INTEGER NOT NULL,
+                due INTEGER NOT NULL, failures INTEGER NOT NULL, has_moved INTEGER NOT NULL, far_handler INTEGER, key BLOB,
+                payload BLOB NOT NULL, PRIMARY KEY (level, handler, bucket, id)) WITHOUT ROWID;
+            INSERT INTO timers SELECT 0, number, due / 1000, id, due, 0, 0, NULL, NULL, payload
+                FROM timer JOIN handlers ON name = timer.handler;
+            DROP TABLE timer;
+            CREATE TABLE moved (id INTEGER PRIMARY KEY, due INTEGER NOT NULL);
+            CREATE TABLE keys (handler INTEGER NOT NULL, key BLOB NOT NULL, id INTEGER NOT NULL, due INTEGER NOT NULL,
+                PRIMARY KEY (handler, key)) WITHOUT ROWID;
+            CREATE TABLE dead (id INTEGER PRIMARY KEY, handler INTEGER NOT NULL, due INTEGER NOT NULL, failures INTEGER NOT NULL,
+                has_moved INTEGER NOT NULL, key BLOB, payload BLOB NOT NULL, at INTEGER NOT NULL, error TEXT NOT NULL);",
+    },
+];
+
+const COUNT: i64 = 60;
+
+fn connect(disk: &Disk) -> Connection {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+    Connection::open_with_flags_and_vfs(disk.path(FILE), flags, disk.vfs()).unwrap()
+}
+
+/// A disk with a file of the oldest version. The log has a part of it, as after a crash.
+fn oldest() -> Content {
+    let disk = disk();
+    let file = connect(&disk);
+    file.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))
+        .unwrap();
+    file.execute_batch(OLDEST).unwrap();
+    for number in 1..=COUNT {
+        let sql = "INSERT INTO timer VALUES (?1, ?2, ?3, ?4)";
+        let handler = if number % 2 == 0 { "mail" } else { "close" };
+        file.execute(sql, (number, handler, number * 1_000, vec![7_u8; 200]))
+            .unwrap();
+    }
+    let content = disk.content();
+    drop(file);
+    content
+}
+
+fn migrate(disk: &Disk) -> Result<SqliteStore, OpenError> {
+    let trial = Trial {
+        vfs: Some(disk.vfs()),
+        read: Disk::read_path,
+        steps: &STEPS,
+        ..Trial::NONE
+    };
+    SqliteStore::open_for_trial(&disk.path(FILE), &trial)
+}
+
+/// The version of a file, whose tables are those of this version and have all timers.
+fn version(disk: &Disk) -> i64 {
+    let content = disk.content();
+    let file = connect(disk);
+    let ask = |sql: &str| file.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+    let check: String = file
+        .query_row("PRAGMA integrity_check", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(check, "ok");
+    let version = ask("PRAGMA user_version");
+    let (tables, timers) = match version {
+        -1 => (2, "timer"),
+        0 => (3, "timer"),
+        _ => (6, "timers"),
+    };
+    let all = ask("SELECT count(*) FROM sqlite_schema WHERE type = 'table'");
+    assert_eq!(all, tables, "tables of version {version}");
+    let timers = ask(&format!("SELECT count(*) FROM {timers}"));
+    assert_eq!(timers, COUNT);
+    drop(file);
+    disk.put(content);
+    version
+}
+
+/// All timers are there, and the store works.
+fn expect_all(disk: &Disk) {
+    let mut store = migrate(disk).unwrap();
+    assert_eq!(store.begin().unwrap(), 8);
+    let even: Vec<u64> = (1..=COUNT.unsigned_abs())
+        .filter(|number| number % 2 == 0)
+        .collect();
+    assert_eq!(numbers(&mut store), even);
+    let first = store
+        .load("close", Position::START, 4, Most::rows(10))
+        .unwrap();
+    assert_eq!(first.len(), 2);
+    assert_eq!(&*first[0].payload, [7; 200]);
+    is_done(store.commit(1, &[insert(100, 64), Op::Settle(first[0].clone())]));
+    assert_eq!(store.first_second("close", 0).unwrap(), Some(3));
+    assert_eq!(store.first_bucket(Level::Day).unwrap(), None);
+}
+
+#[test]
+fn an_older_file_is_brought_up_to_date() {
+    let disk = disk_of(oldest());
+    assert_eq!(version(&disk), -1);
+    drop(migrate(&disk).unwrap());
+    assert_eq!(version(&disk), VERSION);
+    expect_all(&disk);
+    // From then on no step is needed.
+    assert_eq!(
+        numbers(&mut open(&disk).unwrap()).len(),
+        COUNT as usize / 2 + 1
+    );
+}
+
+#[test]
+fn a_power_cut_leaves_one_version_or_the_other() {
+    let before = oldest();
+    let disk = disk_of(before.clone());
+    let mut rng = Rng::with_seed(7);
+    let mut versions = [0; 3];
+    for after in 0.. {
+        let mut is_over = false;
+        for after_it in [false, true] {
+            disk.put(before.clone());
+            let moment = Moment {
+                call: None,
+                kind: None,
+                after,
+            };
+            disk.cut_at(moment, after_it);
+            let migrated = migrate(&disk);
+            is_over = disk.cut().is_none();
+            disk.cut_now();
+            let is_acked = migrated.is_ok();
+            drop(migrated);
+            let cut = disk.content();
+            for _ in 0..4 {
+                disk.put(cut.clone());
+                disk.restart(&mut Chance::new(&mut rng, disk.calls()));
+                let version = version(&disk);
+                assert!(!is_acked || version == VERSION);
+                versions[usize::try_from(version + 1).unwrap()] += 1;
+                expect_all(&disk);
+            }
+        }
+        if is_over {
+            break;
+        }
+    }
+    println!("so often each version was left: {versions:?}");
+    assert!(versions.iter().all(|count| *count > 0), "{versions:?}");
+}
+
+#[test]
+fn a_step_that_fails_leaves_the_version_before_it() {
+    let before = oldest();
+    let disk = disk();
+    let mut versions = [0; 3];
+    for after in 0.. {
+        disk.put(before.clone());
+        let moment = Moment {
+            call: None,
+            kind: None,
+            after,
+        };
+        disk.fail(moment, Fault::NoSpace(300));
+        let migrated = migrate(&disk);
+        let is_over = migrated.is_ok();
+        drop(migrated);
+        disk.mend();
+        versions[usize::try_from(version(&disk) + 1).unwrap()] += 1;
+        expect_all(&disk);
+        if is_over {
+            break;
+        }
+    }
+    assert!(versions.iter().all(|count| *count > 0), "{versions:?}");
+}
+
+#[test]
+fn a_version_that_no_step_begins_with_is_left_as_it_is() {
+    let disk = disk_of(oldest());
+    let before = (disk.read(FILE), disk.read(LOG));
+    let refused = open(&disk);
+    assert!(matches!(refused, Err(OpenError::Corrupt(_))), "{refused:?}");
+    assert_eq!((disk.read(FILE), disk.read(LOG)), before);
+}

@@ -1,0 +1,91 @@
+//! A store on a disk whose power can be cut.
+
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use std::fmt::Debug;
+
+use waterwheel_faults::{Call, Content, Disk, Kind};
+use waterwheel_store::{Due, Level, Most, Op, Outcome, Position, Row, Store, StoreError};
+use waterwheel_store_sqlite::{OpenError, SqliteStore, Trial};
+
+pub(crate) const FILE: &str = "timers.db";
+pub(crate) const LOG: &str = "timers.db-wal";
+
+/// Opens the store on a disk.
+pub(crate) fn open(disk: &Disk) -> Result<SqliteStore, OpenError> {
+    open_with(disk, 1_000)
+}
+
+/// Opens the store on a disk. It copies its log when that has so many pages.
+pub(crate) fn open_with(disk: &Disk, long_log: i64) -> Result<SqliteStore, OpenError> {
+    let trial = Trial {
+        vfs: Some(disk.vfs()),
+        read: Disk::read_path,
+        long_log,
+        ..Trial::NONE
+    };
+    SqliteStore::open_for_trial(&disk.path(FILE), &trial)
+}
+
+pub(crate) fn disk() -> Disk {
+    Disk::new().unwrap()
+}
+
+/// A disk with this on it.
+pub(crate) fn disk_of(content: Content) -> Disk {
+    let disk = disk();
+    disk.put(content);
+    disk
+}
+
+/// A timer of `mail`, which is due in the second of its number.
+pub(crate) fn insert(number: u64, payload: usize) -> Op {
+    let due = Due::from_millis(number.cast_signed() * 1_000);
+    let row = Row {
+        id: waterwheel_store::Id::from_stored(number),
+        due,
+        handler: "mail".into(),
+        failures: 0,
+        has_moved: false,
+        key: None,
+        payload: vec![number as u8; payload].into(),
+    };
+    Op::Insert(row, Level::Second.bucket(due))
+}
+
+/// The numbers of all timers of `mail`.
+pub(crate) fn numbers(store: &mut SqliteStore) -> Vec<u64> {
+    let rows = store
+        .load("mail", Position::START, i64::MAX, Most::rows(10_000))
+        .unwrap();
+    rows.iter().map(|row| row.id.get()).collect()
+}
+
+/// The numbers of all timers that a disk has after a restart.
+pub(crate) fn left(disk: &Disk) -> Vec<u64> {
+    numbers(&mut open(disk).unwrap())
+}
+
+pub(crate) fn is_done(committed: Result<Vec<Outcome>, StoreError>) {
+    committed.unwrap();
+}
+
+pub(crate) fn is_definite<T: Debug>(answer: Result<T, StoreError>) {
+    let error = answer.unwrap_err();
+    assert!(error.is_definite(), "{error:?}");
+}
+
+pub(crate) fn is_indeterminate<T: Debug>(answer: Result<T, StoreError>) {
+    let error = answer.unwrap_err();
+    assert!(!error.is_definite(), "{error:?}");
+}
+
+/// How many calls change something, or sync it.
+pub(crate) fn changes(disk: &Disk) -> u64 {
+    let calls = [Call::Write, Call::Sync, Call::Length, Call::Delete];
+    let kinds = [Kind::Main, Kind::Log, Kind::Other];
+    let all = calls
+        .iter()
+        .flat_map(|call| kinds.map(|kind| disk.count(*call, kind)));
+    all.sum()
+}
