@@ -1,9 +1,11 @@
 //! What does the life of a seed do, and when is its power cut?
 
+use std::error::Error;
+
 use fastrand::Rng;
 use rusqlite::{Connection, OpenFlags};
-use waterwheel_faults::{Call, Chance, Content, Disk, Kind, Moment};
-use waterwheel_store::{Bucket, Due, Handle, Id, Op, Row, Store};
+use waterwheel_faults::{Call, Chance, Content, Disk, Fault, Kind, Moment};
+use waterwheel_store::{Bucket, Due, Handle, Id, Op, Row, Store, StoreError};
 use waterwheel_store_sqlite::{SqliteStore, Trial};
 
 use super::tables::{Tables, Timer};
@@ -35,13 +37,17 @@ pub enum During {
     CheckpointSync,
     /// The end of an orderly life, which copies the log and empties it.
     Closing,
+    /// Nothing: a commit had just been refused, because there was no space.
+    Refusal,
+    /// Nothing: a sync, a read or a write had failed, and the store with it.
+    Failure,
     /// None of that: between two calls.
     Nothing,
 }
 
 impl During {
     /// All there are.
-    pub const ALL: [During; 11] = [
+    pub const ALL: [During; 13] = [
         During::Creation,
         During::Opening,
         During::Beginning,
@@ -52,6 +58,8 @@ impl During {
         During::CheckpointWrite,
         During::CheckpointSync,
         During::Closing,
+        During::Refusal,
+        During::Failure,
         During::Nothing,
     ];
 }
@@ -65,6 +73,17 @@ pub struct Fell {
     pub is_kept: Option<bool>,
     /// Whether something was not synced.
     pub had_unsynced: bool,
+    /// How many commits were refused before, because there was no space.
+    pub refused: u64,
+}
+
+/// What the store says.
+enum Said<T> {
+    Done(T),
+    /// Nothing was done.
+    Refused,
+    /// It is not known what was done, and the life is over.
+    Failed,
 }
 
 /// A life that goes on after power cuts, on one disk.
@@ -79,6 +98,9 @@ pub(crate) struct Life<'a> {
     under_way: Option<Tables>,
     now: i64,
     inserted: u64,
+    /// Whether the disk may fail, or may have failed, in this life.
+    has_faults: bool,
+    refused: u64,
 }
 
 impl<'a> Life<'a> {
@@ -93,6 +115,8 @@ impl<'a> Life<'a> {
             under_way: None,
             now: 1_800_000_000_000 + rng.i64(0..DAY),
             inserted: 0,
+            has_faults: false,
+            refused: 0,
             rng,
         }
     }
@@ -104,6 +128,11 @@ impl<'a> Life<'a> {
         let is_late = self.rng.bool();
         if !is_late {
             self.disk.cut_at(moment, after_it);
+        }
+        self.has_faults = self.rng.u32(0..3) == 0;
+        if self.has_faults {
+            let (moment, fault) = self.fault();
+            self.disk.fail(moment, fault);
         }
         let doing = self.live(is_late.then_some((moment, after_it)))?;
         self.disk.cut_now();
@@ -121,6 +150,7 @@ impl<'a> Life<'a> {
             },
             other => other,
         };
+        let refused = std::mem::take(&mut self.refused);
         let had_unsynced = !self.disk.content().is_synced();
         let calls = self.disk.calls();
         self.disk.restart(&mut Chance::new(&mut self.rng, calls));
@@ -129,6 +159,7 @@ impl<'a> Life<'a> {
             during,
             is_kept,
             had_unsynced,
+            refused,
         })
     }
 
@@ -157,6 +188,38 @@ impl<'a> Life<'a> {
         (Moment { call, kind, after }, rng.bool())
     }
 
+    /// How the disk fails, and from when on.
+    fn fault(&mut self) -> (Moment, Fault) {
+        let rng = &mut self.rng;
+        let (call, kind, fault, most) = match rng.u32(0..8) {
+            0 => (Call::Sync, Kind::Log, Fault::Error, 60),
+            1 => (Call::Sync, Kind::Log, Fault::Dropped, 60),
+            2 => (Call::Sync, Kind::Main, Fault::Error, 5),
+            3 => (Call::Sync, Kind::Main, Fault::Dropped, 5),
+            4 => (Call::Write, Kind::Log, Fault::Error, 400),
+            5 => (
+                Call::Write,
+                Kind::Main,
+                Fault::NoSpace(rng.usize(0..4_096)),
+                40,
+            ),
+            _ => (
+                Call::Write,
+                Kind::Log,
+                Fault::NoSpace(rng.usize(0..4_096)),
+                80,
+            ),
+        };
+        let after = rng.u64(0..most);
+        (
+            Moment {
+                after,
+                ..Moment::next(call, kind)
+            },
+            fault,
+        )
+    }
+
     /// Opens the store and works with it, until the power is cut or the life is over. Says what went on at the end. A cut that is handed over counts from the
     /// first commit on.
     fn live(&mut self, cut: Option<(Moment, bool)>) -> Result<During, String> {
@@ -173,17 +236,16 @@ impl<'a> Life<'a> {
             ..Trial::NONE
         };
         let store = SqliteStore::open_for_trial(&self.disk.path(FILE), &trial);
-        let mut store = match self.unless_cut(store)? {
-            Some(store) => store,
-            None => return Ok(opening),
+        let Said::Done(mut store) = self.said(store, |_| false)? else {
+            return Ok(self.ends(opening));
         };
         self.acked.get_or_insert_default();
         let mut begun = self.tables();
         begun.epoch += 1;
         self.under_way = Some(begun);
         let begun = store.begin();
-        let Some(epoch) = self.unless_cut(begun)? else {
-            return Ok(During::Beginning);
+        let Said::Done(epoch) = self.said(begun, StoreError::is_definite)? else {
+            return Ok(self.ends(During::Beginning));
         };
         self.is_acked();
         if epoch.cast_signed() != self.tables().epoch {
@@ -196,14 +258,22 @@ impl<'a> Life<'a> {
         for number in 1..=self.rng.u64(1..120) {
             let steps = self.steps();
             let committed = store.commit(number, &steps);
-            let is_committed = self.unless_cut(committed)?.is_some();
-            if is_committed {
-                self.is_acked();
+            match self.said(committed, StoreError::is_definite)? {
+                Said::Done(_) => self.is_acked(),
+                Said::Refused => {
+                    // It must not come back, also if nothing is written over what it has left.
+                    self.under_way = None;
+                    if self.rng.u32(0..3) == 0 {
+                        return Ok(During::Refusal);
+                    }
+                }
+                Said::Failed => return Ok(self.ends(During::CommitRead)),
             }
-            match (self.disk.cut(), is_committed) {
-                (Some(_), true) => return Ok(During::CheckpointRead),
-                (Some(_), false) => return Ok(During::CommitRead),
-                (None, _) => {}
+            if self.disk.cut().is_some() {
+                return Ok(During::CheckpointRead);
+            }
+            if self.has_faults && self.rng.u32(0..8) == 0 {
+                self.disk.mend();
             }
         }
         if self.rng.bool() {
@@ -217,18 +287,32 @@ impl<'a> Life<'a> {
         })
     }
 
-    /// The answer of the store. `None` if the power was cut before it came; an error if it was not.
-    fn unless_cut<T, E: std::error::Error>(
-        &self,
+    /// What the answer of the store is; an error if the store has no reason for one.
+    fn said<T, E: Error>(
+        &mut self,
         answer: Result<T, E>,
-    ) -> Result<Option<T>, String> {
+        is_definite: impl Fn(&E) -> bool,
+    ) -> Result<Said<T>, String> {
         match answer {
-            Ok(answer) => Ok(Some(answer)),
-            Err(_) if self.disk.cut().is_some() => Ok(None),
+            Ok(answer) => Ok(Said::Done(answer)),
+            Err(_) if self.disk.cut().is_some() => Ok(Said::Failed),
+            Err(error) if self.has_faults && is_definite(&error) => {
+                self.refused += 1;
+                Ok(Said::Refused)
+            }
+            Err(_) if self.has_faults => Ok(Said::Failed),
             Err(error) => {
                 let source = error.source().map(ToString::to_string);
                 Err(format!("{error}: {}", source.unwrap_or_default()))
             }
+        }
+    }
+
+    /// What went on at the end of a life, which may have come before the power cut.
+    fn ends(&self, during: During) -> During {
+        match self.disk.cut() {
+            Some(_) => during,
+            None => During::Failure,
         }
     }
 
