@@ -79,6 +79,7 @@
 //! - **Order.** Timers of one handler are begun about in order of their due times. Attempts run side by side, and retries come later.
 //! - **A calendar.** A due time is an instant. A timer that repeats inserts the next one, with a key, before it ends with `Ok`.
 //! - **Several processes on a file.** The second is refused, and [`OpenError`] names the first.
+//! - **Virtual time.** Due times are the wall clock's. A tokio clock that is paused moves nothing here, and the service keeps a runtime with such a clock busy.
 //! - **A limit on what is stored**, or namespaces, rate limits and a retention of what was delivered: these are to come.
 //!
 //! # Trade-offs
