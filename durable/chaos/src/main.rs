@@ -33,17 +33,17 @@ fn main() -> ExitCode {
         }
         Some("check") => check_again(flags),
         Some("child") => child::run(flags),
-        _ => Err(USAGE.into()),
+        other => Err(format!("there is no command {other:?}")),
     };
     result.unwrap_or_else(|error| {
-        eprintln!("{error}");
+        eprintln!("{error}\n\n{USAGE}");
         ExitCode::from(2)
     })
 }
 
 /// Reads a log that was kept.
 fn check_again(mut flags: Flags) -> Result<ExitCode, String> {
-    let log = flags.command().ok_or(USAGE)?;
+    let log = flags.command().ok_or("which log?")?;
     flags.end()?;
     let text = std::fs::read_to_string(log).map_err(|error| error.to_string())?;
     let mut checker = check::Checker::default();

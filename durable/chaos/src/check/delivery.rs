@@ -51,7 +51,7 @@ impl Checker {
                 state: State::Begun,
                 attempt,
                 round,
-                begun: line,
+                begun_at: *at,
                 line,
                 thread: 0,
                 wall: *wall,
@@ -99,7 +99,7 @@ impl Checker {
         let is_own = attempt > 1 && !was_moved || timer.was_dead;
         let is_before_all = wanted.clone().all(|it| wall < it.due);
         let tolerated = match last {
-            Some(last) if last.attempt < attempt && self.last_move < last.begun => {
+            Some(last) if last.attempt < attempt && self.was_still_since(&last) => {
                 let delay = LADDER_MILLIS.get(last.attempt as usize - 1);
                 let delay = delay.copied().unwrap_or(0) * 1_000;
                 last.wall + delay - LADDER_TOLERANCE_MICROS
@@ -125,6 +125,13 @@ impl Checker {
             let text = format!("{id:x} {} us before its retry: {timer}", tolerated - wall);
             self.breaks(Rule::Early, text);
         }
+    }
+
+    /// Whether the wall clock was not moved since a delivery began. The engine's time may be a moment older than that.
+    fn was_still_since(&self, last: &Last) -> bool {
+        self.summary.clock_moves == 0
+            || last.round == self.round
+                && self.moved_at.is_some_and(|at| at + 10_000 < last.begun_at)
     }
 
     /// Whether the wall clock may have shown this time in the last seconds, before it was set back.

@@ -41,8 +41,8 @@ pub(crate) struct Checker {
     commit: Option<usize>,
     /// The moves of the wall clock in the last seconds.
     moves: VecDeque<Move>,
-    /// The end of the last one. `MAX` while one goes on.
-    last_move: At,
+    /// The end of the last one, unless it goes on.
+    moved_at: Option<u64>,
     letters: HashSet<u64>,
     /// What was in flight at the kill of a round, and what of it was delivered again.
     kills: HashMap<u64, (usize, usize)>,
@@ -94,7 +94,7 @@ impl Checker {
                 self.summary.rounds += 1;
                 self.seal = Seal::default();
                 self.moves.clear();
-                self.last_move = self.line;
+                self.moved_at = Some(0);
                 self.commit = None;
             }
             Line::Killed => self.ends_round(false),
@@ -174,7 +174,7 @@ impl Checker {
             Line::CommitBegins { steps } => self.commit = Some(steps),
             Line::CommitReturned => self.commit = None,
             Line::ClockMoves { at, wall } => {
-                self.last_move = At::MAX;
+                self.moved_at = None;
                 self.summary.clock_moves += 1;
                 self.moves.push_back(Move {
                     at,
@@ -183,7 +183,7 @@ impl Checker {
                 });
             }
             Line::ClockMoved { at } => {
-                self.last_move = self.line;
+                self.moved_at = Some(at);
                 if let Some(last) = self.moves.back_mut() {
                     last.done_at = Some(at);
                 }

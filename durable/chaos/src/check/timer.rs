@@ -53,8 +53,8 @@ pub(super) struct Last {
     pub(super) state: State,
     pub(super) attempt: u32,
     pub(super) round: u64,
-    /// The line of the begin.
-    pub(super) begun: At,
+    /// When it began, in microseconds since the child's start.
+    pub(super) begun_at: u64,
     pub(super) line: At,
     pub(super) thread: usize,
     pub(super) wall: i64,

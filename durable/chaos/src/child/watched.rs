@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use waterwheel_store::{Dead, Id, Level, Op, Outcome, Position, Row, Store, StoreError};
+use waterwheel_store::{Dead, Id, Level, Most, Op, Outcome, Position, Row, Store, StoreError};
 
 use super::Log;
 use crate::log::Line;
@@ -36,7 +36,7 @@ impl<S: Store> Store for Watched<S> {
         handler: &str,
         after: Position,
         before: i64,
-        most: usize,
+        most: Most,
     ) -> Result<Vec<Row>, StoreError> {
         self.store.load(handler, after, before, most)
     }

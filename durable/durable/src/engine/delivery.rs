@@ -51,7 +51,8 @@ impl Engine {
             return;
         };
         self.lanes[lane].running -= 1;
-        if planted::is(Planted::NeverSettled) && ended == Ended::Well && id.get() % 16 == 0 {
+        if planted::is(Planted::NeverSettled) && ended == Ended::Well && id.get().is_multiple_of(16)
+        {
             self.retire(id);
             return self.deliver_to(lane);
         }

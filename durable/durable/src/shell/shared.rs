@@ -28,7 +28,7 @@ pub(crate) struct Shared {
     pub(crate) clock: Clock,
     pub(crate) handlers: Handlers,
     pub(super) workers: Workers,
-    pub(super) runtime: Runtime,
+    pub(crate) runtime: Runtime,
     hook: Option<Hook>,
     /// How many [`Durable`](crate::Durable)s there are.
     users: AtomicUsize,
@@ -209,12 +209,12 @@ impl Shared {
         // Before the engine delivers to it.
         let is_new = self.handlers.add(handler);
         if is_new {
-            let is_closed = self.with(|state| {
+            let is_closing = self.with(|state| {
                 state.unhandled.retain(|it| *it != name);
                 state.engine.handle(&name, concurrency);
-                state.is_closed
+                state.is_closing
             });
-            if is_closed {
+            if is_closing {
                 // A handle in its closure would keep all of this alive.
                 drop(self.handlers.take());
             }
@@ -259,8 +259,12 @@ impl Shared {
         }
     }
 
-    /// The store's thread has ended.
+    /// The store's thread has ended. What the handlers have captured is foreign, and so are the callers' wakers: a panic of one ends none of the others.
     pub(super) fn closed(self: &Arc<Shared>) {
+        // Nothing is delivered any more. They are gone when a shutdown resolves.
+        for (_, handler) in self.handlers.take() {
+            unwound(|| drop(handler));
+        }
         let waiting = {
             let mut state = self.lock();
             state.is_stopping = true;
@@ -270,12 +274,8 @@ impl Shared {
         };
         self.nudge.notify_one();
         self.progress.notify_waiters();
-        // Wakes the callers. Their wakers, and what the handlers have captured, are foreign: a panic of one ends none of the others.
         for (_, sender) in waiting {
             unwound(|| drop(sender));
-        }
-        for (_, handler) in self.handlers.take() {
-            unwound(|| drop(handler));
         }
     }
 
@@ -384,6 +384,7 @@ impl Shared {
         }
         if is_earlier {
             self.nudge.notify_one();
+            self.push_out();
         }
         if is_stopping {
             self.progress.notify_waiters();
@@ -402,9 +403,15 @@ impl Shared {
         for todo in todo {
             self.carry_out(todo);
         }
-        if delivers && is_on_a_worker() {
-            // The task that was spawned last lies in this worker's own slot, from which no other worker takes it. If this task blocks the worker now, that one
-            // would wait. This one pushes it out.
+        if delivers {
+            self.push_out();
+        }
+    }
+
+    /// A task that a worker has spawned or woken last lies in this worker's own slot, from which no other worker takes it. It would wait if the handler that
+    /// runs here blocked its thread now. A task that does nothing pushes it out.
+    fn push_out(&self) {
+        if is_on_a_worker() {
             self.runtime.spawn(async {});
         }
     }

@@ -1,0 +1,69 @@
+//! The commands in short, and with faults: a harness that finds no fault is worth nothing.
+
+use std::process::{Command, Output};
+
+fn run(arguments: &[&str]) -> (bool, String) {
+    let Output { status, stdout, .. } = Command::new(env!("CARGO_BIN_EXE_waterwheel-chaos"))
+        .args(arguments)
+        .output()
+        .unwrap();
+    let text = String::from_utf8(stdout).unwrap();
+    println!("{text}");
+    (status.success(), text)
+}
+
+#[test]
+fn kills_in_the_middle_of_commits_break_no_promise() {
+    let (is_kept, text) = run(&["kill", "--rounds", "5", "--seed", "5"]);
+    assert!(is_kept && text.contains("every promise was kept"));
+    assert!(text.contains("lost 0, early 0, delivered after Done 0, delivered twice"));
+}
+
+#[test]
+fn a_clock_that_is_moved_breaks_no_promise() {
+    let (is_kept, text) = run(&["clocks", "--rounds", "1", "--seed", "5"]);
+    assert!(is_kept && text.contains("every promise was kept"));
+}
+
+#[cfg(feature = "planted")]
+mod planted {
+    use super::run;
+
+    #[track_caller]
+    fn is_found(command: &str, fault: &str, word: &str) {
+        let arguments = [command, "--rounds", "4", "--seed", "5", "--break", fault];
+        let (is_kept, text) = run(&arguments);
+        assert!(!is_kept, "not found");
+        assert!(text.contains("A PROMISE WAS BROKEN. Seed 5"));
+        let counts = text.lines().find(|line| line.starts_with("lost "));
+        let counts = counts.unwrap().split(", ");
+        let (_, count) = counts
+            .filter_map(|it| it.rsplit_once(' '))
+            .find(|(name, _)| name.ends_with(word))
+            .unwrap();
+        assert_ne!(count, "0", "found, and not as {word}");
+        let (_, folder) = text.rsplit_once(" are in ").unwrap();
+        std::fs::remove_dir_all(folder.trim()).unwrap();
+    }
+
+    #[test]
+    fn an_answer_before_its_commit_is_found() {
+        is_found("kill", "ack-before-commit", "lost");
+    }
+
+    #[test]
+    fn a_timer_that_is_never_settled_is_found() {
+        is_found("kill", "never-settled", "not in flight");
+    }
+
+    #[test]
+    fn a_timer_forgotten_before_it_is_settled_is_found() {
+        is_found("kill", "forgotten-before-settled", "not in flight");
+    }
+
+    #[test]
+    fn a_time_rounded_down_is_found() {
+        is_found("kill", "rounded-down", "early");
+        is_found("clocks", "rounded-down", "early");
+    }
+}

@@ -1,0 +1,54 @@
+//! Much that is overdue does not lie in memory at once, and is delivered.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::SystemTime;
+
+use waterwheel_durable::{Durable, Id, NewTimer};
+
+use crate::support::{HOUR, Place, Seen, shut_down, until, within};
+
+on_both_flavors! {
+    what_is_overdue_is_delivered_through_little_memory
+}
+
+async fn what_is_overdue_is_delivered_through_little_memory() {
+    const COUNT: u32 = 50_000;
+    const MOST: usize = 100;
+    let place = Place::new();
+    let timers = place.open().await;
+    let past = SystemTime::now() - HOUR;
+    // Some thousand in a second, and seconds with few.
+    let due = |at: u32| past + std::time::Duration::from_millis(u64::from(at).pow(2) / 1_000_000);
+    let batch = (0..COUNT).map(|at| NewTimer::at("mail", due(at)));
+    let inserted = within(timers.insert_many(batch)).await.unwrap();
+    shut_down(&timers).await;
+
+    let timers = Durable::builder().most_in_memory(MOST).open(place.file());
+    let timers = within(timers).await.unwrap();
+    let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel::<Id>();
+    let (most, count) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let seen_most = Arc::clone(&most);
+    let counted = Arc::clone(&count);
+    timers.handle("mail", move |delivery| {
+        let in_memory = delivery.timers().metrics().in_memory;
+        seen_most.fetch_max(in_memory, Ordering::Relaxed);
+        counted.fetch_add(1, Ordering::Relaxed);
+        let _ = sender.send(Seen::of(&delivery).id);
+        async { Ok(()) }
+    });
+    until(|| count.load(Ordering::Relaxed) >= COUNT as usize).await;
+    shut_down(&timers).await;
+    let mut delivered = HashSet::new();
+    while let Some(id) = within(receiver.recv()).await {
+        assert!(delivered.insert(id), "twice: {id}");
+    }
+    assert!(
+        inserted
+            .iter()
+            .all(|it| delivered.contains(&it.handle().id))
+    );
+    let most = most.load(Ordering::Relaxed);
+    assert!(most > MOST / 2 && most <= MOST, "{most} in memory");
+}

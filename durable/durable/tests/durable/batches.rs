@@ -1,0 +1,86 @@
+//! Many timers at once.
+
+use std::collections::HashSet;
+use std::time::{Duration, SystemTime};
+
+use waterwheel_durable::{Durable, Error, NewTimer};
+
+use crate::support::{Deliveries, Fault, Place, Shelf, in_an_hour, shut_down, soon, within};
+
+#[tokio::test]
+async fn a_batch_is_durable_and_in_order() {
+    let place = Place::new();
+    let timers = place.open().await;
+    let batch = (0..5_000_u32).map(|at| NewTimer::at("mail", soon()).bytes(at.to_be_bytes()));
+    let inserted = within(timers.insert_many(batch)).await.unwrap();
+    shut_down(&timers).await;
+
+    let timers = place.open().await;
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    let mut left: HashSet<_> = inserted.iter().map(|it| it.handle().id).collect();
+    assert_eq!(left.len(), 5_000);
+    while !left.is_empty() {
+        let seen = deliveries.next().await;
+        assert!(left.remove(&seen.id), "{seen:?}");
+        let at = u32::from_be_bytes(seen.payload[..].try_into().unwrap());
+        assert_eq!(inserted[at as usize].handle().id, seen.id);
+    }
+    shut_down(&timers).await;
+    assert!(deliveries.rest().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_batch_takes_few_commits() {
+    let shelf = Shelf::default();
+    let timers = Durable::builder().open_store(shelf.clone()).await.unwrap();
+    let batch = (0..5_000).map(|_| NewTimer::at("mail", in_an_hour()));
+    within(timers.insert_many(batch)).await.unwrap();
+    assert!(shelf.len() == 5_000 && shelf.commits() < 10);
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_key_twice_in_a_batch_is_one_timer() {
+    let shelf = Shelf::default();
+    let timers = Durable::builder().open_store(shelf.clone()).await.unwrap();
+    let batch = ["a", "b", "a"].map(|key| NewTimer::at("mail", in_an_hour()).key(key));
+    let inserted = within(timers.insert_many(batch)).await.unwrap();
+    let are_new: Vec<_> = inserted.iter().map(|it| it.is_new()).collect();
+    assert_eq!(are_new, [true, true, false]);
+    assert_eq!(inserted[0].handle(), inserted[2].handle());
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn of_a_batch_with_an_error_of_its_own_nothing_is_inserted() {
+    let shelf = Shelf::default();
+    let timers = Durable::builder().open_store(shelf.clone()).await.unwrap();
+    let beyond = SystemTime::now() + Duration::from_secs(u64::MAX >> 8);
+    let wrong = [
+        (NewTimer::at("", soon()), Error::Name { length: 0 }),
+        (NewTimer::at("mail", beyond), Error::DueOutOfRange),
+    ];
+    for (wrong, error) in wrong {
+        let batch = [NewTimer::at("mail", soon()), wrong];
+        assert_eq!(within(timers.insert_many(batch)).await, Err(error));
+    }
+    assert_eq!(shelf.commits(), 0);
+    assert_eq!(timers.insert_many([]).await, Ok(Vec::new()));
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_batch_that_is_refused_can_be_inserted_again() {
+    let shelf = Shelf::default();
+    let timers = Durable::builder().open_store(shelf.clone()).await.unwrap();
+    let batch = || (0..100).map(|at| NewTimer::at("mail", in_an_hour()).key(format!("{at}")));
+    shelf.fault(Some(Fault::Refuses));
+    let refused = within(timers.insert_many(batch())).await;
+    assert!(matches!(refused, Err(Error::Refused(_))), "{refused:?}");
+    assert_eq!(shelf.len(), 0);
+    shelf.fault(None);
+    within(timers.insert_many(batch())).await.unwrap();
+    within(timers.insert_many(batch())).await.unwrap();
+    assert_eq!(shelf.len(), 100);
+    shut_down(&timers).await;
+}

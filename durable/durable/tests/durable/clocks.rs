@@ -1,0 +1,156 @@
+//! Due times are the wall clock's, which is set, and stands while the machine is suspended.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use waterwheel_durable::{Durable, Event, Shift};
+
+use crate::support::{Deliveries, HOUR, Shelf, millis, shut_down, until, within};
+
+const SECOND: i64 = 1_000_000;
+const YEAR: i64 = 365 * 24 * 3_600 * SECOND;
+
+on_both_flavors! {
+    a_clock_that_is_set_forward_fires_at_once
+    a_clock_that_is_set_back_fires_neither_early_nor_twice
+    a_suspension_counts
+}
+
+async fn open(shift: &Arc<Shift>) -> Durable {
+    let builder = Durable::builder().shifted_clocks(Arc::clone(shift));
+    within(builder.open_store(Shelf::default())).await.unwrap()
+}
+
+/// What the service takes for the present.
+fn present(shift: &Shift) -> SystemTime {
+    let micros = Duration::from_micros(shift.wall().unsigned_abs());
+    match shift.wall() >= 0 {
+        true => SystemTime::now() + micros,
+        false => SystemTime::now() - micros,
+    }
+}
+
+async fn a_clock_that_is_set_forward_fires_at_once() {
+    let shift = Arc::new(Shift::default());
+    let timers = open(&shift).await;
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    // Nothing else goes on: an idle service notices it.
+    let mut jumps = 0;
+    for (distance, micros) in [
+        (Duration::from_secs(30), 40 * SECOND),
+        (HOUR, 3_700 * SECOND),
+        (HOUR * 24 * 300, YEAR),
+    ] {
+        let due = present(&shift) + distance;
+        let timer = timers.at("mail", due).insert().await.unwrap();
+        assert!(deliveries.so_far().is_empty());
+        shift.set_wall(shift.wall() + micros);
+        assert_eq!(deliveries.next().await.id, timer.handle().id);
+        assert!(present(&shift) >= due);
+        jumps += 1;
+        assert_eq!(timers.metrics().clock_jumps, jumps);
+        until(|| timers.metrics().in_memory == 0).await;
+    }
+    shut_down(&timers).await;
+    assert!(deliveries.rest().await.is_empty());
+}
+
+async fn a_clock_that_is_set_back_fires_neither_early_nor_twice() {
+    for back in [2 * SECOND, 10 * SECOND, 3_600 * SECOND, YEAR] {
+        let shift = Arc::new(Shift::default());
+        let timers = open(&shift).await;
+        let mut deliveries = Deliveries::of(&timers, "mail");
+        let old_due = present(&shift) + millis(400);
+        let old = timers.at("mail", old_due).insert().await.unwrap();
+        until(|| timers.metrics().in_memory == 1).await;
+        shift.set_wall(-back);
+        until(|| timers.metrics().clock_jumps == 1).await;
+        // A control that is due by the clock as it is now, after the other would be by the clock as it was.
+        let due = present(&shift) + millis(600);
+        let control = timers.at("mail", due).insert().await.unwrap();
+        let seen = deliveries.next().await;
+        assert_eq!(seen.id, control.handle().id, "{back}");
+        assert!(SystemTime::now() >= old_due && present(&shift) >= due);
+        // Forward again.
+        shift.set_wall(0);
+        assert_eq!(deliveries.next().await.id, old.handle().id);
+        assert_eq!(timers.metrics().clock_jumps, 2);
+        shut_down(&timers).await;
+        assert!(deliveries.rest().await.is_empty());
+    }
+}
+
+async fn a_suspension_counts() {
+    let shift = Arc::new(Shift::default());
+    let timers = open(&shift).await;
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    for distance in [millis(1_500), HOUR, HOUR * 48] {
+        let due = present(&shift) + distance;
+        let timer = timers.at("mail", due).insert().await.unwrap();
+        let micros = u64::try_from(distance.as_micros()).unwrap();
+        shift.suspend(micros + 1_000);
+        assert_eq!(deliveries.next().await.id, timer.handle().id);
+        assert!(present(&shift) >= due);
+    }
+    // The clocks did not move against each other.
+    assert_eq!(timers.metrics().clock_jumps, 0);
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_clock_that_was_set_is_reported() {
+    let shift = Arc::new(Shift::default());
+    let (sender, mut events) = tokio::sync::mpsc::unbounded_channel();
+    let timers = Durable::builder()
+        .shifted_clocks(Arc::clone(&shift))
+        .on_event(move |event| drop(sender.send(event.clone())));
+    let timers = within(timers.open_store(Shelf::default())).await.unwrap();
+    for micros in [2 * SECOND, -2 * SECOND, 0] {
+        shift.set_wall(micros);
+        assert_eq!(within(events.recv()).await, Some(Event::ClockJumped));
+    }
+    // Half a second is slewed by some services: it is followed, and not reported.
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    let due = present(&shift) + millis(800);
+    timers.at("mail", due).insert().await.unwrap();
+    shift.set_wall(SECOND / 2);
+    deliveries.next().await;
+    assert!(present(&shift) >= due && SystemTime::now() < due);
+    assert!(events.try_recv().is_err() && timers.metrics().clock_jumps == 3);
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_delay_counts_from_the_clock_at_the_insert() {
+    let shift = Arc::new(Shift::default());
+    shift.set_wall(-YEAR);
+    let timers = open(&shift).await;
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    let before = present(&shift);
+    timers.after("mail", millis(50)).insert().await.unwrap();
+    let seen = deliveries.next().await;
+    assert!(seen.due >= before + millis(50) && seen.due <= present(&shift));
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_delivery_knows_how_late_it_is() {
+    let shift = Arc::new(Shift::default());
+    let timers = open(&shift).await;
+    let (sender, mut lateness) = tokio::sync::mpsc::unbounded_channel();
+    timers.handle("mail", move |delivery| {
+        let _ = sender.send(delivery.lateness());
+        async { Ok(()) }
+    });
+    let before = SystemTime::now();
+    timers.after("mail", HOUR).insert().await.unwrap();
+    shift.set_wall(3 * 3_600 * SECOND);
+    let late = within(lateness.recv()).await.unwrap();
+    let took = before.elapsed().unwrap();
+    // The due time is rounded up to a millisecond.
+    assert!(
+        late + millis(1) >= HOUR * 2 && late <= HOUR * 2 + took,
+        "{late:?}"
+    );
+    shut_down(&timers).await;
+}

@@ -1,0 +1,260 @@
+//! An attempt that fails is made again, by the ladder; what fails at the end of it is a dead letter.
+
+use std::future::poll_fn;
+use std::panic::resume_unwind;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::{Duration, SystemTime};
+
+use waterwheel_durable::{Dead, Durable, Failure, HandlerOptions, Retry};
+
+use crate::support::{Deliveries, Place, Shelf, millis, shut_down, soon, until, within};
+
+async fn open(ladder: impl IntoIterator<Item = Duration>) -> Durable {
+    let builder = Durable::builder().ladder(ladder);
+    within(builder.open_store(Shelf::default())).await.unwrap()
+}
+
+/// What the only dead letter says, once there is one.
+async fn the_dead_letter(timers: &Durable) -> (u32, String) {
+    loop {
+        let dead = within(timers.dead_letters(None, 10)).await.unwrap();
+        if let [dead] = &dead[..] {
+            return (dead.attempts(), dead.error().to_owned());
+        }
+        assert!(dead.is_empty());
+        tokio::time::sleep(millis(1)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_failure_climbs_the_ladder_and_ends_as_a_dead_letter() {
+    let place = Place::new();
+    let ladder = [millis(40), millis(1), millis(80)];
+    let timers = Durable::builder().ladder(ladder).open(place.file());
+    let timers = within(timers).await.unwrap();
+    let failing = |delivery: &waterwheel_durable::Delivery| {
+        Err(Retry::backoff(format!("failure {}", delivery.attempt())))
+    };
+    let mut deliveries = Deliveries::ended(&timers, "mail", failing);
+    let timer = timers.at("mail", soon()).key("k").insert().await.unwrap();
+    let mut failed: Option<SystemTime> = None;
+    for attempt in 1..=4 {
+        let seen = deliveries.next().await;
+        assert_eq!((seen.id, seen.attempt), (timer.handle().id, attempt));
+        if let Some(failed) = failed {
+            // The failure's time is the engine's, which is up to two milliseconds old.
+            let delay = ladder[attempt as usize - 2];
+            assert!(seen.due + millis(3) >= failed + delay && seen.at >= seen.due);
+        }
+        failed = Some(seen.at);
+    }
+    assert_eq!(the_dead_letter(&timers).await, (4, "failure 4".into()));
+    shut_down(&timers).await;
+    assert!(deliveries.rest().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_failure_counts_across_a_restart() {
+    let place = Place::new();
+    let ladder = || Durable::builder().ladder([millis(50), millis(50)]);
+    let timers = within(ladder().open(place.file())).await.unwrap();
+    let failing = |_: &_| Err(Retry::backoff("later"));
+    let mut deliveries = Deliveries::ended(&timers, "mail", failing);
+    timers.at("mail", soon()).insert().await.unwrap();
+    assert_eq!(deliveries.next().await.attempt, 1);
+    shut_down(&timers).await;
+
+    let timers = within(ladder().open(place.file())).await.unwrap();
+    let mut deliveries = Deliveries::ended(&timers, "mail", failing);
+    assert_eq!(deliveries.next().await.attempt, 2);
+    assert_eq!(deliveries.next().await.attempt, 3);
+    assert_eq!(the_dead_letter(&timers).await, (3, "later".into()));
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_handler_gives_a_timer_up_at_once() {
+    let timers = open([millis(1); 5]).await;
+    let mut deliveries = Deliveries::ended(&timers, "mail", |_| Err(Dead::because("no such user")));
+    timers.at("mail", soon()).insert().await.unwrap();
+    assert_eq!(deliveries.next().await.attempt, 1);
+    assert_eq!(the_dead_letter(&timers).await, (1, "no such user".into()));
+    shut_down(&timers).await;
+    assert!(deliveries.rest().await.is_empty());
+}
+
+#[tokio::test]
+async fn an_empty_ladder_gives_up_after_the_first_failure() {
+    let timers = open([]).await;
+    let mut deliveries = Deliveries::ended(&timers, "mail", |_| Err(Retry::backoff("late")));
+    timers.at("mail", soon()).insert().await.unwrap();
+    deliveries.next().await;
+    assert_eq!(the_dead_letter(&timers).await, (1, "late".into()));
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn an_error_is_kept_with_its_causes() {
+    let timers = open([]).await;
+    let read = |_: &_| -> Result<(), Failure> {
+        let _: u32 = "x".parse()?;
+        Ok(())
+    };
+    Deliveries::ended(&timers, "mail", read);
+    timers.at("mail", soon()).insert().await.unwrap();
+    let (_, error) = the_dead_letter(&timers).await;
+    assert_eq!(error, "x".parse::<u32>().unwrap_err().to_string());
+
+    let timers = open([]).await;
+    timers.handle("mail", |delivery| async move {
+        let _: u32 = delivery.json()?;
+        Ok(())
+    });
+    let timer = timers.at("mail", soon()).payload("no number");
+    timer.insert().await.unwrap();
+    let (_, error) = the_dead_letter(&timers).await;
+    let cause = serde_json_error();
+    assert_eq!(error, format!("the payload does not parse: {cause}"));
+}
+
+fn serde_json_error() -> String {
+    let error = serde_json::from_str::<u32>("\"no number\"").unwrap_err();
+    error.to_string()
+}
+
+/// A future that panics as it is polled, or as it is dropped.
+struct Panics {
+    in_poll: bool,
+    in_drop: bool,
+    is_over: bool,
+}
+
+impl Future for Panics {
+    type Output = Result<(), Failure>;
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), Failure>> {
+        if self.in_poll {
+            self.in_poll = false;
+            resume_unwind(Box::new("a panic in a poll"));
+        }
+        self.is_over = true;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Drop for Panics {
+    fn drop(&mut self) {
+        if self.in_drop && !std::thread::panicking() {
+            resume_unwind(Box::new(String::from("a panic in a drop")));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_panic_is_a_failure_wherever_it_comes() {
+    let timers = open([]).await;
+    timers.handle("call", |delivery| {
+        if delivery.attempt() == 1 {
+            resume_unwind(Box::new("a panic at the call"));
+        }
+        async { Ok(()) }
+    });
+    timers.handle("poll", |_| Panics {
+        in_poll: true,
+        in_drop: false,
+        is_over: false,
+    });
+    timers.handle("drop", |_| Panics {
+        in_poll: false,
+        in_drop: true,
+        is_over: false,
+    });
+    timers.handle("both", |_| Panics {
+        in_poll: true,
+        in_drop: true,
+        is_over: false,
+    });
+    timers.handle("late", |_| async {
+        tokio::task::yield_now().await;
+        resume_unwind(Box::new(7))
+    });
+    for (handler, says) in [
+        ("call", "it panicked: a panic at the call"),
+        ("poll", "it panicked: a panic in a poll"),
+        ("drop", "it panicked: a panic in a drop"),
+        ("both", "it panicked: a panic in a poll"),
+        ("late", "it panicked: without a message"),
+    ] {
+        let timer = timers.at(handler, soon()).insert().await.unwrap();
+        let id = timer.handle().id;
+        let error = loop {
+            let dead = within(timers.dead_letters(None, 10)).await.unwrap();
+            if let Some(dead) = dead.iter().find(|it| it.id() == id) {
+                break dead.error().to_owned();
+            }
+            tokio::time::sleep(millis(1)).await;
+        };
+        assert_eq!(error, says, "{handler}");
+    }
+    until(|| timers.metrics().running == 0).await;
+    shut_down(&timers).await;
+}
+
+/// What a panic carries, which panics itself.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        resume_unwind(Box::new("again"));
+    }
+}
+
+#[tokio::test]
+async fn what_a_panic_carries_may_panic_as_well() {
+    let timers = open([]).await;
+    let one = HandlerOptions::default().concurrency(1);
+    timers.handle_with("mail", one, |_| {
+        poll_fn(|_| -> Poll<Result<(), Failure>> { resume_unwind(Box::new(Bomb)) })
+    });
+    for count in 1..=3 {
+        timers.at("mail", soon()).insert().await.unwrap();
+        loop {
+            let dead = within(timers.dead_letters(None, 10)).await.unwrap();
+            if dead.len() == count {
+                break;
+            }
+            tokio::time::sleep(millis(1)).await;
+        }
+    }
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn an_attempt_that_takes_too_long_is_a_failure() {
+    let timers = open([millis(1)]).await;
+    let options = HandlerOptions::default().attempt_limit(millis(20));
+    let (dropped, mut drops) = tokio::sync::mpsc::unbounded_channel();
+    struct Reports(tokio::sync::mpsc::UnboundedSender<u32>, u32);
+    impl Drop for Reports {
+        fn drop(&mut self) {
+            let _ = self.0.send(self.1);
+        }
+    }
+    timers.handle_with("mail", options, move |delivery| {
+        let held = Reports(dropped.clone(), delivery.attempt());
+        async move {
+            let _held = held;
+            std::future::pending().await
+        }
+    });
+    timers.at("mail", soon()).insert().await.unwrap();
+    assert_eq!(within(drops.recv()).await, Some(1));
+    assert_eq!(within(drops.recv()).await, Some(2));
+    let (attempts, error) = the_dead_letter(&timers).await;
+    assert_eq!(
+        (attempts, error.as_str()),
+        (2, "it has not ended within 20ms")
+    );
+    shut_down(&timers).await;
+}

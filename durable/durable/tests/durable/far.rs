@@ -1,0 +1,124 @@
+//! Any distance, and any time off.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use waterwheel_durable::{Cancelled, Durable, Error, NewTimer, Shift};
+
+use crate::support::{Deliveries, Place, millis, shut_down, until, within};
+
+const DAY: Duration = Duration::from_secs(24 * 3_600);
+
+/// Opens a file as if it were so much later.
+async fn open_after(place: &Place, later: Duration) -> (Durable, Arc<Shift>) {
+    let shift = Arc::new(Shift::default());
+    shift.set_wall(i64::try_from(later.as_micros()).unwrap());
+    let builder = Durable::builder().shifted_clocks(Arc::clone(&shift));
+    let timers = within(builder.open(place.file())).await.unwrap();
+    (timers, shift)
+}
+
+#[tokio::test]
+async fn after_thirty_days_off_all_is_delivered() {
+    const COUNT: u64 = 20_000;
+    let place = Place::new();
+    let timers = place.open().await;
+    let month = 30 * 86_400_000;
+    let batch = (0..COUNT).map(|at| NewTimer::after("mail", millis(at * 2_654_435_761 % month)));
+    let inserted = within(timers.insert_many(batch)).await.unwrap();
+    let later = timers.after("mail", DAY * 31).insert().await.unwrap();
+    shut_down(&timers).await;
+
+    let (timers, _shift) = open_after(&place, DAY * 30).await;
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    let mut left: HashSet<_> = inserted.iter().map(|it| it.handle().id).collect();
+    while !left.is_empty() {
+        let seen = deliveries.next().await;
+        assert!(left.remove(&seen.id), "{seen:?}");
+    }
+    until(|| timers.metrics().in_memory == 0).await;
+    shut_down(&timers).await;
+    assert!(deliveries.rest().await.is_empty());
+
+    let (timers, _shift) = open_after(&place, DAY * 31).await;
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    assert_eq!(deliveries.next().await.id, later.handle().id);
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_timer_ten_years_ahead_is_delivered_at_its_time() {
+    let place = Place::new();
+    let ten_years = DAY * 3_652;
+    let timers = place.open().await;
+    let due = SystemTime::now() + ten_years;
+    let timer = timers.at("mail", due).bytes(*b"a").insert().await.unwrap();
+    let gone = timers.at("mail", due).insert().await.unwrap();
+    shut_down(&timers).await;
+
+    // Some stops on the way.
+    for years in [1, 5, 9] {
+        let (timers, _) = open_after(&place, DAY * 365 * years).await;
+        let deliveries = Deliveries::of(&timers, "mail");
+        let control = timers.after("control", Duration::ZERO).insert();
+        within(control).await.unwrap();
+        let mut controls = Deliveries::of(&timers, "control");
+        controls.next().await;
+        shut_down(&timers).await;
+        assert!(deliveries.rest().await.is_empty());
+    }
+    let (timers, shift) = open_after(&place, ten_years - Duration::from_secs(3)).await;
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    assert_eq!(within(timers.cancel(&gone)).await, Ok(Cancelled::Done));
+    let seen = deliveries.next().await;
+    assert_eq!((seen.id, &*seen.payload), (timer.handle().id, &b"a"[..]));
+    let shifted = Duration::from_micros(shift.wall().unsigned_abs());
+    assert!(seen.at + shifted >= due);
+    shut_down(&timers).await;
+    assert!(deliveries.rest().await.is_empty());
+}
+
+#[tokio::test]
+async fn what_was_due_long_ago_is_delivered_at_once() {
+    let place = Place::new();
+    let timers = place.open().await;
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    for due in [
+        UNIX_EPOCH - DAY * 36_500,
+        UNIX_EPOCH,
+        SystemTime::now() - DAY,
+    ] {
+        let timer = timers.at("mail", due).insert().await.unwrap();
+        let seen = deliveries.next().await;
+        assert_eq!(seen.id, timer.handle().id);
+        assert!(seen.due >= due && seen.due < due + millis(1));
+    }
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_due_time_out_of_range_is_refused() {
+    let place = Place::new();
+    let timers = place.open().await;
+    let beyond = Duration::from_secs(u64::MAX >> 8);
+    let after = timers.after("mail", Duration::MAX).insert();
+    assert_eq!(within(after).await, Err(Error::DueOutOfRange));
+    let at = UNIX_EPOCH + beyond;
+    assert_eq!(
+        within(timers.at("mail", at).insert()).await,
+        Err(Error::DueOutOfRange)
+    );
+    let timer = timers.after("mail", DAY).insert().await.unwrap();
+    let moved = within(timers.reschedule(&timer, at)).await;
+    assert_eq!(moved, Err(Error::DueOutOfRange));
+    assert_eq!(timers.cancel(&timer).await, Ok(Cancelled::Done));
+    // The last day that a file can name.
+    let last = UNIX_EPOCH + Duration::from_millis(i64::MAX as u64);
+    let timer = timers.at("mail", last).insert().await.unwrap();
+    shut_down(&timers).await;
+    let timers = place.open().await;
+    let _deliveries = Deliveries::of(&timers, "mail");
+    assert_eq!(within(timers.cancel(&timer)).await, Ok(Cancelled::Done));
+    shut_down(&timers).await;
+}

@@ -1,0 +1,161 @@
+//! A store that refuses, fails or panics: each caller gets an answer, and nothing hangs.
+
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use waterwheel_durable::{Drain, Durable, Error, Event};
+
+use crate::support::{
+    Deliveries, Fault, HOUR, Shelf, in_an_hour, millis, shut_down, soon, until, within,
+};
+
+on_both_flavors! {
+    a_store_that_fails_is_reported_and_asked_for_nothing_more
+}
+
+async fn open(shelf: &Shelf) -> (Durable, UnboundedReceiver<Event>) {
+    let (sender, events) = unbounded_channel();
+    let builder = Durable::builder().on_event(move |event| drop(sender.send(event.clone())));
+    let timers = within(builder.open_store(shelf.clone())).await.unwrap();
+    (timers, events)
+}
+
+#[tokio::test]
+async fn what_is_refused_was_not_written_and_may_be_tried_again() {
+    let shelf = Shelf::default();
+    let (timers, mut events) = open(&shelf).await;
+    let kept = timers.at("mail", in_an_hour()).insert().await.unwrap();
+    shelf.fault(Some(Fault::Refuses));
+    let refused = within(timers.at("mail", in_an_hour()).insert()).await;
+    let why = "the store refused, and nothing was written: the disk is full";
+    assert_eq!(refused, Err(Error::Refused(why.into())));
+    assert!(refused.unwrap_err().is_definite());
+    let cancelled = within(timers.cancel(&kept)).await;
+    assert_eq!(cancelled, Err(Error::Refused(why.into())));
+    let moved = within(timers.reschedule(&kept, soon())).await;
+    assert_eq!(moved, Err(Error::Refused(why.into())));
+    let redriven = within(timers.redrive(kept.handle().id)).await;
+    assert_eq!(redriven.map(drop), Err(Error::Refused(why.into())));
+    shelf.fault(None);
+    within(timers.at("mail", in_an_hour()).insert())
+        .await
+        .unwrap();
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    within(timers.reschedule(&kept, soon())).await.unwrap();
+    assert_eq!(deliveries.next().await.id, kept.handle().id);
+    assert_eq!(events.try_recv().ok(), None);
+    assert!(!timers.metrics().has_failed);
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_settle_that_is_refused_is_tried_again_and_delivers_nothing_twice() {
+    let shelf = Shelf::default();
+    let (timers, _events) = open(&shelf).await;
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    let timer = timers.at("mail", soon()).insert().await.unwrap();
+    shelf.fault(Some(Fault::Refuses));
+    assert_eq!(deliveries.next().await.id, timer.handle().id);
+    // Tried three times by now.
+    until(|| shelf.commits() >= 4).await;
+    assert!(shelf.len() == 1 && timers.metrics().in_memory == 1);
+    shelf.fault(None);
+    until(|| shelf.len() == 0).await;
+    shut_down(&timers).await;
+    assert!(deliveries.rest().await.is_empty());
+}
+
+async fn a_store_that_fails_is_reported_and_asked_for_nothing_more() {
+    for fault in [Fault::Fails, Fault::Panics, Fault::LeavesOut] {
+        let shelf = Shelf::default();
+        let (timers, mut events) = open(&shelf).await;
+        timers.handle("hangs", |_| std::future::pending());
+        timers.at("hangs", soon()).insert().await.unwrap();
+        until(|| timers.metrics().running == 1).await;
+        shelf.fault(Some(fault));
+        shelf.hold();
+        let commits = shelf.commits();
+        let insert = || {
+            let timers = timers.clone();
+            tokio::spawn(async move { timers.at("mail", in_an_hour()).insert().await })
+        };
+        let first = insert();
+        until(|| shelf.commits() > commits).await;
+        // It waits in the engine as the store fails, and so do the reads.
+        let second = insert();
+        let dead = tokio::spawn({
+            let timers = timers.clone();
+            async move { timers.dead_letters(None, 1).await }
+        });
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
+        shelf.go_on();
+        for caller in [first, second] {
+            match within(caller).await.unwrap() {
+                Err(error @ Error::Unknown(_)) => assert!(!error.is_definite()),
+                // The second may not have been asked before the failure.
+                Err(Error::Failed(_)) => {}
+                other => panic!("{fault:?}: {other:?}"),
+            }
+        }
+        let dead = within(dead).await.unwrap();
+        assert!(fault == Fault::LeavesOut || dead.is_err(), "{dead:?}");
+        let failed = within(events.recv()).await.unwrap();
+        assert!(matches!(failed, Event::Failed { .. }), "{failed:?}");
+        assert!(timers.metrics().has_failed);
+        // From now on all know.
+        let late = within(timers.at("mail", in_an_hour()).insert()).await;
+        assert!(matches!(late, Err(Error::Failed(_))), "{late:?}");
+        let dead = within(timers.dead_letters(None, 1)).await;
+        assert!(matches!(dead, Err(Error::Failed(_))), "{dead:?}");
+        let stopped = within(timers.shutdown(Drain::within(HOUR))).await;
+        assert!(matches!(stopped, Err(Error::Failed(_))), "{stopped:?}");
+        assert_eq!(shelf.asked_after(), 0, "{fault:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_failed_store_has_written_is_found_again_by_its_key() {
+    let shelf = Shelf::default();
+    let (timers, _events) = open(&shelf).await;
+    shelf.fault(Some(Fault::Fails));
+    let unknown = within(timers.at("mail", in_an_hour()).key("k").insert()).await;
+    assert!(matches!(unknown, Err(Error::Unknown(_))));
+    let stopped = within(timers.shutdown(Drain::within(millis(10)))).await;
+    assert!(stopped.is_err());
+    // It was written, though it was not known. With the key it is one timer.
+    shelf.fault(None);
+    let (timers, _events) = open(&shelf).await;
+    let again = timers.at("mail", in_an_hour()).key("k").insert().await;
+    assert!(!again.unwrap().is_new());
+    assert_eq!(shelf.len(), 1);
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn dead_letters_that_cannot_be_read_end_the_store() {
+    let shelf = Shelf::default();
+    let (timers, mut events) = open(&shelf).await;
+    shelf.fault(Some(Fault::Unreadable));
+    let dead = within(timers.dead_letters(None, 1)).await;
+    assert!(matches!(dead, Err(Error::Failed(_))), "{dead:?}");
+    let failed = within(events.recv()).await;
+    assert!(matches!(failed, Some(Event::Failed { .. })));
+    let late = within(timers.at("mail", in_an_hour()).insert()).await;
+    assert!(matches!(late, Err(Error::Failed(_))));
+    assert!(timers.shutdown(Drain::within(HOUR)).await.is_err());
+    assert_eq!(shelf.asked_after(), 0);
+}
+
+#[tokio::test]
+async fn a_store_that_fails_as_the_last_handle_goes_is_closed() {
+    let shelf = Shelf::default();
+    let (timers, _events) = open(&shelf).await;
+    timers.handle("hangs", |_| std::future::pending());
+    timers.at("hangs", soon()).insert().await.unwrap();
+    until(|| timers.metrics().running == 1).await;
+    shelf.fault(Some(Fault::Fails));
+    assert!(timers.at("mail", soon()).insert().await.is_err());
+    let watched = shelf.watch();
+    drop((timers, shelf));
+    until(|| watched.strong_count() == 0).await;
+}

@@ -1,0 +1,176 @@
+//! A handler that hangs or blocks delays no other one.
+
+use std::sync::{Arc, Mutex, mpsc};
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use waterwheel_durable::{Drain, Durable, Handle, HandlerOptions, NewTimer, Shift};
+
+use crate::support::{Deliveries, Shelf, block_on, millis, shut_down, soon, until, within};
+
+on_both_flavors! {
+    a_handler_that_hangs_delays_no_other
+    so_many_deliveries_are_with_a_handler_as_it_allows
+}
+
+/// Longer than all else of a test.
+const LONG: Duration = Duration::from_secs(60);
+
+async fn open() -> Durable {
+    let shelf = Shelf::default();
+    within(Durable::builder().open_store(shelf)).await.unwrap()
+}
+
+async fn a_handler_that_hangs_delays_no_other() {
+    let timers = open().await;
+    timers.handle("hangs", |_| std::future::pending());
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    // More than are with it at a time.
+    let batch = (0..200).map(|_| NewTimer::at("hangs", soon()));
+    within(timers.insert_many(batch)).await.unwrap();
+    until(|| timers.metrics().running == 64).await;
+    for _ in 0..100 {
+        let timer = timers.at("mail", soon()).insert().await.unwrap();
+        assert_eq!(deliveries.next().await.id, timer.handle().id);
+    }
+    let stopped = within(timers.shutdown(Drain::within(millis(10)))).await;
+    assert_eq!(stopped.unwrap().abandoned, 64);
+}
+
+async fn so_many_deliveries_are_with_a_handler_as_it_allows() {
+    let timers = open().await;
+    let (begun, go_on) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+    let gates = (Arc::clone(&begun), Arc::clone(&go_on));
+    let options = HandlerOptions::default().concurrency(3);
+    timers.handle_with("mail", options, move |_| {
+        let (begun, go_on) = gates.clone();
+        async move {
+            begun.add_permits(1);
+            go_on.acquire().await?.forget();
+            Ok(())
+        }
+    });
+    let batch = (0..10).map(|_| NewTimer::at("mail", soon()));
+    within(timers.insert_many(batch)).await.unwrap();
+    within(begun.acquire_many(3)).await.unwrap().forget();
+    // All are due, and in memory, before the next one is let go on.
+    until(|| timers.metrics().in_memory == 10).await;
+    tokio::time::sleep(millis(50)).await;
+    assert_eq!(
+        (timers.metrics().running, begun.available_permits()),
+        (3, 0)
+    );
+    for left in (0..7).rev() {
+        go_on.add_permits(1);
+        within(begun.acquire()).await.unwrap().forget();
+        until(|| timers.metrics().in_memory == left + 3).await;
+        assert_eq!(timers.metrics().running, 3);
+    }
+    go_on.add_permits(3);
+    shut_down(&timers).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_handler_that_blocks_its_thread_delays_no_other() {
+    let timers = open().await;
+    let (go_on, wait) = mpsc::channel::<()>();
+    let wait = Mutex::new(wait);
+    let (begun, mut begins) = tokio::sync::mpsc::unbounded_channel();
+    let one = HandlerOptions::default().concurrency(1);
+    timers.handle_with("blocks", one, move |_| {
+        let _ = begun.send(());
+        // Without `spawn_blocking`: a worker of the runtime is blocked.
+        let _ = wait.lock().unwrap().recv_timeout(LONG);
+        async { Ok(()) }
+    });
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    timers.at("blocks", soon()).insert().await.unwrap();
+    within(begins.recv()).await.unwrap();
+    for _ in 0..100 {
+        let timer = timers.at("mail", soon()).insert().await.unwrap();
+        assert_eq!(deliveries.next().await.id, timer.handle().id);
+    }
+    until(|| timers.metrics().running == 1).await;
+    go_on.send(()).unwrap();
+    shut_down(&timers).await;
+}
+
+/// Polls a cancel of nothing, which has the engine turned here, on this worker.
+fn turn(timers: &Durable) {
+    // Its time is older than a millisecond.
+    std::thread::sleep(millis(5));
+    let nothing: Handle = "7@0@none".parse().unwrap();
+    let mut cancel = std::pin::pin!(timers.cancel(&nothing));
+    let _ = cancel
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()));
+}
+
+/// What a worker spawns or wakes lies where no other worker takes it, as long as that worker is blocked.
+fn a_blocked_worker_holds_nothing(
+    due: Duration,
+    act: impl Fn(&Durable, &Shift) + Send + Sync + 'static,
+) {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    let shift = Arc::new(Shift::default());
+    let builder = Durable::builder().shifted_clocks(Arc::clone(&shift));
+    let timers = runtime
+        .block_on(builder.open_store(Shelf::default()))
+        .unwrap();
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    let (go_on, wait) = mpsc::channel::<()>();
+    let wait = Mutex::new(wait);
+    let (ended, ends) = mpsc::channel();
+    timers.handle("blocks", move |delivery| {
+        act(delivery.timers(), &shift);
+        let went_on = wait.lock().unwrap().recv_timeout(LONG / 3);
+        let _ = ended.send(went_on.is_ok());
+        async { Ok(()) }
+    });
+    runtime.block_on(async {
+        timers.after("mail", due).insert().await.unwrap();
+        until(|| timers.metrics().in_memory == 1).await;
+        timers.after("blocks", millis(10)).insert().await.unwrap();
+    });
+    // Only this thread waits for the delivery: a task might move what is held.
+    block_on(deliveries.next_untimed());
+    let _ = go_on.send(());
+    assert!(
+        ends.recv_timeout(LONG).unwrap(),
+        "the delivery waited for the handler"
+    );
+    runtime.block_on(shut_down(&timers));
+}
+
+#[test]
+fn a_handler_that_blocks_does_not_hold_the_driver_that_it_woke() {
+    a_blocked_worker_holds_nothing(millis(1_500), |timers, shift| {
+        shift.set_wall(2_000_000);
+        // It finds that the driver sleeps too long.
+        turn(timers);
+    });
+}
+
+#[test]
+fn a_handler_that_blocks_does_not_hold_what_it_delivered() {
+    let due = millis(500);
+    a_blocked_worker_holds_nothing(due, move |timers, _| {
+        // The other worker is blocked until this one has found that a timer is due.
+        let (begun, begins) = mpsc::channel();
+        let (go_on, wait) = mpsc::channel::<()>();
+        tokio::spawn(async move {
+            begun.send(()).unwrap();
+            let _ = wait.recv();
+        });
+        tokio::spawn(async {});
+        begins.recv_timeout(LONG).unwrap();
+        std::thread::sleep(due);
+        turn(timers);
+        drop(go_on);
+    });
+}

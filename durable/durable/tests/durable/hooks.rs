@@ -1,0 +1,122 @@
+//! The function for events, and wakers, may do anything.
+
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, Wake, Waker};
+
+use waterwheel_durable::{Dead, Drain, Durable, Event};
+
+use crate::support::{Deliveries, HOUR, Shelf, in_an_hour, shut_down, soon, until, within};
+
+#[tokio::test]
+async fn a_hook_that_panics_harms_no_timer() {
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&count);
+    let timers = Durable::builder().on_event(move |_| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        resume_unwind(Box::new("a bug"));
+    });
+    let timers = within(timers.open_store(Shelf::default())).await.unwrap();
+    let mut dead = Deliveries::ended(&timers, "dead", |_| Err(Dead::because("no")));
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    for events in 1..=5 {
+        timers.at("dead", soon()).insert().await.unwrap();
+        dead.next().await;
+        until(|| count.load(Ordering::SeqCst) == events).await;
+        timers.at("mail", soon()).insert().await.unwrap();
+        deliveries.next().await;
+    }
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_hook_may_use_the_service() {
+    let service: Arc<OnceLock<Durable>> = Arc::default();
+    let seen = Arc::new(AtomicUsize::new(0));
+    let (hooked, counted) = (Arc::clone(&service), Arc::clone(&seen));
+    let runtime = tokio::runtime::Handle::current();
+    let timers = Durable::builder().on_event(move |event| {
+        let Some(timers) = hooked.get().cloned() else {
+            return;
+        };
+        // No lock is held.
+        assert!(!timers.metrics().has_failed);
+        if let Event::Unhandled { handler, .. } = event {
+            timers.handle(handler, |_| async { Ok(()) });
+        }
+        counted.fetch_add(1, Ordering::SeqCst);
+        runtime.spawn(async move { timers.after("mail", HOUR).insert().await });
+    });
+    let shelf = Shelf::default();
+    let timers = within(timers.open_store(shelf.clone())).await.unwrap();
+    service.set(timers.clone()).unwrap();
+    timers.at("surprise", soon()).insert().await.unwrap();
+    // It was delivered, and only what the hook has inserted is there.
+    until(|| seen.load(Ordering::SeqCst) == 1 && shelf.len() == 1).await;
+    until(|| timers.metrics().in_memory == 0).await;
+    shut_down(&timers).await;
+}
+
+struct Bomb;
+
+impl Wake for Bomb {
+    fn wake(self: Arc<Bomb>) {
+        resume_unwind(Box::new("a bug"));
+    }
+}
+
+#[tokio::test]
+async fn a_waker_that_panics_harms_no_other_caller() {
+    let shelf = Shelf::default();
+    let timers = within(Durable::builder().open_store(shelf.clone()))
+        .await
+        .unwrap();
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    let bomb = Waker::from(Arc::new(Bomb));
+    for _ in 0..5 {
+        shelf.hold();
+        let commits = shelf.commits();
+        let begun = timers.at("mail", in_an_hour()).insert();
+        let mut begun = Box::pin(begun);
+        let poll = begun.as_mut().poll(&mut Context::from_waker(&bomb));
+        assert!(poll.is_pending());
+        until(|| shelf.commits() > commits).await;
+        // In one commit with others, and before them.
+        let mut inserts: Vec<_> = (0..9)
+            .map(|_| Box::pin(timers.at("mail", soon()).insert()))
+            .collect();
+        for (at, insert) in inserts.iter_mut().enumerate() {
+            let waker = if at % 3 == 0 { &bomb } else { Waker::noop() };
+            let poll = insert.as_mut().poll(&mut Context::from_waker(waker));
+            assert!(matches!(poll, Poll::Pending));
+        }
+        shelf.go_on();
+        for insert in inserts {
+            within(insert).await.unwrap();
+        }
+        for _ in 0..9 {
+            deliveries.next().await;
+        }
+    }
+    // Also of one that is answered by the end.
+    shelf.hold();
+    let commits = shelf.commits();
+    let mut first = Box::pin(timers.at("mail", in_an_hour()).insert());
+    assert!(
+        first
+            .as_mut()
+            .poll(&mut Context::from_waker(&bomb))
+            .is_pending()
+    );
+    until(|| shelf.commits() > commits).await;
+    let mut dead = Box::pin(timers.dead_letters(None, 1));
+    assert!(
+        dead.as_mut()
+            .poll(&mut Context::from_waker(&bomb))
+            .is_pending()
+    );
+    shelf.go_on();
+    let stopped = within(timers.shutdown(Drain::within(HOUR))).await;
+    assert!(stopped.is_ok());
+}

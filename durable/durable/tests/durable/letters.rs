@@ -1,0 +1,128 @@
+//! Dead letters are listed by pages, and made timers again.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
+
+use waterwheel_durable::{Cancelled, Dead, Durable, Event, Id, NewTimer, Redriven};
+
+use crate::support::{Deliveries, Place, millis, shut_down, soon, until, within};
+
+/// Handles all timers, and gives them up while this is set.
+fn moody(timers: &Durable, is_down: &Arc<AtomicBool>) -> Deliveries {
+    let is_down = Arc::clone(is_down);
+    Deliveries::ended(timers, "mail", move |_| {
+        match is_down.load(Ordering::SeqCst) {
+            true => Err(Dead::because("the server is down")),
+            false => Ok(()),
+        }
+    })
+}
+
+#[tokio::test]
+async fn dead_letters_are_listed_by_pages_across_a_restart() {
+    let place = Place::new();
+    let timers = place.open().await;
+    let before = SystemTime::now() - millis(1);
+    let mut deliveries = moody(&timers, &Arc::new(AtomicBool::new(true)));
+    let batch = (0..25_u8).map(|at| NewTimer::at("mail", soon()).bytes([at]).key([at]));
+    let inserted = within(timers.insert_many(batch)).await.unwrap();
+    for _ in &inserted {
+        deliveries.next().await;
+    }
+    shut_down(&timers).await;
+
+    let timers = place.open().await;
+    let mut pages = Vec::new();
+    let mut after = None;
+    loop {
+        let page = within(timers.dead_letters(after, 10)).await.unwrap();
+        let Some(last) = page.last() else { break };
+        after = Some(last.id());
+        pages.push(page);
+    }
+    let lengths: Vec<_> = pages.iter().map(Vec::len).collect();
+    assert_eq!(lengths, [10, 10, 5]);
+    let dead: Vec<_> = pages.into_iter().flatten().collect();
+    let ids: Vec<Id> = dead.iter().map(|it| it.id()).collect();
+    let expected: BTreeSet<Id> = inserted.iter().map(|it| it.handle().id).collect();
+    assert_eq!(ids, Vec::from_iter(expected));
+    for dead in &dead {
+        let at = inserted.iter().position(|it| it.handle().id == dead.id());
+        let at = [u8::try_from(at.unwrap()).unwrap()];
+        assert_eq!((&**dead.payload(), dead.key()), (&at[..], Some(&at[..])));
+        assert_eq!((dead.handler(), dead.attempts()), ("mail", 1));
+        assert_eq!(dead.error(), "the server is down");
+        assert!(dead.at() >= before && dead.at() <= SystemTime::now());
+    }
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_dead_letter_is_redriven_with_its_id_and_payload() {
+    let place = Place::new();
+    let is_down = Arc::new(AtomicBool::new(true));
+    let timers = place.open().await;
+    let mut deliveries = moody(&timers, &is_down);
+    let timer = timers.at("mail", soon()).key("k").bytes(*b"a").insert();
+    let timer = within(timer).await.unwrap();
+    deliveries.next().await;
+    shut_down(&timers).await;
+
+    let timers = place.open().await;
+    is_down.store(false, Ordering::SeqCst);
+    let mut deliveries = moody(&timers, &is_down);
+    let id = timer.handle().id;
+    assert_eq!(within(timers.redrive(id)).await, Ok(Redriven::Done));
+    let seen = deliveries.next().await;
+    assert_eq!((seen.id, seen.attempt, &*seen.payload), (id, 1, &b"a"[..]));
+    assert_eq!(within(timers.redrive(id)).await, Ok(Redriven::NotFound));
+    assert_eq!(timers.dead_letters(None, 10).await, Ok(Vec::new()));
+    until(|| timers.metrics().in_memory == 0).await;
+    assert_eq!(timers.cancel(&timer).await, Ok(Cancelled::NotFound));
+    shut_down(&timers).await;
+    assert!(deliveries.rest().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_redriven_timer_is_cancelled_by_its_first_handle() {
+    let place = Place::new();
+    let timers = place.open().await;
+    let mut deliveries = moody(&timers, &Arc::new(AtomicBool::new(true)));
+    let timer = timers.at("mail", soon()).insert().await.unwrap();
+    deliveries.next().await;
+    shut_down(&timers).await;
+
+    // There is no handler now, so it waits.
+    let timers = place.open().await;
+    let redriven = within(timers.redrive(timer.handle().id)).await;
+    assert_eq!(redriven, Ok(Redriven::Done));
+    assert_eq!(within(timers.cancel(&timer)).await, Ok(Cancelled::Done));
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    let control = timers.at("mail", soon()).insert().await.unwrap();
+    assert_eq!(deliveries.next().await.id, control.handle().id);
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn an_event_reports_each_dead_letter() {
+    let place = Place::new();
+    let (sender, mut events) = tokio::sync::mpsc::unbounded_channel();
+    let timers = Durable::builder().on_event(move |event| drop(sender.send(event.clone())));
+    let timers = within(timers.open(place.file())).await.unwrap();
+    let _deliveries = moody(&timers, &Arc::new(AtomicBool::new(true)));
+    let timer = timers.at("mail", soon()).insert().await.unwrap();
+    match within(events.recv()).await.unwrap() {
+        Event::Dead {
+            id, handler, error, ..
+        } => {
+            assert_eq!(id, timer.handle().id);
+            assert_eq!((&*handler, &*error), ("mail", "the server is down"));
+        }
+        other => panic!("{other:?}"),
+    }
+    // It was durable before that.
+    assert_eq!(timers.dead_letters(None, 9).await.unwrap().len(), 1);
+    shut_down(&timers).await;
+}

@@ -1,0 +1,138 @@
+//! A timer is moved, and its handle stays good.
+
+use std::time::{Duration, SystemTime};
+
+use waterwheel_durable::{Cancelled, Durable, Handle, Rescheduled, Retry};
+
+use crate::support::{
+    Deliveries, HOUR, Place, Shelf, in_an_hour, millis, shut_down, soon, until, within,
+};
+
+const DAY: Duration = Duration::from_secs(24 * 3_600);
+
+#[tokio::test]
+async fn a_timer_is_moved_to_earlier_from_each_distance() {
+    let place = Place::new();
+    let timers = place.open().await;
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    // Due in this second, and in a bucket of a second, a minute, an hour, a day, and many of them.
+    for distance in [
+        millis(900),
+        millis(8_000),
+        HOUR / 2,
+        HOUR * 20,
+        DAY * 40,
+        DAY * 3_650,
+    ] {
+        let timer = timers.after("mail", distance).key("k").bytes(*b"a");
+        let timer = timer.insert().await.unwrap();
+        let due = soon();
+        let moved = within(timers.reschedule(&timer, due)).await;
+        assert_eq!(moved, Ok(Rescheduled::Done));
+        let seen = deliveries.next().await;
+        assert_eq!((seen.id, seen.attempt), (timer.handle().id, 1));
+        assert_eq!(&*seen.payload, b"a");
+        assert!(seen.at >= due && seen.due >= due && seen.due < due + millis(1));
+        until(|| timers.metrics().in_memory == 0).await;
+        assert_eq!(timers.cancel(&timer).await, Ok(Cancelled::NotFound));
+    }
+    shut_down(&timers).await;
+    assert!(deliveries.rest().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_timer_is_moved_to_later_and_not_delivered_before() {
+    let place = Place::new();
+    let timers = place.open().await;
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    let first = SystemTime::now() + millis(300);
+    let moved = timers.at("mail", first).insert().await.unwrap();
+    let control = timers.at("mail", first).insert().await.unwrap();
+    let later = first + millis(200);
+    let outcome = within(timers.reschedule(&moved, later)).await;
+    assert_eq!(outcome, Ok(Rescheduled::Done));
+    assert_eq!(deliveries.next().await.id, control.handle().id);
+    let seen = deliveries.next().await;
+    assert!(seen.id == moved.handle().id && seen.at >= later);
+    shut_down(&timers).await;
+    assert!(deliveries.rest().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_handle_survives_moves_restarts_and_its_text() {
+    let place = Place::new();
+    let timers = place.open().await;
+    let timer = timers.at("mail", in_an_hour()).insert().await.unwrap();
+    let text = timer.handle().to_string();
+    for due in [soon() + DAY * 30, soon() + millis(3_000), soon() + DAY] {
+        let moved = within(timers.reschedule(&timer, due)).await;
+        assert_eq!(moved, Ok(Rescheduled::Done));
+    }
+    shut_down(&timers).await;
+
+    let timers = place.open().await;
+    let handle: Handle = text.parse().unwrap();
+    let moved = within(timers.reschedule(&handle, in_an_hour())).await;
+    assert_eq!(moved, Ok(Rescheduled::Done));
+    shut_down(&timers).await;
+
+    let timers = place.open().await;
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    let moved = within(timers.reschedule(&handle, soon())).await;
+    assert_eq!(moved, Ok(Rescheduled::Done));
+    assert_eq!(deliveries.next().await.id, handle.id);
+    shut_down(&timers).await;
+    assert!(deliveries.rest().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_timer_that_is_tried_again_is_moved_by_its_first_handle() {
+    let place = Place::new();
+    let timers = Durable::builder().ladder([HOUR, HOUR]).open(place.file());
+    let timers = within(timers).await.unwrap();
+    let failing = |_: &_| Err(Retry::backoff("later"));
+    let mut deliveries = Deliveries::ended(&timers, "mail", failing);
+    let timer = timers.at("mail", soon()).insert().await.unwrap();
+    assert_eq!(deliveries.next().await.attempt, 1);
+    // A reschedule that comes before the failure is written waits for it.
+    let moved = loop {
+        match within(timers.reschedule(&timer, soon())).await.unwrap() {
+            Rescheduled::AlreadyFired => tokio::task::yield_now().await,
+            other => break other,
+        }
+    };
+    assert_eq!(moved, Rescheduled::Done);
+    let second = deliveries.next().await;
+    assert_eq!((second.id, second.attempt), (timer.handle().id, 2));
+    shut_down(&timers).await;
+    // The second failure is durable, and the handle is good for it too.
+    let timers = place.open().await;
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    let moved = within(timers.reschedule(&timer, soon())).await;
+    assert_eq!(moved, Ok(Rescheduled::Done));
+    assert_eq!(deliveries.next().await.attempt, 3);
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn what_has_fired_or_is_gone_is_not_moved() {
+    let shelf = Shelf::default();
+    let timers = Durable::builder().open_store(shelf.clone()).await.unwrap();
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    let timer = timers.at("mail", soon()).insert().await.unwrap();
+    let cancelled = timers.at("mail", in_an_hour()).insert().await.unwrap();
+    assert_eq!(timers.cancel(&cancelled).await, Ok(Cancelled::Done));
+    shelf.hold();
+    deliveries.next().await;
+    // It is being settled, which does not end.
+    let moved = within(timers.reschedule(&timer, in_an_hour())).await;
+    assert_eq!(moved, Ok(Rescheduled::AlreadyFired));
+    shelf.go_on();
+    until(|| timers.metrics().in_memory == 0).await;
+    for gone in [&timer, &cancelled] {
+        let moved = within(timers.reschedule(gone, soon())).await;
+        assert_eq!(moved, Ok(Rescheduled::NotFound));
+    }
+    shut_down(&timers).await;
+    assert!(deliveries.rest().await.is_empty() && shelf.len() == 0);
+}

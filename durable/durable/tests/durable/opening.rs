@@ -1,0 +1,152 @@
+//! Which files are opened; the others are left as they are.
+
+use std::error::Error;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use waterwheel_durable::store::{
+    Dead, Id, Level, Most, Op, Outcome, Position, Row, Store, StoreError,
+};
+use waterwheel_durable::{Durable, OpenError};
+
+use crate::support::{Deliveries, Place, shut_down, soon, within};
+
+const HOLDS: &str = "WATERWHEEL_HOLDS";
+
+#[tokio::test]
+async fn another_process_is_named_that_has_the_file_open() {
+    if let Some(path) = std::env::var_os(HOLDS) {
+        // The other process: it has the file open until its input ends.
+        let _timers = Durable::open(path).await.unwrap();
+        println!("\nit is open");
+        std::io::stdin().lines().for_each(drop);
+        return;
+    }
+    let place = Place::new();
+    let mut other = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "opening::another_process_is_named_that_has_the_file_open",
+            "--nocapture",
+        ])
+        .env(HOLDS, place.file())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(other.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap() == "it is open"));
+    let error = within(Durable::open(place.file())).await.unwrap_err();
+    let name = format!("process {} has the store open", other.id());
+    assert!(error.to_string().starts_with(&name), "{error}");
+    other.kill().unwrap();
+    other.wait().unwrap();
+    shut_down(&place.open().await).await;
+}
+
+#[tokio::test]
+async fn a_second_service_on_a_file_is_refused() {
+    let place = Place::new();
+    let timers = place.open().await;
+    let refused = within(Durable::open(place.file())).await;
+    assert!(matches!(refused, Err(OpenError::File(_))), "{refused:?}");
+    // The first is as well as before.
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    timers.at("mail", soon()).insert().await.unwrap();
+    deliveries.next().await;
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_file_that_is_not_ours_is_left_as_it_is() {
+    let place = Place::new();
+    let text = "Dear diary, ".repeat(1_000);
+    fs::write(place.file(), &text).unwrap();
+    let error = within(Durable::open(place.file())).await.unwrap_err();
+    assert_eq!(error.to_string(), "the file is no SQLite database");
+    assert_eq!(fs::read_to_string(place.file()).unwrap(), text);
+}
+
+#[tokio::test]
+async fn a_damaged_file_is_left_as_it_is() {
+    let place = Place::new();
+    shut_down(&place.open().await).await;
+    let mut bytes = fs::read(place.file()).unwrap();
+    bytes[100..].fill(0xa5);
+    fs::write(place.file(), &bytes).unwrap();
+    let error = within(Durable::open(place.file())).await.unwrap_err();
+    assert_eq!(error.to_string(), "the file is damaged");
+    assert!(error.source().is_some());
+    assert_eq!(fs::read(place.file()).unwrap(), bytes);
+}
+
+#[tokio::test]
+async fn a_file_of_a_newer_version_is_left_as_it_is() {
+    let place = Place::new();
+    shut_down(&place.open().await).await;
+    let mut bytes = fs::read(place.file()).unwrap();
+    // SQLite's header: the user's version is at 60, and the format says that it is read as it is.
+    assert_eq!(bytes[60..64], [0, 0, 0, 1]);
+    bytes[63] = 9;
+    fs::write(place.file(), &bytes).unwrap();
+    let error = within(Durable::open(place.file())).await.unwrap_err();
+    let text = "the file has tables of version 9; this program knows versions up to 1";
+    assert_eq!(error.to_string(), text);
+    assert_eq!(fs::read(place.file()).unwrap(), bytes);
+}
+
+#[tokio::test]
+async fn a_folder_that_does_not_exist_is_an_error() {
+    let place = Place::new();
+    let path = place.file().join("nowhere/timers.db");
+    let error = within(Durable::open(path)).await.unwrap_err();
+    assert!(matches!(error, OpenError::File(_)) && error.source().is_some());
+}
+
+/// A store that cannot be begun.
+struct Broken {
+    panics: bool,
+}
+
+impl Store for Broken {
+    fn begin(&mut self) -> Result<u64, StoreError> {
+        match self.panics {
+            true => std::panic::resume_unwind(Box::new("a bug")),
+            false => Err(StoreError::indeterminate("the disk is broken")),
+        }
+    }
+
+    fn commit(&mut self, _: u64, _: &[Op]) -> Result<Vec<Outcome>, StoreError> {
+        unreachable!("it has not begun")
+    }
+
+    fn load(&mut self, _: &str, _: Position, _: i64, _: Most) -> Result<Vec<Row>, StoreError> {
+        unreachable!("it has not begun")
+    }
+
+    fn first_second(&mut self, _: &str, _: i64) -> Result<Option<i64>, StoreError> {
+        unreachable!("it has not begun")
+    }
+
+    fn first_bucket(&mut self, _: Level) -> Result<Option<i64>, StoreError> {
+        unreachable!("it has not begun")
+    }
+
+    fn handlers(&mut self) -> Result<Vec<std::sync::Arc<str>>, StoreError> {
+        unreachable!("it has not begun")
+    }
+
+    fn dead(&mut self, _: Id, _: usize) -> Result<Vec<Dead>, StoreError> {
+        unreachable!("it has not begun")
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_fails_at_once_or_panics_is_an_error() {
+    for panics in [false, true] {
+        let opened = Durable::builder().open_store(Broken { panics });
+        let error = within(opened).await.unwrap_err();
+        assert!(matches!(error, OpenError::Store(_)), "{error:?}");
+    }
+}

@@ -1,0 +1,243 @@
+//! What ends with the last handle, and with the runtime.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::Semaphore;
+use waterwheel_durable::{Drain, Durable, Error, NewTimer};
+
+use crate::support::{
+    Deliveries, HOUR, Place, Shelf, block_on, in_an_hour, millis, shut_down, soon, until, within,
+};
+
+fn one_thread() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+fn two_threads() -> Runtime {
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(2).enable_all().build().unwrap()
+}
+
+/// Waits until the file can be opened.
+async fn opens(place: &Place) -> Durable {
+    within(async {
+        loop {
+            match Durable::open(place.file()).await {
+                Ok(timers) => break timers,
+                Err(_) => tokio::time::sleep(millis(1)).await,
+            }
+        }
+    })
+    .await
+}
+
+#[tokio::test]
+async fn the_file_is_closed_after_the_last_handle() {
+    let place = Place::new();
+    let timers = place.open().await;
+    let _deliveries = Deliveries::of(&timers, "mail");
+    let kept = timers.at("mail", in_an_hour()).insert().await.unwrap();
+    let clone = timers.clone();
+    drop(timers);
+    clone.at("mail", in_an_hour()).insert().await.unwrap();
+    drop(clone);
+    let timers = opens(&place).await;
+    let cancelled = within(timers.cancel(&kept)).await;
+    assert_eq!(cancelled, Ok(waterwheel_durable::Cancelled::Done));
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn the_last_handle_waits_for_deliveries_and_begins_none() {
+    let place = Place::new();
+    let timers = place.open().await;
+    let (begun, go_on) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+    let gates = (Arc::clone(&begun), Arc::clone(&go_on));
+    // A delivery has a handle of the service, which does not keep it alive.
+    timers.handle("mail", move |delivery| {
+        let (begun, go_on) = gates.clone();
+        async move {
+            begun.add_permits(1);
+            go_on.acquire().await?.forget();
+            let refused = delivery.timers().at("mail", soon()).insert().await;
+            assert_eq!(refused, Err(Error::ShuttingDown));
+            begun.add_permits(1);
+            Ok(())
+        }
+    });
+    let first = timers.at("mail", soon()).insert().await.unwrap();
+    within(begun.acquire()).await.unwrap().forget();
+    let second = timers.after("mail", millis(100)).insert().await.unwrap();
+    drop(timers);
+    tokio::time::sleep(millis(200)).await;
+    assert!(Durable::open(place.file()).await.is_err());
+    go_on.add_permits(10);
+    within(begun.acquire()).await.unwrap().forget();
+    let timers = opens(&place).await;
+    assert_eq!(begun.available_permits(), 0);
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    let seen = deliveries.next().await;
+    assert!(seen.id == second.handle().id && seen.id != first.handle().id);
+    shut_down(&timers).await;
+    assert!(deliveries.rest().await.is_empty());
+}
+
+#[test]
+fn a_runtime_that_ends_leaves_no_caller_waiting() {
+    for runtime in [one_thread(), two_threads()] {
+        let other = two_threads();
+        let shelf = Shelf::default();
+        let open = Durable::builder().open_store(shelf.clone());
+        let timers = runtime.block_on(open).unwrap();
+        let _deliveries = Deliveries::of(&timers, "mail");
+        shelf.hold();
+        let insert = |key: u32| {
+            let timers = timers.clone();
+            other.spawn(async move {
+                let timer = timers.at("mail", in_an_hour()).key(key.to_be_bytes());
+                timer.insert().await
+            })
+        };
+        let first = insert(0);
+        other.block_on(until(|| shelf.commits() == 1));
+        let others: Vec<_> = (1..50).map(insert).collect();
+        let dead = other.spawn({
+            let timers = timers.clone();
+            async move { timers.dead_letters(None, 1).await }
+        });
+        let stopping = other.spawn({
+            let timers = timers.clone();
+            async move { timers.shutdown(Drain::within(HOUR)).await.map(drop) }
+        });
+        // In the middle of them, and of a commit.
+        runtime.shutdown_background();
+        shelf.go_on();
+        let mut ok = 0;
+        for caller in std::iter::once(first).chain(others) {
+            match other.block_on(within(caller)).unwrap() {
+                Ok(_) => ok += 1,
+                Err(error) => assert_eq!(error, Error::ShuttingDown),
+            }
+        }
+        assert!(ok >= 1 && shelf.len() >= ok);
+        let _either = other.block_on(within(dead)).unwrap();
+        assert_eq!(other.block_on(within(stopping)).unwrap(), Ok(()));
+        let late = block_on(timers.at("mail", soon()).insert());
+        assert_eq!(late, Err(Error::ShuttingDown));
+    }
+}
+
+#[test]
+fn a_runtime_that_never_ran_the_driver_leaves_no_caller_waiting() {
+    let place = Place::new();
+    let runtime = one_thread();
+    let timers = {
+        let _inside = runtime.enter();
+        block_on(Durable::open(place.file())).unwrap()
+    };
+    // Nothing drives the runtime, and an insert needs no task.
+    let timer = block_on(timers.at("mail", in_an_hour()).insert());
+    assert!(timer.is_ok());
+    drop(runtime);
+    let late = block_on(timers.at("mail", in_an_hour()).insert());
+    assert_eq!(late, Err(Error::ShuttingDown));
+    let again = two_threads();
+    let opened = again.block_on(opens(&place));
+    again.block_on(shut_down(&opened));
+}
+
+#[test]
+fn what_was_with_a_handler_as_the_runtime_ended_is_delivered_again() {
+    let place = Place::new();
+    let runtime = two_threads();
+    let timers = runtime.block_on(place.open());
+    let begun = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&begun);
+    timers.handle("mail", move |_| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        std::future::pending()
+    });
+    let batch = (0..10).map(|_| NewTimer::at("mail", soon()));
+    let inserted = runtime.block_on(timers.insert_many(batch)).unwrap();
+    runtime.block_on(until(|| begun.load(Ordering::SeqCst) == 10));
+    drop(runtime);
+
+    let runtime = one_thread();
+    let delivered = runtime.block_on(async {
+        let timers = opens(&place).await;
+        let mut deliveries = Deliveries::of(&timers, "mail");
+        let mut delivered = Vec::new();
+        for _ in 0..10 {
+            delivered.push(deliveries.next().await.id);
+        }
+        shut_down(&timers).await;
+        delivered
+    });
+    assert!(
+        inserted
+            .iter()
+            .all(|it| delivered.contains(&it.handle().id))
+    );
+}
+
+#[test]
+#[should_panic(expected = "there is no reactor running")]
+fn a_service_is_opened_inside_of_a_runtime() {
+    let _ = block_on(Durable::builder().open_store(Shelf::default()));
+}
+
+#[test]
+fn an_open_that_is_dropped_closes_the_file() {
+    let place = Place::new();
+    let runtime = two_threads();
+    runtime.block_on(async {
+        for _ in 0..20 {
+            let mut opening = Box::pin(Durable::open(place.file()));
+            let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+            let first = opening.as_mut().poll(&mut context);
+            drop(opening);
+            drop(first);
+            shut_down(&opens(&place).await).await;
+        }
+    });
+}
+
+#[test]
+fn a_service_is_shut_down_from_outside_of_its_runtime() {
+    let place = Place::new();
+    for flavor in [one_thread, two_threads] {
+        let runtime = flavor();
+        let timers = runtime.block_on(place.open());
+        timers.handle("hangs", |_| std::future::pending());
+        runtime.block_on(async {
+            timers.at("hangs", soon()).insert().await.unwrap();
+            until(|| timers.metrics().running > 0).await;
+        });
+        let driven = std::thread::spawn({
+            let gone = timers.clone();
+            move || block_on(gone.shutdown(Drain::within(millis(20))))
+        });
+        // A runtime of one thread runs while it is blocked on.
+        let inside = runtime.block_on(within(timers.shutdown(Drain::within(HOUR))));
+        let outside = driven.join().unwrap();
+        assert!(inside.is_ok() && outside.is_ok_and(|it| it.abandoned > 0));
+    }
+}
+
+#[test]
+fn a_service_is_shut_down_after_its_runtime_has_ended() {
+    for _ in 0..50 {
+        let place = Place::new();
+        let runtime = two_threads();
+        let timers = runtime.block_on(place.open());
+        runtime.shutdown_background();
+        let stopped = block_on(timers.shutdown(Drain::within(HOUR)));
+        assert_eq!(stopped.map(|it| it.abandoned), Ok(0));
+        // The lock is free.
+        let other = one_thread();
+        let again = other.block_on(place.open());
+        other.block_on(shut_down(&again));
+    }
+}

@@ -1,0 +1,259 @@
+//! A shutdown waits, gives up what is too slow, and frees the file.
+
+use std::sync::Arc;
+use std::task::{Context, Waker};
+
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use waterwheel_durable::{Drain, Durable, Error};
+
+use crate::support::{
+    Deliveries, HOUR, Place, Shelf, in_an_hour, millis, shut_down, soon, until, within,
+};
+
+on_both_flavors! {
+    a_shutdown_waits_for_a_handler_and_settles_its_timer
+    what_is_too_slow_is_delivered_again
+    a_shutdown_that_is_dropped_closes_the_file_later
+}
+
+/// A handler that begins, and goes on when it may.
+struct Gate {
+    begun: Arc<Semaphore>,
+    go_on: Arc<Semaphore>,
+}
+
+impl Gate {
+    fn of(timers: &Durable, handler: &str) -> Gate {
+        let gate = Gate {
+            begun: Arc::new(Semaphore::new(0)),
+            go_on: Arc::new(Semaphore::new(0)),
+        };
+        let (begun, go_on) = (Arc::clone(&gate.begun), Arc::clone(&gate.go_on));
+        timers.handle(handler, move |_| {
+            let (begun, go_on) = (Arc::clone(&begun), Arc::clone(&go_on));
+            async move {
+                begun.add_permits(1);
+                go_on.acquire().await?.forget();
+                Ok(())
+            }
+        });
+        gate
+    }
+
+    async fn has_begun(&self) {
+        within(self.begun.acquire()).await.unwrap().forget();
+    }
+}
+
+/// The file is free at once, and holds no timer.
+async fn assert_free_and_empty(place: &Place) {
+    let timers = place.open().await;
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    let control = timers.at("mail", soon()).insert().await.unwrap();
+    assert_eq!(deliveries.next().await.id, control.handle().id);
+    shut_down(&timers).await;
+    assert!(deliveries.rest().await.is_empty());
+}
+
+async fn a_shutdown_waits_for_a_handler_and_settles_its_timer() {
+    let place = Place::new();
+    let timers = place.open().await;
+    let gate = Gate::of(&timers, "mail");
+    timers.at("mail", soon()).insert().await.unwrap();
+    gate.has_begun().await;
+    let stopping = tokio::spawn({
+        let timers = timers.clone();
+        async move { timers.shutdown(Drain::within(HOUR)).await }
+    });
+    // It takes nothing new, also of the kinds that write nothing.
+    let handle = timers.at("mail", in_an_hour()).insert();
+    let refused = loop {
+        // Until the other task has begun.
+        match within(timers.at("mail", in_an_hour()).insert()).await {
+            Ok(timer) => drop(timers.cancel(&timer).await),
+            Err(error) => break error,
+        }
+        tokio::task::yield_now().await;
+    };
+    assert_eq!(refused, Error::ShuttingDown);
+    assert_eq!(within(handle).await, Err(Error::ShuttingDown));
+    let nothing: waterwheel_durable::Handle = "7@0@none".parse().unwrap();
+    let cancelled = within(timers.cancel(&nothing)).await;
+    assert_eq!(cancelled, Err(Error::ShuttingDown));
+    assert!(!stopping.is_finished());
+    gate.go_on.add_permits(1);
+    let stopped = within(stopping).await.unwrap();
+    assert_eq!(stopped.map(|it| it.abandoned), Ok(0));
+    let after = within(timers.dead_letters(None, 1)).await;
+    assert_eq!(after, Err(Error::ShuttingDown));
+    assert_free_and_empty(&place).await;
+}
+
+async fn what_is_too_slow_is_delivered_again() {
+    let place = Place::new();
+    let timers = place.open().await;
+    let gate = Gate::of(&timers, "mail");
+    let timer = timers.at("mail", soon()).insert().await.unwrap();
+    gate.has_begun().await;
+    let stopped = within(timers.shutdown(Drain::within(millis(5)))).await;
+    assert_eq!(stopped.unwrap().abandoned, 1);
+    // The handler was dropped, with what it had.
+    until(|| Arc::strong_count(&gate.go_on) == 1).await;
+    // And says so again.
+    let again = within(timers.shutdown(Drain::within(HOUR))).await;
+    assert_eq!(again.unwrap().abandoned, 1);
+
+    let timers = place.open().await;
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    let seen = deliveries.next().await;
+    assert_eq!((seen.id, seen.attempt), (timer.handle().id, 1));
+    shut_down(&timers).await;
+    assert_free_and_empty(&place).await;
+}
+
+async fn a_shutdown_that_is_dropped_closes_the_file_later() {
+    let place = Place::new();
+    let timers = place.open().await;
+    let gate = Gate::of(&timers, "mail");
+    timers.at("mail", soon()).insert().await.unwrap();
+    gate.has_begun().await;
+    {
+        let mut stopping = std::pin::pin!(timers.shutdown(Drain::within(HOUR)));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(stopping.as_mut().poll(&mut context).is_pending());
+    }
+    let refused = within(timers.at("mail", soon()).insert()).await;
+    assert_eq!(refused, Err(Error::ShuttingDown));
+    // The file is still held.
+    assert!(Durable::open(place.file()).await.is_err());
+    gate.go_on.add_permits(1);
+    opens(&place).await;
+    assert_free_and_empty(&place).await;
+}
+
+/// Waits until the file can be opened, and closes it again.
+async fn opens(place: &Place) {
+    let timers = within(async {
+        loop {
+            match Durable::open(place.file()).await {
+                Ok(timers) => break timers,
+                Err(_) => tokio::time::sleep(millis(1)).await,
+            }
+        }
+    });
+    shut_down(&timers.await).await;
+}
+
+#[tokio::test]
+async fn a_shutdown_that_is_dropped_after_its_limit_closes_the_file() {
+    let place = Place::new();
+    let timers = place.open().await;
+    let gate = Gate::of(&timers, "mail");
+    let timer = timers.at("mail", soon()).insert().await.unwrap();
+    gate.has_begun().await;
+    {
+        let mut stopping = std::pin::pin!(timers.shutdown(Drain::within(millis(1))));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(stopping.as_mut().poll(&mut context).is_pending());
+        // Its limit is past now, and it drops the handler. It is dropped before it knows that the file is closed, as a rule.
+        std::thread::sleep(millis(20));
+        let _ = stopping.as_mut().poll(&mut context);
+    }
+    opens(&place).await;
+    let timers = place.open().await;
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    assert_eq!(deliveries.next().await.id, timer.handle().id);
+    shut_down(&timers).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_shutdowns_at_once_all_resolve() {
+    for _ in 0..20 {
+        let place = Place::new();
+        let timers = place.open().await;
+        let _deliveries = Deliveries::of(&timers, "mail");
+        for _ in 0..10 {
+            timers.at("mail", soon()).insert().await.unwrap();
+        }
+        let mut all = JoinSet::new();
+        for number in 0..8 {
+            let timers = timers.clone();
+            let drain = Drain::within(HOUR * number);
+            all.spawn(async move { timers.shutdown(drain).await.map(drop) });
+        }
+        assert!(within(all.join_all()).await.iter().all(Result::is_ok));
+        // The lock is free.
+        shut_down(&place.open().await).await;
+    }
+}
+
+#[tokio::test]
+async fn a_shutdown_from_inside_a_handler_ends_both() {
+    let place = Place::new();
+    let timers = place.open().await;
+    // It waits for itself, until its limit.
+    timers.handle("stop", |delivery| async move {
+        delivery
+            .timers()
+            .shutdown(Drain::within(millis(50)))
+            .await?;
+        Ok(())
+    });
+    let timer = timers.at("stop", soon()).insert().await.unwrap();
+    let stopped = loop {
+        match within(timers.at("mail", soon()).insert()).await {
+            Ok(_) => tokio::time::sleep(millis(1)).await,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(stopped, Error::ShuttingDown);
+    let abandoned = within(timers.shutdown(Drain::within(HOUR))).await.unwrap();
+    assert_eq!(abandoned.abandoned, 1);
+    let timers = place.open().await;
+    let mut deliveries = Deliveries::of(&timers, "stop");
+    assert_eq!(deliveries.next().await.id, timer.handle().id);
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_shutdown_within_any_time_is_possible() {
+    for limit in [std::time::Duration::MAX, std::time::Duration::ZERO] {
+        let place = Place::new();
+        let timers = place.open().await;
+        let stopped = within(timers.shutdown(Drain::within(limit))).await;
+        assert_eq!(stopped.unwrap().abandoned, 0);
+    }
+}
+
+#[tokio::test]
+async fn an_insert_before_a_shutdown_is_answered() {
+    let shelf = Shelf::default();
+    let timers = Durable::builder().open_store(shelf.clone()).await.unwrap();
+    shelf.hold();
+    let insert = |timers: &Durable| {
+        let timers = timers.clone();
+        tokio::spawn(async move { timers.at("mail", in_an_hour()).insert().await })
+    };
+    let first = insert(&timers);
+    until(|| shelf.commits() == 1).await;
+    let others: Vec<_> = (0..20).map(|_| insert(&timers)).collect();
+    tokio::task::yield_now().await;
+    let stopping = tokio::spawn({
+        let timers = timers.clone();
+        async move { timers.shutdown(Drain::within(HOUR)).await.map(drop) }
+    });
+    tokio::task::yield_now().await;
+    shelf.go_on();
+    assert!(within(first).await.unwrap().is_ok());
+    let mut ok = 1;
+    for other in others {
+        match within(other).await.unwrap() {
+            Ok(_) => ok += 1,
+            Err(error) => assert_eq!(error, Error::ShuttingDown),
+        }
+    }
+    assert_eq!(within(stopping).await.unwrap(), Ok(()));
+    // What was acknowledged is there.
+    assert!(shelf.len() >= ok && ok == 21, "{ok} of {}", shelf.len());
+}

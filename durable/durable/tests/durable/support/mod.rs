@@ -1,0 +1,187 @@
+//! What the tests share.
+
+mod shelf;
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::{Duration, SystemTime};
+
+use tempfile::TempDir;
+use tokio::sync::mpsc;
+use waterwheel_durable::{Delivery, Drain, Durable, Failure, Id};
+
+pub(crate) use shelf::{Fault, Shelf};
+
+/// A test on each flavor of runtime, from an `async fn` of its name.
+macro_rules! on_both_flavors {
+    ($($name:ident)*) => {
+        $(mod $name {
+            #[tokio::test]
+            async fn current_thread() {
+                super::$name().await;
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn multi_thread() {
+                super::$name().await;
+            }
+        })*
+    };
+}
+
+/// What takes longer hangs: no test measures a time by it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) const HOUR: Duration = Duration::from_secs(3_600);
+
+pub(crate) fn millis(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+pub(crate) fn soon() -> SystemTime {
+    SystemTime::now() + millis(30)
+}
+
+pub(crate) fn in_an_hour() -> SystemTime {
+    SystemTime::now() + HOUR
+}
+
+/// Waits for a future, and fails if it hangs.
+#[track_caller]
+pub(crate) fn within<F: Future>(future: F) -> impl Future<Output = F::Output> {
+    let caller = std::panic::Location::caller();
+    async move {
+        match tokio::time::timeout(PATIENCE, future).await {
+            Ok(output) => output,
+            Err(_) => panic!("{caller} hangs"),
+        }
+    }
+}
+
+/// Waits until this holds, and fails if it never does.
+#[track_caller]
+pub(crate) fn until(holds: impl FnMut() -> bool) -> impl Future<Output = ()> {
+    let mut holds = holds;
+    within(async move {
+        while !holds() {
+            tokio::time::sleep(millis(1)).await;
+        }
+    })
+}
+
+pub(crate) async fn shut_down(timers: &Durable) {
+    let stopped = within(timers.shutdown(Drain::within(PATIENCE))).await;
+    assert_eq!(stopped.unwrap().abandoned, 0);
+}
+
+/// A folder for a file.
+pub(crate) struct Place(TempDir);
+
+impl Place {
+    pub(crate) fn new() -> Place {
+        Place(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn file(&self) -> PathBuf {
+        self.0.path().join("timers.db")
+    }
+
+    pub(crate) async fn open(&self) -> Durable {
+        within(Durable::open(self.file())).await.unwrap()
+    }
+}
+
+/// What a handler was handed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) id: Id,
+    pub(crate) attempt: u32,
+    pub(crate) due: SystemTime,
+    pub(crate) payload: Arc<[u8]>,
+    /// By the machine's clock.
+    pub(crate) at: SystemTime,
+}
+
+impl Seen {
+    pub(crate) fn of(delivery: &Delivery) -> Seen {
+        Seen {
+            id: delivery.id(),
+            attempt: delivery.attempt(),
+            due: delivery.due(),
+            payload: Arc::clone(delivery.payload()),
+            at: SystemTime::now(),
+        }
+    }
+}
+
+/// The deliveries of a handler.
+pub(crate) struct Deliveries(mpsc::UnboundedReceiver<Seen>);
+
+impl Deliveries {
+    /// Those of a handler for which all goes well.
+    pub(crate) fn of(timers: &Durable, handler: &str) -> Deliveries {
+        Deliveries::ended(timers, handler, |_| Ok(()))
+    }
+
+    /// Those of a handler that ends so.
+    pub(crate) fn ended(
+        timers: &Durable,
+        handler: &str,
+        end: impl Fn(&Delivery) -> Result<(), Failure> + Send + Sync + 'static,
+    ) -> Deliveries {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        timers.handle(handler, move |delivery| {
+            let _ = sender.send(Seen::of(&delivery));
+            let end = end(&delivery);
+            async { end }
+        });
+        Deliveries(receiver)
+    }
+
+    pub(crate) async fn next(&mut self) -> Seen {
+        within(self.0.recv()).await.expect("the handler is there")
+    }
+
+    /// As [`next`](Deliveries::next), outside of a runtime.
+    pub(crate) async fn next_untimed(&mut self) -> Seen {
+        self.0.recv().await.expect("the handler is there")
+    }
+
+    /// Those that have come by now.
+    pub(crate) fn so_far(&mut self) -> Vec<Seen> {
+        std::iter::from_fn(|| self.0.try_recv().ok()).collect()
+    }
+
+    /// All that come before the handler is dropped, which it is as the service has ended.
+    pub(crate) async fn rest(mut self) -> Vec<Seen> {
+        let mut all = Vec::new();
+        while let Some(seen) = within(self.0.recv()).await {
+            all.push(seen);
+        }
+        all
+    }
+}
+
+struct Rouse(std::sync::mpsc::Sender<()>);
+
+impl Wake for Rouse {
+    fn wake(self: Arc<Rouse>) {
+        let _ = self.0.send(());
+    }
+}
+
+/// Waits for a future on this thread, without a runtime.
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+    let (sender, woken) = std::sync::mpsc::channel();
+    let waker = Waker::from(Arc::new(Rouse(sender)));
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return output;
+        }
+        woken.recv_timeout(PATIENCE).expect("it hangs");
+    }
+}

@@ -1,0 +1,156 @@
+use std::fmt::Debug;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
+
+use waterwheel_durable::store::{
+    Dead, Id, Level, MemoryStore, Most, Op, Outcome, Position, Row, Store, StoreError,
+};
+
+/// A store in memory that outlives the service, as a file does, and has faults to order.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Shelf(Arc<Inside>);
+
+#[derive(Debug, Default)]
+struct Inside {
+    store: Mutex<MemoryStore>,
+    control: Mutex<Control>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Control {
+    fault: Option<Fault>,
+    is_held: bool,
+    /// How many commits have begun.
+    commits: usize,
+    has_failed: bool,
+    asked_after: usize,
+}
+
+/// What becomes of a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// It is refused.
+    Refuses,
+    /// It is done, and reported as failed.
+    Fails,
+    /// The store panics.
+    Panics,
+    /// It is done, and an outcome is left out.
+    LeavesOut,
+    /// Dead letters cannot be read.
+    Unreadable,
+}
+
+impl Shelf {
+    /// From the next commit on, each has this fault, or none.
+    pub(crate) fn fault(&self, fault: Option<Fault>) {
+        self.control().fault = fault;
+    }
+
+    /// The next commit does not end before [`go_on`](Shelf::go_on).
+    pub(crate) fn hold(&self) {
+        self.control().is_held = true;
+    }
+
+    pub(crate) fn go_on(&self) {
+        self.control().is_held = false;
+        self.0.changed.notify_all();
+    }
+
+    pub(crate) fn commits(&self) -> usize {
+        self.control().commits
+    }
+
+    /// How often the store was asked for something after it had failed.
+    pub(crate) fn asked_after(&self) -> usize {
+        self.control().asked_after
+    }
+
+    /// How many timers it has.
+    pub(crate) fn len(&self) -> usize {
+        self.store().len()
+    }
+
+    /// Is gone when the store is dropped.
+    pub(crate) fn watch(&self) -> Weak<impl Debug + use<>> {
+        Arc::downgrade(&self.0)
+    }
+
+    fn control(&self) -> MutexGuard<'_, Control> {
+        self.0.control.lock().unwrap()
+    }
+
+    fn store(&self) -> MutexGuard<'_, MemoryStore> {
+        self.0.store.lock().unwrap()
+    }
+
+    fn asked(&self) {
+        let mut control = self.control();
+        control.asked_after += usize::from(control.has_failed);
+    }
+}
+
+impl Store for Shelf {
+    fn begin(&mut self) -> Result<u64, StoreError> {
+        self.control().has_failed = false;
+        self.store().begin()
+    }
+
+    fn commit(&mut self, number: u64, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
+        self.asked();
+        let fault = {
+            let mut control = self.control();
+            control.commits += 1;
+            let held = |control: &mut Control| control.is_held;
+            let mut control = self.0.changed.wait_while(control, held).unwrap();
+            control.has_failed |= matches!(control.fault, Some(Fault::Fails | Fault::Panics));
+            control.fault
+        };
+        match fault {
+            Some(Fault::Refuses) => return Err(StoreError::definite("the disk is full")),
+            Some(Fault::Panics) => std::panic::resume_unwind(Box::new("a bug")),
+            _ => {}
+        }
+        let mut outcomes = self.store().commit(number, steps)?;
+        match fault {
+            Some(Fault::Fails) => return Err(StoreError::indeterminate("the disk is broken")),
+            Some(Fault::LeavesOut) => drop(outcomes.pop()),
+            _ => {}
+        }
+        Ok(outcomes)
+    }
+
+    fn load(
+        &mut self,
+        handler: &str,
+        after: Position,
+        before: i64,
+        most: Most,
+    ) -> Result<Vec<Row>, StoreError> {
+        self.asked();
+        self.store().load(handler, after, before, most)
+    }
+
+    fn first_second(&mut self, handler: &str, from: i64) -> Result<Option<i64>, StoreError> {
+        self.asked();
+        self.store().first_second(handler, from)
+    }
+
+    fn first_bucket(&mut self, level: Level) -> Result<Option<i64>, StoreError> {
+        self.asked();
+        self.store().first_bucket(level)
+    }
+
+    fn handlers(&mut self) -> Result<Vec<Arc<str>>, StoreError> {
+        self.store().handlers()
+    }
+
+    fn dead(&mut self, after: Id, most: usize) -> Result<Vec<Dead>, StoreError> {
+        self.asked();
+        if self.control().fault == Some(Fault::Unreadable) {
+            self.control().has_failed = true;
+            return Err(StoreError::indeterminate("damage"));
+        }
+        self.store().dead(after, most)
+    }
+}

@@ -1,0 +1,116 @@
+//! What holds of the types, and which names are taken.
+
+use std::mem::size_of;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use waterwheel_durable::{
+    Builder, Cancelled, DeadLetter, Delivery, Drain, Durable, Error, Event, Failure, Handle,
+    HandlerOptions, Id, Insert, Inserted, Metrics, NAME_LIMIT, NewTimer, OpenError, Redriven,
+    Rescheduled, Stopped,
+};
+
+use crate::support::{Place, Shelf, in_an_hour, shut_down, soon, within};
+
+fn send<T: Send>(value: T) -> T {
+    value
+}
+
+#[test]
+fn all_types_cross_threads() {
+    fn all<T: Send + Sync + Unpin + std::fmt::Debug>() {}
+    all::<Durable>();
+    all::<Builder>();
+    all::<Delivery>();
+    all::<Insert<'_>>();
+    all::<NewTimer>();
+    all::<HandlerOptions>();
+    all::<Drain>();
+    all::<Stopped>();
+    all::<Inserted>();
+    all::<Cancelled>();
+    all::<Rescheduled>();
+    all::<Redriven>();
+    all::<DeadLetter>();
+    all::<Handle>();
+    all::<Id>();
+    all::<Failure>();
+    all::<Event>();
+    all::<Metrics>();
+    all::<Error>();
+    all::<OpenError>();
+}
+
+#[test]
+fn what_is_kept_by_the_thousand_is_small() {
+    assert_eq!(size_of::<Id>(), 8);
+    assert_eq!(size_of::<Handle>(), 32);
+    assert_eq!(size_of::<Inserted>(), 40);
+    assert_eq!(size_of::<Cancelled>(), 1);
+    assert_eq!(size_of::<Durable>(), 16);
+    assert!(size_of::<Delivery>() <= 128, "{}", size_of::<Delivery>());
+    assert!(size_of::<NewTimer>() <= 96, "{}", size_of::<NewTimer>());
+}
+
+#[tokio::test]
+async fn the_futures_may_be_spawned() {
+    let place = Place::new();
+    let timers = send(Durable::open(place.file())).await.unwrap();
+    let timer = send(timers.at("mail", in_an_hour()).insert())
+        .await
+        .unwrap();
+    send(timers.insert_many([NewTimer::at("mail", in_an_hour())]))
+        .await
+        .unwrap();
+    send(timers.reschedule(&timer, in_an_hour())).await.unwrap();
+    send(timers.cancel(&timer)).await.unwrap();
+    send(timers.dead_letters(None, 1)).await.unwrap();
+    send(timers.redrive(timer.handle().id)).await.unwrap();
+    send(timers.shutdown(Drain::within(crate::support::HOUR)))
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_bad_name_is_refused() {
+    let shelf = Shelf::default();
+    let timers = within(Durable::builder().open_store(shelf.clone()))
+        .await
+        .unwrap();
+    let long = "x".repeat(NAME_LIMIT + 1);
+    for name in ["", &long] {
+        let length = name.len();
+        let refused = within(timers.at(name, soon()).insert()).await;
+        assert_eq!(refused, Err(Error::Name { length }));
+        let handled = AssertUnwindSafe(|| timers.handle(name, |_| async { Ok(()) }));
+        let panic = catch_unwind(handled).unwrap_err();
+        let text = panic.downcast_ref::<String>().unwrap();
+        let expected = format!("the name of a handler has 1 to 255 bytes, and not {length}");
+        assert_eq!(text, &expected);
+    }
+    // As long as may be, and in any language.
+    let longest = "ÿ".repeat(NAME_LIMIT / 2);
+    within(timers.at(&longest, in_an_hour()).insert())
+        .await
+        .unwrap();
+    assert_eq!(shelf.len(), 1);
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+#[should_panic(expected = "there is a handler named \"mail\" already")]
+async fn a_name_has_one_handler() {
+    let builder = Durable::builder();
+    let timers = within(builder.open_store(Shelf::default())).await.unwrap();
+    timers.handle("mail", |_| async { Ok(()) });
+    timers.handle("mail", |_| async { Ok(()) });
+}
+
+#[tokio::test]
+async fn a_payload_that_is_no_json_is_refused() {
+    let place = Place::new();
+    let timers = place.open().await;
+    let no_json = std::collections::HashMap::from([((1, 2), 3)]);
+    let refused = within(timers.at("mail", soon()).payload(&no_json).insert()).await;
+    assert!(matches!(refused, Err(Error::Payload(_))), "{refused:?}");
+    shut_down(&timers).await;
+}

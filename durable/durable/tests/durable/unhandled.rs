@@ -1,0 +1,109 @@
+//! A name without a handler, and a payload that no handler reads yet: nothing is lost.
+
+use waterwheel_durable::{Durable, Event, Retry};
+
+use crate::support::{Deliveries, Place, Shelf, millis, shut_down, soon, until, within};
+
+#[tokio::test]
+async fn a_timer_without_a_handler_is_reported_and_waits() {
+    let shelf = Shelf::default();
+    let (sender, mut events) = tokio::sync::mpsc::unbounded_channel();
+    let timers = Durable::builder().on_event(move |event| drop(sender.send(event.clone())));
+    let timers = within(timers.open_store(shelf.clone())).await.unwrap();
+    let first = timers.at("mail", soon()).insert().await.unwrap();
+    match within(events.recv()).await.unwrap() {
+        Event::Unhandled { handler, .. } => assert_eq!(&*handler, "mail"),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(timers.metrics().unhandled, ["mail".into()]);
+    // Reported once, and nothing of it is in memory.
+    let second = timers.at("mail", soon()).insert().await.unwrap();
+    let mut others = Deliveries::of(&timers, "other");
+    timers
+        .at("other", soon() + millis(20))
+        .insert()
+        .await
+        .unwrap();
+    others.next().await;
+    until(|| timers.metrics().in_memory == 0).await;
+    assert!(events.try_recv().is_err() && shelf.len() == 2);
+
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    assert_eq!(timers.metrics().unhandled, []);
+    let mut ids = [deliveries.next().await.id, deliveries.next().await.id];
+    ids.sort();
+    assert_eq!(ids, [first.handle().id, second.handle().id]);
+    shut_down(&timers).await;
+    assert_eq!(shelf.len(), 0);
+}
+
+#[tokio::test]
+async fn a_timer_waits_for_its_handler_across_restarts() {
+    let place = Place::new();
+    let timers = place.open().await;
+    let timer = timers.at("mail", soon()).insert().await.unwrap();
+    until(|| timers.metrics().unhandled.len() == 1).await;
+    shut_down(&timers).await;
+
+    // It is reported again.
+    let timers = place.open().await;
+    until(|| timers.metrics().unhandled.len() == 1).await;
+    shut_down(&timers).await;
+
+    let timers = place.open().await;
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    assert_eq!(deliveries.next().await.id, timer.handle().id);
+    shut_down(&timers).await;
+    assert!(deliveries.rest().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_timer_far_ahead_is_not_reported() {
+    let place = Place::new();
+    let timers = place.open().await;
+    let far = crate::support::in_an_hour();
+    timers.at("far", far).insert().await.unwrap();
+    timers.at("near", soon()).insert().await.unwrap();
+    until(|| timers.metrics().unhandled.len() == 1).await;
+    assert_eq!(timers.metrics().unhandled, ["near".into()]);
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_payload_that_does_not_parse_waits_for_a_later_handler() {
+    let place = Place::new();
+    let open = || {
+        Durable::builder()
+            .ladder([millis(20); 100])
+            .open(place.file())
+    };
+    let timers = within(open()).await.unwrap();
+    // This version of the service knows payloads that are numbers.
+    let mut old = Deliveries::ended(&timers, "mail", |delivery| {
+        let _: u32 = delivery.json()?;
+        Ok(())
+    });
+    let timer = timers.at("mail", soon()).payload("a text").insert();
+    let timer = within(timer).await.unwrap();
+    for attempt in 1..=3 {
+        assert_eq!(old.next().await.attempt, attempt);
+    }
+    shut_down(&timers).await;
+    let last = 3 + u32::try_from(old.rest().await.len()).unwrap();
+
+    let timers = within(open()).await.unwrap();
+    let mut new = Deliveries::ended(&timers, "mail", |delivery| {
+        let text: String = delivery.json()?;
+        match text == "a text" {
+            true => Ok(()),
+            false => Err(Retry::backoff(text)),
+        }
+    });
+    let seen = new.next().await;
+    assert_eq!((seen.id, seen.attempt), (timer.handle().id, last + 1));
+    shut_down(&timers).await;
+    assert!(new.rest().await.is_empty());
+    let timers = place.open().await;
+    assert_eq!(timers.dead_letters(None, 10).await, Ok(Vec::new()));
+    shut_down(&timers).await;
+}
