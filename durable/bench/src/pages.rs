@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn the_page_shows_the_committed_results() {
-        let results = Results::read(&super::results()).unwrap();
+        let results = Results::read(&results()).unwrap();
         for (path, text) in texts(&results).unwrap() {
             let committed = fs::read_to_string(&path).unwrap();
             let path = path.display();

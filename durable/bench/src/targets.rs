@@ -58,7 +58,7 @@ fn memory(sample: &Sample) -> Option<f64> {
     Some(sample.value("peak memory")? / 1e6)
 }
 
-pub(crate) const ALL: [Target; 25] = [
+pub(crate) const ALL: [Target; 26] = [
     target(
         "insert, 1 caller, beside the disk's syncs",
         "insert-1",
@@ -136,6 +136,14 @@ pub(crate) const ALL: [Target; 25] = [
         "day",
         Bytes,
         bytes,
+        Want::None,
+        Want::None,
+    ),
+    target(
+        "written a timer in its life, seven due a minute",
+        "month-life",
+        Bytes,
+        |it| it.value("bytes of a life"),
         Want::None,
         Want::None,
     ),

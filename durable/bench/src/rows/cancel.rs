@@ -42,7 +42,7 @@ async fn play(stage: Stage, timers: Durable, handles: Vec<Handle>) -> Played {
         move |caller, number| {
             let at: usize = number * CALLERS + caller;
             let (timers, handles) = (timers.clone(), Arc::clone(&handles));
-            (at < handles.len()).then(|| async move {
+            (at < handles.len()).then_some(async move {
                 match timers.cancel(&handles[at]).await? {
                     Cancelled::Done => Ok(()),
                     other => Err(format!("a timer that was pending: {other:?}").into()),

@@ -163,7 +163,7 @@ async fn insert(
                 while next < start + time {
                     tokio::time::sleep_until(next.into()).await;
                     next += pause;
-                    let (due, payload) = if inserted as u64 % SOON == 0 {
+                    let (due, payload) = if (inserted as u64).is_multiple_of(SOON) {
                         soon += 1;
                         let delay = Duration::from_millis(1_000 + random.below(1_000));
                         (SystemTime::now() + ahead + delay, marked())
