@@ -1,7 +1,7 @@
 //! The pages of the repository. There is no code here.
 //!
 //! These are read beside the code, in the package's own files: `BENCHMARKS.md` (the figures), `tests/README.md` (each promise with its
-//! tests), `CONTRIBUTING.md` (how to take part) and `benches/LOG.md` (what was tried).
+//! tests), `durable/README.md` (timers that outlive the process), `CONTRIBUTING.md` (how to take part) and `benches/LOG.md` (what was tried).
 
 /// How it is built, and what must stay true.
 ///

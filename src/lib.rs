@@ -5,6 +5,7 @@
 //! [comparison]: crate::_documentation::comparison
 //! [contributing]: crate::_documentation
 //! [differences]: crate::time#what-behaves-differently-from-tokiotime
+//! [durable]: crate::_documentation
 //! [order]: crate::time#order
 //! [ports]: crate::_documentation::comparison#published-crates-switched
 //! [promises]: crate::_documentation

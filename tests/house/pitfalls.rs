@@ -1,4 +1,4 @@
-//! The tables of `tests/README.md` name tests that there are.
+//! The tables of `tests/README.md`, and of that of durable timers, name tests that there are.
 
 use std::collections::HashSet;
 use std::fs;
@@ -33,12 +33,27 @@ fn is_named(name: &str, by: &str) -> bool {
 
 #[test]
 fn the_tables_name_tests_that_exist() {
+    let named = named_tests("tests/README.md", &["src", "tests", "crates"]);
+    assert!(named > 80, "{named} names, or this test shows nothing");
+}
+
+#[test]
+fn the_tables_of_durable_timers_name_tests_that_exist() {
+    let rooms = ["durable", "simulator", "chaos", "conformance", "sqlite"];
+    let folders = rooms.map(|room| format!("durable/{room}"));
+    let folders = folders.each_ref().map(String::as_str);
+    let named = named_tests("durable/tests/README.md", &folders);
+    assert!(named > 40, "{named} names, or this test shows nothing");
+}
+
+/// How many tests the tables of a page name. Each is in a source in one of the folders.
+fn named_tests(page: &str, folders: &[&str]) -> usize {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut known = HashSet::new();
-    for folder in ["src", "tests", "crates"] {
+    for folder in folders {
         collect_words(&root.join(folder), &mut known);
     }
-    let readme = fs::read_to_string(root.join("tests/README.md")).expect("it is beside this file");
+    let readme = fs::read_to_string(root.join(page)).expect("a page of this repository");
     let mut named = 0;
     for row in readme.lines().filter(|line| line.starts_with('|')) {
         // What is in backticks is code and no test.
@@ -50,5 +65,5 @@ fn the_tables_name_tests_that_exist() {
             named += 1;
         }
     }
-    assert!(named > 80, "{named} names, or this test shows nothing");
+    named
 }

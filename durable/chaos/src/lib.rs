@@ -11,6 +11,7 @@
 //! | `file` | what is left in the file, read without the store? |
 //! | `power_cut` | is each commit that was answered there after a power cut, and nothing else? |
 //! | `power_cut/life` | what does the life of a seed do, and when is its power cut? |
+//! | `power_cut/steps` | what is a store asked to commit? |
 //! | `power_cut/tables` | what must the tables have, and what do they have? |
 //! | `arguments` | what was asked for? |
 //!

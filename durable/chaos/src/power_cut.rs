@@ -1,13 +1,14 @@
 //! Is each commit that was answered there after a power cut, and nothing else?
 //!
 //! Each seed is a life of a [`SqliteStore`](waterwheel_store_sqlite::SqliteStore) on a [`Disk`] in memory: it is opened, commits, copies its log, is closed.
-//! At a random moment the power is cut, and the disk keeps what was synced and of the rest what it likes. A checker reads what is left: SQLite's integrity
-//! check passes, and the tables are those after the last commit that was answered, or those after the one that was under way. Then the life goes on with
-//! that.
+//! In one of three lives the disk fails before the end, or has no space. At a random moment the power is cut, and the disk keeps what was synced, and of the
+//! rest what it likes. A checker reads what is left: SQLite's integrity check passes, and the tables are those after the last commit that was answered, or
+//! those after the one that was under way. Nothing is left of a commit that was refused. Then the life goes on with that.
 //!
 //! What the store is asked, and when the power is cut, is the seed's. SQLite draws the salt of its log itself, so a seed differs in these bytes alone.
 
 mod life;
+mod steps;
 mod tables;
 
 use std::collections::BTreeMap;
@@ -23,7 +24,7 @@ use waterwheel_store_sqlite::Trial;
 use super::arguments::Arguments;
 
 /// How many seeds it takes at least that each kind of cut must have occurred.
-const ENOUGH: u64 = 200;
+const ENOUGH: u64 = 300;
 
 /// How often the power is cut in the life of a seed.
 const CUTS: usize = 4;
@@ -35,6 +36,7 @@ pub struct Tally {
     kept: u64,
     lost: u64,
     unsynced: u64,
+    refused: u64,
 }
 
 /// Runs the life of a seed.
@@ -94,6 +96,7 @@ impl Tally {
         self.kept += u64::from(fell.is_kept == Some(true));
         self.lost += u64::from(fell.is_kept == Some(false));
         self.unsynced += u64::from(fell.had_unsynced);
+        self.refused += fell.refused;
     }
 
     /// What has never occurred.
@@ -104,6 +107,9 @@ impl Tally {
             .find(|it| !self.cuts.contains_key(it));
         if let Some(during) = during {
             return Some(format!("{during:?}"));
+        }
+        if self.refused == 0 {
+            return Some("a life with a refused commit".to_owned());
         }
         match (self.kept, self.lost) {
             (0, _) => Some("a commit that was there afterwards".to_owned()),
@@ -124,10 +130,10 @@ impl fmt::Display for Tally {
         for (during, count) in &self.cuts {
             write!(f, " {during:?} {count}")?;
         }
-        let (kept, lost) = (self.kept, self.lost);
+        let (kept, lost, refused) = (self.kept, self.lost, self.refused);
         write!(
             f,
-            "; what was under way was there {kept} times, and gone {lost} times"
+            "; {refused} commits were refused; what was under way was there {kept} times, and gone {lost} times"
         )
     }
 }

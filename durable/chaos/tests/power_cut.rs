@@ -16,16 +16,14 @@ fn a_store_that_does_not_sync_is_found_and_the_seed_repeats_it() {
         let found = power_cut(&["--seeds", "30", "--synchronous", synchronous]);
         let said = String::from_utf8(found.stderr).unwrap();
         assert_eq!(found.status.code(), Some(1), "{synchronous}: {said}");
-        assert!(
-            said.contains("what is left is not what was answered"),
-            "{said}"
-        );
+        assert!(said.starts_with("seed "), "{said}");
         let line = said.lines().find(|line| line.starts_with("repeat it: "));
         let (_, arguments) = line.unwrap().split_once(" power-cut ").unwrap();
         let arguments: Vec<_> = arguments.split(' ').collect();
         let again = power_cut(&arguments);
         assert_eq!(again.status.code(), Some(1));
-        assert_eq!(String::from_utf8(again.stderr).unwrap(), said);
+        let again = String::from_utf8(again.stderr).unwrap();
+        assert_eq!(again.lines().next(), said.lines().next());
     }
 }
 

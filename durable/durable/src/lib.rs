@@ -1,4 +1,113 @@
-//! Timers that outlive the process.
+//! Timers that outlive the process: delivered at least once, never early, from milliseconds to years ahead.
+//!
+//! ```
+//! # #[derive(serde::Serialize, serde::Deserialize)]
+//! # struct Mail { to: String }
+//! # async fn send(mail: Mail) -> Result<(), String> { match mail.to.is_empty() { true => Err("no address".into()), false => Ok(()) } }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::time::{Duration, SystemTime};
+//! use waterwheel_durable::{Cancelled, Delivery, Drain, Durable, NewTimer, Retry};
+//!
+//! # let folder = std::env::temp_dir().join(format!("waterwheel-durable-{}", std::process::id()));
+//! # std::fs::create_dir_all(&folder)?;
+//! # let path = folder.join("timers.db");
+//! # let mail = Mail { to: "an address".into() };
+//! let timers = Durable::open(&path).await?; // a SQLite file, created if it is not there
+//!
+//! // Ok settles the timer; an error is tried again by a ladder of delays.
+//! timers.handle("reminder", |delivery: Delivery| async move {
+//!     send(delivery.json::<Mail>()?).await.map_err(Retry::backoff)
+//! });
+//!
+//! // Durable, synced to the disk, when it resolves. The key makes it safe to call again.
+//! let when = SystemTime::now() + Duration::from_secs(1800);
+//! let timer = timers.at("reminder", when).key("order-17").payload(&mail).insert().await?;
+//!
+//! timers.reschedule(&timer, when + Duration::from_secs(60)).await?;
+//! match timers.cancel(&timer).await? {
+//!     Cancelled::Done => {} // it is not delivered
+//!     Cancelled::AlreadyFired => {} // it is with its handler, or has just been
+//!     Cancelled::NotFound => {} // it was settled, or given up
+//! }
+//!
+//! // Many, in as few commits as possible.
+//! let batch = (1..=3).map(|days| NewTimer::after("reminder", Duration::from_secs(86_400 * days)).payload(&mail));
+//! timers.insert_many(batch).await?;
+//!
+//! // Waits for handlers that run; what is not due stays in the file.
+//! timers.shutdown(Drain::within(Duration::from_secs(5))).await?;
+//! # std::fs::remove_dir_all(&folder)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # The index
+//!
+//! | to | use |
+//! |---|---|
+//! | have a service on a file, or on another store | [`Durable`], [`Builder`], [`OpenError`] |
+//! | handle timers that are due | [`Durable::handle`], [`HandlerOptions`], [`Delivery`], [`InvalidPayload`] |
+//! | say how an attempt has failed | [`Failure`], [`Retry`], [`Dead`] |
+//! | insert a timer | [`Durable::at`], [`Durable::after`], which give an [`Insert`]; many: [`NewTimer`]; [`Inserted`], [`NAME_LIMIT`] |
+//! | name one, also across restarts | [`Handle`], [`Id`] |
+//! | cancel it, move it | [`Durable::cancel`], [`Cancelled`]; [`Durable::reschedule`], [`Rescheduled`] |
+//! | see what was given up, and try it again | [`Durable::dead_letters`], [`DeadLetter`]; [`Durable::redrive`], [`Redriven`] |
+//! | look into it | [`Metrics`], [`Event`] |
+//! | stop it | [`Durable::shutdown`], [`Drain`], [`Stopped`] |
+//! | know what went wrong | [`Error`] |
+//! | write a store of your own | [`store`]: [`store::Store`]; the crate `waterwheel-conformance` tests it |
+//!
+//! # What it promises
+//!
+//! - **At least once.** A timer that was inserted is delivered until an attempt ends with `Ok`, or it is a dead letter, or it is cancelled; whatever ends the
+//!   process in between, and however long it is off.
+//! - **Acknowledged means on the disk.** Each call that changes something resolves after an `fsync` of it. Calls at the same time share one.
+//! - **Never early.** The wall clock shows the due time, or a later one, when the handler is called. Due times are rounded up to a millisecond. A clock that is
+//!   set back is waited for, one that is set forward is followed at once, and time in suspension counts.
+//! - **`Cancelled::Done` is final**: no delivery follows, also after a crash.
+//! - **One id for life.** A delivery has the same [`Id`] in each attempt and after each restart. Duplicates are possible only of what was with a handler, or was
+//!   being settled, when the process ended.
+//! - **A key is one timer.** Of inserts with one key, at once or again, one creates the timer, and the others get its handle.
+//! - **No distance and no backlog is too large.** Far timers lie in the file in buckets that are coarser with distance, and [`Builder::most_in_memory`] bounds what
+//!   is loaded.
+//! - **A handler delays no other.** Not if it hangs, fails or panics; if it blocks its thread, on a runtime of several workers that has another one.
+//!
+//! # What it does not
+//!
+//! - **Exactly once.** A handler should do the same when it is called twice with one id.
+//! - **Order.** Timers of one handler are begun about in order of their due times. Attempts run side by side, and retries come later.
+//! - **A calendar.** A due time is an instant. A timer that repeats inserts the next one, with a key, before it ends with `Ok`.
+//! - **Several processes on a file.** The second is refused, and [`OpenError`] names the first.
+//! - **Virtual time.** Due times are the wall clock's. A tokio clock that is paused moves nothing here, and the service keeps a runtime with such a clock busy.
+//! - **A limit on what is stored**, or namespaces, rate limits and a retention of what was delivered: these are to come.
+//!
+//! # Trade-offs
+//!
+//! - An `fsync` each is what a single caller pays: some hundred to some thousand inserts a second, as the disk allows. Callers at the same time, and
+//!   [`Durable::insert_many`], share it.
+//! - A service has one thread for its store, which blocks in it, and one lock for what is in memory.
+//! - Timers of the next seconds are in memory, [2 s](Builder::window) by default, at most [32 768](Builder::most_in_memory) of a handler.
+//! - A timer takes some 100 bytes in the file beside its payload. A [key](Insert::key) costs an entry in a second table.
+//! - A disk that lies about an `fsync`, or a machine that does, breaks the promises with it. A failed `fsync` is never tried again: the service reports
+//!   [`Event::Failed`], and every call fails until the file is opened again.
+//!
+//! # Where the ideas are from
+//!
+//! The buckets are the dials of the [hierarchical timing wheel](waterwheel::wheel) of [Varghese and Lauck](https://doi.org/10.1145/41457.37504), with the outermost on
+//! disk. A schedule store with a wheel in memory for the near window, and workers for each business, is the shape of the notification timers of large payment
+//! services. That an `fsync` which failed must not be tried again is [PostgreSQL's lesson](https://wiki.postgresql.org/wiki/Fsync_Errors).
+//!
+//! # Features
+//!
+//! `sqlite` (default): [`Durable::open`]. `json` (default): [`Insert::payload`] and [`Delivery::json`].
+
+#![forbid(unsafe_code)]
+
+/// The README's example is tested.
+#[cfg(all(doctest, feature = "json", feature = "sqlite"))]
+#[doc = include_str!("../../README.md")]
+struct Readme;
 
 mod answer;
 mod dead_letter;

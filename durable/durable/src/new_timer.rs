@@ -7,7 +7,7 @@ use crate::engine;
 use crate::error::Error;
 use crate::limits::NAME_LIMIT;
 
-/// A timer to insert, for [`Durable::insert_many`].
+/// A timer to insert, for [`Durable::insert_many`](crate::Durable::insert_many).
 #[derive(Debug, Clone)]
 #[must_use = "a timer has to be inserted"]
 pub struct NewTimer {
@@ -44,7 +44,7 @@ impl NewTimer {
     }
 
     /// A business key, such as an order's number. While a timer of this handler has the key, an insert with it inserts nothing, and returns
-    /// [`Inserted::Existing`].
+    /// [`Inserted::Existing`](crate::Inserted::Existing).
     ///
     /// It costs an entry in a second table, and with random keys a page of it for each insert.
     pub fn key(mut self, key: impl AsRef<[u8]>) -> NewTimer {

@@ -22,15 +22,18 @@
 //!
 //! | file | question |
 //! |---|---|
-//! | `disk` | what is on the disk, when is its power cut, which call fails? |
+//! | `disk` | when is its power cut, which call fails? |
+//! | `content` | what is on it, and what is left of that? |
 //! | `file` | what is in a file, and what is left of it? |
 //! | `choice` | which of the things that may be left is left? |
 //! | `vfs` | what does SQLite call? |
 
 mod choice;
+mod content;
 mod disk;
 mod file;
 mod vfs;
 
 pub use choice::{Chance, Choice, Each};
-pub use disk::{Call, Content, Cut, Disk, Fault, Kind, Moment};
+pub use content::Content;
+pub use disk::{Call, Cut, Disk, Fault, Kind, Moment};

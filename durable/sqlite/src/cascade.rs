@@ -1,7 +1,7 @@
 //! Where do the rows of a far bucket go?
 //!
-//! [`Bucket::finer`] is a function of the due time and the present: from some due time on a row goes to hours, from another one on to minutes, and else to
-//! seconds. So SQL can do it for a page of rows at once.
+//! [`Bucket::finer`] is a function of the due time and the present: from some due time on a row goes to days, from another one on to hours, from a third one on
+//! to minutes, and else to seconds. So SQL can do it for a page of rows at once.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use waterwheel_store::{Bucket, Due, Level, Outcome};
@@ -16,7 +16,7 @@ const LAST: &str = "
 
 /// The first due time of a page in each level that its rows go to; of seconds, for each handler.
 const FIRSTS: &str = "
-    SELECT CASE WHEN due >= ?4 THEN 2 WHEN due >= ?5 THEN 1 ELSE 0 END AS finer,
+    SELECT CASE WHEN due >= ?4 THEN 3 WHEN due >= ?5 THEN 2 WHEN due >= ?6 THEN 1 ELSE 0 END AS finer,
         far_handler, min(due)
     FROM timers WHERE level = ?1 AND handler = 0 AND bucket = ?2 AND id <= ?3
     GROUP BY finer, far_handler";
@@ -26,13 +26,14 @@ const MOVE: &str = "
     INSERT OR REPLACE INTO timers
         (level, handler, bucket, id, due, failures, has_moved, far_handler, key, payload)
     SELECT
-        CASE WHEN due >= ?4 THEN 2 WHEN due >= ?5 THEN 1 ELSE 0 END AS finer,
-        CASE WHEN due >= ?4 OR due >= ?5 THEN 0 ELSE far_handler END AS under,
-        CASE WHEN due >= ?4 THEN due / 3600000 - (due % 3600000 < 0)
-            WHEN due >= ?5 THEN due / 60000 - (due % 60000 < 0)
+        CASE WHEN due >= ?4 THEN 3 WHEN due >= ?5 THEN 2 WHEN due >= ?6 THEN 1 ELSE 0 END AS finer,
+        CASE WHEN due >= ?4 OR due >= ?5 OR due >= ?6 THEN 0 ELSE far_handler END AS under,
+        CASE WHEN due >= ?4 THEN due / 86400000 - (due % 86400000 < 0)
+            WHEN due >= ?5 THEN due / 3600000 - (due % 3600000 < 0)
+            WHEN due >= ?6 THEN due / 60000 - (due % 60000 < 0)
             ELSE due / 1000 - (due % 1000 < 0) END AS number,
         id, due, failures, has_moved,
-        CASE WHEN due >= ?4 OR due >= ?5 THEN far_handler END,
+        CASE WHEN due >= ?4 OR due >= ?5 OR due >= ?6 THEN far_handler END,
         key, payload
     FROM timers WHERE level = ?1 AND handler = 0 AND bucket = ?2 AND id <= ?3
     ORDER BY finer, under, number, id";
@@ -55,12 +56,9 @@ impl Writer<'_> {
                 .query_row((at.0, at.1, limit(most - 1)), |row| row.get::<_, i64>(0))
                 .optional()?;
             let last = last.unwrap_or(i64::MAX);
-            let (hours, minutes) = match bucket.level {
-                Level::Day => (opens(Level::Hour, now), opens(Level::Minute, now)),
-                Level::Hour => (None, opens(Level::Minute, now)),
-                Level::Minute | Level::Second => (None, None),
-            };
-            let page = params![at.0, at.1, last, hours, minutes];
+            let from = |level| (level < bucket.level).then(|| opens(level, now)).flatten();
+            let [minutes, hours, days] = [Level::Minute, Level::Hour, Level::Day].map(from);
+            let page = params![at.0, at.1, last, days, hours, minutes];
             self.firsts(page, &mut outcome)?;
             self.connection.prepare_cached(MOVE)?.execute(page)?;
             self.connection
@@ -86,6 +84,7 @@ impl Writer<'_> {
         while let Some(row) = rows.next()? {
             let due = Due::from_millis(row.get(2)?);
             let finer = match row.get::<_, i64>(0)? {
+                3 => Level::Day.bucket(due),
                 2 => Level::Hour.bucket(due),
                 1 => Level::Minute.bucket(due),
                 _ => {
@@ -138,7 +137,7 @@ mod tests {
     fn the_first_open_bucket_is_the_one_the_engine_knows() {
         for now in [0, -1, 59_999, -7_200_001, 1_799_999_999_123] {
             let now = Due::from_millis(now);
-            for level in [Level::Minute, Level::Hour] {
+            for level in [Level::Minute, Level::Hour, Level::Day] {
                 let opens = opens(level, now).unwrap();
                 let is_open = |due| level.bucket(Due::from_millis(due)).cascades_at() > now;
                 assert!(is_open(opens) && !is_open(opens - 1));

@@ -139,10 +139,7 @@ impl SqliteStore {
         self.connection
             .prepare_cached("BEGIN IMMEDIATE")?
             .execute([])?;
-        let mut writer = Writer {
-            connection: &self.connection,
-            handlers: &mut self.handlers,
-        };
+        let mut writer = Writer::new(&self.connection, &mut self.handlers);
         steps.iter().map(|op| writer.step(op)).collect()
     }
 

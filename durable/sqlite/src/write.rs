@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 use waterwheel_store::{Bucket, Due, Handle, Id, Level, Op, Outcome, Row};
 
 use super::handlers::Handlers;
 use super::read::{row, stored};
+
+const MOVED: &str = "SELECT due FROM moved WHERE id = ?1";
 
 const PLACE: &str = "
     INSERT OR REPLACE INTO timers
@@ -26,9 +28,38 @@ const TAKE: &str = "
 pub(crate) struct Writer<'a> {
     pub(crate) connection: &'a Connection,
     pub(crate) handlers: &'a mut Handlers,
+    place: Kept<'a>,
+    settle: Kept<'a>,
+    take: Kept<'a>,
+    moved: Kept<'a>,
 }
 
-impl Writer<'_> {
+/// A statement that many steps of a commit use: it is looked up once.
+type Kept<'a> = Option<CachedStatement<'a>>;
+
+fn kept<'k, 'a>(
+    kept: &'k mut Kept<'a>,
+    connection: &'a Connection,
+    sql: &str,
+) -> rusqlite::Result<&'k mut CachedStatement<'a>> {
+    match kept {
+        Some(statement) => Ok(statement),
+        None => Ok(kept.insert(connection.prepare_cached(sql)?)),
+    }
+}
+
+impl<'a> Writer<'a> {
+    pub(crate) fn new(connection: &'a Connection, handlers: &'a mut Handlers) -> Writer<'a> {
+        Writer {
+            connection,
+            handlers,
+            place: None,
+            settle: None,
+            take: None,
+            moved: None,
+        }
+    }
+
     pub(crate) fn step(&mut self, op: &Op) -> rusqlite::Result<Outcome> {
         match op {
             Op::Insert(row, bucket) => self.insert(row, *bucket),
@@ -112,7 +143,7 @@ impl Writer<'_> {
             Level::Second => (number, row.due.second(), None),
             _ => (0, bucket.number, Some(number)),
         };
-        let mut place = self.connection.prepare_cached(PLACE)?;
+        let place = kept(&mut self.place, self.connection, PLACE)?;
         place.execute(params![
             bucket.level.number(),
             handler,
@@ -128,16 +159,16 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn settle_plain(&self, row: &Row) -> rusqlite::Result<bool> {
+    fn settle_plain(&mut self, row: &Row) -> rusqlite::Result<bool> {
         let Some(handler) = self.handlers.number(&row.handler) else {
             return Ok(false);
         };
-        let mut settle = self.connection.prepare_cached(SETTLE)?;
+        let settle = kept(&mut self.settle, self.connection, SETTLE)?;
         let deleted = settle.execute((handler, row.due.second(), stored(row.id)))?;
         Ok(deleted == 1)
     }
 
-    fn take_near(&self, row: &Row) -> rusqlite::Result<Option<Row>> {
+    fn take_near(&mut self, row: &Row) -> rusqlite::Result<Option<Row>> {
         match self.handlers.number(&row.handler) {
             Some(handler) => self.take_from(Level::Second.bucket(row.due), handler, row.id),
             None => Ok(None),
@@ -145,9 +176,8 @@ impl Writer<'_> {
     }
 
     /// Takes out a timer that lies in one of the buckets of its due time.
-    fn take(&self, handle: &Handle) -> rusqlite::Result<Option<Row>> {
-        let sql = "SELECT due FROM moved WHERE id = ?1";
-        let mut moved = self.connection.prepare_cached(sql)?;
+    fn take(&mut self, handle: &Handle) -> rusqlite::Result<Option<Row>> {
+        let moved = kept(&mut self.moved, self.connection, MOVED)?;
         let moved: Option<i64> = moved
             .query_row([stored(handle.id)], |row| row.get(0))
             .optional()?;
@@ -167,8 +197,8 @@ impl Writer<'_> {
         Ok(None)
     }
 
-    fn take_from(&self, bucket: Bucket, handler: i64, id: Id) -> rusqlite::Result<Option<Row>> {
-        let mut take = self.connection.prepare_cached(TAKE)?;
+    fn take_from(&mut self, bucket: Bucket, handler: i64, id: Id) -> rusqlite::Result<Option<Row>> {
+        let take = kept(&mut self.take, self.connection, TAKE)?;
         let at = (bucket.level.number(), handler, bucket.number, stored(id));
         take.query_row(at, |from| row(from, self.handlers.name(from.get(6)?)?))
             .optional()

@@ -9,13 +9,16 @@ pub enum Level {
     Minute,
     /// Cascades into minutes, or finer if these are near.
     Hour,
-    /// The coarsest, however far the due time is.
+    /// Cascades into hours, or finer if these are near.
     Day,
+    /// The coarsest, however far the due time is: 32 days. With days as the coarsest, inserts that are due over a year would be written to ten times as many
+    /// places.
+    Month,
 }
 
 impl Level {
     /// The levels whose buckets cascade, the finest first.
-    pub const FAR: [Level; 3] = [Level::Minute, Level::Hour, Level::Day];
+    pub const FAR: [Level; 4] = [Level::Minute, Level::Hour, Level::Day, Level::Month];
 
     /// The milliseconds of a bucket.
     #[must_use]
@@ -25,6 +28,7 @@ impl Level {
             Level::Minute => 60_000,
             Level::Hour => 3_600_000,
             Level::Day => 86_400_000,
+            Level::Month => 32 * 86_400_000,
         }
     }
 
@@ -37,6 +41,7 @@ impl Level {
             Level::Minute => 15_000,
             Level::Hour => 180_000,
             Level::Day => 3_600_000,
+            Level::Month => 12 * 3_600_000,
         }
     }
 
@@ -48,6 +53,7 @@ impl Level {
             Level::Minute => 1,
             Level::Hour => 2,
             Level::Day => 3,
+            Level::Month => 4,
         }
     }
 
@@ -82,16 +88,18 @@ impl Bucket {
     /// assert_eq!(level(30), Level::Minute);
     /// assert_eq!(level(90), Level::Hour);
     /// assert_eq!(level(60 * 24 * 30), Level::Day);
+    /// assert_eq!(level(60 * 24 * 300), Level::Month);
     /// ```
     #[must_use]
     pub fn of(due: Due, now: Due) -> Bucket {
-        Bucket::below(Level::Day, due, now).unwrap_or(Level::Second.bucket(due))
+        Bucket::below(Level::Month, due, now).unwrap_or(Level::Second.bucket(due))
     }
 
     /// Where a timer is written that cascades from this bucket.
     #[must_use]
     pub fn finer(self, due: Due, now: Due) -> Bucket {
         let finer = match self.level {
+            Level::Month => Bucket::below(Level::Day, due, now),
             Level::Day => Bucket::below(Level::Hour, due, now),
             Level::Hour => Bucket::below(Level::Minute, due, now),
             Level::Minute | Level::Second => None,
@@ -148,7 +156,7 @@ impl Position {
 mod tests {
     use super::*;
 
-    const LENGTHS: [i64; 4] = [1_000, 60_000, 3_600_000, 86_400_000];
+    const LENGTHS: [i64; 5] = [1_000, 60_000, 3_600_000, 86_400_000, 32 * 86_400_000];
 
     #[test]
     fn a_timer_lies_in_a_bucket_of_its_time_that_has_not_cascaded() {

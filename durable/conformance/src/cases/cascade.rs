@@ -99,6 +99,15 @@ pub(super) fn a_day_cascades_into_all_finer_levels(it: &mut Subject<'_>) -> Done
     Ok(())
 }
 
+pub(super) fn a_month_cascades_into_all_finer_levels(it: &mut Subject<'_>) -> Done {
+    let month = Level::Month.bucket(due(NOW));
+    for late in [0, 1, 86_400_001, 12 * 3_600_000 + 1] {
+        let now = due(month.cascades_at().as_millis() + late);
+        cascades(it, month, now, spread(month, 97), 40)?;
+    }
+    Ok(())
+}
+
 pub(super) fn an_hour_cascades_into_minutes_and_seconds(it: &mut Subject<'_>) -> Done {
     let hour = Level::Hour.bucket(due(NOW));
     for late in [0, 1_800_000] {
@@ -219,10 +228,14 @@ pub(super) fn a_moved_timer_cascades_as_such(it: &mut Subject<'_>) -> Done {
 }
 
 pub(super) fn a_cascade_before_1970_goes_where_it_should(it: &mut Subject<'_>) -> Done {
-    for number in [-1, 0, -1_000] {
-        let level = Level::Day;
-        let day = Bucket { level, number };
-        cascades(it, day, day.cascades_at(), spread(day, 97), 40)?;
+    for (level, number) in [
+        (Level::Day, -1),
+        (Level::Day, 0),
+        (Level::Day, -1_000),
+        (Level::Month, -1),
+    ] {
+        let far = Bucket { level, number };
+        cascades(it, far, far.cascades_at(), spread(far, 97), 40)?;
     }
     let level = Level::Minute;
     let minute = Bucket { level, number: -1 };
@@ -232,8 +245,8 @@ pub(super) fn a_cascade_before_1970_goes_where_it_should(it: &mut Subject<'_>) -
 pub(super) fn a_late_cascade_goes_to_seconds(it: &mut Subject<'_>) -> Done {
     for level in Level::FAR {
         let bucket = level.bucket(due(NOW));
-        let month_later = due(NOW + 30 * 86_400_000);
-        cascades(it, bucket, month_later, spread(bucket, 50), 20)?;
+        let months_later = due(NOW + 60 * 86_400_000);
+        cascades(it, bucket, months_later, spread(bucket, 50), 20)?;
     }
     Ok(())
 }

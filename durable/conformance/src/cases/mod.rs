@@ -82,6 +82,7 @@ pub(crate) const ALL: &[(&str, Case)] = named! {
     ;
     cascade:
         a_day_cascades_into_all_finer_levels,
+        a_month_cascades_into_all_finer_levels,
         an_hour_cascades_into_minutes_and_seconds,
         a_minute_cascades_into_seconds,
         a_cascade_moves_the_first_rows,

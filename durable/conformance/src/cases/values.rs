@@ -93,7 +93,13 @@ pub(super) fn due_times_before_1970_are_in_order(it: &mut Subject<'_>) -> Done {
 
 pub(super) fn due_times_may_be_as_far_as_they_go(it: &mut Subject<'_>) -> Done {
     for (count, at) in (1..).zip([i64::MIN, i64::MIN + 1, i64::MAX - 1, i64::MAX]) {
-        for level in [Level::Second, Level::Minute, Level::Hour, Level::Day] {
+        for level in [
+            Level::Second,
+            Level::Minute,
+            Level::Hour,
+            Level::Day,
+            Level::Month,
+        ] {
             let row = row(count, at);
             let bucket = level.bucket(row.due);
             it.commit(&[Op::Insert(row.clone(), bucket)])?;

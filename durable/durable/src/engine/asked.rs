@@ -111,7 +111,8 @@ impl Engine {
             (What::Commit, Ok(Reply::Committed(outcomes))) => self.committed(outcomes),
             (What::Rows { lane, before, most }, Ok(Reply::Loaded(rows))) => {
                 self.loaded(lane, before, most, rows, number);
-                self.near.loads_since(self.asked.oldest_load());
+                let oldest = self.asked.oldest_load();
+                self.near.gone.loads_since(oldest);
             }
             (What::Second(lane), Ok(Reply::First(first))) => self.second_found(lane, first),
             (What::Bucket(level), Ok(Reply::First(first))) => self.bucket_found(level, first),

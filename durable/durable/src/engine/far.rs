@@ -9,7 +9,7 @@ use super::{Call, Engine};
 /// What is known of the far levels, the finest first.
 #[derive(Debug, Default)]
 pub(super) struct Far {
-    levels: [FarLevel; 3],
+    levels: [FarLevel; Level::FAR.len()],
 }
 
 #[derive(Debug)]

@@ -6,6 +6,7 @@
 //! | `now` | what time is it, and which tick of the wheel is that? |
 //! | `input`, `output` | what does the engine learn, and what does it want done? |
 //! | `near` | which timers are in memory, and what does each wait for? |
+//! | `gone` | which timers have left while rows were being loaded? |
 //! | `lane` | what is there of one handler? |
 //! | `room` | how much may be in memory? |
 //! | `far` | which bucket cascades next? |
@@ -20,7 +21,7 @@
 //! 1. **The store is right.** A row that is there is a timer to deliver; memory is a cache of the rows of the next seconds. Where the two may differ, the
 //!    engine reads again: a cursor may go back at any time, since what is known is not taken twice.
 //! 2. **Known from the load until the commit that takes it away is answered.** One table spans the wheel, the queues, the handlers and that commit. So a
-//!    load that was read before a commit brings nothing back.
+//!    load that was read before a commit brings nothing back. What a commit was to take away and did not is read again from where a load left it out.
 //! 3. **The bound is published before the read.** A timer that is written while its second is loaded goes into memory by itself.
 //! 4. **Memory is asked first.** A cancel that answers "done" has taken the timer out of memory before it asks the store.
 //! 5. **One commit at a time**, in the order of the requests; a request for a timer that a commit is about to move waits for the answer.
@@ -29,6 +30,7 @@ mod asked;
 mod commit;
 mod delivery;
 mod far;
+mod gone;
 mod input;
 mod lane;
 mod near;

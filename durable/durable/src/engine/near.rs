@@ -1,12 +1,11 @@
 //! The timers in memory.
 
-use std::collections::VecDeque;
-
 use foldhash::{HashMap, HashMapExt as _};
 use waterwheel::wheel::{Key, Resolution, Tick, Verdict, Wheel};
 use waterwheel_store::{Due, Id, Row};
 
 use super::Now;
+use super::gone::Gone;
 use super::planted::{self, Planted};
 
 /// How many timers are taken from the wheel in a turn.
@@ -90,10 +89,7 @@ pub(super) struct Near {
     wheel: Wheel<Filed>,
     /// With a light hash, seeded by chance: a forged handle's id is in there only until its commit is answered.
     known: HashMap<Id, Known>,
-    /// What left while rows were being loaded, and the last request by then: what was asked for up to there may have been read before.
-    pub(super) gone: HashMap<Id, u64>,
-    /// The same, in order of the requests.
-    went: VecDeque<(u64, Id)>,
+    pub(super) gone: Gone,
     running: usize,
     has_backlog: bool,
 }
@@ -103,8 +99,7 @@ impl Near {
         Near {
             wheel: Wheel::starting_at(Resolution::MILLISECOND, now.tick()),
             known: HashMap::new(),
-            gone: HashMap::new(),
-            went: VecDeque::new(),
+            gone: Gone::default(),
             running: 0,
             has_backlog: false,
         }
@@ -180,8 +175,7 @@ impl Near {
     /// A timer has left. It counted as this.
     pub(super) fn forget(&mut self, id: Id, loading: Option<u64>) -> Option<Share> {
         if let Some(last) = loading {
-            self.gone.insert(id, last);
-            self.went.push_back((last, id));
+            self.gone.note(id, last);
         }
         self.restore(id)?.share
     }
@@ -203,20 +197,7 @@ impl Near {
                 false
             }
             Some(_) => false,
-            None => load.is_none_or(|load| self.gone.get(&row.id).is_none_or(|last| *last < load)),
-        }
-    }
-
-    /// The loads that go on were asked for by requests from this one on.
-    pub(super) fn loads_since(&mut self, oldest: Option<u64>) {
-        let oldest = oldest.unwrap_or(u64::MAX);
-        while let Some((last, id)) = self.went.front()
-            && *last < oldest
-        {
-            if self.gone.get(id) == Some(last) {
-                self.gone.remove(id);
-            }
-            self.went.pop_front();
+            None => load.is_none_or(|load| !self.gone.is_before(row.id, load)),
         }
     }
 

@@ -45,7 +45,9 @@ impl Builder {
         self
     }
 
-    /// Calls `hook` for each [`Event`], from the thread that notices it, and with no lock held. It should return soon. A panic of it has no effect.
+    /// Calls `hook` for each [`Event`], from the thread that notices it, and with no lock held: it may use the service. It should return soon, and must not block
+    /// until the service has done something, which may wait for that very thread. A panic of it has no effect. A hook that keeps a [`Durable`] keeps the
+    /// service alive until a shutdown.
     pub fn on_event(mut self, hook: impl Fn(&Event) + Send + Sync + 'static) -> Builder {
         self.hook = Some(Hook::new(hook));
         self

@@ -76,7 +76,7 @@ impl Delivery {
         serde_json::from_slice(&self.row.payload).map_err(InvalidPayload)
     }
 
-    /// The service that has delivered it, to insert or cancel others.
+    /// The service that has delivered it, to insert or cancel others. It does not keep the service alive, unless it is cloned.
     #[must_use]
     pub fn timers(&self) -> &Durable {
         &self.timers

@@ -22,7 +22,10 @@ use crate::shell::store_thread::Job;
 ///
 /// A cheap handle: clones are the same service. When the last one is dropped, no delivery begins any more; the store is closed when those under way have
 /// ended. A handler that keeps a clone in its closure keeps the service alive until [`shutdown`](Durable::shutdown), or the end of the runtime: use
-/// [`Delivery::timers`] there.
+/// [`Delivery::timers`] there, which does not.
+///
+/// Deliveries are tasks of the runtime that the service was opened on. When that runtime ends, the store is closed after what it was asked by then, and each
+/// call fails with [`Error::ShuttingDown`]. Calls may come from any runtime, or from none.
 pub struct Durable {
     shared: Arc<Shared>,
     /// Whether it keeps the service alive.
@@ -67,7 +70,22 @@ impl Durable {
 
     /// Timers of this name are delivered to this function from now on, with the options of [`HandlerOptions::default`].
     ///
-    /// `Ok` settles the timer. An `Err`, a panic, and an attempt that takes too long are a [`Failure`].
+    /// `Ok` settles the timer. An `Err`, a panic, and an attempt that takes too long are a [`Failure`]. Each attempt is a task's, on the runtime that the service
+    /// was opened on. What is due by now, and had no handler, is delivered at once. After a shutdown, nothing is.
+    ///
+    /// ```
+    /// # use waterwheel_durable::{Dead, Durable, Retry};
+    /// # async fn charge(order: u64) -> Result<(), std::io::Error> { Ok(()) }
+    /// # fn example(timers: &Durable) {
+    /// timers.handle("charge", |delivery| async move {
+    ///     let order: u64 = delivery.json()?; // an error is tried again
+    ///     if delivery.attempt() > 5 {
+    ///         return Err(Dead::because("five attempts have failed")); // this one is not
+    ///     }
+    ///     charge(order).await.map_err(Retry::backoff)
+    /// });
+    /// # }
+    /// ```
     ///
     /// # Panics
     ///
@@ -176,7 +194,8 @@ impl Durable {
         Cancelled::from_answer(answer)
     }
 
-    /// Moves a timer to another due time, durably: its id, handle, key, payload and number of failures stay.
+    /// Moves a timer to another due time, durably: its id, handle, key, payload and number of failures stay. What is past is delivered at once; `when` is rounded
+    /// up to a millisecond.
     ///
     /// # Errors
     ///
@@ -200,6 +219,23 @@ impl Durable {
 
     /// The first dead letters after this one, in order of their ids, at most so many: `None` for the first page, the last one's id for the next.
     ///
+    /// ```
+    /// # use waterwheel_durable::{Durable, Error};
+    /// # async fn example(timers: &Durable) -> Result<(), Error> {
+    /// let mut after = None;
+    /// while let Some(last) = {
+    ///     let page = timers.dead_letters(after, 100).await?;
+    ///     for dead in &page {
+    ///         println!("{} {}: {}", dead.id(), dead.handler(), dead.error());
+    ///     }
+    ///     page.last().map(|dead| dead.id())
+    /// } {
+    ///     after = Some(last);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Error`] of the store, or of a shutdown.
@@ -216,11 +252,15 @@ impl Durable {
         Ok(dead.into_iter().map(DeadLetter::new).collect())
     }
 
-    /// Makes a dead letter a timer again, due now, with all its attempts before it and without a key. It keeps its id.
+    /// Makes a dead letter a timer again, durably: due now, with all its attempts before it and without a key. It keeps its id, and its handle names it again.
     ///
     /// # Errors
     ///
     /// [`Error`] of the store, or of a shutdown.
+    ///
+    /// # Cancellation
+    ///
+    /// If the future is dropped after its first poll, it may be a timer or not.
     pub async fn redrive(&self, dead: Id) -> Result<Redriven, Error> {
         let answer = self
             .ask(|engine, token| engine.redrive(token, dead))
@@ -237,7 +277,9 @@ impl Durable {
     /// Begins no delivery and takes nothing new, waits for the handlers that run as long as `drain` says, and closes the store.
     ///
     /// A handler that has not ended by then is dropped at its next `await`, and its timer is delivered again after the next opening. The lock on the file is
-    /// free when this resolves.
+    /// free when this resolves. It can be called more than once, also at the same time: each call resolves when the store is closed.
+    ///
+    /// A handler that awaits it waits for itself, until the limit, and is dropped then: spawn a task for it.
     ///
     /// # Errors
     ///
@@ -245,13 +287,20 @@ impl Durable {
     ///
     /// # Cancellation
     ///
-    /// If the future is dropped, the service has stopped, and the store is closed when the handlers have ended.
+    /// If the future is dropped after its first poll, the service has stopped, and the store is closed when the handlers have ended; at once, if the limit
+    /// has passed.
     pub async fn shutdown(&self, drain: Drain) -> Result<Stopped, Error> {
         let shared = &self.shared;
         shared.stop();
         shared.close_when_idle();
         let idle = shared.wait(|it| it.is_idle());
-        let _ = waterwheel::timeout(drain.limit(), idle).await;
+        let drained = {
+            // By the timer of the service's own runtime: the caller may be on another one, or on none.
+            let _inside = shared.runtime.enter();
+            waterwheel::timeout(drain.limit(), idle)
+        };
+        // The end of that runtime closes the store as well.
+        let _ = drained.await;
         shared.abandon();
         shared.wait(|it| it.is_closed()).await;
         let (abandoned, failure) = shared.look(|it| (it.abandoned(), it.failure()));

@@ -28,7 +28,7 @@ pub(crate) struct Shared {
     pub(crate) clock: Clock,
     pub(crate) handlers: Handlers,
     pub(super) workers: Workers,
-    pub(super) runtime: Runtime,
+    pub(crate) runtime: Runtime,
     hook: Option<Hook>,
     /// How many [`Durable`](crate::Durable)s there are.
     users: AtomicUsize,

@@ -203,3 +203,41 @@ fn an_open_that_is_dropped_closes_the_file() {
         }
     });
 }
+
+#[test]
+fn a_service_is_shut_down_from_outside_of_its_runtime() {
+    let place = Place::new();
+    for flavor in [one_thread, two_threads] {
+        let runtime = flavor();
+        let timers = runtime.block_on(place.open());
+        timers.handle("hangs", |_| std::future::pending());
+        runtime.block_on(async {
+            timers.at("hangs", soon()).insert().await.unwrap();
+            until(|| timers.metrics().running > 0).await;
+        });
+        let driven = std::thread::spawn({
+            let gone = timers.clone();
+            move || block_on(gone.shutdown(Drain::within(millis(20))))
+        });
+        // A runtime of one thread runs while it is blocked on.
+        let inside = runtime.block_on(within(timers.shutdown(Drain::within(HOUR))));
+        let outside = driven.join().unwrap();
+        assert!(inside.is_ok() && outside.is_ok_and(|it| it.abandoned > 0));
+    }
+}
+
+#[test]
+fn a_service_is_shut_down_after_its_runtime_has_ended() {
+    for _ in 0..50 {
+        let place = Place::new();
+        let runtime = two_threads();
+        let timers = runtime.block_on(place.open());
+        runtime.shutdown_background();
+        let stopped = block_on(timers.shutdown(Drain::within(HOUR)));
+        assert_eq!(stopped.map(|it| it.abandoned), Ok(0));
+        // The lock is free.
+        let other = one_thread();
+        let again = other.block_on(place.open());
+        other.block_on(shut_down(&again));
+    }
+}

@@ -257,32 +257,3 @@ async fn an_insert_before_a_shutdown_is_answered() {
     // What was acknowledged is there.
     assert!(shelf.len() >= ok && ok == 21, "{ok} of {}", shelf.len());
 }
-
-/// A service that stops while timers come due sleeps until its handlers have ended.
-#[tokio::test]
-async fn a_driver_does_not_turn_while_a_shutdown_waits() {
-    let place = Place::new();
-    let timers = place.open().await;
-    let gate = Gate::of(&timers, "mail");
-    timers.at("mail", soon()).insert().await.unwrap();
-    // Overdue, and of a handler that is not there when the service stops.
-    timers
-        .at("later", soon() + millis(3_000))
-        .insert()
-        .await
-        .unwrap();
-    gate.has_begun().await;
-    let _later = Deliveries::of(&timers, "later");
-    let stopping = tokio::spawn({
-        let timers = timers.clone();
-        async move { timers.shutdown(Drain::within(HOUR)).await }
-    });
-    let metrics = tokio::runtime::Handle::current().metrics();
-    tokio::time::sleep(millis(1_500)).await;
-    let before = metrics.worker_park_count(0);
-    tokio::time::sleep(millis(500)).await;
-    let parks = metrics.worker_park_count(0) - before;
-    assert!(parks < 200, "{parks} in half a second");
-    gate.go_on.add_permits(1);
-    assert_eq!(within(stopping).await.unwrap().unwrap().abandoned, 0);
-}

@@ -1,0 +1,180 @@
+//! The check of the book.
+
+use std::fmt;
+
+use crate::book::{Book, Closed, Line, Order};
+
+/// What is right, and what is not.
+#[derive(Debug, Default)]
+pub(crate) struct Verdict {
+    orders: usize,
+    paid: usize,
+    closed: usize,
+    refused: usize,
+    /// Payments under way at the kill: their cancels may have been done or not.
+    unknown: usize,
+    torn: usize,
+    /// Calls of the handler for an order that it had closed before the kill.
+    again: usize,
+    closed_after: usize,
+    /// Milliseconds, of the orders that came due in one life of the shop.
+    lateness: Vec<i64>,
+    first_after: Option<i64>,
+    // From here on nothing is to be found.
+    not_placed: usize,
+    lost: usize,
+    early: usize,
+    closed_though_paid: usize,
+    /// More than once in one life.
+    twice: usize,
+    other_timer: usize,
+}
+
+/// What the book says of an order.
+#[derive(Debug, Clone, Default)]
+struct Story {
+    timer: Option<(String, i64)>,
+    is_paying: bool,
+    is_paid: bool,
+    is_refused: bool,
+    is_paid_before: bool,
+    closed: Vec<Closed>,
+}
+
+pub(crate) fn check(book: &Book, orders: Order, killed_at: i64) -> Verdict {
+    let mut stories = vec![Story::default(); orders as usize];
+    for line in &book.lines {
+        match line {
+            Line::Placed(order, handle) => {
+                let timer = (handle.id.to_string(), handle.due.as_millis());
+                stories[*order as usize].timer = Some(timer);
+            }
+            Line::Paying(order) => stories[*order as usize].is_paying = true,
+            Line::Paid(order) => stories[*order as usize].is_paid = true,
+            Line::Refused(order) => stories[*order as usize].is_refused = true,
+            Line::PaidBefore(order) => stories[*order as usize].is_paid_before = true,
+            Line::Closed(closed) => stories[closed.order as usize].closed.push(closed.clone()),
+        }
+    }
+    let mut verdict = Verdict {
+        orders: orders as usize,
+        torn: book.torn,
+        ..Verdict::default()
+    };
+    for story in &stories {
+        verdict.judge(story, killed_at);
+    }
+    verdict.lateness.sort_unstable();
+    verdict
+}
+
+impl Verdict {
+    fn judge(&mut self, story: &Story, killed_at: i64) {
+        let Some((id, due)) = &story.timer else {
+            self.not_placed += 1;
+            return;
+        };
+        let is_unknown = story.is_paid_before
+            || (story.is_paying && !story.is_paid && !story.is_refused && story.closed.is_empty());
+        self.paid += usize::from(story.is_paid);
+        self.refused += usize::from(story.is_refused);
+        self.unknown += usize::from(is_unknown);
+        self.closed += usize::from(!story.closed.is_empty());
+        let is_paid = story.is_paid || story.is_paid_before;
+        self.closed_though_paid += usize::from(is_paid && !story.closed.is_empty());
+        self.lost += usize::from(!story.is_paid && !is_unknown && story.closed.is_empty());
+        for run in [1, 2] {
+            let calls = story.closed.iter().filter(|it| it.run == run).count();
+            self.twice += calls.saturating_sub(1);
+        }
+        self.again += story.closed.len().saturating_sub(1);
+        for closed in &story.closed {
+            self.early += usize::from(closed.at < closed.due * 1_000);
+            self.other_timer += usize::from(closed.id != *id || closed.due != *due);
+            if closed.run == 2 {
+                self.closed_after += 1;
+                let at = closed.at - killed_at;
+                self.first_after = Some(self.first_after.map_or(at, |first| first.min(at)));
+            }
+            // What came due while the shop was off is late by that.
+            let is_same_life = closed.run == 1 || closed.due * 1_000 > killed_at + 1_000_000;
+            if is_same_life {
+                self.lateness.push((closed.at - closed.due * 1_000) / 100);
+            }
+        }
+    }
+
+    pub(crate) fn is_well(&self) -> bool {
+        // One torn line: the last one of the life that was cut short.
+        self.wrong().iter().all(|(count, _)| *count == 0) && self.torn <= 1
+    }
+
+    fn wrong(&self) -> [(usize, &'static str); 6] {
+        [
+            (self.not_placed, "orders were never placed"),
+            (self.lost, "orders were neither paid nor closed"),
+            (self.early, "were closed early"),
+            (
+                self.closed_though_paid,
+                "were closed though their payment was taken",
+            ),
+            (self.twice, "were closed twice without a kill in between"),
+            (
+                self.other_timer,
+                "were closed by another timer than their own",
+            ),
+        ]
+    }
+
+    fn part(&self, of_a_thousand: usize) -> f64 {
+        let last = self.lateness.len().saturating_sub(1);
+        let at = last * of_a_thousand / 1_000;
+        self.lateness
+            .get(at)
+            .map_or(0.0, |tenths| *tenths as f64 / 10.0)
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\n{:>7} orders", self.orders)?;
+        writeln!(
+            f,
+            "{:>7} paid: their timers were cancelled, and are not delivered",
+            self.paid
+        )?;
+        writeln!(
+            f,
+            "{:>7} closed, {} of them after the restart",
+            self.closed, self.closed_after
+        )?;
+        writeln!(
+            f,
+            "{:>7} payments refused: the order was being closed",
+            self.refused
+        )?;
+        writeln!(
+            f,
+            "{:>7} payments under way at the kill, and found done after it",
+            self.unknown
+        )?;
+        writeln!(
+            f,
+            "{:>7} delivered again: with the handler, or being settled, at the kill",
+            self.again
+        )?;
+        writeln!(f, "{:>7} torn lines in the book", self.torn)?;
+        let (p50, p99, most) = (self.part(500), self.part(990), self.part(1_000));
+        writeln!(
+            f,
+            "lateness of what came due in one life: p50 {p50} ms, p99 {p99} ms, most {most} ms"
+        )?;
+        if let Some(first) = self.first_after {
+            writeln!(f, "first delivery {} ms after the kill", first / 1_000)?;
+        }
+        for (count, what) in self.wrong().iter().filter(|(count, _)| *count > 0) {
+            writeln!(f, "{count:>7} {what}: WRONG")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,109 @@
+//! 100 000 orders, each closed half an hour after it was placed unless it is paid: a durable timer an order, cancelled by the payment.
+//!
+//! ```sh
+//! cargo run --release -p waterwheel-durable --example order_timeouts                # some 30 seconds
+//! cargo run --release -p waterwheel-durable --example order_timeouts -- --orders 20000
+//! ```
+//!
+//! The program starts a shop as a process of its own. Half-way, when half of the orders are paid or closed, the shop aborts: no destructor runs, and what it was
+//! about to write is not written. It is started again on the same file, and goes on. At the end the first process reads the book, a plain file that the shop
+//! has written beside its timers, and checks each order against it. The exit code is 1 if an order that was not paid was never closed, if one was closed
+//! early, or if one was closed though its payment was taken.
+
+mod book;
+mod check;
+mod shop;
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use book::Book;
+use shop::Plan;
+
+/// A second of this program is so many of a shop: half an hour is ten seconds.
+const SCALE: u32 = 180;
+const TIME_TO_PAY: Duration = Duration::from_secs(30 * 60 / SCALE as u64);
+
+const USAGE: &str = "\
+usage: order_timeouts [--orders N]
+
+  --orders N    so many orders, 10 to 1000000; 100000 by default";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        [] => supervise(100_000),
+        ["--orders", orders] => match orders.parse() {
+            Ok(orders @ 10..=1_000_000) => supervise(orders),
+            _ => usage(),
+        },
+        // The shop itself: for the first time, or again.
+        ["--shop", folder, run, orders, start] => {
+            let numbers = (run.parse(), orders.parse(), start.parse());
+            match numbers {
+                (Ok(run), Ok(orders), Ok(start)) => {
+                    let plan = Plan { run, orders, start };
+                    shop::open(Path::new(folder), plan)
+                }
+                _ => usage(),
+            }
+        }
+        _ => usage(),
+    }
+}
+
+fn usage() -> ExitCode {
+    eprintln!("{USAGE}");
+    ExitCode::from(2)
+}
+
+/// Runs the shop, twice, and checks its book.
+fn supervise(orders: u32) -> ExitCode {
+    let folder = std::env::temp_dir().join(format!("order_timeouts-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder for the timers");
+    println!(
+        "{orders} orders; half an hour to pay is {} s here (a second is {} minutes)",
+        TIME_TO_PAY.as_secs(),
+        SCALE / 60
+    );
+    let start = micros(SystemTime::now()) / 1_000;
+    let is_killed = !run_shop(&folder, 1, orders, start);
+    let killed_at = micros(SystemTime::now());
+    println!("the shop has aborted, and is started again on the same file");
+    let is_well = run_shop(&folder, 2, orders, start);
+    let book = Book::read(&folder).expect("the book of the shop");
+    let verdict = check::check(&book, orders, killed_at);
+    print!("{verdict}");
+    let _ = std::fs::remove_dir_all(&folder);
+    match is_killed && is_well && verdict.is_well() {
+        true => {
+            println!("each order was paid or closed: it is as it should be");
+            ExitCode::SUCCESS
+        }
+        false => {
+            println!(
+                "THIS IS WRONG (the first shop aborted: {is_killed}; the second ended well: {is_well})"
+            );
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Returns whether it ended well.
+fn run_shop(folder: &Path, run: u8, orders: u32, start: i64) -> bool {
+    let program = std::env::current_exe().expect("the path of this program");
+    let mut shop = Command::new(program);
+    shop.arg("--shop").arg(folder);
+    shop.args([run.to_string(), orders.to_string(), start.to_string()]);
+    shop.status()
+        .expect("this program can be started")
+        .success()
+}
+
+/// Microseconds since 1970.
+fn micros(time: SystemTime) -> i64 {
+    let since = time.duration_since(UNIX_EPOCH).expect("a clock after 1970");
+    i64::try_from(since.as_micros()).expect("a clock of this era")
+}

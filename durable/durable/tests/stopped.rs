@@ -1,0 +1,62 @@
+//! What does an engine wait for that has been stopped?
+
+use waterwheel_durable::engine::{Call, Config, Engine, NewTimer, Now, Output, Reply};
+use waterwheel_store::{Due, MemoryStore, Store};
+
+fn now(boot_micros: u64) -> Now {
+    Now {
+        boot_micros,
+        wall_micros: 1_800_000_000_000_000 + boot_micros.cast_signed(),
+    }
+}
+
+/// Does what the engine asks of the store.
+fn reply(engine: &mut Engine, store: &mut MemoryStore) {
+    while let Some(output) = engine.output() {
+        let Output::Store(request) = output else {
+            continue;
+        };
+        let reply = match request.call {
+            Call::Commit(number, steps) => Reply::Committed(store.commit(number, &steps).unwrap()),
+            Call::Load {
+                handler,
+                after,
+                before,
+                most,
+            } => Reply::Loaded(store.load(&handler, after, before, most).unwrap()),
+            Call::FirstSecond(handler, from) => {
+                Reply::First(store.first_second(&handler, from).unwrap())
+            }
+            Call::FirstBucket(level) => Reply::First(store.first_bucket(level).unwrap()),
+        };
+        engine.replied(request.number, Ok(reply));
+    }
+}
+
+/// While a shutdown waits for a handler, timers come due that are not loaded any more. It would turn without end.
+#[test]
+fn a_stopped_engine_does_not_wait_for_what_it_would_load() {
+    let mut store = MemoryStore::new();
+    let epoch = store.begin().unwrap();
+    let mut engine = Engine::new(Config::default(), epoch, Vec::new(), now(0));
+    engine.handle(&"mail".into(), 1);
+    // In a bucket of a second, and of each far level.
+    for seconds in [9, 300, 20_000, 900_000] {
+        let timer = NewTimer {
+            handler: "mail".into(),
+            due: Due::from_millis(1_800_000_000_000 + seconds * 1_000),
+            key: None,
+            payload: [].into(),
+        };
+        engine.insert(1, timer);
+    }
+    reply(&mut engine, &mut store);
+    assert_eq!(engine.next_turn(), Some(7_000_000));
+    engine.stop();
+    reply(&mut engine, &mut store);
+    for later in [7_000_000, 9_000_000, 1_000_000_000_000] {
+        engine.turn(now(later));
+        reply(&mut engine, &mut store);
+        assert_eq!(engine.next_turn(), None);
+    }
+}

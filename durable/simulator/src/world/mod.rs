@@ -1,0 +1,267 @@
+//! What happens next?
+//!
+//! | file | question |
+//! |---|---|
+//! | `requests` | what do callers ask for? |
+//! | `process` | how does a process end, and the next one begin? |
+//! | `watch` | what does the engine put out, and what must hold each time? |
+
+mod process;
+mod requests;
+mod watch;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fastrand::Rng;
+use waterwheel_durable::engine::{Config, Ended, Engine, Now};
+use waterwheel_store::Row;
+
+use crate::disk::{Broken, Disk};
+use crate::model::Model;
+use process::begin;
+
+const SECOND: i64 = 1_000_000;
+const DAY: i64 = 86_400 * SECOND;
+const LADDER: [u64; 3] = [1, 20, 400];
+const HANDLERS: [&str; 3] = ["mail", "close", "later"];
+
+/// A promise that was not kept in the life of a seed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broke {
+    /// The seed that repeats it.
+    pub seed: u64,
+    /// After how many steps.
+    pub step: usize,
+    /// What was not kept.
+    pub what: String,
+}
+
+impl fmt::Display for Broke {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Broke { seed, step, what } = self;
+        write!(f, "seed {seed}, step {step}: {what}")
+    }
+}
+
+impl std::error::Error for Broke {}
+
+/// Runs the life of a seed.
+///
+/// # Errors
+///
+/// What was promised and not kept.
+pub fn run(seed: u64, broken: Option<Broken>) -> Result<(), Broke> {
+    let mut world = World::new(seed, broken);
+    let most = if world.rng.u32(0..4) == 0 { 1_000 } else { 200 };
+    let steps = world.rng.usize(20..most);
+    let mut step = 0;
+    let mut live = || {
+        while step < steps {
+            world.step()?;
+            step += 1;
+        }
+        world.come_to_an_end()
+    };
+    let lived: Result<(), String> = live();
+    lived.map_err(|what| Broke { seed, step, what })
+}
+
+struct World {
+    rng: Rng,
+    now: Now,
+    disk: Disk,
+    engine: Engine,
+    model: Model,
+    with_handlers: Vec<Row>,
+    /// All that is due from now on comes up, and nothing goes wrong.
+    is_ending: bool,
+    has_faults: bool,
+    /// The engine was stopped, and the process has not ended yet.
+    is_stopping: bool,
+    /// The last commit that the engine has asked for, if it was not answered.
+    writes: Option<u64>,
+    jumps: bool,
+    /// A crash mends what is wrong in memory alone, and so hides it.
+    crashes: bool,
+    /// Where it is 1, most of what is due waits for its handler.
+    most_concurrency: usize,
+    /// Half of the cancels and reschedules are of what is delivered next.
+    asks_for_near: bool,
+    /// Some of the cancels and reschedules have a handle with the right id and with something else that is wrong.
+    forges: bool,
+    /// Most timers are due within seconds.
+    is_near: bool,
+    /// How large payloads are at most.
+    largest: usize,
+    traces: bool,
+    config: Config,
+}
+
+impl World {
+    fn new(seed: u64, broken: Option<Broken>) -> World {
+        let mut rng = Rng::with_seed(seed);
+        let wall = 1_800_000_000 * SECOND + rng.i64(0..DAY);
+        let now = Now {
+            boot_micros: rng.u64(0..1_000_000_000),
+            wall_micros: wall,
+        };
+        let has_faults = rng.bool();
+        let config = Config {
+            window: rng.i64(0..4),
+            page: rng.usize(1..8),
+            most_in_memory: rng.usize(1..20),
+            most_bytes_in_memory: match rng.u32(0..4) {
+                0 => rng.usize(0..10_000),
+                _ => usize::MAX,
+            },
+            ladder: LADDER.map(Duration::from_secs).to_vec(),
+            most_in_commit: rng.usize(1..12),
+            reply_micros: if has_faults { 5_000_000 } else { u64::MAX },
+            refused_micros: 200_000,
+            largest_drift_micros: 1_000,
+        };
+        let refuses = if rng.u32(0..4) == 0 { 30 } else { 2 };
+        let mut disk = Disk::new(broken, refuses);
+        let engine = begin(&mut disk, &config, now);
+        let mut world = World {
+            has_faults,
+            jumps: rng.bool(),
+            crashes: rng.bool(),
+            most_concurrency: if rng.bool() { 1 } else { 5 },
+            asks_for_near: rng.bool(),
+            forges: rng.bool(),
+            is_near: rng.u32(0..3) == 0,
+            largest: [1, 1_000][rng.usize(0..2)],
+            traces: std::env::var_os("WATERWHEEL_TRACE").is_some(),
+            rng,
+            now,
+            disk,
+            engine,
+            model: Model::default(),
+            with_handlers: Vec::new(),
+            is_ending: false,
+            is_stopping: false,
+            writes: None,
+            config,
+        };
+        world.deploy();
+        world
+    }
+
+    fn step(&mut self) -> Result<(), String> {
+        match self.rng.u32(0..100) {
+            0..14 => self.insert(),
+            14..18 => self.cancel(),
+            18..22 => self.reschedule(),
+            22 => self.redrive(),
+            23..38 => self.end_delivery(),
+            38..58 => {
+                self.disk.work(&mut self.rng, self.has_faults);
+                if self.crashes && self.disk.is_unsynced() && self.rng.u32(0..6) == 0 {
+                    self.crash()?;
+                }
+            }
+            58..78 => self.reply(),
+            78..95 => self.wait(),
+            95..97 if self.jumps => self.jump(),
+            96 => self.slew(),
+            97 => self.deploy(),
+            98 if self.crashes => self.crash()?,
+            99 if self.rng.u32(0..4) == 0 => self.stop()?,
+            _ => {}
+        }
+        self.follow()
+    }
+
+    fn end_delivery(&mut self) {
+        if self.with_handlers.is_empty() {
+            return;
+        }
+        let which = self.rng.usize(0..self.with_handlers.len());
+        let row = self.with_handlers.swap_remove(which);
+        let fate = if self.is_ending {
+            9
+        } else {
+            self.rng.u32(0..10)
+        };
+        let ended = match fate {
+            0..3 => Ended::Failed(Arc::from("no")),
+            3 => Ended::Dead(Arc::from("never")),
+            _ => Ended::Well,
+        };
+        match &ended {
+            Ended::Failed(_) => match LADDER.get(row.failures as usize) {
+                Some(delay) => {
+                    let delay = *delay as i64 * SECOND;
+                    // The engine's time is that of its last turn.
+                    let from = self.now.wall_micros.div_euclid(1_000) * 1_000;
+                    self.model.failed(row.id, from + delay);
+                }
+                None => self.model.ended(row.id),
+            },
+            _ => self.model.ended(row.id),
+        }
+        self.engine.ended(row.id, ended);
+    }
+
+    /// Time goes on, towards what the engine waits for, or not.
+    fn wait(&mut self) {
+        let next = self.engine.next_turn();
+        let towards = next.map_or(0, |next| next.saturating_sub(self.now.boot_micros));
+        let micros = match self.rng.u32(0..6) {
+            0 => self.rng.u64(0..2_000),
+            1 => self.rng.u64(0..2_000_000),
+            2 => towards / 2,
+            3 => towards + self.rng.u64(0..5_000),
+            _ => towards,
+        };
+        self.pass(micros);
+    }
+
+    fn pass(&mut self, micros: u64) {
+        self.now.boot_micros += micros;
+        self.now.wall_micros += micros.cast_signed();
+        self.engine.turn(self.now);
+    }
+
+    /// The wall clock is set.
+    fn jump(&mut self) {
+        let by = match self.rng.u32(0..5) {
+            0 => self.rng.i64(-3_000..3_000),
+            1 => self.rng.i64(-2 * SECOND..2 * SECOND),
+            2 => 3_600 * SECOND,
+            3 => -3_600 * SECOND,
+            _ => self.rng.i64(-400 * DAY..400 * DAY),
+        };
+        self.now.wall_micros += by;
+        self.engine.turn(self.now);
+    }
+
+    /// The wall clock goes a little faster or slower.
+    fn slew(&mut self) {
+        self.now.wall_micros += self.rng.i64(-500..500);
+        self.engine.turn(self.now);
+    }
+
+    /// A handler that was missing is there.
+    fn deploy(&mut self) {
+        for handler in HANDLERS {
+            if self.is_ending || self.rng.u32(0..3) > 0 {
+                let concurrency = self.rng.usize(1..=self.most_concurrency);
+                self.engine.handle(&Arc::from(handler), concurrency);
+            }
+        }
+    }
+
+    fn reply(&mut self) {
+        if let Some((number, reply)) = self.disk.reply(&mut self.rng) {
+            if self.traces {
+                eprintln!("{number} is answered: {reply:?}");
+            }
+            self.engine.replied(number, reply);
+            self.writes = self.writes.filter(|asked| *asked != number);
+        }
+    }
+}

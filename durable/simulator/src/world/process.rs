@@ -1,0 +1,129 @@
+//! How does a process end, and the next one begin?
+
+use waterwheel_durable::engine::{Config, Engine, Now};
+use waterwheel_store::Store;
+
+use super::{DAY, SECOND, World};
+use crate::disk::Disk;
+
+impl World {
+    /// The service shuts down, as far as it comes, and starts again.
+    pub(super) fn stop(&mut self) -> Result<(), String> {
+        self.follow()?;
+        if self.traces {
+            eprintln!("the service shuts down");
+        }
+        self.engine.stop();
+        self.is_stopping = true;
+        // Perhaps not all deliveries come to an end in time.
+        let is_patient = self.rng.bool();
+        for _ in 0..50_000 {
+            self.follow()?;
+            let is_over = self.engine.is_written() && !is_patient;
+            if !self.is_stopping {
+                // The store has failed meanwhile.
+                return Ok(());
+            } else if self.engine.is_idle() || is_over {
+                self.model.stopped(self.engine.is_idle())?;
+                self.with_handlers.clear();
+                return self.start_again();
+            }
+            match self.rng.u32(0..4) {
+                0 if !self.with_handlers.is_empty() => self.end_delivery(),
+                1 if self.disk.is_asked() => self.disk.work(&mut self.rng, self.has_faults),
+                2 if self.disk.has_replied() => self.reply(),
+                3 if self.rng.u32(0..8) == 0 => self.cancel(),
+                _ if self.disk.is_asked() || self.disk.has_replied() => {}
+                _ => {
+                    let next = self.engine.next_turn().unwrap_or_default();
+                    self.pass(next.saturating_sub(self.now.boot_micros));
+                }
+            }
+        }
+        Err(format!("it does not come to rest: {:?}", self.engine))
+    }
+
+    /// The machine stops, and starts again after a while.
+    pub(super) fn crash(&mut self) -> Result<(), String> {
+        // What was answered was answered.
+        self.follow()?;
+        if self.traces {
+            eprintln!("the machine stops");
+        }
+        self.disk.crash(&mut self.rng);
+        self.model.crashed();
+        self.with_handlers.clear();
+        self.start_again()
+    }
+
+    /// A new process begins.
+    pub(super) fn start_again(&mut self) -> Result<(), String> {
+        self.disk.restart();
+        (self.is_stopping, self.writes) = (false, None);
+        let off = match self.rng.u32(0..3) {
+            0 => self.rng.i64(0..SECOND),
+            1 => self.rng.i64(0..DAY),
+            _ => self.rng.i64(0..40 * DAY),
+        };
+        self.now.boot_micros = self.rng.u64(0..60_000_000);
+        self.now.wall_micros += off;
+        self.engine = begin(&mut self.disk, &self.config, self.now);
+        self.deploy();
+        Ok(())
+    }
+
+    /// Lets all that is left come up.
+    pub(super) fn come_to_an_end(&mut self) -> Result<(), String> {
+        (self.is_ending, self.has_faults) = (true, false);
+        self.deploy();
+        self.follow()?;
+        let mut crashes = if self.crashes { 8 } else { 0 };
+        for _ in 0..20_000 {
+            let is_busy = self.disk.is_asked() || self.disk.has_replied();
+            if self.disk.has_replied() {
+                self.reply();
+            } else if self.disk.is_asked() {
+                self.disk.work(&mut self.rng, false);
+                // Most cascades are now.
+                if crashes > 0 && self.disk.is_unsynced() && self.rng.u32(0..8) == 0 {
+                    crashes -= 1;
+                    self.crash()?;
+                }
+            } else if !self.with_handlers.is_empty() {
+                self.end_delivery();
+            } else {
+                match self.engine.next_turn() {
+                    Some(next) => self.pass(next.saturating_sub(self.now.boot_micros)),
+                    None if !is_busy => return self.is_done(),
+                    None => {}
+                }
+            }
+            self.follow()?;
+        }
+        let left = self.disk.store().len();
+        Err(format!(
+            "it does not come to an end: {left} are left, {:?}",
+            self.engine
+        ))
+    }
+
+    pub(super) fn is_done(&mut self) -> Result<(), String> {
+        self.model.is_done()?;
+        let (stored, known) = (self.disk.store().len(), self.engine.in_memory());
+        let (held, bytes) = (self.engine.held(), self.engine.held_bytes());
+        let is_idle = self.engine.is_idle() && self.engine.is_written();
+        match (stored, known, held, bytes, is_idle) {
+            (0, 0, 0, 0, true) => Ok(()),
+            _ => Err(format!(
+                "{stored} are stored, {known} known, {held} and {bytes} bytes counted at the end"
+            )),
+        }
+    }
+}
+
+pub(super) fn begin(disk: &mut Disk, config: &Config, now: Now) -> Engine {
+    let store = disk.store();
+    let epoch = store.begin().unwrap_or(1);
+    let handlers = store.handlers().unwrap_or_default();
+    Engine::new(config.clone(), epoch, handlers, now)
+}

@@ -1,0 +1,86 @@
+//! What do callers ask for?
+
+use std::sync::Arc;
+
+use waterwheel_durable::engine::{NewTimer, Token};
+use waterwheel_store::{Due, Handle, Id, Store};
+
+use super::{DAY, HANDLERS, SECOND, World};
+
+impl World {
+    pub(super) fn insert(&mut self) {
+        let key = (self.rng.u32(0..5) == 0).then(|| Arc::from([self.rng.u8(0..3)]));
+        let timer = NewTimer {
+            handler: Arc::from(HANDLERS[self.rng.usize(0..HANDLERS.len())]),
+            due: self.some_due(),
+            key,
+            payload: vec![7; self.rng.usize(0..self.largest)].into(),
+        };
+        let token = self.model.inserts(timer.due, timer.key.clone());
+        self.engine.insert(token, timer);
+    }
+
+    pub(super) fn cancel(&mut self) {
+        if let Some(mut handle) = self.any() {
+            let token = self.model.cancels(handle.id);
+            self.forge(token, &mut handle);
+            self.engine.cancel(token, handle);
+        }
+    }
+
+    pub(super) fn reschedule(&mut self) {
+        if let Some(mut handle) = self.any() {
+            let due = self.some_due();
+            let token = self.model.reschedules(handle.id, due);
+            self.forge(token, &mut handle);
+            self.engine.reschedule(token, handle, due);
+        }
+    }
+
+    pub(super) fn any(&mut self) -> Option<Handle> {
+        match self.asks_for_near && self.rng.bool() {
+            true => self.model.any_near(&mut self.rng),
+            false => self.model.any(&mut self.rng),
+        }
+    }
+
+    /// Perhaps the handle of a request is not as it should be: it was mangled, or made up.
+    pub(super) fn forge(&mut self, token: Token, handle: &mut Handle) {
+        if self.forges && self.rng.u32(0..4) == 0 {
+            match self.rng.u32(0..3) {
+                0 => handle.handler = Arc::from("nowhere"),
+                1 => handle.handler = Arc::from(HANDLERS[self.rng.usize(0..HANDLERS.len())]),
+                _ => handle.due = self.some_due(),
+            }
+            self.model.forges(token);
+        }
+    }
+
+    pub(super) fn redrive(&mut self) {
+        if self.disk.is_unsynced() {
+            // The store's one thread lists no letter before it is durable.
+            return;
+        }
+        let dead = self.disk.store().dead(Id::NONE, 1).unwrap_or_default();
+        if let Some(dead) = dead.first().filter(|it| !self.model.is_redriven(it.row.id)) {
+            let token = self.model.redrives(dead.row.id);
+            self.engine.redrive(token, dead.row.id);
+        }
+    }
+
+    pub(super) fn some_due(&mut self) -> Due {
+        let rng = &mut self.rng;
+        let kinds = if self.is_near { 4 } else { 8 };
+        let later = match rng.u32(0..kinds) {
+            0 => rng.i64(-DAY..1),
+            1 => rng.i64(0..3_000),
+            2..4 => rng.i64(0..5 * SECOND),
+            4 => rng.i64(0..100 * SECOND),
+            5 => rng.i64(0..7_200 * SECOND),
+            6 => rng.i64(0..3 * DAY),
+            _ => rng.i64(0..4_000 * DAY),
+        };
+        let due = self.now.wall_micros + later;
+        Due::from_millis(due.div_euclid(1_000) + 1)
+    }
+}

@@ -1,0 +1,75 @@
+//! What does the engine put out, and what must hold each time?
+
+use waterwheel_durable::engine::{Answer, Call, Output};
+use waterwheel_store::{Most, Row};
+
+use super::{HANDLERS, World};
+
+/// More than a row takes beside its payload, as the engine counts.
+const ROW_BYTES: usize = 300;
+
+impl World {
+    /// Does what the engine wants done.
+    pub(super) fn follow(&mut self) -> Result<(), String> {
+        while let Some(output) = self.engine.output() {
+            if self.traces {
+                eprintln!("{:?} {output:?}", self.now);
+            }
+            match output {
+                Output::Store(request) => {
+                    match &request.call {
+                        Call::Commit(..) => self.writes = Some(request.number),
+                        Call::Load { most, .. } => self.is_light(*most)?,
+                        _ => {}
+                    }
+                    self.disk.ask(request);
+                }
+                Output::Deliver(delivery) if self.is_stopping => {
+                    return Err(format!("delivered after a stop: {:?}", delivery.row));
+                }
+                Output::Deliver(delivery) => {
+                    self.model.delivered(&delivery.row, self.now.wall_micros)?;
+                    self.with_handlers.push(delivery.row);
+                }
+                Output::Answer(token, answer) => {
+                    if answer == Answer::OutOfIds {
+                        return Err("out of ids".to_owned());
+                    }
+                    self.model.answered(token, answer)?;
+                }
+                Output::Failed(_) => return self.crash(),
+                Output::Unhandled(_) | Output::Dead(..) => {}
+            }
+        }
+        match self.writes {
+            Some(commit) if self.engine.is_written() && !self.engine.has_failed() => Err(format!(
+                "all is written, says the engine, and {commit} is not answered"
+            )),
+            _ => self.is_bounded(),
+        }
+    }
+
+    /// A load brings no more than may be in memory, but for its last row.
+    pub(super) fn is_light(&self, most: Most) -> Result<(), String> {
+        let all = self.config.most_bytes_in_memory.max(1);
+        match most.bytes <= all && most.rows <= self.config.most_in_memory {
+            true => Ok(()),
+            false => Err(format!("{most:?} is loaded, of {all} bytes")),
+        }
+    }
+
+    /// No more is in memory than may be: a row of each handler beside the bytes.
+    pub(super) fn is_bounded(&self) -> Result<(), String> {
+        let payloads: usize = self.with_handlers.iter().map(Row::bytes).sum();
+        let (held, bytes) = (self.engine.held(), self.engine.held_bytes());
+        let most = HANDLERS.len() * self.config.most_in_memory;
+        let largest = HANDLERS.len() * (self.largest + ROW_BYTES);
+        let most_bytes = self.config.most_bytes_in_memory.saturating_add(largest);
+        match held <= most && bytes <= most_bytes && payloads <= bytes {
+            true => Ok(()),
+            false => Err(format!(
+                "{held} of {most} timers and {bytes} of {most_bytes} bytes are in memory, {payloads} are with handlers"
+            )),
+        }
+    }
+}
