@@ -55,7 +55,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
         orders.shift += rng.i64(0..LONGEST_OFF);
         let until = Until::Killed {
             after: lifetime(&mut rng),
-            in_commit: rng.u8(..10) > 0,
+            in_commit: rng.u8(..20) > 0,
         };
         let played = parent.play(&orders, until)?;
         let (flight, summary) = (played.flight, parent.checker.summary());
