@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::place::Failure;
 use crate::sample::Sample;
-use crate::stage::Failure;
 
 /// What the callers have done.
 pub(crate) struct Calls {

@@ -98,7 +98,7 @@ fn lateness(results: &Results) -> Option<Chart> {
             ),
             (
                 "thread",
-                look("async-io", "a thread that only sleeps", Mark::Ring, 1),
+                look("async-io", "a thread that only sleeps", Mark::Diamond, 1),
             ),
             (
                 "tokio",

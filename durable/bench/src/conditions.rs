@@ -8,7 +8,7 @@ use std::thread::available_parallelism;
 use serde::{Deserialize, Serialize};
 
 use crate::flags::Flags;
-use crate::stage::{PAYLOAD, WORKERS};
+use crate::place::{PAYLOAD, WORKERS};
 
 /// Everything that a figure needs to be understood.
 #[derive(Clone, Debug, Serialize, Deserialize)]

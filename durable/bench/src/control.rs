@@ -51,7 +51,7 @@ impl Control {
         }
     }
 
-    pub(crate) async fn end(self) -> Result<Slept, crate::stage::Failure> {
+    pub(crate) async fn end(self) -> Result<Slept, crate::place::Failure> {
         self.is_over.store(true, Ordering::Relaxed);
         let task = self.task.await?;
         let thread = self

@@ -11,7 +11,7 @@
 //! |---|---|
 //! | `rows/` | what is measured in a round? |
 //! | `run`, `round` | how often, in which order, in which process? |
-//! | `stage`, `callers`, `lateness` | how is it measured? |
+//! | `place`, `callers`, `lateness` | how is it measured? |
 //! | `disk`, `control` | what does the machine do without us? |
 //! | `targets` | what is wanted, and is it reached? |
 //! | `page`, `blocks`, `charts`, `results` | where does it go? |
@@ -31,6 +31,7 @@ mod disk;
 mod flags;
 mod lateness;
 mod pages;
+mod place;
 mod process;
 mod random;
 mod results;
@@ -38,7 +39,6 @@ mod round;
 mod rows;
 mod run;
 mod sample;
-mod stage;
 mod targets;
 
 #[path = "../../../tools/suite/src/page.rs"]
@@ -73,8 +73,8 @@ mod theme;
 use std::process::ExitCode;
 
 use flags::Flags;
+use place::{Failure, Place, WORKERS};
 use results::Results;
-use stage::{Failure, Stage, WORKERS};
 pub(crate) use verdict::Spread;
 
 fn main() -> ExitCode {
@@ -106,12 +106,12 @@ fn sample(flags: &Flags, name: &str) -> Result<(), Failure> {
         .worker_threads(WORKERS)
         .enable_all()
         .build()?;
-    let stage = Stage {
+    let place = Place {
         folder: flags.folder.clone(),
         quick: flags.quick,
         pending: flags.pending,
     };
-    let sample = runtime.block_on((row.play)(stage))?;
+    let sample = runtime.block_on((row.play)(place))?;
     println!("{}", serde_json::to_string(&sample)?);
     Ok(())
 }

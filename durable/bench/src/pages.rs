@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::place::Failure;
 use crate::results::Results;
-use crate::stage::Failure;
 use crate::{blocks, charts, page};
 
 fn durable() -> PathBuf {
@@ -52,8 +52,8 @@ mod tests {
 
     #[test]
     fn the_page_shows_the_committed_results() {
-        let results = Results::read(&results()).unwrap();
-        for (path, text) in texts(&results).unwrap() {
+        let last = Results::read(&results()).unwrap();
+        for (path, text) in texts(&last).unwrap() {
             let committed = fs::read_to_string(&path).unwrap();
             let path = path.display();
             assert!(

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::Notify;
 use waterwheel_durable::{Drain, Durable, NewTimer};
 
+use crate::place::{HANDLER, Place, Played, Span, payload};
 use crate::sample::Sample;
-use crate::stage::{HANDLER, Played, Span, Stage, payload};
 
-pub(crate) async fn play(stage: Stage) -> Played {
-    let count = stage.pick(200_000, 20_000);
-    let timers = stage.open(Durable::builder()).await?;
+pub(crate) async fn play(place: Place) -> Played {
+    let count = place.pick(200_000, 20_000);
+    let timers = place.open(Durable::builder()).await?;
     let delivered = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0), Notify::new()));
-    let due = SystemTime::now() + stage.pick(Duration::from_secs(6), Duration::from_secs(4));
+    let due = SystemTime::now() + Duration::from_secs(6);
     let batch = (0..count).map(|_| NewTimer::at(HANDLER, due).bytes(payload()));
     timers.insert_many(batch).await?;
     let seen = Arc::clone(&delivered);
@@ -30,7 +30,7 @@ pub(crate) async fn play(stage: Stage) -> Played {
         async { Ok(()) }
     });
     let mut sample = Sample::default();
-    let before = stage.syncs()?;
+    let before = place.syncs()?;
     let left = due.duration_since(SystemTime::now());
     let left = left.map_err(|_| "the timers were due before all of them were inserted")?;
     tokio::time::sleep(left.saturating_sub(Duration::from_millis(1))).await;
@@ -44,7 +44,7 @@ pub(crate) async fn play(stage: Stage) -> Played {
         tokio::time::sleep(Duration::from_micros(500)).await;
     }
     span.end(&timers, count, &mut sample);
-    sample.set("syncs a second", f64::midpoint(before, stage.syncs()?));
+    sample.set("syncs a second", f64::midpoint(before, place.syncs()?));
     timers
         .shutdown(Drain::within(Duration::from_secs(10)))
         .await?;

@@ -7,35 +7,35 @@ use waterwheel_durable::{Cancelled, Drain, Durable, Handle, NewTimer};
 
 use super::pending::take_handles;
 use crate::callers::call;
+use crate::place::{HANDLER, Place, Played, Span, payload};
 use crate::random::Random;
 use crate::sample::Sample;
-use crate::stage::{HANDLER, Played, Span, Stage, payload};
 
 const CALLERS: usize = 1_024;
 const DELAY: Duration = Duration::from_secs(30 * 60);
 
 /// Of timers that were inserted just before, with the same delay.
-pub(crate) async fn recent(stage: Stage) -> Played {
-    let count = stage.pick(300_000, 20_000);
-    let timers = stage.open(Durable::builder()).await?;
+pub(crate) async fn recent(place: Place) -> Played {
+    let count = place.pick(300_000, 20_000);
+    let timers = place.open(Durable::builder()).await?;
     let batch = (0..count).map(|_| NewTimer::after(HANDLER, DELAY).bytes(payload()));
     let inserted = timers.insert_many(batch).await?;
     let mut handles: Vec<_> = inserted.iter().map(|it| it.handle().clone()).collect();
     Random(1).shuffle(&mut handles);
-    play(stage, timers, handles).await
+    play(place, timers, handles).await
 }
 
 /// Of the millions that are pending, which lie all over the file.
-pub(crate) async fn pending(stage: Stage) -> Played {
-    let handles = take_handles(&stage, stage.pick(40_000, 4_000))?;
-    let timers = stage.open(Durable::builder()).await?;
-    play(stage, timers, handles).await
+pub(crate) async fn pending(place: Place) -> Played {
+    let handles = take_handles(&place, place.pick(40_000, 4_000))?;
+    let timers = place.open(Durable::builder()).await?;
+    play(place, timers, handles).await
 }
 
-async fn play(stage: Stage, timers: Durable, handles: Vec<Handle>) -> Played {
+async fn play(place: Place, timers: Durable, handles: Vec<Handle>) -> Played {
     let handles = Arc::new(handles);
     let mut sample = Sample::default();
-    let before = stage.syncs()?;
+    let before = place.syncs()?;
     let span = Span::start(&timers);
     let cancel = {
         let timers = timers.clone();
@@ -52,7 +52,7 @@ async fn play(stage: Stage, timers: Durable, handles: Vec<Handle>) -> Played {
     };
     let calls = call(CALLERS, Duration::from_secs(60), cancel).await?;
     span.end(&timers, calls.len(), &mut sample);
-    sample.set("syncs a second", f64::midpoint(before, stage.syncs()?));
+    sample.set("syncs a second", f64::midpoint(before, place.syncs()?));
     calls.note(&mut sample);
     timers
         .shutdown(Drain::within(Duration::from_secs(10)))

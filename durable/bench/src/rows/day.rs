@@ -8,26 +8,26 @@ use waterwheel_durable::{Drain, Durable, Shift};
 
 use super::pending::{Calendar, DAY};
 use super::spread::Delivered;
+use crate::place::{HANDLER, Place, Played, Span};
 use crate::process;
 use crate::sample::Sample;
-use crate::stage::{HANDLER, Played, Span, Stage};
 
 /// So much time passes at once: the finest far buckets cascade one after the other.
 const STEP: Duration = Duration::from_secs(60);
 /// Before the day's bucket cascades.
 const BEFORE: Duration = Duration::from_secs(3_600 + 60);
 
-pub(crate) async fn play(stage: Stage) -> Played {
-    let calendar = Calendar::read(&stage)?;
+pub(crate) async fn play(place: Place) -> Played {
+    let calendar = Calendar::read(&place)?;
     let begin = calendar.midnight() - BEFORE;
     let end = begin + DAY;
-    let mut dues: Vec<_> = calendar.due_by(&stage, end).collect();
+    let mut dues: Vec<_> = calendar.due_by(&place, end).collect();
     dues.sort_unstable();
     let shift = Arc::new(Shift::default());
     let ahead = begin.duration_since(SystemTime::now())?;
     shift.set_wall(i64::try_from(ahead.as_micros())?);
     let builder = Durable::builder().shifted_clocks(Arc::clone(&shift));
-    let timers = stage.open(builder).await?;
+    let timers = place.open(builder).await?;
     let delivered = Arc::new(Delivered::default());
     let (seen, clock) = (Arc::clone(&delivered), Arc::clone(&shift));
     timers.handle(HANDLER, move |delivery| {
@@ -36,7 +36,7 @@ pub(crate) async fn play(stage: Stage) -> Played {
         async { Ok(()) }
     });
     let mut sample = Sample::default();
-    let before = stage.syncs()?;
+    let before = place.syncs()?;
     let span = Span::start(&timers);
     let mut due = 0;
     while due < dues.len() {
@@ -46,13 +46,13 @@ pub(crate) async fn play(stage: Stage) -> Played {
         delivered.wait(due).await;
     }
     span.end(&timers, dues.len(), &mut sample);
-    sample.set("syncs a second", f64::midpoint(before, stage.syncs()?));
+    sample.set("syncs a second", f64::midpoint(before, place.syncs()?));
     timers
         .shutdown(Drain::within(Duration::from_secs(60)))
         .await?;
     sample.set("early", delivered.early.load(Ordering::Relaxed) as f64);
     sample.set("peak memory", process::peak_memory());
     // The last step may have gone beyond the end.
-    calendar.pass(&stage, end + STEP * 2)?;
+    calendar.pass(&place, end + STEP * 2)?;
     Ok(sample)
 }

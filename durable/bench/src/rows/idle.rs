@@ -4,22 +4,22 @@ use std::time::{Duration, Instant};
 
 use waterwheel_durable::{Drain, Durable};
 
+use crate::place::{HANDLER, Place, Played, size};
 use crate::process;
 use crate::sample::Sample;
-use crate::stage::{HANDLER, Played, Stage, size};
 
-pub(crate) async fn play(stage: Stage) -> Played {
-    let timers = stage.open(Durable::builder()).await?;
+pub(crate) async fn play(place: Place) -> Played {
+    let timers = place.open(Durable::builder()).await?;
     timers.handle(HANDLER, |_| async { Ok(()) });
     tokio::time::sleep(Duration::from_secs(1)).await;
     let (start, cpu) = (Instant::now(), process::cpu_time());
-    tokio::time::sleep(stage.pick(Duration::from_secs(20), Duration::from_secs(2))).await;
+    tokio::time::sleep(place.pick(Duration::from_secs(20), Duration::from_secs(2))).await;
     let cpu = process::cpu_time().saturating_sub(cpu);
     let mut sample = Sample::default();
     let share = cpu.as_secs_f64() / start.elapsed().as_secs_f64();
     sample.set("% of a core", share * 100.0);
     sample.set("peak memory", process::peak_memory());
-    sample.set("bytes on disk", size(&stage.file()));
+    sample.set("bytes on disk", size(&place.file()));
     timers
         .shutdown(Drain::within(Duration::from_secs(60)))
         .await?;

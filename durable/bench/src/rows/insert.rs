@@ -5,13 +5,13 @@ use std::time::Duration;
 use waterwheel_durable::{Drain, Durable};
 
 use crate::callers::call;
+use crate::place::{HANDLER, Place, Played, Span, payload};
 use crate::sample::Sample;
-use crate::stage::{HANDLER, Played, Span, Stage, payload};
 
 const DELAY: Duration = Duration::from_secs(30 * 60);
 
-pub(crate) async fn play(stage: Stage, callers: usize) -> Played {
-    let timers = stage.open(Durable::builder()).await?;
+pub(crate) async fn play(place: Place, callers: usize) -> Played {
+    let timers = place.open(Durable::builder()).await?;
     timers.handle(HANDLER, |_| async { Ok(()) });
     let insert = |time: Duration| {
         let timers = timers.clone();
@@ -24,13 +24,13 @@ pub(crate) async fn play(stage: Stage, callers: usize) -> Played {
             })
         })
     };
-    insert(stage.pick(Duration::from_millis(300), Duration::from_millis(100))).await?;
+    insert(place.pick(Duration::from_millis(300), Duration::from_millis(100))).await?;
     let mut sample = Sample::default();
-    let before = stage.syncs()?;
+    let before = place.syncs()?;
     let span = Span::start(&timers);
-    let calls = insert(stage.pick(Duration::from_secs(2), Duration::from_millis(300))).await?;
+    let calls = insert(place.pick(Duration::from_secs(2), Duration::from_millis(300))).await?;
     span.end(&timers, calls.len(), &mut sample);
-    sample.set("syncs a second", f64::midpoint(before, stage.syncs()?));
+    sample.set("syncs a second", f64::midpoint(before, place.syncs()?));
     calls.note(&mut sample);
     timers
         .shutdown(Drain::within(Duration::from_secs(10)))

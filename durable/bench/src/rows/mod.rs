@@ -13,7 +13,7 @@ mod syncs;
 
 use std::pin::Pin;
 
-use crate::stage::{Played, Stage};
+use crate::place::{Place, Played};
 
 type Playing = Pin<Box<dyn Future<Output = Played>>>;
 
@@ -22,7 +22,7 @@ pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) file: File,
     pub(crate) rounds: Rounds,
-    pub(crate) play: fn(Stage) -> Playing,
+    pub(crate) play: fn(Place) -> Playing,
 }
 
 /// In which file its timers are.
@@ -49,66 +49,66 @@ pub(crate) enum Rounds {
 
 /// In the order in which a round plays them.
 pub(crate) const ALL: [Row; 19] = [
-    row("insert-1", File::New, Rounds::All, |stage| {
-        Box::pin(insert::play(stage, 1))
+    row("insert-1", File::New, Rounds::All, |place| {
+        Box::pin(insert::play(place, 1))
     }),
-    row("insert-64", File::New, Rounds::All, |stage| {
-        Box::pin(insert::play(stage, 64))
+    row("insert-64", File::New, Rounds::All, |place| {
+        Box::pin(insert::play(place, 64))
     }),
-    row("insert-1024", File::New, Rounds::All, |stage| {
-        Box::pin(insert::play(stage, 1_024))
+    row("insert-1024", File::New, Rounds::All, |place| {
+        Box::pin(insert::play(place, 1_024))
     }),
-    row("month", File::New, Rounds::All, |stage| {
-        Box::pin(spread::play(stage, 30, false))
+    row("month", File::New, Rounds::All, |place| {
+        Box::pin(spread::play(place, 30, false))
     }),
-    row("year", File::New, Rounds::All, |stage| {
-        Box::pin(spread::play(stage, 365, false))
+    row("year", File::New, Rounds::All, |place| {
+        Box::pin(spread::play(place, 365, false))
     }),
-    row("cancel", File::New, Rounds::All, |stage| {
-        Box::pin(cancel::recent(stage))
+    row("cancel", File::New, Rounds::All, |place| {
+        Box::pin(cancel::recent(place))
     }),
-    row("burst", File::New, Rounds::All, |stage| {
-        Box::pin(burst::play(stage))
+    row("burst", File::New, Rounds::All, |place| {
+        Box::pin(burst::play(place))
     }),
-    row("syncs", File::New, Rounds::Once, |stage| {
-        Box::pin(syncs::play(stage))
+    row("syncs", File::New, Rounds::Once, |place| {
+        Box::pin(syncs::play(place))
     }),
-    row("month-life", File::New, Rounds::Once, |stage| {
-        Box::pin(spread::play(stage, 30, true))
+    row("month-life", File::New, Rounds::Once, |place| {
+        Box::pin(spread::play(place, 30, true))
     }),
-    row("pending", File::Pending, Rounds::Once, |stage| {
-        Box::pin(pending::play(stage))
+    row("pending", File::Pending, Rounds::Once, |place| {
+        Box::pin(pending::play(place))
     }),
-    row("idle", File::Pending, Rounds::Few, |stage| {
-        Box::pin(idle::play(stage))
+    row("idle", File::Pending, Rounds::Few, |place| {
+        Box::pin(idle::play(place))
     }),
-    row("day", File::Pending, Rounds::Once, |stage| {
-        Box::pin(day::play(stage))
+    row("day", File::Pending, Rounds::Once, |place| {
+        Box::pin(day::play(place))
     }),
-    row("overdue", File::Pending, Rounds::Before, |stage| {
-        Box::pin(restart::prepare(stage))
+    row("overdue", File::Pending, Rounds::Before, |place| {
+        Box::pin(restart::prepare(place))
     }),
-    row("restart", File::Pending, Rounds::All, |stage| {
-        Box::pin(restart::play(stage))
+    row("restart", File::Pending, Rounds::All, |place| {
+        Box::pin(restart::play(place))
     }),
-    row("steady", File::Pending, Rounds::Few, |stage| {
-        Box::pin(steady::play(stage, 20_000))
+    row("steady", File::Pending, Rounds::Few, |place| {
+        Box::pin(steady::play(place, 20_000))
     }),
-    row("steady-2", File::Pending, Rounds::Few, |stage| {
-        Box::pin(steady::play(stage, 40_000))
+    row("steady-2", File::Pending, Rounds::Few, |place| {
+        Box::pin(steady::play(place, 40_000))
     }),
-    row("pending-month", File::Grown, Rounds::All, |stage| {
-        Box::pin(spread::play(stage, 30, false))
+    row("pending-month", File::Grown, Rounds::All, |place| {
+        Box::pin(spread::play(place, 30, false))
     }),
-    row("pending-year", File::Grown, Rounds::All, |stage| {
-        Box::pin(spread::play(stage, 365, false))
+    row("pending-year", File::Grown, Rounds::All, |place| {
+        Box::pin(spread::play(place, 365, false))
     }),
-    row("pending-cancel", File::Grown, Rounds::All, |stage| {
-        Box::pin(cancel::pending(stage))
+    row("pending-cancel", File::Grown, Rounds::All, |place| {
+        Box::pin(cancel::pending(place))
     }),
 ];
 
-const fn row(name: &'static str, file: File, rounds: Rounds, play: fn(Stage) -> Playing) -> Row {
+const fn row(name: &'static str, file: File, rounds: Rounds, play: fn(Place) -> Playing) -> Row {
     Row {
         name,
         file,

@@ -6,10 +6,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use waterwheel_durable::{Drain, Durable, Handle, NewTimer};
 
+use crate::place::{Failure, HANDLER, Place, Played, payload, size};
 use crate::process;
 use crate::random::Random;
 use crate::sample::Sample;
-use crate::stage::{Failure, HANDLER, Played, Stage, payload, size};
 
 pub(crate) const DAY: Duration = Duration::from_secs(86_400);
 /// Over so many days the pending timers are due.
@@ -21,13 +21,13 @@ const HANDLES: u64 = 800_000;
 const BATCH: usize = 16_384;
 
 /// Inserts them in batches: this is how the file comes about, and no row.
-pub(crate) async fn play(stage: Stage) -> Played {
-    let timers = stage.open(Durable::builder()).await?;
+pub(crate) async fn play(place: Place) -> Played {
+    let timers = place.open(Durable::builder()).await?;
     let first = first_midnight();
     let mut dues = dues(first);
     let mut random = Random(6);
     let mut handles = Vec::new();
-    let mut left = stage.pending;
+    let mut left = place.pending;
     while left > 0 {
         let count = left.min(BATCH);
         left -= count;
@@ -39,7 +39,7 @@ pub(crate) async fn play(stage: Stage) -> Played {
                 .due
                 .time()
                 .is_some_and(|due| due > first + DAY * PLAYED);
-            if stays && random.below(stage.pending as u64) < HANDLES {
+            if stays && random.below(place.pending as u64) < HANDLES {
                 handles.push(handle.clone());
             }
         }
@@ -49,16 +49,16 @@ pub(crate) async fn play(stage: Stage) -> Played {
         .await?;
     random.shuffle(&mut handles);
     let lines: Vec<String> = handles.iter().map(Handle::to_string).collect();
-    fs::write(stage.folder.join("handles"), lines.join("\n"))?;
+    fs::write(place.folder.join("handles"), lines.join("\n"))?;
     let passed = first - DAY;
     Calendar {
         first,
         days: 0,
         passed,
     }
-    .write(&stage)?;
+    .write(&place)?;
     let mut sample = Sample::default();
-    let bytes = size(&stage.file()) / stage.pending as f64;
+    let bytes = size(&place.file()) / place.pending as f64;
     sample.set("bytes on disk each", bytes);
     sample.set("peak memory", process::peak_memory());
     Ok(sample)
@@ -90,15 +90,15 @@ pub(crate) struct Calendar {
 }
 
 impl Calendar {
-    pub(crate) fn read(stage: &Stage) -> Result<Calendar, Failure> {
+    pub(crate) fn read(place: &Place) -> Result<Calendar, Failure> {
         Ok(serde_json::from_slice(&fs::read(
-            stage.folder.join("calendar"),
+            place.folder.join("calendar"),
         )?)?)
     }
 
-    fn write(&self, stage: &Stage) -> Result<(), Failure> {
+    fn write(&self, place: &Place) -> Result<(), Failure> {
         Ok(fs::write(
-            stage.folder.join("calendar"),
+            place.folder.join("calendar"),
             serde_json::to_vec(self)?,
         )?)
     }
@@ -116,25 +116,25 @@ impl Calendar {
     /// When those are due that are to be delivered by then.
     pub(crate) fn due_by(
         &self,
-        stage: &Stage,
+        place: &Place,
         end: SystemTime,
     ) -> impl Iterator<Item = SystemTime> {
         let passed = self.passed;
-        let dues = dues(self.first).take(stage.pending);
+        let dues = dues(self.first).take(place.pending);
         dues.filter(move |due| passed < *due && *due <= end)
     }
 
     /// The time has passed up to here.
-    pub(crate) fn pass(mut self, stage: &Stage, passed: SystemTime) -> Result<(), Failure> {
+    pub(crate) fn pass(mut self, place: &Place, passed: SystemTime) -> Result<(), Failure> {
         self.days += 1;
         self.passed = passed;
-        self.write(stage)
+        self.write(place)
     }
 }
 
 /// Takes some of the handles that were kept.
-pub(crate) fn take_handles(stage: &Stage, count: usize) -> Result<Vec<Handle>, Failure> {
-    let path = stage.folder.join("handles");
+pub(crate) fn take_handles(place: &Place, count: usize) -> Result<Vec<Handle>, Failure> {
+    let path = place.folder.join("handles");
     let text = fs::read_to_string(&path)?;
     let mut lines = text.lines();
     let taken: Result<Vec<Handle>, _> = lines.by_ref().take(count).map(str::parse).collect();

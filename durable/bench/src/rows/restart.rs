@@ -10,18 +10,18 @@ use rustix::fs::{Advice, fadvise};
 use waterwheel_durable::{Drain, Durable, NewTimer};
 
 use super::spread::Delivered;
+use crate::place::{Failure, HANDLER, Place, Played, payload};
 use crate::process;
 use crate::random::Random;
 use crate::sample::Sample;
-use crate::stage::{Failure, HANDLER, Played, Stage, payload};
 
 /// So long ago the oldest of them was due.
 const DOWN: Duration = Duration::from_secs(600);
 
 /// Before the opening that is measured: nothing has handled them, and nothing of the file is in memory.
-pub(crate) async fn prepare(stage: Stage) -> Played {
-    let overdue = stage.pick(100_000, 10_000);
-    let timers = stage.open(Durable::builder()).await?;
+pub(crate) async fn prepare(place: Place) -> Played {
+    let overdue = place.pick(100_000, 10_000);
+    let timers = place.open(Durable::builder()).await?;
     let mut random = Random(5);
     let now = SystemTime::now();
     let due = |_| now - Duration::from_millis(random.below(DOWN.as_millis() as u64));
@@ -33,7 +33,7 @@ pub(crate) async fn prepare(stage: Stage) -> Played {
     timers
         .shutdown(Drain::within(Duration::from_secs(60)))
         .await?;
-    drop_from_cache(&stage.file())?;
+    drop_from_cache(&place.file())?;
     let mut sample = Sample::default();
     sample.set("overdue", overdue as f64);
     Ok(sample)
@@ -47,15 +47,15 @@ fn drop_from_cache(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-pub(crate) async fn play(stage: Stage) -> Played {
-    let overdue = stage.pick(100_000, 10_000);
+pub(crate) async fn play(place: Place) -> Played {
+    let overdue = place.pick(100_000, 10_000);
     let mut sample = Sample::default();
-    sample.set("syncs a second", stage.syncs()?);
+    sample.set("syncs a second", place.syncs()?);
     let delivered = Arc::new(Delivered::default());
     let seen = Arc::clone(&delivered);
     let read = process::read();
     let start = Instant::now();
-    let timers = stage.open(Durable::builder()).await?;
+    let timers = place.open(Durable::builder()).await?;
     sample.set("opened ms", millis_since(start));
     timers.handle(HANDLER, move |delivery| {
         seen.one(SystemTime::now() < delivery.due());

@@ -9,10 +9,10 @@ use waterwheel_durable::{Drain, Durable, Shift};
 
 use super::pending::DAY;
 use crate::callers::call;
+use crate::place::{Failure, HANDLER, Place, Played, Span, payload};
 use crate::process;
 use crate::random::Random;
 use crate::sample::Sample;
-use crate::stage::{Failure, HANDLER, Played, Span, Stage, payload};
 
 pub(crate) const CALLERS: usize = 1_024;
 /// Beyond the finest buckets, so that each timer lies in a far one at first.
@@ -31,12 +31,12 @@ pub(crate) fn dues(days: u32, count: usize) -> Vec<SystemTime> {
 }
 
 /// Inserts them, and follows them to their end if `lives`.
-pub(crate) async fn play(stage: Stage, days: u32, lives: bool) -> Played {
+pub(crate) async fn play(place: Place, days: u32, lives: bool) -> Played {
     // A quick life is short.
-    let days = if lives { stage.pick(days, 2) } else { days };
-    let dues = Arc::new(dues(days, stage.pick(300_000, 10_000)));
+    let days = if lives { place.pick(days, 2) } else { days };
+    let dues = Arc::new(dues(days, place.pick(300_000, 10_000)));
     let shift = Arc::new(Shift::default());
-    let timers = stage
+    let timers = place
         .open(Durable::builder().shifted_clocks(Arc::clone(&shift)))
         .await?;
     let delivered = Arc::new(Delivered::default());
@@ -48,11 +48,11 @@ pub(crate) async fn play(stage: Stage, days: u32, lives: bool) -> Played {
         async { Ok(()) }
     });
     let mut sample = Sample::default();
-    let before = stage.syncs()?;
+    let before = place.syncs()?;
     let span = Span::start(&timers);
     let calls = insert(&timers, Arc::clone(&dues)).await?;
     span.end(&timers, calls.len(), &mut sample);
-    sample.set("syncs a second", f64::midpoint(before, stage.syncs()?));
+    sample.set("syncs a second", f64::midpoint(before, place.syncs()?));
     calls.note(&mut sample);
     if lives {
         let start = process::written();

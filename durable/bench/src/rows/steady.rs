@@ -11,16 +11,16 @@ use super::pending::{Calendar, DAY, DAYS};
 use super::spread::Delivered;
 use crate::control::Control;
 use crate::lateness;
+use crate::place::{Failure, HANDLER, PAYLOAD, Place, Played, Span, payload};
 use crate::process;
 use crate::random::Random;
 use crate::sample::Sample;
-use crate::stage::{Failure, HANDLER, PAYLOAD, Played, Span, Stage, payload};
 
 const CALLERS: u32 = 256;
 /// The day's bucket cascades so long before the day begins.
 const LEAD: Duration = Duration::from_secs(3_600);
 /// One of so many that are inserted is due soon.
-const SOON: u64 = 4;
+const SOON: usize = 4;
 /// So many are inserted at a time before it begins: the set-up takes no more memory than the rest.
 const BATCH: usize = 8_192;
 /// The payloads of those that the row itself inserts to be delivered begin with this.
@@ -28,18 +28,18 @@ const OURS: u8 = 1;
 
 /// So many inserts a second, and half as many deliveries. Half of what is delivered was inserted before, and half of it a second or two ago. What else is
 /// inserted is due evenly over the month after that of the pending timers.
-pub(crate) async fn play(stage: Stage, inserts: u32) -> Played {
-    let inserts = stage.pick(inserts, inserts / 10);
-    let time = stage.pick(Duration::from_secs(30), Duration::from_secs(4));
-    let set_up = stage.pick(Duration::from_secs(10), Duration::from_secs(3));
-    let calendar = Calendar::read(&stage)?;
+pub(crate) async fn play(place: Place, inserts: u32) -> Played {
+    let inserts = place.pick(inserts, inserts / 10);
+    let time = place.pick(Duration::from_secs(30), Duration::from_secs(4));
+    let set_up = place.pick(Duration::from_secs(10), Duration::from_secs(5));
+    let calendar = Calendar::read(&place)?;
     // A third of the run goes by before the bucket cascades.
     let begin = calendar.midnight() - LEAD - time / 3;
     let start = SystemTime::now() + set_up;
     let ahead = begin.duration_since(start)?;
     let shift = Arc::new(Shift::default());
     shift.set_wall(i64::try_from(ahead.as_micros())?);
-    let timers = stage.open(Durable::builder().shifted_clocks(shift)).await?;
+    let timers = place.open(Durable::builder().shifted_clocks(shift)).await?;
     let watched = Arc::new(Watched::default());
     let watching = Arc::clone(&watched);
     timers.handle(HANDLER, move |delivery| {
@@ -48,7 +48,7 @@ pub(crate) async fn play(stage: Stage, inserts: u32) -> Played {
         ready(Ok(()))
     });
     // What was pending until this day is overdue now. It is no part of the row.
-    let overdue = calendar.due_by(&stage, begin - set_up).count();
+    let overdue = calendar.due_by(&place, begin - set_up).count();
     watched.pending.wait(overdue).await;
     let before = usize::try_from(inserts)? / 4 * usize::try_from(time.as_secs())?;
     insert_before(&timers, begin, time, before).await?;
@@ -56,7 +56,7 @@ pub(crate) async fn play(stage: Stage, inserts: u32) -> Played {
     tokio::time::sleep(left.map_err(|_| "the set-up took too long")?).await;
 
     let mut sample = Sample::default();
-    let syncs = stage.syncs()?;
+    let syncs = place.syncs()?;
     let control = Control::start();
     let span = Span::start(&timers);
     let end = calendar.end();
@@ -65,7 +65,7 @@ pub(crate) async fn play(stage: Stage, inserts: u32) -> Played {
     let slept = control.end().await?;
     // What is due by now, and still queued, counts with the lateness that it has in the end.
     watched.ours.wait(before + soon).await;
-    sample.set("syncs a second", f64::midpoint(syncs, stage.syncs()?));
+    sample.set("syncs a second", f64::midpoint(syncs, place.syncs()?));
     timers
         .shutdown(Drain::within(Duration::from_secs(30)))
         .await?;
@@ -79,7 +79,7 @@ pub(crate) async fn play(stage: Stage, inserts: u32) -> Played {
     lateness::note("thread", slept.thread, &mut sample);
     lateness::note("tokio", slept.task, &mut sample);
     sample.set("peak memory", process::peak_memory());
-    calendar.pass(&stage, SystemTime::now() + ahead)?;
+    calendar.pass(&place, SystemTime::now() + ahead)?;
     Ok(sample)
 }
 
@@ -159,11 +159,11 @@ async fn insert(
             tokio::spawn(async move {
                 let mut random = Random(u64::from(caller) << 32);
                 let mut next = start + pause * caller / CALLERS;
-                let (mut inserted, mut soon) = (0, 0);
+                let (mut inserted, mut soon) = (0_usize, 0);
                 while next < start + time {
                     tokio::time::sleep_until(next.into()).await;
                     next += pause;
-                    let (due, payload) = if (inserted as u64).is_multiple_of(SOON) {
+                    let (due, payload) = if inserted.is_multiple_of(SOON) {
                         soon += 1;
                         let delay = Duration::from_millis(1_000 + random.below(1_000));
                         (SystemTime::now() + ahead + delay, marked())
@@ -178,7 +178,7 @@ async fn insert(
             })
         })
         .collect();
-    let (mut inserted, mut soon) = (0, 0);
+    let (mut inserted, mut soon) = (0_usize, 0);
     for task in tasks {
         let (its_inserted, its_soon) = task.await??;
         inserted += its_inserted;

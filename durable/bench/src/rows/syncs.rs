@@ -5,16 +5,16 @@ use std::time::Duration;
 use waterwheel_durable::{Drain, Durable};
 
 use crate::callers::call;
+use crate::place::{HANDLER, Place, Played, payload};
 use crate::sample::Sample;
-use crate::stage::{HANDLER, Played, Stage, payload};
 
 const CALLERS: usize = 64;
 
 /// In this process nothing else syncs.
-pub(crate) async fn play(stage: Stage) -> Played {
-    let timers = stage.open(Durable::builder()).await?;
+pub(crate) async fn play(place: Place) -> Played {
+    let timers = place.open(Durable::builder()).await?;
     let inserting = timers.clone();
-    let time = stage.pick(Duration::from_secs(2), Duration::from_millis(500));
+    let time = place.pick(Duration::from_secs(2), Duration::from_millis(500));
     let calls = call(CALLERS, time, move |_, _| {
         let timers = inserting.clone();
         Some(async move {

@@ -19,7 +19,7 @@ pub(crate) const PAYLOAD: usize = 64;
 
 /// A folder on the disk, and how long to measure.
 #[derive(Clone, Debug)]
-pub(crate) struct Stage {
+pub(crate) struct Place {
     pub(crate) folder: PathBuf,
     pub(crate) quick: bool,
     /// How many timers wait in the file that some rows share.
@@ -29,7 +29,7 @@ pub(crate) struct Stage {
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 pub(crate) type Played = Result<Sample, Failure>;
 
-impl Stage {
+impl Place {
     pub(crate) fn file(&self) -> PathBuf {
         self.folder.join("timers.db")
     }
