@@ -3,20 +3,20 @@
 use std::process::ExitCode;
 
 use fastrand::Rng;
+use waterwheel_chaos::arguments::Arguments;
 
 use crate::child::Orders;
-use crate::flags::Flags;
 use crate::kill::{DAY, deliver_all};
 use crate::parent::{Parent, Until};
 use crate::report;
 
-pub(crate) fn run(mut flags: Flags) -> Result<ExitCode, String> {
-    let rounds: u64 = flags.take("--rounds")?.unwrap_or(4);
-    let seed = flags.take("--seed")?.unwrap_or_else(|| Rng::new().u64(..));
-    let callers = flags.take("--callers")?.unwrap_or(64);
-    let fault: Option<String> = flags.take("--break")?;
-    flags.end()?;
-    crate::fault::check(fault.as_deref())?;
+pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
+    let rounds: u64 = arguments.take("rounds", 4)?;
+    let seed = arguments.take("seed", Rng::new().u64(..))?;
+    let callers = arguments.take("callers", 64)?;
+    let fault: String = arguments.take("break", String::new())?;
+    arguments.end()?;
+    crate::fault::check(&fault)?;
 
     let folder = tempfile::Builder::new()
         .prefix("waterwheel-chaos-")
@@ -57,6 +57,9 @@ pub(crate) fn run(mut flags: Flags) -> Result<ExitCode, String> {
             summary.deliveries - before.1,
         );
         before = (summary.clock_moves, summary.deliveries);
+        if parent.checker.broken().len() > report::ENOUGH {
+            break;
+        }
     }
     orders.callers = 0;
     orders.moves = false;

@@ -2,7 +2,7 @@
 
 /// Plants a fault in this process.
 #[cfg(feature = "planted")]
-pub(crate) fn plant(name: Option<&str>) -> Result<(), String> {
+pub(crate) fn plant(name: &str) -> Result<(), String> {
     if let Some(fault) = named(name)? {
         waterwheel_durable::engine::planted::plant_everywhere(fault);
     }
@@ -11,36 +11,35 @@ pub(crate) fn plant(name: Option<&str>) -> Result<(), String> {
 
 /// Whether there is a fault of this name.
 #[cfg(feature = "planted")]
-pub(crate) fn check(name: Option<&str>) -> Result<(), String> {
+pub(crate) fn check(name: &str) -> Result<(), String> {
     named(name).map(drop)
 }
 
 #[cfg(feature = "planted")]
-fn named(
-    name: Option<&str>,
-) -> Result<Option<waterwheel_durable::engine::planted::Planted>, String> {
+fn named(name: &str) -> Result<Option<waterwheel_durable::engine::planted::Planted>, String> {
     use waterwheel_durable::engine::planted::Planted;
 
     Ok(Some(match name {
-        None => return Ok(None),
-        Some("ack-before-commit") => Planted::AnswerBeforeCommit,
-        Some("never-settled") => Planted::NeverSettled,
-        Some("rounded-down") => Planted::RoundedDown,
-        Some("known-taken-again") => Planted::KnownTakenAgain,
-        Some("forgotten-before-settled") => Planted::ForgottenBeforeSettled,
-        Some(other) => return Err(format!("there is no fault {other:?}")),
+        "" => return Ok(None),
+        "ack-before-commit" => Planted::AnswerBeforeCommit,
+        "never-settled" => Planted::NeverSettled,
+        "rounded-down" => Planted::RoundedDown,
+        "known-taken-again" => Planted::KnownTakenAgain,
+        "given-up-comes-back" => Planted::GivenUpComesBack,
+        "forgotten-before-settled" => Planted::ForgottenBeforeSettled,
+        other => return Err(format!("there is no fault {other:?}")),
     }))
 }
 
 #[cfg(not(feature = "planted"))]
-pub(crate) fn check(name: Option<&str>) -> Result<(), String> {
+pub(crate) fn check(name: &str) -> Result<(), String> {
     plant(name)
 }
 
 #[cfg(not(feature = "planted"))]
-pub(crate) fn plant(name: Option<&str>) -> Result<(), String> {
+pub(crate) fn plant(name: &str) -> Result<(), String> {
     match name {
-        None => Ok(()),
-        Some(_) => Err("faults are planted by a build with --features planted".into()),
+        "" => Ok(()),
+        _ => Err("faults are planted by a build with --features planted".into()),
     }
 }

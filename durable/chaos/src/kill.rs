@@ -4,10 +4,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use fastrand::Rng;
+use waterwheel_chaos::arguments::Arguments;
 
 use crate::child::Orders;
 use crate::file;
-use crate::flags::Flags;
 use crate::parent::{Parent, Until};
 use crate::report;
 
@@ -15,14 +15,14 @@ pub(crate) const DAY: i64 = 86_400_000_000;
 /// After a kill, the wall clock goes on by so much at most: far timers come nearer.
 const LONGEST_OFF: i64 = DAY / 8;
 
-pub(crate) fn run(mut flags: Flags) -> Result<ExitCode, String> {
-    let rounds: u64 = flags.take("--rounds")?.unwrap_or(100);
-    let seed = flags.take("--seed")?.unwrap_or_else(|| Rng::new().u64(..));
-    let callers = flags.take("--callers")?.unwrap_or(96);
-    let fault: Option<String> = flags.take("--break")?;
-    flags.end()?;
+pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
+    let rounds: u64 = arguments.take("rounds", 100)?;
+    let seed = arguments.take("seed", Rng::new().u64(..))?;
+    let callers = arguments.take("callers", 96)?;
+    let fault: String = arguments.take("break", String::new())?;
+    arguments.end()?;
     // Said here, and not by each child.
-    crate::fault::check(fault.as_deref())?;
+    crate::fault::check(&fault)?;
 
     let folder = tempfile::Builder::new()
         .prefix("waterwheel-chaos-")
@@ -55,7 +55,7 @@ pub(crate) fn run(mut flags: Flags) -> Result<ExitCode, String> {
         orders.shift += rng.i64(0..LONGEST_OFF);
         let until = Until::Killed {
             after: lifetime(&mut rng),
-            in_commit: rng.u8(..10) > 0,
+            in_commit: rng.u8(..20) > 0,
         };
         let played = parent.play(&orders, until)?;
         let (flight, summary) = (played.flight, parent.checker.summary());
@@ -78,7 +78,7 @@ pub(crate) fn run(mut flags: Flags) -> Result<ExitCode, String> {
         );
         in_commit += u64::from(flight.commit.is_some() && flight.unanswered() > 0);
         (duplicates, requests) = (summary.duplicates, summary.requests);
-        if parent.checker.broken().len() > 1_000 {
+        if parent.checker.broken().len() > report::ENOUGH {
             break;
         }
     }
@@ -109,6 +109,10 @@ fn lifetime(rng: &mut Rng) -> Duration {
 
 /// Children that are not killed, until the file is empty.
 pub(crate) fn deliver_all(parent: &mut Parent, orders: &mut Orders) -> Result<bool, String> {
+    if parent.checker.broken().len() > report::ENOUGH {
+        println!("enough is broken: what is left is not delivered");
+        return Ok(false);
+    }
     let mut left = None;
     for _ in 0..5 {
         orders.round += 1;

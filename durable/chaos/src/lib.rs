@@ -2,6 +2,13 @@
 //!
 //! | file | question |
 //! |---|---|
+//! | `kill` | does a file keep its promises over a hundred kills? |
+//! | `clocks` | is a timer early, lost or delivered twice when the wall clock is moved? |
+//! | `parent` | when does a child start, and when is it killed? |
+//! | `child` | which handlers and callers does the process have that is killed? |
+//! | `log` | what does a child say, and how is it read? |
+//! | `check` | were the promises kept, by the log alone? |
+//! | `file` | what is left in the file, read without the store? |
 //! | `power_cut` | is each commit that was answered there after a power cut, and nothing else? |
 //! | `power_cut/life` | what does the life of a seed do, and when is its power cut? |
 //! | `power_cut/steps` | what is a store asked to commit? |

@@ -5,7 +5,6 @@ mod child;
 mod clocks;
 mod fault;
 mod file;
-mod flags;
 mod kill;
 mod log;
 mod parent;
@@ -13,7 +12,6 @@ mod report;
 
 use std::process::ExitCode;
 
-use flags::Flags;
 use waterwheel_chaos::arguments::Arguments;
 use waterwheel_chaos::power_cut;
 
@@ -24,15 +22,14 @@ usage: waterwheel-chaos kill      [--rounds N] [--seed N] [--callers N] [--break
        waterwheel-chaos check LOG";
 
 fn main() -> ExitCode {
-    let mut flags = Flags::new(std::env::args().skip(1));
-    let result = match flags.command().as_deref() {
-        Some("kill") => kill::run(flags),
-        Some("clocks") => clocks::run(flags),
-        Some("power-cut") => {
-            Arguments::parse(std::env::args().skip(2)).and_then(power_cut::command)
-        }
-        Some("check") => check_again(flags),
-        Some("child") => child::run(flags),
+    let mut words = std::env::args().skip(1);
+    let command = words.next().unwrap_or_default();
+    let result = match command.as_str() {
+        "kill" => Arguments::parse(words).and_then(kill::run),
+        "clocks" => Arguments::parse(words).and_then(clocks::run),
+        "power-cut" => Arguments::parse(words).and_then(power_cut::command),
+        "check" => check_again(words.next()),
+        "child" => Arguments::parse(words).and_then(child::run),
         other => Err(format!("there is no command {other:?}")),
     };
     result.unwrap_or_else(|error| {
@@ -42,9 +39,8 @@ fn main() -> ExitCode {
 }
 
 /// Reads a log that was kept.
-fn check_again(mut flags: Flags) -> Result<ExitCode, String> {
-    let log = flags.command().ok_or("which log?")?;
-    flags.end()?;
+fn check_again(log: Option<String>) -> Result<ExitCode, String> {
+    let log = log.ok_or("which log?")?;
     let text = std::fs::read_to_string(log).map_err(|error| error.to_string())?;
     let mut checker = check::Checker::default();
     for line in text.lines() {

@@ -8,6 +8,8 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::check::{Checker, Flight};
 use crate::child::Orders;
 use crate::log::Line;
@@ -18,8 +20,10 @@ const KNOWN: usize = 300;
 const SILENCE: Duration = Duration::from_secs(30);
 /// A child whose timers are delivered says nothing for so long.
 const QUIET: Duration = Duration::from_millis(700);
-/// After the time of a kill, this long for a commit to begin.
-const COMMIT_WAIT: Duration = Duration::from_millis(300);
+/// After the time of a kill, this long for a commit to be met.
+const COMMIT_WAIT: Duration = Duration::from_secs(5);
+/// After so long, a child that is stopped has said its last line, and it was read.
+const STILL: Duration = Duration::from_millis(10);
 
 /// When a round ends.
 #[derive(Debug, Clone, Copy)]
@@ -76,6 +80,7 @@ impl Parent {
             last_line: start,
             is_killed: false,
             stopped_at: None,
+            frozen_at: None,
             is_silent: false,
         };
         let mut rest = VecDeque::new();
@@ -170,6 +175,8 @@ struct Round {
     last_line: Instant,
     is_killed: bool,
     stopped_at: Option<Instant>,
+    /// When a signal has stopped it, to see whether its store is busy.
+    frozen_at: Option<Instant>,
     /// It delivers nothing any more, and something was to be delivered.
     is_silent: bool,
 }
@@ -184,9 +191,10 @@ impl Round {
         match self.until {
             Until::Killed { after, in_commit } => {
                 let lived = self.start.elapsed();
-                let is_time = !in_commit || checker.is_in_commit() || lived > after + COMMIT_WAIT;
-                if lived > after && is_time {
+                if lived > after + COMMIT_WAIT || lived > after && !in_commit {
                     self.kill();
+                } else if lived > after {
+                    self.kill_in_commit(checker, silent);
                 }
             }
             Until::ClockDone if silent > SILENCE => self.kill(),
@@ -203,6 +211,30 @@ impl Round {
         if self.stopped_at.is_some_and(|at| at.elapsed() > 4 * SILENCE) {
             self.kill();
         }
+    }
+
+    /// Kills the child while its store is busy with a commit. A line alone comes too late for that, on a machine with much to do. So the child is stopped when a
+    /// commit has begun. If the commit has returned by then, the child goes on.
+    fn kill_in_commit(&mut self, checker: &Checker, silent: Duration) {
+        match self.frozen_at {
+            None if checker.is_in_commit() => {
+                self.signal(Signal::STOP);
+                self.frozen_at = Some(Instant::now());
+            }
+            Some(since) if since.elapsed().min(silent) > STILL => match checker.is_in_commit() {
+                true => self.kill(),
+                false => {
+                    self.frozen_at = None;
+                    self.signal(Signal::CONT);
+                }
+            },
+            _ => {}
+        }
+    }
+
+    /// A child that has ended by itself gets none: its status says so.
+    fn signal(&self, signal: Signal) {
+        let _ = kill_process(Pid::from_child(&self.child), signal);
     }
 
     fn kill(&mut self) {

@@ -57,11 +57,6 @@ mod planted {
     }
 
     #[test]
-    fn a_timer_forgotten_before_it_is_settled_is_found() {
-        is_found("kill", "forgotten-before-settled", "not in flight");
-    }
-
-    #[test]
     fn a_time_rounded_down_is_found() {
         is_found("kill", "rounded-down", "early");
         is_found("clocks", "rounded-down", "early");

@@ -121,9 +121,9 @@ impl Checker {
         flight
     }
 
-    /// Whether the store is busy with a commit.
+    /// Whether the store is busy with a commit, and a request waits for its answer.
     pub(crate) fn is_in_commit(&self) -> bool {
-        self.commit.is_some()
+        self.commit.is_some() && !self.asked.is_empty()
     }
 
     /// Whether it is certain that the end of this delivery is on disk.

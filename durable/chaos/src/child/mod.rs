@@ -14,14 +14,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::Notify;
+use waterwheel_chaos::arguments::Arguments;
 use waterwheel_durable::{Drain, Durable, Event, Handle, Id, Shift};
 use waterwheel_store_sqlite::SqliteStore;
 
 use crate::check::LADDER_MILLIS;
-use crate::flags::Flags;
 use crate::log::Line;
 use calls::Calls;
 use watched::Watched;
+
+/// No request waits for so long, even on a busy machine.
+const LONGEST_ANSWER: Duration = Duration::from_secs(30);
 
 /// What a child is to do.
 #[derive(Debug, Clone)]
@@ -37,12 +40,13 @@ pub(crate) struct Orders {
     pub(crate) callers: usize,
     /// The clock is moved while it runs.
     pub(crate) moves: bool,
-    pub(crate) fault: Option<String>,
+    /// None if empty.
+    pub(crate) fault: String,
 }
 
 impl Orders {
     pub(crate) fn arguments(&self) -> Vec<String> {
-        let mut arguments: Vec<String> = [
+        [
             ("--file", self.file.display().to_string()),
             ("--round", self.round.to_string()),
             ("--seed", self.seed.to_string()),
@@ -50,28 +54,25 @@ impl Orders {
             ("--shift", self.shift.to_string()),
             ("--callers", self.callers.to_string()),
             ("--moves", self.moves.to_string()),
+            ("--break", self.fault.clone()),
         ]
         .into_iter()
-        .flat_map(|(flag, value)| [flag.to_owned(), value])
-        .collect();
-        if let Some(fault) = &self.fault {
-            arguments.extend(["--break".to_owned(), fault.clone()]);
-        }
-        arguments
+        .flat_map(|(name, value)| [name.to_owned(), value])
+        .collect()
     }
 
-    fn read(mut flags: Flags) -> Result<Orders, String> {
+    fn read(mut arguments: Arguments) -> Result<Orders, String> {
         let orders = Orders {
-            file: flags.take("--file")?.unwrap_or_default(),
-            round: flags.take("--round")?.unwrap_or(1),
-            seed: flags.take("--seed")?.unwrap_or(0),
-            single: flags.take("--single")?.unwrap_or(false),
-            shift: flags.take("--shift")?.unwrap_or(0),
-            callers: flags.take("--callers")?.unwrap_or(0),
-            moves: flags.take("--moves")?.unwrap_or(false),
-            fault: flags.take("--break")?,
+            file: arguments.take("file", PathBuf::new())?,
+            round: arguments.take("round", 1)?,
+            seed: arguments.take("seed", 0)?,
+            single: arguments.take("single", false)?,
+            shift: arguments.take("shift", 0)?,
+            callers: arguments.take("callers", 0)?,
+            moves: arguments.take("moves", false)?,
+            fault: arguments.take("break", String::new())?,
         };
-        flags.end()?;
+        arguments.end()?;
         Ok(orders)
     }
 }
@@ -129,9 +130,9 @@ struct Before {
     dead: Vec<Id>,
 }
 
-pub(crate) fn run(flags: Flags) -> Result<ExitCode, String> {
-    let orders = Orders::read(flags)?;
-    crate::fault::plant(orders.fault.as_deref())?;
+pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, String> {
+    let orders = Orders::read(arguments)?;
+    crate::fault::plant(&orders.fault)?;
     let mut builder = match orders.single {
         true => tokio::runtime::Builder::new_current_thread(),
         false => tokio::runtime::Builder::new_multi_thread(),
@@ -177,7 +178,10 @@ async fn live(orders: Orders) -> Result<(), String> {
     });
     stop.wait().await;
     for task in callers.into_iter().chain(mover) {
-        task.await.map_err(|error| error.to_string())?;
+        match tokio::time::timeout(LONGEST_ANSWER, task).await {
+            Ok(ended) => ended.map_err(|error| error.to_string())?,
+            Err(_) => log.wrong("a request is not answered"),
+        }
     }
     let stopped = timers.shutdown(Drain::within(Duration::from_secs(30)));
     match stopped.await {
