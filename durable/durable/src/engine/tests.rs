@@ -142,6 +142,33 @@ fn what_is_refused_counts_as_written_until_its_next_try() {
 }
 
 #[test]
+fn what_waits_for_a_refused_retry_is_refused() {
+    let mut it = Subject::new(Config::default()).handles(1);
+    it.insert(0);
+    it.settle();
+    let handle = it.created().remove(0);
+    it.pass(SECOND);
+    it.engine.ended(handle.id, Ended::Failed(Arc::from("no")));
+    it.follow();
+    it.engine.cancel(1, handle.clone());
+    let later = Due::from_millis(NOW + 3_600_000);
+    it.engine.reschedule(2, handle.clone(), later);
+    it.follow();
+    assert_eq!(it.answers, []);
+    it.reply(refused());
+    let why = "the store refused, and nothing was written: the disk is full";
+    let refused = Answer::Refused(why.into());
+    assert_eq!(it.answers, [refused.clone(), refused]);
+    // The failure is written as soon as the store takes it, and the timer is as good as before.
+    it.answers.clear();
+    it.pass(SECOND);
+    it.settle();
+    it.engine.cancel(3, handle);
+    it.settle();
+    assert!(it.answers == [Answer::Done] && it.store.is_empty());
+}
+
+#[test]
 fn replies_that_cannot_be_lost_ask_for_no_turn() {
     let config = Config {
         reply_micros: u64::MAX,
