@@ -106,11 +106,13 @@ impl Engine {
             }
             (Op::Cancel(handle), Some(token), Outcome::Cancelled(true)) => {
                 self.retire(handle.id);
+                self.left(&handle.handler);
                 self.answer(token, Answer::Done);
                 self.take_up(handle.id);
             }
             (Op::Reschedule(handle, _, bucket), Some(token), Outcome::Rescheduled(Some(row))) => {
                 self.retire(handle.id);
+                self.left(&handle.handler);
                 self.answer(token, Answer::Done);
                 self.place(&row, *bucket);
                 self.take_up(handle.id);
