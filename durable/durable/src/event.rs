@@ -8,7 +8,8 @@ use waterwheel_store::{Id, Row};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// Timers of this name are due, and have no handler. They stay in the store, and are delivered as soon as there is one. Reported once a name.
+    /// Timers of this name have been due for a second and have no handler. They stay in the store, and are delivered as soon as there is one. Reported once a name,
+    /// and again after all that were due have been cancelled or moved. After an opening, there is a second to register handlers.
     #[non_exhaustive]
     Unhandled {
         /// The name.

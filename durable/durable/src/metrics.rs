@@ -14,7 +14,7 @@ pub struct Metrics {
     pub commits: u64,
     /// How often the wall clock was set, by a second or more.
     pub clock_jumps: u64,
-    /// The names that have timers which are due, and no handler.
+    /// The names that have timers which have been due for a second, and no handler.
     pub unhandled: Vec<Arc<str>>,
     /// Whether the store has failed.
     pub has_failed: bool,

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use waterwheel_store::{Due, Most, Position, Row};
 
@@ -35,7 +36,10 @@ pub(super) struct Lane {
     back: Option<i64>,
     /// Meanwhile a row was written to this second. The reply may not know of it.
     lowered: Option<i64>,
-    is_reported: bool,
+    /// A timer that has no handler left meanwhile. The reply may not know of it.
+    has_left: bool,
+    /// It was put out that its timers are due and have no handler.
+    pub(super) is_reported: bool,
 }
 
 impl Lane {
@@ -54,6 +58,7 @@ impl Lane {
             is_asked: false,
             back: None,
             lowered: None,
+            has_left: false,
             is_reported: false,
         }
     }
@@ -77,6 +82,9 @@ impl Lane {
         }
         if let Some(second) = self.lowered.take() {
             self.next.lower(second);
+        }
+        if std::mem::take(&mut self.has_left) {
+            self.next = Next::Unknown;
         }
     }
 
@@ -104,7 +112,10 @@ impl Engine {
             return None;
         }
         match lane.next {
-            Next::None => None,
+            Next::None => {
+                self.report(index, false);
+                None
+            }
             Next::Unknown => {
                 lane.is_asked = true;
                 let call = Call::FirstSecond(Arc::clone(&lane.handler), lane.cursor.second);
@@ -112,14 +123,10 @@ impl Engine {
                 None
             }
             Next::At(first) if !lane.is_handled => {
-                // A handler that is missing is reported once its timers are due.
-                if lane.is_reported || first > second {
-                    return (!lane.is_reported).then_some(start(first));
-                }
-                lane.is_reported = true;
-                let handler = Arc::clone(&lane.handler);
-                self.output.push_back(Output::Unhandled(handler));
-                None
+                let at = self.reports_at(first);
+                let is_due = at <= self.present();
+                self.report(index, is_due);
+                (!is_due).then_some(at)
             }
             Next::At(first) => {
                 let horizon = second.saturating_add(self.config.window);
@@ -131,6 +138,47 @@ impl Engine {
                 self.load_rows(index, horizon.saturating_add(1), most);
                 None
             }
+        }
+    }
+
+    /// When a handler is missing, of a lane whose first row is in this second.
+    fn reports_at(&self, first: i64) -> Due {
+        let due = start(first.saturating_add(1)).after(self.config.grace);
+        let open = Duration::from_micros(self.now.boot_micros.saturating_sub(self.begun));
+        match self.config.grace.checked_sub(open) {
+            Some(left) if !left.is_zero() => due.max(self.present().after(left)),
+            _ => due,
+        }
+    }
+
+    /// Puts out whether a lane without a handler has timers that are due, if that is new.
+    fn report(&mut self, lane: usize, is_due: bool) {
+        let lane = &mut self.lanes[lane];
+        if lane.is_reported == is_due {
+            return;
+        }
+        lane.is_reported = is_due;
+        let handler = Arc::clone(&lane.handler);
+        self.output.push_back(match is_due {
+            true => Output::Unhandled(handler),
+            false => Output::NoneDue(handler),
+        });
+    }
+
+    /// A timer of this name was cancelled or moved. If it was the first one without a handler, the store is asked for the next one.
+    pub(super) fn left(&mut self, handler: &Arc<str>) {
+        let second = self.present().second();
+        let Some(&lane) = self.lane_of.get(handler) else {
+            return;
+        };
+        let lane = &mut self.lanes[lane];
+        if lane.is_handled {
+            return;
+        }
+        match lane.next {
+            _ if lane.is_asked => lane.has_left = true,
+            Next::At(first) if first <= second => lane.next = Next::Unknown,
+            _ => {}
         }
     }
 

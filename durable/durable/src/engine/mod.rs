@@ -70,6 +70,8 @@ pub struct Engine {
     now: Now,
     /// The clocks as the timers in memory were filed by.
     filed_by: Now,
+    /// When it was made, in microseconds since boot.
+    begun: u64,
     /// Of the ids: see [`Id::new`].
     epoch: u64,
     inserted: u64,
@@ -105,6 +107,7 @@ impl Engine {
             config,
             now,
             filed_by: now,
+            begun: now.boot_micros,
             epoch,
             inserted: 0,
             lanes: Vec::new(),
@@ -131,8 +134,16 @@ impl Engine {
         let lane = self.lane(name);
         let lane = &mut self.lanes[lane];
         lane.is_handled = true;
+        lane.is_reported = false;
         lane.concurrency = concurrency.max(1);
         self.go_on();
+    }
+
+    /// Whether there is a handler of this name.
+    #[must_use]
+    pub fn has_handler(&self, name: &str) -> bool {
+        let lane = self.lane_of.get(name);
+        lane.is_some_and(|lane| self.lanes[*lane].is_handled)
     }
 
     /// Begins no delivery from now on, and takes nothing new.

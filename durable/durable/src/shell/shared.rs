@@ -458,6 +458,9 @@ impl State {
                     todo.push(Todo::Answer(sender, answer));
                 }
             }
+            // The turn that has put it out came before the handler, in the same call.
+            Output::Unhandled(name) if self.engine.has_handler(&name) => {}
+            Output::NoneDue(name) => self.unhandled.retain(|it| *it != name),
             Output::Unhandled(name) => {
                 self.unhandled.push(Arc::clone(&name));
                 todo.push(Todo::Report(Event::Unhandled { handler: name }));

@@ -120,6 +120,7 @@ impl World {
             most_in_commit: rng.usize(1..12),
             reply_micros: if has_faults { 5_000_000 } else { u64::MAX },
             refused_micros: 200_000,
+            grace: Duration::from_millis(rng.u64(0..2_000)),
             largest_drift_micros: 1_000,
         };
         let refuses = if rng.u32(0..4) == 0 { 30 } else { 2 };

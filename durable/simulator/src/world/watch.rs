@@ -38,7 +38,10 @@ impl World {
                     self.model.answered(token, answer)?;
                 }
                 Output::Failed(_) => return self.crash(),
-                Output::Unhandled(_) | Output::Dead(..) => {}
+                Output::Unhandled(name) if self.engine.has_handler(&name) => {
+                    return Err(format!("{name} has a handler, and is reported"));
+                }
+                Output::Unhandled(_) | Output::NoneDue(_) | Output::Dead(..) => {}
             }
         }
         match self.writes {
