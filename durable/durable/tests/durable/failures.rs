@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime};
 
-use waterwheel_durable::{Dead, Durable, Failure, HandlerOptions, Retry};
+use waterwheel_durable::{Dead, DeadLetter, Durable, Failure, HandlerOptions, Retry};
 
 use crate::support::{Deliveries, Place, Shelf, millis, shut_down, soon, until, within};
 
@@ -17,14 +17,23 @@ async fn open(ladder: impl IntoIterator<Item = Duration>) -> Durable {
 
 /// What the only dead letter says, once there is one.
 async fn the_dead_letter(timers: &Durable) -> (u32, String) {
-    loop {
-        let dead = within(timers.dead_letters(None, 10)).await.unwrap();
-        if let [dead] = &dead[..] {
-            return (dead.attempts(), dead.error().to_owned());
+    let dead = letters_until(timers, |dead| !dead.is_empty()).await;
+    assert_eq!(dead.len(), 1);
+    (dead[0].attempts(), dead[0].error().to_owned())
+}
+
+/// The dead letters, once this holds of them.
+async fn letters_until(timers: &Durable, holds: impl Fn(&[DeadLetter]) -> bool) -> Vec<DeadLetter> {
+    within(async {
+        loop {
+            let dead = timers.dead_letters(None, 10).await.unwrap();
+            if holds(&dead) {
+                return dead;
+            }
+            tokio::time::sleep(millis(1)).await;
         }
-        assert!(dead.is_empty());
-        tokio::time::sleep(millis(1)).await;
-    }
+    })
+    .await
 }
 
 #[tokio::test]
@@ -188,14 +197,9 @@ async fn a_panic_is_a_failure_wherever_it_comes() {
     ] {
         let timer = timers.at(handler, soon()).insert().await.unwrap();
         let id = timer.handle().id;
-        let error = loop {
-            let dead = within(timers.dead_letters(None, 10)).await.unwrap();
-            if let Some(dead) = dead.iter().find(|it| it.id() == id) {
-                break dead.error().to_owned();
-            }
-            tokio::time::sleep(millis(1)).await;
-        };
-        assert_eq!(error, says, "{handler}");
+        let dead = letters_until(&timers, |dead| dead.iter().any(|it| it.id() == id)).await;
+        let dead = dead.iter().find(|it| it.id() == id).unwrap();
+        assert_eq!(dead.error(), says, "{handler}");
     }
     until(|| timers.metrics().running == 0).await;
     shut_down(&timers).await;
@@ -219,13 +223,7 @@ async fn what_a_panic_carries_may_panic_as_well() {
     });
     for count in 1..=3 {
         timers.at("mail", soon()).insert().await.unwrap();
-        loop {
-            let dead = within(timers.dead_letters(None, 10)).await.unwrap();
-            if dead.len() == count {
-                break;
-            }
-            tokio::time::sleep(millis(1)).await;
-        }
+        letters_until(&timers, |dead| dead.len() == count).await;
     }
     shut_down(&timers).await;
 }

@@ -95,12 +95,15 @@ async fn a_timer_that_is_tried_again_is_moved_by_its_first_handle() {
     let timer = timers.at("mail", soon()).insert().await.unwrap();
     assert_eq!(deliveries.next().await.attempt, 1);
     // A reschedule that comes before the failure is written waits for it.
-    let moved = loop {
-        match within(timers.reschedule(&timer, soon())).await.unwrap() {
-            Rescheduled::AlreadyFired => tokio::task::yield_now().await,
-            other => break other,
+    let moved = within(async {
+        loop {
+            match timers.reschedule(&timer, soon()).await.unwrap() {
+                Rescheduled::AlreadyFired => tokio::task::yield_now().await,
+                other => break other,
+            }
         }
-    };
+    })
+    .await;
     assert_eq!(moved, Rescheduled::Done);
     let second = deliveries.next().await;
     assert_eq!((second.id, second.attempt), (timer.handle().id, 2));

@@ -68,14 +68,17 @@ async fn a_shutdown_waits_for_a_handler_and_settles_its_timer() {
     });
     // It takes nothing new, also of the kinds that write nothing.
     let handle = timers.at("mail", in_an_hour()).insert();
-    let refused = loop {
-        // Until the other task has begun.
-        match within(timers.at("mail", in_an_hour()).insert()).await {
-            Ok(timer) => drop(timers.cancel(&timer).await),
-            Err(error) => break error,
+    let refused = within(async {
+        loop {
+            // Until the other task has begun.
+            match timers.at("mail", in_an_hour()).insert().await {
+                Ok(timer) => drop(timers.cancel(&timer).await),
+                Err(error) => break error,
+            }
+            tokio::task::yield_now().await;
         }
-        tokio::task::yield_now().await;
-    };
+    })
+    .await;
     assert_eq!(refused, Error::ShuttingDown);
     assert_eq!(within(handle).await, Err(Error::ShuttingDown));
     let nothing: waterwheel_durable::Handle = "7@0@none".parse().unwrap();
@@ -201,12 +204,15 @@ async fn a_shutdown_from_inside_a_handler_ends_both() {
         Ok(())
     });
     let timer = timers.at("stop", soon()).insert().await.unwrap();
-    let stopped = loop {
-        match within(timers.at("mail", soon()).insert()).await {
-            Ok(_) => tokio::time::sleep(millis(1)).await,
-            Err(error) => break error,
+    let stopped = within(async {
+        loop {
+            match timers.at("mail", soon()).insert().await {
+                Ok(_) => tokio::time::sleep(millis(1)).await,
+                Err(error) => break error,
+            }
         }
-    };
+    })
+    .await;
     assert_eq!(stopped, Error::ShuttingDown);
     let abandoned = within(timers.shutdown(Drain::within(HOUR))).await.unwrap();
     assert_eq!(abandoned.abandoned, 1);
