@@ -211,6 +211,9 @@ impl Engine {
         if shift.unsigned_abs() >= self.config.largest_drift_micros {
             self.jumps += u64::from(shift.unsigned_abs() >= JUMP_MICROS);
             self.filed_by = now;
+            if !planted::is(planted::Planted::LaterKeepsOutSooner) {
+                self.let_go_of_far();
+            }
             self.near.file_again(now);
         }
         self.expire();
