@@ -120,7 +120,7 @@ fn use_all(store: &mut dyn Store) -> Result<(), StoreError> {
             let bucket = waterwheel_store::Bucket { level, number };
             let now = bucket.start();
             commit += 1;
-            let most = 100;
+            let most = Most::rows(100);
             store.commit(commit, &[Op::Cascade { bucket, now, most }])?;
         }
     }
