@@ -164,6 +164,12 @@ impl Engine {
         self.commits.is_empty() || self.commits.tries_again_at().is_some()
     }
 
+    /// How many deliveries have ended whose end is not written, of a store that has not failed. Their timers are delivered again after a restart.
+    #[must_use]
+    pub fn unsettled(&self) -> usize {
+        self.commits.unsettled()
+    }
+
     /// The time of the last turn.
     #[must_use]
     pub fn now(&self) -> Now {

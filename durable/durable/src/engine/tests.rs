@@ -145,13 +145,16 @@ fn what_is_refused_counts_as_written_until_its_next_try() {
     it.engine.ended(it.delivered[0].id, Ended::Well);
     it.follow();
     assert!(!it.engine.is_written() && !it.engine.is_idle());
+    assert_eq!(it.engine.unsettled(), 1);
     it.engine.stop();
     it.reply(refused());
     assert!(it.engine.is_written() && !it.engine.is_idle());
+    assert_eq!(it.engine.unsettled(), 1);
     it.pass(SECOND);
     assert!(!it.engine.is_written());
     it.settle();
     assert!(it.engine.is_written() && it.engine.is_idle() && it.store.is_empty());
+    assert_eq!(it.engine.unsettled(), 0);
 }
 
 #[test]
