@@ -15,27 +15,62 @@ type Tokens = Vec<Option<Token>>;
 
 #[derive(Debug, Default)]
 pub(super) struct Commits {
+    /// The engine's own: cascades, and what follows from deliveries. Each is of another timer or of another level, so their order does not matter.
     steps: VecDeque<Op>,
-    tokens: VecDeque<Option<Token>>,
+    /// Those of callers, in their order.
+    requests: VecDeque<(Op, Token)>,
     waiting: Option<(Arc<Vec<Op>>, Tokens)>,
     count: u64,
     tries_again_at: Option<u64>,
+    /// How many steps the next commit has at most, after one that was refused: a disk that is nearly full may have room for a smaller one.
+    most: Option<usize>,
 }
 
 impl Commits {
-    pub(super) fn push(&mut self, op: Op, token: Option<Token>) {
+    /// The engine's own step.
+    pub(super) fn push(&mut self, op: Op) {
         self.steps.push_back(op);
-        self.tokens.push_back(token);
+    }
+
+    /// A caller's step.
+    pub(super) fn request(&mut self, op: Op, token: Token) {
+        self.requests.push_back((op, token));
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.steps.is_empty() && self.waiting.is_none()
+        !self.has_steps() && self.waiting.is_none()
     }
 
     /// When what was refused is tried again.
     pub(super) fn tries_again_at(&self) -> Option<u64> {
-        let waits = self.waiting.is_none() && !self.steps.is_empty();
+        let waits = self.waiting.is_none() && self.has_steps();
         self.tries_again_at.filter(|_| waits)
+    }
+
+    fn has_steps(&self) -> bool {
+        !self.steps.is_empty() || !self.requests.is_empty()
+    }
+
+    /// Takes the steps of the next commit. The engine's own come first: a million inserts at once delay no delivery. A half is left to the callers.
+    fn next(&mut self, most: usize) -> (Vec<Op>, Tokens) {
+        let most = self.most.map_or(most, |fewer| fewer.min(most)).max(1);
+        let own = match most {
+            _ if self.requests.is_empty() => most,
+            // By turns: one that is refused each time delays no other.
+            1 => usize::from(self.count.is_multiple_of(2)),
+            _ => most - self.requests.len().min(most / 2),
+        };
+        let own = own.min(self.steps.len());
+        let asked = self.requests.len().min(most - own);
+        let mut steps = Vec::with_capacity(own + asked);
+        let mut tokens = vec![None; own];
+        tokens.reserve_exact(asked);
+        steps.extend(self.steps.drain(..own));
+        for (op, token) in self.requests.drain(..asked) {
+            steps.push(op);
+            tokens.push(Some(token));
+        }
+        (steps, tokens)
     }
 }
 
@@ -45,14 +80,14 @@ impl Engine {
         let now = self.now.boot_micros;
         let commits = &mut self.commits;
         if commits.waiting.is_some()
-            || commits.steps.is_empty()
+            || !commits.has_steps()
             || commits.tries_again_at.is_some_and(|at| now < at)
         {
             return;
         }
         commits.tries_again_at = None;
-        let steps = Arc::new(first(&mut commits.steps, self.config.most_in_commit));
-        let tokens = first(&mut commits.tokens, self.config.most_in_commit);
+        let (steps, tokens) = commits.next(self.config.most_in_commit);
+        let steps = Arc::new(steps);
         commits.count += 1;
         commits.waiting = Some((Arc::clone(&steps), tokens));
         let call = Call::Commit(commits.count, steps);
@@ -70,6 +105,9 @@ impl Engine {
             self.commits.waiting = Some((steps, tokens));
             return self.fail(&StoreError::indeterminate(error));
         }
+        // As many fit as before, so perhaps twice as many do.
+        let most = self.commits.most.map(|most| most.max(1) * 2);
+        self.commits.most = most.filter(|most| *most < self.config.most_in_commit);
         for ((op, token), outcome) in steps.iter().zip(tokens).zip(outcomes) {
             self.follow(op, token, outcome);
         }
@@ -162,10 +200,11 @@ impl Engine {
             .boot_micros
             .saturating_add(self.config.refused_micros);
         self.commits.tries_again_at = Some(later);
-        let mut again = VecDeque::new();
+        self.commits.most = Some(steps.len() / 2);
         for (op, token) in steps.iter().zip(tokens) {
             let Some(token) = token else {
-                again.push_back(op.clone());
+                // Behind the others, which may free the space that it needs.
+                self.commits.push(smaller(op));
                 continue;
             };
             self.answer(token, Answer::Refused(Arc::clone(&why)));
@@ -174,11 +213,6 @@ impl Engine {
                 self.take_up(handle.id);
             }
         }
-        let commits = &mut self.commits;
-        let mut tokens = VecDeque::from(vec![None; again.len()]);
-        again.append(&mut commits.steps);
-        tokens.append(&mut commits.tokens);
-        (commits.steps, commits.tokens) = (again, tokens);
     }
 
     /// The store has failed. Nothing is asked of it any more.
@@ -191,8 +225,7 @@ impl Engine {
             self.answer(token, Answer::Unknown(Arc::clone(&why)));
         }
         self.commits.steps.clear();
-        let pending = std::mem::take(&mut self.commits.tokens);
-        for token in pending.into_iter().flatten() {
+        for (_, token) in std::mem::take(&mut self.commits.requests) {
             self.answer(token, Answer::Failed(Arc::clone(&why)));
         }
         for deferred in std::mem::take(&mut self.deferred).into_values().flatten() {
@@ -217,12 +250,13 @@ impl Engine {
     }
 }
 
-/// Takes the first ones out of a queue. If that is all, nothing is copied.
-fn first<T>(queue: &mut VecDeque<T>, most: usize) -> Vec<T> {
-    match queue.len() <= most {
-        true => std::mem::take(queue).into(),
-        false => queue.drain(..most).collect(),
+/// A step that was refused, as it is tried again.
+fn smaller(op: &Op) -> Op {
+    let mut op = op.clone();
+    if let Op::Cascade { most, .. } = &mut op {
+        *most = (*most / 2).max(1);
     }
+    op
 }
 
 fn in_words(error: &StoreError) -> String {

@@ -46,7 +46,7 @@ impl Engine {
             self.answer(token, Answer::Created(row.handle()));
         }
         let bucket = Bucket::of(row.due, self.present());
-        self.commits.push(Op::Insert(row, bucket), Some(token));
+        self.commits.request(Op::Insert(row, bucket), token);
         self.commit();
     }
 
@@ -58,7 +58,7 @@ impl Engine {
         }
         match self.near.free(handle.id) {
             Free::Taken => {
-                self.commits.push(Op::Cancel(handle), Some(token));
+                self.commits.request(Op::Cancel(handle), token);
                 self.commit();
             }
             Free::WithHandler => self.answer(token, Answer::AlreadyFired),
@@ -75,7 +75,7 @@ impl Engine {
             Free::Taken => {
                 let bucket = Bucket::of(due, self.present());
                 let op = Op::Reschedule(handle, due, bucket);
-                self.commits.push(op, Some(token));
+                self.commits.request(op, token);
                 self.commit();
             }
             Free::WithHandler => self.answer(token, Answer::AlreadyFired),
@@ -90,7 +90,7 @@ impl Engine {
         }
         let due = self.present();
         let bucket = Bucket::of(due, due);
-        self.commits.push(Op::Redrive(id, due, bucket), Some(token));
+        self.commits.request(Op::Redrive(id, due, bucket), token);
         self.commit();
     }
 

@@ -1,6 +1,6 @@
 //! What the simulator cannot see from outside, or meets too seldom.
 
-use waterwheel_store::{Handle, MemoryStore, Row, Store, StoreError};
+use waterwheel_store::{Handle, MemoryStore, Op, Row, Store, StoreError};
 
 use super::*;
 
@@ -87,6 +87,19 @@ impl Subject {
         let request = self.asked.pop_front().unwrap();
         self.engine.replied(request.number, reply);
         self.follow();
+    }
+
+    /// The store does the next commit, which is asked of it now.
+    fn next_commit(&mut self) -> Vec<Op> {
+        let request = self.asked.pop_front().unwrap();
+        let Call::Commit(_, steps) = &request.call else {
+            panic!("{request:?}");
+        };
+        let steps = steps.to_vec();
+        let reply = self.done(request.call);
+        self.engine.replied(request.number, reply);
+        self.follow();
+        steps
     }
 
     fn pass(&mut self, micros: u64) {
@@ -295,4 +308,115 @@ fn a_clock_set_back_lets_go_of_what_is_far_again() {
         it.settle();
     }
     assert!(it.store.is_empty());
+}
+
+#[test]
+fn what_callers_ask_for_keeps_no_step_of_the_engine_waiting() {
+    let config = Config {
+        most_in_commit: 10,
+        ..Config::default()
+    };
+    let mut it = Subject::new(config).handles(1);
+    it.insert(0);
+    it.settle();
+    it.pass(10_000);
+    for _ in 0..100 {
+        it.insert(1);
+    }
+    let id = it.delivered[0].id;
+    it.engine.ended(id, Ended::Well);
+    it.follow();
+    let first = it.next_commit();
+    assert!(first.iter().all(|op| matches!(op, Op::Insert(..))));
+    let second = it.next_commit();
+    assert!(
+        matches!(&second[0], Op::Settle(row) if row.id == id),
+        "{second:?}"
+    );
+    assert_eq!(second.len(), 10);
+}
+
+#[test]
+fn steps_of_the_engine_leave_a_half_of_each_commit_to_callers() {
+    let config = Config {
+        most_in_commit: 10,
+        ..Config::default()
+    };
+    let mut it = Subject::new(config).handles(100);
+    for _ in 0..100 {
+        it.insert(0);
+    }
+    it.settle();
+    it.pass(10_000);
+    for row in std::mem::take(&mut it.delivered) {
+        it.engine.ended(row.id, Ended::Well);
+    }
+    for _ in 0..3 {
+        it.insert(1_000_000_000);
+    }
+    it.follow();
+    it.next_commit();
+    let second = it.next_commit();
+    let inserts = second.iter().filter(|op| matches!(op, Op::Insert(..)));
+    assert_eq!((inserts.count(), second.len()), (3, 10));
+}
+
+#[test]
+fn a_refused_commit_is_tried_with_half_its_steps() {
+    let mut it = Subject::new(Config::default()).handles(100);
+    for _ in 0..100 {
+        it.insert(0);
+    }
+    it.settle();
+    it.pass(10_000);
+    let rows = std::mem::take(&mut it.delivered);
+    assert_eq!(rows.len(), 100);
+    it.engine.ended(rows[0].id, Ended::Well);
+    it.follow();
+    for row in &rows[1..] {
+        it.engine.ended(row.id, Ended::Well);
+    }
+    it.next_commit();
+    // A caller's step has its turn as well.
+    it.insert(1_000_000_000);
+    it.created();
+    let mut first = Vec::new();
+    for most in [99, 49, 24, 12, 6, 3, 1, 1, 1, 1] {
+        let Call::Commit(_, steps) = &it.asked[0].call else {
+            panic!("{:?}", it.asked);
+        };
+        assert_eq!(steps.len(), most);
+        first.push(steps[0].clone());
+        it.reply(refused());
+        it.pass(SECOND);
+    }
+    assert!(matches!(it.answers[..], [Answer::Refused(_)]));
+    let (second_last, last) = (&first[first.len() - 2], &first[first.len() - 1]);
+    assert_ne!(second_last, last, "another one has its turn");
+    for most in [1, 2, 4, 8] {
+        assert_eq!(it.next_commit().len(), most);
+    }
+    it.settle();
+    assert!(it.store.is_empty() && it.engine.is_idle());
+}
+
+#[test]
+fn a_cascade_that_is_refused_is_tried_with_half_its_rows() {
+    let mut it = Subject::new(Config::default()).handles(1);
+    for _ in 0..3_000 {
+        it.insert(3_600_000 * 24);
+    }
+    it.settle();
+    it.set(3_600_000_000 * 24);
+    for page in [4_096, 2_048, 1_024] {
+        let Call::Commit(_, steps) = &it.asked[0].call else {
+            panic!("{:?}", it.asked);
+        };
+        assert!(matches!(&steps[..], [Op::Cascade { most, .. }] if *most == page));
+        it.reply(refused());
+        it.pass(SECOND);
+    }
+    it.settle();
+    it.pass(SECOND);
+    assert_eq!((it.delivered.len(), it.engine.held()), (1, 3_000));
 }
