@@ -14,6 +14,8 @@ pub struct Metrics {
     pub commits: u64,
     /// How often the wall clock was set, by a second or more.
     pub clock_jumps: u64,
+    /// How often the store has refused a commit or a read: a full disk, for example. What the service itself wants written is tried again.
+    pub refusals: u64,
     /// The names that have timers which are due, and no handler.
     pub unhandled: Vec<Arc<str>>,
     /// Whether the store has failed.
@@ -28,6 +30,7 @@ impl Metrics {
             running: engine.running(),
             commits: look.commits(),
             clock_jumps: engine.jumps(),
+            refusals: engine.refusals(),
             unhandled: look.unhandled(),
             has_failed: engine.has_failed(),
         }

@@ -259,7 +259,7 @@ fn smaller(op: &Op) -> Op {
     op
 }
 
-fn in_words(error: &StoreError) -> String {
+pub(super) fn in_words(error: &StoreError) -> String {
     match error.source() {
         Some(source) => format!("{error}: {source}"),
         None => error.to_string(),

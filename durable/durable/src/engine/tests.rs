@@ -14,6 +14,7 @@ struct Subject {
     asked: VecDeque<Request>,
     answers: Vec<Answer>,
     delivered: Vec<Row>,
+    refusals: Vec<Arc<str>>,
     handler: Arc<str>,
 }
 
@@ -31,6 +32,7 @@ impl Subject {
             asked: VecDeque::new(),
             answers: Vec::new(),
             delivered: Vec::new(),
+            refusals: Vec::new(),
             handler: Arc::from("mail"),
         }
     }
@@ -47,6 +49,7 @@ impl Subject {
                 Output::Store(request) => self.asked.push_back(request),
                 Output::Answer(_, answer) => self.answers.push(answer),
                 Output::Deliver(delivery) => self.delivered.push(delivery.row),
+                Output::Refused(why) => self.refusals.push(why),
                 Output::Unhandled(_) | Output::Dead(..) | Output::Failed(_) => {}
             }
         }
@@ -391,6 +394,17 @@ fn a_refused_commit_is_tried_with_half_its_steps() {
         it.pass(SECOND);
     }
     assert!(matches!(it.answers[..], [Answer::Refused(_)]));
+    it.insert(1_000_000_000);
+    for _ in 0..3 {
+        it.reply(refused());
+        it.pass(SECOND);
+    }
+    let [_, Answer::Refused(_)] = it.answers[..] else {
+        panic!(
+            "a caller has its turn where there is room for one: {:?}",
+            it.answers
+        );
+    };
     let (second_last, last) = (&first[first.len() - 2], &first[first.len() - 1]);
     assert_ne!(second_last, last, "another one has its turn");
     for most in [1, 2, 4, 8] {
@@ -419,4 +433,31 @@ fn a_cascade_that_is_refused_is_tried_with_half_its_rows() {
     it.settle();
     it.pass(SECOND);
     assert_eq!((it.delivered.len(), it.engine.held()), (1, 3_000));
+}
+
+#[test]
+fn a_store_that_refuses_is_reported_once_and_counted() {
+    let mut it = Subject::new(Config::default());
+    it.pass(0);
+    it.settle();
+    for reports in 1..=2 {
+        for count in 1..=3 {
+            it.insert(0);
+            it.reply(refused());
+            it.pass(SECOND);
+            assert_eq!(it.refusals.len(), reports, "{count}");
+        }
+        it.insert(0);
+        it.settle();
+    }
+    assert_eq!(it.engine.refusals(), 6);
+    assert!(it.refusals[0].contains("the disk is full"));
+    // Of reads, too.
+    it.engine.handle(&it.handler.clone(), 1);
+    it.follow();
+    for _ in 0..3 {
+        it.reply(refused());
+        it.pass(SECOND);
+    }
+    assert_eq!((it.refusals.len(), it.engine.refusals()), (3, 9));
 }

@@ -45,7 +45,7 @@ impl World {
                     self.model.answered(token, answer)?;
                 }
                 Output::Failed(_) => return self.crash(),
-                Output::Unhandled(_) | Output::Dead(..) => {}
+                Output::Unhandled(_) | Output::Dead(..) | Output::Refused(_) => {}
             }
         }
         match self.writes {
