@@ -8,18 +8,19 @@ use waterwheel_store::{Bucket, Level, Op, Outcome, Row, StoreError};
 
 use super::asked::What;
 use super::planted::{self, Planted};
+use super::requests::Callers;
 use super::{Answer, Call, Engine, Output, Token};
 
-/// For each step, the request that waits for its outcome.
-type Tokens = Vec<Option<Token>>;
+/// For each step, those who wait for its outcome.
+type Waiting = Vec<Option<Callers>>;
 
 #[derive(Debug, Default)]
 pub(super) struct Commits {
     /// The engine's own: cascades, and what follows from deliveries. Each is of another timer or of another level, so their order does not matter.
     steps: VecDeque<Op>,
     /// Those of callers, in their order.
-    requests: VecDeque<(Op, Token)>,
-    waiting: Option<(Arc<Vec<Op>>, Tokens)>,
+    requests: VecDeque<(Op, Callers)>,
+    waiting: Option<(Arc<Vec<Op>>, Waiting)>,
     count: u64,
     tries_again_at: Option<u64>,
     /// How many steps the next commit has at most, after one that was refused: a disk that is nearly full may have room for a smaller one.
@@ -33,8 +34,8 @@ impl Commits {
     }
 
     /// A caller's step.
-    pub(super) fn request(&mut self, op: Op, token: Token) {
-        self.requests.push_back((op, token));
+    pub(super) fn request(&mut self, op: Op, callers: Callers) {
+        self.requests.push_back((op, callers));
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -52,7 +53,7 @@ impl Commits {
     }
 
     /// Takes the steps of the next commit. The engine's own come first: a million inserts at once delay no delivery. A half is left to the callers.
-    fn next(&mut self, most: usize) -> (Vec<Op>, Tokens) {
+    fn next(&mut self, most: usize) -> (Vec<Op>, Waiting) {
         let most = self.most.map_or(most, |fewer| fewer.min(most)).max(1);
         let own = match most {
             _ if self.requests.is_empty() => most,
@@ -63,14 +64,14 @@ impl Commits {
         let own = own.min(self.steps.len());
         let asked = self.requests.len().min(most - own);
         let mut steps = Vec::with_capacity(own + asked);
-        let mut tokens = vec![None; own];
-        tokens.reserve_exact(asked);
+        let mut callers = Vec::with_capacity(own + asked);
         steps.extend(self.steps.drain(..own));
-        for (op, token) in self.requests.drain(..asked) {
+        callers.resize_with(own, || None);
+        for (op, of) in self.requests.drain(..asked) {
             steps.push(op);
-            tokens.push(Some(token));
+            callers.push(Some(of));
         }
-        (steps, tokens)
+        (steps, callers)
     }
 }
 
@@ -86,44 +87,44 @@ impl Engine {
             return;
         }
         commits.tries_again_at = None;
-        let (steps, tokens) = commits.next(self.config.most_in_commit);
+        let (steps, callers) = commits.next(self.config.most_in_commit);
         let steps = Arc::new(steps);
         commits.count += 1;
-        commits.waiting = Some((Arc::clone(&steps), tokens));
+        commits.waiting = Some((Arc::clone(&steps), callers));
         let call = Call::Commit(commits.count, steps);
         self.ask(call, What::Commit);
     }
 
     /// The commit is durable.
     pub(super) fn committed(&mut self, outcomes: Vec<Outcome>) {
-        let Some((steps, tokens)) = self.commits.waiting.take() else {
+        let Some((steps, callers)) = self.commits.waiting.take() else {
             return;
         };
         if outcomes.len() != steps.len() {
             let (found, asked) = (outcomes.len(), steps.len());
             let error = format!("the store has replied {found} outcomes to {asked} steps");
-            self.commits.waiting = Some((steps, tokens));
+            self.commits.waiting = Some((steps, callers));
             return self.fail(&StoreError::indeterminate(error));
         }
         // As many fit as before, so perhaps twice as many do.
         let most = self.commits.most.map(|most| most.max(1) * 2);
         self.commits.most = most.filter(|most| *most < self.config.most_in_commit);
-        for ((op, token), outcome) in steps.iter().zip(tokens).zip(outcomes) {
-            self.follow(op, token, outcome);
+        for ((op, callers), outcome) in steps.iter().zip(callers).zip(outcomes) {
+            self.follow(op, callers, outcome);
         }
     }
 
     /// What follows from a step.
-    fn follow(&mut self, op: &Op, token: Option<Token>, outcome: Outcome) {
-        match (op, token, outcome) {
-            (Op::Insert(row, bucket), Some(token), Outcome::Inserted) => {
+    fn follow(&mut self, op: &Op, callers: Option<Callers>, outcome: Outcome) {
+        match (op, callers, outcome) {
+            (Op::Insert(row, bucket), Some(callers), Outcome::Inserted) => {
                 if !planted::is(Planted::AnswerBeforeCommit) {
-                    self.answer(token, Answer::Created(row.handle()));
+                    self.answer(callers.token, Answer::Created(row.handle()));
                 }
                 self.place(row, *bucket);
             }
-            (Op::Insert(..), Some(token), Outcome::Exists(handle)) => {
-                self.answer(token, Answer::Existing(handle));
+            (Op::Insert(..), Some(callers), Outcome::Exists(handle)) => {
+                self.answer(callers.token, Answer::Existing(handle));
             }
             (Op::Settle(row), ..) => self.retire(row.id),
             (Op::Bury { row, error, .. }, ..) => {
@@ -142,32 +143,32 @@ impl Engine {
                 self.place(&later, *bucket);
                 self.take_up(row.id);
             }
-            (Op::Cancel(handle), Some(token), Outcome::Cancelled(true)) => {
+            (Op::Cancel(handle), Some(callers), Outcome::Cancelled(true)) => {
                 self.retire(handle.id);
-                self.answer(token, Answer::Done);
-                self.take_up(handle.id);
+                self.answer(callers.token, Answer::Done);
+                self.cancelled(handle.id, callers.others);
             }
-            (Op::Reschedule(handle, _, bucket), Some(token), Outcome::Rescheduled(Some(row))) => {
+            (Op::Reschedule(handle, _, bucket), Some(callers), Outcome::Rescheduled(Some(row))) => {
                 self.retire(handle.id);
-                self.answer(token, Answer::Done);
+                self.answer_all(callers, &Answer::Done);
                 self.place(&row, *bucket);
                 self.take_up(handle.id);
             }
             // A handle that is wrong may have the id of a timer that is there.
             (
                 Op::Cancel(handle) | Op::Reschedule(handle, ..),
-                Some(token),
+                Some(callers),
                 Outcome::Cancelled(false) | Outcome::Rescheduled(None),
             ) => {
                 self.restore(handle.id);
-                self.answer(token, Answer::NotFound);
+                self.answer_all(callers, &Answer::NotFound);
                 self.take_up(handle.id);
             }
-            (Op::Redrive(..), Some(token), Outcome::Redriven(None)) => {
-                self.answer(token, Answer::NotFound);
+            (Op::Redrive(..), Some(callers), Outcome::Redriven(None)) => {
+                self.answer_all(callers, &Answer::NotFound);
             }
-            (Op::Redrive(_, _, bucket), Some(token), Outcome::Redriven(Some(row))) => {
-                self.answer(token, Answer::Done);
+            (Op::Redrive(_, _, bucket), Some(callers), Outcome::Redriven(Some(row))) => {
+                self.answer_all(callers, &Answer::Done);
                 self.place(&row, *bucket);
             }
             (
@@ -179,10 +180,10 @@ impl Engine {
                     seconds,
                 },
             ) => self.cascaded(*bucket, is_empty, far, seconds),
-            (op, token, outcome) => {
+            (op, callers, outcome) => {
                 let error = format!("the store has replied {outcome:?} to {op:?}");
-                if let Some(token) = token {
-                    self.answer(token, Answer::Unknown(error.as_str().into()));
+                if let Some(callers) = callers {
+                    self.answer_all(callers, &Answer::Unknown(error.as_str().into()));
                 }
                 self.fail(&StoreError::indeterminate(error));
             }
@@ -191,7 +192,7 @@ impl Engine {
 
     /// The store has refused a commit, and nothing of it was done. A caller gets that as its answer; the rest is tried again.
     pub(super) fn refused(&mut self, error: &StoreError) {
-        let Some((steps, tokens)) = self.commits.waiting.take() else {
+        let Some((steps, callers)) = self.commits.waiting.take() else {
             return;
         };
         let why: Arc<str> = in_words(error).into();
@@ -201,13 +202,13 @@ impl Engine {
             .saturating_add(self.config.refused_micros);
         self.commits.tries_again_at = Some(later);
         self.commits.most = Some(steps.len() / 2);
-        for (op, token) in steps.iter().zip(tokens) {
-            let Some(token) = token else {
+        for (op, callers) in steps.iter().zip(callers) {
+            let Some(callers) = callers else {
                 // Behind the others, which may free the space that it needs.
                 self.commits.push(smaller(op));
                 continue;
             };
-            self.answer(token, Answer::Refused(Arc::clone(&why)));
+            self.answer_all(callers, &Answer::Refused(Arc::clone(&why)));
             if let Op::Cancel(handle) | Op::Reschedule(handle, ..) = op {
                 self.restore(handle.id);
                 self.take_up(handle.id);
@@ -220,13 +221,13 @@ impl Engine {
         self.has_failed = true;
         let why: Arc<str> = in_words(error).into();
         let waiting = self.commits.waiting.take();
-        let waiting = waiting.into_iter().flat_map(|(_, tokens)| tokens);
-        for token in waiting.flatten() {
-            self.answer(token, Answer::Unknown(Arc::clone(&why)));
+        let waiting = waiting.into_iter().flat_map(|(_, callers)| callers);
+        for callers in waiting.flatten() {
+            self.answer_all(callers, &Answer::Unknown(Arc::clone(&why)));
         }
         self.commits.steps.clear();
-        for (_, token) in std::mem::take(&mut self.commits.requests) {
-            self.answer(token, Answer::Failed(Arc::clone(&why)));
+        for (_, callers) in std::mem::take(&mut self.commits.requests) {
+            self.answer_all(callers, &Answer::Failed(Arc::clone(&why)));
         }
         for deferred in std::mem::take(&mut self.deferred).into_values().flatten() {
             self.answer(deferred.token(), Answer::Failed(Arc::clone(&why)));
@@ -242,6 +243,12 @@ impl Engine {
                 self.admit(row, lane);
             }
             _ => self.far.written(bucket),
+        }
+    }
+
+    pub(super) fn answer_all(&mut self, callers: Callers, answer: &Answer) {
+        for token in callers.all() {
+            self.answer(token, answer.clone());
         }
     }
 

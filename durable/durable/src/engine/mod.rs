@@ -83,7 +83,7 @@ pub struct Engine {
     commits: Commits,
     asked: Asked,
     /// Requests for timers that a commit moves or takes away.
-    deferred: HashMap<Id, Vec<Deferred>>,
+    deferred: HashMap<Id, VecDeque<Deferred>>,
     output: VecDeque<Output>,
     is_stopping: bool,
     has_failed: bool,

@@ -92,17 +92,21 @@ impl Subject {
         self.follow();
     }
 
-    /// The store does the next commit, which is asked of it now.
+    /// The store does what it is asked, up to and with the next commit, whose steps these are.
     fn next_commit(&mut self) -> Vec<Op> {
-        let request = self.asked.pop_front().unwrap();
-        let Call::Commit(_, steps) = &request.call else {
-            panic!("{request:?}");
-        };
-        let steps = steps.to_vec();
-        let reply = self.done(request.call);
-        self.engine.replied(request.number, reply);
-        self.follow();
-        steps
+        loop {
+            let Request { number, call } = self.asked.pop_front().unwrap();
+            let steps = match &call {
+                Call::Commit(_, steps) => Some(steps.to_vec()),
+                _ => None,
+            };
+            let reply = self.done(call);
+            self.engine.replied(number, reply);
+            self.follow();
+            if let Some(steps) = steps {
+                return steps;
+            }
+        }
     }
 
     fn pass(&mut self, micros: u64) {
@@ -460,4 +464,43 @@ fn a_store_that_refuses_is_reported_once_and_counted() {
         it.pass(SECOND);
     }
     assert_eq!((it.refusals.len(), it.engine.refusals()), (3, 9));
+}
+
+#[test]
+fn requests_for_one_timer_share_a_commit() {
+    let mut it = Subject::new(Config::default()).handles(1);
+    it.insert(3_600_000);
+    it.settle();
+    let handle = it.created().remove(0);
+    for count in 0..100 {
+        let due = Due::from_millis(NOW + 1_000 + count);
+        it.engine.reschedule(0, handle.clone(), due);
+    }
+    it.follow();
+    assert_eq!((it.next_commit().len(), it.answers.len()), (1, 1));
+    let last = Due::from_millis(NOW + 1_099);
+    let second = it.next_commit();
+    assert!(matches!(&second[..], [Op::Reschedule(_, due, _)] if *due == last));
+    assert_eq!(it.answers, vec![Answer::Done; 100]);
+    it.answers.clear();
+    let mut other = handle.clone();
+    other.handler = "another".into();
+    for _ in 0..100 {
+        it.engine.cancel(0, other.clone());
+    }
+    for _ in 0..100 {
+        it.engine.cancel(0, handle.clone());
+    }
+    it.engine.reschedule(0, handle, last);
+    it.follow();
+    // The last one of these finds the timer: none after it can.
+    for (answers, done) in [(1, 0), (100, 0), (201, 1)] {
+        assert_eq!(it.next_commit().len(), 1);
+        assert_eq!(it.answers.len(), answers);
+        let is_done = |answer: &&Answer| **answer == Answer::Done;
+        assert_eq!(it.answers.iter().filter(is_done).count(), done);
+    }
+    it.settle();
+    assert!(it.store.is_empty() && it.engine.is_idle() && it.engine.deferred.is_empty());
+    assert_eq!((it.engine.in_memory(), it.answers.len()), (0, 201));
 }
