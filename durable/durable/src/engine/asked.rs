@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use waterwheel_store::{Level, Most, StoreError};
 
+use super::commit::in_words;
 use super::{Call, Config, Engine, Now, Output, Reply, Request};
 
 #[derive(Debug, Default)]
@@ -99,6 +100,21 @@ impl Engine {
         }
     }
 
+    /// A refusal is reported, and those that follow it are counted.
+    fn note_refusal(&mut self, what: What, reply: &Result<Reply, StoreError>) {
+        let goes_on = &mut self.refusals.goes_on[usize::from(matches!(what, What::Commit))];
+        let went_on = *goes_on;
+        let error = reply.as_ref().err().filter(|error| error.is_definite());
+        *goes_on = error.is_some();
+        if let Some(error) = error {
+            self.refusals.count += 1;
+            if !went_on {
+                self.output
+                    .push_back(Output::Refused(in_words(error).into()));
+            }
+        }
+    }
+
     /// The store has replied to a request.
     pub fn replied(&mut self, number: u64, reply: Result<Reply, StoreError>) {
         if self.has_failed {
@@ -107,6 +123,7 @@ impl Engine {
         let Some((call, what)) = self.asked.answered(number) else {
             return;
         };
+        self.note_refusal(what, &reply);
         match (what, reply) {
             (What::Commit, Ok(Reply::Committed(outcomes))) => self.committed(outcomes),
             (What::Rows { lane, before, most }, Ok(Reply::Loaded(rows))) => {

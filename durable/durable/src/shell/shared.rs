@@ -529,6 +529,7 @@ impl State {
                 todo.push(Todo::Report(Event::Unhandled { handler: name }));
             }
             Output::Dead(row, error) => todo.push(Todo::Report(Event::dead(row, error))),
+            Output::Refused(error) => todo.push(Todo::Report(Event::Refused { error })),
             Output::Failed(error) => {
                 self.failure = Some(Arc::clone(&error));
                 todo.push(Todo::Report(Event::Failed { error }));

@@ -43,8 +43,13 @@ async fn what_is_refused_was_not_written_and_may_be_tried_again() {
     let mut deliveries = Deliveries::of(&timers, "mail");
     within(timers.reschedule(&kept, soon())).await.unwrap();
     assert_eq!(deliveries.next().await.id, kept.handle().id);
-    assert_eq!(events.try_recv().ok(), None);
-    assert!(!timers.metrics().has_failed);
+    let event = events.try_recv();
+    assert!(
+        matches!(&event, Ok(Event::Refused { error, .. }) if **error == *why),
+        "{event:?}"
+    );
+    assert_eq!(events.try_recv().ok(), None, "reported once");
+    assert!(!timers.metrics().has_failed && timers.metrics().refusals >= 4);
     shut_down(&timers).await;
 }
 
