@@ -32,6 +32,13 @@ impl Commits {
         self.steps.is_empty() && self.waiting.is_none()
     }
 
+    /// How many deliveries have ended whose end is not written.
+    pub(super) fn unsettled(&self) -> usize {
+        let waiting = self.waiting.iter().flat_map(|(steps, _)| steps.iter());
+        let ends = |op: &&Op| matches!(op, Op::Settle(_) | Op::Retry(..) | Op::Bury { .. });
+        waiting.chain(&self.steps).filter(ends).count()
+    }
+
     /// When what was refused is tried again.
     pub(super) fn tries_again_at(&self) -> Option<u64> {
         let waits = self.waiting.is_none() && !self.steps.is_empty();
@@ -106,11 +113,13 @@ impl Engine {
             }
             (Op::Cancel(handle), Some(token), Outcome::Cancelled(true)) => {
                 self.retire(handle.id);
+                self.left(&handle.handler);
                 self.answer(token, Answer::Done);
                 self.take_up(handle.id);
             }
             (Op::Reschedule(handle, _, bucket), Some(token), Outcome::Rescheduled(Some(row))) => {
                 self.retire(handle.id);
+                self.left(&handle.handler);
                 self.answer(token, Answer::Done);
                 self.place(&row, *bucket);
                 self.take_up(handle.id);
@@ -179,6 +188,22 @@ impl Engine {
         again.append(&mut commits.steps);
         tokens.append(&mut commits.tokens);
         (commits.steps, commits.tokens) = (again, tokens);
+        self.refuse_deferred(&why);
+    }
+
+    /// What waits for a timer that is to be tried again would wait for as long as the store refuses.
+    fn refuse_deferred(&mut self, why: &Arc<str>) {
+        if self.deferred.is_empty() {
+            return;
+        }
+        let moving = self.commits.steps.iter().filter_map(|op| match op {
+            Op::Retry(row, ..) => self.deferred.remove(&row.id),
+            _ => None,
+        });
+        let refused: Vec<_> = moving.flatten().collect();
+        for request in refused {
+            self.answer(request.token(), Answer::Refused(Arc::clone(why)));
+        }
     }
 
     /// The store has failed. Nothing is asked of it any more.

@@ -25,6 +25,8 @@ pub struct Config {
     pub reply_micros: u64,
     /// After so many microseconds, what the store has refused is tried again.
     pub refused_micros: u64,
+    /// A name without a handler is reported when its timers have been due, and the engine there, for so long: at a start, handlers come a little later than timers.
+    pub grace: Duration,
     /// A larger change between both clocks, in microseconds, and the timers in memory are filed again.
     pub largest_drift_micros: u64,
 }
@@ -51,6 +53,7 @@ impl Default for Config {
             most_in_commit: 16_384,
             reply_micros: 30_000_000,
             refused_micros: 200_000,
+            grace: Duration::from_secs(1),
             largest_drift_micros: 1_000,
         }
     }

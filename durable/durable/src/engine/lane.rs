@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use waterwheel_store::{Due, Most, Position, Row};
 
@@ -23,6 +24,8 @@ pub(super) struct Lane {
     pub(super) held: usize,
     /// and how large they are.
     pub(super) bytes: usize,
+    /// Those that have not come up are due in this second or before.
+    pub(super) last: i64,
     /// All rows up to here are in memory, or are gone.
     cursor: Position,
     /// What lies before this second goes into memory as it is written: a load has been asked for all of it.
@@ -35,7 +38,10 @@ pub(super) struct Lane {
     back: Option<i64>,
     /// Meanwhile a row was written to this second. The reply may not know of it.
     lowered: Option<i64>,
-    is_reported: bool,
+    /// A timer that has no handler left meanwhile. The reply may not know of it.
+    has_left: bool,
+    /// It was put out that its timers are due and have no handler.
+    pub(super) is_reported: bool,
 }
 
 impl Lane {
@@ -48,12 +54,14 @@ impl Lane {
             ready: VecDeque::new(),
             held: 0,
             bytes: 0,
+            last: i64::MIN,
             cursor: Position::START,
             bound: i64::MIN,
             next: Next::Unknown,
             is_asked: false,
             back: None,
             lowered: None,
+            has_left: false,
             is_reported: false,
         }
     }
@@ -78,6 +86,9 @@ impl Lane {
         if let Some(second) = self.lowered.take() {
             self.next.lower(second);
         }
+        if std::mem::take(&mut self.has_left) {
+            self.next = Next::Unknown;
+        }
     }
 
     /// A row was written to this second, which is not loaded yet.
@@ -98,13 +109,15 @@ impl Engine {
 
     /// Does that for a lane. When to look at it again, if no call brings that up.
     fn load_lane(&mut self, index: usize) -> Option<Due> {
-        let second = self.present().second();
         let lane = &mut self.lanes[index];
         if lane.is_asked {
             return None;
         }
         match lane.next {
-            Next::None => None,
+            Next::None => {
+                self.report(index, false);
+                None
+            }
             Next::Unknown => {
                 lane.is_asked = true;
                 let call = Call::FirstSecond(Arc::clone(&lane.handler), lane.cursor.second);
@@ -112,25 +125,62 @@ impl Engine {
                 None
             }
             Next::At(first) if !lane.is_handled => {
-                // A handler that is missing is reported once its timers are due.
-                if lane.is_reported || first > second {
-                    return (!lane.is_reported).then_some(start(first));
-                }
-                lane.is_reported = true;
-                let handler = Arc::clone(&lane.handler);
-                self.output.push_back(Output::Unhandled(handler));
-                None
+                let at = self.reports_at(first);
+                let is_due = at <= self.present();
+                self.report(index, is_due);
+                (!is_due).then_some(at)
             }
             Next::At(first) => {
-                let horizon = second.saturating_add(self.config.window);
+                let horizon = self.horizon();
                 if first > horizon {
                     return Some(start(first.saturating_sub(self.config.window)));
                 }
                 // Else the reply to a commit brings it up.
-                let most = self.room(index)?;
+                let most = self.room(index).or_else(|| self.make_room(index, first))?;
                 self.load_rows(index, horizon.saturating_add(1), most);
                 None
             }
+        }
+    }
+
+    /// When a handler is missing, of a lane whose first row is in this second.
+    fn reports_at(&self, first: i64) -> Due {
+        let due = start(first.saturating_add(1)).after(self.config.grace);
+        let open = Duration::from_micros(self.now.boot_micros.saturating_sub(self.begun));
+        match self.config.grace.checked_sub(open) {
+            Some(left) if !left.is_zero() => due.max(self.present().after(left)),
+            _ => due,
+        }
+    }
+
+    /// Puts out whether a lane without a handler has timers that are due, if that is new.
+    fn report(&mut self, lane: usize, is_due: bool) {
+        let lane = &mut self.lanes[lane];
+        if lane.is_reported == is_due {
+            return;
+        }
+        lane.is_reported = is_due;
+        let handler = Arc::clone(&lane.handler);
+        self.output.push_back(match is_due {
+            true => Output::Unhandled(handler),
+            false => Output::NoneDue(handler),
+        });
+    }
+
+    /// A timer of this name was cancelled or moved. If it was the first one without a handler, the store is asked for the next one.
+    pub(super) fn left(&mut self, handler: &Arc<str>) {
+        let second = self.present().second();
+        let Some(&lane) = self.lane_of.get(handler) else {
+            return;
+        };
+        let lane = &mut self.lanes[lane];
+        if lane.is_handled {
+            return;
+        }
+        match lane.next {
+            _ if lane.is_asked => lane.has_left = true,
+            Next::At(first) if first <= second => lane.next = Next::Unknown,
+            _ => {}
         }
     }
 
@@ -170,13 +220,17 @@ impl Engine {
         number: u64,
     ) {
         self.room.answered(most);
-        let mut is_all = most.is_more_than(&rows);
+        let horizon = self.horizon();
+        // The second of the first row that was not taken, or that the load had no room for.
+        let last = rows.last().map(|row| row.position().second);
+        let mut left = last.filter(|_| !most.is_more_than(&rows));
         for row in rows {
             let position = row.position();
             if self.near.is_new(&row, index, Some(number)) || planted::is(Planted::KnownTakenAgain)
             {
-                if !self.fits(index) {
-                    is_all = false;
+                // Beyond the horizon, if the clock was set back since they were asked for.
+                if position.second > horizon || !self.fits(index) {
+                    left = Some(position.second);
                     break;
                 }
                 self.hold(row, index);
@@ -185,14 +239,10 @@ impl Engine {
         }
         let lane = &mut self.lanes[index];
         lane.bound = lane.bound.max(before);
-        let next = match is_all {
-            true => {
-                lane.cursor = lane.cursor.max(Position::before(before));
-                Next::Unknown
-            }
-            false => Next::At(lane.cursor.second),
-        };
-        lane.answered(next);
+        if left.is_none() {
+            lane.cursor = lane.cursor.max(Position::before(before));
+        }
+        lane.answered(left.map_or(Next::Unknown, Next::At));
     }
 
     /// A row lies in this second from now on, and is not in memory.
@@ -205,12 +255,23 @@ impl Engine {
         }
     }
 
+    /// Whether a row of this second would take the room that rows of an earlier one wait for.
+    fn is_behind(&self, lane: usize, second: i64) -> bool {
+        self.lanes[lane].next.is_before(second) && self.room(lane).is_none()
+    }
+
+    /// The last second whose timers are in memory.
+    pub(super) fn horizon(&self) -> i64 {
+        let second = self.present().second();
+        second.saturating_add(self.config.window)
+    }
+
     /// A row lies in its second from now on. It goes into memory, if what lies around it did.
     pub(super) fn admit(&mut self, row: &Row, lane: usize) {
         let second = row.due.second();
         if second >= self.lanes[lane].bound {
             self.lanes[lane].lower(second);
-        } else if self.fits(lane) {
+        } else if second <= self.horizon() && self.fits(lane) && !self.is_behind(lane, second) {
             if self.near.is_new(row, lane, None) {
                 self.hold(row.clone(), lane);
             }

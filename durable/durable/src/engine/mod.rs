@@ -70,6 +70,8 @@ pub struct Engine {
     now: Now,
     /// The clocks as the timers in memory were filed by.
     filed_by: Now,
+    /// When it was made, in microseconds since boot.
+    begun: u64,
     /// Of the ids: see [`Id::new`].
     epoch: u64,
     inserted: u64,
@@ -105,6 +107,7 @@ impl Engine {
             config,
             now,
             filed_by: now,
+            begun: now.boot_micros,
             epoch,
             inserted: 0,
             lanes: Vec::new(),
@@ -131,8 +134,16 @@ impl Engine {
         let lane = self.lane(name);
         let lane = &mut self.lanes[lane];
         lane.is_handled = true;
+        lane.is_reported = false;
         lane.concurrency = concurrency.max(1);
         self.go_on();
+    }
+
+    /// Whether there is a handler of this name.
+    #[must_use]
+    pub fn has_handler(&self, name: &str) -> bool {
+        let lane = self.lane_of.get(name);
+        lane.is_some_and(|lane| self.lanes[*lane].is_handled)
     }
 
     /// Begins no delivery from now on, and takes nothing new.
@@ -151,6 +162,12 @@ impl Engine {
     #[must_use]
     pub fn is_written(&self) -> bool {
         self.commits.is_empty() || self.commits.tries_again_at().is_some()
+    }
+
+    /// How many deliveries have ended whose end is not written, of a store that has not failed. Their timers are delivered again after a restart.
+    #[must_use]
+    pub fn unsettled(&self) -> usize {
+        self.commits.unsettled()
     }
 
     /// The time of the last turn.
@@ -200,6 +217,9 @@ impl Engine {
         if shift.unsigned_abs() >= self.config.largest_drift_micros {
             self.jumps += u64::from(shift.unsigned_abs() >= JUMP_MICROS);
             self.filed_by = now;
+            if !planted::is(planted::Planted::LaterKeepsOutSooner) {
+                self.let_go_of_far();
+            }
             self.near.file_again(now);
         }
         self.expire();

@@ -15,6 +15,8 @@ pub enum Output {
     Answer(Token, Answer),
     /// Timers are due that have no handler: they wait in the store.
     Unhandled(Arc<str>),
+    /// That was put out, and is no longer so: the timers have left.
+    NoneDue(Arc<str>),
     /// A timer was given up.
     Dead(Row, Arc<str>),
     /// The store has failed, so nothing goes on.

@@ -14,6 +14,8 @@ struct Subject {
     asked: VecDeque<Request>,
     answers: Vec<Answer>,
     delivered: Vec<Row>,
+    /// What was put out of names without a handler.
+    reports: Vec<String>,
     handler: Arc<str>,
 }
 
@@ -31,6 +33,7 @@ impl Subject {
             asked: VecDeque::new(),
             answers: Vec::new(),
             delivered: Vec::new(),
+            reports: Vec::new(),
             handler: Arc::from("mail"),
         }
     }
@@ -47,7 +50,9 @@ impl Subject {
                 Output::Store(request) => self.asked.push_back(request),
                 Output::Answer(_, answer) => self.answers.push(answer),
                 Output::Deliver(delivery) => self.delivered.push(delivery.row),
-                Output::Unhandled(_) | Output::Dead(..) | Output::Failed(_) => {}
+                Output::Unhandled(name) => self.reports.push(format!("{name} is missed")),
+                Output::NoneDue(name) => self.reports.push(format!("{name} is not missed")),
+                Output::Dead(..) | Output::Failed(_) => {}
             }
         }
     }
@@ -97,6 +102,14 @@ impl Subject {
         self.follow();
     }
 
+    /// The wall clock is set.
+    fn set(&mut self, by: i64) {
+        let mut now = self.engine.now();
+        now.wall_micros += by;
+        self.engine.turn(now);
+        self.follow();
+    }
+
     fn insert(&mut self, millis: i64) {
         let timer = NewTimer {
             handler: Arc::clone(&self.handler),
@@ -132,13 +145,127 @@ fn what_is_refused_counts_as_written_until_its_next_try() {
     it.engine.ended(it.delivered[0].id, Ended::Well);
     it.follow();
     assert!(!it.engine.is_written() && !it.engine.is_idle());
+    assert_eq!(it.engine.unsettled(), 1);
     it.engine.stop();
     it.reply(refused());
     assert!(it.engine.is_written() && !it.engine.is_idle());
+    assert_eq!(it.engine.unsettled(), 1);
     it.pass(SECOND);
     assert!(!it.engine.is_written());
     it.settle();
     assert!(it.engine.is_written() && it.engine.is_idle() && it.store.is_empty());
+    assert_eq!(it.engine.unsettled(), 0);
+}
+
+#[test]
+fn what_waits_for_a_refused_retry_is_refused() {
+    let mut it = Subject::new(Config::default()).handles(1);
+    it.insert(0);
+    it.settle();
+    let handle = it.created().remove(0);
+    it.pass(SECOND);
+    it.engine.ended(handle.id, Ended::Failed(Arc::from("no")));
+    it.follow();
+    it.engine.cancel(1, handle.clone());
+    let later = Due::from_millis(NOW + 3_600_000);
+    it.engine.reschedule(2, handle.clone(), later);
+    it.follow();
+    assert_eq!(it.answers, []);
+    it.reply(refused());
+    let why = "the store refused, and nothing was written: the disk is full";
+    let refused = Answer::Refused(why.into());
+    assert_eq!(it.answers, [refused.clone(), refused]);
+    // The failure is written as soon as the store takes it, and the timer is as good as before.
+    it.answers.clear();
+    it.pass(SECOND);
+    it.settle();
+    it.engine.cancel(3, handle);
+    it.settle();
+    assert!(it.answers == [Answer::Done] && it.store.is_empty());
+}
+
+#[test]
+fn a_missing_handler_is_reported_after_a_grace() {
+    // Of an engine that begins with timers that are long due, as after a restart; and of timers that come due later.
+    let mut it = Subject::new(Config::default());
+    it.insert(-10_000);
+    it.settle();
+    it.pass(SECOND - 2_000);
+    it.settle();
+    assert!(it.reports.is_empty());
+    it.pass(2_000);
+    it.settle();
+    assert_eq!(it.reports, ["mail is missed"]);
+    it.handler = "close".into();
+    it.insert(5_500);
+    it.settle();
+    it.pass(5 * SECOND);
+    it.settle();
+    assert_eq!(it.reports.len(), 1);
+    // The engine asks for the turn at which it reports.
+    let at = it.engine.next_turn().unwrap();
+    assert!((6..=8).contains(&(at / SECOND - 5)), "{at}");
+    it.pass(at - it.engine.now().boot_micros);
+    it.settle();
+    assert_eq!(it.reports, ["mail is missed", "close is missed"]);
+}
+
+#[test]
+fn a_handler_in_time_is_not_reported_though_the_clock_is_set_back() {
+    let mut it = Subject::new(Config::default());
+    it.insert(0);
+    it.settle();
+    let mut now = it.engine.now();
+    now.wall_micros -= 3_600 * SECOND.cast_signed();
+    it.engine.turn(now);
+    it.settle();
+    it.insert(-3_700_000);
+    it.settle();
+    it.pass(SECOND / 2);
+    it.settle();
+    assert!(it.reports.is_empty());
+    // The grace is counted by the clock that is not set.
+    it.pass(SECOND / 2);
+    it.settle();
+    assert_eq!(it.reports, ["mail is missed"]);
+    let mut it = Subject::new(Config::default());
+    it.insert(0);
+    it.settle();
+    it.pass(SECOND / 2);
+    it = it.handles(1);
+    it.pass(10 * SECOND);
+    it.settle();
+    assert!(it.reports.is_empty() && it.delivered.len() == 1);
+}
+
+#[test]
+fn a_name_whose_due_timers_have_left_is_no_longer_reported() {
+    let mut it = Subject::new(Config::default());
+    for millis in [0, 0, 3_600_000] {
+        it.insert(millis);
+    }
+    it.settle();
+    let handles = it.created();
+    it.pass(3 * SECOND);
+    it.settle();
+    assert_eq!(it.reports, ["mail is missed"]);
+    it.engine.cancel(1, handles[0].clone());
+    it.settle();
+    assert_eq!(it.reports.len(), 1);
+    let later = Due::from_millis(NOW + 7_200_000);
+    it.engine.reschedule(2, handles[1].clone(), later);
+    it.settle();
+    assert_eq!(it.reports, ["mail is missed", "mail is not missed"]);
+    // And again, as the others come due.
+    it.pass(3_700 * SECOND);
+    it.settle();
+    assert_eq!(it.reports.len(), 3);
+    // A cancel that comes while the store is asked counts as well.
+    it.engine.cancel(3, handles[2].clone());
+    it.settle();
+    it.pass(3_700 * SECOND);
+    it.settle();
+    assert_eq!(it.reports[3..], ["mail is not missed", "mail is missed"]);
 }
 
 #[test]
@@ -252,4 +379,39 @@ fn a_reply_of_other_outcomes_is_a_failure_and_answers_all() {
     // These were never asked of the store.
     let is = |answer: &Answer| matches!(answer, Answer::Failed(_));
     assert!(it.answers[1..].iter().all(is) && it.answers.len() == 3);
+}
+
+#[test]
+fn a_clock_set_back_lets_go_of_what_is_far_again() {
+    let mut it = Subject::new(Config::default()).handles(0);
+    // The only place is taken.
+    it.insert(0);
+    it.settle();
+    it.pass(SECOND);
+    assert_eq!(it.delivered.len(), 1);
+    for count in 0..100 {
+        it.insert(3_600_000 + count * 10);
+    }
+    it.settle();
+    assert_eq!(it.engine.held(), 1);
+    let hour = 3_600 * SECOND.cast_signed();
+    // Half of them come up, and wait for the handler.
+    for by in [hour - 500_000, -hour] {
+        it.set(by);
+        it.settle();
+        let is_ahead = by > 0;
+        assert_eq!(it.engine.held(), if is_ahead { 101 } else { 1 });
+    }
+    it.engine.ended(it.delivered[0].id, Ended::Well);
+    it.settle();
+    assert_eq!((it.engine.held(), it.engine.held_bytes()), (0, 0));
+    it.set(hour + SECOND.cast_signed());
+    it.settle();
+    for count in 1..=100 {
+        it.pass(1_000);
+        it.settle();
+        it.engine.ended(it.delivered[count].id, Ended::Well);
+        it.settle();
+    }
+    assert!(it.store.is_empty());
 }

@@ -3,47 +3,18 @@
 use std::sync::Arc;
 use std::task::{Context, Waker};
 
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use waterwheel_durable::{Drain, Durable, Error};
 
 use crate::support::{
-    Deliveries, HOUR, Place, Shelf, in_an_hour, millis, shut_down, soon, until, within,
+    Deliveries, Gate, HOUR, Place, Shelf, in_an_hour, millis, shut_down, soon, until, within,
 };
 
 on_both_flavors! {
     a_shutdown_waits_for_a_handler_and_settles_its_timer
     what_is_too_slow_is_delivered_again
     a_shutdown_that_is_dropped_closes_the_file_later
-}
-
-/// A handler that begins, and goes on when it may.
-struct Gate {
-    begun: Arc<Semaphore>,
-    go_on: Arc<Semaphore>,
-}
-
-impl Gate {
-    fn of(timers: &Durable, handler: &str) -> Gate {
-        let gate = Gate {
-            begun: Arc::new(Semaphore::new(0)),
-            go_on: Arc::new(Semaphore::new(0)),
-        };
-        let (begun, go_on) = (Arc::clone(&gate.begun), Arc::clone(&gate.go_on));
-        timers.handle(handler, move |_| {
-            let (begun, go_on) = (Arc::clone(&begun), Arc::clone(&go_on));
-            async move {
-                begun.add_permits(1);
-                go_on.acquire().await?.forget();
-                Ok(())
-            }
-        });
-        gate
-    }
-
-    async fn has_begun(&self) {
-        within(self.begun.acquire()).await.unwrap().forget();
-    }
+    a_shutdown_from_inside_a_handler_ends_both
 }
 
 /// The file is free at once, and holds no timer.
@@ -68,14 +39,17 @@ async fn a_shutdown_waits_for_a_handler_and_settles_its_timer() {
     });
     // It takes nothing new, also of the kinds that write nothing.
     let handle = timers.at("mail", in_an_hour()).insert();
-    let refused = loop {
-        // Until the other task has begun.
-        match within(timers.at("mail", in_an_hour()).insert()).await {
-            Ok(timer) => drop(timers.cancel(&timer).await),
-            Err(error) => break error,
+    let refused = within(async {
+        loop {
+            // Until the other task has begun.
+            match timers.at("mail", in_an_hour()).insert().await {
+                Ok(timer) => drop(timers.cancel(&timer).await),
+                Err(error) => break error,
+            }
+            tokio::task::yield_now().await;
         }
-        tokio::task::yield_now().await;
-    };
+    })
+    .await;
     assert_eq!(refused, Error::ShuttingDown);
     assert_eq!(within(handle).await, Err(Error::ShuttingDown));
     let nothing: waterwheel_durable::Handle = "7@0@none".parse().unwrap();
@@ -188,7 +162,6 @@ async fn many_shutdowns_at_once_all_resolve() {
     }
 }
 
-#[tokio::test]
 async fn a_shutdown_from_inside_a_handler_ends_both() {
     let place = Place::new();
     let timers = place.open().await;
@@ -201,12 +174,15 @@ async fn a_shutdown_from_inside_a_handler_ends_both() {
         Ok(())
     });
     let timer = timers.at("stop", soon()).insert().await.unwrap();
-    let stopped = loop {
-        match within(timers.at("mail", soon()).insert()).await {
-            Ok(_) => tokio::time::sleep(millis(1)).await,
-            Err(error) => break error,
+    let stopped = within(async {
+        loop {
+            match timers.at("mail", soon()).insert().await {
+                Ok(_) => tokio::time::sleep(millis(1)).await,
+                Err(error) => break error,
+            }
         }
-    };
+    })
+    .await;
     assert_eq!(stopped, Error::ShuttingDown);
     let abandoned = within(timers.shutdown(Drain::within(HOUR))).await.unwrap();
     assert_eq!(abandoned.abandoned, 1);

@@ -1,8 +1,12 @@
 //! A name without a handler, and a payload that no handler reads yet: nothing is lost.
 
-use waterwheel_durable::{Durable, Event, Retry};
+use std::sync::Arc;
 
-use crate::support::{Deliveries, Place, Shelf, millis, shut_down, soon, until, within};
+use waterwheel_durable::{Durable, Event, Retry, Shift};
+
+use crate::support::{
+    Deliveries, Place, Shelf, in_an_hour, millis, shut_down, soon, until, within,
+};
 
 #[tokio::test]
 async fn a_timer_without_a_handler_is_reported_and_waits() {
@@ -58,10 +62,40 @@ async fn a_timer_waits_for_its_handler_across_restarts() {
 }
 
 #[tokio::test]
+async fn a_handler_that_comes_with_the_report_is_not_missed() {
+    let shift = Arc::new(Shift::default());
+    let (sender, mut events) = tokio::sync::mpsc::unbounded_channel();
+    let builder = Durable::builder()
+        .shifted_clocks(Arc::clone(&shift))
+        .on_event(move |event| drop(sender.send(event.clone())));
+    let timers = within(builder.open_store(Shelf::default())).await.unwrap();
+    timers.at("mail", in_an_hour()).insert().await.unwrap();
+    until(|| timers.metrics().in_memory == 0).await;
+    // The driver has no turn in between: this thread is its own.
+    shift.suspend(7_200_000_000);
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    assert_eq!(timers.metrics().unhandled, []);
+    deliveries.next().await;
+    assert!(events.try_recv().is_err());
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_name_whose_timers_were_cancelled_is_not_missed() {
+    let timers = Durable::builder().open_store(Shelf::default());
+    let timers = within(timers).await.unwrap();
+    let timer = timers.at("mail", soon()).insert().await.unwrap();
+    until(|| timers.metrics().unhandled.len() == 1).await;
+    timers.cancel(&timer).await.unwrap();
+    until(|| timers.metrics().unhandled.is_empty()).await;
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
 async fn a_timer_far_ahead_is_not_reported() {
     let place = Place::new();
     let timers = place.open().await;
-    let far = crate::support::in_an_hour();
+    let far = in_an_hour();
     timers.at("far", far).insert().await.unwrap();
     timers.at("near", soon()).insert().await.unwrap();
     until(|| timers.metrics().unhandled.len() == 1).await;
