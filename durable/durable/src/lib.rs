@@ -49,7 +49,7 @@
 //! | have a service on a file, or on another store | [`Durable`], [`Builder`], [`OpenError`], [`FileError`] |
 //! | handle timers that are due | [`Durable::handle`], [`HandlerOptions`], [`Delivery`], [`InvalidPayload`] |
 //! | say how an attempt has failed | [`Failure`], [`Retry`], [`Dead`] |
-//! | insert a timer | [`Durable::at`], [`Durable::after`], which give an [`Insert`]; many: [`NewTimer`]; [`Inserted`], [`NAME_LIMIT`] |
+//! | insert a timer | [`Durable::at`], [`Durable::after`], which give an [`Insert`]; many: [`NewTimer`]; [`Inserted`]; [`NAME_LIMIT`], [`PAYLOAD_LIMIT`] |
 //! | name one, also across restarts | [`Handle`], [`Id`] |
 //! | cancel it, move it | [`Durable::cancel`], [`Cancelled`]; [`Durable::reschedule`], [`Rescheduled`] |
 //! | see what was given up, and try it again | [`Durable::dead_letters`], [`DeadLetter`]; [`Durable::redrive`], [`Redriven`] |
@@ -130,7 +130,7 @@ pub use error::FileError;
 pub use error::{Error, OpenError};
 pub use event::Event;
 pub use failure::{Dead, Failure, Retry};
-pub use limits::NAME_LIMIT;
+pub use limits::{NAME_LIMIT, PAYLOAD_LIMIT};
 pub use metrics::Metrics;
 pub use new_timer::NewTimer;
 pub use options::{Drain, HandlerOptions, Stopped};
