@@ -79,7 +79,11 @@
 //! - **Order.** Timers of one handler are begun about in order of their due times. Attempts run side by side, and retries come later.
 //! - **A calendar.** A due time is an instant. A timer that repeats inserts the next one, with a key, before it ends with `Ok`.
 //! - **Several processes on a file.** The second is refused, and [`OpenError`] names the first.
-//! - **Virtual time.** Due times are the wall clock's. A tokio clock that is paused moves nothing here, and the service keeps a runtime with such a clock busy.
+//! - **Virtual time.** Due times are the wall clock's. A tokio clock that is paused moves no due time, and the service keeps a runtime with such a clock busy. Its
+//!   sleeps and attempt limits are by that clock, so they pass as it is advanced, and a paused clock that has nothing else to do advances to them: an attempt
+//!   limit may be over at once. A [`Drain`] is by the machine's clock.
+//! - **Care for poison.** A timer whose handler ends the process, by an abort or by using up the memory, is delivered again after each restart: such an end counts
+//!   as no attempt. Have the handler note its [ids](Delivery::id), and [give up](Dead::because) what has come too often.
 //! - **A limit on what is stored**, or namespaces, rate limits and a retention of what was delivered: these are to come.
 //!
 //! # Trade-offs
@@ -87,7 +91,10 @@
 //! - An `fsync` each is what a single caller pays: some hundred to some thousand inserts a second, as the disk allows. Callers at the same time, and
 //!   [`Durable::insert_many`], share it.
 //! - A service has one thread for its store, which blocks in it, and one lock for what is in memory.
-//! - Timers of the next seconds are in memory, [2 s](Builder::window) by default, at most [65 536](Builder::most_in_memory) of a handler.
+//! - Timers of the next seconds are in memory, [2 s](Builder::window) by default, at most [65 536](Builder::most_in_memory) of each handler, and
+//!   [64 MiB](Builder::most_bytes_in_memory) of all.
+//! - Each request and each turn costs a look at every name that has ever had a timer in the store. It is meant for some hundred of them, up to some thousand. A
+//!   name for each user or order is a wrong use: that is what the payload is for.
 //! - A timer takes some 100 bytes in the file beside its payload. A [key](Insert::key) costs an entry in a second table.
 //! - A disk that lies about an `fsync`, or a machine that does, breaks the promises with it. A failed `fsync` is never tried again: the service reports
 //!   [`Event::Failed`], and every call fails until the file is opened again.

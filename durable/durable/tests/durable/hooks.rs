@@ -160,9 +160,7 @@ async fn what_a_hook_holds_and_what_was_loaded_go_with_the_service() {
     let place = Place::new();
     let service: Arc<OnceLock<Durable>> = Arc::default();
     let hooked = Arc::clone(&service);
-    let builder = Durable::builder().on_event(move |_| {
-        let _ = hooked.get();
-    });
+    let builder = Durable::builder().on_event(move |_| assert!(hooked.get().is_some()));
     let timers = within(builder.open(place.file())).await.unwrap();
     service.set(timers.clone()).unwrap();
     let watched = Arc::downgrade(&service);

@@ -364,3 +364,27 @@ fn a_shutdown_is_bounded_though_nothing_drives_the_runtime() {
     assert!(stopped.unwrap().abandoned >= 1);
     drop(runtime);
 }
+
+#[test]
+fn a_request_is_unknown_if_the_runtime_ends_before_the_answer() {
+    let runtime = one_thread();
+    let shelf = Shelf::default();
+    let timers = runtime.block_on(Durable::builder().open_store(shelf.clone()));
+    let timers = timers.unwrap();
+    shelf.hold();
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    let mut asked = Box::pin(timers.at("mail", in_an_hour()).insert());
+    assert!(asked.as_mut().poll(&mut context).is_pending());
+    // Behind a commit that does not end.
+    let mut waiting = Box::pin(timers.at("mail", in_an_hour()).insert());
+    assert!(waiting.as_mut().poll(&mut context).is_pending());
+    drop(runtime);
+    shelf.go_on();
+    assert!(block_on(asked).is_ok());
+    let unknown = block_on(waiting).unwrap_err();
+    assert!(matches!(unknown, Error::Unknown(_)) && !unknown.is_definite());
+    // What comes after the end was not written for certain.
+    let late = block_on(timers.at("mail", in_an_hour()).insert()).unwrap_err();
+    assert!(late == Error::ShuttingDown && late.is_definite());
+    assert_eq!(shelf.len(), 1);
+}
