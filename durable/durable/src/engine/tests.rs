@@ -280,12 +280,40 @@ fn a_name_whose_due_timers_have_left_is_no_longer_reported() {
     it.pass(3_700 * SECOND);
     it.settle();
     assert_eq!(it.reports.len(), 3);
-    // A cancel that comes while the store is asked counts as well.
     it.engine.cancel(3, handles[2].clone());
     it.settle();
     it.pass(3_700 * SECOND);
     it.settle();
     assert_eq!(it.reports[3..], ["mail is not missed", "mail is missed"]);
+}
+
+#[test]
+fn a_reply_that_does_not_know_of_a_cancel_is_asked_for_again() {
+    let mut it = Subject::new(Config::default());
+    for _ in 0..2 {
+        it.insert(0);
+    }
+    it.settle();
+    let handles = it.created();
+    it.pass(3 * SECOND);
+    it.settle();
+    assert_eq!(it.reports, ["mail is missed"]);
+    it.engine.cancel(1, handles[0].clone());
+    it.follow();
+    let Request { number, call } = it.asked.pop_front().unwrap();
+    let reply = it.done(call);
+    it.engine.replied(number, reply);
+    it.follow();
+    // The store is asked what is left, and its reply comes after that to a later commit.
+    let Request { number, call } = it.asked.pop_front().unwrap();
+    assert!(matches!(call, Call::FirstSecond(..)), "{call:?}");
+    let late = it.done(call);
+    it.engine.cancel(2, handles[1].clone());
+    it.settle();
+    assert_eq!(it.reports.len(), 1);
+    it.engine.replied(number, late);
+    it.settle();
+    assert_eq!(it.reports, ["mail is missed", "mail is not missed"]);
 }
 
 #[test]

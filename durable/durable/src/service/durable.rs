@@ -318,7 +318,10 @@ impl Durable {
         let (left, failure) = shared.look(|it| (it.left(), it.failure()));
         match failure {
             Some(error) => Err(Error::Failed(error)),
-            None => Ok(left),
+            None => Ok(Stopped {
+                abandoned: left.abandoned,
+                unsettled: left.unsettled,
+            }),
         }
     }
 
