@@ -89,6 +89,7 @@
 //!   [`Durable::insert_many`], share it.
 //! - A service has one thread for its store, which blocks in it, and one lock for what is in memory.
 //! - Timers of the next seconds are in memory, [2 s](Builder::window) by default, at most [32 768](Builder::most_in_memory) of a handler.
+//! - Each turn looks at every name that has had a timer: some thousand names are the limit. What differs by customer belongs in the payload.
 //! - A timer takes some 100 bytes in the file beside its payload. A [key](Insert::key) costs an entry in a second table.
 //! - A disk that lies about an `fsync`, or a machine that does, breaks the promises with it. A failed `fsync` is never tried again: the service reports
 //!   [`Event::Failed`], and every call fails until the file is opened again.
