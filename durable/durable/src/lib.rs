@@ -64,7 +64,8 @@
 //!   process in between, and however long it is off.
 //! - **Acknowledged means on the disk.** Each call that changes something resolves after an `fsync` of it. Calls at the same time share one.
 //! - **Never early.** The wall clock shows the due time, or a later one, when the handler is called. Due times are rounded up to a millisecond. A clock that is
-//!   set back is waited for, one that is set forward is followed at once, and time in suspension counts.
+//!   set back is waited for, one that is set forward is followed at once, and time in suspension counts. The time of a retry is counted from its failure: if the
+//!   clock was ahead then, and is set back, the retry waits for the time that was written.
 //! - **`Cancelled::Done` is final**: no delivery follows, also after a crash.
 //! - **One id for life.** A delivery has the same [`Id`] in each attempt and after each restart. Duplicates are possible only of what was with a handler, or was
 //!   being settled, when the process ended.
