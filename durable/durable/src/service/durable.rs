@@ -293,16 +293,15 @@ impl Durable {
         let shared = &self.shared;
         shared.stop();
         shared.close_when_idle();
-        let idle = shared.wait(|it| it.is_idle());
         let drained = {
             // By the timer of the service's own runtime: the caller may be on another one, or on none.
             let _inside = shared.runtime.enter();
-            waterwheel::timeout(drain.limit(), idle)
+            waterwheel::timeout(drain.limit(), shared.wait_until_closed())
         };
         // The end of that runtime closes the store as well.
         let _ = drained.await;
         shared.abandon();
-        shared.wait(|it| it.is_closed()).await;
+        shared.wait_until_closed().await;
         let (abandoned, failure) = shared.look(|it| (it.abandoned(), it.failure()));
         match failure {
             Some(error) => Err(Error::Failed(error)),

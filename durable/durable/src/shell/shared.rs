@@ -32,8 +32,8 @@ pub(crate) struct Shared {
     hook: Option<Hook>,
     /// How many [`Durable`](crate::Durable)s there are.
     users: AtomicUsize,
-    /// Something has ended, after a stop.
-    progress: Notify,
+    /// The store is closed.
+    end: Notify,
 }
 
 #[derive(Debug)]
@@ -105,7 +105,7 @@ impl Shared {
             runtime,
             hook,
             users: AtomicUsize::new(0),
-            progress: Notify::new(),
+            end: Notify::new(),
         })
     }
 
@@ -230,7 +230,6 @@ impl Shared {
                 state.engine.stop();
             }
         });
-        self.progress.notify_waiters();
     }
 
     /// The store is closed after what it was asked by now.
@@ -273,21 +272,21 @@ impl Shared {
             std::mem::take(&mut state.waiting)
         };
         self.nudge.notify_one();
-        self.progress.notify_waiters();
+        self.end.notify_waiters();
         for (_, sender) in waiting {
             unwound(|| drop(sender));
         }
     }
 
-    /// Waits until this holds, which only what happens after a stop can change.
-    pub(crate) async fn wait(&self, holds: impl Fn(&Look<'_>) -> bool) {
+    /// Waits until the store is closed.
+    pub(crate) async fn wait_until_closed(&self) {
         loop {
-            let mut progress = std::pin::pin!(self.progress.notified());
-            progress.as_mut().enable();
-            if holds(&Look(&self.lock())) {
+            let mut end = std::pin::pin!(self.end.notified());
+            end.as_mut().enable();
+            if self.lock().is_closed {
                 return;
             }
-            progress.await;
+            end.await;
         }
     }
 
@@ -377,7 +376,6 @@ impl Shared {
         if is_earlier {
             state.sleeps_until = next;
         }
-        let is_stopping = state.is_stopping;
         drop(guard);
         if has_queued {
             self.queue.wake();
@@ -385,9 +383,6 @@ impl Shared {
         if is_earlier {
             self.nudge.notify_one();
             self.push_out();
-        }
-        if is_stopping {
-            self.progress.notify_waiters();
         }
         match acted {
             Ok(result) => (result, todo),
@@ -497,16 +492,12 @@ impl State {
 pub(crate) struct Look<'a>(&'a State);
 
 impl Look<'_> {
-    pub(crate) fn is_idle(&self) -> bool {
+    fn is_idle(&self) -> bool {
         self.0.engine.is_idle() || self.0.engine.has_failed() || self.0.is_closed
     }
 
     fn is_written(&self) -> bool {
         self.0.engine.is_written() || self.0.engine.has_failed() || self.0.is_closed
-    }
-
-    pub(crate) fn is_closed(&self) -> bool {
-        self.0.is_closed
     }
 
     /// How many deliveries had not ended when the store was closed.
