@@ -117,6 +117,15 @@ impl<'a> Subject<'a> {
         now: Due,
         most: usize,
     ) -> Result<Page, String> {
+        self.cascade_of(bucket, now, Most::rows(most))
+    }
+
+    pub(crate) fn cascade_of(
+        &mut self,
+        bucket: Bucket,
+        now: Due,
+        most: Most,
+    ) -> Result<Page, String> {
         let steps = [Op::Cascade { bucket, now, most }];
         match &self.commit(&steps)?[..] {
             [

@@ -28,13 +28,14 @@ enum Fault {
     CascadesNameNoSeconds,
     CascadesGoToSeconds,
     CascadesMoveOneRowMore,
+    CascadesIgnoreBytes,
     StepsAreDoneLastFirst,
     PayloadsEndAtZero,
     HandlersAreTrimmed,
 }
 
 /// The fault, and a case that finds it.
-const FAULTS: [(Fault, &str); 22] = {
+const FAULTS: [(Fault, &str); 23] = {
     use Fault::*;
     [
         (EpochsStandStill, "epochs_rise"),
@@ -71,6 +72,10 @@ const FAULTS: [(Fault, &str); 22] = {
         ),
         (CascadesGoToSeconds, "a_day_cascades_into_all_finer_levels"),
         (CascadesMoveOneRowMore, "a_cascade_of_no_rows_moves_none"),
+        (
+            CascadesIgnoreBytes,
+            "a_cascade_ends_with_the_row_that_fills_it",
+        ),
         (StepsAreDoneLastFirst, "steps_are_done_in_order"),
         (PayloadsEndAtZero, "a_payload_may_have_any_byte"),
         (HandlersAreTrimmed, "handlers_may_have_strange_names"),
@@ -106,7 +111,8 @@ impl Broken {
             (Fault::CascadesGoToSeconds, Op::Cascade { now, .. }) => {
                 *now = Due::from_millis(i64::MAX);
             }
-            (Fault::CascadesMoveOneRowMore, Op::Cascade { most, .. }) => *most += 1,
+            (Fault::CascadesMoveOneRowMore, Op::Cascade { most, .. }) => most.rows += 1,
+            (Fault::CascadesIgnoreBytes, Op::Cascade { most, .. }) => most.bytes = usize::MAX,
             (Fault::PayloadsEndAtZero, Op::Insert(row, _)) => {
                 let mut parts = row.payload.split(|byte| *byte == 0);
                 row.payload = parts.next().unwrap_or_default().into();

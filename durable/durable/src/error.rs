@@ -3,6 +3,8 @@ use std::sync::Arc;
 use std::{fmt, io};
 
 use waterwheel_store::StoreError;
+#[cfg(feature = "sqlite")]
+use waterwheel_store_sqlite::OpenError as File;
 
 use crate::engine::Answer;
 use crate::limits::NAME_LIMIT;
@@ -22,11 +24,11 @@ pub enum Error {
     Payload(Arc<str>),
     /// The store has refused it, and nothing was written: a full disk, for example. It may be tried again.
     Refused(Arc<str>),
-    /// The store has failed meanwhile. It is not known what was written: try again with the same key, once the store is opened again.
+    /// The store has failed meanwhile, or the service has ended before the answer. It is not known what was written: try again with the same key, once the store is opened again.
     Unknown(Arc<str>),
     /// The store had failed before, and nothing was written. It has to be opened again.
     Failed(Arc<str>),
-    /// The service shuts down. If the request was made before that, it is not known what was written.
+    /// The service shuts down, or has, and nothing was written.
     ShuttingDown,
     /// No more timers can be inserted before the store is opened again: there were 2⁴⁰ since the last time.
     OutOfIds,
@@ -36,7 +38,7 @@ impl Error {
     /// Whether it is certain that nothing was written.
     #[must_use]
     pub fn is_definite(&self) -> bool {
-        !matches!(self, Error::Unknown(_) | Error::ShuttingDown)
+        !matches!(self, Error::Unknown(_))
     }
 
     pub(crate) fn from_answer(answer: Answer) -> Error {
@@ -48,6 +50,11 @@ impl Error {
             Answer::OutOfIds => Error::OutOfIds,
             other => Error::Unknown(format!("the engine has answered {other:?}").into()),
         }
+    }
+
+    /// The service has ended before the answer to a request.
+    pub(crate) fn unanswered() -> Error {
+        Error::Unknown("the service has ended before the answer".into())
     }
 
     pub(crate) fn of_read(error: &StoreError) -> Error {
@@ -93,11 +100,60 @@ impl StdError for Error {}
 pub enum OpenError {
     /// The file is held by another process, damaged, or no file of ours.
     #[cfg(feature = "sqlite")]
-    File(waterwheel_store_sqlite::OpenError),
+    File(FileError),
     /// The store has failed at once.
     Store(StoreError),
     /// No thread could be started for it.
     Thread(io::Error),
+}
+
+/// A file could not be opened: [`OpenError`] says which kind of failure it is, and this says it in words.
+#[cfg(feature = "sqlite")]
+#[derive(Debug)]
+pub struct FileError(pub(crate) waterwheel_store_sqlite::OpenError);
+
+#[cfg(feature = "sqlite")]
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(feature = "sqlite")]
+impl StdError for FileError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.source()
+    }
+}
+
+#[cfg(feature = "sqlite")]
+impl OpenError {
+    /// Whether another service has the file open, of this process or of another one. It may be opened once that has ended.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        matches!(self, OpenError::File(FileError(File::Held { .. })))
+    }
+
+    /// The number of the process that has the file open, if [that is so](OpenError::is_held) and it is known.
+    #[must_use]
+    pub fn holder(&self) -> Option<u32> {
+        match self {
+            OpenError::File(FileError(File::Held { process, .. })) => *process,
+            _ => None,
+        }
+    }
+
+    /// Whether the file is one of ours, and damaged.
+    #[must_use]
+    pub fn is_corrupt(&self) -> bool {
+        matches!(self, OpenError::File(FileError(File::Corrupt(_))))
+    }
+
+    /// Whether the file was written by a newer version of this crate.
+    #[must_use]
+    pub fn is_newer(&self) -> bool {
+        matches!(self, OpenError::File(FileError(File::Newer { .. })))
+    }
 }
 
 impl fmt::Display for OpenError {

@@ -15,6 +15,18 @@ pub enum Event {
         /// The name.
         handler: Arc<str>,
     },
+    /// An attempt has failed, and the timer is tried again.
+    #[non_exhaustive]
+    AttemptFailed {
+        /// The timer.
+        id: Id,
+        /// Its handler.
+        handler: Arc<str>,
+        /// The number of the attempt, from 1 on.
+        attempt: u32,
+        /// What it said.
+        error: Arc<str>,
+    },
     /// A timer was given up: it is a dead letter.
     #[non_exhaustive]
     Dead {
@@ -27,6 +39,9 @@ pub enum Event {
     },
     /// The wall clock was set, by a second or more.
     ClockJumped,
+    /// The runtime that the service was opened on has ended, without a [shutdown](crate::Durable::shutdown) before. Nothing is delivered or taken any more, and
+    /// the store is closed.
+    RuntimeEnded,
     /// The store has failed. Nothing is delivered or taken until it is opened again.
     #[non_exhaustive]
     Failed {

@@ -1,5 +1,5 @@
 use std::error::Error;
-use std::fmt::{self, Display};
+use std::fmt;
 
 use crate::engine::Ended;
 
@@ -22,21 +22,23 @@ pub enum Dead {}
 
 impl Retry {
     /// Tries the timer again after the next delay of the [ladder](crate::Builder::ladder), and makes it a dead letter after the last one.
+    ///
+    /// From a text, or from an error, which is kept with its causes.
     #[must_use]
-    pub fn backoff(error: impl Display) -> Failure {
+    pub fn backoff(error: impl Into<Box<dyn Error + Send + Sync>>) -> Failure {
         Failure {
-            error: error.to_string(),
+            error: with_causes(&*error.into()),
             is_dead: false,
         }
     }
 }
 
 impl Dead {
-    /// Makes the timer a dead letter, with this error.
+    /// Makes the timer a dead letter, with this error: a text, or an error, which is kept with its causes.
     #[must_use]
-    pub fn because(error: impl Display) -> Failure {
+    pub fn because(error: impl Into<Box<dyn Error + Send + Sync>>) -> Failure {
         Failure {
-            error: error.to_string(),
+            error: with_causes(&*error.into()),
             is_dead: true,
         }
     }
@@ -51,17 +53,24 @@ impl Failure {
     }
 }
 
-/// As [`Retry::backoff`], with the causes of the error.
+/// As [`Retry::backoff`].
 impl<E: Error> From<E> for Failure {
     fn from(error: E) -> Failure {
-        let mut text = error.to_string();
-        let mut source = error.source();
-        while let Some(cause) = source {
-            text = format!("{text}: {cause}");
-            source = cause.source();
+        Failure {
+            error: with_causes(&error),
+            is_dead: false,
         }
-        Retry::backoff(text)
     }
+}
+
+fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
 }
 
 impl fmt::Debug for Failure {

@@ -46,7 +46,7 @@
 //!
 //! | to | use |
 //! |---|---|
-//! | have a service on a file, or on another store | [`Durable`], [`Builder`], [`OpenError`] |
+//! | have a service on a file, or on another store | [`Durable`], [`Builder`], [`OpenError`], [`FileError`] |
 //! | handle timers that are due | [`Durable::handle`], [`HandlerOptions`], [`Delivery`], [`InvalidPayload`] |
 //! | say how an attempt has failed | [`Failure`], [`Retry`], [`Dead`] |
 //! | insert a timer | [`Durable::at`], [`Durable::after`], which give an [`Insert`]; many: [`NewTimer`]; [`Inserted`], [`NAME_LIMIT`] |
@@ -125,6 +125,8 @@ mod shell;
 
 pub use answer::{Cancelled, Inserted, Redriven, Rescheduled};
 pub use dead_letter::DeadLetter;
+#[cfg(feature = "sqlite")]
+pub use error::FileError;
 pub use error::{Error, OpenError};
 pub use event::Event;
 pub use failure::{Dead, Failure, Retry};

@@ -12,6 +12,8 @@ pub struct Metrics {
     pub running: usize,
     /// How many commits the store has made since it was opened.
     pub commits: u64,
+    /// How many attempts have failed since then, those of timers that were given up among them.
+    pub failed_attempts: u64,
     /// How often the wall clock was set, by a second or more.
     pub clock_jumps: u64,
     /// The names that have timers which have been due for a second, and no handler.
@@ -27,9 +29,10 @@ impl Metrics {
             in_memory: engine.in_memory(),
             running: engine.running(),
             commits: look.commits(),
-            clock_jumps: engine.jumps(),
+            failed_attempts: look.failed_attempts(),
+            clock_jumps: look.jumps(),
             unhandled: look.unhandled(),
-            has_failed: engine.has_failed(),
+            has_failed: look.failure().is_some(),
         }
     }
 }

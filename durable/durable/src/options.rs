@@ -33,7 +33,7 @@ impl HandlerOptions {
     }
 }
 
-/// How long a shutdown waits for handlers that run.
+/// How long a shutdown waits for handlers that run, by the machine's clock, whatever the runtime does. Of shutdowns at the same time, the first end counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub struct Drain(Duration);
@@ -50,9 +50,11 @@ impl Drain {
 }
 
 /// What came of a shutdown.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stopped {
     /// How many deliveries had not ended in time. Their timers are delivered again after the next opening.
     pub abandoned: usize,
+    /// How many deliveries had ended, and the store has refused to write that: a full disk, for example. Their timers are delivered again as well.
+    pub unsettled: usize,
 }

@@ -62,10 +62,10 @@ impl Disk {
         !self.replies.is_empty()
     }
 
-    /// Does the next thing that it was asked, and replies, if nothing goes wrong.
-    pub(crate) fn work(&mut self, rng: &mut Rng, has_faults: bool) {
+    /// Does the next thing that it was asked, and replies, if nothing goes wrong. Returns whether there is a reply, if it was asked for one.
+    pub(crate) fn work(&mut self, rng: &mut Rng, has_faults: bool) -> bool {
         let Some(Request { number, call }) = self.asked.pop_front() else {
-            return;
+            return true;
         };
         // It has one thread: what came before is synced.
         self.unsynced.clear();
@@ -77,7 +77,7 @@ impl Disk {
         if is_refused && !is_done {
             let refused = StoreError::definite("refused by the simulator");
             self.replies.push_back((number, Err(refused)));
-            return;
+            return true;
         }
         let reply = match call {
             Call::Commit(commit, steps) => {
@@ -103,7 +103,7 @@ impl Disk {
         let is_read = !matches!(reply, Ok(Reply::Committed(_)));
         match fault {
             // The reply is lost.
-            0..2 => {}
+            0..2 => return false,
             2..5 => {
                 self.replies.push_back((number, copy(&reply)));
                 self.replies.push_back((number, reply));
@@ -118,6 +118,7 @@ impl Disk {
             }
             _ => self.replies.push_back((number, reply)),
         }
+        true
     }
 
     /// The next reply. That to a read may be late.

@@ -60,6 +60,17 @@ impl Timer {
     fn is_open(&self) -> bool {
         self.is_durable && !self.is_with_handler && !self.is_over()
     }
+
+    /// Since when it is certainly due, in microseconds. `None` if that is not known: it was redriven, or it has failed and the process has ended since.
+    fn certain_due(&self) -> Option<i64> {
+        if self.was_redriven {
+            return None;
+        }
+        match self.failures {
+            0 => self.dues.iter().max().map(|due| due.as_millis() * 1_000),
+            _ => self.not_before,
+        }
+    }
 }
 
 /// A promise that was not kept, in words.
@@ -275,6 +286,27 @@ impl Model {
             self.crashed();
         }
         self.is_answered()
+    }
+
+    /// Checks that no timer of this handler waits that was certainly due by then.
+    ///
+    /// # Errors
+    ///
+    /// One waits.
+    pub fn is_prompt(&self, handler: &str, wall_micros: i64) -> Kept {
+        let timers = self.timers.values().filter(|it| it.is_open());
+        let mut late = timers.filter(|it| {
+            *it.handle.handler == *handler && it.certain_due().is_some_and(|at| at <= wall_micros)
+        });
+        // A request takes the timer out of memory until it is answered.
+        let is_asked_for = |timer: &Timer| {
+            let mut asked = self.asked.values();
+            asked.any(|it| matches!(it, Asked::Cancel(id) | Asked::Reschedule(id, _) if *id == timer.handle.id))
+        };
+        match late.find(|timer| !is_asked_for(timer)) {
+            None => Ok(()),
+            Some(timer) => Err(format!("late, {wall_micros} us are past: {timer:?}")),
+        }
     }
 
     fn is_answered(&self) -> Kept {

@@ -93,6 +93,11 @@ fn a_request_that_waits_for_what_was_given_up_is_found() {
 }
 
 #[test]
+fn a_timer_kept_out_by_those_due_later_is_found() {
+    is_found(Planted::LaterKeepsOutSooner);
+}
+
+#[test]
 fn a_cascade_in_two_transactions_is_found() {
     let broken = Broken::CascadeInTwo;
     check(&format!("{broken:?}"), &found(Some(broken)));

@@ -3,16 +3,17 @@
 //! [`Bucket::finer`] is a function of the due time and the present: from some due time on a row goes to days, from another one on to hours, from a third one on
 //! to minutes, and else to seconds. So SQL can do it for a page of rows at once.
 
-use rusqlite::{Connection, OptionalExtension, params};
-use waterwheel_store::{Bucket, Due, Level, Outcome};
+use rusqlite::{Connection, params};
+use waterwheel_store::{Bucket, Due, Level, Most, Outcome};
 
 use super::read::limit;
 use super::write::Writer;
 
-/// The last row of a page. None if the page has all rows of the bucket.
-const LAST: &str = "
-    SELECT id FROM timers WHERE level = ?1 AND handler = 0 AND bucket = ?2
-    ORDER BY id LIMIT 1 OFFSET ?3";
+/// The rows of a page, and how large each is. SQLite reads a length from where the row begins, and nothing of what is on other pages.
+const SIZES: &str = "
+    SELECT id, length(payload), length(key) FROM timers
+    WHERE level = ?1 AND handler = 0 AND bucket = ?2
+    ORDER BY id LIMIT ?3";
 
 /// The first due time of a page in each level that its rows go to; of seconds, for each handler.
 const FIRSTS: &str = "
@@ -46,16 +47,13 @@ impl Writer<'_> {
         &self,
         bucket: Bucket,
         now: Due,
-        most: usize,
+        most: Most,
     ) -> rusqlite::Result<Outcome> {
         let mut outcome = Cascaded::default();
         let at = (bucket.level.number(), bucket.number);
-        if bucket.level != Level::Second && most > 0 {
-            let mut last = self.connection.prepare_cached(LAST)?;
-            let last = last
-                .query_row((at.0, at.1, limit(most - 1)), |row| row.get::<_, i64>(0))
-                .optional()?;
-            let last = last.unwrap_or(i64::MAX);
+        if bucket.level != Level::Second
+            && let Some(last) = self.last_of(bucket, most)?
+        {
             let from = |level| (level < bucket.level).then(|| opens(level, now)).flatten();
             let [minutes, hours, days] = [Level::Minute, Level::Hour, Level::Day].map(from);
             let page = params![at.0, at.1, last, days, hours, minutes];
@@ -72,6 +70,20 @@ impl Writer<'_> {
             far: outcome.far,
             seconds: outcome.seconds,
         })
+    }
+
+    /// The last row of a page. `None` if it has no row.
+    fn last_of(&self, bucket: Bucket, most: Most) -> rusqlite::Result<Option<i64>> {
+        let mut sizes = self.connection.prepare_cached(SIZES)?;
+        let asked = (bucket.level.number(), bucket.number, limit(most.rows));
+        let sizes = sizes.query_map(asked, |row| {
+            // Each fits in 32 bits.
+            let (payload, key): (u32, Option<u32>) = (row.get(1)?, row.get(2)?);
+            let bytes = payload as usize + key.unwrap_or(0) as usize;
+            Ok((row.get(0)?, bytes))
+        })?;
+        let page = most.of_sized(sizes, |(_, bytes)| *bytes)?;
+        Ok(page.last().map(|(id, _)| *id))
     }
 
     fn firsts(
@@ -124,8 +136,8 @@ fn is_empty(connection: &Connection, bucket: Bucket) -> rusqlite::Result<bool> {
     if bucket.level == Level::Second {
         return Ok(true);
     }
-    let mut first = connection.prepare_cached(LAST)?;
-    let at = (bucket.level.number(), bucket.number, 0);
+    let mut first = connection.prepare_cached(SIZES)?;
+    let at = (bucket.level.number(), bucket.number, 1);
     Ok(!first.exists(at)?)
 }
 

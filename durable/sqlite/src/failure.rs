@@ -5,18 +5,19 @@ use waterwheel_store::StoreError;
 
 /// The error of a read, or of a step of a commit that was rolled back.
 ///
-/// That step has left nothing, whatever its error is: no commit was tried. But a disk that fails, or a file that is damaged, is not asked again: an I/O
-/// error, a page or a row that makes no sense, a table that is not there.
+/// That step has left nothing, whatever its error is: no commit was tried. But only what goes away by itself is asked again: another connection, no space, no
+/// memory. Anything else would be refused for ever, and the store would stand still without a word: an I/O error, a page or a row that makes no sense, a file
+/// that has become read-only, a value that is too large.
 pub(crate) fn rolled_back(error: rusqlite::Error) -> StoreError {
     match error.sqlite_error_code() {
         Some(
-            ErrorCode::SystemIoFailure
-            | ErrorCode::DatabaseCorrupt
-            | ErrorCode::NotADatabase
-            | ErrorCode::Unknown,
-        )
-        | None => StoreError::indeterminate(error),
-        Some(_) => StoreError::definite(error),
+            ErrorCode::DatabaseBusy
+            | ErrorCode::DatabaseLocked
+            | ErrorCode::FileLockingProtocolFailed
+            | ErrorCode::DiskFull
+            | ErrorCode::OutOfMemory,
+        ) => StoreError::definite(error),
+        _ => StoreError::indeterminate(error),
     }
 }
 
@@ -26,9 +27,7 @@ pub(crate) fn rolled_back(error: rusqlite::Error) -> StoreError {
 /// the [log](super::log) had it, and the next commit begins where this one has begun. A full disk that shows in the sync is an I/O error to SQLite.
 pub(crate) fn of_commit(error: rusqlite::Error) -> StoreError {
     match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DiskFull | ErrorCode::ConstraintViolation) => {
-            StoreError::definite(error)
-        }
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DiskFull) => StoreError::definite(error),
         _ => StoreError::indeterminate(error),
     }
 }

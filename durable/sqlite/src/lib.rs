@@ -41,7 +41,7 @@
 //! |---|---|
 //! | the power is cut, the process is killed | what was answered is there; the commit that was under way is there as a whole, or not at all |
 //! | an `fsync` fails, in a commit or as the log is copied | the store fails. Nothing is written or synced any more, nor as it is dropped |
-//! | a read or a write fails, a page or a row makes no sense | the same |
+//! | a read or a write fails, a page or a row makes no sense, a value is too large for SQLite | the same |
 //! | the disk is full | the commit is refused, and the store goes on; the log is copied once there is space. On a file system that copies as it writes, the log may have the whole of that commit: then the store fails |
 //! | the file is busy | the commit is refused, and the store goes on |
 //! | a file is damaged, newer, or another application's | it is not opened, and not written to |

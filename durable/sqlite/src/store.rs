@@ -15,7 +15,8 @@ use super::{log, read, schema};
 
 /// A store in a SQLite file.
 ///
-/// It is `Send`, and its calls block. One process at a time has a file open; the lock is released as the store is dropped, or as the process ends.
+/// It is `Send`, and its calls block. One process at a time has a file open; the lock is released as the store is dropped, or as the process ends. A file is
+/// known by its path, whatever symbolic links lead to it. One with two names, by a hard link, has two locks: two processes that open it by both damage it.
 pub struct SqliteStore {
     // Dropped before the lock.
     connection: Connection,
@@ -40,9 +41,7 @@ impl SqliteStore {
     /// [`OpenError`]: another process has it open, it is no file of this store, it is damaged, or of a newer version. The file is then as it was. One of an
     /// older version that cannot be brought up to date is of this version, or of one between.
     pub fn open(path: impl AsRef<Path>) -> Result<SqliteStore, OpenError> {
-        let path = path.as_ref();
-        let absolute = fs::canonicalize(path).or_else(|_| path::absolute(path));
-        let path = absolute.map_err(|error| OpenError::Sqlite(error.into()))?;
+        let path = resolve(path.as_ref()).map_err(|error| OpenError::Sqlite(error.into()))?;
         let lock = Lock::take(&path)?;
         if is_empty(&path)? && !is_empty(&log_of(&path))? {
             // SQLite would delete the log. It may have all timers: they are copied into the file only now and then.
@@ -192,6 +191,29 @@ impl SqliteStore {
         }
     }
 }
+
+/// The one path of a file, which may not be there yet: without links, so that all who name the file take the same lock.
+fn resolve(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path::absolute(path)?;
+    for _ in 0..MOST_LINKS {
+        match fs::canonicalize(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            found => return found,
+        }
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+            break;
+        };
+        // A link may be there without its target, which SQLite would create.
+        match fs::read_link(&path) {
+            Ok(target) => path = folder.join(target),
+            Err(_) => return Ok(fs::canonicalize(folder)?.join(name)),
+        }
+    }
+    Err(io::ErrorKind::NotFound.into())
+}
+
+/// As many as Linux follows.
+const MOST_LINKS: u32 = 40;
 
 fn log_of(path: &Path) -> PathBuf {
     let mut log = path.as_os_str().to_owned();

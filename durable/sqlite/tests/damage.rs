@@ -120,7 +120,7 @@ fn use_all(store: &mut dyn Store) -> Result<(), StoreError> {
             let bucket = waterwheel_store::Bucket { level, number };
             let now = bucket.start();
             commit += 1;
-            let most = 100;
+            let most = Most::rows(100);
             store.commit(commit, &[Op::Cascade { bucket, now, most }])?;
         }
     }
@@ -154,6 +154,8 @@ fn try_one(seed: u64, files: &[(Vec<u8>, Vec<u8>)], disk: &Disk, tally: &mut Tal
         Ok(mut store) => match use_all(&mut store) {
             Ok(()) => tally.worked += 1,
             Err(error) => {
+                // What is definite is asked again, and damage does not go away: the store would stand still, and say nothing.
+                assert!(!error.is_definite(), "it is asked again: {error:?}");
                 let words = std::error::Error::source(&error).map(ToString::to_string);
                 assert!(!words.unwrap_or_default().is_empty());
                 tally.failed += 1;
@@ -259,4 +261,55 @@ fn timers_out_of_order_are_an_error() {
     file[two..two + 4_096].copy_from_slice(&page);
     disk.put(Content::of([(FILE, file)]));
     is_indeterminate(load_of(&disk));
+}
+
+#[test]
+fn a_row_that_cannot_be_moved_is_final() {
+    // A column is null that has a value in each row.
+    let disk = disk();
+    let mut store = open(&disk).unwrap();
+    store.begin().unwrap();
+    let Op::Insert(row, _) = insert(1, 64) else {
+        panic!("it is an insert");
+    };
+    let bucket = Level::Minute.bucket(row.due);
+    is_done(store.commit(1, &[Op::Insert(row, bucket)]));
+    drop(store);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
+    let open_other =
+        || Connection::open_with_flags_and_vfs(disk.path(FILE), flags, disk.vfs()).unwrap();
+    let change = |from: &str, to: &str| {
+        let sql = "UPDATE sqlite_schema SET sql = replace(sql, ?1, ?2) WHERE name = 'timers'";
+        let other = open_other();
+        other.execute_batch("PRAGMA writable_schema = ON").unwrap();
+        assert_eq!(other.execute(sql, (from, to)), Ok(1));
+    };
+    change("has_moved INTEGER NOT NULL", "has_moved INTEGER");
+    let null = "UPDATE timers SET has_moved = NULL";
+    assert_eq!(open_other().execute(null, []), Ok(1));
+    change("has_moved INTEGER", "has_moved INTEGER NOT NULL");
+    let mut store = open(&disk).unwrap();
+    store.begin().unwrap();
+    let cascade = Op::Cascade {
+        bucket,
+        now: bucket.start(),
+        most: Most::rows(10),
+    };
+    is_indeterminate(store.commit(1, &[cascade]));
+}
+
+#[test]
+fn a_file_that_becomes_read_only_is_final() {
+    // By a damaged header: no write will do, however often it is tried.
+    let disk = disk();
+    let mut store = open(&disk).unwrap();
+    store.begin().unwrap();
+    is_done(store.commit(1, &[insert(1, 64)]));
+    drop(store);
+    let mut file = disk.read(FILE).unwrap();
+    // The version that a writer must know.
+    assert_eq!(file[18], 2);
+    file[18] = 3;
+    disk.put(Content::of([(FILE, file)]));
+    is_indeterminate(open(&disk).unwrap().begin());
 }

@@ -41,6 +41,32 @@ fn a_file_is_held_by_one_store() {
     SqliteStore::open(&path).unwrap();
 }
 
+#[cfg(unix)]
+#[test]
+fn a_link_to_a_file_that_is_still_to_come_is_that_file() {
+    use std::os::unix::fs::symlink;
+    let folder = Folder::new("links");
+    fs::create_dir(folder.file("within")).unwrap();
+    let path = folder.file("within/timers.db");
+    symlink("within/timers.db", folder.file("link")).unwrap();
+    symlink("link", folder.file("link to a link")).unwrap();
+    let link = folder.file("link to a link");
+    for [first, second] in [[&path, &link], [&link, &path], [&link, &link]] {
+        let store = SqliteStore::open(first).unwrap();
+        assert_eq!(store.path(), fs::canonicalize(&path).unwrap());
+        let refused = SqliteStore::open(second);
+        assert!(
+            matches!(refused, Err(OpenError::Held { .. })),
+            "{refused:?}"
+        );
+        drop(store);
+        fs::remove_file(&path).unwrap();
+    }
+    symlink("around", folder.file("around")).unwrap();
+    let refused = SqliteStore::open(folder.file("around"));
+    assert!(matches!(refused, Err(OpenError::Sqlite(_))), "{refused:?}");
+}
+
 const HOLDS: &str = "WATERWHEEL_HOLDS";
 
 #[test]
@@ -176,7 +202,7 @@ fn a_file_without_one_of_its_tables_is_damaged() {
 fn a_folder_that_does_not_exist_is_an_error() {
     let folder = Folder::new("nowhere");
     let refused = SqliteStore::open(folder.file("nowhere/timers.db"));
-    assert!(matches!(refused, Err(OpenError::Lock { .. })));
+    assert!(matches!(refused, Err(OpenError::Sqlite(_))), "{refused:?}");
 }
 
 #[test]

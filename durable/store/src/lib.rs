@@ -8,7 +8,7 @@
 //! |---|---|
 //! | write a store | [`Store`]; the crate `waterwheel-conformance` tests it |
 //! | say what is to be written | [`Op`], and what came of it: [`Outcome`] |
-//! | know a timer | [`Row`], [`Id`], [`Due`], [`Handle`], [`InvalidHandle`], [`Dead`] |
+//! | know a timer | [`Row`], [`Id`], [`Due`], [`Handle`], [`InvalidHandle`], [`InvalidId`], [`Dead`] |
 //! | know where it lies | [`Level`], [`Bucket`], [`Position`] |
 //! | load as much as there is room for | [`Most`] |
 //! | say what went wrong | [`StoreError`] |
@@ -32,5 +32,5 @@ pub use error::StoreError;
 pub use memory::MemoryStore;
 pub use most::Most;
 pub use op::{Op, Outcome};
-pub use row::{Dead, Handle, Id, InvalidHandle, Row};
+pub use row::{Dead, Handle, Id, InvalidHandle, InvalidId, Row};
 pub use store::Store;

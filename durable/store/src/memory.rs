@@ -1,4 +1,5 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use super::{
@@ -41,13 +42,20 @@ impl MemoryStore {
     /// The store without the first rows of a far bucket: half of a cascade, for simulators.
     #[doc(hidden)]
     #[must_use]
-    pub fn without(&self, bucket: Bucket, most: usize) -> MemoryStore {
+    pub fn without(&self, bucket: Bucket, most: Most) -> MemoryStore {
         let mut without = self.clone();
-        let rows = self.far.range((bucket, Id::NONE)..=(bucket, Id::MAX));
-        for (at, _) in rows.take(most) {
-            without.far.remove(at);
+        for at in self.first_of(bucket, most) {
+            without.far.remove(&at);
         }
         without
+    }
+
+    /// The first rows of a far bucket.
+    fn first_of(&self, bucket: Bucket, most: Most) -> Vec<(Bucket, Id)> {
+        let rows = self.far.range((bucket, Id::NONE)..=(bucket, Id::MAX));
+        let rows = rows.map(Ok::<_, Infallible>);
+        let Ok(rows) = most.of_sized(rows, |(_, row)| row.bytes());
+        rows.into_iter().map(|(at, _)| *at).collect()
     }
 
     fn place(&mut self, row: Row, bucket: Bucket) {
@@ -176,9 +184,8 @@ impl MemoryStore {
         }
     }
 
-    fn cascade(&mut self, bucket: Bucket, now: Due, most: usize) -> Outcome {
-        let rows = self.far.range((bucket, Id::NONE)..=(bucket, Id::MAX));
-        let ids: Vec<_> = rows.map(|(at, _)| *at).take(most).collect();
+    fn cascade(&mut self, bucket: Bucket, now: Due, most: Most) -> Outcome {
+        let ids = self.first_of(bucket, most);
         let (mut far, mut seconds) = (BTreeMap::new(), BTreeMap::new());
         for at in ids {
             let Some(row) = self.far.remove(&at) else {

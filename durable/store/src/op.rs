@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::{Bucket, Due, Handle, Id, Row};
+use super::{Bucket, Due, Handle, Id, Most, Row};
 
 /// One step of a [commit](crate::Store::commit).
 ///
@@ -37,8 +37,8 @@ pub enum Op {
         bucket: Bucket,
         /// The present time.
         now: Due,
-        /// The most rows to move.
-        most: usize,
+        /// How much to move: as much as a load of these rows would have.
+        most: Most,
     },
 }
 

@@ -42,6 +42,33 @@ impl fmt::Display for Id {
     }
 }
 
+/// As it is shown: in hexadecimal.
+impl FromStr for Id {
+    type Err = InvalidId;
+
+    fn from_str(text: &str) -> Result<Id, InvalidId> {
+        // Not with a sign, which the parser of numbers takes.
+        let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let id = u64::from_str_radix(text, 16).map_err(|_| InvalidId)?;
+        match is_hex && id > Id::NONE.0 && id <= Id::MAX.0 {
+            true => Ok(Id(id)),
+            false => Err(InvalidId),
+        }
+    }
+}
+
+/// The text is no [`Id`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidId;
+
+impl fmt::Display for InvalidId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an id is a number in hexadecimal, as `Id` shows it")
+    }
+}
+
+impl std::error::Error for InvalidId {}
+
 /// What names a timer to cancel or reschedule it, across restarts. As text, `id@due@handler`, it can be stored anywhere.
 ///
 /// The due time and the handler say where to look. They stay as they were at the insert: a store notes where a timer has moved since.
@@ -85,13 +112,10 @@ impl FromStr for Handle {
     fn from_str(text: &str) -> Result<Handle, InvalidHandle> {
         let (id, rest) = text.split_once('@').ok_or(InvalidHandle)?;
         let (due, handler) = rest.split_once('@').ok_or(InvalidHandle)?;
-        let id = u64::from_str_radix(id, 16).map_err(|_| InvalidHandle)?;
+        let id = id.parse().map_err(|_| InvalidHandle)?;
         let due = due.parse().map_err(|_| InvalidHandle)?;
-        if id == 0 || id > Id::MAX.0 {
-            return Err(InvalidHandle);
-        }
         Ok(Handle {
-            id: Id(id),
+            id,
             due: Due::from_millis(due),
             handler: handler.into(),
         })
@@ -182,6 +206,28 @@ mod tests {
             "g@1@h",
         ] {
             assert_eq!(wrong.parse::<Handle>(), Err(InvalidHandle), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_id_is_read_as_it_is_shown() {
+        for id in [
+            Id::new(1, 0).unwrap(),
+            Id::new(7, 123_456).unwrap(),
+            Id::MAX,
+        ] {
+            assert_eq!(id.to_string().parse(), Ok(id));
+        }
+        for wrong in [
+            "",
+            "0",
+            "+7",
+            "-7",
+            "x",
+            "8000000000000000",
+            "ffffffffffffffffff",
+        ] {
+            assert_eq!(wrong.parse::<Id>(), Err(InvalidId), "{wrong}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! What is a store asked to commit?
 
-use waterwheel_store::{Bucket, Due, Handle, Id, Op, Row};
+use waterwheel_store::{Bucket, Due, Handle, Id, Most, Op, Row};
 
 use super::life::Life;
 use super::tables::{Tables, Timer};
@@ -59,7 +59,10 @@ impl Life<'_> {
                 Op::Cascade {
                     bucket: Tables::bucket(far[self.rng.usize(0..far.len())]),
                     now: Due::from_millis(self.now),
-                    most: self.rng.usize(1..40),
+                    most: Most {
+                        rows: self.rng.usize(1..40),
+                        bytes: self.rng.usize(1..40_000),
+                    },
                 }
             }
             _ => self.insert(tables.epoch, due, bucket),

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, Row as SqlRow};
-use waterwheel_store::{Bucket, Due, Handle, Level, Op, Row};
+use waterwheel_store::{Bucket, Due, Handle, Level, Most, Op, Row};
 
 type Bytes = Vec<u8>;
 
@@ -167,11 +167,16 @@ impl Tables {
         self.timers.insert(id, timer);
     }
 
-    fn cascade(&mut self, bucket: Bucket, now: i64, most: usize) {
+    fn cascade(&mut self, bucket: Bucket, now: i64, most: Most) {
         let level = usize::from(bucket.level.number());
         let is_in = |timer: &Timer| timer.level == level as i64 && timer.bucket == bucket.number;
         let page = self.timers.values_mut().filter(|timer| is_in(timer));
-        for timer in page.take(most) {
+        let mut bytes = 0;
+        for timer in page.take(most.rows) {
+            if bytes >= most.bytes {
+                break;
+            }
+            bytes += timer.payload.len() + timer.key.as_ref().map_or(0, Vec::len);
             let finer = (1..level).rev().find(|finer| {
                 let (length, lead) = LEVELS[*finer];
                 timer.due.div_euclid(length) * length - lead > now

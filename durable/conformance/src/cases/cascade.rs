@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use waterwheel_store::{Bucket, Due, Level, Op, Row};
+use waterwheel_store::{Bucket, Due, Level, Most, Op, Row};
 
 use crate::rows::{MAIL, NOW, due, handle, insert, moved, of, reschedule, row};
 use crate::subject::{Done, Page, Subject, same};
@@ -139,6 +139,33 @@ pub(super) fn a_cascade_moves_the_first_rows(it: &mut Subject<'_>) -> Done {
         same("the rows that have moved", near.collect::<Vec<_>>(), first)?;
     }
     Ok(())
+}
+
+pub(super) fn a_cascade_ends_with_the_row_that_fills_it(it: &mut Subject<'_>) -> Done {
+    let minute = Level::Minute.bucket(due(NOW));
+    let at = minute.start().as_millis();
+    let sizes = [10, 0, 20, 5, 100_000, 1];
+    let mut rows: Vec<_> = (1..).zip(sizes).map(|(count, _)| row(count, at)).collect();
+    for (row, size) in rows.iter_mut().zip(sizes) {
+        row.payload = vec![7; size].into();
+    }
+    // A key counts as well.
+    rows[3].key = Some(b"nine more".as_slice().into());
+    let steps: Vec<_> = rows
+        .iter()
+        .map(|row| Op::Insert(row.clone(), minute))
+        .collect();
+    it.commit(&steps)?;
+    // The bytes of a page, and how many rows have moved after it.
+    for (bytes, moved) in [(0, 1), (1, 3), (14, 4), (100_000, 5), (usize::MAX, 6)] {
+        let most = Most { rows: 100, bytes };
+        let page = it.cascade_of(minute, minute.cascades_at(), most)?;
+        same("whether it is empty", page.is_empty, moved == 6)?;
+        let near = it.near(MAIL)?;
+        same("the rows that have moved", &near[..], &rows[..moved])?;
+    }
+    it.cancels(&rows)?;
+    it.is_empty()
 }
 
 pub(super) fn a_cascade_of_no_rows_moves_none(it: &mut Subject<'_>) -> Done {

@@ -86,6 +86,7 @@ pub(crate) const ALL: &[(&str, Case)] = named! {
         an_hour_cascades_into_minutes_and_seconds,
         a_minute_cascades_into_seconds,
         a_cascade_moves_the_first_rows,
+        a_cascade_ends_with_the_row_that_fills_it,
         a_cascade_of_no_rows_moves_none,
         an_empty_bucket_cascades_to_nothing,
         a_cascade_leaves_other_buckets,

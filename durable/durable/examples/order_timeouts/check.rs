@@ -1,8 +1,53 @@
 //! The check of the book.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use crate::book::{Book, Closed, Line, Order};
+
+/// A delivery that was settled so long before the kill, in microseconds, is not made again. A commit takes some milliseconds, on a busy disk more.
+const SETTLES_WITHIN: i64 = 3_000_000;
+
+/// What the book says at the kill.
+#[derive(Debug, Default)]
+pub(crate) struct AtTheKill {
+    /// How many orders were paid or closed.
+    pub(crate) over: usize,
+    /// Payments that had begun, and had not ended.
+    paying: HashSet<Order>,
+    /// Orders whose timers may not have been settled.
+    closing: HashSet<Order>,
+}
+
+impl AtTheKill {
+    pub(crate) fn of(book: &Book) -> AtTheKill {
+        let (mut at, mut over) = (AtTheKill::default(), HashSet::new());
+        let closed = |line: &Line| match line {
+            Line::Closed(closed) => Some(closed.at),
+            _ => None,
+        };
+        let last = book.lines.iter().filter_map(closed).max().unwrap_or(0);
+        for line in &book.lines {
+            match line {
+                Line::Placed(..) => {}
+                Line::Paying(order) => drop(at.paying.insert(*order)),
+                Line::Refused(order) => drop(at.paying.remove(order)),
+                Line::Paid(order) | Line::PaidBefore(order) => {
+                    at.paying.remove(order);
+                    over.insert(*order);
+                }
+                Line::Closed(closed) => {
+                    if closed.at >= last - SETTLES_WITHIN {
+                        at.closing.insert(closed.order);
+                    }
+                    over.insert(closed.order);
+                }
+            }
+        }
+        at.over = over.len();
+        at
+    }
+}
 
 /// What is right, and what is not.
 #[derive(Debug, Default)]
@@ -28,20 +73,28 @@ pub(crate) struct Verdict {
     /// More than once in one life.
     twice: usize,
     other_timer: usize,
+    /// It was closed again, and was settled long before the kill.
+    again_late: usize,
+    /// Its timer was gone after the kill, and it was not being paid then.
+    not_being_paid: usize,
 }
 
 /// What the book says of an order.
 #[derive(Debug, Clone, Default)]
 struct Story {
     timer: Option<(String, i64)>,
-    is_paying: bool,
     is_paid: bool,
     is_refused: bool,
     is_paid_before: bool,
     closed: Vec<Closed>,
 }
 
-pub(crate) fn check(book: &Book, orders: Order, killed_at: i64) -> Verdict {
+pub(crate) fn check(
+    book: &Book,
+    orders: Order,
+    killed_at: i64,
+    at_the_kill: &AtTheKill,
+) -> Verdict {
     let mut stories = vec![Story::default(); orders as usize];
     for line in &book.lines {
         match line {
@@ -49,7 +102,7 @@ pub(crate) fn check(book: &Book, orders: Order, killed_at: i64) -> Verdict {
                 let timer = (handle.id.to_string(), handle.due.as_millis());
                 stories[*order as usize].timer = Some(timer);
             }
-            Line::Paying(order) => stories[*order as usize].is_paying = true,
+            Line::Paying(_) => {}
             Line::Paid(order) => stories[*order as usize].is_paid = true,
             Line::Refused(order) => stories[*order as usize].is_refused = true,
             Line::PaidBefore(order) => stories[*order as usize].is_paid_before = true,
@@ -61,8 +114,12 @@ pub(crate) fn check(book: &Book, orders: Order, killed_at: i64) -> Verdict {
         torn: book.torn,
         ..Verdict::default()
     };
-    for story in &stories {
+    for (order, story) in (0..).zip(&stories) {
         verdict.judge(story, killed_at);
+        let is_again = story.closed.len() > 1 && !at_the_kill.closing.contains(&order);
+        verdict.again_late += usize::from(is_again);
+        let is_gone = story.is_paid_before && !at_the_kill.paying.contains(&order);
+        verdict.not_being_paid += usize::from(is_gone);
     }
     verdict.lateness.sort_unstable();
     verdict
@@ -74,15 +131,13 @@ impl Verdict {
             self.not_placed += 1;
             return;
         };
-        let is_unknown = story.is_paid_before
-            || (story.is_paying && !story.is_paid && !story.is_refused && story.closed.is_empty());
         self.paid += usize::from(story.is_paid);
         self.refused += usize::from(story.is_refused);
-        self.unknown += usize::from(is_unknown);
+        self.unknown += usize::from(story.is_paid_before);
         self.closed += usize::from(!story.closed.is_empty());
         let is_paid = story.is_paid || story.is_paid_before;
         self.closed_though_paid += usize::from(is_paid && !story.closed.is_empty());
-        self.lost += usize::from(!story.is_paid && !is_unknown && story.closed.is_empty());
+        self.lost += usize::from(!is_paid && story.closed.is_empty());
         for run in [1, 2] {
             let calls = story.closed.iter().filter(|it| it.run == run).count();
             self.twice += calls.saturating_sub(1);
@@ -109,7 +164,7 @@ impl Verdict {
         self.wrong().iter().all(|(count, _)| *count == 0) && self.torn <= 1
     }
 
-    fn wrong(&self) -> [(usize, &'static str); 6] {
+    fn wrong(&self) -> [(usize, &'static str); 8] {
         [
             (self.not_placed, "orders were never placed"),
             (self.lost, "orders were neither paid nor closed"),
@@ -122,6 +177,14 @@ impl Verdict {
             (
                 self.other_timer,
                 "were closed by another timer than their own",
+            ),
+            (
+                self.again_late,
+                "were closed again, though they were settled long before the kill",
+            ),
+            (
+                self.not_being_paid,
+                "have lost their timers, and were not being paid at the kill",
             ),
         ]
     }

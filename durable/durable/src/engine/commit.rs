@@ -32,6 +32,13 @@ impl Commits {
         self.steps.is_empty() && self.waiting.is_none()
     }
 
+    /// How many deliveries have ended whose end is not written.
+    pub(super) fn unsettled(&self) -> usize {
+        let waiting = self.waiting.iter().flat_map(|(steps, _)| steps.iter());
+        let ends = |op: &&Op| matches!(op, Op::Settle(_) | Op::Retry(..) | Op::Bury { .. });
+        waiting.chain(&self.steps).filter(ends).count()
+    }
+
     /// When what was refused is tried again.
     pub(super) fn tries_again_at(&self) -> Option<u64> {
         let waits = self.waiting.is_none() && !self.steps.is_empty();

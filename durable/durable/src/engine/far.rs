@@ -81,7 +81,7 @@ impl Engine {
                     let bucket = Bucket { level, number };
                     if bucket.cascades_at() <= now {
                         of.is_cascading = true;
-                        let most = self.config.page;
+                        let most = self.config.cascade();
                         let op = Op::Cascade { bucket, now, most };
                         self.commits.push(op, None);
                     }

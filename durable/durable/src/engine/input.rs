@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use waterwheel_store::Due;
+use waterwheel_store::{Due, Most};
 
 /// What names a request in the answer to it.
 pub type Token = u64;
@@ -29,6 +29,16 @@ pub struct Config {
     pub grace: Duration,
     /// A larger change between both clocks, in microseconds, and the timers in memory are filed again.
     pub largest_drift_micros: u64,
+}
+
+impl Config {
+    /// How much of a bucket cascades in a commit: as many rows as are loaded at a time, and about as many bytes.
+    pub(super) fn cascade(&self) -> Most {
+        Most {
+            rows: self.page,
+            bytes: (self.most_bytes_in_memory / 32).max(1),
+        }
+    }
 }
 
 impl Default for Config {

@@ -24,6 +24,8 @@ pub(super) struct Lane {
     pub(super) held: usize,
     /// and how large they are.
     pub(super) bytes: usize,
+    /// Those that have not come up are due in this second or before.
+    pub(super) last: i64,
     /// All rows up to here are in memory, or are gone.
     cursor: Position,
     /// What lies before this second goes into memory as it is written: a load has been asked for all of it.
@@ -52,6 +54,7 @@ impl Lane {
             ready: VecDeque::new(),
             held: 0,
             bytes: 0,
+            last: i64::MIN,
             cursor: Position::START,
             bound: i64::MIN,
             next: Next::Unknown,
@@ -106,7 +109,6 @@ impl Engine {
 
     /// Does that for a lane. When to look at it again, if no call brings that up.
     fn load_lane(&mut self, index: usize) -> Option<Due> {
-        let second = self.present().second();
         let lane = &mut self.lanes[index];
         if lane.is_asked {
             return None;
@@ -129,12 +131,12 @@ impl Engine {
                 (!is_due).then_some(at)
             }
             Next::At(first) => {
-                let horizon = second.saturating_add(self.config.window);
+                let horizon = self.horizon();
                 if first > horizon {
                     return Some(start(first.saturating_sub(self.config.window)));
                 }
                 // Else the reply to a commit brings it up.
-                let most = self.room(index)?;
+                let most = self.room(index).or_else(|| self.make_room(index, first))?;
                 self.load_rows(index, horizon.saturating_add(1), most);
                 None
             }
@@ -218,13 +220,17 @@ impl Engine {
         number: u64,
     ) {
         self.room.answered(most);
-        let mut is_all = most.is_more_than(&rows);
+        let horizon = self.horizon();
+        // The second of the first row that was not taken, or that the load had no room for.
+        let last = rows.last().map(|row| row.position().second);
+        let mut left = last.filter(|_| !most.is_more_than(&rows));
         for row in rows {
             let position = row.position();
             if self.near.is_new(&row, index, Some(number)) || planted::is(Planted::KnownTakenAgain)
             {
-                if !self.fits(index) {
-                    is_all = false;
+                // Beyond the horizon, if the clock was set back since they were asked for.
+                if position.second > horizon || !self.fits(index) {
+                    left = Some(position.second);
                     break;
                 }
                 self.hold(row, index);
@@ -233,14 +239,10 @@ impl Engine {
         }
         let lane = &mut self.lanes[index];
         lane.bound = lane.bound.max(before);
-        let next = match is_all {
-            true => {
-                lane.cursor = lane.cursor.max(Position::before(before));
-                Next::Unknown
-            }
-            false => Next::At(lane.cursor.second),
-        };
-        lane.answered(next);
+        if left.is_none() {
+            lane.cursor = lane.cursor.max(Position::before(before));
+        }
+        lane.answered(left.map_or(Next::Unknown, Next::At));
     }
 
     /// A row lies in this second from now on, and is not in memory.
@@ -253,12 +255,23 @@ impl Engine {
         }
     }
 
+    /// Whether a row of this second would take the room that rows of an earlier one wait for.
+    fn is_behind(&self, lane: usize, second: i64) -> bool {
+        self.lanes[lane].next.is_before(second) && self.room(lane).is_none()
+    }
+
+    /// The last second whose timers are in memory.
+    pub(super) fn horizon(&self) -> i64 {
+        let second = self.present().second();
+        second.saturating_add(self.config.window)
+    }
+
     /// A row lies in its second from now on. It goes into memory, if what lies around it did.
     pub(super) fn admit(&mut self, row: &Row, lane: usize) {
         let second = row.due.second();
         if second >= self.lanes[lane].bound {
             self.lanes[lane].lower(second);
-        } else if self.fits(lane) {
+        } else if second <= self.horizon() && self.fits(lane) && !self.is_behind(lane, second) {
             if self.near.is_new(row, lane, None) {
                 self.hold(row.clone(), lane);
             }

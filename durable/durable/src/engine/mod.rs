@@ -164,6 +164,12 @@ impl Engine {
         self.commits.is_empty() || self.commits.tries_again_at().is_some()
     }
 
+    /// How many deliveries have ended whose end is not written, of a store that has not failed. Their timers are delivered again after a restart.
+    #[must_use]
+    pub fn unsettled(&self) -> usize {
+        self.commits.unsettled()
+    }
+
     /// The time of the last turn.
     #[must_use]
     pub fn now(&self) -> Now {
@@ -211,6 +217,9 @@ impl Engine {
         if shift.unsigned_abs() >= self.config.largest_drift_micros {
             self.jumps += u64::from(shift.unsigned_abs() >= JUMP_MICROS);
             self.filed_by = now;
+            if !planted::is(planted::Planted::LaterKeepsOutSooner) {
+                self.let_go_of_far();
+            }
             self.near.file_again(now);
         }
         self.expire();

@@ -133,6 +133,27 @@ impl Near {
         share
     }
 
+    /// Timers that are not with their handlers leave memory, by their lane and their second.
+    pub(super) fn let_go(&mut self, leaves: impl Fn(usize, i64) -> bool) -> Vec<Share> {
+        let wheel = &mut self.wheel;
+        let left = self.known.extract_if(|_, known| {
+            let Known::Held(row, lane, Awaits::Turn(key)) = known else {
+                return false;
+            };
+            let leaves = leaves(*lane, row.due.second());
+            if leaves {
+                // If it has come up, the queue of its lane passes over it.
+                wheel.cancel(*key);
+            }
+            leaves
+        });
+        let shares = left.filter_map(|(_, known)| match known {
+            Known::Held(row, lane, _) => Some(share(&row, lane)),
+            Known::Leaving(_) => None,
+        });
+        shares.collect()
+    }
+
     /// Takes a timer out of memory, for a commit that moves it.
     pub(super) fn free(&mut self, id: Id) -> Free {
         let share = match self.known.get(&id) {

@@ -20,6 +20,11 @@ impl Next {
         };
     }
 
+    /// Whether there are rows in an earlier bucket, as far as it is known.
+    pub(super) fn is_before(self, number: i64) -> bool {
+        matches!(self, Next::At(first) if first < number)
+    }
+
     /// The store has replied.
     pub(super) fn found(first: Option<i64>) -> Next {
         first.map_or(Next::None, Next::At)

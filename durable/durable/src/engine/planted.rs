@@ -21,6 +21,8 @@ pub enum Planted {
     PassedOverWhenRefused,
     /// A timer that is given up leaves as one that comes back.
     GivenUpComesBack,
+    /// Timers that were loaded keep out those that are due sooner.
+    LaterKeepsOutSooner,
     /// Each 16th timer that was delivered is never settled.
     NeverSettled,
 }

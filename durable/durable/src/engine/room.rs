@@ -3,6 +3,8 @@
 //! So many timers of each handler, and so many bytes of all. The timers of a handler may take as many bytes as are left free. So one that hangs has half of
 //! them at most, the next one a quarter, and a handler whose timers are light goes on beside both. One that has nothing in memory may always load a row,
 //! however large: the bound is passed by a row a handler at most.
+//!
+//! What is in memory for its time keeps nothing out that is due in an earlier second: it leaves memory again, and is read once there is room.
 
 use waterwheel_store::{Id, Most, Row};
 
@@ -51,6 +53,36 @@ impl Engine {
         })
     }
 
+    /// Makes room for rows of this second, if timers take it that are due later. Returns how much a load may bring then.
+    pub(super) fn make_room(&mut self, index: usize, first: i64) -> Option<Most> {
+        let lane = &mut self.lanes[index];
+        if lane.last <= first || planted::is(Planted::LaterKeepsOutSooner) {
+            return None;
+        }
+        lane.last = first;
+        self.let_go(|lane, second| lane == index && second > first);
+        self.room(index)
+    }
+
+    /// What lies beyond the horizon leaves memory: the clock was set back.
+    pub(super) fn let_go_of_far(&mut self) {
+        let horizon = self.horizon();
+        if self.lanes.iter().any(|lane| lane.last > horizon) {
+            for lane in &mut self.lanes {
+                lane.last = lane.last.min(horizon);
+            }
+            self.let_go(|_, second| second > horizon);
+        }
+    }
+
+    /// Timers that have not come up leave memory. Their rows are read again.
+    fn let_go(&mut self, leaves: impl Fn(usize, i64) -> bool) {
+        for share in self.near.let_go(leaves) {
+            self.release(Some(share));
+            self.written(share.lane, share.second);
+        }
+    }
+
     /// Whether another timer of the lane may go into memory.
     pub(super) fn fits(&self, lane: usize) -> bool {
         let lane = &self.lanes[lane];
@@ -63,6 +95,7 @@ impl Engine {
         let share = self.near.hold(row, lane, self.now);
         let lane = &mut self.lanes[lane];
         lane.held += 1;
+        lane.last = lane.last.max(share.second);
         lane.bytes += share.bytes;
         self.room.held += share.bytes;
     }

@@ -102,6 +102,14 @@ impl Subject {
         self.follow();
     }
 
+    /// The wall clock is set.
+    fn set(&mut self, by: i64) {
+        let mut now = self.engine.now();
+        now.wall_micros += by;
+        self.engine.turn(now);
+        self.follow();
+    }
+
     fn insert(&mut self, millis: i64) {
         let timer = NewTimer {
             handler: Arc::clone(&self.handler),
@@ -137,13 +145,16 @@ fn what_is_refused_counts_as_written_until_its_next_try() {
     it.engine.ended(it.delivered[0].id, Ended::Well);
     it.follow();
     assert!(!it.engine.is_written() && !it.engine.is_idle());
+    assert_eq!(it.engine.unsettled(), 1);
     it.engine.stop();
     it.reply(refused());
     assert!(it.engine.is_written() && !it.engine.is_idle());
+    assert_eq!(it.engine.unsettled(), 1);
     it.pass(SECOND);
     assert!(!it.engine.is_written());
     it.settle();
     assert!(it.engine.is_written() && it.engine.is_idle() && it.store.is_empty());
+    assert_eq!(it.engine.unsettled(), 0);
 }
 
 #[test]
@@ -368,4 +379,39 @@ fn a_reply_of_other_outcomes_is_a_failure_and_answers_all() {
     // These were never asked of the store.
     let is = |answer: &Answer| matches!(answer, Answer::Failed(_));
     assert!(it.answers[1..].iter().all(is) && it.answers.len() == 3);
+}
+
+#[test]
+fn a_clock_set_back_lets_go_of_what_is_far_again() {
+    let mut it = Subject::new(Config::default()).handles(0);
+    // The only place is taken.
+    it.insert(0);
+    it.settle();
+    it.pass(SECOND);
+    assert_eq!(it.delivered.len(), 1);
+    for count in 0..100 {
+        it.insert(3_600_000 + count * 10);
+    }
+    it.settle();
+    assert_eq!(it.engine.held(), 1);
+    let hour = 3_600 * SECOND.cast_signed();
+    // Half of them come up, and wait for the handler.
+    for by in [hour - 500_000, -hour] {
+        it.set(by);
+        it.settle();
+        let is_ahead = by > 0;
+        assert_eq!(it.engine.held(), if is_ahead { 101 } else { 1 });
+    }
+    it.engine.ended(it.delivered[0].id, Ended::Well);
+    it.settle();
+    assert_eq!((it.engine.held(), it.engine.held_bytes()), (0, 0));
+    it.set(hour + SECOND.cast_signed());
+    it.settle();
+    for count in 1..=100 {
+        it.pass(1_000);
+        it.settle();
+        it.engine.ended(it.delivered[count].id, Ended::Well);
+        it.settle();
+    }
+    assert!(it.store.is_empty());
 }

@@ -1,16 +1,24 @@
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle as Runtime;
+use waterwheel::Timer;
 use waterwheel_store::{Store, StoreError};
 
 use super::Durable;
 use crate::engine::{Config, Engine};
+#[cfg(feature = "sqlite")]
+use crate::error::FileError;
 use crate::error::OpenError;
 use crate::event::{Event, Hook};
 use crate::shell::clock::{Clock, Shift};
 use crate::shell::shared::Shared;
 use crate::shell::store_thread;
+use crate::shell::unwound;
+
+/// That long before its start, a bucket of a minute cascades into seconds.
+const LONGEST_WINDOW: i64 = 15;
 
 /// The settings of a [`Durable`].
 #[derive(Debug, Default)]
@@ -30,24 +38,37 @@ impl Builder {
         self
     }
 
-    /// How long before its time a timer is loaded into memory: whole seconds, rounded up, at least one. Default: 2 s.
+    /// How long before its time a timer is loaded into memory: whole seconds, rounded up, from one to 15. Default: 2 s.
     ///
-    /// A longer window uses more memory. It helps a store that is slow to read.
+    /// A longer window uses more memory. It helps a store that is slow to read. Beyond 15 s it would be of no use: that long before its minute, a timer that
+    /// is minutes ahead is moved to where it can be loaded from.
     pub fn window(mut self, window: Duration) -> Builder {
         let seconds = window.as_secs() + u64::from(window.subsec_nanos() > 0);
-        self.config.window = i64::try_from(seconds).unwrap_or(i64::MAX).max(1);
+        self.config.window =
+            i64::try_from(seconds).map_or(LONGEST_WINDOW, |it| it.clamp(1, LONGEST_WINDOW));
         self
     }
 
-    /// How many timers of a handler are in memory at most, at least one. The others wait in the store. Default: 32 768.
+    /// How many timers of each handler are in memory at most, at least one. The others wait in the store. Default: 32 768.
+    ///
+    /// [`most_bytes_in_memory`](Builder::most_bytes_in_memory) bounds those of all handlers together.
     pub fn most_in_memory(mut self, timers: usize) -> Builder {
         self.config.most_in_memory = timers.max(1);
         self
     }
 
+    /// How many bytes the timers of all handlers take in memory at most, about: their payloads, their keys, and 256 bytes each. Default: 64 MiB.
+    ///
+    /// A handler that has nothing in memory may load a timer however large it is, so the bound may be passed by a timer a handler. Requests that wait for
+    /// their commit do not count.
+    pub fn most_bytes_in_memory(mut self, bytes: usize) -> Builder {
+        self.config.most_bytes_in_memory = bytes;
+        self
+    }
+
     /// Calls `hook` for each [`Event`], from the thread that notices it, and with no lock held: it may use the service. It should return soon, and must not block
     /// until the service has done something, which may wait for that very thread. A panic of it has no effect. A hook that keeps a [`Durable`] keeps the
-    /// service alive until a shutdown.
+    /// service alive until a shutdown, and is dropped then.
     pub fn on_event(mut self, hook: impl Fn(&Event) + Send + Sync + 'static) -> Builder {
         self.hook = Some(Hook::new(hook));
         self
@@ -73,8 +94,8 @@ impl Builder {
     pub async fn open(self, path: impl AsRef<std::path::Path>) -> Result<Durable, OpenError> {
         let path = path.as_ref().to_owned();
         self.open_by(move || {
-            let store =
-                waterwheel_store_sqlite::SqliteStore::open(path).map_err(OpenError::File)?;
+            let store = waterwheel_store_sqlite::SqliteStore::open(path);
+            let store = store.map_err(|error| OpenError::File(FileError(error)))?;
             Ok(Box::new(store) as Box<dyn Store>)
         })
         .await
@@ -99,18 +120,22 @@ impl Builder {
         open: impl FnOnce() -> Result<Box<dyn Store>, OpenError> + Send + 'static,
     ) -> Result<Durable, OpenError> {
         let runtime = Runtime::current();
-        // Panics where the driver would.
-        drop(waterwheel::sleep(Duration::ZERO));
+        // Its settings are those that are always possible. It panics where the runtime has no time.
+        let timer = Timer::builder().name("waterwheel-durable").shards(1);
+        let timer = timer.start_on(&runtime).map_err(|error| {
+            let error = io::Error::other(error);
+            OpenError::Thread(error)
+        })?;
         let (opened, receiver) = tokio::sync::oneshot::channel();
         let thread = std::thread::Builder::new().name("waterwheel-store".into());
-        let thread = thread.spawn(move || match begin(self, runtime, open) {
+        let thread = thread.spawn(move || match begin(self, (runtime, timer), open) {
             Ok((store, shared)) => {
                 shared.start_driver();
                 // Also if the caller has gone: the drop of the handle closes the store.
-                let _ = opened.send(Ok(Durable::of(&shared)));
+                unwound(|| drop(opened.send(Ok(Durable::of(&shared)))));
                 store_thread::run(store, &shared);
             }
-            Err(error) => drop(opened.send(Err(error))),
+            Err(error) => unwound(|| drop(opened.send(Err(error)))),
         });
         thread.map_err(OpenError::Thread)?;
         receiver.await.unwrap_or_else(|_| {
@@ -122,7 +147,7 @@ impl Builder {
 
 fn begin(
     builder: Builder,
-    runtime: Runtime,
+    (runtime, timer): (Runtime, Timer),
     open: impl FnOnce() -> Result<Box<dyn Store>, OpenError>,
 ) -> Result<(Box<dyn Store>, Arc<Shared>), OpenError> {
     let mut store = open()?;
@@ -133,7 +158,25 @@ fn begin(
         reply_micros: u64::MAX,
         ..builder.config
     };
+    let ladder = config.ladder.len();
     let engine = Engine::new(config, epoch, handlers, builder.clock.now());
-    let shared = Shared::new(engine, builder.clock, runtime, builder.hook);
+    let shared = Shared::new(engine, ladder, builder.clock, runtime, timer, builder.hook);
     Ok((store, shared))
+}
+
+#[cfg(test)]
+mod tests {
+    use waterwheel_store::Level;
+
+    use super::*;
+
+    #[test]
+    fn a_window_is_as_long_as_far_timers_can_be_loaded_before() {
+        for (given, window) in [(0, 1), (1, 1), (1_001, 2), (15_000, 15), (3_600_000, 15)] {
+            let builder = Builder::default().window(Duration::from_millis(given));
+            assert_eq!(builder.config.window, window, "{given} ms");
+        }
+        // What lies in a bucket of a minute is not in one of a second before this.
+        assert_eq!(LONGEST_WINDOW * 1_000, Level::Minute.lead());
+    }
 }

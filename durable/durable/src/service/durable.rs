@@ -1,7 +1,7 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use waterwheel_store::{Handle, Id};
 
@@ -17,6 +17,9 @@ use crate::options::{Drain, HandlerOptions, Stopped};
 use crate::shell::handlers::Handler;
 use crate::shell::shared::Shared;
 use crate::shell::store_thread::Job;
+
+/// How many timers of a batch are inserted under one lock.
+const CHUNK: usize = 8_192;
 
 /// Durable timers: see the [crate](crate).
 ///
@@ -149,29 +152,39 @@ impl Durable {
         Inserted::from_answer(answer)
     }
 
-    /// Inserts many timers, with as few commits as possible. They are durable when it resolves, and in the order of the batch in what it returns.
+    /// Inserts many timers, with few commits: one for 8 192 of them. They are durable when it resolves, and in the order of the batch in what it returns. Two
+    /// commits' worth of a batch is with the service at a time, so other callers go on beside it.
     ///
     /// # Errors
     ///
     /// [`Error`], of the first timer that has one. If it is one of the batch's own, such as a name that is too long, nothing was inserted. If it is the
-    /// store's, some may have been: insert the batch again, with keys.
+    /// store's, or of a shutdown, some may have been: insert the batch again, with keys.
     ///
     /// # Cancellation
     ///
-    /// As [`Insert::insert`].
+    /// If the future is dropped after its first poll, the first timers of the batch may be inserted, up to some point, or all or none of them.
     pub async fn insert_many(
         &self,
         batch: impl IntoIterator<Item = NewTimer>,
     ) -> Result<Vec<Inserted>, Error> {
         let wall = self.shared.clock.wall();
         let timers: Result<Vec<_>, _> = batch.into_iter().map(|it| it.ready(wall)).collect();
-        let answers = self.shared.submit_all(timers?)?;
-        let mut inserted = Vec::with_capacity(answers.len());
-        for answer in answers {
-            let answer = answer.await.map_err(|_| Error::ShuttingDown)?;
-            inserted.push(Inserted::from_answer(answer)?);
+        let mut timers = timers?.into_iter();
+        let mut inserted = Vec::with_capacity(timers.len());
+        let mut pending = Vec::new();
+        loop {
+            let chunk: Vec<_> = timers.by_ref().take(CHUNK).collect();
+            let is_over = chunk.is_empty();
+            // The next one is with the engine while the one before it is written.
+            let next = self.shared.submit_all(chunk)?;
+            for answer in std::mem::replace(&mut pending, next) {
+                let answer = answer.await.map_err(|_| Error::unanswered())?;
+                inserted.push(Inserted::from_answer(answer)?);
+            }
+            if is_over {
+                return Ok(inserted);
+            }
         }
-        Ok(inserted)
     }
 
     /// Cancels a timer, durably.
@@ -277,7 +290,11 @@ impl Durable {
     /// Begins no delivery and takes nothing new, waits for the handlers that run as long as `drain` says, and closes the store.
     ///
     /// A handler that has not ended by then is dropped at its next `await`, and its timer is delivered again after the next opening. The lock on the file is
-    /// free when this resolves. It can be called more than once, also at the same time: each call resolves when the store is closed.
+    /// free when this resolves. It can be called more than once, also at the same time: each call resolves when the store is closed, and the shortest limit
+    /// counts.
+    ///
+    /// The limit holds also if handlers block all threads of the runtime, or nothing drives it. A call of the store that is under way is waited for. What the
+    /// store refuses to write holds nothing up: see [`Stopped::unsettled`].
     ///
     /// A handler that awaits it waits for itself, until the limit, and is dropped then: spawn a task for it.
     ///
@@ -287,25 +304,20 @@ impl Durable {
     ///
     /// # Cancellation
     ///
-    /// If the future is dropped after its first poll, the service has stopped, and the store is closed when the handlers have ended; at once, if the limit
-    /// has passed.
+    /// If the future is dropped after its first poll, the service has stopped, and the store is closed when the handlers have ended or the limit has passed.
     pub async fn shutdown(&self, drain: Drain) -> Result<Stopped, Error> {
         let shared = &self.shared;
         shared.stop();
         shared.close_when_idle();
-        let drained = {
-            // By the timer of the service's own runtime: the caller may be on another one, or on none.
-            let _inside = shared.runtime.enter();
-            waterwheel::timeout(drain.limit(), shared.wait_until_closed())
-        };
-        // The end of that runtime closes the store as well.
-        let _ = drained.await;
-        shared.abandon();
-        shared.wait_until_closed().await;
-        let (abandoned, failure) = shared.look(|it| (it.abandoned(), it.failure()));
+        // None: it is later than any time that the clock can show.
+        if let Some(at) = Instant::now().checked_add(drain.limit()) {
+            shared.queue.abandon_at(at);
+        }
+        shared.until_closed().await;
+        let (left, failure) = shared.look(|it| (it.left(), it.failure()));
         match failure {
             Some(error) => Err(Error::Failed(error)),
-            None => Ok(Stopped { abandoned }),
+            None => Ok(left),
         }
     }
 

@@ -6,6 +6,7 @@ use std::task::Poll;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::Notify;
+use waterwheel::Timer;
 use waterwheel::clocks::sleep_until_wall;
 
 use crate::engine::Now;
@@ -98,13 +99,22 @@ impl Clock {
     }
 
     /// Waits until so many microseconds since boot, or for ever. It is done earlier, or soon, if the clocks were moved against each other since `turned`.
-    pub(crate) async fn sleep_until(&self, boot: Option<u64>, turned: Now) {
+    ///
+    /// # Errors
+    ///
+    /// The timer was stopped, with its runtime.
+    pub(crate) async fn sleep_until(
+        &self,
+        timer: &Timer,
+        boot: Option<u64>,
+        turned: Now,
+    ) -> Result<(), Stopped> {
         let after = |then: u64| {
             let left = boot.map(|at| Duration::from_micros(at.saturating_sub(then)));
             left.unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT)
         };
         let left = after(self.boot());
-        let mut sleep = pin!(waterwheel::sleep(left));
+        let mut sleep = pin!(timer.try_sleep(left).map_err(|_| Stopped)?);
         let mut by_wall = (left >= LONG_WAIT).then(|| {
             // From the time that the engine knows, so that a clock which was set since then is noticed. Later than the other one, if none was.
             let beyond = after(turned.boot_micros) + Duration::from_millis(1);
@@ -124,8 +134,16 @@ impl Clock {
             }
         })
         .await;
+        match sleep.was_stopped() {
+            true => Err(Stopped),
+            false => Ok(()),
+        }
     }
 }
+
+/// A timer was stopped.
+#[derive(Debug)]
+pub(crate) struct Stopped;
 
 fn is_ready(
     future: &mut Option<Pin<Box<impl Future<Output = ()>>>>,

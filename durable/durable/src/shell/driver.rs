@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use super::shared::Shared;
+use super::worker::unwound;
 
-/// Turns the engine whenever its time has come, until it is closed.
+/// Turns the engine whenever its time has come, until it is closed or the runtime ends.
 pub(super) fn drive(shared: &Arc<Shared>) -> impl Future<Output = ()> + use<> {
     // Before the first poll: a runtime that ends may drop a task that it has never polled.
     let end = End(Arc::clone(shared));
@@ -16,17 +17,17 @@ async fn turn(end: End) {
     let shared = &end.0;
     while let Some((next, turned)) = shared.turn() {
         if next.is_none_or(|at| at > shared.clock.boot()) {
-            let mut sleep = pin!(shared.clock.sleep_until(next, turned));
+            let sleep = shared.clock.sleep_until(&shared.timer, next, turned);
+            let mut sleep = pin!(sleep);
             let mut nudge = pin!(shared.nudge.notified());
-            poll_fn(|context| {
-                match nudge.as_mut().poll(context).is_ready()
-                    || sleep.as_mut().poll(context).is_ready()
-                {
-                    true => Poll::Ready(()),
-                    false => Poll::Pending,
-                }
+            let slept = poll_fn(|context| match nudge.as_mut().poll(context) {
+                Poll::Ready(()) => Poll::Ready(Ok(())),
+                Poll::Pending => sleep.as_mut().poll(context),
             })
             .await;
+            if slept.is_err() {
+                return;
+            }
         } else {
             // To the back of the queue, where the tasks are that this turn has spawned.
             tokio::task::yield_now().await;
@@ -39,7 +40,8 @@ struct End(Arc<Shared>);
 
 impl Drop for End {
     fn drop(&mut self) {
-        self.0.stop();
-        self.0.close();
+        // Each part is foreign in part: wakers, and the hook. None of it keeps the store from being closed.
+        unwound(|| self.0.runtime_ended());
+        unwound(|| self.0.close());
     }
 }

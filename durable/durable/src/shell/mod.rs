@@ -20,3 +20,5 @@ pub(crate) mod handlers;
 pub(crate) mod shared;
 pub(crate) mod store_thread;
 mod worker;
+
+pub(crate) use worker::unwound;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use slab::Slab;
 use tokio::runtime::{Handle as Runtime, RuntimeFlavor};
 use tokio::sync::{Notify, oneshot};
+use waterwheel::Timer;
 use waterwheel_store::{Row, StoreError};
 
 use super::clock::Clock;
@@ -13,9 +14,10 @@ use super::driver::drive;
 use super::handlers::{Handler, Handlers};
 use super::store_thread::{Job, StoreQueue};
 use super::worker::{Workers, unwound};
-use crate::engine::{Answer, Ended, Engine, NewTimer, Now, Output, Reply, Token};
+use crate::engine::{Answer, Config, Ended, Engine, NewTimer, Now, Output, Reply, Token};
 use crate::error::Error;
 use crate::event::{Event, Hook};
+use crate::options::Stopped;
 
 /// The engine's time is not older than this when something happens.
 const STALE_MICROS: u64 = 1_000;
@@ -23,17 +25,19 @@ const STALE_MICROS: u64 = 1_000;
 /// What callers, workers, the driver and the store's thread have in common.
 pub(crate) struct Shared {
     state: Mutex<State>,
-    pub(super) queue: StoreQueue,
+    pub(crate) queue: StoreQueue,
     pub(super) nudge: Notify,
     pub(crate) clock: Clock,
     pub(crate) handlers: Handlers,
     pub(super) workers: Workers,
     pub(crate) runtime: Runtime,
-    hook: Option<Hook>,
+    /// Its own one: another owner of the runtime's timer may stop that.
+    pub(crate) timer: Timer,
+    hook: Mutex<Option<Arc<Hook>>>,
+    /// How many attempts of a timer may fail before the last one.
+    ladder: usize,
     /// How many [`Durable`](crate::Durable)s there are.
     users: AtomicUsize,
-    /// The store is closed.
-    end: Notify,
 }
 
 #[derive(Debug)]
@@ -41,10 +45,13 @@ struct State {
     engine: Engine,
     /// Who waits for which answer. The keys are the engine's tokens.
     waiting: Slab<oneshot::Sender<Answer>>,
+    /// Who waits for the end.
+    closing: Vec<oneshot::Sender<()>>,
     /// When the driver turns the engine next, unless it is nudged.
     sleeps_until: u64,
     jumps: u64,
     commits: u64,
+    failed_attempts: u64,
     unhandled: Vec<Arc<str>>,
     /// Why the store has failed.
     failure: Option<Arc<str>>,
@@ -52,8 +59,8 @@ struct State {
     closes: Closes,
     /// The store's thread was asked to end.
     is_closing: bool,
-    /// How many deliveries had not ended by then.
-    abandoned: usize,
+    /// What was left to do when the store was closed.
+    left: Stopped,
     is_closed: bool,
 }
 
@@ -62,7 +69,9 @@ struct State {
 enum Closes {
     /// When it is asked to.
     ByRequest,
-    /// As soon as nothing goes on.
+    /// As soon as no handler runs and nothing is to be written; at once, if the store has failed.
+    WhenUnused,
+    /// The same, and handlers may end also if the store has failed.
     WhenIdle,
     /// As soon as nothing is to be written, whatever the handlers do.
     WhenWritten,
@@ -78,23 +87,27 @@ enum Todo {
 impl Shared {
     pub(crate) fn new(
         engine: Engine,
+        ladder: usize,
         clock: Clock,
         runtime: Runtime,
+        timer: Timer,
         hook: Option<Hook>,
     ) -> Arc<Shared> {
         Arc::new(Shared {
             state: Mutex::new(State {
                 engine,
                 waiting: Slab::new(),
+                closing: Vec::new(),
                 sleeps_until: 0,
                 jumps: 0,
                 commits: 0,
+                failed_attempts: 0,
                 unhandled: Vec::new(),
                 failure: None,
                 is_stopping: false,
                 closes: Closes::ByRequest,
                 is_closing: false,
-                abandoned: 0,
+                left: Stopped::default(),
                 is_closed: false,
             }),
             queue: StoreQueue::default(),
@@ -103,9 +116,10 @@ impl Shared {
             handlers: Handlers::default(),
             workers: Workers::default(),
             runtime,
-            hook,
+            timer,
+            hook: Mutex::new(hook.map(Arc::new)),
+            ladder,
             users: AtomicUsize::new(0),
-            end: Notify::new(),
         })
     }
 
@@ -117,13 +131,13 @@ impl Shared {
     ///
     /// # Errors
     ///
-    /// [`Error::ShuttingDown`] if the store is closed before it is answered.
+    /// [`Error::ShuttingDown`] if the service has ended, [`Error::Unknown`] if it ends before the answer.
     pub(crate) async fn ask(
         self: &Arc<Shared>,
         request: impl FnOnce(&mut Engine, Token),
     ) -> Result<Answer, Error> {
         let answer = self.submit(request)?;
-        answer.await.map_err(|_| Error::ShuttingDown)
+        answer.await.map_err(|_| Error::unanswered())
     }
 
     /// Asks the engine for something; the answer comes by a channel.
@@ -147,6 +161,9 @@ impl Shared {
         self: &Arc<Shared>,
         timers: Vec<NewTimer>,
     ) -> Result<Vec<oneshot::Receiver<Answer>>, Error> {
+        if timers.is_empty() {
+            return Ok(Vec::new());
+        }
         self.with(|state| {
             if state.is_closed {
                 return Err(Error::ShuttingDown);
@@ -191,10 +208,28 @@ impl Shared {
     pub(super) fn ended(
         self: &Arc<Shared>,
         id: waterwheel_store::Id,
+        number: u32,
         ended: Ended,
         handler: &Handler,
     ) -> Option<Row> {
-        let ((), mut todo) = self.collect(STALE_MICROS, |state| state.engine.ended(id, ended));
+        let failed = match &ended {
+            Ended::Failed(error) if number as usize <= self.ladder => Some(Event::AttemptFailed {
+                id,
+                handler: Arc::clone(&handler.name),
+                attempt: number,
+                error: Arc::clone(error),
+            }),
+            // The engine reports what was given up, once that is written.
+            _ => None,
+        };
+        let (has_failed, mut todo) = self.collect(STALE_MICROS, |state| {
+            state.failed_attempts += u64::from(ended != Ended::Well);
+            state.engine.ended(id, ended);
+            state.failure.is_some()
+        });
+        if !has_failed {
+            todo.extend(failed.map(Todo::Report));
+        }
         let is_next = |it: &Todo| matches!(it, Todo::Deliver(row) if row.handler == handler.name);
         let next = todo.iter().position(is_next).map(|at| todo.remove(at));
         self.carry_out_all(todo);
@@ -232,6 +267,18 @@ impl Shared {
         });
     }
 
+    /// The driver has ended. Without a shutdown before, its runtime has.
+    pub(super) fn runtime_ended(self: &Arc<Shared>) {
+        let is_news = {
+            let state = self.lock();
+            !state.is_stopping && state.failure.is_none()
+        };
+        self.stop();
+        if is_news {
+            self.carry_out(Todo::Report(Event::RuntimeEnded));
+        }
+    }
+
     /// The store is closed after what it was asked by now.
     pub(crate) fn close(self: &Arc<Shared>) {
         self.with(|state| self.close_in(state));
@@ -253,7 +300,6 @@ impl Shared {
     fn close_in(&self, state: &mut State) {
         if !state.is_closing {
             state.is_closing = true;
-            state.abandoned = state.engine.running();
             self.queue.push(Job::Close);
         }
     }
@@ -264,30 +310,47 @@ impl Shared {
         for (_, handler) in self.handlers.take() {
             unwound(|| drop(handler));
         }
-        let waiting = {
+        let hook = self.lock_hook().take();
+        unwound(|| drop(hook));
+        // The rows that were loaded are given back, however long a handle is kept.
+        let mut engine = Engine::new(Config::default(), 1, Vec::new(), self.clock.now());
+        engine.stop();
+        let (waiting, closing) = {
             let mut state = self.lock();
+            state.left = Stopped {
+                abandoned: state.engine.running(),
+                unsettled: state.engine.unsettled(),
+            };
+            std::mem::swap(&mut state.engine, &mut engine);
             state.is_stopping = true;
             state.is_closing = true;
             state.is_closed = true;
-            std::mem::take(&mut state.waiting)
+            let waiting = std::mem::take(&mut state.waiting);
+            (waiting, std::mem::take(&mut state.closing))
         };
+        drop(engine);
         self.nudge.notify_one();
-        self.end.notify_waiters();
         for (_, sender) in waiting {
+            unwound(|| drop(sender));
+        }
+        for sender in closing {
             unwound(|| drop(sender));
         }
     }
 
-    /// Waits until the store is closed.
-    pub(crate) async fn wait_until_closed(&self) {
-        loop {
-            let mut end = std::pin::pin!(self.end.notified());
-            end.as_mut().enable();
-            if self.lock().is_closed {
+    /// Waits until the store is closed. Each has a channel of its own: of a common list, a waker that panics would leave the others waiting.
+    pub(crate) async fn until_closed(&self) {
+        let (closed, receiver) = oneshot::channel();
+        {
+            let mut state = self.lock();
+            if state.is_closed {
                 return;
             }
-            end.await;
+            state.closing.retain(|it| !it.is_closed());
+            state.closing.push(closed);
         }
+        // The end is that the sender is dropped.
+        let _ = receiver.await;
     }
 
     pub(crate) fn look<R>(&self, look: impl FnOnce(&Look<'_>) -> R) -> R {
@@ -317,7 +380,7 @@ impl Shared {
     pub(crate) fn leave(self: &Arc<Shared>) {
         if self.users.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.stop();
-            self.close_when_idle();
+            self.with(|state| state.closes = state.closes.max(Closes::WhenUnused));
         }
     }
 
@@ -367,7 +430,7 @@ impl Shared {
             state.jumps = state.engine.jumps();
             todo.push(Todo::Report(Event::ClockJumped));
         }
-        if state.is_to_close() {
+        if state.is_to_close(&self.workers) {
             has_queued = true;
             self.close_in(state);
         }
@@ -424,11 +487,16 @@ impl Shared {
                 }
             }
             Todo::Report(event) => {
-                if let Some(hook) = &self.hook {
+                let hook = self.lock_hook().clone();
+                if let Some(hook) = hook {
                     hook.call(&event);
                 }
             }
         });
+    }
+
+    fn lock_hook(&self) -> MutexGuard<'_, Option<Arc<Hook>>> {
+        self.hook.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -479,11 +547,16 @@ impl State {
         todo.push(Todo::Report(Event::Failed { error }));
     }
 
-    fn is_to_close(&self) -> bool {
+    fn is_to_close(&self, workers: &Workers) -> bool {
+        // What the store has refused is tried again later, and holds nothing up. Once it has failed, nothing is written.
+        let is_written = self.engine.is_written() || self.engine.has_failed();
         match self.closes {
             Closes::ByRequest => false,
-            Closes::WhenIdle => Look(self).is_idle(),
-            Closes::WhenWritten => Look(self).is_written(),
+            // The engine counts those as well that wait to be spawned; but not once the store has failed.
+            Closes::WhenIdle if self.engine.has_failed() => workers.running() == 0,
+            Closes::WhenUnused if self.engine.has_failed() => true,
+            Closes::WhenIdle | Closes::WhenUnused => self.engine.running() == 0 && is_written,
+            Closes::WhenWritten => is_written,
         }
     }
 }
@@ -492,17 +565,17 @@ impl State {
 pub(crate) struct Look<'a>(&'a State);
 
 impl Look<'_> {
-    fn is_idle(&self) -> bool {
-        self.0.engine.is_idle() || self.0.engine.has_failed() || self.0.is_closed
+    /// What was left to do when the store was closed.
+    pub(crate) fn left(&self) -> Stopped {
+        self.0.left.clone()
     }
 
-    fn is_written(&self) -> bool {
-        self.0.engine.is_written() || self.0.engine.has_failed() || self.0.is_closed
+    pub(crate) fn jumps(&self) -> u64 {
+        self.0.jumps
     }
 
-    /// How many deliveries had not ended when the store was closed.
-    pub(crate) fn abandoned(&self) -> usize {
-        self.0.abandoned
+    pub(crate) fn failed_attempts(&self) -> u64 {
+        self.0.failed_attempts
     }
 
     pub(crate) fn engine(&self) -> &Engine {

@@ -1,6 +1,7 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Instant;
 
 use tokio::sync::oneshot;
 use waterwheel_store::{Dead, Id, Store, StoreError};
@@ -12,44 +13,71 @@ use crate::engine::{Call, Reply, Request};
 /// What is asked of the store, in order.
 #[derive(Debug, Default)]
 pub(crate) struct StoreQueue {
-    jobs: Mutex<VecDeque<Job>>,
-    filled: Condvar,
+    inside: Mutex<Inside>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Inside {
+    jobs: VecDeque<Job>,
+    /// When handlers that run are given up.
+    abandons_at: Option<Instant>,
 }
 
 #[derive(Debug)]
 pub(crate) enum Job {
     Engine(Request),
     Dead(Id, usize, oneshot::Sender<Result<Vec<Dead>, StoreError>>),
+    /// The time of a shutdown is over.
+    Abandon,
     Close,
 }
 
 impl StoreQueue {
     /// Queues a job. The thread is to be woken after that, by [`wake`](StoreQueue::wake).
     pub(crate) fn push(&self, job: Job) {
-        self.lock().push_back(job);
+        self.lock().jobs.push_back(job);
     }
 
     pub(crate) fn wake(&self) {
-        self.filled.notify_one();
+        self.changed.notify_one();
+    }
+
+    /// Handlers that run then are given up. This thread is the one that notices it: it depends on no runtime, which a handler may block. Of several times, the
+    /// first one counts.
+    pub(crate) fn abandon_at(&self, at: Instant) {
+        let mut inside = self.lock();
+        inside.abandons_at = Some(inside.abandons_at.map_or(at, |first| first.min(at)));
+        drop(inside);
+        self.changed.notify_one();
     }
 
     fn next(&self) -> Job {
-        let mut jobs = self.lock();
+        let mut inside = self.lock();
         loop {
-            match jobs.pop_front() {
-                Some(job) => return job,
-                None => {
-                    jobs = self
-                        .filled
-                        .wait(jobs)
-                        .unwrap_or_else(PoisonError::into_inner);
-                }
+            let left = inside.abandons_at.map(|at| at - Instant::now().min(at));
+            if left.is_some_and(|left| left.is_zero()) {
+                inside.abandons_at = None;
+                return Job::Abandon;
             }
+            if let Some(job) = inside.jobs.pop_front() {
+                return job;
+            }
+            inside = match left {
+                Some(left) => {
+                    let waited = self.changed.wait_timeout(inside, left);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => self
+                    .changed
+                    .wait(inside)
+                    .unwrap_or_else(PoisonError::into_inner),
+            };
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<Job>> {
-        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> std::sync::MutexGuard<'_, Inside> {
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -81,6 +109,7 @@ pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
                 // The caller may have gone, and its waker may panic.
                 unwound(|| drop(answer.send(dead)));
             }
+            Job::Abandon => unwound(|| shared.abandon()),
             Job::Close => break,
         }
     }

@@ -1,6 +1,7 @@
 use std::any::Any;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
@@ -13,7 +14,10 @@ use crate::engine::Ended;
 
 /// The workers that run, to be aborted when a shutdown has waited long enough.
 #[derive(Debug, Default)]
-pub(super) struct Workers(Mutex<Tasks>);
+pub(super) struct Workers {
+    tasks: Mutex<Tasks>,
+    running: Arc<AtomicUsize>,
+}
 
 #[derive(Debug, Default)]
 struct Tasks {
@@ -25,7 +29,7 @@ struct Tasks {
 
 impl Workers {
     pub(super) fn spawn(&self, shared: &Arc<Shared>, handler: Arc<Handler>, row: Row) {
-        let work = work(Arc::clone(shared), handler, row);
+        let work = work(Arc::clone(shared), handler, row, self.begin());
         let task = shared.runtime.spawn(work).abort_handle();
         let mut tasks = self.lock();
         if tasks.is_aborted {
@@ -37,6 +41,16 @@ impl Workers {
             tasks.sweeps_at = (tasks.tasks.len() * 2).max(64);
         }
         tasks.tasks.push(task);
+    }
+
+    /// How many attempts are being made. The engine knows that as well, but not once its store has failed.
+    pub(super) fn running(&self) -> usize {
+        self.running.load(Ordering::SeqCst)
+    }
+
+    fn begin(&self) -> Running {
+        self.running.fetch_add(1, Ordering::SeqCst);
+        Running(Arc::clone(&self.running))
     }
 
     /// Aborts all workers, and those that come.
@@ -52,17 +66,28 @@ impl Workers {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Tasks> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Counts as an attempt.
+struct Running(Arc<AtomicUsize>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
 /// Runs an attempt, and then the next ones of its handler, as long as some are ready: a worker's end is the next one's place.
-async fn work(shared: Arc<Shared>, handler: Arc<Handler>, row: Row) {
-    let mut next = Some(row);
-    while let Some(row) = next {
-        let id = row.id;
+async fn work(shared: Arc<Shared>, handler: Arc<Handler>, row: Row, running: Running) {
+    let mut next = Some((row, running));
+    while let Some((row, running)) = next {
+        let (id, number) = (row.id, row.failures.saturating_add(1));
         let ended = attempt(&shared, &handler, row).await;
-        next = shared.ended(id, ended, &handler);
+        drop(running);
+        let row = shared.ended(id, number, ended, &handler);
+        next = row.map(|row| (row, shared.workers.begin()));
         if next.is_some() {
             tokio::task::coop::consume_budget().await;
         }
@@ -89,15 +114,24 @@ async fn attempt(shared: &Arc<Shared>, handler: &Handler, row: Row) -> Ended {
     });
     let ended = match handler.attempt_limit {
         None => guarded.await,
-        Some(limit) => match waterwheel::timeout(limit, guarded).await {
-            Ok(ended) => ended,
-            Err(_) => Ended::Failed(format!("it has not ended within {limit:?}").into()),
+        Some(limit) => match shared.timer.try_timeout(limit, guarded) {
+            Ok(limited) => match limited.await {
+                Ok(ended) => ended,
+                Err(elapsed) if elapsed.was_stopped() => ended_with_runtime(),
+                Err(_) => Ended::Failed(format!("it has not ended within {limit:?}").into()),
+            },
+            Err(_) => ended_with_runtime(),
         },
     };
     match catch_unwind(AssertUnwindSafe(|| drop(attempt))) {
         Ok(()) => ended,
         Err(panic) => panicked(panic),
     }
+}
+
+/// The timer is stopped with the runtime, which drops this task as well.
+fn ended_with_runtime() -> Ended {
+    Ended::Failed("the runtime has ended".into())
 }
 
 fn panicked(panic: Box<dyn Any + Send>) -> Ended {

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use waterwheel_durable::{Durable, Id, NewTimer};
 
-use crate::support::{HOUR, Place, Seen, shut_down, until, within};
+use crate::support::{Gate, HOUR, Place, Seen, Shelf, shut_down, soon, until, within};
 
 on_both_flavors! {
     what_is_overdue_is_delivered_through_little_memory
@@ -51,4 +51,24 @@ async fn what_is_overdue_is_delivered_through_little_memory() {
     );
     let most = most.load(Ordering::Relaxed);
     assert!(most > MOST / 2 && most <= MOST, "{most} in memory");
+}
+
+#[tokio::test]
+async fn the_bytes_in_memory_are_bounded() {
+    let shelf = Shelf::default();
+    let builder = Durable::builder().most_bytes_in_memory(100_000);
+    let timers = within(builder.open_store(shelf.clone())).await.unwrap();
+    let gate = Gate::of(&timers, "mail");
+    let batch = (0..1_000).map(|_| NewTimer::at("mail", soon()).bytes([7; 10_000]));
+    within(timers.insert_many(batch)).await.unwrap();
+    // So many would be with the handler at a time, without the bound.
+    gate.has_begun().await;
+    for ended in 0..100 {
+        assert!(timers.metrics().in_memory <= 12, "{ended}: {timers:?}");
+        gate.go_on.add_permits(1);
+        gate.has_begun().await;
+    }
+    gate.go_on.add_permits(1_000);
+    until(|| shelf.len() == 0).await;
+    shut_down(&timers).await;
 }

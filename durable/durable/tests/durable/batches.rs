@@ -1,6 +1,7 @@
 //! Many timers at once.
 
 use std::collections::HashSet;
+use std::task::{Context, Waker};
 use std::time::{Duration, SystemTime};
 
 use waterwheel_durable::{Durable, Error, NewTimer};
@@ -82,5 +83,47 @@ async fn a_batch_that_is_refused_can_be_inserted_again() {
     within(timers.insert_many(batch())).await.unwrap();
     within(timers.insert_many(batch())).await.unwrap();
     assert_eq!(shelf.len(), 100);
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_large_batch_lets_others_in_between() {
+    let shelf = Shelf::default();
+    let timers = Durable::builder().open_store(shelf.clone()).await.unwrap();
+    shelf.hold();
+    let batch = (0..40_000).map(|_| NewTimer::at("mail", in_an_hour()));
+    let mut batch = Box::pin(timers.insert_many(batch));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(batch.as_mut().poll(&mut context).is_pending());
+    let mut other = Box::pin(timers.at("mail", in_an_hour()).insert());
+    assert!(other.as_mut().poll(&mut context).is_pending());
+    shelf.go_on();
+    let (batch, other) = (within(batch).await.unwrap(), within(other).await.unwrap());
+    // Ids rise in the order in which they are asked for.
+    let ids: Vec<_> = batch.iter().map(|it| it.handle().id).collect();
+    assert!(ids.is_sorted() && ids.len() == 40_000 && shelf.len() == 40_001);
+    assert!(other.handle().id > ids[0] && other.handle().id < ids[39_999]);
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_batch_that_is_refused_half_way_says_so() {
+    let shelf = Shelf::default();
+    let timers = Durable::builder().open_store(shelf.clone()).await.unwrap();
+    let batch = || (0..20_000).map(|at| NewTimer::at("mail", in_an_hour()).key(format!("{at}")));
+    shelf.hold();
+    let mut first = Box::pin(timers.insert_many(batch()));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(first.as_mut().poll(&mut context).is_pending());
+    shelf.refuse_after(1);
+    shelf.go_on();
+    let refused = within(first).await;
+    assert!(matches!(refused, Err(Error::Refused(_))), "{refused:?}");
+    let some = shelf.len();
+    assert!(some > 0 && some < 20_000, "{some}");
+    shelf.fault(None);
+    let inserted = within(timers.insert_many(batch())).await.unwrap();
+    let new = inserted.iter().filter(|it| it.is_new()).count();
+    assert!(new + some == 20_000 && shelf.len() == 20_000);
     shut_down(&timers).await;
 }

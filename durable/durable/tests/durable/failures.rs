@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime};
 
-use waterwheel_durable::{Dead, DeadLetter, Durable, Failure, HandlerOptions, Retry};
+use waterwheel_durable::{Dead, DeadLetter, Durable, Event, Failure, HandlerOptions, Retry};
 
 use crate::support::{Deliveries, Place, Shelf, millis, shut_down, soon, until, within};
 
@@ -255,4 +255,76 @@ async fn an_attempt_that_takes_too_long_is_a_failure() {
         (2, "it has not ended within 20ms")
     );
     shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_failed_attempt_is_reported_and_counted() {
+    let (sender, mut events) = tokio::sync::mpsc::unbounded_channel();
+    let builder = Durable::builder().ladder([millis(1); 2]);
+    let builder = builder.on_event(move |event| drop(sender.send(event.clone())));
+    let timers = within(builder.open_store(Shelf::default())).await.unwrap();
+    let _deliveries = Deliveries::ended(&timers, "mail", |_| Err(Retry::backoff("not now")));
+    let timer = timers.at("mail", soon()).insert().await.unwrap();
+    for number in 1..=2 {
+        match within(events.recv()).await.unwrap() {
+            Event::AttemptFailed {
+                id,
+                handler,
+                attempt,
+                error,
+                ..
+            } => {
+                assert_eq!((id, attempt), (timer.handle().id, number));
+                assert_eq!((&*handler, &*error), ("mail", "not now"));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    // The last one is a death, and no failure beside it.
+    let last = within(events.recv()).await.unwrap();
+    assert!(matches!(last, Event::Dead { .. }), "{last:?}");
+    assert_eq!(timers.metrics().failed_attempts, 3);
+    shut_down(&timers).await;
+    assert!(events.recv().await.is_none());
+}
+
+/// An error with a cause.
+#[derive(Debug)]
+struct Unsent(std::num::ParseIntError);
+
+impl std::fmt::Display for Unsent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("it was not sent")
+    }
+}
+
+impl std::error::Error for Unsent {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
+#[tokio::test]
+async fn an_error_that_is_mapped_is_kept_with_its_causes() {
+    let send = || "x".parse::<u32>().map(drop).map_err(Unsent);
+    let cause = "x".parse::<u32>().unwrap_err();
+    let whole = format!("it was not sent: {cause}");
+    let boxed = || -> Result<(), Box<dyn std::error::Error + Send + Sync>> { Ok(send()?) };
+    let failures: [(Failure, &str); 6] = [
+        (send().map_err(Retry::backoff).unwrap_err(), &whole),
+        (send().map_err(Dead::because).unwrap_err(), &whole),
+        (boxed().map_err(Retry::backoff).unwrap_err(), &whole),
+        (Unsent(cause.clone()).into(), &whole),
+        (Retry::backoff("a text"), "a text"),
+        (Dead::because(String::from("a text")), "a text"),
+    ];
+    for (failure, text) in failures {
+        let timers = open([]).await;
+        let end = move |_: &_| Err(failure.clone());
+        let mut deliveries = Deliveries::ended(&timers, "mail", end);
+        timers.at("mail", soon()).insert().await.unwrap();
+        deliveries.next().await;
+        assert_eq!(the_dead_letter(&timers).await, (1, text.into()));
+        shut_down(&timers).await;
+    }
 }

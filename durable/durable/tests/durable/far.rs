@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use waterwheel_durable::{Cancelled, Durable, Error, NewTimer, Shift};
 
-use crate::support::{Deliveries, Place, millis, shut_down, until, within};
+use crate::support::{Deliveries, Place, Shelf, millis, shut_down, soon, until, within};
 
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 
@@ -121,4 +121,24 @@ async fn a_due_time_out_of_range_is_refused() {
     let _deliveries = Deliveries::of(&timers, "mail");
     assert_eq!(within(timers.cancel(&timer)).await, Ok(Cancelled::Done));
     shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_longer_window_loads_earlier() {
+    let ahead = Duration::from_secs(14);
+    for (window, loads) in [(15, true), (2, false)] {
+        let builder = Durable::builder().window(Duration::from_secs(window));
+        let timers = within(builder.open_store(Shelf::default())).await.unwrap();
+        let _deliveries = Deliveries::of(&timers, "mail");
+        timers.after("mail", ahead).insert().await.unwrap();
+        let mut control = Deliveries::of(&timers, "control");
+        timers.at("control", soon()).insert().await.unwrap();
+        control.next().await;
+        match loads {
+            true => until(|| timers.metrics().in_memory == 1).await,
+            // The control is settled, and the other is not there.
+            false => until(|| timers.metrics().in_memory == 0).await,
+        }
+        shut_down(&timers).await;
+    }
 }

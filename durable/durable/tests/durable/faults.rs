@@ -1,10 +1,12 @@
 //! A store that refuses, fails or panics: each caller gets an answer, and nothing hangs.
 
+use std::task::{Context, Waker};
+
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use waterwheel_durable::{Drain, Durable, Error, Event};
 
 use crate::support::{
-    Deliveries, Fault, HOUR, Shelf, in_an_hour, millis, shut_down, soon, until, within,
+    Deliveries, Fault, Gate, HOUR, Shelf, in_an_hour, millis, shut_down, soon, until, within,
 };
 
 on_both_flavors! {
@@ -106,7 +108,7 @@ async fn a_store_that_fails_is_reported_and_asked_for_nothing_more() {
         assert!(matches!(late, Err(Error::Failed(_))), "{late:?}");
         let dead = within(timers.dead_letters(None, 1)).await;
         assert!(matches!(dead, Err(Error::Failed(_))), "{dead:?}");
-        let stopped = within(timers.shutdown(Drain::within(HOUR))).await;
+        let stopped = within(timers.shutdown(Drain::within(millis(10)))).await;
         assert!(matches!(stopped, Err(Error::Failed(_))), "{stopped:?}");
         assert_eq!(shelf.asked_after(), 0, "{fault:?}");
     }
@@ -156,5 +158,82 @@ async fn a_store_that_fails_as_the_last_handle_goes_is_closed() {
     assert!(timers.at("mail", soon()).insert().await.is_err());
     let watched = shelf.watch();
     drop((timers, shelf));
+    until(|| watched.strong_count() == 0).await;
+}
+
+#[tokio::test]
+async fn a_handler_may_end_though_the_store_has_failed() {
+    let shelf = Shelf::default();
+    let (timers, _events) = open(&shelf).await;
+    let gate = Gate::of(&timers, "mail");
+    timers.at("mail", soon()).insert().await.unwrap();
+    gate.has_begun().await;
+    shelf.fault(Some(Fault::Fails));
+    assert!(timers.at("other", soon()).insert().await.is_err());
+    let watched = shelf.watch();
+    drop(shelf);
+    let mut stopping = Box::pin(timers.shutdown(Drain::within(HOUR)));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(stopping.as_mut().poll(&mut context).is_pending());
+    // The store's thread is done with all that it was asked, and has not closed the store.
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+        assert!(stopping.as_mut().poll(&mut context).is_pending());
+    }
+    assert!(watched.strong_count() == 1 && gate.ended() == 0);
+    gate.go_on.add_permits(1);
+    assert!(matches!(within(stopping).await, Err(Error::Failed(_))));
+    assert!(gate.ended() == 1 && watched.strong_count() == 0);
+}
+
+#[tokio::test]
+async fn what_the_store_refuses_holds_up_no_shutdown() {
+    let shelf = Shelf::default();
+    let (timers, _events) = open(&shelf).await;
+    let gate = Gate::of(&timers, "slow");
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    timers.at("slow", soon()).insert().await.unwrap();
+    let mail = timers.at("mail", soon()).insert().await.unwrap();
+    gate.has_begun().await;
+    shelf.fault(Some(Fault::Refuses));
+    // Only the settle of this one is refused, if it was not written before.
+    deliveries.next().await;
+    let unsettled = timers.at("mail", soon()).insert().await;
+    assert!(matches!(unsettled, Err(Error::Refused(_)) | Ok(_)));
+    let left = shelf.len() - 1;
+    let mut stopping = Box::pin(timers.shutdown(Drain::within(HOUR)));
+    let mut context = Context::from_waker(Waker::noop());
+    // The handler is waited for.
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+        assert!(stopping.as_mut().poll(&mut context).is_pending());
+    }
+    gate.go_on.add_permits(1);
+    let stopped = within(stopping).await.unwrap();
+    assert_eq!((stopped.abandoned, stopped.unsettled), (0, left + 1));
+    // They are delivered again.
+    shelf.fault(None);
+    let (timers, _events) = open(&shelf).await;
+    let mut slow = Deliveries::of(&timers, "slow");
+    assert_eq!(slow.next().await.attempt, 1);
+    if left == 1 {
+        let mut deliveries = Deliveries::of(&timers, "mail");
+        assert_eq!(deliveries.next().await.id, mail.handle().id);
+    }
+    shut_down(&timers).await;
+    assert_eq!(shelf.len(), 0);
+}
+
+#[tokio::test]
+async fn what_the_store_refuses_holds_up_no_last_handle() {
+    let shelf = Shelf::default();
+    let (timers, _events) = open(&shelf).await;
+    let gate = Gate::of(&timers, "mail");
+    timers.at("mail", soon()).insert().await.unwrap();
+    gate.has_begun().await;
+    shelf.fault(Some(Fault::Refuses));
+    let watched = shelf.watch();
+    drop((timers, shelf));
+    gate.go_on.add_permits(1);
     until(|| watched.strong_count() == 0).await;
 }

@@ -7,7 +7,9 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use waterwheel_durable::{Dead, Drain, Durable, Event};
 
-use crate::support::{Deliveries, HOUR, Shelf, in_an_hour, shut_down, soon, until, within};
+use crate::support::{
+    Deliveries, Gate, HOUR, Place, Shelf, in_an_hour, shut_down, soon, until, within,
+};
 
 #[tokio::test]
 async fn a_hook_that_panics_harms_no_timer() {
@@ -117,4 +119,65 @@ async fn a_waker_that_panics_harms_no_other_caller() {
     shelf.go_on();
     let stopped = within(timers.shutdown(Drain::within(HOUR))).await;
     assert!(stopped.is_ok());
+}
+
+#[tokio::test]
+async fn a_waker_that_panics_ends_no_shutdown_and_no_opening() {
+    let bomb = Waker::from(Arc::new(Bomb));
+    let mut bombed = Context::from_waker(&bomb);
+    let place = Place::new();
+    let mut opening = Box::pin(Durable::open(place.file()));
+    assert!(opening.as_mut().poll(&mut bombed).is_pending());
+    // It is open once the file is there and held, and the waker was called about then.
+    until(|| std::fs::metadata(place.file()).is_ok_and(|it| it.len() > 0)).await;
+    let timers = within(opening).await.unwrap();
+    let gate = Gate::of(&timers, "mail");
+    timers.at("mail", soon()).insert().await.unwrap();
+    gate.has_begun().await;
+    // Many of them: wakers are called by the dozen.
+    let mut all: Vec<_> = (0..100)
+        .map(|_| Box::pin(timers.shutdown(Drain::within(HOUR))))
+        .collect();
+    for stopping in &mut all {
+        assert!(stopping.as_mut().poll(&mut bombed).is_pending());
+    }
+    let calm = tokio::spawn({
+        let timers = timers.clone();
+        async move { timers.shutdown(Drain::within(HOUR)).await }
+    });
+    tokio::task::yield_now().await;
+    gate.go_on.add_permits(1);
+    assert!(within(calm).await.unwrap().is_ok());
+    for stopping in all {
+        assert!(within(stopping).await.is_ok());
+    }
+}
+
+#[tokio::test]
+async fn what_a_hook_holds_and_what_was_loaded_go_with_the_service() {
+    let place = Place::new();
+    let service: Arc<OnceLock<Durable>> = Arc::default();
+    let hooked = Arc::clone(&service);
+    let builder = Durable::builder().on_event(move |_| {
+        let _ = hooked.get();
+    });
+    let timers = within(builder.open(place.file())).await.unwrap();
+    service.set(timers.clone()).unwrap();
+    let watched = Arc::downgrade(&service);
+    drop(service);
+    let _deliveries = Deliveries::of(&timers, "mail");
+    let payload: Arc<[u8]> = Arc::from([7; 100]);
+    let loaded = Arc::downgrade(&payload);
+    // In memory from its insert on, and not due before the end.
+    let due = std::time::SystemTime::now() + std::time::Duration::from_secs(2);
+    timers
+        .at("mail", due)
+        .bytes(payload)
+        .insert()
+        .await
+        .unwrap();
+    assert!(watched.upgrade().is_some());
+    shut_down(&timers).await;
+    assert!(watched.upgrade().is_none() && loaded.upgrade().is_none());
+    assert_eq!(timers.metrics().in_memory, 0);
 }

@@ -17,14 +17,20 @@ async fn a_handler_inserts_ten_thousand_others() {
     const COUNT: usize = 10_000;
     let place = Place::new();
     let timers = place.open().await;
-    timers.handle("plan", |delivery| async move {
-        let batch = (0..COUNT).map(|_| NewTimer::at("mail", soon()));
-        let inserted = delivery.timers().insert_many(batch).await?;
-        assert!(inserted.iter().all(|it| it.is_new()));
-        Ok(())
+    let (sender, mut plans) = mpsc::unbounded_channel();
+    timers.handle("plan", move |delivery| {
+        let sender = sender.clone();
+        async move {
+            let batch = (0..COUNT).map(|_| NewTimer::at("mail", soon()));
+            let inserted = delivery.timers().insert_many(batch).await;
+            sender.send(inserted)?;
+            Ok(())
+        }
     });
     let mut deliveries = Deliveries::of(&timers, "mail");
     timers.at("plan", soon()).insert().await.unwrap();
+    let inserted = within(plans.recv()).await.unwrap().unwrap();
+    assert!(inserted.len() == COUNT && inserted.iter().all(|it| it.is_new()));
     let mut delivered = HashSet::new();
     while delivered.len() < COUNT {
         assert!(delivered.insert(deliveries.next().await.id));
@@ -44,19 +50,20 @@ async fn a_handler_that_acts_on_its_own_timer_is_answered() {
         let (sender, mut handle) = (sender.clone(), handle.clone());
         async move {
             let own = handle.wait_for(Option::is_some).await?.clone().unwrap();
-            assert_eq!(own.id, delivery.id());
+            let is_own = own.id == delivery.id();
             let timers = delivery.timers();
             let cancelled = timers.cancel(&own).await?;
             let moved = timers.reschedule(&own, soon()).await?;
             let next = timers.at("mail", soon()).key("next").insert().await?;
-            sender.send((cancelled, moved, next.is_new()))?;
+            sender.send((is_own, cancelled, moved, next.is_new()))?;
             Ok(())
         }
     });
     let mut deliveries = Deliveries::of(&timers, "mail");
     let timer = timers.at("self", soon()).insert().await.unwrap();
     own.send(Some(timer.into_handle())).unwrap();
-    let (cancelled, moved, is_new) = within(answers.recv()).await.unwrap();
+    let (is_own, cancelled, moved, is_new) = within(answers.recv()).await.unwrap();
+    assert!(is_own);
     assert_eq!(cancelled, Cancelled::AlreadyFired);
     assert!(moved == Rescheduled::AlreadyFired && is_new);
     deliveries.next().await;

@@ -2,7 +2,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::mpsc;
-use waterwheel_durable::{Cancelled, Drain, Durable};
+use waterwheel_durable::{Cancelled, Dead, Drain, Durable, NewTimer};
+
+use crate::support::{Deliveries, Shelf, in_an_hour, shut_down, soon, until, within};
 
 #[tokio::test]
 async fn a_timer_is_delivered_once_and_not_early() {
@@ -67,4 +69,45 @@ async fn timers_survive_the_service() {
         .await
         .unwrap();
     assert_eq!(deliveries.recv().await, None);
+}
+
+/// Polls a future once, and drops it.
+async fn poll_once(future: impl Future) {
+    let mut future = std::pin::pin!(future);
+    std::future::poll_fn(|context| {
+        let _ = future.as_mut().poll(context);
+        std::task::Poll::Ready(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_call_that_is_dropped_harms_nothing() {
+    let shelf = Shelf::default();
+    let timers = Durable::builder().open_store(shelf.clone());
+    let timers = within(timers).await.unwrap();
+    let mut dead = Deliveries::ended(&timers, "dead", |_| Err(Dead::because("no")));
+    let letter = timers.at("dead", soon()).insert().await.unwrap();
+    dead.next().await;
+    let cancelled = timers.at("mail", in_an_hour()).insert().await.unwrap();
+    let moved = timers.at("mail", in_an_hour()).insert().await.unwrap();
+    until(|| timers.metrics().in_memory == 0).await;
+    // None is answered before it is dropped.
+    shelf.hold();
+    poll_once(timers.at("mail", in_an_hour()).insert()).await;
+    let batch = (0..3).map(|_| NewTimer::at("mail", in_an_hour()));
+    poll_once(timers.insert_many(batch)).await;
+    poll_once(timers.cancel(&cancelled)).await;
+    poll_once(timers.reschedule(&moved, soon())).await;
+    poll_once(timers.redrive(letter.handle().id)).await;
+    poll_once(timers.dead_letters(None, 1)).await;
+    shelf.go_on();
+    // What was asked is done.
+    dead.next().await;
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    assert_eq!(deliveries.next().await.id, moved.handle().id);
+    assert_eq!(timers.cancel(&cancelled).await, Ok(Cancelled::NotFound));
+    until(|| timers.metrics().in_memory == 0).await;
+    assert_eq!(shelf.len(), 4);
+    shut_down(&timers).await;
 }

@@ -40,6 +40,7 @@ async fn another_process_is_named_that_has_the_file_open() {
     let error = within(Durable::open(place.file())).await.unwrap_err();
     let name = format!("process {} has the store open", other.id());
     assert!(error.to_string().starts_with(&name), "{error}");
+    assert!(error.is_held() && error.holder() == Some(other.id()));
     other.kill().unwrap();
     other.wait().unwrap();
     shut_down(&place.open().await).await;
@@ -93,6 +94,7 @@ async fn a_file_of_a_newer_version_is_left_as_it_is() {
     let error = within(Durable::open(place.file())).await.unwrap_err();
     let text = "the file has tables of version 9; this program knows versions up to 1";
     assert_eq!(error.to_string(), text);
+    assert!(error.is_newer() && !error.is_held() && !error.is_corrupt());
     assert_eq!(fs::read(place.file()).unwrap(), bytes);
 }
 
@@ -102,6 +104,7 @@ async fn a_folder_that_does_not_exist_is_an_error() {
     let path = place.file().join("nowhere/timers.db");
     let error = within(Durable::open(path)).await.unwrap_err();
     assert!(matches!(error, OpenError::File(_)) && error.source().is_some());
+    assert!(!error.is_newer() && !error.is_held() && !error.is_corrupt());
 }
 
 /// A store that cannot be begun.

@@ -3,47 +3,18 @@
 use std::sync::Arc;
 use std::task::{Context, Waker};
 
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use waterwheel_durable::{Drain, Durable, Error};
 
 use crate::support::{
-    Deliveries, HOUR, Place, Shelf, in_an_hour, millis, shut_down, soon, until, within,
+    Deliveries, Gate, HOUR, Place, Shelf, in_an_hour, millis, shut_down, soon, until, within,
 };
 
 on_both_flavors! {
     a_shutdown_waits_for_a_handler_and_settles_its_timer
     what_is_too_slow_is_delivered_again
     a_shutdown_that_is_dropped_closes_the_file_later
-}
-
-/// A handler that begins, and goes on when it may.
-struct Gate {
-    begun: Arc<Semaphore>,
-    go_on: Arc<Semaphore>,
-}
-
-impl Gate {
-    fn of(timers: &Durable, handler: &str) -> Gate {
-        let gate = Gate {
-            begun: Arc::new(Semaphore::new(0)),
-            go_on: Arc::new(Semaphore::new(0)),
-        };
-        let (begun, go_on) = (Arc::clone(&gate.begun), Arc::clone(&gate.go_on));
-        timers.handle(handler, move |_| {
-            let (begun, go_on) = (Arc::clone(&begun), Arc::clone(&go_on));
-            async move {
-                begun.add_permits(1);
-                go_on.acquire().await?.forget();
-                Ok(())
-            }
-        });
-        gate
-    }
-
-    async fn has_begun(&self) {
-        within(self.begun.acquire()).await.unwrap().forget();
-    }
+    a_shutdown_from_inside_a_handler_ends_both
 }
 
 /// The file is free at once, and holds no timer.
@@ -191,7 +162,6 @@ async fn many_shutdowns_at_once_all_resolve() {
     }
 }
 
-#[tokio::test]
 async fn a_shutdown_from_inside_a_handler_ends_both() {
     let place = Place::new();
     let timers = place.open().await;

@@ -95,6 +95,10 @@ struct World {
     is_near: bool,
     /// How large payloads are at most.
     largest: usize,
+    /// How many deliveries of each handler may go on at a time: none while it is missing.
+    concurrency: [usize; HANDLERS.len()],
+    /// The store has refused, or a reply was lost: until then, in microseconds since boot, the engine may wait before it asks again.
+    may_wait_until: u64,
     traces: bool,
     config: Config,
 }
@@ -135,6 +139,8 @@ impl World {
             forges: rng.bool(),
             is_near: rng.u32(0..3) == 0,
             largest: [1, 1_000][rng.usize(0..2)],
+            concurrency: [0; HANDLERS.len()],
+            may_wait_until: 0,
             traces: std::env::var_os("WATERWHEEL_TRACE").is_some(),
             rng,
             now,
@@ -159,7 +165,7 @@ impl World {
             22 => self.redrive(),
             23..38 => self.end_delivery(),
             38..58 => {
-                self.disk.work(&mut self.rng, self.has_faults);
+                self.work(self.has_faults);
                 if self.crashes && self.disk.is_unsynced() && self.rng.u32(0..6) == 0 {
                     self.crash()?;
                 }
@@ -248,18 +254,33 @@ impl World {
 
     /// A handler that was missing is there.
     fn deploy(&mut self) {
-        for handler in HANDLERS {
+        for (handler, places) in HANDLERS.into_iter().zip(&mut self.concurrency) {
             if self.is_ending || self.rng.u32(0..3) > 0 {
                 let concurrency = self.rng.usize(1..=self.most_concurrency);
+                *places = concurrency;
                 self.engine.handle(&Arc::from(handler), concurrency);
             }
         }
+    }
+
+    fn work(&mut self, has_faults: bool) {
+        if !self.disk.work(&mut self.rng, has_faults) {
+            self.may_wait(self.config.reply_micros);
+        }
+    }
+
+    fn may_wait(&mut self, micros: u64) {
+        let until = self.now.boot_micros.saturating_add(micros);
+        self.may_wait_until = self.may_wait_until.max(until);
     }
 
     fn reply(&mut self) {
         if let Some((number, reply)) = self.disk.reply(&mut self.rng) {
             if self.traces {
                 eprintln!("{number} is answered: {reply:?}");
+            }
+            if reply.is_err() {
+                self.may_wait(self.config.refused_micros);
             }
             self.engine.replied(number, reply);
             self.writes = self.writes.filter(|asked| *asked != number);

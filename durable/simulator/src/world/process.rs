@@ -3,7 +3,7 @@
 use waterwheel_durable::engine::{Config, Engine, Now};
 use waterwheel_store::Store;
 
-use super::{DAY, SECOND, World};
+use super::{DAY, HANDLERS, SECOND, World};
 use crate::disk::Disk;
 
 impl World {
@@ -30,7 +30,7 @@ impl World {
             }
             match self.rng.u32(0..4) {
                 0 if !self.with_handlers.is_empty() => self.end_delivery(),
-                1 if self.disk.is_asked() => self.disk.work(&mut self.rng, self.has_faults),
+                1 if self.disk.is_asked() => self.work(self.has_faults),
                 2 if self.disk.has_replied() => self.reply(),
                 3 if self.rng.u32(0..8) == 0 => self.cancel(),
                 _ if self.disk.is_asked() || self.disk.has_replied() => {}
@@ -68,6 +68,7 @@ impl World {
         self.now.boot_micros = self.rng.u64(0..60_000_000);
         self.now.wall_micros += off;
         self.engine = begin(&mut self.disk, &self.config, self.now);
+        (self.concurrency, self.may_wait_until) = ([0; HANDLERS.len()], 0);
         self.deploy();
         Ok(())
     }
@@ -83,7 +84,7 @@ impl World {
             if self.disk.has_replied() {
                 self.reply();
             } else if self.disk.is_asked() {
-                self.disk.work(&mut self.rng, false);
+                self.work(false);
                 // Most cascades are now.
                 if crashes > 0 && self.disk.is_unsynced() && self.rng.u32(0..8) == 0 {
                     crashes -= 1;

@@ -3,10 +3,17 @@
 use waterwheel_durable::engine::{Answer, Call, Output};
 use waterwheel_store::{Most, Row};
 
-use super::{HANDLERS, World};
+use super::{HANDLERS, SECOND, World};
 
 /// More than a row takes beside its payload, as the engine counts.
 const ROW_BYTES: usize = 300;
+
+/// So late may a timer be, in microseconds, whose handler has a place for it: memory may be full of timers of the same second, a due time is rounded up to a
+/// tick, and the clocks may move against each other by a millisecond before the timers are filed again.
+const LATE: i64 = SECOND + 3_000;
+
+/// A tick of the engine's wheel, in microseconds.
+const TICK: u64 = 1_000;
 
 impl World {
     /// Does what the engine wants done.
@@ -49,7 +56,35 @@ impl World {
                 "all is written, says the engine, and {commit} is not answered"
             )),
             _ => self.is_bounded(),
+        }?;
+        self.is_prompt()
+    }
+
+    /// What is due is with its handler, or on its way: the store has something to do, or the engine has, or the handler has no place for it.
+    fn is_prompt(&self) -> Result<(), String> {
+        let now = self.now.boot_micros;
+        let has_to_do = self.disk.is_asked() || self.disk.has_replied();
+        // What is overdue as it is loaded comes up at the next tick.
+        let is_awake = self
+            .engine
+            .next_turn()
+            .is_some_and(|next| next <= now + TICK);
+        if has_to_do || is_awake || self.is_stopping || now <= self.may_wait_until {
+            return Ok(());
         }
+        for (handler, places) in HANDLERS.into_iter().zip(self.concurrency) {
+            let with_handler = self.with_handlers.iter();
+            let running = with_handler.filter(|row| *row.handler == *handler).count();
+            // What is with its handler is in memory, and may leave no room there.
+            let leaves_room = running == 0
+                || self.config.most_bytes_in_memory == usize::MAX
+                    && running <= self.config.most_in_memory / 4 * 3;
+            if running < places && leaves_room {
+                let due = self.now.wall_micros - LATE;
+                self.model.is_prompt(handler, due)?;
+            }
+        }
+        Ok(())
     }
 
     /// A load brings no more than may be in memory, but for its last row.

@@ -6,11 +6,12 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use waterwheel_durable::{Delivery, Drain, Durable, Failure, Id};
 
 pub(crate) use shelf::{Fault, Shelf};
@@ -162,6 +163,45 @@ impl Deliveries {
             all.push(seen);
         }
         all
+    }
+}
+
+/// A handler that begins, and goes on when it may.
+pub(crate) struct Gate {
+    begun: Arc<Semaphore>,
+    pub(crate) go_on: Arc<Semaphore>,
+    ended: Arc<AtomicUsize>,
+}
+
+impl Gate {
+    pub(crate) fn of(timers: &Durable, handler: &str) -> Gate {
+        let gate = Gate {
+            begun: Arc::new(Semaphore::new(0)),
+            go_on: Arc::new(Semaphore::new(0)),
+            ended: Arc::default(),
+        };
+        let (begun, go_on) = (Arc::clone(&gate.begun), Arc::clone(&gate.go_on));
+        let ended = Arc::clone(&gate.ended);
+        timers.handle(handler, move |_| {
+            let (begun, go_on) = (Arc::clone(&begun), Arc::clone(&go_on));
+            let ended = Arc::clone(&ended);
+            async move {
+                begun.add_permits(1);
+                go_on.acquire().await?.forget();
+                ended.fetch_add(1, Ordering::SeqCst);
+                Ok(())
+            }
+        });
+        gate
+    }
+
+    pub(crate) async fn has_begun(&self) {
+        within(self.begun.acquire()).await.unwrap().forget();
+    }
+
+    /// How many handlers have gone on to their ends.
+    pub(crate) fn ended(&self) -> usize {
+        self.ended.load(Ordering::SeqCst)
     }
 }
 

@@ -19,6 +19,8 @@ struct Inside {
 #[derive(Debug, Default)]
 struct Control {
     fault: Option<Fault>,
+    /// After so many commits more, all are refused.
+    refuses_after: Option<usize>,
     is_held: bool,
     /// How many commits have begun.
     commits: usize,
@@ -45,6 +47,11 @@ impl Shelf {
     /// From the next commit on, each has this fault, or none.
     pub(crate) fn fault(&self, fault: Option<Fault>) {
         self.control().fault = fault;
+    }
+
+    /// So many commits more are done, and all after them are refused.
+    pub(crate) fn refuse_after(&self, commits: usize) {
+        self.control().refuses_after = Some(commits);
     }
 
     /// No commit that begins from now on ends before [`go_on`](Shelf::go_on). Returns how many have begun before.
@@ -105,6 +112,11 @@ impl Store for Shelf {
             control.commits += 1;
             let held = |control: &mut Control| control.is_held;
             let mut control = self.0.changed.wait_while(control, held).unwrap();
+            match control.refuses_after {
+                Some(0) => (control.fault, control.refuses_after) = (Some(Fault::Refuses), None),
+                Some(left) => control.refuses_after = Some(left - 1),
+                None => {}
+            }
             control.has_failed |= matches!(control.fault, Some(Fault::Fails | Fault::Panics));
             control.fault
         };
