@@ -113,8 +113,7 @@ async fn what_is_with_its_handler_has_fired() {
     let cancelled = within(timers.cancel(&timer)).await;
     assert_eq!(cancelled, Ok(Cancelled::AlreadyFired));
     // Also while it is being settled.
-    shelf.hold();
-    let commits = shelf.commits();
+    let commits = shelf.hold();
     go_on.add_permits(1);
     until(|| shelf.commits() > commits).await;
     let cancelled = within(timers.cancel(&timer)).await;

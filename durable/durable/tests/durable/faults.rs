@@ -78,8 +78,7 @@ async fn a_store_that_fails_is_reported_and_asked_for_nothing_more() {
         timers.at("hangs", soon()).insert().await.unwrap();
         until(|| timers.metrics().running == 1).await;
         shelf.fault(Some(fault));
-        shelf.hold();
-        let commits = shelf.commits();
+        let commits = shelf.hold();
         let insert = || {
             let timers = timers.clone();
             tokio::spawn(async move { timers.at("mail", in_an_hour()).insert().await })

@@ -77,8 +77,7 @@ async fn a_waker_that_panics_harms_no_other_caller() {
     let mut deliveries = Deliveries::of(&timers, "mail");
     let bomb = Waker::from(Arc::new(Bomb));
     for _ in 0..5 {
-        shelf.hold();
-        let commits = shelf.commits();
+        let commits = shelf.hold();
         let begun = timers.at("mail", in_an_hour()).insert();
         let mut begun = Box::pin(begun);
         let poll = begun.as_mut().poll(&mut Context::from_waker(&bomb));
@@ -102,8 +101,7 @@ async fn a_waker_that_panics_harms_no_other_caller() {
         }
     }
     // Also of one that is answered by the end.
-    shelf.hold();
-    let commits = shelf.commits();
+    let commits = shelf.hold();
     let mut first = Box::pin(timers.at("mail", in_an_hour()).insert());
     assert!(
         first

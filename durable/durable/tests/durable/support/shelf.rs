@@ -54,9 +54,11 @@ impl Shelf {
         self.control().refuses_after = Some(commits);
     }
 
-    /// The next commit does not end before [`go_on`](Shelf::go_on).
-    pub(crate) fn hold(&self) {
-        self.control().is_held = true;
+    /// No commit that begins from now on ends before [`go_on`](Shelf::go_on). Returns how many have begun before.
+    pub(crate) fn hold(&self) -> usize {
+        let mut control = self.control();
+        control.is_held = true;
+        control.commits
     }
 
     pub(crate) fn go_on(&self) {
