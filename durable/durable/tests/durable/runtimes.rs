@@ -387,7 +387,7 @@ fn a_request_is_unknown_if_the_runtime_ends_before_the_answer() {
     let timers = runtime.block_on(Durable::builder().open_store(shelf.clone()));
     let timers = timers.unwrap();
     shelf.hold();
-    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    let mut context = Context::from_waker(Waker::noop());
     let mut asked = Box::pin(timers.at("mail", in_an_hour()).insert());
     assert!(asked.as_mut().poll(&mut context).is_pending());
     // Behind a commit that does not end.
