@@ -16,7 +16,7 @@ pub(super) enum Deferred {
     Reschedule(Token, Handle, Due),
 }
 
-/// Those who wait for the outcome of a step.
+/// The callers that wait for the outcome of a step.
 #[derive(Debug)]
 pub(super) struct Callers {
     pub(super) token: Token,
