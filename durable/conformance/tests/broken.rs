@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use waterwheel_conformance::all;
 use waterwheel_store::{
-    Dead, Due, Id, Level, MemoryStore, Most, Op, Outcome, Position, Row, Store, StoreError,
+    Dead, Due, Handle, Id, Level, MemoryStore, Most, Op, Outcome, Position, Row, Store, StoreError,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +20,7 @@ enum Fault {
     SettlesAreLost,
     CancelsSeeOnlyTheFinestLevel,
     CancelsSayThatAllWasThere,
+    HandlesAreOfAnyHandler,
     ReschedulesLeaveNoNote,
     RetriesAreNotCounted,
     BurialsKeepNoLetter,
@@ -35,7 +36,7 @@ enum Fault {
 }
 
 /// The fault, and a case that finds it.
-const FAULTS: [(Fault, &str); 23] = {
+const FAULTS: [(Fault, &str); 24] = {
     use Fault::*;
     [
         (EpochsStandStill, "epochs_rise"),
@@ -55,6 +56,10 @@ const FAULTS: [(Fault, &str); 23] = {
             "a_timer_is_cancelled_in_each_level",
         ),
         (CancelsSayThatAllWasThere, "a_cancel_of_no_timer_says_so"),
+        (
+            HandlesAreOfAnyHandler,
+            "a_handle_of_another_handler_finds_no_timer",
+        ),
         (
             ReschedulesLeaveNoNote,
             "a_moved_timer_is_found_by_its_old_handle",
@@ -105,6 +110,23 @@ impl Broken {
                 );
                 if rows.is_ok_and(|rows| rows.iter().all(|row| row.id != handle.id)) {
                     handle.id = Id::MAX;
+                }
+            }
+            (Fault::HandlesAreOfAnyHandler, Op::Cancel(handle) | Op::Reschedule(handle, ..)) => {
+                let mut found = self.inner.clone();
+                let handlers = found.handlers().unwrap_or_default();
+                let of = |handler: &Arc<str>| Handle {
+                    handler: Arc::clone(handler),
+                    ..handle.clone()
+                };
+                let mut is_of = |handler: &Arc<str>| {
+                    let cancelled = found.begin();
+                    let cancelled =
+                        cancelled.and_then(|_| found.commit(1, &[Op::Cancel(of(handler))]));
+                    cancelled.is_ok_and(|it| it == [Outcome::Cancelled(true)])
+                };
+                if let Some(handler) = handlers.iter().find(|it| is_of(it)) {
+                    handle.handler = Arc::clone(handler);
                 }
             }
             (Fault::BurialsKeepNoLetter, Op::Bury { row, .. }) => op = Op::Settle(row.clone()),

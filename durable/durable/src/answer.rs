@@ -19,7 +19,7 @@ pub enum Inserted {
 pub enum Cancelled {
     /// It is not delivered any more.
     Done,
-    /// It is with its handler, or has just been. It stays to be settled.
+    /// It is with its handler, or has just been. It stays to be settled, or tried again.
     AlreadyFired,
     /// There is no such timer: it was settled, cancelled or given up, or never was.
     NotFound,

@@ -7,7 +7,7 @@ use waterwheel_store::StoreError;
 use waterwheel_store_sqlite::OpenError as File;
 
 use crate::engine::Answer;
-use crate::limits::NAME_LIMIT;
+use crate::limits::{NAME_LIMIT, PAYLOAD_LIMIT};
 
 /// A request could not be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +22,11 @@ pub enum Error {
     DueOutOfRange,
     /// A payload is no JSON.
     Payload(Arc<str>),
+    /// A payload and its key are too long.
+    TooLong {
+        /// Their length in bytes.
+        length: usize,
+    },
     /// The store has refused it, and nothing was written: a full disk, for example. It may be tried again.
     Refused(Arc<str>),
     /// The store has failed meanwhile, or the service has ended before the answer. It is not known what was written: try again with the same key, once the store is opened again.
@@ -83,6 +88,10 @@ impl fmt::Display for Error {
             ),
             Error::DueOutOfRange => f.write_str("the due time is too far away"),
             Error::Payload(why) => write!(f, "the payload cannot be written as JSON: {why}"),
+            Error::TooLong { length } => write!(
+                f,
+                "a payload and its key have at most {PAYLOAD_LIMIT} bytes, and not {length}"
+            ),
             Error::Refused(why) | Error::Failed(why) | Error::Unknown(why) => f.write_str(why),
             Error::ShuttingDown => f.write_str("the service shuts down"),
             Error::OutOfIds => {

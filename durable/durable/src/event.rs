@@ -37,6 +37,13 @@ pub enum Event {
         /// What its last attempt said.
         error: Arc<str>,
     },
+    /// The store has refused something, as with a full disk. Callers have that as their answer; the service tries its own again. Reported for the first
+    /// refusal since the store last did what was asked of it: [`Metrics::refusals`](crate::Metrics::refusals) counts them all.
+    #[non_exhaustive]
+    Refused {
+        /// What has happened.
+        error: Arc<str>,
+    },
     /// The wall clock was set, by a second or more.
     ClockJumped,
     /// The runtime that the service was opened on has ended, without a [shutdown](crate::Durable::shutdown) before. Nothing is delivered or taken any more, and

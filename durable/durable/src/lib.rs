@@ -49,7 +49,7 @@
 //! | have a service on a file, or on another store | [`Durable`], [`Builder`], [`OpenError`], [`FileError`] |
 //! | handle timers that are due | [`Durable::handle`], [`HandlerOptions`], [`Delivery`], [`InvalidPayload`] |
 //! | say how an attempt has failed | [`Failure`], [`Retry`], [`Dead`] |
-//! | insert a timer | [`Durable::at`], [`Durable::after`], which give an [`Insert`]; many: [`NewTimer`]; [`Inserted`], [`NAME_LIMIT`] |
+//! | insert a timer | [`Durable::at`], [`Durable::after`], which give an [`Insert`]; many: [`NewTimer`]; [`Inserted`]; [`NAME_LIMIT`], [`PAYLOAD_LIMIT`] |
 //! | name one, also across restarts | [`Handle`], [`Id`] |
 //! | cancel it, move it | [`Durable::cancel`], [`Cancelled`]; [`Durable::reschedule`], [`Rescheduled`] |
 //! | see what was given up, and try it again | [`Durable::dead_letters`], [`DeadLetter`]; [`Durable::redrive`], [`Redriven`] |
@@ -64,7 +64,8 @@
 //!   process in between, and however long it is off.
 //! - **Acknowledged means on the disk.** Each call that changes something resolves after an `fsync` of it. Calls at the same time share one.
 //! - **Never early.** The wall clock shows the due time, or a later one, when the handler is called. Due times are rounded up to a millisecond. A clock that is
-//!   set back is waited for, one that is set forward is followed at once, and time in suspension counts.
+//!   set back is waited for, one that is set forward is followed at once, and time in suspension counts. The time of a retry is counted from its failure: if the
+//!   clock was ahead then, and is set back, the retry waits for the time that was written.
 //! - **`Cancelled::Done` is final**: no delivery follows, also after a crash.
 //! - **One id for life.** A delivery has the same [`Id`] in each attempt and after each restart. Duplicates are possible only of what was with a handler, or was
 //!   being settled, when the process ended.
@@ -79,7 +80,11 @@
 //! - **Order.** Timers of one handler are begun about in order of their due times. Attempts run side by side, and retries come later.
 //! - **A calendar.** A due time is an instant. A timer that repeats inserts the next one, with a key, before it ends with `Ok`.
 //! - **Several processes on a file.** The second is refused, and [`OpenError`] names the first.
-//! - **Virtual time.** Due times are the wall clock's. A tokio clock that is paused moves nothing here, and the service keeps a runtime with such a clock busy.
+//! - **Virtual time.** Due times are the wall clock's. A tokio clock that is paused moves no due time, and the service keeps a runtime with such a clock busy. Its
+//!   sleeps and attempt limits are by that clock, so they pass as it is advanced, and a paused clock that has nothing else to do advances to them: an attempt
+//!   limit may be over at once. A [`Drain`] is by the machine's clock.
+//! - **Care for poison.** A timer whose handler ends the process, by an abort or by using up the memory, is delivered again after each restart: such an end counts
+//!   as no attempt. Have the handler note its [ids](Delivery::id), and [give up](Dead::because) what has come too often.
 //! - **A limit on what is stored**, or namespaces, rate limits and a retention of what was delivered: these are to come.
 //!
 //! # Trade-offs
@@ -87,7 +92,10 @@
 //! - An `fsync` each is what a single caller pays: some hundred to some thousand inserts a second, as the disk allows. Callers at the same time, and
 //!   [`Durable::insert_many`], share it.
 //! - A service has one thread for its store, which blocks in it, and one lock for what is in memory.
-//! - Timers of the next seconds are in memory, [2 s](Builder::window) by default, at most [32 768](Builder::most_in_memory) of a handler.
+//! - Timers of the next seconds are in memory, [2 s](Builder::window) by default, at most [65 536](Builder::most_in_memory) of each handler, and
+//!   [64 MiB](Builder::most_bytes_in_memory) of all.
+//! - Each request and each turn costs a look at every name that has ever had a timer in the store. It is meant for some hundred of them, up to some thousand. A
+//!   name for each user or order is a wrong use: that is what the payload is for.
 //! - A timer takes some 100 bytes in the file beside its payload. A [key](Insert::key) costs an entry in a second table.
 //! - A disk that lies about an `fsync`, or a machine that does, breaks the promises with it. A failed `fsync` is never tried again: the service reports
 //!   [`Event::Failed`], and every call fails until the file is opened again.
@@ -130,7 +138,7 @@ pub use error::FileError;
 pub use error::{Error, OpenError};
 pub use event::Event;
 pub use failure::{Dead, Failure, Retry};
-pub use limits::NAME_LIMIT;
+pub use limits::{NAME_LIMIT, PAYLOAD_LIMIT};
 pub use metrics::Metrics;
 pub use new_timer::NewTimer;
 pub use options::{Drain, HandlerOptions, Stopped};

@@ -16,6 +16,8 @@ pub struct Metrics {
     pub failed_attempts: u64,
     /// How often the wall clock was set, by a second or more.
     pub clock_jumps: u64,
+    /// How often the store has refused a commit or a read: a full disk, for example. What the service itself wants written is tried again.
+    pub refusals: u64,
     /// The names that have timers which have been due for a second, and no handler.
     pub unhandled: Vec<Arc<str>>,
     /// Whether the store has failed.
@@ -31,6 +33,7 @@ impl Metrics {
             commits: look.commits(),
             failed_attempts: look.failed_attempts(),
             clock_jumps: look.jumps(),
+            refusals: engine.refusals(),
             unhandled: look.unhandled(),
             has_failed: look.failure().is_some(),
         }

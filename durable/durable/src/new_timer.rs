@@ -5,7 +5,7 @@ use waterwheel_store::Due;
 
 use crate::engine;
 use crate::error::Error;
-use crate::limits::NAME_LIMIT;
+use crate::limits::{NAME_LIMIT, PAYLOAD_LIMIT};
 
 /// A timer to insert, for [`Durable::insert_many`](crate::Durable::insert_many).
 #[derive(Debug, Clone)]
@@ -70,11 +70,16 @@ impl NewTimer {
 
     pub(crate) fn ready(self, wall: i64) -> Result<engine::NewTimer, Error> {
         check_name(&self.handler)?;
+        let payload = self.payload.map_err(Error::Payload)?;
+        let length = payload.len() + self.key.as_ref().map_or(0, |key| key.len());
+        if length > PAYLOAD_LIMIT {
+            return Err(Error::TooLong { length });
+        }
         Ok(engine::NewTimer {
             due: self.when.due(wall)?,
             handler: self.handler,
             key: self.key,
-            payload: self.payload.map_err(Error::Payload)?,
+            payload,
         })
     }
 }

@@ -50,7 +50,7 @@ impl Drain {
 }
 
 /// What came of a shutdown.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stopped {
     /// How many deliveries had not ended in time. Their timers are delivered again after the next opening.

@@ -1,16 +1,28 @@
 //! What does the store do, and what is left of it after a crash?
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
 
 use fastrand::Rng;
 use waterwheel_durable::engine::{Call, Reply, Request};
-use waterwheel_store::{MemoryStore, Op, Store, StoreError};
+use waterwheel_store::{MemoryStore, Op, Outcome, Row, Store, StoreError};
 
 /// A fault that is planted in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Broken {
     /// A cascade deletes the rows, and writes them in another transaction.
     CascadeInTwo,
+    /// A key is no timer's alone.
+    KeysIgnored,
+    /// The handle of the timer that has a key is that of another one.
+    KeyOfAnother,
+    /// What was given up is deleted.
+    LettersLost,
+    /// It is not counted how often a timer has failed.
+    FailuresForgotten,
+    /// Timers have the payloads of others.
+    PayloadsSwapped,
 }
 
 /// A store with one thread, which answers in order, later.
@@ -84,7 +96,9 @@ impl Disk {
                 self.plant(&before, &steps);
                 self.unsynced.push(before);
                 self.done = commit;
-                self.store.commit(commit, &steps).map(Reply::Committed)
+                let steps = self.broken_steps(&steps);
+                let outcomes = self.store.commit(commit, &steps);
+                outcomes.map(|outcomes| Reply::Committed(self.broken_outcomes(outcomes)))
             }
             Call::Load {
                 handler,
@@ -94,7 +108,7 @@ impl Disk {
             } => self
                 .store
                 .load(&handler, after, before, most)
-                .map(Reply::Loaded),
+                .map(|rows| Reply::Loaded(self.broken_rows(rows))),
             Call::FirstSecond(handler, from) => {
                 self.store.first_second(&handler, from).map(Reply::First)
             }
@@ -150,6 +164,50 @@ impl Disk {
         self.asked.clear();
         self.replies.clear();
         self.unsynced.clear();
+    }
+
+    fn broken_steps(&self, steps: &[Op]) -> Vec<Op> {
+        let step = |op: &Op| match (self.broken, op) {
+            (Some(Broken::LettersLost), Op::Bury { row, .. }) => Op::Settle(row.clone()),
+            (Some(Broken::KeysIgnored), Op::Insert(row, bucket)) => {
+                let mut row = row.clone();
+                // Each is another key.
+                let own = |key: &Arc<[u8]>| [&key[..], &row.id.get().to_le_bytes()].concat();
+                row.key = row.key.as_ref().map(|key| own(key).into());
+                Op::Insert(row, *bucket)
+            }
+            _ => op.clone(),
+        };
+        steps.iter().map(step).collect()
+    }
+
+    fn broken_outcomes(&self, mut outcomes: Vec<Outcome>) -> Vec<Outcome> {
+        for outcome in &mut outcomes {
+            if self.broken == Some(Broken::KeyOfAnother)
+                && let Outcome::Exists(handle) = outcome
+            {
+                handle.due = handle.due.after(Duration::from_secs(1));
+            }
+        }
+        outcomes
+    }
+
+    fn broken_rows(&self, mut rows: Vec<Row>) -> Vec<Row> {
+        match self.broken {
+            Some(Broken::FailuresForgotten) => rows.iter_mut().for_each(|row| row.failures = 0),
+            Some(Broken::KeysIgnored) => {
+                for key in rows.iter_mut().filter_map(|row| row.key.as_mut()) {
+                    *key = key[..key.len() - 8].into();
+                }
+            }
+            Some(Broken::PayloadsSwapped) => {
+                if let [first, .., last] = &mut rows[..] {
+                    std::mem::swap(&mut first.payload, &mut last.payload);
+                }
+            }
+            _ => {}
+        }
+        rows
     }
 
     fn plant(&mut self, before: &MemoryStore, steps: &[Op]) {

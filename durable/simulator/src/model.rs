@@ -3,22 +3,34 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use waterwheel_durable::engine::{Answer, Token};
-use waterwheel_store::{Due, Handle, Id, Row};
+use waterwheel_durable::engine::{Answer, NewTimer, Token};
+use waterwheel_store::{Dead, Due, Handle, Id, Row};
 
 /// What is known of the timers from outside: from answers, and from deliveries.
 #[derive(Debug, Default)]
 pub struct Model {
     timers: HashMap<Id, Timer>,
     asked: HashMap<Token, Asked>,
+    /// All inserts there were, by their tokens: a payload begins with the token of its insert.
+    inserts: HashMap<Token, Insert>,
     /// Requests whose handle is wrong. They may find the timer in spite of it.
     forged: HashSet<Token>,
     tokens: Token,
 }
 
 #[derive(Debug)]
+struct Insert {
+    timer: NewTimer,
+    /// The timer that it has made.
+    id: Option<Id>,
+    /// The answer was that nothing was done.
+    is_undone: bool,
+}
+
+#[derive(Debug)]
 struct Timer {
     handle: Handle,
+    key: Option<Arc<[u8]>>,
     /// When it may be due: more than one if the answer to a reschedule is not known.
     dues: Vec<Due>,
     /// It is due when it was redriven, which no answer says.
@@ -32,8 +44,14 @@ struct Timer {
     is_cancelled: bool,
     /// A cancel was not answered.
     may_be_cancelled: bool,
-    /// How often it has failed.
+    /// It was given up when it came to its end last.
+    was_given_up: bool,
+    /// How often it has failed,
     failures: u32,
+    /// and at least, as far as that was written.
+    least_failures: u32,
+    /// How often it had failed before its last delivery.
+    written_failures: u32,
     /// It is not tried again before.
     not_before: Option<i64>,
 }
@@ -46,7 +64,7 @@ enum Process {
 
 #[derive(Debug)]
 enum Asked {
-    Insert { due: Due, key: Option<Arc<[u8]>> },
+    Insert,
     Cancel(Id),
     Reschedule(Id, Due),
     Redrive(Id),
@@ -59,6 +77,15 @@ impl Timer {
 
     fn is_open(&self) -> bool {
         self.is_durable && !self.is_with_handler && !self.is_over()
+    }
+
+    /// Whether it is due as a row says. That is not known if it was redriven, or has failed and the process has ended since.
+    fn may_be_due(&self, row: &Row) -> bool {
+        let is_retry = row.failures > 0
+            && self
+                .not_before
+                .is_none_or(|at| at == row.due.as_millis() * 1_000);
+        !self.is_durable || self.was_redriven || is_retry || self.dues.contains(&row.due)
     }
 
     /// Since when it is certainly due, in microseconds. `None` if that is not known: it was redriven, or it has failed and the process has ended since.
@@ -77,9 +104,17 @@ impl Timer {
 pub type Kept = Result<(), String>;
 
 impl Model {
-    /// Notes an insert, and names it.
-    pub fn inserts(&mut self, due: Due, key: Option<Arc<[u8]>>) -> Token {
-        self.note(Asked::Insert { due, key })
+    /// Notes an insert, names it, and writes its name before the payload.
+    pub fn inserts(&mut self, timer: &mut NewTimer) -> Token {
+        let token = self.note(Asked::Insert);
+        timer.payload = [&token.to_le_bytes()[..], &timer.payload].concat().into();
+        let insert = Insert {
+            timer: timer.clone(),
+            id: None,
+            is_undone: false,
+        };
+        self.inserts.insert(token, insert);
+        token
     }
 
     /// Notes a cancel, and names it.
@@ -108,7 +143,7 @@ impl Model {
         if let Some(timer) = self.timers.get_mut(&id) {
             // It may be delivered again before the answer.
             timer.has_ended = timer.has_ended.map(|_| Process::Earlier);
-            timer.failures = 0;
+            (timer.failures, timer.least_failures, timer.written_failures) = (0, 0, 0);
             timer.not_before = None;
             timer.was_redriven = true;
         }
@@ -158,17 +193,19 @@ impl Model {
         };
         match (asked, answer) {
             (_, Answer::NotFound) if self.forged.contains(&token) => Ok(()),
-            (_, Answer::Refused(_) | Answer::Failed(_) | Answer::ShuttingDown) => Ok(()),
+            (_, Answer::Refused(_) | Answer::Failed(_) | Answer::ShuttingDown) => {
+                self.is_undone(token);
+                Ok(())
+            }
             (asked, Answer::Unknown(_)) => {
                 self.unknown(asked);
                 Ok(())
             }
-            (Asked::Insert { due, .. }, Answer::Created(handle)) => {
-                let timer = self.timer(&handle, due);
-                timer.is_durable = true;
-                Ok(())
+            (Asked::Insert, Answer::Created(handle)) => self.is_created(token, &handle),
+            (Asked::Insert, Answer::Existing(handle)) => {
+                self.is_undone(token);
+                self.exists(token, &handle)
             }
-            (Asked::Insert { key: Some(_), .. }, Answer::Existing(_)) => Ok(()),
             (Asked::Cancel(id), Answer::Done) => {
                 let timer = self.known(id)?;
                 timer.is_cancelled = true;
@@ -233,7 +270,8 @@ impl Model {
         if row.due.as_millis() * 1_000 > wall_micros {
             return Err(format!("early, at {wall_micros} us: {row:?}"));
         }
-        let timer = self.timer(&row.handle(), row.due);
+        let token = self.is_as_inserted(row)?;
+        let timer = self.timer(token, row.id, row.due)?;
         let wrong = if timer.is_cancelled {
             "it was cancelled"
         } else if timer.is_with_handler {
@@ -244,15 +282,14 @@ impl Model {
             "it is to be tried later"
         } else if row.failures > timer.failures {
             "it has not failed so often"
-        } else if timer.is_durable
-            && row.failures == 0
-            && !timer.was_redriven
-            && !timer.dues.contains(&row.due)
-        {
+        } else if row.failures < timer.least_failures {
+            "it has failed more often"
+        } else if !timer.may_be_due(row) {
             "it was not due then"
         } else {
             timer.is_with_handler = true;
-            timer.failures = row.failures;
+            (timer.failures, timer.written_failures) = (row.failures, row.failures);
+            timer.least_failures = row.failures;
             timer.not_before = None;
             return Ok(());
         };
@@ -260,10 +297,11 @@ impl Model {
     }
 
     /// A delivery has ended well, or the timer was given up.
-    pub fn ended(&mut self, id: Id) {
+    pub fn ended(&mut self, id: Id, was_given_up: bool) {
         if let Some(timer) = self.timers.get_mut(&id) {
             timer.is_with_handler = false;
             timer.has_ended = Some(Process::This);
+            timer.was_given_up = was_given_up;
         }
     }
 
@@ -272,6 +310,7 @@ impl Model {
         if let Some(timer) = self.timers.get_mut(&id) {
             timer.is_with_handler = false;
             timer.failures += 1;
+            timer.least_failures = timer.failures;
             timer.not_before = Some(not_before);
         }
     }
@@ -324,6 +363,7 @@ impl Model {
         for timer in self.timers.values_mut() {
             timer.is_with_handler = false;
             timer.not_before = None;
+            timer.least_failures = timer.written_failures;
             // What had ended may not have been settled.
             timer.has_ended = timer.has_ended.map(|_| Process::Earlier);
         }
@@ -333,12 +373,25 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// A timer was lost, or a request was not answered.
-    pub fn is_done(&self) -> Kept {
+    /// A timer was lost, a request was not answered, or the dead letters are not those that were given up.
+    pub fn is_done(&mut self, dead: &[Dead]) -> Kept {
         self.is_answered()?;
+        for Dead { row, .. } in dead {
+            self.is_as_inserted(row)?;
+            let timer = self.known(row.id)?;
+            if !timer.was_given_up || timer.is_cancelled {
+                return Err(format!("a dead letter that was not given up: {timer:?}"));
+            }
+        }
+        let dead: HashSet<Id> = dead.iter().map(|dead| dead.row.id).collect();
         for timer in self.timers.values() {
             if timer.is_durable && !timer.is_over() {
                 return Err(format!("never delivered: {timer:?}"));
+            }
+            let may_be_cancelled = timer.is_cancelled || timer.may_be_cancelled;
+            let is_dead = timer.has_ended.is_some() && timer.was_given_up;
+            if is_dead && !may_be_cancelled && !dead.contains(&timer.handle.id) {
+                return Err(format!("given up, and no dead letter: {timer:?}"));
             }
         }
         Ok(())
@@ -352,13 +405,27 @@ impl Model {
                 }
             }
             // What is asked was noted as possible.
-            Asked::Redrive(_) | Asked::Reschedule(..) | Asked::Insert { .. } => {}
+            Asked::Redrive(_) | Asked::Reschedule(..) | Asked::Insert => {}
         }
     }
 
-    fn timer(&mut self, handle: &Handle, due: Due) -> &mut Timer {
-        self.timers.entry(handle.id).or_insert_with(|| Timer {
-            handle: handle.clone(),
+    /// The timer of an insert, which has this id, and is due then if it was not known before.
+    fn timer(&mut self, token: Token, id: Id, due: Due) -> Result<&mut Timer, String> {
+        let Some(insert) = self.inserts.get_mut(&token) else {
+            return Err(format!("no insert has made {id}"));
+        };
+        let made = *insert.id.get_or_insert(id);
+        if made != id || insert.is_undone {
+            return Err(format!("{insert:?} has made {id}"));
+        }
+        let NewTimer { handler, key, .. } = &insert.timer;
+        Ok(self.timers.entry(id).or_insert_with(|| Timer {
+            handle: Handle {
+                id,
+                due: insert.timer.due,
+                handler: Arc::clone(handler),
+            },
+            key: key.clone(),
             dues: vec![due],
             was_redriven: false,
             is_durable: false,
@@ -366,9 +433,74 @@ impl Model {
             has_ended: None,
             is_cancelled: false,
             may_be_cancelled: false,
+            was_given_up: false,
             failures: 0,
+            least_failures: 0,
+            written_failures: 0,
             not_before: None,
-        })
+        }))
+    }
+
+    /// Nothing came of this request.
+    fn is_undone(&mut self, token: Token) {
+        if let Some(insert) = self.inserts.get_mut(&token) {
+            insert.is_undone = true;
+        }
+    }
+
+    fn is_created(&mut self, token: Token, handle: &Handle) -> Kept {
+        let insert = &self.inserts[&token].timer;
+        let (due, key, handler) = (insert.due, insert.key.clone(), Arc::clone(&insert.handler));
+        if handle.due != due || handle.handler != handler {
+            return Err(format!("{handle:?} is not of {insert:?}"));
+        }
+        let mut others = self.timers.values().filter(|it| it.handle.id != handle.id);
+        let other = others.find(|it| {
+            it.key == key && it.handle.handler == handler && it.is_durable && !it.is_over()
+        });
+        if key.is_some()
+            && let Some(other) = other.filter(|it| !it.was_redriven)
+        {
+            return Err(format!("{handle:?} has the key of {other:?}"));
+        }
+        self.timer(token, handle.id, due)?.is_durable = true;
+        Ok(())
+    }
+
+    /// This timer is said to have the key of an insert.
+    fn exists(&self, token: Token, handle: &Handle) -> Kept {
+        let insert = &self.inserts[&token].timer;
+        let has_key = match self.timers.get(&handle.id) {
+            Some(timer) => {
+                timer.key == insert.key && timer.handle == *handle && !timer.is_cancelled
+            }
+            // Made by an insert whose answer was lost.
+            None => self.inserts.values().any(|it| {
+                it.id.is_none()
+                    && !it.is_undone
+                    && (&it.timer.key, &it.timer.handler) == (&insert.key, &handle.handler)
+                    && it.timer.due == handle.due
+            }),
+        };
+        match has_key && insert.key.is_some() && handle.handler == insert.handler {
+            true => Ok(()),
+            false => Err(format!("{handle:?} is said to have the key of {insert:?}")),
+        }
+    }
+
+    /// Checks that a row has what it was inserted with. Returns the token of the insert.
+    fn is_as_inserted(&self, row: &Row) -> Result<Token, String> {
+        let token = row.payload.first_chunk().copied().map(Token::from_le_bytes);
+        let insert = token.and_then(|token| self.inserts.get(&token));
+        let (Some(token), Some(Insert { timer, .. })) = (token, insert) else {
+            return Err(format!("never inserted: {row:?}"));
+        };
+        let was_redriven = self.timers.get(&row.id).is_some_and(|it| it.was_redriven);
+        let has_key = row.key == timer.key || was_redriven && row.key.is_none();
+        match has_key && row.handler == timer.handler && row.payload == timer.payload {
+            true => Ok(token),
+            false => Err(format!("{row:?} was inserted as {timer:?}")),
+        }
     }
 
     fn known(&mut self, id: Id) -> Result<&mut Timer, String> {

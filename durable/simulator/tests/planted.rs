@@ -97,8 +97,36 @@ fn a_timer_kept_out_by_those_due_later_is_found() {
     is_found(Planted::LaterKeepsOutSooner);
 }
 
+fn is_found_in_the_store(broken: Broken) {
+    check(&format!("{broken:?}"), &found(Some(broken)));
+}
+
 #[test]
 fn a_cascade_in_two_transactions_is_found() {
-    let broken = Broken::CascadeInTwo;
-    check(&format!("{broken:?}"), &found(Some(broken)));
+    is_found_in_the_store(Broken::CascadeInTwo);
+}
+
+#[test]
+fn two_timers_of_one_key_are_found() {
+    is_found_in_the_store(Broken::KeysIgnored);
+}
+
+#[test]
+fn a_wrong_handle_for_a_key_is_found() {
+    is_found_in_the_store(Broken::KeyOfAnother);
+}
+
+#[test]
+fn a_dead_letter_that_is_lost_is_found() {
+    is_found_in_the_store(Broken::LettersLost);
+}
+
+#[test]
+fn failures_that_are_not_counted_are_found() {
+    is_found_in_the_store(Broken::FailuresForgotten);
+}
+
+#[test]
+fn a_payload_of_another_timer_is_found() {
+    is_found_in_the_store(Broken::PayloadsSwapped);
 }

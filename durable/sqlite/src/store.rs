@@ -24,6 +24,8 @@ pub struct SqliteStore {
     last: Option<(u64, Vec<Outcome>)>,
     /// Why nothing is written any more.
     failure: Option<Arc<str>>,
+    /// Whether the last commit was: there may be no space for a longer log.
+    was_refused: bool,
     /// How many pages the log has before they are copied into the file.
     long_log: i64,
     read: fn(&Path) -> io::Result<Vec<u8>>,
@@ -68,6 +70,7 @@ impl SqliteStore {
             handlers,
             last: None,
             failure: None,
+            was_refused: false,
             long_log: trial.long_log,
             read: trial.read,
             path,
@@ -152,9 +155,9 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// Copies a long log into the file.
+    /// Copies a long log into the file, and one that could not become longer: the next commit begins it again, in the space that it has.
     fn checkpoint(&self) -> rusqlite::Result<()> {
-        if self.log_length()? >= self.long_log {
+        if self.was_refused || self.log_length()? >= self.long_log {
             let mut copy = self
                 .connection
                 .prepare_cached("PRAGMA wal_checkpoint(PASSIVE)")?;
@@ -182,13 +185,6 @@ impl SqliteStore {
             self.failure = Some(source.map_or(error.to_string(), |it| it.to_string()).into());
         }
         result
-    }
-
-    fn written(&mut self) {
-        if let Err(error) = self.checkpoint() {
-            // The commit is durable. The next one is refused.
-            let _: Result<(), _> = self.note(Err(rolled_back(error)));
-        }
     }
 }
 
@@ -246,10 +242,16 @@ impl Store for SqliteStore {
         }
         self.is_well()?;
         let outcomes = self.transact(steps);
+        self.was_refused = outcomes.is_err();
         let outcomes = self.note(outcomes)?;
         self.last = Some((number, outcomes.clone()));
-        self.written();
         Ok(outcomes)
+    }
+
+    fn tend(&mut self) -> Result<(), StoreError> {
+        self.is_well()?;
+        let copied = self.checkpoint().map_err(rolled_back);
+        self.note(copied)
     }
 
     fn load(

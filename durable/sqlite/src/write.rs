@@ -22,6 +22,7 @@ const SETTLE: &str = "
 
 const TAKE: &str = "
     DELETE FROM timers WHERE level = ?1 AND handler = ?2 AND bucket = ?3 AND id = ?4
+    AND far_handler IS ?5
     RETURNING id, due, failures, has_moved, key, payload, coalesce(far_handler, handler)";
 
 /// A transaction that is open, and what the store has in memory of its tables.
@@ -182,16 +183,13 @@ impl<'a> Writer<'a> {
             .query_row([stored(handle.id)], |row| row.get(0))
             .optional()?;
         let due = moved.map_or(handle.due, Due::from_millis);
-        if let Some(handler) = self.handlers.number(&handle.handler) {
-            let near = self.take_from(Level::Second.bucket(due), handler, handle.id)?;
-            if near.is_some() {
-                return Ok(near);
-            }
-        }
-        for level in Level::FAR {
-            let far = self.take_from(level.bucket(due), 0, handle.id)?;
-            if far.is_some() {
-                return Ok(far);
+        let Some(handler) = self.handlers.number(&handle.handler) else {
+            return Ok(None);
+        };
+        for level in [Level::Second].into_iter().chain(Level::FAR) {
+            let row = self.take_from(level.bucket(due), handler, handle.id)?;
+            if row.is_some() {
+                return Ok(row);
             }
         }
         Ok(None)
@@ -199,7 +197,13 @@ impl<'a> Writer<'a> {
 
     fn take_from(&mut self, bucket: Bucket, handler: i64, id: Id) -> rusqlite::Result<Option<Row>> {
         let take = kept(&mut self.take, self.connection, TAKE)?;
-        let at = (bucket.level.number(), handler, bucket.number, stored(id));
+        // A far bucket has rows of all handlers.
+        let (under, far) = match bucket.level {
+            Level::Second => (handler, None),
+            _ => (0, Some(handler)),
+        };
+        let level = bucket.level.number();
+        let at = (level, under, bucket.number, stored(id), far);
         take.query_row(at, |from| row(from, self.handlers.name(from.get(6)?)?))
             .optional()
     }

@@ -96,16 +96,20 @@ fn a_failed_sync_of_a_checkpoint_is_final_and_loses_nothing() {
             let syncs = disk.count(Call::Sync, kind);
             // It is durable, whatever becomes of the checkpoint.
             is_done(store.commit(number, &[insert(number, 64)]));
+            let tended = store.tend();
             let has_failed = match kind {
                 Kind::Main => disk.count(Call::Write, Kind::Main) > main,
                 _ => disk.count(Call::Sync, kind) > syncs + 1,
             };
             if has_failed {
+                is_indeterminate(tended);
                 break changes(&disk);
             }
+            tended.unwrap();
             number += 1;
         };
         disk.mend();
+        is_indeterminate(store.tend());
         is_indeterminate(store.commit(number + 1, &[insert(number + 1, 64)]));
         drop(store);
         assert_eq!(changes(&disk), before, "after {kind:?} {fault:?}");
@@ -182,7 +186,7 @@ fn no_space_in_a_used_log_is_definite_if_nothing_is_left() {
 fn used_log(payload: usize) -> (Content, Vec<u64>) {
     let (mut store, disk) = begun(8);
     for number in 4..40 {
-        is_done(store.commit(number, &[insert(number, payload)]));
+        does(&mut store, number, &[insert(number, payload)]);
     }
     let content = disk.content();
     drop(store);
@@ -235,14 +239,55 @@ fn a_checkpoint_without_space_is_made_up_for_later() {
     disk.fail(Moment::next(Call::Write, Kind::Main), Fault::NoSpace(0));
     while disk.read(LOG).unwrap().len() < 10 * log {
         is_done(store.commit(number, &[insert(number, 900)]));
+        if let Err(error) = store.tend() {
+            assert!(error.is_definite(), "{error:?}");
+        }
         number += 1;
     }
     let main = disk.read(FILE).unwrap().len();
     disk.mend();
-    is_done(store.commit(number, &[insert(number, 900)]));
+    does(&mut store, number, &[insert(number, 900)]);
     assert!(disk.read(FILE).unwrap().len() > main, "it was copied");
     let all: Vec<u64> = (1..=number).collect();
     expect_left(&disk.content(), &[&all]);
+}
+
+#[test]
+fn a_refused_commit_finds_the_space_of_the_log() {
+    // The file has room for all, and the log is in the way: some commits that write the same pages again and again.
+    let (store, disk) = begun(1_000);
+    drop(store);
+    let mut store = open(&disk).unwrap();
+    store.begin().unwrap();
+    let mut number = 0;
+    let mut next = || {
+        number += 1;
+        number
+    };
+    for _ in 0..20 {
+        does(&mut store, next(), &[insert(4, 64)]);
+    }
+    let log = disk.read(LOG).unwrap().len();
+    disk.limit(disk.used());
+    let before = disk.count(Call::Write, Kind::Main);
+    is_definite(store.commit(next(), &[insert(5, 64)]));
+    assert_eq!(disk.count(Call::Write, Kind::Main), before);
+    store.tend().unwrap();
+    does(&mut store, next(), &[insert(5, 64)]);
+    assert_eq!(disk.read(LOG).unwrap().len(), log);
+    expect_left(&disk.content(), &[&[1, 2, 3, 4, 5]]);
+}
+
+#[test]
+fn an_answer_does_not_wait_for_the_copy_of_the_log() {
+    let (mut store, disk) = begun(8);
+    let main = disk.count(Call::Write, Kind::Main);
+    for number in 4..40 {
+        is_done(store.commit(number, &[insert(number, 900)]));
+    }
+    assert_eq!(disk.count(Call::Write, Kind::Main), main);
+    store.tend().unwrap();
+    assert!(disk.count(Call::Write, Kind::Main) > main);
 }
 
 #[test]

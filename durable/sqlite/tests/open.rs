@@ -234,6 +234,7 @@ fn the_log_does_not_grow_without_end() {
             .map(|count| near(row(number * 100 + count, 1_000)))
             .collect();
         store.commit(number, &steps).unwrap();
+        store.tend().unwrap();
     }
     let log = fs::metadata(folder.file("timers.db-wal")).unwrap().len();
     let file = fs::metadata(&path).unwrap().len();

@@ -1,3 +1,4 @@
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -88,7 +89,13 @@ impl MemoryStore {
         let near = self.near.remove(&(Arc::clone(&handle.handler), position));
         near.or_else(|| {
             let mut far = Level::FAR.into_iter();
-            far.find_map(|level| self.far.remove(&(level.bucket(due), handle.id)))
+            far.find_map(|level| {
+                let Entry::Occupied(row) = self.far.entry((level.bucket(due), handle.id)) else {
+                    return None;
+                };
+                // A far bucket has rows of all handlers.
+                (row.get().handler == handle.handler).then(|| row.remove())
+            })
         })
     }
 

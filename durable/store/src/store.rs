@@ -28,6 +28,16 @@ pub trait Store: Send {
     /// [`StoreError`].
     fn commit(&mut self, number: u64, steps: &[Op]) -> Result<Vec<Outcome>, StoreError>;
 
+    /// Does what can wait until callers have their answers: copies a log, makes room. The caller calls it after each commit, done or refused, once it has
+    /// handed on what came of that. A store that passes its calls on to another one passes this on as well: a file may grow without end otherwise.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`]. After a definite one, it is tried again after the next commit.
+    fn tend(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// The first rows of a handler in the buckets of [`Level::Second`]: those after a position and before a second, in order of their
     /// [position](Row::position), and as many as there [may be](Most).
     ///

@@ -92,10 +92,10 @@ pub(crate) const ALL: [Row; 19] = [
         Box::pin(restart::play(place))
     }),
     row("steady", File::Pending, Rounds::Few, |place| {
-        Box::pin(steady::play(place, 20_000, 32_768))
+        Box::pin(steady::play(place, 20_000))
     }),
     row("steady-2", File::Pending, Rounds::Few, |place| {
-        Box::pin(steady::play(place, 40_000, 65_536))
+        Box::pin(steady::play(place, 40_000))
     }),
     row("pending-month", File::Grown, Rounds::All, |place| {
         Box::pin(spread::play(place, 30, false))

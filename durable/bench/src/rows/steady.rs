@@ -28,7 +28,7 @@ const OURS: u8 = 1;
 
 /// So many inserts a second, and half as many deliveries. Half of what is delivered was inserted before, and half of it a second or two ago. What else is
 /// inserted is due evenly over the month after that of the pending timers.
-pub(crate) async fn play(place: Place, inserts: u32, most_in_memory: usize) -> Played {
+pub(crate) async fn play(place: Place, inserts: u32) -> Played {
     let inserts = place.pick(inserts, inserts / 10);
     let time = place.pick(Duration::from_secs(30), Duration::from_secs(4));
     let set_up = place.pick(Duration::from_secs(10), Duration::from_secs(5));
@@ -40,7 +40,6 @@ pub(crate) async fn play(place: Place, inserts: u32, most_in_memory: usize) -> P
     let shift = Arc::new(Shift::default());
     shift.set_wall(i64::try_from(ahead.as_micros())?);
     let builder = Durable::builder().shifted_clocks(shift);
-    let builder = builder.most_in_memory(most_in_memory);
     let timers = place.open(builder).await?;
     let watched = Arc::new(Watched::default());
     let watching = Arc::clone(&watched);

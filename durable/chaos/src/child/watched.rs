@@ -31,6 +31,10 @@ impl<S: Store> Store for Watched<S> {
         outcomes
     }
 
+    fn tend(&mut self) -> Result<(), StoreError> {
+        self.store.tend()
+    }
+
     fn load(
         &mut self,
         handler: &str,

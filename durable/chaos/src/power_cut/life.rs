@@ -267,8 +267,11 @@ impl<'a> Life<'a> {
                 }
                 Said::Failed => return Ok(self.ends(During::CommitRead)),
             }
-            if self.disk.cut().is_some() {
-                return Ok(During::CheckpointRead);
+            if let Err(error) = store.tend()
+                && !error.is_definite()
+                && let Said::Failed = self.said(Err::<(), _>(error), |_| false)?
+            {
+                return Ok(self.ends(During::CheckpointRead));
             }
             if self.has_faults && self.rng.u32(0..8) == 0 {
                 self.disk.mend();

@@ -66,6 +66,7 @@ pub(crate) const ALL: &[(&str, Case)] = named! {
         a_timer_moves_to_its_own_second,
         a_reschedule_of_no_timer_says_so,
         a_settled_timer_is_not_found,
+        a_handle_of_another_handler_finds_no_timer,
         a_retry_counts_the_failure,
         a_retry_to_a_far_level_is_found_by_its_handle,
         a_retry_of_a_gone_row_does_nothing,

@@ -3,7 +3,7 @@
 use waterwheel_store::{Op, Outcome};
 
 use crate::rows::{
-    DISTANCES, MAIL, NOW, bucket, due, handle, insert, moved, near, reschedule, row, second,
+    DISTANCES, MAIL, NOW, bucket, due, handle, insert, moved, near, of, reschedule, row, second,
 };
 use crate::subject::{Done, Subject, same};
 
@@ -108,6 +108,24 @@ pub(super) fn a_settled_timer_is_not_found(it: &mut Subject<'_>) -> Done {
     it.commit(&[Op::Settle(moved(&row, NOW + 3_000))])?;
     it.does([(Op::Cancel(handle(&row)), Outcome::Cancelled(false))])?;
     it.does([(reschedule(&row, NOW), Outcome::Rescheduled(None))])?;
+    it.is_empty()
+}
+
+pub(super) fn a_handle_of_another_handler_finds_no_timer(it: &mut Subject<'_>) -> Done {
+    for (count, distance) in (1..).zip(DISTANCES) {
+        let row = row(count * 2, NOW + distance);
+        // There is such a handler, or there is none.
+        let known = of("call", crate::rows::row(count * 2 + 1, NOW + distance));
+        it.commit(&[insert(&row), insert(&known)])?;
+        for handler in ["call", "unknown"] {
+            let wrong = of(handler, row.clone());
+            it.does([
+                (Op::Cancel(handle(&wrong)), Outcome::Cancelled(false)),
+                (reschedule(&wrong, NOW), Outcome::Rescheduled(None)),
+            ])?;
+        }
+        it.cancels([&row, &known])?;
+    }
     it.is_empty()
 }
 

@@ -1,15 +1,21 @@
 //! What was the store asked, and was the reply lost?
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
+use foldhash::HashMap;
 use waterwheel_store::{Level, Most, StoreError};
 
+use super::commit::in_words;
 use super::{Call, Config, Engine, Now, Output, Reply, Request};
 
 #[derive(Debug, Default)]
 pub(super) struct Asked {
     number: u64,
-    waiting: BTreeMap<u64, (Call, What, u64)>,
+    waiting: HashMap<u64, (Call, What, u64)>,
+    /// Those of them that load rows.
+    loads: BTreeSet<u64>,
+    /// When which one is held for lost, if its reply can be lost.
+    deadlines: BTreeSet<(u64, u64)>,
 }
 
 /// What a reply is for.
@@ -37,41 +43,50 @@ impl Asked {
         self.number += 1;
         let number = self.number;
         let deadline = now.boot_micros.saturating_add(config.reply_micros);
-        self.waiting.insert(number, (call.clone(), what, deadline));
+        self.wait(call.clone(), what, deadline);
         output.push_back(Output::Store(Request { number, call }));
     }
 
     /// The request with this number was answered. `None` if that was known.
     fn answered(&mut self, number: u64) -> Option<(Call, What)> {
-        let (call, what, _) = self.waiting.remove(&number)?;
+        let (call, what, deadline) = self.waiting.remove(&number)?;
+        self.loads.remove(&number);
+        self.deadlines.remove(&(deadline, number));
         Some((call, what))
+    }
+
+    /// The last request waits for its reply.
+    fn wait(&mut self, call: Call, what: What, deadline: u64) {
+        let number = self.number;
+        if matches!(what, What::Rows { .. }) {
+            self.loads.insert(number);
+        }
+        if deadline < u64::MAX {
+            self.deadlines.insert((deadline, number));
+        }
+        self.waiting.insert(number, (call, what, deadline));
     }
 
     /// A read was refused. It is asked again as if its reply were lost, and soon.
     fn put_off(&mut self, call: Call, what: What, now: Now, config: &Config) {
         self.number += 1;
         let again = now.boot_micros.saturating_add(config.refused_micros);
-        self.waiting.insert(self.number, (call, what, again));
+        self.wait(call, what, again);
     }
 
     /// The number of the last request, if rows are being loaded.
     pub(super) fn loading(&self) -> Option<u64> {
-        let mut waiting = self.waiting.values();
-        let is_loading = waiting.any(|(_, what, _)| matches!(what, What::Rows { .. }));
-        is_loading.then_some(self.number)
+        (!self.loads.is_empty()).then_some(self.number)
     }
 
     /// The number of the first request for rows that is not answered.
     fn oldest_load(&self) -> Option<u64> {
-        let mut waiting = self.waiting.iter();
-        let oldest = waiting.find(|(_, (_, what, _))| matches!(what, What::Rows { .. }));
-        oldest.map(|(number, _)| *number)
+        self.loads.first().copied()
     }
 
     /// When the first reply is held for lost. Never, of a store whose replies cannot be lost.
     pub(super) fn first_deadline(&self) -> Option<u64> {
-        let deadlines = self.waiting.values().map(|(.., deadline)| *deadline);
-        deadlines.filter(|deadline| *deadline < u64::MAX).min()
+        self.deadlines.first().map(|(deadline, _)| *deadline)
     }
 }
 
@@ -84,17 +99,29 @@ impl Engine {
     /// Asks again for what was not answered in time: its reply was lost.
     pub(super) fn ask_again(&mut self) {
         let now = self.now.boot_micros;
-        let lost: Vec<u64> = self
-            .asked
-            .waiting
-            .iter()
-            .filter(|(_, (.., deadline))| *deadline <= now)
-            .map(|(number, _)| *number)
-            .collect();
-        for number in lost {
-            if let Some((call, what, _)) = self.asked.waiting.remove(&number) {
-                self.asked
-                    .ask(call, what, self.now, &self.config, &mut self.output);
+        let last = self.asked.number;
+        while let Some(&(deadline, number)) = self.asked.deadlines.first()
+            && deadline <= now
+            && number <= last
+        {
+            let Some((call, what)) = self.asked.answered(number) else {
+                return;
+            };
+            self.ask(call, what);
+        }
+    }
+
+    /// A refusal is reported, and those that follow it are counted.
+    fn note_refusal(&mut self, what: What, reply: &Result<Reply, StoreError>) {
+        let goes_on = &mut self.refusals.goes_on[usize::from(matches!(what, What::Commit))];
+        let went_on = *goes_on;
+        let error = reply.as_ref().err().filter(|error| error.is_definite());
+        *goes_on = error.is_some();
+        if let Some(error) = error {
+            self.refusals.count += 1;
+            if !went_on {
+                self.output
+                    .push_back(Output::Refused(in_words(error).into()));
             }
         }
     }
@@ -107,6 +134,7 @@ impl Engine {
         let Some((call, what)) = self.asked.answered(number) else {
             return;
         };
+        self.note_refusal(what, &reply);
         match (what, reply) {
             (What::Commit, Ok(Reply::Committed(outcomes))) => self.committed(outcomes),
             (What::Rows { lane, before, most }, Ok(Reply::Loaded(rows))) => {

@@ -4,32 +4,42 @@ use std::collections::VecDeque;
 use std::error::Error;
 use std::sync::Arc;
 
-use waterwheel_store::{Bucket, Level, Op, Outcome, Row, StoreError};
+use waterwheel_store::{Bucket, Level, Most, Op, Outcome, Row, StoreError};
 
 use super::asked::What;
 use super::planted::{self, Planted};
+use super::requests::Callers;
 use super::{Answer, Call, Engine, Output, Token};
 
-/// For each step, the request that waits for its outcome.
-type Tokens = Vec<Option<Token>>;
+/// For each step, those who wait for its outcome.
+type Waiting = Vec<Option<Callers>>;
 
 #[derive(Debug, Default)]
 pub(super) struct Commits {
+    /// The engine's own: cascades, and what follows from deliveries. Each is of another timer or of another level, so their order does not matter.
     steps: VecDeque<Op>,
-    tokens: VecDeque<Option<Token>>,
-    waiting: Option<(Arc<Vec<Op>>, Tokens)>,
+    /// Those of callers, in their order.
+    requests: VecDeque<(Op, Callers)>,
+    waiting: Option<(Arc<Vec<Op>>, Waiting)>,
     count: u64,
     tries_again_at: Option<u64>,
+    /// How many steps the next commit has at most, after one that was refused: a disk that is nearly full may have room for a smaller one.
+    most: Option<usize>,
 }
 
 impl Commits {
-    pub(super) fn push(&mut self, op: Op, token: Option<Token>) {
+    /// The engine's own step.
+    pub(super) fn push(&mut self, op: Op) {
         self.steps.push_back(op);
-        self.tokens.push_back(token);
+    }
+
+    /// A caller's step.
+    pub(super) fn request(&mut self, op: Op, callers: Callers) {
+        self.requests.push_back((op, callers));
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.steps.is_empty() && self.waiting.is_none()
+        !self.has_steps() && self.waiting.is_none()
     }
 
     /// How many deliveries have ended whose end is not written.
@@ -41,8 +51,34 @@ impl Commits {
 
     /// When what was refused is tried again.
     pub(super) fn tries_again_at(&self) -> Option<u64> {
-        let waits = self.waiting.is_none() && !self.steps.is_empty();
+        let waits = self.waiting.is_none() && self.has_steps();
         self.tries_again_at.filter(|_| waits)
+    }
+
+    fn has_steps(&self) -> bool {
+        !self.steps.is_empty() || !self.requests.is_empty()
+    }
+
+    /// Takes the steps of the next commit. The engine's own come first: a million inserts at once delay no delivery. A half is left to the callers.
+    fn next(&mut self, most: usize) -> (Vec<Op>, Waiting) {
+        let most = self.most.map_or(most, |fewer| fewer.min(most)).max(1);
+        let own = match most {
+            _ if self.requests.is_empty() => most,
+            // By turns: one that is refused each time delays no other.
+            1 => usize::from(self.count.is_multiple_of(2)),
+            _ => most - self.requests.len().min(most / 2),
+        };
+        let own = own.min(self.steps.len());
+        let asked = self.requests.len().min(most - own);
+        let mut steps = Vec::with_capacity(own + asked);
+        let mut callers = Vec::with_capacity(own + asked);
+        steps.extend(self.steps.drain(..own));
+        callers.resize_with(own, || None);
+        for (op, of) in self.requests.drain(..asked) {
+            steps.push(op);
+            callers.push(Some(of));
+        }
+        (steps, callers)
     }
 }
 
@@ -52,47 +88,50 @@ impl Engine {
         let now = self.now.boot_micros;
         let commits = &mut self.commits;
         if commits.waiting.is_some()
-            || commits.steps.is_empty()
+            || !commits.has_steps()
             || commits.tries_again_at.is_some_and(|at| now < at)
         {
             return;
         }
         commits.tries_again_at = None;
-        let steps = Arc::new(first(&mut commits.steps, self.config.most_in_commit));
-        let tokens = first(&mut commits.tokens, self.config.most_in_commit);
+        let (steps, callers) = commits.next(self.config.most_in_commit);
+        let steps = Arc::new(steps);
         commits.count += 1;
-        commits.waiting = Some((Arc::clone(&steps), tokens));
+        commits.waiting = Some((Arc::clone(&steps), callers));
         let call = Call::Commit(commits.count, steps);
         self.ask(call, What::Commit);
     }
 
     /// The commit is durable.
     pub(super) fn committed(&mut self, outcomes: Vec<Outcome>) {
-        let Some((steps, tokens)) = self.commits.waiting.take() else {
+        let Some((steps, callers)) = self.commits.waiting.take() else {
             return;
         };
         if outcomes.len() != steps.len() {
             let (found, asked) = (outcomes.len(), steps.len());
             let error = format!("the store has replied {found} outcomes to {asked} steps");
-            self.commits.waiting = Some((steps, tokens));
+            self.commits.waiting = Some((steps, callers));
             return self.fail(&StoreError::indeterminate(error));
         }
-        for ((op, token), outcome) in steps.iter().zip(tokens).zip(outcomes) {
-            self.follow(op, token, outcome);
+        // As many fit as before, so perhaps twice as many do.
+        let most = self.commits.most.map(|most| most.max(1) * 2);
+        self.commits.most = most.filter(|most| *most < self.config.most_in_commit);
+        for ((op, callers), outcome) in steps.iter().zip(callers).zip(outcomes) {
+            self.follow(op, callers, outcome);
         }
     }
 
     /// What follows from a step.
-    fn follow(&mut self, op: &Op, token: Option<Token>, outcome: Outcome) {
-        match (op, token, outcome) {
-            (Op::Insert(row, bucket), Some(token), Outcome::Inserted) => {
+    fn follow(&mut self, op: &Op, callers: Option<Callers>, outcome: Outcome) {
+        match (op, callers, outcome) {
+            (Op::Insert(row, bucket), Some(callers), Outcome::Inserted) => {
                 if !planted::is(Planted::AnswerBeforeCommit) {
-                    self.answer(token, Answer::Created(row.handle()));
+                    self.answer(callers.token, Answer::Created(row.handle()));
                 }
                 self.place(row, *bucket);
             }
-            (Op::Insert(..), Some(token), Outcome::Exists(handle)) => {
-                self.answer(token, Answer::Existing(handle));
+            (Op::Insert(..), Some(callers), Outcome::Exists(handle)) => {
+                self.answer(callers.token, Answer::Existing(handle));
             }
             (Op::Settle(row), ..) => self.retire(row.id),
             (Op::Bury { row, error, .. }, ..) => {
@@ -111,34 +150,34 @@ impl Engine {
                 self.place(&later, *bucket);
                 self.take_up(row.id);
             }
-            (Op::Cancel(handle), Some(token), Outcome::Cancelled(true)) => {
+            (Op::Cancel(handle), Some(callers), Outcome::Cancelled(true)) => {
                 self.retire(handle.id);
                 self.left(&handle.handler);
-                self.answer(token, Answer::Done);
-                self.take_up(handle.id);
+                self.answer(callers.token, Answer::Done);
+                self.cancelled(handle.id, callers.others);
             }
-            (Op::Reschedule(handle, _, bucket), Some(token), Outcome::Rescheduled(Some(row))) => {
+            (Op::Reschedule(handle, _, bucket), Some(callers), Outcome::Rescheduled(Some(row))) => {
                 self.retire(handle.id);
                 self.left(&handle.handler);
-                self.answer(token, Answer::Done);
+                self.answer_all(callers, &Answer::Done);
                 self.place(&row, *bucket);
                 self.take_up(handle.id);
             }
             // A handle that is wrong may have the id of a timer that is there.
             (
                 Op::Cancel(handle) | Op::Reschedule(handle, ..),
-                Some(token),
+                Some(callers),
                 Outcome::Cancelled(false) | Outcome::Rescheduled(None),
             ) => {
                 self.restore(handle.id);
-                self.answer(token, Answer::NotFound);
+                self.answer_all(callers, &Answer::NotFound);
                 self.take_up(handle.id);
             }
-            (Op::Redrive(..), Some(token), Outcome::Redriven(None)) => {
-                self.answer(token, Answer::NotFound);
+            (Op::Redrive(..), Some(callers), Outcome::Redriven(None)) => {
+                self.answer_all(callers, &Answer::NotFound);
             }
-            (Op::Redrive(_, _, bucket), Some(token), Outcome::Redriven(Some(row))) => {
-                self.answer(token, Answer::Done);
+            (Op::Redrive(_, _, bucket), Some(callers), Outcome::Redriven(Some(row))) => {
+                self.answer_all(callers, &Answer::Done);
                 self.place(&row, *bucket);
             }
             (
@@ -150,10 +189,10 @@ impl Engine {
                     seconds,
                 },
             ) => self.cascaded(*bucket, is_empty, far, seconds),
-            (op, token, outcome) => {
+            (op, callers, outcome) => {
                 let error = format!("the store has replied {outcome:?} to {op:?}");
-                if let Some(token) = token {
-                    self.answer(token, Answer::Unknown(error.as_str().into()));
+                if let Some(callers) = callers {
+                    self.answer_all(callers, &Answer::Unknown(error.as_str().into()));
                 }
                 self.fail(&StoreError::indeterminate(error));
             }
@@ -162,7 +201,7 @@ impl Engine {
 
     /// The store has refused a commit, and nothing of it was done. A caller gets that as its answer; the rest is tried again.
     pub(super) fn refused(&mut self, error: &StoreError) {
-        let Some((steps, tokens)) = self.commits.waiting.take() else {
+        let Some((steps, callers)) = self.commits.waiting.take() else {
             return;
         };
         let why: Arc<str> = in_words(error).into();
@@ -171,23 +210,19 @@ impl Engine {
             .boot_micros
             .saturating_add(self.config.refused_micros);
         self.commits.tries_again_at = Some(later);
-        let mut again = VecDeque::new();
-        for (op, token) in steps.iter().zip(tokens) {
-            let Some(token) = token else {
-                again.push_back(op.clone());
+        self.commits.most = Some(steps.len() / 2);
+        for (op, callers) in steps.iter().zip(callers) {
+            let Some(callers) = callers else {
+                // Behind the others, which may free the space that it needs.
+                self.commits.push(smaller(op));
                 continue;
             };
-            self.answer(token, Answer::Refused(Arc::clone(&why)));
+            self.answer_all(callers, &Answer::Refused(Arc::clone(&why)));
             if let Op::Cancel(handle) | Op::Reschedule(handle, ..) = op {
                 self.restore(handle.id);
                 self.take_up(handle.id);
             }
         }
-        let commits = &mut self.commits;
-        let mut tokens = VecDeque::from(vec![None; again.len()]);
-        again.append(&mut commits.steps);
-        tokens.append(&mut commits.tokens);
-        (commits.steps, commits.tokens) = (again, tokens);
         self.refuse_deferred(&why);
     }
 
@@ -211,14 +246,13 @@ impl Engine {
         self.has_failed = true;
         let why: Arc<str> = in_words(error).into();
         let waiting = self.commits.waiting.take();
-        let waiting = waiting.into_iter().flat_map(|(_, tokens)| tokens);
-        for token in waiting.flatten() {
-            self.answer(token, Answer::Unknown(Arc::clone(&why)));
+        let waiting = waiting.into_iter().flat_map(|(_, callers)| callers);
+        for callers in waiting.flatten() {
+            self.answer_all(callers, &Answer::Unknown(Arc::clone(&why)));
         }
         self.commits.steps.clear();
-        let pending = std::mem::take(&mut self.commits.tokens);
-        for token in pending.into_iter().flatten() {
-            self.answer(token, Answer::Failed(Arc::clone(&why)));
+        for (_, callers) in std::mem::take(&mut self.commits.requests) {
+            self.answer_all(callers, &Answer::Failed(Arc::clone(&why)));
         }
         for deferred in std::mem::take(&mut self.deferred).into_values().flatten() {
             self.answer(deferred.token(), Answer::Failed(Arc::clone(&why)));
@@ -237,20 +271,30 @@ impl Engine {
         }
     }
 
+    pub(super) fn answer_all(&mut self, callers: Callers, answer: &Answer) {
+        for token in callers.all() {
+            self.answer(token, answer.clone());
+        }
+    }
+
     pub(super) fn answer(&mut self, token: Token, answer: Answer) {
         self.output.push_back(Output::Answer(token, answer));
     }
 }
 
-/// Takes the first ones out of a queue. If that is all, nothing is copied.
-fn first<T>(queue: &mut VecDeque<T>, most: usize) -> Vec<T> {
-    match queue.len() <= most {
-        true => std::mem::take(queue).into(),
-        false => queue.drain(..most).collect(),
+/// A step that was refused, as it is tried again.
+fn smaller(op: &Op) -> Op {
+    let mut op = op.clone();
+    if let Op::Cascade { most, .. } = &mut op {
+        *most = Most {
+            rows: (most.rows / 2).max(1),
+            bytes: (most.bytes / 2).max(1),
+        };
     }
+    op
 }
 
-fn in_words(error: &StoreError) -> String {
+pub(super) fn in_words(error: &StoreError) -> String {
     match error.source() {
         Some(source) => format!("{error}: {source}"),
         None => error.to_string(),

@@ -77,7 +77,7 @@ impl Engine {
         if planted::is(Planted::ForgottenBeforeSettled) && matches!(op, Op::Settle(_)) {
             self.retire(id);
         }
-        self.commits.push(op, None);
+        self.commits.push(op);
         self.deliver_to(lane);
         self.commit();
     }

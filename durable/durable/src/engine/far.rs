@@ -83,7 +83,7 @@ impl Engine {
                         of.is_cascading = true;
                         let most = self.config.cascade();
                         let op = Op::Cascade { bucket, now, most };
-                        self.commits.push(op, None);
+                        self.commits.push(op);
                     }
                 }
             }

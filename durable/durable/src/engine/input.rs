@@ -47,7 +47,7 @@ impl Default for Config {
         Config {
             window: 2,
             page: 4_096,
-            most_in_memory: 32_768,
+            most_in_memory: 65_536,
             most_bytes_in_memory: 64 << 20,
             ladder: ladder.map(Duration::from_secs).to_vec(),
             most_in_commit: 16_384,

@@ -85,12 +85,21 @@ pub struct Engine {
     commits: Commits,
     asked: Asked,
     /// Requests for timers that a commit moves or takes away.
-    deferred: HashMap<Id, Vec<Deferred>>,
+    deferred: HashMap<Id, VecDeque<Deferred>>,
     output: VecDeque<Output>,
     is_stopping: bool,
     has_failed: bool,
     /// How often the wall clock has jumped against the time since boot.
     jumps: u64,
+    refusals: Refusals,
+}
+
+/// How often the store has refused.
+#[derive(Debug, Default)]
+struct Refusals {
+    count: u64,
+    /// The last commit was refused, and the last read.
+    goes_on: [bool; 2],
 }
 
 impl Engine {
@@ -117,6 +126,7 @@ impl Engine {
             is_stopping: false,
             has_failed: false,
             jumps: 0,
+            refusals: Refusals::default(),
         };
         for handler in handlers {
             engine.lane(&handler);
@@ -198,6 +208,12 @@ impl Engine {
     #[must_use]
     pub fn jumps(&self) -> u64 {
         self.jumps
+    }
+
+    /// How often the store has refused a commit or a read.
+    #[must_use]
+    pub fn refusals(&self) -> u64 {
+        self.refusals.count
     }
 
     /// How many timers are in memory.

@@ -19,6 +19,8 @@ pub enum Output {
     NoneDue(Arc<str>),
     /// A timer was given up.
     Dead(Row, Arc<str>),
+    /// The store has refused something, for this reason. Put out for the first refusal since it last did what was asked of it.
+    Refused(Arc<str>),
     /// The store has failed, so nothing goes on.
     Failed(Arc<str>),
 }

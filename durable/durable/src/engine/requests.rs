@@ -1,5 +1,6 @@
 //! What becomes of an insert, a cancel, a reschedule?
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use waterwheel_store::{Bucket, Due, Handle, Id, Op, Row};
@@ -13,6 +14,27 @@ use super::{Answer, Engine, NewTimer, Token};
 pub(super) enum Deferred {
     Cancel(Token, Handle),
     Reschedule(Token, Handle, Due),
+}
+
+/// Those who wait for the outcome of a step.
+#[derive(Debug)]
+pub(super) struct Callers {
+    pub(super) token: Token,
+    /// Their requests were the same, or were overtaken by this one.
+    pub(super) others: Vec<Token>,
+}
+
+impl From<Token> for Callers {
+    fn from(token: Token) -> Callers {
+        let others = Vec::new();
+        Callers { token, others }
+    }
+}
+
+impl Callers {
+    pub(super) fn all(self) -> impl Iterator<Item = Token> {
+        self.others.into_iter().chain([self.token])
+    }
 }
 
 impl Deferred {
@@ -46,8 +68,7 @@ impl Engine {
             self.answer(token, Answer::Created(row.handle()));
         }
         let bucket = Bucket::of(row.due, self.present());
-        self.commits.push(Op::Insert(row, bucket), Some(token));
-        self.commit();
+        self.request(Op::Insert(row, bucket), token);
     }
 
     /// Cancels a timer: [`Done`](Answer::Done), and it is not delivered; [`AlreadyFired`](Answer::AlreadyFired) if it is with its handler;
@@ -57,10 +78,7 @@ impl Engine {
             return;
         }
         match self.near.free(handle.id) {
-            Free::Taken => {
-                self.commits.push(Op::Cancel(handle), Some(token));
-                self.commit();
-            }
+            Free::Taken => self.request(Op::Cancel(handle), token),
             Free::WithHandler => self.answer(token, Answer::AlreadyFired),
             Free::Moving => self.defer(handle.id, Deferred::Cancel(token, handle)),
         }
@@ -72,12 +90,7 @@ impl Engine {
             return;
         }
         match self.near.free(handle.id) {
-            Free::Taken => {
-                let bucket = Bucket::of(due, self.present());
-                let op = Op::Reschedule(handle, due, bucket);
-                self.commits.push(op, Some(token));
-                self.commit();
-            }
+            Free::Taken => self.request(self.move_to(handle, due), token),
             Free::WithHandler => self.answer(token, Answer::AlreadyFired),
             Free::Moving => self.defer(handle.id, Deferred::Reschedule(token, handle, due)),
         }
@@ -90,21 +103,81 @@ impl Engine {
         }
         let due = self.present();
         let bucket = Bucket::of(due, due);
-        self.commits.push(Op::Redrive(id, due, bucket), Some(token));
-        self.commit();
+        self.request(Op::Redrive(id, due, bucket), token);
     }
 
     fn defer(&mut self, id: Id, request: Deferred) {
-        self.deferred.entry(id).or_default().push(request);
+        self.deferred.entry(id).or_default().push_back(request);
+    }
+
+    fn request(&mut self, op: Op, callers: impl Into<Callers>) {
+        self.commits.request(op, callers.into());
+        self.commit();
+    }
+
+    fn move_to(&self, handle: Handle, due: Due) -> Op {
+        let bucket = Bucket::of(due, self.present());
+        Op::Reschedule(handle, due, bucket)
     }
 
     /// A timer has moved: what waited for that goes on.
     pub(super) fn take_up(&mut self, id: Id) {
-        for request in self.deferred.remove(&id).into_iter().flatten() {
-            match request {
-                Deferred::Cancel(token, handle) => self.cancel(token, handle),
-                Deferred::Reschedule(token, handle, due) => self.reschedule(token, handle, due),
+        let Some(mut waiting) = self.deferred.remove(&id) else {
+            return;
+        };
+        if self.has_failed || self.is_stopping {
+            for request in waiting {
+                self.refuses(request.token());
             }
+            return;
+        }
+        while let Some(request) = waiting.pop_front() {
+            let (op, callers) = self.fold(request, &mut waiting);
+            match self.near.free(id) {
+                Free::Taken => {
+                    if !waiting.is_empty() {
+                        self.deferred.insert(id, waiting);
+                    }
+                    return self.request(op, callers);
+                }
+                Free::WithHandler | Free::Moving => self.answer_all(callers, &Answer::AlreadyFired),
+            }
+        }
+    }
+
+    /// Makes one step of a request and those that follow it: cancels by the same handle, or moves, of which the last one counts.
+    fn fold(&self, first: Deferred, waiting: &mut VecDeque<Deferred>) -> (Op, Callers) {
+        let mut callers = Callers::from(first.token());
+        match first {
+            Deferred::Cancel(_, handle) => {
+                while let Some(Deferred::Cancel(token, other)) = waiting.front()
+                    && *other == handle
+                {
+                    callers.others.push(*token);
+                    waiting.pop_front();
+                }
+                (Op::Cancel(handle), callers)
+            }
+            Deferred::Reschedule(_, handle, mut due) => {
+                while let Some(Deferred::Reschedule(token, other, later)) = waiting.front()
+                    && *other == handle
+                {
+                    due = *later;
+                    callers
+                        .others
+                        .push(std::mem::replace(&mut callers.token, *token));
+                    waiting.pop_front();
+                }
+                (self.move_to(handle, due), callers)
+            }
+        }
+    }
+
+    /// A timer is cancelled: there is none for what waited.
+    pub(super) fn cancelled(&mut self, id: Id, others: Vec<Token>) {
+        let waiting = self.deferred.remove(&id).into_iter().flatten();
+        for token in others.into_iter().chain(waiting.map(|it| it.token())) {
+            self.answer(token, Answer::NotFound);
         }
     }
 

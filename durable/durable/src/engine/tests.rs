@@ -1,6 +1,6 @@
 //! What the simulator cannot see from outside, or meets too seldom.
 
-use waterwheel_store::{Handle, MemoryStore, Row, Store, StoreError};
+use waterwheel_store::{Handle, MemoryStore, Op, Row, Store, StoreError};
 
 use super::*;
 
@@ -16,6 +16,7 @@ struct Subject {
     delivered: Vec<Row>,
     /// What was put out of names without a handler.
     reports: Vec<String>,
+    refusals: Vec<Arc<str>>,
     handler: Arc<str>,
 }
 
@@ -34,6 +35,7 @@ impl Subject {
             answers: Vec::new(),
             delivered: Vec::new(),
             reports: Vec::new(),
+            refusals: Vec::new(),
             handler: Arc::from("mail"),
         }
     }
@@ -52,6 +54,7 @@ impl Subject {
                 Output::Deliver(delivery) => self.delivered.push(delivery.row),
                 Output::Unhandled(name) => self.reports.push(format!("{name} is missed")),
                 Output::NoneDue(name) => self.reports.push(format!("{name} is not missed")),
+                Output::Refused(why) => self.refusals.push(why),
                 Output::Dead(..) | Output::Failed(_) => {}
             }
         }
@@ -92,6 +95,23 @@ impl Subject {
         let request = self.asked.pop_front().unwrap();
         self.engine.replied(request.number, reply);
         self.follow();
+    }
+
+    /// The store does what it is asked, up to and with the next commit, whose steps these are.
+    fn next_commit(&mut self) -> Vec<Op> {
+        loop {
+            let Request { number, call } = self.asked.pop_front().unwrap();
+            let steps = match &call {
+                Call::Commit(_, steps) => Some(steps.to_vec()),
+                _ => None,
+            };
+            let reply = self.done(call);
+            self.engine.replied(number, reply);
+            self.follow();
+            if let Some(steps) = steps {
+                return steps;
+            }
+        }
     }
 
     fn pass(&mut self, micros: u64) {
@@ -260,12 +280,40 @@ fn a_name_whose_due_timers_have_left_is_no_longer_reported() {
     it.pass(3_700 * SECOND);
     it.settle();
     assert_eq!(it.reports.len(), 3);
-    // A cancel that comes while the store is asked counts as well.
     it.engine.cancel(3, handles[2].clone());
     it.settle();
     it.pass(3_700 * SECOND);
     it.settle();
     assert_eq!(it.reports[3..], ["mail is not missed", "mail is missed"]);
+}
+
+#[test]
+fn a_reply_that_does_not_know_of_a_cancel_is_asked_for_again() {
+    let mut it = Subject::new(Config::default());
+    for _ in 0..2 {
+        it.insert(0);
+    }
+    it.settle();
+    let handles = it.created();
+    it.pass(3 * SECOND);
+    it.settle();
+    assert_eq!(it.reports, ["mail is missed"]);
+    it.engine.cancel(1, handles[0].clone());
+    it.follow();
+    let Request { number, call } = it.asked.pop_front().unwrap();
+    let reply = it.done(call);
+    it.engine.replied(number, reply);
+    it.follow();
+    // The store is asked what is left, and its reply comes after that to a later commit.
+    let Request { number, call } = it.asked.pop_front().unwrap();
+    assert!(matches!(call, Call::FirstSecond(..)), "{call:?}");
+    let late = it.done(call);
+    it.engine.cancel(2, handles[1].clone());
+    it.settle();
+    assert_eq!(it.reports.len(), 1);
+    it.engine.replied(number, late);
+    it.settle();
+    assert_eq!(it.reports, ["mail is missed", "mail is not missed"]);
 }
 
 #[test]
@@ -414,4 +462,192 @@ fn a_clock_set_back_lets_go_of_what_is_far_again() {
         it.settle();
     }
     assert!(it.store.is_empty());
+}
+
+#[test]
+fn what_callers_ask_for_keeps_no_step_of_the_engine_waiting() {
+    let config = Config {
+        most_in_commit: 10,
+        ..Config::default()
+    };
+    let mut it = Subject::new(config).handles(1);
+    it.insert(0);
+    it.settle();
+    it.pass(10_000);
+    for _ in 0..100 {
+        it.insert(1);
+    }
+    let id = it.delivered[0].id;
+    it.engine.ended(id, Ended::Well);
+    it.follow();
+    let first = it.next_commit();
+    assert!(first.iter().all(|op| matches!(op, Op::Insert(..))));
+    let second = it.next_commit();
+    assert!(
+        matches!(&second[0], Op::Settle(row) if row.id == id),
+        "{second:?}"
+    );
+    assert_eq!(second.len(), 10);
+}
+
+#[test]
+fn steps_of_the_engine_leave_a_half_of_each_commit_to_callers() {
+    let config = Config {
+        most_in_commit: 10,
+        ..Config::default()
+    };
+    let mut it = Subject::new(config).handles(100);
+    for _ in 0..100 {
+        it.insert(0);
+    }
+    it.settle();
+    it.pass(10_000);
+    for row in std::mem::take(&mut it.delivered) {
+        it.engine.ended(row.id, Ended::Well);
+    }
+    for _ in 0..3 {
+        it.insert(1_000_000_000);
+    }
+    it.follow();
+    it.next_commit();
+    let second = it.next_commit();
+    let inserts = second.iter().filter(|op| matches!(op, Op::Insert(..)));
+    assert_eq!((inserts.count(), second.len()), (3, 10));
+}
+
+#[test]
+fn a_refused_commit_is_tried_with_half_its_steps() {
+    let mut it = Subject::new(Config::default()).handles(100);
+    for _ in 0..100 {
+        it.insert(0);
+    }
+    it.settle();
+    it.pass(10_000);
+    let rows = std::mem::take(&mut it.delivered);
+    assert_eq!(rows.len(), 100);
+    it.engine.ended(rows[0].id, Ended::Well);
+    it.follow();
+    for row in &rows[1..] {
+        it.engine.ended(row.id, Ended::Well);
+    }
+    it.next_commit();
+    // A caller's step has its turn as well.
+    it.insert(1_000_000_000);
+    it.created();
+    let mut first = Vec::new();
+    for most in [99, 49, 24, 12, 6, 3, 1, 1, 1, 1] {
+        let Call::Commit(_, steps) = &it.asked[0].call else {
+            panic!("{:?}", it.asked);
+        };
+        assert_eq!(steps.len(), most);
+        first.push(steps[0].clone());
+        it.reply(refused());
+        it.pass(SECOND);
+    }
+    assert!(matches!(it.answers[..], [Answer::Refused(_)]));
+    it.insert(1_000_000_000);
+    for _ in 0..3 {
+        it.reply(refused());
+        it.pass(SECOND);
+    }
+    let [_, Answer::Refused(_)] = it.answers[..] else {
+        panic!(
+            "a caller has its turn where there is room for one: {:?}",
+            it.answers
+        );
+    };
+    let (second_last, last) = (&first[first.len() - 2], &first[first.len() - 1]);
+    assert_ne!(second_last, last, "another one has its turn");
+    for most in [1, 2, 4, 8] {
+        assert_eq!(it.next_commit().len(), most);
+    }
+    it.settle();
+    assert!(it.store.is_empty() && it.engine.is_idle());
+}
+
+#[test]
+fn a_cascade_that_is_refused_is_tried_with_half_its_rows() {
+    let mut it = Subject::new(Config::default()).handles(1);
+    for _ in 0..3_000 {
+        it.insert(3_600_000 * 24);
+    }
+    it.settle();
+    it.set(3_600_000_000 * 24);
+    for page in [4_096, 2_048, 1_024] {
+        let Call::Commit(_, steps) = &it.asked[0].call else {
+            panic!("{:?}", it.asked);
+        };
+        assert!(matches!(&steps[..], [Op::Cascade { most, .. }] if most.rows == page));
+        it.reply(refused());
+        it.pass(SECOND);
+    }
+    it.settle();
+    it.pass(SECOND);
+    assert_eq!((it.delivered.len(), it.engine.held()), (1, 3_000));
+}
+
+#[test]
+fn a_store_that_refuses_is_reported_once_and_counted() {
+    let mut it = Subject::new(Config::default());
+    it.pass(0);
+    it.settle();
+    for reports in 1..=2 {
+        for count in 1..=3 {
+            it.insert(0);
+            it.reply(refused());
+            it.pass(SECOND);
+            assert_eq!(it.refusals.len(), reports, "{count}");
+        }
+        it.insert(0);
+        it.settle();
+    }
+    assert_eq!(it.engine.refusals(), 6);
+    assert!(it.refusals[0].contains("the disk is full"));
+    // Of reads, too.
+    it.engine.handle(&it.handler.clone(), 1);
+    it.follow();
+    for _ in 0..3 {
+        it.reply(refused());
+        it.pass(SECOND);
+    }
+    assert_eq!((it.refusals.len(), it.engine.refusals()), (3, 9));
+}
+
+#[test]
+fn requests_for_one_timer_share_a_commit() {
+    let mut it = Subject::new(Config::default()).handles(1);
+    it.insert(3_600_000);
+    it.settle();
+    let handle = it.created().remove(0);
+    for count in 0..100 {
+        let due = Due::from_millis(NOW + 1_000 + count);
+        it.engine.reschedule(0, handle.clone(), due);
+    }
+    it.follow();
+    assert_eq!((it.next_commit().len(), it.answers.len()), (1, 1));
+    let last = Due::from_millis(NOW + 1_099);
+    let second = it.next_commit();
+    assert!(matches!(&second[..], [Op::Reschedule(_, due, _)] if *due == last));
+    assert_eq!(it.answers, vec![Answer::Done; 100]);
+    it.answers.clear();
+    let mut other = handle.clone();
+    other.handler = "another".into();
+    for _ in 0..100 {
+        it.engine.cancel(0, other.clone());
+    }
+    for _ in 0..100 {
+        it.engine.cancel(0, handle.clone());
+    }
+    it.engine.reschedule(0, handle, last);
+    it.follow();
+    // The last one of these finds the timer: none after it can.
+    for (answers, done) in [(1, 0), (100, 0), (201, 1)] {
+        assert_eq!(it.next_commit().len(), 1);
+        assert_eq!(it.answers.len(), answers);
+        let is_done = |answer: &&Answer| **answer == Answer::Done;
+        assert_eq!(it.answers.iter().filter(is_done).count(), done);
+    }
+    it.settle();
+    assert!(it.store.is_empty() && it.engine.is_idle() && it.engine.deferred.is_empty());
+    assert_eq!((it.engine.in_memory(), it.answers.len()), (0, 201));
 }

@@ -49,7 +49,7 @@ impl Builder {
         self
     }
 
-    /// How many timers of each handler are in memory at most, at least one. The others wait in the store. Default: 32 768.
+    /// How many timers of each handler are in memory at most, at least one. The others wait in the store. Default: 65 536.
     ///
     /// [`most_bytes_in_memory`](Builder::most_bytes_in_memory) bounds those of all handlers together.
     pub fn most_in_memory(mut self, timers: usize) -> Builder {

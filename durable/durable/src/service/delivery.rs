@@ -70,7 +70,8 @@ impl Delivery {
     /// # Errors
     ///
     /// [`InvalidPayload`] if it is no such value. By `?` the timer is tried again: so a new kind of payload that comes before its handler is deployed waits for
-    /// it.
+    /// it, as long as the [ladder](crate::Builder::ladder) is, 13 hours by default. Then it is a dead letter, which can be redriven. Each such attempt is an
+    /// [`Event::AttemptFailed`](crate::Event::AttemptFailed).
     #[cfg(feature = "json")]
     pub fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T, InvalidPayload> {
         serde_json::from_slice(&self.row.payload).map_err(InvalidPayload)

@@ -28,7 +28,7 @@ const CHUNK: usize = 8_192;
 /// [`Delivery::timers`] there, which does not.
 ///
 /// Deliveries are tasks of the runtime that the service was opened on. When that runtime ends, the store is closed after what it was asked by then, and each
-/// call fails with [`Error::ShuttingDown`]. Calls may come from any runtime, or from none.
+/// call fails with [`Error::ShuttingDown`]; an [`Event::RuntimeEnded`](crate::Event::RuntimeEnded) says so. Calls may come from any runtime, or from none.
 pub struct Durable {
     shared: Arc<Shared>,
     /// Whether it keeps the service alive.
@@ -189,8 +189,9 @@ impl Durable {
 
     /// Cancels a timer, durably.
     ///
-    /// After [`Done`](Cancelled::Done) it is not delivered. What is with its handler is [`AlreadyFired`](Cancelled::AlreadyFired), also in between two attempts of
-    /// a moment: it may be delivered once more after a crash.
+    /// After [`Done`](Cancelled::Done) it is not delivered, or not again: between two attempts, a timer that waits to be tried again is cancelled like any other.
+    /// What is with its handler is [`AlreadyFired`](Cancelled::AlreadyFired), and nothing is changed: it goes on, and if the attempt fails, it is tried again. To
+    /// stop that, cancel it again later.
     ///
     /// # Errors
     ///
@@ -232,18 +233,17 @@ impl Durable {
 
     /// The first dead letters after this one, in order of their ids, at most so many: `None` for the first page, the last one's id for the next.
     ///
+    /// The page is read with its payloads, into memory and by the store's thread, which writes nothing meanwhile: some hundred are a good page.
+    ///
     /// ```
     /// # use waterwheel_durable::{Durable, Error};
     /// # async fn example(timers: &Durable) -> Result<(), Error> {
-    /// let mut after = None;
-    /// while let Some(last) = {
-    ///     let page = timers.dead_letters(after, 100).await?;
+    /// let mut page = timers.dead_letters(None, 100).await?;
+    /// while let Some(last) = page.last() {
     ///     for dead in &page {
     ///         println!("{} {}: {}", dead.id(), dead.handler(), dead.error());
     ///     }
-    ///     page.last().map(|dead| dead.id())
-    /// } {
-    ///     after = Some(last);
+    ///     page = timers.dead_letters(Some(last.id()), 100).await?;
     /// }
     /// # Ok(())
     /// # }
@@ -265,7 +265,8 @@ impl Durable {
         Ok(dead.into_iter().map(DeadLetter::new).collect())
     }
 
-    /// Makes a dead letter a timer again, durably: due now, with all its attempts before it and without a key. It keeps its id, and its handle names it again.
+    /// Makes a dead letter a timer again, durably: due now, with its attempts counted from 1 again, and without its key, which another timer may have by now. It
+    /// keeps its id, and its handle names it again.
     ///
     /// # Errors
     ///
@@ -317,7 +318,10 @@ impl Durable {
         let (left, failure) = shared.look(|it| (it.left(), it.failure()));
         match failure {
             Some(error) => Err(Error::Failed(error)),
-            None => Ok(left),
+            None => Ok(Stopped {
+                abandoned: left.abandoned,
+                unsettled: left.unsettled,
+            }),
         }
     }
 

@@ -17,7 +17,6 @@ use super::worker::{Workers, unwound};
 use crate::engine::{Answer, Config, Ended, Engine, NewTimer, Now, Output, Reply, Token};
 use crate::error::Error;
 use crate::event::{Event, Hook};
-use crate::options::Stopped;
 
 /// The engine's time is not older than this when something happens.
 const STALE_MICROS: u64 = 1_000;
@@ -60,8 +59,17 @@ struct State {
     /// The store's thread was asked to end.
     is_closing: bool,
     /// What was left to do when the store was closed.
-    left: Stopped,
+    left: Left,
     is_closed: bool,
+}
+
+/// What was left to do when the store was closed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Left {
+    /// How many deliveries had not ended.
+    pub(crate) abandoned: usize,
+    /// How many had, and that is not written.
+    pub(crate) unsettled: usize,
 }
 
 /// When the store is closed.
@@ -107,7 +115,7 @@ impl Shared {
                 is_stopping: false,
                 closes: Closes::ByRequest,
                 is_closing: false,
-                left: Stopped::default(),
+                left: Left::default(),
                 is_closed: false,
             }),
             queue: StoreQueue::default(),
@@ -317,7 +325,7 @@ impl Shared {
         engine.stop();
         let (waiting, closing) = {
             let mut state = self.lock();
-            state.left = Stopped {
+            state.left = Left {
                 abandoned: state.engine.running(),
                 unsettled: state.engine.unsettled(),
             };
@@ -529,6 +537,7 @@ impl State {
                 todo.push(Todo::Report(Event::Unhandled { handler: name }));
             }
             Output::Dead(row, error) => todo.push(Todo::Report(Event::dead(row, error))),
+            Output::Refused(error) => todo.push(Todo::Report(Event::Refused { error })),
             Output::Failed(error) => {
                 self.failure = Some(Arc::clone(&error));
                 todo.push(Todo::Report(Event::Failed { error }));
@@ -566,8 +575,8 @@ pub(crate) struct Look<'a>(&'a State);
 
 impl Look<'_> {
     /// What was left to do when the store was closed.
-    pub(crate) fn left(&self) -> Stopped {
-        self.0.left.clone()
+    pub(crate) fn left(&self) -> Left {
+        self.0.left
     }
 
     pub(crate) fn jumps(&self) -> u64 {

@@ -87,10 +87,19 @@ pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
     loop {
         match shared.queue.next() {
             Job::Engine(request) if !has_failed => {
+                let is_commit = matches!(request.call, Call::Commit(..));
                 let reply = guarded(|| call(&mut *store, request.call));
                 has_failed = reply.as_ref().is_err_and(|it| !it.is_definite());
                 // If the engine panics, it has failed, and the callers know.
                 unwound(|| shared.replied(request.number, reply));
+                if is_commit
+                    && !has_failed
+                    && let Err(error) = guarded(|| store.tend())
+                    && !error.is_definite()
+                {
+                    has_failed = true;
+                    unwound(|| shared.failed(&error));
+                }
             }
             // The engine has failed as well.
             Job::Engine(_) => {}

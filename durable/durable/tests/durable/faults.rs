@@ -43,8 +43,13 @@ async fn what_is_refused_was_not_written_and_may_be_tried_again() {
     let mut deliveries = Deliveries::of(&timers, "mail");
     within(timers.reschedule(&kept, soon())).await.unwrap();
     assert_eq!(deliveries.next().await.id, kept.handle().id);
-    assert_eq!(events.try_recv().ok(), None);
-    assert!(!timers.metrics().has_failed);
+    let event = events.try_recv();
+    assert!(
+        matches!(&event, Ok(Event::Refused { error, .. }) if **error == *why),
+        "{event:?}"
+    );
+    assert_eq!(events.try_recv().ok(), None, "reported once");
+    assert!(!timers.metrics().has_failed && timers.metrics().refusals >= 4);
     shut_down(&timers).await;
 }
 
@@ -175,11 +180,9 @@ async fn a_handler_may_end_though_the_store_has_failed() {
     let mut stopping = Box::pin(timers.shutdown(Drain::within(HOUR)));
     let mut context = Context::from_waker(Waker::noop());
     assert!(stopping.as_mut().poll(&mut context).is_pending());
-    // The store's thread is done with all that it was asked, and has not closed the store.
-    for _ in 0..100 {
-        tokio::task::yield_now().await;
-        assert!(stopping.as_mut().poll(&mut context).is_pending());
-    }
+    // It is not closing: then this would be the answer.
+    let dead = within(timers.dead_letters(None, 1)).await;
+    assert!(matches!(dead, Err(Error::Failed(_))), "{dead:?}");
     assert!(watched.strong_count() == 1 && gate.ended() == 0);
     gate.go_on.add_permits(1);
     assert!(matches!(within(stopping).await, Err(Error::Failed(_))));

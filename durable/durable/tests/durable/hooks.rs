@@ -121,15 +121,24 @@ async fn a_waker_that_panics_harms_no_other_caller() {
     assert!(stopped.is_ok());
 }
 
+struct CountedBomb(Arc<AtomicUsize>);
+
+impl Wake for CountedBomb {
+    fn wake(self: Arc<CountedBomb>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        resume_unwind(Box::new("a bug"));
+    }
+}
+
 #[tokio::test]
 async fn a_waker_that_panics_ends_no_shutdown_and_no_opening() {
-    let bomb = Waker::from(Arc::new(Bomb));
+    let count = Arc::new(AtomicUsize::new(0));
+    let bomb = Waker::from(Arc::new(CountedBomb(Arc::clone(&count))));
     let mut bombed = Context::from_waker(&bomb);
     let place = Place::new();
     let mut opening = Box::pin(Durable::open(place.file()));
     assert!(opening.as_mut().poll(&mut bombed).is_pending());
-    // It is open once the file is there and held, and the waker was called about then.
-    until(|| std::fs::metadata(place.file()).is_ok_and(|it| it.len() > 0)).await;
+    until(|| count.load(Ordering::SeqCst) == 1).await;
     let timers = within(opening).await.unwrap();
     let gate = Gate::of(&timers, "mail");
     timers.at("mail", soon()).insert().await.unwrap();
@@ -148,6 +157,7 @@ async fn a_waker_that_panics_ends_no_shutdown_and_no_opening() {
     tokio::task::yield_now().await;
     gate.go_on.add_permits(1);
     assert!(within(calm).await.unwrap().is_ok());
+    assert_eq!(count.load(Ordering::SeqCst), 101);
     for stopping in all {
         assert!(within(stopping).await.is_ok());
     }
@@ -158,9 +168,7 @@ async fn what_a_hook_holds_and_what_was_loaded_go_with_the_service() {
     let place = Place::new();
     let service: Arc<OnceLock<Durable>> = Arc::default();
     let hooked = Arc::clone(&service);
-    let builder = Durable::builder().on_event(move |_| {
-        let _ = hooked.get();
-    });
+    let builder = Durable::builder().on_event(move |_| assert!(hooked.get().is_some()));
     let timers = within(builder.open(place.file())).await.unwrap();
     service.set(timers.clone()).unwrap();
     let watched = Arc::downgrade(&service);

@@ -343,16 +343,18 @@ fn a_shutdown_is_bounded_though_handlers_block_all_threads() {
             let _ = blocked.lock().unwrap().recv();
             async { Ok(()) }
         });
-        for _ in 0..workers {
-            let insert = timers.at("blocks", soon()).insert();
-            runtime.block_on(insert).unwrap();
-        }
         let (end, ended) = tokio::sync::oneshot::channel::<()>();
         let driven = std::thread::spawn(move || runtime.block_on(ended));
         let other = two_threads();
-        other.block_on(until(|| begun.load(Ordering::SeqCst) == workers));
+        // Each insert turns the engine, so it depends on no thread of the runtime that the others are delivered.
+        other.block_on(within(async {
+            while begun.load(Ordering::SeqCst) < workers {
+                timers.at("blocks", soon()).insert().await.unwrap();
+                tokio::time::sleep(millis(5)).await;
+            }
+        }));
         let stopped = block_on(timers.shutdown(Drain::within(millis(20))));
-        assert_eq!(stopped.unwrap().abandoned, workers);
+        assert!(stopped.unwrap().abandoned >= workers);
         // The file is free, though they still block.
         let again = other.block_on(place.open());
         other.block_on(shut_down(&again));
@@ -376,4 +378,28 @@ fn a_shutdown_is_bounded_though_nothing_drives_the_runtime() {
     let stopped = block_on(timers.shutdown(Drain::within(millis(20))));
     assert!(stopped.unwrap().abandoned >= 1);
     drop(runtime);
+}
+
+#[test]
+fn a_request_is_unknown_if_the_runtime_ends_before_the_answer() {
+    let runtime = one_thread();
+    let shelf = Shelf::default();
+    let timers = runtime.block_on(Durable::builder().open_store(shelf.clone()));
+    let timers = timers.unwrap();
+    shelf.hold();
+    let mut context = Context::from_waker(Waker::noop());
+    let mut asked = Box::pin(timers.at("mail", in_an_hour()).insert());
+    assert!(asked.as_mut().poll(&mut context).is_pending());
+    // Behind a commit that does not end.
+    let mut waiting = Box::pin(timers.at("mail", in_an_hour()).insert());
+    assert!(waiting.as_mut().poll(&mut context).is_pending());
+    drop(runtime);
+    shelf.go_on();
+    assert!(block_on(asked).is_ok());
+    let unknown = block_on(waiting).unwrap_err();
+    assert!(matches!(unknown, Error::Unknown(_)) && !unknown.is_definite());
+    // What comes after the end was not written for certain.
+    let late = block_on(timers.at("mail", in_an_hour()).insert()).unwrap_err();
+    assert!(late == Error::ShuttingDown && late.is_definite());
+    assert_eq!(shelf.len(), 1);
 }

@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use waterwheel_durable::{
     Builder, Cancelled, DeadLetter, Delivery, Drain, Durable, Error, Event, Failure, Handle,
-    HandlerOptions, Id, Insert, Inserted, Metrics, NAME_LIMIT, NewTimer, OpenError, Redriven,
-    Rescheduled, Stopped,
+    HandlerOptions, Id, Insert, Inserted, Metrics, NAME_LIMIT, NewTimer, OpenError, PAYLOAD_LIMIT,
+    Redriven, Rescheduled, Stopped,
 };
 
 use crate::support::{Place, Shelf, in_an_hour, shut_down, soon, within};
@@ -90,6 +90,26 @@ async fn a_bad_name_is_refused() {
     // As long as may be, and in any language.
     let longest = "ÿ".repeat(NAME_LIMIT / 2);
     within(timers.at(&longest, in_an_hour()).insert())
+        .await
+        .unwrap();
+    assert_eq!(shelf.len(), 1);
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_payload_that_is_too_long_is_refused_alone() {
+    let shelf = Shelf::default();
+    let timers = within(Durable::builder().open_store(shelf.clone()))
+        .await
+        .unwrap();
+    let of = |length: usize| timers.at("mail", in_an_hour()).bytes(vec![7; length]);
+    let length = PAYLOAD_LIMIT + 1;
+    let refused = within(of(length).insert()).await;
+    assert_eq!(refused, Err(Error::TooLong { length }));
+    let refused = within(of(PAYLOAD_LIMIT).key("k").insert()).await;
+    assert_eq!(refused, Err(Error::TooLong { length }));
+    assert_eq!(shelf.commits(), 0);
+    within(of(PAYLOAD_LIMIT - 1).key("k").insert())
         .await
         .unwrap();
     assert_eq!(shelf.len(), 1);

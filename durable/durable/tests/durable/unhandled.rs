@@ -69,10 +69,12 @@ async fn a_handler_that_comes_with_the_report_is_not_missed() {
         .shifted_clocks(Arc::clone(&shift))
         .on_event(move |event| drop(sender.send(event.clone())));
     let timers = within(builder.open_store(Shelf::default())).await.unwrap();
-    timers.at("mail", in_an_hour()).insert().await.unwrap();
+    // Near enough to lie in its second by now.
+    let timer = timers.after("mail", millis(10_000));
+    timer.insert().await.unwrap();
     until(|| timers.metrics().in_memory == 0).await;
     // The driver has no turn in between: this thread is its own.
-    shift.suspend(7_200_000_000);
+    shift.suspend(20_000_000);
     let mut deliveries = Deliveries::of(&timers, "mail");
     assert_eq!(timers.metrics().unhandled, []);
     deliveries.next().await;

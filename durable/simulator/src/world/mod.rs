@@ -206,9 +206,9 @@ impl World {
                     let from = self.now.wall_micros.div_euclid(1_000) * 1_000;
                     self.model.failed(row.id, from + delay);
                 }
-                None => self.model.ended(row.id),
+                None => self.model.ended(row.id, true),
             },
-            _ => self.model.ended(row.id),
+            _ => self.model.ended(row.id, ended != Ended::Well),
         }
         self.engine.ended(row.id, ended);
     }

@@ -1,7 +1,7 @@
 //! How does a process end, and the next one begin?
 
 use waterwheel_durable::engine::{Config, Engine, Now};
-use waterwheel_store::Store;
+use waterwheel_store::{Id, Store};
 
 use super::{DAY, HANDLERS, SECOND, World};
 use crate::disk::Disk;
@@ -109,7 +109,8 @@ impl World {
     }
 
     pub(super) fn is_done(&mut self) -> Result<(), String> {
-        self.model.is_done()?;
+        let dead = self.disk.store().dead(Id::NONE, usize::MAX);
+        self.model.is_done(&dead.unwrap_or_default())?;
         let (stored, known) = (self.disk.store().len(), self.engine.in_memory());
         let (held, bytes) = (self.engine.held(), self.engine.held_bytes());
         let is_idle = self.engine.is_idle() && self.engine.is_written();

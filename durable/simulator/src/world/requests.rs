@@ -10,13 +10,13 @@ use super::{DAY, HANDLERS, SECOND, World};
 impl World {
     pub(super) fn insert(&mut self) {
         let key = (self.rng.u32(0..5) == 0).then(|| Arc::from([self.rng.u8(0..3)]));
-        let timer = NewTimer {
+        let mut timer = NewTimer {
             handler: Arc::from(HANDLERS[self.rng.usize(0..HANDLERS.len())]),
             due: self.some_due(),
             key,
             payload: vec![7; self.rng.usize(0..self.largest)].into(),
         };
-        let token = self.model.inserts(timer.due, timer.key.clone());
+        let token = self.model.inserts(&mut timer);
         self.engine.insert(token, timer);
     }
 

@@ -48,7 +48,10 @@ impl World {
                 Output::Unhandled(name) if self.engine.has_handler(&name) => {
                     return Err(format!("{name} has a handler, and is reported"));
                 }
-                Output::Unhandled(_) | Output::NoneDue(_) | Output::Dead(..) => {}
+                Output::Unhandled(_)
+                | Output::NoneDue(_)
+                | Output::Dead(..)
+                | Output::Refused(_) => {}
             }
         }
         match self.writes {

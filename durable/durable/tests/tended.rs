@@ -1,0 +1,114 @@
+//! What a store does after a commit delays no answer.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use waterwheel_durable::store::{
+    Dead, Id, Level, MemoryStore, Most, Op, Outcome, Position, Row, Store, StoreError,
+};
+use waterwheel_durable::{Durable, Error, NewTimer};
+
+/// A store that says that it tends, and does not go on before the test has said how that ends.
+struct Slow {
+    inner: MemoryStore,
+    refuses: bool,
+    begins: Sender<()>,
+    ends: Receiver<Result<(), StoreError>>,
+}
+
+impl Store for Slow {
+    fn begin(&mut self) -> Result<u64, StoreError> {
+        self.inner.begin()
+    }
+
+    fn commit(&mut self, number: u64, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
+        match self.refuses {
+            true => Err(StoreError::definite("the disk is full")),
+            false => self.inner.commit(number, steps),
+        }
+    }
+
+    fn tend(&mut self) -> Result<(), StoreError> {
+        self.begins.send(()).unwrap();
+        self.ends.recv().unwrap_or(Ok(()))
+    }
+
+    fn load(
+        &mut self,
+        handler: &str,
+        after: Position,
+        before: i64,
+        most: Most,
+    ) -> Result<Vec<Row>, StoreError> {
+        self.inner.load(handler, after, before, most)
+    }
+
+    fn first_second(&mut self, handler: &str, from: i64) -> Result<Option<i64>, StoreError> {
+        self.inner.first_second(handler, from)
+    }
+
+    fn first_bucket(&mut self, level: Level) -> Result<Option<i64>, StoreError> {
+        self.inner.first_bucket(level)
+    }
+
+    fn handlers(&mut self) -> Result<Vec<Arc<str>>, StoreError> {
+        self.inner.handlers()
+    }
+
+    fn dead(&mut self, after: Id, most: usize) -> Result<Vec<Dead>, StoreError> {
+        self.inner.dead(after, most)
+    }
+}
+
+/// A service, what says that its store tends, and what lets it go on.
+async fn service(refuses: bool) -> (Durable, Receiver<()>, Sender<Result<(), StoreError>>) {
+    let (begins, begun) = channel();
+    let (end, ends) = channel();
+    let store = Slow {
+        inner: MemoryStore::new(),
+        refuses,
+        begins,
+        ends,
+    };
+    let timers = Durable::builder().open_store(store).await.unwrap();
+    (timers, begun, end)
+}
+
+fn timer() -> NewTimer {
+    NewTimer::after("mail", Duration::from_secs(3_600))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_comes_before_the_store_tends_to_itself() {
+    for refuses in [false, true] {
+        let (timers, begun, end) = service(refuses).await;
+        for _ in 0..3 {
+            // The store goes on when there is the answer.
+            let inserted = timers.insert_many([timer()]);
+            let inserted = tokio::time::timeout(Duration::from_secs(60), inserted).await;
+            let inserted = inserted.expect("the answer waits for the store");
+            assert_eq!(inserted.is_err(), refuses, "{inserted:?}");
+            begun.recv_timeout(Duration::from_secs(60)).unwrap();
+            end.send(Ok(())).unwrap();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_store_that_fails_as_it_tends_has_failed() {
+    let (timers, begun, end) = service(false).await;
+    timers.insert_many([timer()]).await.unwrap();
+    begun.recv_timeout(Duration::from_secs(60)).unwrap();
+    // The next one is asked for meanwhile, or after it.
+    let (next, ()) = tokio::join!(timers.insert_many([timer()]), async {
+        let error = StoreError::indeterminate("a sync has failed");
+        end.send(Err(error)).unwrap();
+    });
+    let words = next.unwrap_err();
+    assert!(words.to_string().contains("a sync has failed"), "{words:?}");
+    assert!(matches!(words, Error::Failed(_) | Error::Unknown(_)));
+    let refused = timers.insert_many([timer()]).await;
+    assert!(matches!(refused, Err(Error::Failed(_))), "{refused:?}");
+    assert!(begun.try_recv().is_err(), "nothing more is asked of it");
+}
