@@ -11,7 +11,7 @@ use super::planted::{self, Planted};
 use super::requests::Callers;
 use super::{Answer, Call, Engine, Output, Token};
 
-/// For each step, those who wait for its outcome.
+/// For each step, callers that wait for its outcome.
 type Waiting = Vec<Option<Callers>>;
 
 #[derive(Debug, Default)]
