@@ -25,7 +25,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("answer", &["engine", "error"]),
     ("new_timer", &["engine", "error", "limits"]),
     // What the engine needs to run.
-    ("shell", &["engine", "error", "event"]),
+    ("shell", &["engine", "error", "event", "options"]),
     ("metrics", &["shell"]),
     // What users have: each is a way into the shell.
     (

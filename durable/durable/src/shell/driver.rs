@@ -3,6 +3,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
+use super::give_way::give_way;
 use super::shared::Shared;
 use super::worker::unwound;
 
@@ -29,8 +30,8 @@ async fn turn(end: End) {
                 return;
             }
         } else {
-            // To the back of the queue, where the tasks are that this turn has spawned.
-            tokio::task::yield_now().await;
+            // After the tasks that this turn has spawned.
+            give_way().await;
         }
     }
 }

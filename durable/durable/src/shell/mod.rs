@@ -7,6 +7,7 @@
 //! | `driver` | who turns the engine when its time has come? |
 //! | `store_thread` | who calls the store? |
 //! | `worker` | who runs a handler, and what becomes of a panic or a hang? |
+//! | `give_way` | how does a task let others run, so that none of them can hold it? |
 //! | `handlers` | which handlers are there? |
 //!
 //! One lock holds the engine. Who has something for it, a caller, a worker, the store's thread or the driver, takes the lock, hands it over, and takes what
@@ -16,6 +17,7 @@
 
 pub(crate) mod clock;
 mod driver;
+mod give_way;
 pub(crate) mod handlers;
 pub(crate) mod shared;
 pub(crate) mod store_thread;

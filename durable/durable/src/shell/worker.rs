@@ -8,9 +8,13 @@ use std::task::Poll;
 use tokio::task::AbortHandle;
 use waterwheel_store::Row;
 
+use super::give_way::give_way;
 use super::handlers::Handler;
 use super::shared::Shared;
 use crate::engine::Ended;
+
+/// How many attempts a worker makes before it gives way to other tasks, if none of them has to wait for anything.
+const AT_A_TIME: usize = 32;
 
 /// The workers that run, to be aborted when a shutdown has waited long enough.
 #[derive(Debug, Default)]
@@ -82,14 +86,16 @@ impl Drop for Running {
 /// Runs an attempt, and then the next ones of its handler, as long as some are ready: a worker's end is the next one's place.
 async fn work(shared: Arc<Shared>, handler: Arc<Handler>, row: Row, running: Running) {
     let mut next = Some((row, running));
+    let mut count = 0_usize;
     while let Some((row, running)) = next {
         let (id, number) = (row.id, row.failures.saturating_add(1));
         let ended = attempt(&shared, &handler, row).await;
         drop(running);
         let row = shared.ended(id, number, ended, &handler);
         next = row.map(|row| (row, shared.workers.begin()));
-        if next.is_some() {
-            tokio::task::coop::consume_budget().await;
+        count += 1;
+        if next.is_some() && count.is_multiple_of(AT_A_TIME) {
+            give_way().await;
         }
     }
 }

@@ -174,3 +174,45 @@ fn a_handler_that_blocks_does_not_hold_what_it_delivered() {
         drop(go_on);
     });
 }
+
+/// After a turn that leaves something due, the driver gives way to what it has spawned.
+#[test]
+fn a_handler_that_blocks_does_not_hold_the_driver_that_gave_way() {
+    for _ in 0..5 {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .unwrap();
+        let opened = Durable::builder().open_store(Shelf::default());
+        let timers = runtime.block_on(opened).unwrap();
+        let mut later = Deliveries::of(&timers, "later");
+        let _herd = Deliveries::of(&timers, "herd");
+        let (go_on, wait) = mpsc::channel::<()>();
+        let wait = Mutex::new(wait);
+        let (ended, ends) = mpsc::channel();
+        // The last handler: its delivery is the last one that a turn spawns, and so the first one to run.
+        timers.handle("blocks", move |_| {
+            let went_on = wait.lock().unwrap().recv_timeout(LONG / 3);
+            let _ = ended.send(went_on.is_ok());
+            async { Ok(()) }
+        });
+        let due = std::time::SystemTime::now() + millis(400);
+        // More than a turn takes, all of one millisecond.
+        let herd = (0..9_000).map(|_| NewTimer::at("herd", due));
+        let blocks = [
+            NewTimer::at("blocks", due),
+            NewTimer::at("later", due + millis(800)),
+        ];
+        runtime
+            .block_on(timers.insert_many(blocks.into_iter().chain(herd)))
+            .unwrap();
+        block_on(later.next_untimed());
+        let _ = go_on.send(());
+        assert!(
+            ends.recv_timeout(LONG).unwrap(),
+            "the driver waited for the handler"
+        );
+        runtime.block_on(shut_down(&timers));
+    }
+}
