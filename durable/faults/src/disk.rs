@@ -136,19 +136,25 @@ impl Disk {
         Path::new(&*self.name).join(name)
     }
 
-    /// Reads a file by its [path](Disk::path), beside SQLite.
+    /// Reads a part of a file by its [path](Disk::path), beside SQLite: so many bytes, or fewer if it ends before.
     ///
     /// # Errors
     ///
     /// There is no such file, or no power.
-    pub fn read_path(path: &Path) -> Result<Vec<u8>, Error> {
+    pub fn read_path(path: &Path, at: u64, most: usize) -> Result<Vec<u8>, Error> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let disk = path.parent().unwrap_or(path).to_string_lossy();
         let disk = lock(&DISKS).get(&*disk).cloned();
         let disk = disk.ok_or(ErrorKind::NotFound)?;
         match disk.cut() {
             Some(_) => Err(no_power()),
-            None => disk.read(&name).ok_or(ErrorKind::NotFound.into()),
+            None => {
+                let mut bytes = disk.read(&name).ok_or(ErrorKind::NotFound)?;
+                let at = usize::try_from(at).map_or(bytes.len(), |at| at.min(bytes.len()));
+                bytes.drain(..at);
+                bytes.truncate(most);
+                Ok(bytes)
+            }
         }
     }
 

@@ -43,7 +43,9 @@
 //! | an `fsync` fails, in a commit or as the log is copied | the store fails. Nothing is written or synced any more, nor as it is dropped |
 //! | a read or a write fails, a page or a row makes no sense, a value is too large for SQLite | the same |
 //! | the disk is full | the commit is refused, and the store goes on; the log is copied once there is space. On a file system that copies as it writes, the log may have the whole of that commit: then the store fails |
-//! | the file is busy | the commit is refused, and the store goes on |
+//! | a quota is used up (`EDQUOT`) | SQLite calls it an I/O error, so the store fails |
+//! | another connection writes | after 50 ms the commit is refused, and the store goes on |
+//! | another connection reads, in a transaction that stays open | the log grows until it ends, and the disk may fill. Then the log becomes short again |
 //! | a file is damaged, newer, or another application's | it is not opened, and not written to |
 //! | a file is of an older version | it is brought up to date, each version in one transaction, so that it is never between two of them |
 //!

@@ -3,6 +3,7 @@
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
+use std::time::Duration;
 
 use super::OpenError;
 use super::handlers::Handlers;
@@ -23,6 +24,12 @@ pub struct Step {
 
 /// The steps from older versions, in order. There is no older version yet.
 pub(crate) const STEPS: [Step; 0] = [];
+
+/// How many bytes the log has at most once it is begun again.
+const LONGEST_LOG: u32 = 8 << 20;
+
+/// How long a call of the store waits for another connection. Its thread has other work, and what is refused is tried again.
+const BUSY: Duration = Duration::from_millis(50);
 
 /// In the file's header, in letters: `WWtm`.
 const APPLICATION: i64 = 0x5757_746d;
@@ -93,6 +100,7 @@ pub(crate) fn open(path: &Path, trial: &Trial<'_>) -> Result<(Connection, Handle
         Some(older) => migrate(&connection, older, trial.steps).map_err(OpenError::in_tables)?,
     }
     let handlers = look_into(&connection).map_err(OpenError::in_tables)?;
+    connection.busy_timeout(BUSY).map_err(OpenError::of)?;
     Ok((connection, handlers))
 }
 
@@ -119,11 +127,17 @@ fn configure(connection: &Connection, synchronous: &str) -> rusqlite::Result<()>
     connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
     // `EXTRA` is `FULL`, and the older journal syncs the folder, too: else the journal that a commit has deleted may be there after a power cut.
     connection.pragma_update(None, "synchronous", synchronous)?;
+    // On macOS, `fsync` leaves the disk's own cache as it is; elsewhere the last two are the same as without.
     connection.execute_batch(
         "PRAGMA temp_store = MEMORY;
          PRAGMA cache_size = -16000;
-         PRAGMA trusted_schema = OFF;",
+         PRAGMA trusted_schema = OFF;
+         PRAGMA fullfsync = ON;
+         PRAGMA checkpoint_fullfsync = ON;",
     )?;
+    // What the log has grown by, beside a reader that took long, is given back.
+    let limit = format!("PRAGMA journal_size_limit = {LONGEST_LOG}");
+    connection.query_row(&limit, [], |_| Ok(()))?;
     // The store does it, and looks at what comes of it: SQLite ignores the errors of its own.
     connection.query_row("PRAGMA wal_autocheckpoint = 0", [], |_| Ok(()))
 }

@@ -28,7 +28,7 @@ pub struct SqliteStore {
     was_refused: bool,
     /// How many pages the log has before they are copied into the file.
     long_log: i64,
-    read: fn(&Path) -> io::Result<Vec<u8>>,
+    read: fn(&Path, u64, usize) -> io::Result<Vec<u8>>,
     path: PathBuf,
     _lock: Option<Lock>,
 }
@@ -118,11 +118,12 @@ impl SqliteStore {
     fn is_gone(&self) -> Result<(), StoreError> {
         // Negative if there is no log.
         let frames = usize::try_from(self.log_length().map_err(rolled_back)?);
-        let log = match frames {
-            Ok(_) => (self.read)(&log_of(&self.path)).map_err(StoreError::indeterminate)?,
-            Err(_) => Vec::new(),
+        let Ok(frames) = frames else {
+            return Ok(());
         };
-        match frames.is_ok_and(|frames| log::has_more(&log, frames)) {
+        let log = log_of(&self.path);
+        let has_more = log::has_more(|at, most| (self.read)(&log, at, most), frames);
+        match has_more.map_err(StoreError::indeterminate)? {
             true => Err(StoreError::indeterminate(
                 "no space was left, and the log may have the whole commit",
             )),

@@ -1,5 +1,6 @@
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
-use std::{fs, io};
 
 use super::schema::Step;
 
@@ -9,8 +10,8 @@ use super::schema::Step;
 pub struct Trial<'a> {
     /// The name of the VFS that has the file. `None` is SQLite's own.
     pub vfs: Option<&'a str>,
-    /// What reads a whole file of it.
-    pub read: fn(&Path) -> io::Result<Vec<u8>>,
+    /// What reads a file of it: from this byte on so many, or fewer if it ends before.
+    pub read: fn(&Path, u64, usize) -> io::Result<Vec<u8>>,
     /// The value of `PRAGMA synchronous`, to see a test fail.
     pub synchronous: &'a str,
     /// How many pages the log has before they are copied into the file.
@@ -23,9 +24,17 @@ impl Trial<'_> {
     /// None: what is used.
     pub const NONE: Trial<'static> = Trial {
         vfs: None,
-        read: |path| fs::read(path),
+        read,
         synchronous: "EXTRA",
         long_log: 1_000,
         steps: &super::schema::STEPS,
     };
+}
+
+fn read(path: &Path, at: u64, most: usize) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(at))?;
+    let mut bytes = Vec::new();
+    file.take(most as u64).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }

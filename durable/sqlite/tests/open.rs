@@ -242,6 +242,34 @@ fn the_log_does_not_grow_without_end() {
 }
 
 #[test]
+fn a_log_that_has_grown_beside_a_reader_becomes_short_again() {
+    let folder = Folder::new("reader");
+    let path = folder.file("timers.db");
+    let mut store = SqliteStore::open(&path).unwrap();
+    store.begin().unwrap();
+    let mut number = 0;
+    let mut commit = |store: &mut SqliteStore| {
+        number += 1;
+        store.commit(number, &[near(row(1, 1 << 20))]).unwrap();
+        store.tend().unwrap();
+    };
+    let length = || fs::metadata(folder.file("timers.db-wal")).unwrap().len();
+    commit(&mut store);
+    let reader = Connection::open(&path).unwrap();
+    reader.execute_batch("BEGIN").unwrap();
+    let count = "SELECT count(*) FROM timers";
+    assert_eq!(reader.query_row(count, [], |row| row.get(0)), Ok(1));
+    while length() < 20 << 20 {
+        commit(&mut store);
+    }
+    reader.execute_batch("COMMIT").unwrap();
+    // One to be copied with all the others, and one that begins the log again.
+    commit(&mut store);
+    commit(&mut store);
+    assert!(length() <= 8 << 20, "{} bytes", length());
+}
+
+#[test]
 fn a_timer_of_64_bytes_takes_at_most_130_on_disk() {
     const COUNT: u64 = 60_000;
     let folder = Folder::new("size");

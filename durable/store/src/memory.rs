@@ -1,6 +1,7 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::convert::Infallible;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use super::{
@@ -208,9 +209,9 @@ impl MemoryStore {
             *first = finer.number.min(*first);
             self.place(row, finer);
         }
-        let left = self.far.range((bucket, Id::NONE)..=(bucket, Id::MAX));
+        let mut left = self.far.range((bucket, Id::NONE)..=(bucket, Id::MAX));
         Outcome::Cascaded {
-            is_empty: left.count() == 0,
+            is_empty: left.next().is_none(),
             far: far
                 .into_iter()
                 .map(|(level, number)| Bucket { level, number })
@@ -285,7 +286,7 @@ impl Store for MemoryStore {
     }
 
     fn dead(&mut self, after: Id, most: usize) -> Result<Vec<Dead>, StoreError> {
-        let dead = self.dead.values().filter(|dead| dead.row.id > after);
-        Ok(dead.take(most).cloned().collect())
+        let dead = self.dead.range((Bound::Excluded(after), Bound::Unbounded));
+        Ok(dead.take(most).map(|(_, dead)| dead.clone()).collect())
     }
 }

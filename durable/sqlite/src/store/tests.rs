@@ -64,10 +64,11 @@ fn a_busy_file_refuses_a_commit() {
     let (mut store, folder) = store("busy");
     let other = Connection::open(store.path()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    store
+    // It does not wait long: this is in milliseconds.
+    let waits = store
         .connection
-        .busy_timeout(std::time::Duration::ZERO)
-        .unwrap();
+        .query_row("PRAGMA busy_timeout", [], |row| row.get(0));
+    assert_eq!(waits, Ok(50));
     let error = store.commit(1, &[insert("a", 1, 64)]).unwrap_err();
     assert!(error.is_definite(), "{error:?}");
     other.execute_batch("ROLLBACK").unwrap();
@@ -87,6 +88,11 @@ fn a_reader_of_the_older_journal_refuses_a_commit_until_it_ends() {
         .connection
         .query_row(synchronous, [], |row| row.get(0));
     assert_eq!(synchronous, Ok(3));
+    for full in ["fullfsync", "checkpoint_fullfsync"] {
+        let is_on = format!("PRAGMA {full}");
+        let is_on = store.connection.query_row(&is_on, [], |row| row.get(0));
+        assert_eq!(is_on, Ok(1), "{full}");
+    }
     store.commit(1, &[insert("a", 1, 64)]).unwrap();
     store
         .connection
