@@ -250,7 +250,7 @@ fn a_log_that_has_grown_beside_a_reader_becomes_short_again() {
     let mut number = 0;
     let mut commit = |store: &mut SqliteStore| {
         number += 1;
-        store.commit(number, &[near(row(1, 1 << 20))]).unwrap();
+        store.commit(number, &[near(row(number, 1 << 20))]).unwrap();
         store.tend().unwrap();
     };
     let length = || fs::metadata(folder.file("timers.db-wal")).unwrap().len();
