@@ -33,7 +33,7 @@
 //! |---|---|
 //! | `timers.db` | the tables |
 //! | `timers.db-wal`, `timers.db-shm` | SQLite's log and its index. The log has committed rows: copy it with the file |
-//! | `timers.db-lock` | a file that the process locks which has the store open; its process number is in it |
+//! | `timers.db-lock` | a file that the process locks which has the store open; its process number is in it. Its user alone may read it; the others have the modes that the process gives new files (`umask`) |
 //!
 //! # When something fails
 //!
@@ -43,6 +43,7 @@
 //! | an `fsync` fails, in a commit or as the log is copied | the store fails. Nothing is written or synced any more, nor as it is dropped |
 //! | a read or a write fails, a page or a row makes no sense, a value is too large for SQLite | the same |
 //! | the disk is full | the commit is refused, and the store goes on; the log is copied once there is space. On a file system that copies as it writes, the log may have the whole of that commit: then the store fails |
+//! | the file is removed or replaced while it is open | the store fails after the next commit, which it has answered |
 //! | a quota is used up (`EDQUOT`) | SQLite calls it an I/O error, so the store fails |
 //! | another connection writes | after 50 ms the commit is refused, and the store goes on |
 //! | another connection reads, in a transaction that stays open | the log grows until it ends, and the disk may fill. Then the log becomes short again |
@@ -62,6 +63,7 @@ mod cascade;
 mod error;
 mod failure;
 mod handlers;
+mod identity;
 mod lock;
 mod log;
 mod read;

@@ -1,7 +1,7 @@
 //! Who has the file open?
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, Write};
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use super::OpenError;
@@ -19,13 +19,15 @@ impl Lock {
             lock: lock.clone(),
             source,
         };
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&lock)
-            .map_err(refused)?;
+        if lock.is_symlink() {
+            // Its number would be written over another file.
+            let what = io::Error::other("it is a symbolic link");
+            return Err(refused(what));
+        }
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        for_its_user_alone(&mut options);
+        let mut file = options.open(&lock).map_err(refused)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -43,6 +45,17 @@ impl Lock {
         Ok(Lock { _file: file })
     }
 }
+
+/// Another user who could open it could lock it, and keep the service from starting.
+#[cfg(unix)]
+fn for_its_user_alone(options: &mut OpenOptions) {
+    use std::os::unix::fs::OpenOptionsExt;
+
+    options.mode(0o600);
+}
+
+#[cfg(not(unix))]
+fn for_its_user_alone(_: &mut OpenOptions) {}
 
 fn beside(store: &Path) -> PathBuf {
     let mut lock = store.as_os_str().to_owned();

@@ -8,6 +8,7 @@ use waterwheel_store::{Dead, Id, Level, Most, Op, Outcome, Position, Row, Store,
 use super::OpenError;
 use super::failure::{of_commit, rolled_back};
 use super::handlers::Handlers;
+use super::identity::Identity;
 use super::lock::Lock;
 use super::trial::Trial;
 use super::write::Writer;
@@ -30,6 +31,8 @@ pub struct SqliteStore {
     long_log: i64,
     read: fn(&Path, u64, usize) -> io::Result<Vec<u8>>,
     path: PathBuf,
+    /// Of the file as it was opened. `None` on a VFS of a test.
+    identity: Option<Identity>,
     _lock: Option<Lock>,
 }
 
@@ -50,7 +53,10 @@ impl SqliteStore {
             let what = "it is empty or missing, and its log is not";
             return Err(OpenError::Corrupt(what.into()));
         }
-        SqliteStore::open_as(path, Some(lock), &Trial::NONE)
+        let mut store = SqliteStore::open_as(path, Some(lock), &Trial::NONE)?;
+        let identity = Identity::of(&store.path);
+        store.identity = Some(identity.map_err(|error| OpenError::Sqlite(error.into()))?);
+        Ok(store)
     }
 
     /// Opens a file of another VFS, for tests: see [`Trial`].
@@ -74,6 +80,7 @@ impl SqliteStore {
             long_log: trial.long_log,
             read: trial.read,
             path,
+            identity: None,
             _lock: lock,
         })
     }
@@ -167,6 +174,17 @@ impl SqliteStore {
         Ok(())
     }
 
+    /// What is written to a file that was removed is lost with the process, and another process may open a new one under its name.
+    fn is_there(&self) -> Result<(), StoreError> {
+        let is_there = |opened| Identity::of(&self.path).is_ok_and(|now| now == opened);
+        match self.identity.is_none_or(is_there) {
+            true => Ok(()),
+            false => Err(StoreError::indeterminate(
+                "the file was removed or replaced while it was open",
+            )),
+        }
+    }
+
     fn is_well(&self) -> Result<(), StoreError> {
         match &self.failure {
             Some(why) => Err(StoreError::indeterminate(format!(
@@ -251,6 +269,8 @@ impl Store for SqliteStore {
 
     fn tend(&mut self) -> Result<(), StoreError> {
         self.is_well()?;
+        let there = self.is_there();
+        self.note(there)?;
         let copied = self.checkpoint().map_err(rolled_back);
         self.note(copied)
     }

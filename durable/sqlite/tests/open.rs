@@ -299,3 +299,45 @@ fn a_timer_of_64_bytes_takes_at_most_130_on_disk() {
         assert!(each <= 130, "{level:?}: {each} bytes a timer");
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_is_removed_while_it_is_open_takes_nothing() {
+    for is_replaced in [false, true] {
+        let folder = Folder::new("removed");
+        let path = folder.file("timers.db");
+        let mut store = SqliteStore::open(&path).unwrap();
+        store.begin().unwrap();
+        store.commit(1, &[near(row(1, 10))]).unwrap();
+        store.tend().unwrap();
+        fs::remove_file(&path).unwrap();
+        if is_replaced {
+            fs::write(&path, "").unwrap();
+        }
+        let gone = store.tend().unwrap_err();
+        assert!(!gone.is_definite(), "{gone}");
+        let refused = store.commit(2, &[near(row(2, 10))]).unwrap_err();
+        assert!(!refused.is_definite(), "{refused}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn the_lock_file_is_its_users_alone_and_no_link() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let folder = Folder::new("lock file");
+    let path = folder.file("timers.db");
+    let lock = folder.file("timers.db-lock");
+    drop(SqliteStore::open(&path).unwrap());
+    let mode = fs::metadata(&lock).unwrap().permissions().mode();
+    assert_eq!(mode & 0o077, 0);
+    fs::remove_file(&lock).unwrap();
+    fs::write(folder.file("another"), "its text").unwrap();
+    symlink(folder.file("another"), &lock).unwrap();
+    let refused = SqliteStore::open(&path);
+    assert!(
+        matches!(refused, Err(OpenError::Lock { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(fs::read(folder.file("another")).unwrap(), b"its text");
+}

@@ -32,7 +32,7 @@ impl Level {
         }
     }
 
-    /// How long before its start a bucket cascades, in milliseconds: long enough for millions of rows, and a small part of the bucket's length, so that
+    /// How long before its start a bucket cascades, in milliseconds: long enough for a million of rows or two, and a small part of the bucket's length, so that
     /// few timers miss the bucket.
     #[must_use]
     pub const fn lead(self) -> i64 {
