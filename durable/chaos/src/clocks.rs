@@ -18,21 +18,12 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
     arguments.end()?;
     crate::fault::check(&fault)?;
 
-    let folder = tempfile::Builder::new()
-        .prefix("waterwheel-chaos-")
-        .tempdir()
-        .map_err(|error| error.to_string())?;
+    let folder = report::folder()?;
     let mut rng = Rng::with_seed(seed);
     let mut parent = Parent::new(&report::log_of(folder.path()))?;
     let mut orders = Orders {
-        file: folder.path().join("timers.db"),
-        round: 0,
-        seed,
-        single: false,
-        shift: 0,
-        callers,
         moves: true,
-        fault,
+        ..Orders::new(folder.path(), seed, callers, fault)
     };
     println!("clocks: {rounds} rounds, {callers} callers, seed {seed}");
     let mut before = (0, 0);

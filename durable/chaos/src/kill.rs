@@ -24,22 +24,10 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
     // Said here, and not by each child.
     crate::fault::check(&fault)?;
 
-    let folder = tempfile::Builder::new()
-        .prefix("waterwheel-chaos-")
-        .tempdir()
-        .map_err(|error| error.to_string())?;
+    let folder = report::folder()?;
     let mut rng = Rng::with_seed(seed);
     let mut parent = Parent::new(&report::log_of(folder.path()))?;
-    let mut orders = Orders {
-        file: folder.path().join("timers.db"),
-        round: 0,
-        seed,
-        single: false,
-        shift: 0,
-        callers,
-        moves: false,
-        fault,
-    };
+    let mut orders = Orders::new(folder.path(), seed, callers, fault);
     println!("kill: {rounds} rounds, {callers} callers, seed {seed}");
     println!(
         "               lived           at the kill: with a  perhaps not      no answer yet to             the store's"

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use tempfile::TempDir;
+
 use crate::check::{Checker, Rule};
 
 /// How many broken promises of a kind are printed. The log has all.
@@ -58,7 +60,7 @@ pub(crate) fn verdict(checker: &mut Checker) -> bool {
 }
 
 /// The exit code. What is needed to look into a failure is kept.
-pub(crate) fn end(is_kept: bool, seed: u64, folder: tempfile::TempDir) -> ExitCode {
+pub(crate) fn end(is_kept: bool, seed: u64, folder: TempDir) -> ExitCode {
     if is_kept {
         println!("every promise was kept");
         return ExitCode::SUCCESS;
@@ -69,6 +71,13 @@ pub(crate) fn end(is_kept: bool, seed: u64, folder: tempfile::TempDir) -> ExitCo
         folder.display()
     );
     ExitCode::FAILURE
+}
+
+/// Where a command has its file and its log.
+pub(crate) fn folder() -> Result<TempDir, String> {
+    let mut folder = tempfile::Builder::new();
+    folder.prefix("waterwheel-chaos-");
+    folder.tempdir().map_err(|error| error.to_string())
 }
 
 pub(crate) fn log_of(folder: &Path) -> std::path::PathBuf {

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use crate::shell::shared::Look;
+use crate::shell::state::Look;
 
 /// What goes on: see [`Durable::metrics`](crate::Durable::metrics).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Metrics {
             commits: look.commits(),
             failed_attempts: look.failed_attempts(),
             clock_jumps: look.jumps(),
-            refusals: engine.refusals(),
+            refusals: look.refusals(),
             unhandled: look.unhandled(),
             has_failed: look.failure().is_some(),
         }

@@ -7,7 +7,7 @@ mod moves;
 mod watched;
 
 use std::io::{BufRead, Write, stdin, stdout};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,6 +45,20 @@ pub(crate) struct Orders {
 }
 
 impl Orders {
+    /// Of the first child: the clock is the machine's, and stays so.
+    pub(crate) fn new(folder: &Path, seed: u64, callers: usize, fault: String) -> Orders {
+        Orders {
+            file: folder.join("timers.db"),
+            round: 0,
+            seed,
+            single: false,
+            shift: 0,
+            callers,
+            moves: false,
+            fault,
+        }
+    }
+
     pub(crate) fn arguments(&self) -> Vec<String> {
         [
             ("--file", self.file.display().to_string()),

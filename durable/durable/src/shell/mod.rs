@@ -3,6 +3,7 @@
 //! | file | question |
 //! |---|---|
 //! | `shared` | who may use the engine, and who does what it puts out? |
+//! | `state` | what lies behind the lock? |
 //! | `clock` | what time is it, and how does one wait for it? |
 //! | `driver` | who turns the engine when its time has come? |
 //! | `store_thread` | who calls the store? |
@@ -20,6 +21,7 @@ mod driver;
 mod give_way;
 pub(crate) mod handlers;
 pub(crate) mod shared;
+pub(crate) mod state;
 pub(crate) mod store_thread;
 mod worker;
 

@@ -3,7 +3,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use slab::Slab;
 use tokio::runtime::{Handle as Runtime, RuntimeFlavor};
 use tokio::sync::{Notify, oneshot};
 use waterwheel::Timer;
@@ -12,6 +11,7 @@ use waterwheel_store::{Row, StoreError};
 use super::clock::Clock;
 use super::driver::drive;
 use super::handlers::{Handler, Handlers};
+use super::state::{Closes, Left, Look, State, Todo};
 use super::store_thread::{Job, StoreQueue};
 use super::worker::{Workers, unwound};
 use crate::engine::{Answer, Config, Ended, Engine, NewTimer, Now, Output, Reply, Token};
@@ -39,59 +39,6 @@ pub(crate) struct Shared {
     users: AtomicUsize,
 }
 
-#[derive(Debug)]
-struct State {
-    engine: Engine,
-    /// Who waits for which answer. The keys are the engine's tokens.
-    waiting: Slab<oneshot::Sender<Answer>>,
-    /// Who waits for the end.
-    closing: Vec<oneshot::Sender<()>>,
-    /// When the driver turns the engine next, unless it is nudged.
-    sleeps_until: u64,
-    jumps: u64,
-    commits: u64,
-    failed_attempts: u64,
-    unhandled: Vec<Arc<str>>,
-    /// Why the store has failed.
-    failure: Option<Arc<str>>,
-    is_stopping: bool,
-    closes: Closes,
-    /// The store's thread was asked to end.
-    is_closing: bool,
-    /// What was left to do when the store was closed.
-    left: Left,
-    is_closed: bool,
-}
-
-/// What was left to do when the store was closed.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Left {
-    /// How many deliveries had not ended.
-    pub(crate) abandoned: usize,
-    /// How many had, and that is not written.
-    pub(crate) unsettled: usize,
-}
-
-/// When the store is closed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Closes {
-    /// When it is asked to.
-    ByRequest,
-    /// As soon as no handler runs and nothing is to be written; at once, if the store has failed.
-    WhenUnused,
-    /// The same, and handlers may end also if the store has failed.
-    WhenIdle,
-    /// As soon as nothing is to be written, whatever the handlers do.
-    WhenWritten,
-}
-
-/// What is done after the lock was let go of.
-enum Todo {
-    Answer(oneshot::Sender<Answer>, Answer),
-    Deliver(Row),
-    Report(Event),
-}
-
 impl Shared {
     pub(crate) fn new(
         engine: Engine,
@@ -102,22 +49,7 @@ impl Shared {
         hook: Option<Hook>,
     ) -> Arc<Shared> {
         Arc::new(Shared {
-            state: Mutex::new(State {
-                engine,
-                waiting: Slab::new(),
-                closing: Vec::new(),
-                sleeps_until: 0,
-                jumps: 0,
-                commits: 0,
-                failed_attempts: 0,
-                unhandled: Vec::new(),
-                failure: None,
-                is_stopping: false,
-                closes: Closes::ByRequest,
-                is_closing: false,
-                left: Left::default(),
-                is_closed: false,
-            }),
+            state: Mutex::new(State::new(engine)),
             queue: StoreQueue::default(),
             nudge: Notify::new(),
             clock,
@@ -434,10 +366,7 @@ impl Shared {
                 output => state.note(output, &mut todo),
             }
         }
-        if state.jumps != state.engine.jumps() {
-            state.jumps = state.engine.jumps();
-            todo.push(Todo::Report(Event::ClockJumped));
-        }
+        state.count(&mut todo);
         if state.is_to_close(&self.workers) {
             has_queued = true;
             self.close_in(state);
@@ -516,92 +445,6 @@ impl Shared {
 /// On the worker of a runtime that has several.
 fn is_on_a_worker() -> bool {
     Runtime::try_current().is_ok_and(|it| it.runtime_flavor() != RuntimeFlavor::CurrentThread)
-}
-
-impl State {
-    fn note(&mut self, output: Output, todo: &mut Vec<Todo>) {
-        match output {
-            Output::Store(_) => {}
-            Output::Deliver(delivery) => todo.push(Todo::Deliver(delivery.row)),
-            Output::Answer(token, answer) => {
-                let token = usize::try_from(token).unwrap_or(usize::MAX);
-                if let Some(sender) = self.waiting.try_remove(token) {
-                    todo.push(Todo::Answer(sender, answer));
-                }
-            }
-            // The turn that has put it out came before the handler, in the same call.
-            Output::Unhandled(name) if self.engine.has_handler(&name) => {}
-            Output::NoneDue(name) => self.unhandled.retain(|it| *it != name),
-            Output::Unhandled(name) => {
-                self.unhandled.push(Arc::clone(&name));
-                todo.push(Todo::Report(Event::Unhandled { handler: name }));
-            }
-            Output::Dead(row, error) => todo.push(Todo::Report(Event::dead(row, error))),
-            Output::Refused(error) => todo.push(Todo::Report(Event::Refused { error })),
-            Output::Failed(error) => {
-                self.failure = Some(Arc::clone(&error));
-                todo.push(Todo::Report(Event::Failed { error }));
-            }
-        }
-    }
-
-    /// The engine has panicked: it is not known what was written.
-    fn broke_down(&mut self, todo: &mut Vec<Todo>) {
-        self.engine.broke_down();
-        let error: Arc<str> = "the engine panicked: a bug of it, please report it".into();
-        for (_, sender) in std::mem::take(&mut self.waiting) {
-            todo.push(Todo::Answer(sender, Answer::Unknown(Arc::clone(&error))));
-        }
-        self.failure = Some(Arc::clone(&error));
-        todo.push(Todo::Report(Event::Failed { error }));
-    }
-
-    fn is_to_close(&self, workers: &Workers) -> bool {
-        // What the store has refused is tried again later, and holds nothing up. Once it has failed, nothing is written.
-        let is_written = self.engine.is_written() || self.engine.has_failed();
-        match self.closes {
-            Closes::ByRequest => false,
-            // The engine counts those as well that wait to be spawned; but not once the store has failed.
-            Closes::WhenIdle if self.engine.has_failed() => workers.running() == 0,
-            Closes::WhenUnused if self.engine.has_failed() => true,
-            Closes::WhenIdle | Closes::WhenUnused => self.engine.running() == 0 && is_written,
-            Closes::WhenWritten => is_written,
-        }
-    }
-}
-
-/// What can be seen of the engine.
-pub(crate) struct Look<'a>(&'a State);
-
-impl Look<'_> {
-    /// What was left to do when the store was closed.
-    pub(crate) fn left(&self) -> Left {
-        self.0.left
-    }
-
-    pub(crate) fn jumps(&self) -> u64 {
-        self.0.jumps
-    }
-
-    pub(crate) fn failed_attempts(&self) -> u64 {
-        self.0.failed_attempts
-    }
-
-    pub(crate) fn engine(&self) -> &Engine {
-        &self.0.engine
-    }
-
-    pub(crate) fn commits(&self) -> u64 {
-        self.0.commits
-    }
-
-    pub(crate) fn failure(&self) -> Option<Arc<str>> {
-        self.0.failure.clone()
-    }
-
-    pub(crate) fn unhandled(&self) -> Vec<Arc<str>> {
-        self.0.unhandled.clone()
-    }
 }
 
 impl fmt::Debug for Shared {

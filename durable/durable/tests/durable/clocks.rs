@@ -138,6 +138,9 @@ async fn a_clock_that_was_set_is_reported() {
     }
     assert!(events.try_recv().is_err() && timers.metrics().clock_jumps == 3);
     shut_down(&timers).await;
+    // What was counted stays, also once the service was asked for something.
+    assert!(timers.at("mail", present(&shift)).insert().await.is_err());
+    assert_eq!(timers.metrics().clock_jumps, 3);
 }
 
 #[tokio::test]

@@ -151,7 +151,7 @@ impl Deliveries {
         self.0.recv().await.expect("the handler is there")
     }
 
-    /// Those that have come by now.
+    /// The deliveries up to now.
     pub(crate) fn so_far(&mut self) -> Vec<Seen> {
         std::iter::from_fn(|| self.0.try_recv().ok()).collect()
     }

@@ -1,0 +1,189 @@
+//! What lies behind the lock, and what an output of the engine asks for.
+
+use std::sync::Arc;
+
+use slab::Slab;
+use tokio::sync::oneshot;
+use waterwheel_store::Row;
+
+use super::worker::Workers;
+use crate::engine::{Answer, Engine, Output};
+use crate::event::Event;
+
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) engine: Engine,
+    /// Who waits for which answer. The keys are the engine's tokens.
+    pub(super) waiting: Slab<oneshot::Sender<Answer>>,
+    /// Who waits for the end.
+    pub(super) closing: Vec<oneshot::Sender<()>>,
+    /// When the driver turns the engine next, unless it is nudged.
+    pub(super) sleeps_until: u64,
+    /// As the engine has counted them. They outlive it.
+    pub(super) jumps: u64,
+    pub(super) refusals: u64,
+    pub(super) commits: u64,
+    pub(super) failed_attempts: u64,
+    pub(super) unhandled: Vec<Arc<str>>,
+    /// Why the store has failed.
+    pub(super) failure: Option<Arc<str>>,
+    pub(super) is_stopping: bool,
+    pub(super) closes: Closes,
+    /// The store's thread was asked to end.
+    pub(super) is_closing: bool,
+    /// What was left to do when the store was closed.
+    pub(super) left: Left,
+    pub(super) is_closed: bool,
+}
+
+/// What was left to do when the store was closed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Left {
+    /// How many deliveries had not ended.
+    pub(crate) abandoned: usize,
+    /// How many had, and that is not written.
+    pub(crate) unsettled: usize,
+}
+
+/// When the store is closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Closes {
+    /// When it is asked to.
+    ByRequest,
+    /// As soon as no handler runs and nothing is to be written; at once, if the store has failed.
+    WhenUnused,
+    /// The same, and handlers may end also if the store has failed.
+    WhenIdle,
+    /// As soon as nothing is to be written, whatever the handlers do.
+    WhenWritten,
+}
+
+/// What is done after the lock was let go of.
+pub(super) enum Todo {
+    Answer(oneshot::Sender<Answer>, Answer),
+    Deliver(Row),
+    Report(Event),
+}
+
+impl State {
+    pub(super) fn new(engine: Engine) -> State {
+        State {
+            engine,
+            waiting: Slab::new(),
+            closing: Vec::new(),
+            sleeps_until: 0,
+            jumps: 0,
+            refusals: 0,
+            commits: 0,
+            failed_attempts: 0,
+            unhandled: Vec::new(),
+            failure: None,
+            is_stopping: false,
+            closes: Closes::ByRequest,
+            is_closing: false,
+            left: Left::default(),
+            is_closed: false,
+        }
+    }
+
+    /// What an output asks for, but for those that ask the store.
+    pub(super) fn note(&mut self, output: Output, todo: &mut Vec<Todo>) {
+        match output {
+            Output::Store(_) => {}
+            Output::Deliver(delivery) => todo.push(Todo::Deliver(delivery.row)),
+            Output::Answer(token, answer) => {
+                let token = usize::try_from(token).unwrap_or(usize::MAX);
+                if let Some(sender) = self.waiting.try_remove(token) {
+                    todo.push(Todo::Answer(sender, answer));
+                }
+            }
+            // The turn that has put it out came before the handler, in the same call.
+            Output::Unhandled(name) if self.engine.has_handler(&name) => {}
+            Output::NoneDue(name) => self.unhandled.retain(|it| *it != name),
+            Output::Unhandled(name) => {
+                self.unhandled.push(Arc::clone(&name));
+                todo.push(Todo::Report(Event::Unhandled { handler: name }));
+            }
+            Output::Dead(row, error) => todo.push(Todo::Report(Event::dead(row, error))),
+            Output::Refused(error) => todo.push(Todo::Report(Event::Refused { error })),
+            Output::Failed(error) => {
+                self.failure = Some(Arc::clone(&error));
+                todo.push(Todo::Report(Event::Failed { error }));
+            }
+        }
+    }
+
+    /// Takes over what the engine has counted. The one in place after the end has counted nothing.
+    pub(super) fn count(&mut self, todo: &mut Vec<Todo>) {
+        if self.is_closed {
+            return;
+        }
+        self.refusals = self.engine.refusals();
+        if self.jumps != self.engine.jumps() {
+            self.jumps = self.engine.jumps();
+            todo.push(Todo::Report(Event::ClockJumped));
+        }
+    }
+
+    /// The engine has panicked: it is not known what was written.
+    pub(super) fn broke_down(&mut self, todo: &mut Vec<Todo>) {
+        self.engine.broke_down();
+        let error: Arc<str> = "the engine panicked: a bug of it, please report it".into();
+        for (_, sender) in std::mem::take(&mut self.waiting) {
+            todo.push(Todo::Answer(sender, Answer::Unknown(Arc::clone(&error))));
+        }
+        self.failure = Some(Arc::clone(&error));
+        todo.push(Todo::Report(Event::Failed { error }));
+    }
+
+    pub(super) fn is_to_close(&self, workers: &Workers) -> bool {
+        // What the store has refused is tried again later, and holds nothing up. Once it has failed, nothing is written.
+        let is_written = self.engine.is_written() || self.engine.has_failed();
+        match self.closes {
+            Closes::ByRequest => false,
+            // The engine counts those as well that wait to be spawned; but not once the store has failed.
+            Closes::WhenIdle if self.engine.has_failed() => workers.running() == 0,
+            Closes::WhenUnused if self.engine.has_failed() => true,
+            Closes::WhenIdle | Closes::WhenUnused => self.engine.running() == 0 && is_written,
+            Closes::WhenWritten => is_written,
+        }
+    }
+}
+
+/// What can be seen of the engine.
+pub(crate) struct Look<'a>(pub(super) &'a State);
+
+impl Look<'_> {
+    /// What was left to do when the store was closed.
+    pub(crate) fn left(&self) -> Left {
+        self.0.left
+    }
+
+    pub(crate) fn jumps(&self) -> u64 {
+        self.0.jumps
+    }
+
+    pub(crate) fn refusals(&self) -> u64 {
+        self.0.refusals
+    }
+
+    pub(crate) fn failed_attempts(&self) -> u64 {
+        self.0.failed_attempts
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.0.engine
+    }
+
+    pub(crate) fn commits(&self) -> u64 {
+        self.0.commits
+    }
+
+    pub(crate) fn failure(&self) -> Option<Arc<str>> {
+        self.0.failure.clone()
+    }
+
+    pub(crate) fn unhandled(&self) -> Vec<Arc<str>> {
+        self.0.unhandled.clone()
+    }
+}
