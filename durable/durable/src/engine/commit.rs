@@ -9,7 +9,7 @@ use waterwheel_store::{Bucket, Level, Most, Op, Outcome, Row, StoreError};
 use super::asked::What;
 use super::planted::{self, Planted};
 use super::requests::Callers;
-use super::{Answer, Call, Engine, Output, Token};
+use super::{Answer, Call, Counts, Engine, Output, Token};
 
 /// For each step, the callers that wait for its outcome.
 type Waiting = Vec<Option<Callers>>;
@@ -45,7 +45,12 @@ impl Commits {
     /// How many deliveries have ended whose end is not written.
     pub(super) fn unsettled(&self) -> usize {
         let waiting = self.waiting.iter().flat_map(|(steps, _)| steps.iter());
-        let ends = |op: &&Op| matches!(op, Op::Settle(_) | Op::Retry(..) | Op::Bury { .. });
+        let ends = |op: &&Op| {
+            matches!(
+                op,
+                Op::Settle(_) | Op::Archive(..) | Op::Retry(..) | Op::Bury { .. }
+            )
+        };
         waiting.chain(&self.steps).filter(ends).count()
     }
 
@@ -128,19 +133,41 @@ impl Engine {
                 if !planted::is(Planted::AnswerBeforeCommit) {
                     self.answer(callers.token, Answer::Created(row.handle()));
                 }
+                self.count(&row.handler, |counts| counts.inserted += 1);
                 self.place(row, *bucket);
             }
-            (Op::Insert(..), Some(callers), Outcome::Exists(handle)) => {
+            (Op::Insert(row, _), Some(callers), Outcome::Exists(handle)) => {
+                self.count(&row.handler, |counts| counts.duplicates += 1);
                 self.answer(callers.token, Answer::Existing(handle));
             }
-            (Op::Settle(row), ..) => self.retire(row.id),
+            (Op::Settle(row), ..) => {
+                self.retire(row.id);
+                self.count(&row.handler, |counts| counts.settled += 1);
+            }
+            (Op::Archive(row, at), ..) => {
+                self.retire(row.id);
+                self.archived(&row.handler, *at);
+                self.count(&row.handler, |counts| counts.settled += 1);
+            }
+            (Op::Expire { handler, .. }, _, Outcome::Expired { is_empty }) => {
+                self.expired(handler, is_empty);
+            }
+            (Op::Start(row), ..) => self.started(row),
+            (Op::Set(name, value), callers, _) => {
+                self.was_set(name, value.as_deref());
+                if let Some(callers) = callers {
+                    self.answer_all(callers, &Answer::Done);
+                }
+            }
             (Op::Bury { row, error, .. }, ..) => {
                 self.retire(row.id);
+                self.count(&row.handler, |counts| counts.dead += 1);
                 let dead = Output::Dead(row.clone(), Arc::clone(error));
                 self.output.push_back(dead);
             }
             (Op::Retry(row, due, bucket), ..) => {
                 self.retire(row.id);
+                self.count(&row.handler, |counts| counts.retried += 1);
                 let later = Row {
                     due: *due,
                     failures: row.failures.saturating_add(1),
@@ -154,6 +181,7 @@ impl Engine {
             (Op::Cancel(handle), Some(callers), Outcome::Cancelled(true)) => {
                 self.retire(handle.id);
                 self.left(&handle.handler);
+                self.count(&handle.handler, |counts| counts.cancelled += 1);
                 self.answer(callers.token, Answer::Done);
                 self.cancelled(handle.id, callers.others);
             }
@@ -179,6 +207,7 @@ impl Engine {
             }
             (Op::Redrive(_, _, bucket), Some(callers), Outcome::Redriven(Some(row))) => {
                 self.answer_all(callers, &Answer::Done);
+                self.count(&row.handler, |counts| counts.redriven += 1);
                 self.place(&row, *bucket);
             }
             (
@@ -259,6 +288,12 @@ impl Engine {
             self.answer(deferred.token(), Answer::Failed(Arc::clone(&why)));
         }
         self.output.push_back(Output::Failed(why));
+    }
+
+    fn count(&mut self, handler: &str, count: impl FnOnce(&mut Counts)) {
+        if let Some(at) = self.namespace_of(handler) {
+            count(&mut self.namespaces[at].counts);
+        }
     }
 
     /// A row lies in this bucket from now on.

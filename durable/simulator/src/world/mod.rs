@@ -121,6 +121,7 @@ impl World {
                 _ => usize::MAX,
             },
             ladder: LADDER.map(Duration::from_secs).to_vec(),
+            concurrency: None,
             most_in_commit: rng.usize(1..12),
             reply_micros: if has_faults { 5_000_000 } else { u64::MAX },
             refused_micros: 200_000,
