@@ -49,7 +49,10 @@ pub enum Error {
         /// Their length in bytes.
         length: usize,
     },
-    /// The store has refused it, and nothing was written: a full disk, for example. It may be tried again.
+    /// The disk, or what the store may take of it, is full, and nothing was written. Deliveries and all other calls go on: the store keeps what space is left for
+    /// them. Inserts are taken again as soon as there is space, without a restart.
+    Full,
+    /// The store has refused it, and nothing was written: a disk on which not even the store's reserve is left, for example. It may be tried again.
     Refused(Arc<str>),
     /// The store has failed meanwhile, or the service has ended before the answer. It is not known what was written: try again with the same key, once the store is opened again.
     Unknown(Arc<str>),
@@ -70,6 +73,7 @@ impl Error {
 
     pub(crate) fn from_answer(answer: Answer) -> Error {
         match answer {
+            Answer::Full => Error::Full,
             Answer::Refused(why) => Error::Refused(why),
             Answer::Failed(why) => Error::Failed(why),
             Answer::Unknown(why) => Error::Unknown(why),
@@ -126,6 +130,7 @@ impl fmt::Display for Error {
                 f,
                 "a payload and its key have at most {PAYLOAD_LIMIT} bytes, and not {length}"
             ),
+            Error::Full => f.write_str("the store is full, and nothing was written"),
             Error::Refused(why) | Error::Failed(why) | Error::Unknown(why) => f.write_str(why),
             Error::ShuttingDown => f.write_str("the service shuts down"),
             Error::OutOfIds => {

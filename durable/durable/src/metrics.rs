@@ -20,6 +20,10 @@ pub struct Metrics {
     pub clock_jumps: u64,
     /// How often the store has refused a commit or a read: a full disk, for example. What the service itself wants written is tried again.
     pub refusals: u64,
+    /// How many inserts have found the store [full](crate::Error::Full).
+    pub full: u64,
+    /// Whether the store was full at the last insert that was new to it.
+    pub is_full: bool,
     /// The names that have timers which have been due for a second, and no handler.
     pub unhandled: Vec<Arc<str>>,
     /// Whether the store has failed.
@@ -39,6 +43,8 @@ impl Metrics {
             failed_attempts: look.failed_attempts(),
             clock_jumps: look.jumps(),
             refusals: look.refusals(),
+            full: look.full(),
+            is_full: look.is_full(),
             unhandled: look.unhandled(),
             has_failed: look.failure().is_some(),
             namespaces: namespaces

@@ -65,7 +65,7 @@ impl Commits {
     }
 
     /// Takes the steps of the next commit. The engine's own come first: a million inserts at once delay no delivery. A half is left to the callers.
-    fn next(&mut self, most: usize) -> (Vec<Op>, Waiting) {
+    fn next(&mut self, most: usize, most_bytes: usize) -> (Vec<Op>, Waiting) {
         let most = self.most.map_or(most, |fewer| fewer.min(most)).max(1);
         let own = match most {
             _ if self.requests.is_empty() => most,
@@ -74,7 +74,7 @@ impl Commits {
             _ => most - self.requests.len().min(most / 2),
         };
         let own = own.min(self.steps.len());
-        let asked = self.requests.len().min(most - own);
+        let asked = self.within(most - own, most_bytes);
         let mut steps = Vec::with_capacity(own + asked);
         let mut callers = Vec::with_capacity(own + asked);
         steps.extend(self.steps.drain(..own));
@@ -84,6 +84,19 @@ impl Commits {
             callers.push(Some(of));
         }
         (steps, callers)
+    }
+
+    /// How many of the first requests a commit takes: as many as this, and those after so many bytes are left for the next one.
+    fn within(&self, most: usize, most_bytes: usize) -> usize {
+        let mut bytes = 0;
+        let first = self.requests.iter().take(most).take_while(|(op, _)| {
+            let fits = bytes < most_bytes.max(1);
+            if let Op::Insert(row, _) = op {
+                bytes += row.bytes();
+            }
+            fits
+        });
+        first.count()
     }
 }
 
@@ -99,7 +112,8 @@ impl Engine {
             return;
         }
         commits.tries_again_at = None;
-        let (steps, callers) = commits.next(self.config.most_in_commit);
+        let (steps, callers) =
+            commits.next(self.config.most_in_commit, self.config.most_bytes_in_commit);
         let steps = Arc::new(steps);
         commits.count += 1;
         commits.waiting = Some((Arc::clone(&steps), callers));
@@ -139,6 +153,9 @@ impl Engine {
             (Op::Insert(row, _), Some(callers), Outcome::Exists(handle)) => {
                 self.count(&row.handler, |counts| counts.duplicates += 1);
                 self.answer(callers.token, Answer::Existing(handle));
+            }
+            (Op::Insert(..), Some(callers), Outcome::Full) => {
+                self.answer(callers.token, Answer::Full);
             }
             (Op::Settle(row), ..) => {
                 self.retire(row.id);

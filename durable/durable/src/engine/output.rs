@@ -106,6 +106,8 @@ pub enum Answer {
     Created(Handle),
     /// Another timer has the key.
     Existing(Handle),
+    /// The store keeps the space that it has left for other steps, and nothing was done.
+    Full,
     /// The timer was cancelled, moved or redriven, durably.
     Done,
     /// It is with its handler.

@@ -471,6 +471,42 @@ fn what_callers_ask_for_keeps_no_step_of_the_engine_waiting() {
 }
 
 #[test]
+fn a_commit_of_large_timers_has_few_of_them() {
+    let config = Config {
+        // Each timer has 64.
+        most_bytes_in_commit: 130,
+        ..Config::default()
+    };
+    let mut it = Subject::new(config).handles(1);
+    for _ in 0..8 {
+        it.insert(1);
+    }
+    let commits: Vec<_> = (0..4).map(|_| it.next_commit().len()).collect();
+    assert_eq!(commits, [1, 3, 3, 1]);
+    assert_eq!(it.created().len(), 8);
+}
+
+#[test]
+fn an_insert_without_space_is_answered_and_nothing_else_waits() {
+    let mut it = Subject::new(Config::default()).handles(1);
+    it.insert(0);
+    it.settle();
+    it.pass(SECOND);
+    it.engine.ended(it.delivered[0].id, Ended::Well);
+    it.store.set_full(true);
+    it.answers.clear();
+    it.insert(1);
+    it.settle();
+    assert_eq!(it.answers, [Answer::Full]);
+    assert!(it.store.is_empty() && it.engine.is_idle() && it.engine.in_memory() == 0);
+    it.store.set_full(false);
+    it.answers.clear();
+    it.insert(1);
+    it.settle();
+    assert_eq!(it.created().len(), 1);
+}
+
+#[test]
 fn steps_of_the_engine_leave_a_half_of_each_commit_to_callers() {
     let config = Config {
         most_in_commit: 10,

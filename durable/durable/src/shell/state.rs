@@ -24,6 +24,9 @@ pub(super) struct State {
     /// As the engine has counted them. They outlive it.
     pub(super) jumps: u64,
     pub(super) refusals: u64,
+    /// How many inserts have found the store full, and whether the last one has.
+    pub(super) full: u64,
+    pub(super) is_full: bool,
     pub(super) commits: u64,
     pub(super) failed_attempts: u64,
     pub(super) unhandled: Vec<Arc<str>>,
@@ -78,6 +81,8 @@ impl State {
             sleeps_until: 0,
             jumps: 0,
             refusals: 0,
+            full: 0,
+            is_full: false,
             commits: 0,
             failed_attempts: 0,
             unhandled: Vec::new(),
@@ -96,6 +101,7 @@ impl State {
             Output::Store(_) => {}
             Output::Deliver(delivery) => todo.push(Todo::Deliver(delivery.row)),
             Output::Answer(token, answer) => {
+                self.note_space(&answer, todo);
                 let token = usize::try_from(token).unwrap_or(usize::MAX);
                 if let Some(sender) = self.waiting.try_remove(token) {
                     todo.push(Todo::Answer(sender, answer));
@@ -114,6 +120,23 @@ impl State {
                 self.failure = Some(Arc::clone(&error));
                 todo.push(Todo::Report(Event::Failed { error }));
             }
+        }
+    }
+
+    /// Inserts say whether the store is full. A change of that is reported.
+    fn note_space(&mut self, answer: &Answer, todo: &mut Vec<Todo>) {
+        let is_full = match answer {
+            Answer::Full => true,
+            Answer::Created(_) => false,
+            _ => return,
+        };
+        self.full += u64::from(is_full);
+        if self.is_full != is_full {
+            self.is_full = is_full;
+            todo.push(Todo::Report(match is_full {
+                true => Event::Full,
+                false => Event::HasSpace,
+            }));
         }
     }
 
@@ -180,6 +203,14 @@ impl Look<'_> {
 
     pub(crate) fn refusals(&self) -> u64 {
         self.0.refusals
+    }
+
+    pub(crate) fn full(&self) -> u64 {
+        self.0.full
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.0.is_full
     }
 
     pub(crate) fn failed_attempts(&self) -> u64 {
