@@ -66,6 +66,7 @@ mod error;
 mod failure;
 mod handlers;
 mod identity;
+mod keys;
 mod lock;
 mod log;
 mod read;
@@ -75,6 +76,8 @@ mod trial;
 mod write;
 
 pub use error::OpenError;
+#[doc(hidden)]
+pub use keys::Sizes;
 #[doc(hidden)]
 pub use schema::{STEPS, Step, VERSION};
 pub use store::SqliteStore;

@@ -11,6 +11,7 @@ use super::OpenError;
 use super::failure::{of_commit, rolled_back};
 use super::handlers::Handlers;
 use super::identity::Identity;
+use super::keys::Keys;
 use super::lock::Lock;
 use super::trial::Trial;
 use super::write::Writer;
@@ -24,6 +25,7 @@ pub struct SqliteStore {
     // Dropped before the lock.
     connection: Connection,
     handlers: Handlers,
+    keys: Keys,
     last: Option<(u64, Vec<Outcome>)>,
     /// Why nothing is written any more.
     failure: Option<Arc<str>>,
@@ -73,9 +75,11 @@ impl SqliteStore {
         trial: &Trial<'_>,
     ) -> Result<SqliteStore, OpenError> {
         let (connection, handlers) = schema::open(&path, trial)?;
+        let keys = Keys::read(&connection, trial.key_sizes).map_err(OpenError::in_tables)?;
         Ok(SqliteStore {
             connection,
             handlers,
+            keys,
             last: None,
             failure: None,
             was_refused: false,
@@ -104,23 +108,41 @@ impl SqliteStore {
         Ok(epoch.unsigned_abs())
     }
 
-    fn transact(&mut self, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
+    /// Does this in a transaction, or nothing of it.
+    fn transact<T>(
+        &mut self,
+        what: impl FnOnce(&mut SqliteStore) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
         let handlers = self.handlers.len();
-        let outcomes = self.steps(steps).map_err(rolled_back);
-        let was_tried = outcomes.is_ok();
-        let outcomes = outcomes.and_then(|outcomes| {
+        let done = self.begin_and(what).map_err(rolled_back);
+        let was_tried = done.is_ok();
+        let done = done.and_then(|done| {
             let commit = self.connection.prepare_cached("COMMIT");
             let committed = commit.and_then(|mut commit| commit.execute([]));
-            committed.map_err(of_commit).map(|_| outcomes)
+            committed.map_err(of_commit).map(|_| done)
         });
-        if outcomes.is_err() {
-            self.handlers.truncate(handlers);
-            self.roll_back()?;
-            if was_tried {
-                self.is_gone()?;
+        match done {
+            Ok(_) => self.keys.keep(),
+            Err(_) => {
+                self.handlers.truncate(handlers);
+                self.keys.undo();
+                self.roll_back()?;
+                if was_tried {
+                    self.is_gone()?;
+                }
             }
         }
-        outcomes
+        done
+    }
+
+    fn begin_and<T>(
+        &mut self,
+        what: impl FnOnce(&mut SqliteStore) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        self.connection
+            .prepare_cached("BEGIN IMMEDIATE")?
+            .execute([])?;
+        what(self)
     }
 
     /// A commit that was tried and rolled back has left no trace that is taken for it.
@@ -148,16 +170,27 @@ impl SqliteStore {
     }
 
     fn steps(&mut self, steps: &[Op]) -> rusqlite::Result<Vec<Outcome>> {
-        self.connection
-            .prepare_cached("BEGIN IMMEDIATE")?
-            .execute([])?;
-        let mut writer = Writer::new(&self.connection, &mut self.handlers);
+        let mut writer = Writer::new(&self.connection, &mut self.handlers, &mut self.keys);
         let outcomes: Vec<_> = steps
             .iter()
             .map(|op| writer.step(op))
             .collect::<Result<_, _>>()?;
         writer.finish()?;
         Ok(outcomes)
+    }
+
+    /// Does a part of what the index of the keys has left to be done.
+    fn order_keys(&mut self) -> Result<(), StoreError> {
+        if self.was_refused {
+            return Ok(());
+        }
+        if self.keys.is_much_fresh() {
+            self.transact(|store| store.keys.write_fresh(&store.connection))?;
+        }
+        match self.keys.is_to_merge() {
+            true => self.transact(|store| store.keys.merge(&store.connection)),
+            false => Ok(()),
+        }
     }
 
     fn roll_back(&self) -> Result<(), StoreError> {
@@ -267,7 +300,7 @@ impl Store for SqliteStore {
             return Ok(outcomes.clone());
         }
         self.is_well()?;
-        let outcomes = self.transact(steps);
+        let outcomes = self.transact(|store| store.steps(steps));
         self.was_refused = outcomes.is_err();
         let outcomes = self.note(outcomes)?;
         self.last = Some((number, outcomes.clone()));
@@ -279,7 +312,9 @@ impl Store for SqliteStore {
         let there = self.is_there();
         self.note(there)?;
         let copied = self.checkpoint().map_err(rolled_back);
-        self.note(copied)
+        self.note(copied)?;
+        let ordered = self.order_keys();
+        self.note(ordered)
     }
 
     fn load(
