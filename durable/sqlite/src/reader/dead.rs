@@ -1,0 +1,47 @@
+//! What was given up?
+
+use std::collections::HashSet;
+
+use rusqlite::{Connection, OptionalExtension};
+use waterwheel_store::{Dead, Id, Most};
+
+use crate::handlers::Handlers;
+use crate::read::{DEAD, letter, stored};
+
+const ONE: &str = "
+    SELECT id, due, failures, has_moved, key, payload, handler, at, error FROM dead WHERE id = ?1";
+
+pub(crate) fn page(
+    connection: &Connection,
+    handlers: &Handlers,
+    of: &HashSet<i64>,
+    after: Id,
+    most: Most,
+) -> rusqlite::Result<Vec<Dead>> {
+    let mut dead = connection.prepare_cached(DEAD)?;
+    let mut rows = dead.query((stored(after), -1))?;
+    let all = std::iter::from_fn(|| {
+        loop {
+            let row = match rows.next().transpose()? {
+                Ok(row) => row,
+                Err(error) => return Some(Err(error)),
+            };
+            match row.get(6) {
+                Ok(handler) if !of.contains(&handler) => {}
+                Ok(_) => return Some(letter(row, handlers)),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    });
+    most.of_sized(all, |dead| dead.row.bytes() + dead.error.len())
+}
+
+pub(crate) fn one(
+    connection: &Connection,
+    handlers: &Handlers,
+    id: Id,
+) -> rusqlite::Result<Option<Dead>> {
+    let mut one = connection.prepare_cached(ONE)?;
+    one.query_row([stored(id)], |row| letter(row, handlers))
+        .optional()
+}
