@@ -33,6 +33,7 @@ pub(crate) fn row(count: u64, at: i64) -> Row {
         due: due(at),
         handler: MAIL.into(),
         failures: 0,
+        starts: 0,
         has_moved: false,
         key: None,
         payload: format!("payload {count}").into_bytes().into(),

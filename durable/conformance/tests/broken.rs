@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use waterwheel_conformance::all;
 use waterwheel_store::{
-    Dead, Due, Handle, Id, Level, MemoryStore, Most, Op, Outcome, Position, Row, Store, StoreError,
+    Due, Handle, Id, Level, MemoryStore, Most, Op, Outcome, Position, Row, Store, StoreError,
+    pass_on,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,10 +34,16 @@ enum Fault {
     StepsAreDoneLastFirst,
     PayloadsEndAtZero,
     HandlersAreTrimmed,
+    ArchivesKeepNothing,
+    ArchivesFreeTheKey,
+    ExpiriesIgnoreTheDay,
+    StartsAreNotNoted,
+    SettingsAreNotDeleted,
+    AllIsDoneLastFirst,
 }
 
 /// The fault, and a case that finds it.
-const FAULTS: [(Fault, &str); 24] = {
+const FAULTS: [(Fault, &str); 30] = {
     use Fault::*;
     [
         (EpochsStandStill, "epochs_rise"),
@@ -84,6 +91,15 @@ const FAULTS: [(Fault, &str); 24] = {
         (StepsAreDoneLastFirst, "steps_are_done_in_order"),
         (PayloadsEndAtZero, "a_payload_may_have_any_byte"),
         (HandlersAreTrimmed, "handlers_may_have_strange_names"),
+        (ArchivesKeepNothing, "an_archived_row_is_gone_and_kept"),
+        (ArchivesFreeTheKey, "an_archived_key_stays_taken"),
+        (
+            ExpiriesIgnoreTheDay,
+            "what_has_expired_is_gone_with_its_keys",
+        ),
+        (StartsAreNotNoted, "a_start_is_noted_in_place"),
+        (SettingsAreNotDeleted, "a_setting_is_replaced_and_deleted"),
+        (AllIsDoneLastFirst, "steps_of_all_are_done_in_order"),
     ]
 };
 
@@ -101,6 +117,21 @@ impl Broken {
         match (self.fault, &mut op) {
             (Fault::KeysAreIgnored, Op::Insert(row, _)) => row.key = None,
             (Fault::SettlesAreLost, Op::Settle(row)) => row.id = Id::MAX,
+            (Fault::ArchivesKeepNothing, Op::Archive(row, _)) => op = Op::Settle(row.clone()),
+            (Fault::ArchivesFreeTheKey, Op::Archive(row, _)) => {
+                let expire = Op::Expire {
+                    handler: Arc::clone(&row.handler),
+                    before: i64::MAX,
+                    most: usize::MAX,
+                };
+                op = Op::All(vec![op, expire]);
+            }
+            (Fault::ExpiriesIgnoreTheDay, Op::Expire { before, .. }) => *before = i64::MAX,
+            (Fault::StartsAreNotNoted, Op::Start(row)) => row.id = Id::MAX,
+            (Fault::SettingsAreNotDeleted, Op::Set(name, None)) => {
+                *name = "none".into();
+            }
+            (Fault::AllIsDoneLastFirst, Op::All(steps)) => steps.reverse(),
             (Fault::CancelsSeeOnlyTheFinestLevel, Op::Cancel(handle)) => {
                 let rows = self.inner.clone().load(
                     &handle.handler,
@@ -252,17 +283,7 @@ impl Store for Broken {
         self.inner.first_second(handler, from)
     }
 
-    fn first_bucket(&mut self, level: Level) -> Result<Option<i64>, StoreError> {
-        self.inner.first_bucket(level)
-    }
-
-    fn handlers(&mut self) -> Result<Vec<Arc<str>>, StoreError> {
-        self.inner.handlers()
-    }
-
-    fn dead(&mut self, after: Id, most: usize) -> Result<Vec<Dead>, StoreError> {
-        self.inner.dead(after, most)
-    }
+    pass_on!(this => this.inner; first_bucket handlers dead rest);
 }
 
 #[test]

@@ -239,6 +239,7 @@ impl Bench {
             due: Due::from_millis(NOW - 10_000 + at as i64 * 8_000 / BURST as i64),
             handler: Arc::clone(&self.handlers[at % self.busy]),
             failures: 0,
+            starts: 0,
             has_moved: false,
             key: None,
             payload: vec![at as u8; 64].into(),

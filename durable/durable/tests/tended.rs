@@ -1,12 +1,9 @@
 //! What a store does after a commit delays no answer.
 
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use waterwheel_durable::store::{
-    Dead, Id, Level, MemoryStore, Most, Op, Outcome, Position, Row, Store, StoreError,
-};
+use waterwheel_durable::store::{MemoryStore, Op, Outcome, Store, StoreError, pass_on};
 use waterwheel_durable::{Durable, Error, NewTimer};
 
 /// A store that says that it tends, and does not go on before the test has said how that ends.
@@ -18,10 +15,6 @@ struct Slow {
 }
 
 impl Store for Slow {
-    fn begin(&mut self) -> Result<u64, StoreError> {
-        self.inner.begin()
-    }
-
     fn commit(&mut self, number: u64, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
         match self.refuses {
             true => Err(StoreError::definite("the disk is full")),
@@ -34,31 +27,7 @@ impl Store for Slow {
         self.ends.recv().unwrap_or(Ok(()))
     }
 
-    fn load(
-        &mut self,
-        handler: &str,
-        after: Position,
-        before: i64,
-        most: Most,
-    ) -> Result<Vec<Row>, StoreError> {
-        self.inner.load(handler, after, before, most)
-    }
-
-    fn first_second(&mut self, handler: &str, from: i64) -> Result<Option<i64>, StoreError> {
-        self.inner.first_second(handler, from)
-    }
-
-    fn first_bucket(&mut self, level: Level) -> Result<Option<i64>, StoreError> {
-        self.inner.first_bucket(level)
-    }
-
-    fn handlers(&mut self) -> Result<Vec<Arc<str>>, StoreError> {
-        self.inner.handlers()
-    }
-
-    fn dead(&mut self, after: Id, most: usize) -> Result<Vec<Dead>, StoreError> {
-        self.inner.dead(after, most)
-    }
+    pass_on!(this => this.inner; begin reads);
 }
 
 /// A service, what says that its store tends, and what lets it go on.

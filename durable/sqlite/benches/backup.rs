@@ -100,6 +100,7 @@ fn insert(number: u64, spread: i64) -> Op {
         due: Due::from_millis(NOW.as_millis() + spread),
         handler: ["mail", "close", "notify"][number as usize % 3].into(),
         failures: 0,
+        starts: 0,
         has_moved: false,
         key: None,
         payload: vec![b'x'; 64].into(),

@@ -14,6 +14,7 @@
 //!     due: Due::from_millis(5_000),
 //!     handler: "reminder".into(),
 //!     failures: 0,
+//!     starts: 0,
 //!     has_moved: false,
 //!     key: None,
 //!     payload: b"order 17".as_slice().into(),
@@ -87,6 +88,7 @@
 //! A timer without a key is one row in one table without a row number, `timers`. Its primary key is the level, the handler (0 in far levels, so that their
 //! buckets have rows of all handlers), the bucket and the id.
 
+mod archive;
 mod backup;
 mod cascade;
 mod error;
@@ -107,7 +109,7 @@ pub use error::OpenError;
 pub use lock::Holder;
 pub use reader::{Count, Extent, Pending, ReadError, Reader, Whose};
 #[doc(hidden)]
-pub use schema::{Step, VERSION};
+pub use schema::{STEPS, Step, VERSION};
 pub use store::SqliteStore;
 #[doc(hidden)]
 pub use trial::Trial;

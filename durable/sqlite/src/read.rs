@@ -3,12 +3,12 @@
 use rusqlite::Connection;
 use rusqlite::types::Type;
 use std::sync::Arc;
-use waterwheel_store::{Dead, Due, Id, Level, Most, Position, Row};
+use waterwheel_store::{Dead, Due, Id, Level, Most, Position, Row, Setting};
 
 use super::handlers::Handlers;
 
 pub(crate) const LOAD: &str = "
-    SELECT id, due, failures, has_moved, key, payload, bucket FROM timers
+    SELECT id, due, failures, has_moved, key, payload, starts, bucket FROM timers
     WHERE level = 0 AND handler = ?1 AND (bucket, id) > (?2, ?3) AND bucket < ?4
     ORDER BY bucket, id LIMIT ?5";
 
@@ -17,10 +17,10 @@ pub(crate) const FIRST: &str = "
     ORDER BY bucket, id LIMIT 1";
 
 pub(crate) const DEAD: &str = "
-    SELECT id, due, failures, has_moved, key, payload, handler, at, error FROM dead
+    SELECT id, due, failures, has_moved, key, payload, starts, handler, at, error FROM dead
     WHERE id > ?1 ORDER BY id LIMIT ?2";
 
-/// A row of a query whose first columns are `id, due, failures, has_moved, key, payload`.
+/// A row of a query whose first columns are `id, due, failures, has_moved, key, payload, starts`.
 pub(crate) fn row(from: &rusqlite::Row<'_>, handler: &Arc<str>) -> rusqlite::Result<Row> {
     Ok(Row {
         id: Id::from_stored(from.get::<_, i64>(0)?.unsigned_abs()),
@@ -30,6 +30,7 @@ pub(crate) fn row(from: &rusqlite::Row<'_>, handler: &Arc<str>) -> rusqlite::Res
         has_moved: from.get(3)?,
         key: from.get_ref(4)?.as_blob_or_null()?.map(Arc::from),
         payload: from.get_ref(5)?.as_blob()?.into(),
+        starts: from.get(6)?,
     })
 }
 
@@ -58,7 +59,7 @@ pub(crate) fn load(
         let row = row(from, name)?;
         let position = row.position();
         // Else it would never be found by its due time, or the next load would begin before this one has.
-        if position.second != from.get::<_, i64>(6)? || position <= last {
+        if position.second != from.get::<_, i64>(7)? || position <= last {
             return Err(misplaced());
         }
         last = position;
@@ -91,9 +92,9 @@ pub(crate) fn dead(
 /// A row of a query with the columns of [`DEAD`].
 pub(crate) fn letter(from: &rusqlite::Row<'_>, handlers: &Handlers) -> rusqlite::Result<Dead> {
     Ok(Dead {
-        row: row(from, handlers.name(from.get(6)?)?)?,
-        at: Due::from_millis(from.get(7)?),
-        error: from.get_ref(8)?.as_str()?.into(),
+        row: row(from, handlers.name(from.get(7)?)?)?,
+        at: Due::from_millis(from.get(8)?),
+        error: from.get_ref(9)?.as_str()?.into(),
     })
 }
 
@@ -114,4 +115,17 @@ pub(crate) fn stored(id: Id) -> i64 {
 
 pub(crate) fn limit(most: usize) -> i64 {
     i64::try_from(most).unwrap_or(i64::MAX)
+}
+
+pub(crate) fn settings(connection: &Connection) -> rusqlite::Result<Vec<Setting>> {
+    let mut settings =
+        connection.prepare_cached("SELECT name, value FROM settings ORDER BY name")?;
+    settings
+        .query_map([], |from| {
+            Ok(Setting {
+                name: from.get_ref(0)?.as_str()?.into(),
+                value: from.get_ref(1)?.as_blob()?.into(),
+            })
+        })?
+        .collect()
 }

@@ -10,7 +10,7 @@ use super::handlers::Handlers;
 use super::trial::Trial;
 
 /// The version of the tables. A file of a newer one is refused.
-pub const VERSION: i64 = 1;
+pub const VERSION: i64 = 2;
 
 /// From a version to the next one. It is one transaction, with the number of the version in it, so that a file has the tables of one version, whatever
 /// happens. The log has all that it writes until it is copied.
@@ -22,8 +22,25 @@ pub struct Step {
     pub sql: &'static str,
 }
 
-/// The steps from older versions, in order. There is no older version yet.
-pub(crate) const STEPS: [Step; 0] = [];
+/// The steps from older versions, in order.
+pub const STEPS: [Step; 1] = [Step {
+    from: 1,
+    sql: "
+        ALTER TABLE timers ADD COLUMN starts INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE dead ADD COLUMN starts INTEGER NOT NULL DEFAULT 0;
+        CREATE TABLE settings (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+        CREATE TABLE archive (
+            handler INTEGER NOT NULL,
+            day INTEGER NOT NULL,
+            block INTEGER NOT NULL,
+            count INTEGER NOT NULL,
+            first_id INTEGER NOT NULL,
+            last_id INTEGER NOT NULL,
+            records BLOB NOT NULL,
+            PRIMARY KEY (handler, day, block)
+        ) WITHOUT ROWID;
+        CREATE TABLE orders (number INTEGER PRIMARY KEY, body TEXT NOT NULL, answer TEXT);",
+}];
 
 /// How many bytes the log has at most once it is begun again.
 const LONGEST_LOG: u32 = 8 << 20;
@@ -47,6 +64,7 @@ const TABLES: &str = "
         far_handler INTEGER,
         key BLOB,
         payload BLOB NOT NULL,
+        starts INTEGER NOT NULL DEFAULT 0,
         PRIMARY KEY (level, handler, bucket, id)
     ) WITHOUT ROWID;
     CREATE TABLE handlers (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
@@ -67,8 +85,21 @@ const TABLES: &str = "
         key BLOB,
         payload BLOB NOT NULL,
         at INTEGER NOT NULL,
-        error TEXT NOT NULL
+        error TEXT NOT NULL,
+        starts INTEGER NOT NULL DEFAULT 0
     );
+    CREATE TABLE settings (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+    CREATE TABLE archive (
+        handler INTEGER NOT NULL,
+        day INTEGER NOT NULL,
+        block INTEGER NOT NULL,
+        count INTEGER NOT NULL,
+        first_id INTEGER NOT NULL,
+        last_id INTEGER NOT NULL,
+        records BLOB NOT NULL,
+        PRIMARY KEY (handler, day, block)
+    ) WITHOUT ROWID;
+    CREATE TABLE orders (number INTEGER PRIMARY KEY, body TEXT NOT NULL, answer TEXT);
     CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
     INSERT INTO meta VALUES ('epoch', 0);
 ";
@@ -171,11 +202,14 @@ pub(crate) fn look_into(connection: &Connection) -> rusqlite::Result<Handlers> {
         row.get::<_, i64>(0)
     })?;
     for sql in [
-        "SELECT level, handler, bucket, id, due, failures, has_moved, far_handler, key, payload FROM timers LIMIT 1",
+        "SELECT level, handler, bucket, id, due, failures, has_moved, far_handler, key, payload, starts FROM timers LIMIT 1",
         "SELECT number, name FROM handlers LIMIT 1",
         "SELECT id, due FROM moved LIMIT 1",
         "SELECT handler, key, id, due FROM keys LIMIT 1",
-        "SELECT id, handler, due, failures, has_moved, key, payload, at, error FROM dead LIMIT 1",
+        "SELECT id, handler, due, failures, has_moved, key, payload, at, error, starts FROM dead LIMIT 1",
+        "SELECT name, value FROM settings LIMIT 1",
+        "SELECT handler, day, block, count, first_id, last_id, records FROM archive LIMIT 1",
+        "SELECT number, body, answer FROM orders LIMIT 1",
     ] {
         let mut statement = connection.prepare(sql)?;
         statement.query([])?.next()?;

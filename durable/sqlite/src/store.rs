@@ -3,7 +3,9 @@ use std::sync::Arc;
 use std::{fmt, fs, io, path};
 
 use rusqlite::Connection;
-use waterwheel_store::{Dead, Id, Level, Most, Op, Outcome, Position, Row, Store, StoreError};
+use waterwheel_store::{
+    Archived, Dead, Id, Level, Mark, Most, Op, Outcome, Position, Row, Setting, Store, StoreError,
+};
 
 use super::OpenError;
 use super::failure::{of_commit, rolled_back};
@@ -12,7 +14,7 @@ use super::identity::Identity;
 use super::lock::Lock;
 use super::trial::Trial;
 use super::write::Writer;
-use super::{log, read, schema};
+use super::{archive, log, read, schema};
 
 /// A store in a SQLite file.
 ///
@@ -146,7 +148,12 @@ impl SqliteStore {
             .prepare_cached("BEGIN IMMEDIATE")?
             .execute([])?;
         let mut writer = Writer::new(&self.connection, &mut self.handlers);
-        steps.iter().map(|op| writer.step(op)).collect()
+        let outcomes: Vec<_> = steps
+            .iter()
+            .map(|op| writer.step(op))
+            .collect::<Result<_, _>>()?;
+        writer.finish()?;
+        Ok(outcomes)
     }
 
     fn roll_back(&self) -> Result<(), StoreError> {
@@ -320,6 +327,33 @@ impl Store for SqliteStore {
     fn dead(&mut self, after: Id, most: usize) -> Result<Vec<Dead>, StoreError> {
         let dead = read::dead(&self.connection, &self.handlers, after, most);
         self.note(dead.map_err(rolled_back))
+    }
+
+    fn archived(
+        &mut self,
+        handler: &str,
+        after: Mark,
+        before: i64,
+        most: usize,
+    ) -> Result<Vec<(Mark, Archived)>, StoreError> {
+        let Some(handler) = self.handlers.number(handler) else {
+            return Ok(Vec::new());
+        };
+        let archived = archive::load(&self.connection, handler, after, before, most);
+        self.note(archived.map_err(rolled_back))
+    }
+
+    fn first_archived(&mut self, handler: &str) -> Result<Option<i64>, StoreError> {
+        let Some(handler) = self.handlers.number(handler) else {
+            return Ok(None);
+        };
+        let first = archive::first(&self.connection, handler);
+        self.note(first.map_err(rolled_back))
+    }
+
+    fn settings(&mut self) -> Result<Vec<Setting>, StoreError> {
+        let settings = read::settings(&self.connection);
+        self.note(settings.map_err(rolled_back))
     }
 }
 

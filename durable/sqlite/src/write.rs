@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 use waterwheel_store::{Bucket, Due, Handle, Id, Level, Op, Outcome, Row};
 
+use super::archive::{self, Blocks};
 use super::handlers::Handlers;
 use super::read::{row, stored};
 
@@ -12,8 +13,8 @@ const MOVED: &str = "SELECT due FROM moved WHERE id = ?1";
 
 const PLACE: &str = "
     INSERT OR REPLACE INTO timers
-        (level, handler, bucket, id, due, failures, has_moved, far_handler, key, payload)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+        (level, handler, bucket, id, due, failures, has_moved, far_handler, key, payload, starts)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
 
 /// Deletes what has no note in another table.
 const SETTLE: &str = "
@@ -23,7 +24,12 @@ const SETTLE: &str = "
 const TAKE: &str = "
     DELETE FROM timers WHERE level = ?1 AND handler = ?2 AND bucket = ?3 AND id = ?4
     AND far_handler IS ?5
-    RETURNING id, due, failures, has_moved, key, payload, coalesce(far_handler, handler)";
+    RETURNING id, due, failures, has_moved, key, payload, starts, coalesce(far_handler, handler)";
+
+/// What is archived keeps its key.
+const TAKE_ARCHIVED: &str = "
+    DELETE FROM timers WHERE level = 0 AND handler = ?1 AND bucket = ?2 AND id = ?3
+    RETURNING has_moved";
 
 /// A transaction that is open, and what the store has in memory of its tables.
 pub(crate) struct Writer<'a> {
@@ -33,6 +39,8 @@ pub(crate) struct Writer<'a> {
     settle: Kept<'a>,
     take: Kept<'a>,
     moved: Kept<'a>,
+    take_archived: Kept<'a>,
+    blocks: Blocks,
 }
 
 /// A statement that many steps of a commit use: it is looked up once.
@@ -58,6 +66,8 @@ impl<'a> Writer<'a> {
             settle: None,
             take: None,
             moved: None,
+            take_archived: None,
+            blocks: Blocks::default(),
         }
     }
 
@@ -72,6 +82,16 @@ impl<'a> Writer<'a> {
                 }
                 Ok(Outcome::Done)
             }
+            Op::Archive(row, at) => self.archive(row, *at),
+            Op::Expire {
+                handler,
+                before,
+                most,
+            } => match self.handlers.number(handler) {
+                Some(handler) => archive::expire(self.connection, handler, *before, *most),
+                None => Ok(Outcome::Expired { is_empty: true }),
+            },
+            Op::Start(row) => self.start(row),
             Op::Cancel(handle) => {
                 let row = self.take(handle)?;
                 if let Some(row) = &row {
@@ -110,7 +130,64 @@ impl<'a> Writer<'a> {
                 Ok(Outcome::Redriven(row))
             }
             Op::Cascade { bucket, now, most } => self.cascade(*bucket, *now, *most),
+            Op::Set(name, value) => self.set(name, value.as_deref()),
+            Op::Reply(number, answer) => {
+                let sql = "UPDATE orders SET answer = ?2 WHERE number = ?1";
+                let mut orders = self.connection.prepare_cached(sql)?;
+                orders.execute((i64::try_from(*number).unwrap_or(i64::MAX), &**answer))?;
+                Ok(Outcome::Done)
+            }
+            Op::All(steps) => {
+                let outcomes = steps.iter().map(|op| self.step(op));
+                outcomes.collect::<Result<_, _>>().map(Outcome::All)
+            }
         }
+    }
+
+    /// Writes what the steps have left to be written together.
+    pub(crate) fn finish(self) -> rusqlite::Result<()> {
+        self.blocks.write(self.connection)
+    }
+
+    fn archive(&mut self, row: &Row, at: Due) -> rusqlite::Result<Outcome> {
+        let Some(handler) = self.handlers.number(&row.handler) else {
+            return Ok(Outcome::Done);
+        };
+        let take = kept(&mut self.take_archived, self.connection, TAKE_ARCHIVED)?;
+        let asked = (handler, row.due.second(), stored(row.id));
+        let has_moved: Option<bool> = take.query_row(asked, |row| row.get(0)).optional()?;
+        if let Some(has_moved) = has_moved {
+            if has_moved {
+                self.forget_move(row.id)?;
+            }
+            self.blocks.add(handler, &row.archived(at));
+        }
+        Ok(Outcome::Done)
+    }
+
+    fn start(&self, row: &Row) -> rusqlite::Result<Outcome> {
+        let sql = "UPDATE timers SET starts = starts + 1
+            WHERE level = 0 AND handler = ?1 AND bucket = ?2 AND id = ?3";
+        let mut start = self.connection.prepare_cached(sql)?;
+        let handler = self.handlers.number(&row.handler);
+        start.execute((handler, row.due.second(), stored(row.id)))?;
+        Ok(Outcome::Done)
+    }
+
+    fn set(&self, name: &str, value: Option<&[u8]>) -> rusqlite::Result<Outcome> {
+        match value {
+            Some(value) => {
+                let sql = "INSERT OR REPLACE INTO settings (name, value) VALUES (?1, ?2)";
+                self.connection
+                    .prepare_cached(sql)?
+                    .execute((name, value))?;
+            }
+            None => {
+                let sql = "DELETE FROM settings WHERE name = ?1";
+                self.connection.prepare_cached(sql)?.execute([name])?;
+            }
+        }
+        Ok(Outcome::Done)
     }
 
     fn insert(&mut self, row: &Row, bucket: Bucket) -> rusqlite::Result<Outcome> {
@@ -156,6 +233,7 @@ impl<'a> Writer<'a> {
             far_handler,
             row.key.as_deref(),
             &*row.payload,
+            row.starts,
         ])?;
         Ok(())
     }
@@ -204,16 +282,14 @@ impl<'a> Writer<'a> {
         };
         let level = bucket.level.number();
         let at = (level, under, bucket.number, stored(id), far);
-        take.query_row(at, |from| row(from, self.handlers.name(from.get(6)?)?))
+        take.query_row(at, |from| row(from, self.handlers.name(from.get(7)?)?))
             .optional()
     }
 
     /// Deletes what other tables have of a timer.
     fn forget(&self, row: &Row) -> rusqlite::Result<()> {
         if row.has_moved {
-            let sql = "DELETE FROM moved WHERE id = ?1";
-            let mut moved = self.connection.prepare_cached(sql)?;
-            moved.execute([stored(row.id)])?;
+            self.forget_move(row.id)?;
         }
         if let Some(key) = &row.key {
             let handler = self.handlers.number(&row.handler);
@@ -224,9 +300,17 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
+    fn forget_move(&self, id: Id) -> rusqlite::Result<()> {
+        let sql = "DELETE FROM moved WHERE id = ?1";
+        let mut moved = self.connection.prepare_cached(sql)?;
+        moved.execute([stored(id)])?;
+        Ok(())
+    }
+
     /// Gives a timer that was taken out another due time, and writes it there.
     fn shift(&mut self, row: &mut Row, due: Due, bucket: Bucket) -> rusqlite::Result<()> {
         row.due = due;
+        row.starts = 0;
         row.has_moved = true;
         let sql = "INSERT OR REPLACE INTO moved (id, due) VALUES (?1, ?2)";
         let mut moved = self.connection.prepare_cached(sql)?;
@@ -236,8 +320,8 @@ impl<'a> Writer<'a> {
 
     fn bury(&self, row: &Row, at: Due, error: &str) -> rusqlite::Result<()> {
         let sql = "INSERT OR REPLACE INTO dead
-            (id, handler, due, failures, has_moved, key, payload, at, error)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+            (id, handler, due, failures, has_moved, key, payload, at, error, starts)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
         let mut dead = self.connection.prepare_cached(sql)?;
         dead.execute(params![
             stored(row.id),
@@ -249,16 +333,17 @@ impl<'a> Writer<'a> {
             &*row.payload,
             at.as_millis(),
             error,
+            row.starts,
         ])?;
         Ok(())
     }
 
     fn unbury(&self, id: Id) -> rusqlite::Result<Option<Row>> {
         let sql = "DELETE FROM dead WHERE id = ?1
-            RETURNING id, due, failures, has_moved, key, payload, handler";
+            RETURNING id, due, failures, has_moved, key, payload, starts, handler";
         let mut dead = self.connection.prepare_cached(sql)?;
         dead.query_row([stored(id)], |from| {
-            row(from, self.handlers.name(from.get(6)?)?)
+            row(from, self.handlers.name(from.get(7)?)?)
         })
         .optional()
     }

@@ -31,6 +31,7 @@ fn files(has_log: bool) -> (Vec<u8>, Vec<u8>) {
                 due,
                 handler: HANDLERS[rng.usize(0..3)].into(),
                 failures: 0,
+                starts: 0,
                 has_moved: false,
                 key: (step == 5).then(|| number.to_le_bytes().as_slice().into()),
                 payload: vec![7; if step == 6 { 6_000 } else { 64 }].into(),

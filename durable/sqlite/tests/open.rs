@@ -17,6 +17,7 @@ fn row(count: u64, payload: usize) -> Row {
         due: Due::from_millis(1_800_000_000_000 + count as i64),
         handler: "mail".into(),
         failures: 0,
+        starts: 0,
         has_moved: false,
         key: None,
         payload: vec![7; payload].into(),
@@ -107,11 +108,11 @@ fn a_newer_version_is_refused_and_left_as_it_is() {
     let path = folder.file("timers.db");
     drop(SqliteStore::open(&path).unwrap());
     let other = Connection::open(&path).unwrap();
-    other.pragma_update(None, "user_version", 2).unwrap();
+    other.pragma_update(None, "user_version", 99).unwrap();
     drop(other);
     let before = fs::read(&path).unwrap();
     let refused = SqliteStore::open(&path);
-    assert!(matches!(refused, Err(OpenError::Newer { found: 2 })));
+    assert!(matches!(refused, Err(OpenError::Newer { found: 99 })));
     assert_eq!(fs::read(&path).unwrap(), before);
 }
 

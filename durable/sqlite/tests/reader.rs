@@ -12,7 +12,7 @@ use fastrand::Rng;
 use folder::Folder;
 use rows::{HANDLERS, fill, near, row};
 use waterwheel_store::{Bucket, Due, Handle, Id, Level, Most, Op, Row, Store};
-use waterwheel_store_sqlite::{Holder, OpenError, ReadError, Reader, SqliteStore, Whose};
+use waterwheel_store_sqlite::{Holder, OpenError, ReadError, Reader, SqliteStore, VERSION, Whose};
 
 const END: Due = Due::from_millis(i64::MAX);
 const ALL: Most = Most::rows(usize::MAX);
@@ -292,6 +292,49 @@ fn a_reader_of_a_file_that_was_closed_leaves_it_as_it_is() {
     store.begin().unwrap();
     store.commit(1, &[near(row(2, "mail", 6))]).unwrap();
     assert_eq!(reader.count(END).unwrap()[0].pending(), 2);
+}
+
+#[test]
+fn a_file_of_version_1_is_read_as_it_is() {
+    let folder = Folder::new("version-1");
+    let path = folder.file("timers.db");
+    let now = Due::from_millis(1_800_000_000_000);
+    let mut store = SqliteStore::open(&path).unwrap();
+    fill(&mut store, now, 500);
+    let name = "namespace/shop".into();
+    store.commit(3, &[Op::Set(name, Some([7].into()))]).unwrap();
+    let of = |path| {
+        let reader = Reader::open(path).unwrap();
+        let page = reader
+            .pending(&Whose::All, Reader::START, END, ALL)
+            .unwrap();
+        let dead = reader.dead(&Whose::All, Id::NONE, ALL).unwrap();
+        let one = reader.search(page[7].row.id).unwrap();
+        let letter = reader.dead_letter(dead[0].row.id).unwrap();
+        (reader.count(now).unwrap(), page, dead, one, letter)
+    };
+    let before = of(&path);
+    drop(store);
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    let back = "ALTER TABLE timers DROP COLUMN starts; ALTER TABLE dead DROP COLUMN starts;
+        DROP TABLE settings; DROP TABLE archive; DROP TABLE orders; PRAGMA user_version = 1;";
+    connection.execute_batch(back).unwrap();
+    let reader = Reader::open(&path).unwrap();
+    assert_eq!(reader.extent().unwrap().version, 1);
+    assert!(reader.settings().unwrap().is_empty());
+    assert!(of(&path) == before);
+    // It is brought up to date while it is read.
+    let mut store = SqliteStore::open(&path).unwrap();
+    store.begin().unwrap();
+    let name = "namespace/shop".into();
+    store.commit(1, &[Op::Set(name, Some([7].into()))]).unwrap();
+    let settings = reader.settings().unwrap();
+    assert_eq!(
+        (&*settings[0].name, &*settings[0].value),
+        ("namespace/shop", [7].as_slice())
+    );
+    assert_eq!(reader.extent().unwrap().version, VERSION);
+    assert!(of(&path) == before);
 }
 
 #[test]

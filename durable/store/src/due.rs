@@ -47,6 +47,12 @@ impl Due {
         self.0.div_euclid(1_000)
     }
 
+    /// The day (UTC) that it lies in, counted from the start of 1970.
+    #[must_use]
+    pub const fn day(self) -> i64 {
+        self.0.div_euclid(86_400_000)
+    }
+
     /// The time of day. `None` if the platform has none so far away.
     #[must_use]
     pub fn time(self) -> Option<SystemTime> {

@@ -9,6 +9,9 @@
 //! | write a store | [`Store`]; the crate `waterwheel-conformance` tests it |
 //! | say what is to be written | [`Op`], and what came of it: [`Outcome`] |
 //! | know a timer | [`Row`], [`Id`], [`Due`], [`Handle`], [`InvalidHandle`], [`InvalidId`], [`Dead`] |
+//! | know what was delivered | [`Archived`], [`Mark`] |
+//! | keep settings beside the timers | [`Setting`] |
+//! | take what another process asks | [`Order`], [`InvalidOrder`] |
 //! | know where it lies | [`Level`], [`Bucket`], [`Position`] |
 //! | load as much as there is room for | [`Most`] |
 //! | say what went wrong | [`StoreError`] |
@@ -17,20 +20,27 @@
 //! The idea of buckets that are coarser with distance is the timing wheel's, by [Varghese and Lauck](https://doi.org/10.1145/41457.37504): here the outermost
 //! dials lie on disk.
 
+mod archived;
 mod bucket;
 mod due;
 mod error;
 mod memory;
 mod most;
 mod op;
+mod order;
+mod pass_on;
 mod row;
+mod setting;
 mod store;
 
+pub use archived::{Archived, Mark};
 pub use bucket::{Bucket, Level, Position};
 pub use due::Due;
 pub use error::StoreError;
 pub use memory::MemoryStore;
 pub use most::Most;
 pub use op::{Op, Outcome};
+pub use order::{InvalidOrder, Order};
 pub use row::{Dead, Handle, Id, InvalidHandle, InvalidId, Row};
+pub use setting::Setting;
 pub use store::Store;

@@ -1,11 +1,12 @@
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, hash_map};
 use std::convert::Infallible;
 use std::ops::Bound;
 use std::sync::Arc;
 
 use super::{
-    Bucket, Dead, Due, Handle, Id, Level, Most, Op, Outcome, Position, Row, Store, StoreError,
+    Archived, Bucket, Dead, Due, Handle, Id, Level, Mark, Most, Op, Outcome, Position, Row,
+    Setting, Store, StoreError,
 };
 
 /// A store without a file: for tests, and for timers that need not outlive the process.
@@ -18,6 +19,8 @@ pub struct MemoryStore {
     moved: HashMap<Id, Due>,
     keys: HashMap<(Arc<str>, Arc<[u8]>), Handle>,
     dead: BTreeMap<Id, Dead>,
+    archive: BTreeMap<(Arc<str>, Mark), Archived>,
+    settings: BTreeMap<Arc<str>, Arc<[u8]>>,
     handlers: BTreeSet<Arc<str>>,
     last: Option<(u64, Vec<Outcome>)>,
 }
@@ -111,6 +114,7 @@ impl MemoryStore {
 
     fn shift(&mut self, row: &mut Row, due: Due) {
         row.due = due;
+        row.starts = 0;
         row.has_moved = true;
         self.moved.insert(row.id, due);
     }
@@ -136,6 +140,25 @@ impl MemoryStore {
             Op::Settle(row) => {
                 if let Some(row) = self.take_near(row) {
                     self.forget(&row);
+                }
+                Outcome::Done
+            }
+            Op::Archive(row, at) => {
+                if let Some(row) = self.take_near(row) {
+                    self.moved.remove(&row.id);
+                    self.archive(&row, *at);
+                }
+                Outcome::Done
+            }
+            Op::Expire {
+                handler,
+                before,
+                most,
+            } => self.expire(handler, *before, *most),
+            Op::Start(row) => {
+                let at = (Arc::clone(&row.handler), row.position());
+                if let Some(row) = self.near.get_mut(&at) {
+                    row.starts = row.starts.saturating_add(1);
                 }
                 Outcome::Done
             }
@@ -189,6 +212,74 @@ impl MemoryStore {
                 Outcome::Redriven(row)
             }
             Op::Cascade { bucket, now, most } => self.cascade(*bucket, *now, *most),
+            Op::Set(name, Some(value)) => {
+                self.settings.insert(Arc::clone(name), Arc::clone(value));
+                Outcome::Done
+            }
+            Op::Set(name, None) => {
+                self.settings.remove(name);
+                Outcome::Done
+            }
+            Op::Reply(..) => Outcome::Done,
+            Op::All(steps) => Outcome::All(steps.iter().map(|op| self.step(op)).collect()),
+        }
+    }
+
+    /// All that is archived of a handler after this mark and before a day.
+    fn archived_of(
+        &self,
+        handler: &Arc<str>,
+        after: Mark,
+        before: i64,
+    ) -> impl Iterator<Item = (Mark, &Archived)> {
+        let after = (Arc::clone(handler), after);
+        let rest = self
+            .archive
+            .range((Bound::Excluded(after), Bound::Unbounded));
+        let handler = Arc::clone(handler);
+        let rest = rest.take_while(move |((of, mark), _)| *of == handler && mark.day < before);
+        rest.map(|((_, mark), archived)| (*mark, archived))
+    }
+
+    /// Each is a block of its own.
+    fn archive(&mut self, row: &Row, at: Due) {
+        let day = at.day();
+        let from = (Arc::clone(&row.handler), Mark::before(day));
+        let to = (
+            Arc::clone(&row.handler),
+            Mark::before(day.saturating_add(1)),
+        );
+        let last = self.archive.range(from..to).next_back();
+        let block = last.map_or(0, |((_, last), _)| last.block + 1);
+        // 0 is the mark before the day.
+        let mark = Mark {
+            day,
+            block,
+            index: 1,
+        };
+        self.archive
+            .insert((Arc::clone(&row.handler), mark), row.archived(at));
+    }
+
+    fn expire(&mut self, handler: &Arc<str>, before: i64, most: usize) -> Outcome {
+        let first = self.archived_of(handler, Mark::START, before).take(most);
+        let first: Vec<_> = first
+            .map(|(mark, it)| (mark, it.id, it.key.clone()))
+            .collect();
+        for (mark, id, key) in first {
+            self.archive.remove(&(Arc::clone(handler), mark));
+            if let Some(key) = key
+                && let hash_map::Entry::Occupied(key) = self.keys.entry((Arc::clone(handler), key))
+                && key.get().id == id
+            {
+                key.remove();
+            }
+        }
+        Outcome::Expired {
+            is_empty: self
+                .archived_of(handler, Mark::START, before)
+                .next()
+                .is_none(),
         }
     }
 
@@ -288,5 +379,34 @@ impl Store for MemoryStore {
     fn dead(&mut self, after: Id, most: usize) -> Result<Vec<Dead>, StoreError> {
         let dead = self.dead.range((Bound::Excluded(after), Bound::Unbounded));
         Ok(dead.take(most).map(|(_, dead)| dead.clone()).collect())
+    }
+
+    fn archived(
+        &mut self,
+        handler: &str,
+        after: Mark,
+        before: i64,
+        most: usize,
+    ) -> Result<Vec<(Mark, Archived)>, StoreError> {
+        let handler = Arc::from(handler);
+        let archived = self.archived_of(&handler, after, before);
+        Ok(archived
+            .take(most)
+            .map(|(mark, it)| (mark, it.clone()))
+            .collect())
+    }
+
+    fn first_archived(&mut self, handler: &str) -> Result<Option<i64>, StoreError> {
+        let handler = Arc::from(handler);
+        let first = self.archived_of(&handler, Mark::START, i64::MAX).next();
+        Ok(first.map(|(mark, _)| mark.day))
+    }
+
+    fn settings(&mut self) -> Result<Vec<Setting>, StoreError> {
+        let settings = self.settings.iter().map(|(name, value)| Setting {
+            name: Arc::clone(name),
+            value: Arc::clone(value),
+        });
+        Ok(settings.collect())
     }
 }

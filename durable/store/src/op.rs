@@ -8,15 +8,30 @@ use super::{Bucket, Due, Handle, Id, Most, Row};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Op {
     /// Writes a timer into a bucket, unless another one of its handler has its key: [`Inserted`](Outcome::Inserted) or [`Exists`](Outcome::Exists). A row
-    /// with the same id is written once.
+    /// with the same id is written once. A store that is short of space may answer [`Full`](Outcome::Full), so that the other steps have some.
     Insert(Row, Bucket),
     /// Deletes a timer that was delivered, and its key: [`Done`](Outcome::Done), also if it is gone.
     Settle(Row),
+    /// Deletes a timer that was delivered at this time, and keeps what is [archived](Row::archived) of it, and its key: [`Done`](Outcome::Done), also if it is
+    /// gone. Until it [expires](Op::Expire), an insert with the key [exists](Outcome::Exists).
+    Archive(Row, Due),
+    /// Deletes what is archived of a handler on days before this one, the first days first, and the keys that these timers have:
+    /// [`Expired`](Outcome::Expired).
+    Expire {
+        /// The handler.
+        handler: Arc<str>,
+        /// The first day that is kept.
+        before: i64,
+        /// How many at most, about: one more commit's worth may go.
+        most: usize,
+    },
     /// Deletes a timer wherever it lies, and its key: [`Cancelled`](Outcome::Cancelled).
     Cancel(Handle),
     /// Moves a timer, wherever it lies, to another due time, in this bucket: [`Rescheduled`](Outcome::Rescheduled). From then on it is found there by its
     /// handle.
     Reschedule(Handle, Due, Bucket),
+    /// Notes that an attempt of a timer begins, in its place: [`Done`](Outcome::Done), also if it is gone.
+    Start(Row),
     /// Moves a timer whose attempt has failed, with one failure more, as `Reschedule` does: [`Done`](Outcome::Done).
     Retry(Row, Due, Bucket),
     /// Makes a timer a dead letter, and frees its key: [`Done`](Outcome::Done).
@@ -40,6 +55,13 @@ pub enum Op {
         /// How much to move: as much as a load of these rows would have.
         most: Most,
     },
+    /// Gives a setting this value, or deletes it: [`Done`](Outcome::Done).
+    Set(Arc<str>, Option<Arc<[u8]>>),
+    /// Answers an [order](crate::Store::orders), which is not put out again: [`Done`](Outcome::Done).
+    Reply(u64, Arc<str>),
+    /// These steps, of which no commit has only a part: [`All`](Outcome::All). None of its inserts is refused for want of space, and none of its steps is an
+    /// `All`.
+    All(Vec<Op>),
 }
 
 /// What came of an [`Op`].
@@ -49,6 +71,8 @@ pub enum Outcome {
     Inserted,
     /// Another timer has the key: this one.
     Exists(Handle),
+    /// The timer was not written: the store keeps the space that is left for other steps.
+    Full,
     /// It is so now.
     Done,
     /// Whether there was such a timer.
@@ -66,4 +90,11 @@ pub enum Outcome {
         /// The first second that rows have moved to, of each handler.
         seconds: Vec<(Arc<str>, i64)>,
     },
+    /// What has expired.
+    Expired {
+        /// Whether nothing is archived on an earlier day any more.
+        is_empty: bool,
+    },
+    /// Of each step.
+    All(Vec<Outcome>),
 }

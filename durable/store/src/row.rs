@@ -2,7 +2,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::{Due, Position};
+use super::{Archived, Due, Position};
 
 /// A timer's name for life: the same in each attempt, and never used again in its store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -133,6 +133,8 @@ pub struct Row {
     pub handler: Arc<str>,
     /// How many attempts have failed.
     pub failures: u32,
+    /// How many [starts](crate::Op::Start) were noted since its insert, its last retry or its last move.
+    pub starts: u32,
     /// Whether the store notes that it is no longer due as its [`Handle`] says.
     pub has_moved: bool,
     /// The business key, which one timer has at a time.
@@ -156,6 +158,18 @@ impl Row {
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.payload.len() + self.key.as_ref().map_or(0, |key| key.len())
+    }
+
+    /// What is kept of it, if it is archived at this time.
+    #[must_use]
+    pub fn archived(&self, at: Due) -> Archived {
+        Archived {
+            id: self.id,
+            due: self.due,
+            at,
+            failures: self.failures,
+            key: self.key.clone(),
+        }
     }
 
     /// Where it stands once it lies in a bucket of [`Level::Second`](crate::Level::Second).

@@ -1,6 +1,8 @@
 use std::sync::Arc;
 
-use super::{Dead, Id, Level, Most, Op, Outcome, Position, Row, StoreError};
+use super::{
+    Archived, Dead, Id, Level, Mark, Most, Op, Order, Outcome, Position, Row, Setting, StoreError,
+};
 
 /// Where durable timers lie.
 ///
@@ -79,4 +81,41 @@ pub trait Store: Send {
     ///
     /// [`StoreError`].
     fn dead(&mut self, after: Id, most: usize) -> Result<Vec<Dead>, StoreError>;
+
+    /// What is archived of a handler after this mark and before a day, in order, and as many as this.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`].
+    fn archived(
+        &mut self,
+        handler: &str,
+        after: Mark,
+        before: i64,
+        most: usize,
+    ) -> Result<Vec<(Mark, Archived)>, StoreError>;
+
+    /// The first day of which something is archived of a handler.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`].
+    fn first_archived(&mut self, handler: &str) -> Result<Option<i64>, StoreError>;
+
+    /// All settings, in order of their names.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`].
+    fn settings(&mut self) -> Result<Vec<Setting>, StoreError>;
+
+    /// What other processes ask of the one that has the store open, if they can, each with its number, until it is [answered](Op::Reply). It is asked for about
+    /// once a second.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`].
+    fn orders(&mut self) -> Result<Vec<(u64, Order)>, StoreError> {
+        Ok(Vec::new())
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use waterwheel_store::{Dead, Id, Level, Most, Op, Outcome, Position, Row, Store, StoreError};
+use waterwheel_store::{Op, Outcome, Store, StoreError, pass_on};
 
 use super::Log;
 use crate::log::Line;
@@ -19,9 +19,7 @@ impl<S: Store> Watched<S> {
 }
 
 impl<S: Store> Store for Watched<S> {
-    fn begin(&mut self) -> Result<u64, StoreError> {
-        self.store.begin()
-    }
+    pass_on!(this => this.store; begin);
 
     fn commit(&mut self, number: u64, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
         let steps_count = steps.len();
@@ -31,33 +29,5 @@ impl<S: Store> Store for Watched<S> {
         outcomes
     }
 
-    fn tend(&mut self) -> Result<(), StoreError> {
-        self.store.tend()
-    }
-
-    fn load(
-        &mut self,
-        handler: &str,
-        after: Position,
-        before: i64,
-        most: Most,
-    ) -> Result<Vec<Row>, StoreError> {
-        self.store.load(handler, after, before, most)
-    }
-
-    fn first_second(&mut self, handler: &str, from: i64) -> Result<Option<i64>, StoreError> {
-        self.store.first_second(handler, from)
-    }
-
-    fn first_bucket(&mut self, level: Level) -> Result<Option<i64>, StoreError> {
-        self.store.first_bucket(level)
-    }
-
-    fn handlers(&mut self) -> Result<Vec<Arc<str>>, StoreError> {
-        self.store.handlers()
-    }
-
-    fn dead(&mut self, after: Id, most: usize) -> Result<Vec<Dead>, StoreError> {
-        self.store.dead(after, most)
-    }
+    pass_on!(this => this.store; tend reads);
 }

@@ -109,6 +109,12 @@ impl Tables {
                 }
             }
             Op::Cascade { bucket, now, most } => self.cascade(*bucket, now.as_millis(), *most),
+            Op::Archive(..)
+            | Op::Expire { .. }
+            | Op::Start(_)
+            | Op::Set(..)
+            | Op::Reply(..)
+            | Op::All(_) => unreachable!("no life has such a step: {op:?}"),
         }
     }
 
@@ -202,7 +208,7 @@ impl Tables {
         }
         match (count, version, application) {
             (0, 0, 0) => return Ok(None),
-            (7, 1, 0x5757_746d) => {}
+            (10, 2, 0x5757_746d) => {}
             other => return Err(format!("half of the tables are there: {other:?}")),
         }
         Tables::read_all(connection).map(Some).map_err(words)

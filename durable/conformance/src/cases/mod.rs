@@ -1,11 +1,13 @@
 //! The cases, by what they look at.
 
+mod archive;
 mod cascade;
 mod commit;
 mod dead;
 mod keys;
 mod load;
 mod moves;
+mod settings;
 mod values;
 
 use super::subject::{Done, Subject};
@@ -80,6 +82,25 @@ pub(crate) const ALL: &[(&str, Case)] = named! {
         a_redriven_letter_is_found_by_its_old_handle,
         a_redrive_of_no_letter_says_so,
         a_dead_letter_is_not_cancelled,
+    ;
+    archive:
+        an_archived_row_is_gone_and_kept,
+        an_archived_key_stays_taken,
+        an_archive_of_a_gone_row_keeps_nothing,
+        what_is_archived_is_listed_in_pages,
+        what_is_archived_is_of_one_handler,
+        what_has_expired_is_gone_with_its_keys,
+        what_expires_is_some_at_a_time,
+        a_key_of_another_timer_does_not_expire,
+    ;
+    settings:
+        settings_are_kept_in_order,
+        a_setting_is_replaced_and_deleted,
+        steps_of_all_are_done_in_order,
+        a_start_is_noted_in_place,
+        a_start_of_a_gone_row_does_nothing,
+        a_move_forgets_the_starts,
+        starts_survive_a_burial_and_a_cascade,
     ;
     cascade:
         a_day_cascades_into_all_finer_levels,

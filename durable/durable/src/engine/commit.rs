@@ -144,6 +144,7 @@ impl Engine {
                 let later = Row {
                     due: *due,
                     failures: row.failures.saturating_add(1),
+                    starts: 0,
                     has_moved: true,
                     ..row.clone()
                 };

@@ -60,6 +60,7 @@ impl Engine {
             due: timer.due,
             handler: timer.handler,
             failures: 0,
+            starts: 0,
             has_moved: false,
             key: timer.key,
             payload: timer.payload,

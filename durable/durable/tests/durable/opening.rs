@@ -5,9 +5,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use waterwheel_durable::store::{
-    Dead, Id, Level, Most, Op, Outcome, Position, Row, Store, StoreError,
-};
+use waterwheel_durable::store::{MemoryStore, Op, Outcome, Store, StoreError, pass_on};
 use waterwheel_durable::{Durable, OpenError};
 
 use crate::support::{Deliveries, Place, shut_down, soon, within};
@@ -88,11 +86,11 @@ async fn a_file_of_a_newer_version_is_left_as_it_is() {
     shut_down(&place.open().await).await;
     let mut bytes = fs::read(place.file()).unwrap();
     // SQLite's header: the user's version is at 60, and the format says that it is read as it is.
-    assert_eq!(bytes[60..64], [0, 0, 0, 1]);
+    assert_eq!(bytes[60..64], [0, 0, 0, 2]);
     bytes[63] = 9;
     fs::write(place.file(), &bytes).unwrap();
     let error = within(Durable::open(place.file())).await.unwrap_err();
-    let text = "the file has tables of version 9; this program knows versions up to 1";
+    let text = "the file has tables of version 9; this program knows versions up to 2";
     assert_eq!(error.to_string(), text);
     assert!(error.is_newer() && !error.is_held() && !error.is_corrupt());
     assert_eq!(fs::read(place.file()).unwrap(), bytes);
@@ -110,6 +108,8 @@ async fn a_folder_that_does_not_exist_is_an_error() {
 /// A store that cannot be begun.
 struct Broken {
     panics: bool,
+    /// Not asked: it has not begun.
+    unreachable: MemoryStore,
 }
 
 impl Store for Broken {
@@ -124,31 +124,16 @@ impl Store for Broken {
         unreachable!("it has not begun")
     }
 
-    fn load(&mut self, _: &str, _: Position, _: i64, _: Most) -> Result<Vec<Row>, StoreError> {
-        unreachable!("it has not begun")
-    }
-
-    fn first_second(&mut self, _: &str, _: i64) -> Result<Option<i64>, StoreError> {
-        unreachable!("it has not begun")
-    }
-
-    fn first_bucket(&mut self, _: Level) -> Result<Option<i64>, StoreError> {
-        unreachable!("it has not begun")
-    }
-
-    fn handlers(&mut self) -> Result<Vec<std::sync::Arc<str>>, StoreError> {
-        unreachable!("it has not begun")
-    }
-
-    fn dead(&mut self, _: Id, _: usize) -> Result<Vec<Dead>, StoreError> {
-        unreachable!("it has not begun")
-    }
+    pass_on!(this => this.unreachable; reads);
 }
 
 #[tokio::test]
 async fn a_store_that_fails_at_once_or_panics_is_an_error() {
     for panics in [false, true] {
-        let opened = Durable::builder().open_store(Broken { panics });
+        let opened = Durable::builder().open_store(Broken {
+            panics,
+            unreachable: MemoryStore::new(),
+        });
         let error = within(opened).await.unwrap_err();
         assert!(matches!(error, OpenError::Store(_)), "{error:?}");
     }

@@ -1,9 +1,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use rusqlite::Connection;
 use waterwheel_store::{Due, Level};
 
+use super::snapshot::Snapshot;
 use crate::handlers::Handlers;
 use crate::read::damaged;
 
@@ -53,16 +53,13 @@ impl Count {
     }
 }
 
-pub(crate) fn count(
-    connection: &Connection,
-    handlers: &Handlers,
-    now: Due,
-) -> rusqlite::Result<Vec<Count>> {
+pub(crate) fn count(snapshot: &Snapshot<'_>, now: Due) -> rusqlite::Result<Vec<Count>> {
+    let handlers = &snapshot.handlers;
     let mut counts = Counts {
         of: HashMap::new(),
         handlers,
     };
-    let mut pending = connection.prepare_cached(PENDING)?;
+    let mut pending = snapshot.prepare(PENDING)?;
     let mut rows = pending.query([])?;
     while let Some(row) = rows.next()? {
         let (level, due) = (row.get::<_, u8>(0)?, Due::from_millis(row.get(2)?));
@@ -73,7 +70,7 @@ pub(crate) fn count(
         count.failed += u64::from(row.get::<_, u32>(3)? > 0);
         count.first = Some(count.first.map_or(due, |first| first.min(due)));
     }
-    let mut dead = connection.prepare_cached("SELECT handler FROM dead")?;
+    let mut dead = snapshot.prepare("SELECT handler FROM dead")?;
     let mut rows = dead.query([])?;
     while let Some(row) = rows.next()? {
         counts.of(row.get(0)?)?.dead += 1;

@@ -2,23 +2,22 @@
 
 use std::collections::HashSet;
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::OptionalExtension;
 use waterwheel_store::{Dead, Id, Most};
 
-use crate::handlers::Handlers;
+use super::snapshot::Snapshot;
 use crate::read::{DEAD, letter, stored};
 
 const ONE: &str = "
-    SELECT id, due, failures, has_moved, key, payload, handler, at, error FROM dead WHERE id = ?1";
+    SELECT id, due, failures, has_moved, key, payload, starts, handler, at, error FROM dead WHERE id = ?1";
 
 pub(crate) fn page(
-    connection: &Connection,
-    handlers: &Handlers,
+    snapshot: &Snapshot<'_>,
     of: &HashSet<i64>,
     after: Id,
     most: Most,
 ) -> rusqlite::Result<Vec<Dead>> {
-    let mut dead = connection.prepare_cached(DEAD)?;
+    let mut dead = snapshot.prepare(DEAD)?;
     let mut rows = dead.query((stored(after), -1))?;
     let all = std::iter::from_fn(|| {
         loop {
@@ -26,9 +25,9 @@ pub(crate) fn page(
                 Ok(row) => row,
                 Err(error) => return Some(Err(error)),
             };
-            match row.get(6) {
+            match row.get(7) {
                 Ok(handler) if !of.contains(&handler) => {}
-                Ok(_) => return Some(letter(row, handlers)),
+                Ok(_) => return Some(letter(row, &snapshot.handlers)),
                 Err(error) => return Some(Err(error)),
             }
         }
@@ -36,12 +35,8 @@ pub(crate) fn page(
     most.of_sized(all, |dead| dead.row.bytes() + dead.error.len())
 }
 
-pub(crate) fn one(
-    connection: &Connection,
-    handlers: &Handlers,
-    id: Id,
-) -> rusqlite::Result<Option<Dead>> {
-    let mut one = connection.prepare_cached(ONE)?;
-    one.query_row([stored(id)], |row| letter(row, handlers))
+pub(crate) fn one(snapshot: &Snapshot<'_>, id: Id) -> rusqlite::Result<Option<Dead>> {
+    let mut one = snapshot.prepare(ONE)?;
+    one.query_row([stored(id)], |row| letter(row, &snapshot.handlers))
         .optional()
 }

@@ -1,8 +1,7 @@
 use std::path::Path;
 use std::{fs, io};
 
-use rusqlite::Connection;
-
+use super::snapshot::Snapshot;
 use crate::store::log_of;
 
 /// How large a file is, and what is true of it as a whole.
@@ -23,13 +22,16 @@ pub struct Extent {
     pub free_bytes: u64,
 }
 
-pub(crate) fn extent(connection: &Connection, path: &Path) -> rusqlite::Result<Extent> {
-    let ask = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+pub(crate) fn extent(snapshot: &Snapshot<'_>, path: &Path) -> rusqlite::Result<Extent> {
+    let ask = |sql| {
+        let connection = snapshot.connection;
+        connection.query_row(sql, [], |row| row.get::<_, i64>(0))
+    };
     let page = ask("PRAGMA page_size")?.unsigned_abs();
     let pages = ask("PRAGMA page_count")?.unsigned_abs();
     let free = ask("PRAGMA freelist_count")?.unsigned_abs();
     Ok(Extent {
-        version: ask("PRAGMA user_version")?,
+        version: snapshot.version,
         epoch: ask("SELECT value FROM meta WHERE key = 'epoch'")?.unsigned_abs(),
         bytes: length(path)?,
         log_bytes: length(&log_of(path))?,

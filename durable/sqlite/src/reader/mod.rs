@@ -10,22 +10,24 @@ mod extent;
 mod find;
 mod open;
 mod pending;
+mod snapshot;
 mod whose;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rusqlite::Connection;
-use waterwheel_store::{Bucket, Dead, Due, Handle, Id, Most, Row};
+use waterwheel_store::{Bucket, Dead, Due, Handle, Id, Most, Row, Setting};
 
 pub use self::count::Count;
 pub use self::error::ReadError;
 pub use self::extent::Extent;
+use self::snapshot::Snapshot;
 pub use self::whose::Whose;
-use super::OpenError;
-use super::handlers::Handlers;
 use super::lock::{self, Holder};
+use super::schema::VERSION;
 use super::store::resolve;
+use super::{OpenError, read};
 
 /// Reads the file of a store, and changes nothing in it.
 ///
@@ -87,7 +89,7 @@ impl Reader {
     ///
     /// [`ReadError`].
     pub fn extent(&self) -> Result<Extent, ReadError> {
-        self.read(|connection, _| extent::extent(connection, &self.path))
+        self.read(|snapshot| extent::extent(snapshot, &self.path))
     }
 
     /// How many timers there are of each handler that has had one, in order of their names.
@@ -98,7 +100,7 @@ impl Reader {
     ///
     /// [`ReadError`].
     pub fn count(&self, now: Due) -> Result<Vec<Count>, ReadError> {
-        self.read(|connection, handlers| count::count(connection, handlers, now))
+        self.read(|snapshot| count::count(snapshot, now))
     }
 
     /// The first timers in order of their due times, and of their ids if these are equal: those after one that was read before, or after
@@ -117,9 +119,9 @@ impl Reader {
         until: Due,
         most: Most,
     ) -> Result<Vec<Pending>, ReadError> {
-        self.read(|connection, handlers| {
-            let first = pending::First::new(whose.of(handlers)?, after, until, most);
-            first.of(connection, handlers)
+        self.read(|snapshot| {
+            let of = whose.of(&snapshot.handlers);
+            pending::First::new(of, after, until, most).of(snapshot)
         })
     }
 
@@ -129,7 +131,7 @@ impl Reader {
     ///
     /// [`ReadError`].
     pub fn find(&self, handle: &Handle) -> Result<Option<Pending>, ReadError> {
-        self.read(|connection, handlers| find::by_handle(connection, handlers, handle))
+        self.read(|snapshot| find::by_handle(snapshot, handle))
     }
 
     /// A timer that waits, found by its id alone: it reads all timers until it comes to it.
@@ -138,7 +140,7 @@ impl Reader {
     ///
     /// [`ReadError`].
     pub fn search(&self, id: Id) -> Result<Option<Pending>, ReadError> {
-        self.read(|connection, handlers| find::by_id(connection, handlers, id))
+        self.read(|snapshot| find::by_id(snapshot, id))
     }
 
     /// The first dead letters after this id, in order of their ids.
@@ -147,9 +149,7 @@ impl Reader {
     ///
     /// [`ReadError`].
     pub fn dead(&self, whose: &Whose, after: Id, most: Most) -> Result<Vec<Dead>, ReadError> {
-        self.read(|connection, handlers| {
-            dead::page(connection, handlers, &whose.of(handlers)?, after, most)
-        })
+        self.read(|snapshot| dead::page(snapshot, &whose.of(&snapshot.handlers), after, most))
     }
 
     /// The dead letter with this id.
@@ -158,7 +158,7 @@ impl Reader {
     ///
     /// [`ReadError`].
     pub fn dead_letter(&self, id: Id) -> Result<Option<Dead>, ReadError> {
-        self.read(|connection, handlers| dead::one(connection, handlers, id))
+        self.read(|snapshot| dead::one(snapshot, id))
     }
 
     /// The names of all handlers that have had a timer.
@@ -167,17 +167,29 @@ impl Reader {
     ///
     /// [`ReadError`].
     pub fn handlers(&self) -> Result<Vec<Arc<str>>, ReadError> {
-        self.read(|_, handlers| Ok(handlers.all()))
+        self.read(|snapshot| Ok(snapshot.handlers.all()))
+    }
+
+    /// What the service keeps by a name: its namespaces and calendars. A file of an older version has none.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`].
+    pub fn settings(&self) -> Result<Vec<Setting>, ReadError> {
+        self.read(|snapshot| match snapshot.version {
+            VERSION => read::settings(snapshot.connection),
+            _ => Ok(Vec::new()),
+        })
     }
 
     /// Reads one point in time.
     fn read<T>(
         &self,
-        read: impl FnOnce(&Connection, &Handlers) -> rusqlite::Result<T>,
+        read: impl FnOnce(&Snapshot<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, ReadError> {
-        let snapshot = self.connection.unchecked_transaction();
-        let snapshot = snapshot.map_err(ReadError::of)?;
-        let handlers = Handlers::read(&snapshot).map_err(ReadError::of)?;
-        read(&snapshot, &handlers).map_err(ReadError::of)
+        let transaction = self.connection.unchecked_transaction();
+        let transaction = transaction.map_err(ReadError::of)?;
+        let snapshot = Snapshot::new(&transaction).map_err(ReadError::of)?;
+        read(&snapshot).map_err(ReadError::of)
     }
 }

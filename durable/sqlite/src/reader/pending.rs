@@ -5,11 +5,10 @@
 
 use std::collections::{BinaryHeap, HashSet};
 
-use rusqlite::Connection;
 use waterwheel_store::{Bucket, Due, Id, Level, Most};
 
+use super::snapshot::Snapshot;
 use super::{Pending, find};
-use crate::handlers::Handlers;
 use crate::read::{damaged, misplaced};
 
 const KEYS: &str = "
@@ -49,25 +48,21 @@ impl First {
         }
     }
 
-    pub(crate) fn of(
-        mut self,
-        connection: &Connection,
-        handlers: &Handlers,
-    ) -> rusqlite::Result<Vec<Pending>> {
+    pub(crate) fn of(mut self, snapshot: &Snapshot<'_>) -> rusqlite::Result<Vec<Pending>> {
         let mut near: Vec<i64> = self.of.iter().copied().collect();
         near.sort_unstable();
         for handler in near {
-            self.look_through(connection, Level::Second, handler)?;
+            self.look_through(snapshot, Level::Second, handler)?;
         }
         for level in Level::FAR {
-            self.look_through(connection, level, 0)?;
+            self.look_through(snapshot, level, 0)?;
         }
         let most = self.most;
         let places = self.places.into_sorted_vec();
         most.of_sized(
             places.into_iter().map(|at| {
                 let bucket = at.level.bucket(at.due);
-                let found = find::at(connection, handlers, bucket, at.handler, at.id)?;
+                let found = find::at(snapshot, bucket, at.handler, at.id)?;
                 found.ok_or_else(|| damaged("a timer is found once, and not again"))
             }),
             |pending| pending.row.bytes(),
@@ -76,12 +71,12 @@ impl First {
 
     fn look_through(
         &mut self,
-        connection: &Connection,
+        snapshot: &Snapshot<'_>,
         level: Level,
         handler: i64,
     ) -> rusqlite::Result<()> {
         let from = level.bucket(self.after.0).number;
-        let mut keys = connection.prepare_cached(KEYS)?;
+        let mut keys = snapshot.prepare(KEYS)?;
         let mut rows = keys.query((level.number(), handler, from))?;
         while let Some(row) = rows.next()? {
             let bucket = Bucket {

@@ -31,10 +31,10 @@ impl Whose<'_> {
     }
 
     /// The numbers of these handlers.
-    pub(crate) fn of(&self, handlers: &Handlers) -> rusqlite::Result<HashSet<i64>> {
+    pub(crate) fn of(&self, handlers: &Handlers) -> HashSet<i64> {
         let names = handlers.all();
-        let numbers = names.iter().filter(|name| self.is(name));
-        Ok(numbers.filter_map(|name| handlers.number(name)).collect())
+        let names = names.iter().filter(|name| self.is(name));
+        names.filter_map(|name| handlers.number(name)).collect()
     }
 }
 

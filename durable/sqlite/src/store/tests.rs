@@ -20,6 +20,7 @@ fn insert(handler: &str, count: u64, payload: usize) -> Op {
         due,
         handler: handler.into(),
         failures: 0,
+        starts: 0,
         has_moved: false,
         key: Some(count.to_le_bytes().as_slice().into()),
         payload: vec![1; payload].into(),

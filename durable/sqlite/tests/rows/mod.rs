@@ -15,6 +15,7 @@ pub(crate) fn row(number: u64, handler: &str, due: i64) -> Row {
         due: Due::from_millis(due),
         handler: handler.into(),
         failures: 0,
+        starts: 0,
         has_moved: false,
         key: None,
         payload: number.to_string().into_bytes().into(),

@@ -46,6 +46,7 @@ pub(crate) fn insert(number: u64, payload: usize) -> Op {
         due,
         handler: "mail".into(),
         failures: 0,
+        starts: 0,
         has_moved: false,
         key: None,
         payload: vec![number as u8; payload].into(),

@@ -2,7 +2,7 @@ use std::fmt::Debug;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 
 use waterwheel_durable::store::{
-    Dead, Id, Level, MemoryStore, Most, Op, Outcome, Position, Row, Store, StoreError,
+    Dead, Id, Level, MemoryStore, Most, Op, Outcome, Position, Row, Store, StoreError, pass_on,
 };
 
 /// A store in memory that outlives the service, as a file does, and has faults to order.
@@ -155,9 +155,7 @@ impl Store for Shelf {
         self.store().first_bucket(level)
     }
 
-    fn handlers(&mut self) -> Result<Vec<Arc<str>>, StoreError> {
-        self.store().handlers()
-    }
+    pass_on!(this => this.store(); handlers rest);
 
     fn dead(&mut self, after: Id, most: usize) -> Result<Vec<Dead>, StoreError> {
         self.asked();

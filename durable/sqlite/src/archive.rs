@@ -1,0 +1,295 @@
+//! How does what was delivered lie in the file?
+//!
+//! A block is one row: what one commit has archived of a handler on a day. So archiving costs the table an entry a commit and not an entry a timer, and what
+//! has expired is deleted by some large rows. A record in a block is some 10 bytes and its key: each number is written in groups of seven bits, and times and ids
+//! as their distance from those of the record before.
+
+use std::sync::Arc;
+
+use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
+use waterwheel_store::{Archived, Due, Id, Mark, Outcome};
+
+use super::read::stored;
+
+const LAST: &str = "
+    SELECT block FROM archive WHERE handler = ?1 AND day = ?2 ORDER BY block DESC LIMIT 1";
+
+const BLOCKS: &str = "
+    SELECT day, block, records FROM archive
+    WHERE handler = ?1 AND (day, block) >= (?2, ?3) AND day < ?4
+    ORDER BY day, block";
+
+const FIRST: &str = "
+    SELECT day FROM archive WHERE handler = ?1 ORDER BY day, block LIMIT 1";
+
+/// What a commit archives, by handlers and days.
+#[derive(Debug, Default)]
+pub(crate) struct Blocks(Vec<(i64, i64, Block)>);
+
+#[derive(Debug, Default)]
+struct Block {
+    count: u32,
+    last: Last,
+    records: Vec<u8>,
+    /// The least id and the greatest.
+    ids: Option<(Id, Id)>,
+}
+
+/// The record before.
+#[derive(Debug, Clone, Copy, Default)]
+struct Last {
+    id: i64,
+    due: i64,
+    at: i64,
+}
+
+impl Blocks {
+    pub(crate) fn add(&mut self, handler: i64, archived: &Archived) {
+        let day = archived.at.day();
+        let is_it = |it: &&mut (i64, i64, Block)| (it.0, it.1) == (handler, day);
+        match self.0.iter_mut().find(is_it) {
+            Some((_, _, block)) => block.add(archived),
+            None => {
+                let mut block = Block::default();
+                block.add(archived);
+                self.0.push((handler, day, block));
+            }
+        }
+    }
+
+    pub(crate) fn write(self, connection: &Connection) -> rusqlite::Result<()> {
+        for (handler, day, block) in self.0 {
+            let last = connection
+                .prepare_cached(LAST)?
+                .query_row((handler, day), |row| row.get::<_, i64>(0))
+                .optional()?;
+            let number = last.map_or(0, |last| last + 1);
+            let (first_id, last_id) = block.ids.unwrap_or((Id::NONE, Id::NONE));
+            let sql = "INSERT INTO archive (handler, day, block, count, first_id, last_id, records)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+            connection.prepare_cached(sql)?.execute(params![
+                handler,
+                day,
+                number,
+                block.count,
+                stored(first_id),
+                stored(last_id),
+                block.records,
+            ])?;
+        }
+        Ok(())
+    }
+}
+
+impl Block {
+    fn add(&mut self, archived: &Archived) {
+        let now = Last {
+            id: stored(archived.id),
+            due: archived.due.as_millis(),
+            at: archived.at.as_millis(),
+        };
+        let records = &mut self.records;
+        write(records, zigzag(now.id.wrapping_sub(self.last.id)));
+        write(records, zigzag(now.due.wrapping_sub(self.last.due)));
+        write(records, zigzag(now.at.wrapping_sub(self.last.at)));
+        write(records, u64::from(archived.failures));
+        match &archived.key {
+            None => write(records, 0),
+            Some(key) => {
+                write(records, key.len() as u64 + 1);
+                records.extend_from_slice(key);
+            }
+        }
+        self.count += 1;
+        self.last = now;
+        let ids = self.ids.get_or_insert((archived.id, archived.id));
+        *ids = (ids.0.min(archived.id), ids.1.max(archived.id));
+    }
+}
+
+/// What is archived in a block. `None` if it is damaged.
+fn records(mut from: &[u8]) -> Option<Vec<Archived>> {
+    let mut all = Vec::new();
+    let mut last = Last::default();
+    while !from.is_empty() {
+        last.id = last.id.wrapping_add(unzigzag(read(&mut from)?));
+        last.due = last.due.wrapping_add(unzigzag(read(&mut from)?));
+        last.at = last.at.wrapping_add(unzigzag(read(&mut from)?));
+        let failures = u32::try_from(read(&mut from)?).ok()?;
+        let key = match read(&mut from)? {
+            0 => None,
+            length => {
+                let (key, rest) = from.split_at_checked(usize::try_from(length - 1).ok()?)?;
+                from = rest;
+                Some(Arc::from(key))
+            }
+        };
+        all.push(Archived {
+            id: Id::from_stored(last.id.unsigned_abs()),
+            due: Due::from_millis(last.due),
+            at: Due::from_millis(last.at),
+            failures,
+            key,
+        });
+    }
+    Some(all)
+}
+
+/// Small numbers of both signs as small ones without a sign.
+fn zigzag(number: i64) -> u64 {
+    (number << 1 ^ number >> 63).cast_unsigned()
+}
+
+fn unzigzag(number: u64) -> i64 {
+    (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
+}
+
+/// Seven bits a byte, the lowest first; the eighth says that more follow.
+fn write(to: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        to.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    to.push(number as u8);
+}
+
+fn read(from: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let (byte, rest) = from.split_first()?;
+        *from = rest;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+fn damaged() -> rusqlite::Error {
+    let what = "the file is damaged: a block of the archive makes no sense";
+    rusqlite::Error::FromSqlConversionFailure(2, rusqlite::types::Type::Blob, what.into())
+}
+
+pub(crate) fn load(
+    connection: &Connection,
+    handler: i64,
+    after: Mark,
+    before: i64,
+    most: usize,
+) -> rusqlite::Result<Vec<(Mark, Archived)>> {
+    let mut found = Vec::new();
+    let mut blocks = connection.prepare_cached(BLOCKS)?;
+    let mut rows = blocks.query((handler, after.day, after.block, before))?;
+    while found.len() < most
+        && let Some(row) = rows.next()?
+    {
+        let (day, block): (i64, u32) = (row.get(0)?, row.get(1)?);
+        let all = records(row.get_ref(2)?.as_blob()?).ok_or_else(damaged)?;
+        let marks = (1..).map(|index| Mark { day, block, index });
+        let rest = marks.zip(all).filter(|(mark, _)| *mark > after);
+        found.extend(rest.take(most - found.len()));
+    }
+    Ok(found)
+}
+
+pub(crate) fn first(connection: &Connection, handler: i64) -> rusqlite::Result<Option<i64>> {
+    let mut first = connection.prepare_cached(FIRST)?;
+    first.query_row([handler], |row| row.get(0)).optional()
+}
+
+/// Deletes the first blocks of days before this one, and the keys of their timers.
+pub(crate) fn expire(
+    connection: &Connection,
+    handler: i64,
+    before: i64,
+    most: usize,
+) -> rusqlite::Result<Outcome> {
+    let mut left = most;
+    let mut is_empty = false;
+    while left > 0 && !is_empty {
+        let mut blocks = connection.prepare_cached(BLOCKS)?;
+        let mut rows = blocks.query((handler, i64::MIN, 0, before))?;
+        let Some(row) = rows.next()? else {
+            is_empty = true;
+            break;
+        };
+        let (day, block): (i64, i64) = (row.get(0)?, row.get(1)?);
+        let all = records(row.get_ref(2)?.as_blob()?).ok_or_else(damaged)?;
+        drop(rows);
+        let sql = "DELETE FROM keys WHERE handler = ?1 AND key = ?2 AND id = ?3";
+        let mut keys: CachedStatement<'_> = connection.prepare_cached(sql)?;
+        for archived in &all {
+            if let Some(key) = &archived.key {
+                keys.execute((handler, &**key, stored(archived.id)))?;
+            }
+        }
+        let sql = "DELETE FROM archive WHERE handler = ?1 AND day = ?2 AND block = ?3";
+        connection
+            .prepare_cached(sql)?
+            .execute((handler, day, block))?;
+        left = left.saturating_sub(all.len());
+    }
+    Ok(Outcome::Expired {
+        is_empty: is_empty || first(connection, handler)?.is_none_or(|first| first >= before),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn archived(id: u64, due: i64, at: i64, key: Option<&[u8]>) -> Archived {
+        Archived {
+            id: Id::from_stored(id),
+            due: Due::from_millis(due),
+            at: Due::from_millis(at),
+            failures: id as u32,
+            key: key.map(Arc::from),
+        }
+    }
+
+    #[test]
+    fn a_block_is_read_as_it_was_written() {
+        let all = [
+            archived(1, 0, 0, None),
+            archived(i64::MAX as u64, i64::MIN, i64::MAX, Some(b"")),
+            archived(7, i64::MAX, -1, Some(&[0xff; 1_000])),
+            archived(
+                1 << 40 | 300,
+                1_800_000_000_000,
+                1_800_000_000_123,
+                Some(b"order-17"),
+            ),
+        ];
+        let mut block = Block::default();
+        for archived in &all {
+            block.add(archived);
+        }
+        assert_eq!(records(&block.records).unwrap(), all);
+        assert_eq!((block.count, block.ids), (4, Some((all[0].id, all[1].id))));
+        // A part of it is damage, wherever it ends within a record.
+        for length in 1..10 {
+            let part = &block.records[..length];
+            assert!(
+                records(part).is_none_or(|it| it.len() < all.len()),
+                "{length}"
+            );
+        }
+        assert!(records(&[0x80; 20]).is_none() && records(&[0, 0, 0, 0, 9, 1]).is_none());
+    }
+
+    #[test]
+    fn a_record_of_a_busy_second_is_short() {
+        let mut block = Block::default();
+        for count in 0..1_000 {
+            let at = 1_800_000_000_000 + count;
+            block.add(&archived(1 << 40 | count as u64, at - 2, at, None));
+        }
+        assert!(
+            block.records.len() < 1_000 * 8 + 30,
+            "{}",
+            block.records.len()
+        );
+    }
+}

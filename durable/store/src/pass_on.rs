@@ -1,0 +1,100 @@
+/// The calls of a [`Store`](crate::Store) that passes them on to another one: `pass_on!(this => this.inner; load dead)`. `reads` stands for all but `begin`, `commit` and
+/// `tend`; `rest` for those of them that have no name here.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! pass_on {
+    ($this:ident => $inner:expr; $($call:ident)+) => {
+        $($crate::pass_on!(@$call $this $inner);)+
+    };
+    (@reads $this:ident $inner:expr) => {
+        $crate::pass_on!($this => $inner; load first_second first_bucket handlers dead rest);
+    };
+    (@begin $this:ident $inner:expr) => {
+        fn begin(&mut self) -> Result<u64, $crate::StoreError> {
+            let $this = self;
+            $inner.begin()
+        }
+    };
+    (@tend $this:ident $inner:expr) => {
+        fn tend(&mut self) -> Result<(), $crate::StoreError> {
+            let $this = self;
+            $inner.tend()
+        }
+    };
+    (@load $this:ident $inner:expr) => {
+        fn load(
+            &mut self,
+            handler: &str,
+            after: $crate::Position,
+            before: i64,
+            most: $crate::Most,
+        ) -> Result<Vec<$crate::Row>, $crate::StoreError> {
+            let $this = self;
+            $inner.load(handler, after, before, most)
+        }
+    };
+    (@first_second $this:ident $inner:expr) => {
+        fn first_second(
+            &mut self,
+            handler: &str,
+            from: i64,
+        ) -> Result<Option<i64>, $crate::StoreError> {
+            let $this = self;
+            $inner.first_second(handler, from)
+        }
+    };
+    (@first_bucket $this:ident $inner:expr) => {
+        fn first_bucket(
+            &mut self,
+            level: $crate::Level,
+        ) -> Result<Option<i64>, $crate::StoreError> {
+            let $this = self;
+            $inner.first_bucket(level)
+        }
+    };
+    (@handlers $this:ident $inner:expr) => {
+        fn handlers(&mut self) -> Result<Vec<std::sync::Arc<str>>, $crate::StoreError> {
+            let $this = self;
+            $inner.handlers()
+        }
+    };
+    (@dead $this:ident $inner:expr) => {
+        fn dead(
+            &mut self,
+            after: $crate::Id,
+            most: usize,
+        ) -> Result<Vec<$crate::Dead>, $crate::StoreError> {
+            let $this = self;
+            $inner.dead(after, most)
+        }
+    };
+    (@rest $this:ident $inner:expr) => {
+        fn archived(
+            &mut self,
+            handler: &str,
+            after: $crate::Mark,
+            before: i64,
+            most: usize,
+        ) -> Result<Vec<($crate::Mark, $crate::Archived)>, $crate::StoreError> {
+            let $this = self;
+            $inner.archived(handler, after, before, most)
+        }
+
+        fn first_archived(&mut self, handler: &str) -> Result<Option<i64>, $crate::StoreError> {
+            let $this = self;
+            $inner.first_archived(handler)
+        }
+
+        fn settings(
+            &mut self,
+        ) -> Result<Vec<$crate::Setting>, $crate::StoreError> {
+            let $this = self;
+            $inner.settings()
+        }
+
+        fn orders(&mut self) -> Result<Vec<(u64, $crate::Order)>, $crate::StoreError> {
+            let $this = self;
+            $inner.orders()
+        }
+    };
+}
