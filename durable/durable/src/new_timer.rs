@@ -3,7 +3,7 @@ use std::time::{Duration, SystemTime};
 
 use waterwheel_store::Due;
 
-use crate::engine;
+use crate::engine::{self, DEFAULT};
 use crate::error::Error;
 use crate::limits::{NAME_LIMIT, PAYLOAD_LIMIT};
 
@@ -69,7 +69,10 @@ impl NewTimer {
     }
 
     pub(crate) fn ready(self, wall: i64) -> Result<engine::NewTimer, Error> {
-        check_name(&self.handler)?;
+        let handler = match full_name(&self.handler)? {
+            whole if whole.len() == self.handler.len() => None,
+            part => Some(part.into()),
+        };
         let payload = self.payload.map_err(Error::Payload)?;
         let length = payload.len() + self.key.as_ref().map_or(0, |key| key.len());
         if length > PAYLOAD_LIMIT {
@@ -77,7 +80,7 @@ impl NewTimer {
         }
         Ok(engine::NewTimer {
             due: self.when.due(wall)?,
-            handler: self.handler,
+            handler: handler.unwrap_or(self.handler),
             key: self.key,
             payload,
         })
@@ -100,24 +103,24 @@ impl When {
     }
 }
 
-/// The name of a handler: `name`, or `namespace/name`.
-pub(crate) fn check_name(name: &str) -> Result<(), Error> {
-    let is_whole = match name.split_once('/') {
-        Some((namespace, name)) => {
-            check_namespace(namespace).is_ok() && check_namespace(name).is_ok()
-        }
-        None => true,
+/// The full name of a handler, `name` or `namespace/name`, as the engine has it: without the name of the default namespace.
+pub(crate) fn full_name(name: &str) -> Result<&str, Error> {
+    let (full, namespace, handler) = match name.split_once('/') {
+        Some((DEFAULT, handler)) => (handler, DEFAULT, handler),
+        Some((namespace, handler)) => (name, namespace, handler),
+        None => (name, DEFAULT, name),
     };
-    match name.len() {
-        1..=NAME_LIMIT if is_whole => Ok(()),
-        _ => Err(Error::Name { name: name.into() }),
+    let is_whole = !namespace.is_empty() && check_part(handler, NAME_LIMIT).is_ok();
+    match is_whole && full.len() <= NAME_LIMIT {
+        true => Ok(full),
+        false => Err(Error::Name { name: name.into() }),
     }
 }
 
 /// The name of a namespace, or of a handler in it.
-pub(crate) fn check_namespace(name: &str) -> Result<(), Error> {
-    match name.len() {
-        1..=NAME_LIMIT if !name.contains('/') => Ok(()),
-        _ => Err(Error::Name { name: name.into() }),
+pub(crate) fn check_part(name: &str, longest: usize) -> Result<(), Error> {
+    match !name.is_empty() && name.len() <= longest && !name.contains('/') {
+        true => Ok(()),
+        false => Err(Error::Name { name: name.into() }),
     }
 }

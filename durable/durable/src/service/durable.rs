@@ -11,8 +11,9 @@ use crate::dead_letter::DeadLetter;
 use crate::engine::{Answer, Ended, Engine, Token, namespace_in};
 use crate::error::Error;
 use crate::failure::Failure;
+use crate::limits::LONGEST_NAMESPACE;
 use crate::metrics::Metrics;
-use crate::new_timer::{NewTimer, When, check_name, check_namespace};
+use crate::new_timer::{NewTimer, When, check_part, full_name};
 use crate::options::{Drain, HandlerOptions, Stopped};
 use crate::policy::Policy;
 use crate::shell::handlers::Handler;
@@ -115,9 +116,10 @@ impl Durable {
         F: Fn(Delivery) -> A + Send + Sync + 'static,
         A: Future<Output = Result<(), Failure>> + Send + 'static,
     {
-        if let Err(error) = check_name(name) {
-            panic!("{error}");
-        }
+        let name = match full_name(name) {
+            Ok(name) => name,
+            Err(error) => panic!("{error}"),
+        };
         let handler = Handler {
             name: name.into(),
             attempt_limit: options.attempt_limit,
@@ -138,9 +140,10 @@ impl Durable {
         assert!(is_new, "there is a handler named {name:?} already");
     }
 
-    /// Creates a namespace with this policy, durably. One that is there keeps its own policy: [`Namespace::set_policy`] changes that.
+    /// Creates a namespace with this policy, durably. One that was created before keeps its own policy: [`Namespace::set_policy`] changes that. Of several calls at the same
+    /// time, the last one's policy holds.
     ///
-    /// There is a namespace `default`, of the handlers whose name has no `/`.
+    /// There is always a namespace `default`, of the handlers whose name has no `/`. The first call with its name gives it a policy.
     ///
     /// # Errors
     ///
@@ -150,7 +153,7 @@ impl Durable {
     ///
     /// If the future is dropped after its first poll, the namespace may be there or not.
     pub async fn create_namespace(&self, name: &str, policy: Policy) -> Result<Namespace, Error> {
-        check_namespace(name)?;
+        check_part(name, LONGEST_NAMESPACE)?;
         policy.check()?;
         let name: Arc<str> = name.into();
         let answer = self
@@ -168,8 +171,11 @@ impl Durable {
     ///
     /// [`Error::UnknownNamespace`].
     pub fn namespace(&self, name: &str) -> Result<Namespace, Error> {
-        let is_known =
-            |look: &Look<'_>| look.engine().namespace(name).is_some_and(|it| it.is_known);
+        let is_known = |look: &Look<'_>| {
+            look.engine()
+                .namespace(name)
+                .is_some_and(|it| it.is_known())
+        };
         match self.shared.look(is_known) {
             true => Ok(Namespace::new(self.clone(), name.into())),
             false => Err(Error::UnknownNamespace { name: name.into() }),
@@ -200,8 +206,8 @@ impl Durable {
     ///
     /// # Errors
     ///
-    /// [`Error`], of the first timer that has one. If it is one of the batch's own, such as a name that is too long, nothing was inserted. If it is the
-    /// store's, or of a shutdown, some may have been: insert the batch again, with keys.
+    /// [`Error`], of the first timer that has one. If it is one of the batch's own, such as a name that is too long, or if the batch is beyond a
+    /// [quota](crate::Policy::insert_rate), nothing was inserted. If it is the store's, or of a shutdown, some may have been: insert the batch again, with keys.
     ///
     /// # Cancellation
     ///
@@ -212,7 +218,9 @@ impl Durable {
     ) -> Result<Vec<Inserted>, Error> {
         let wall = self.shared.clock.wall();
         let timers: Result<Vec<_>, _> = batch.into_iter().map(|it| it.ready(wall)).collect();
-        let mut timers = timers?.into_iter();
+        let timers = timers?;
+        self.shared.charge(&timers)?;
+        let mut timers = timers.into_iter();
         let mut inserted = Vec::with_capacity(timers.len());
         let mut pending = Vec::new();
         loop {

@@ -9,10 +9,14 @@ use super::{Delivered, Delivery, Durable, Insert};
 use crate::engine::{Answer, DEFAULT, Engine, Token};
 use crate::error::Error;
 use crate::failure::Failure;
+use crate::limits::NAME_LIMIT;
 use crate::metrics::NamespaceMetrics;
-use crate::new_timer::check_namespace;
+use crate::new_timer::check_part;
 use crate::options::{Drain, HandlerOptions};
 use crate::policy::Policy;
+
+/// How much of what is kept is read in a call of the store.
+const READ_AT_A_TIME: usize = 4_096;
 
 /// One business's timers, with handlers, a [policy](Policy) and limits of its own: see [`Durable::create_namespace`].
 ///
@@ -88,21 +92,18 @@ impl Namespace {
         F: Fn(Delivery) -> A + Send + Sync + 'static,
         A: Future<Output = Result<(), Failure>> + Send + 'static,
     {
-        if let Err(error) = check_namespace(name) {
-            panic!("{error}");
-        }
         self.timers
-            .handle_with(&self.full_name(name), options, handler);
+            .handle_with(&self.long_name(name), options, handler);
     }
 
     /// As [`Durable::at`], for a handler of this namespace.
     pub fn at(&self, handler: &str, when: SystemTime) -> Insert<'_> {
-        self.timers.at(&self.full_name(handler), when)
+        self.timers.at(&self.long_name(handler), when)
     }
 
     /// As [`Durable::after`], for a handler of this namespace.
     pub fn after(&self, handler: &str, delay: Duration) -> Insert<'_> {
-        self.timers.after(&self.full_name(handler), delay)
+        self.timers.after(&self.long_name(handler), delay)
     }
 
     /// The policy that holds.
@@ -203,28 +204,35 @@ impl Namespace {
         after: Option<Mark>,
         most: usize,
     ) -> Result<Vec<Delivered>, Error> {
-        check_namespace(handler)?;
+        check_part(handler, NAME_LIMIT)?;
         let since = Due::at_or_after(since).ok_or(Error::DueOutOfRange)?;
         let handler: Arc<str> = self.full_name(handler).into();
         let first = Mark::before(since.day());
         let mut after = after.map_or(first, |after| after.max(first));
-        let read = move |store: &mut dyn waterwheel_store::Store| {
-            let mut found = Vec::new();
-            while found.len() < most {
-                let page = store.archived(&handler, after, i64::MAX, most)?;
-                let Some((last, _)) = page.last() else {
-                    break;
-                };
-                after = *last;
-                let page = page
-                    .into_iter()
-                    .filter(|(_, archived)| archived.at >= since);
-                let page = page.map(|(mark, archived)| Delivered::new(&handler, mark, archived));
-                found.extend(page.take(most - found.len()));
-            }
-            Ok(found)
-        };
-        self.timers.shared.read(read).await
+        let mut found = Vec::new();
+        while found.len() < most {
+            // A call of the store each: other calls, and commits, come in between.
+            let of = Arc::clone(&handler);
+            let read = move |store: &mut dyn waterwheel_store::Store| {
+                store.archived(&of, after, i64::MAX, READ_AT_A_TIME)
+            };
+            let page = self.timers.shared.read(read).await?;
+            let Some((last, _)) = page.last() else {
+                break;
+            };
+            after = *last;
+            let page = page
+                .into_iter()
+                .filter(|(_, archived)| archived.at >= since);
+            let page = page.map(|(mark, archived)| Delivered::new(&handler, mark, archived));
+            found.extend(page.take(most - found.len()));
+        }
+        Ok(found)
+    }
+
+    /// The same as the full name, also of the default namespace, so that a handler's name with a `/` is not taken for one of another namespace.
+    fn long_name(&self, handler: &str) -> String {
+        format!("{}/{handler}", self.name)
     }
 
     async fn ask(&self, request: impl FnOnce(&mut Engine, Token)) -> Result<(), Error> {

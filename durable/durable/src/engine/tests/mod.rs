@@ -3,18 +3,37 @@
 //! | file | question |
 //! |---|---|
 //! | `commits` | what goes into a commit, and when is the store asked? |
+//! | `fair` | whose delivery begins next, where places are short? |
 //! | `memory` | what is in memory, and what leaves it? |
 //! | `missing` | which names are reported that have no handler? |
+//! | `pauses` | what goes on in a namespace that is paused or drained? |
+//! | `poison` | which timer is given up, after how many ends of the process? |
+//! | `quotas` | which inserts are refused, and for how long? |
+//! | `rates` | when does a delivery begin that waits for a rate? |
 //! | `refusals` | what becomes of what the store refuses? |
+//! | `retention` | what is archived, and when does it expire? |
+//! | `retries` | when is a timer tried again? |
+//! | `settings` | what becomes of a policy? |
 
 mod commits;
+mod fair;
 mod memory;
 mod missing;
+mod pauses;
+mod poison;
+mod quotas;
+mod rates;
 mod refusals;
+mod retention;
+mod retries;
+mod settings;
+
+use std::time::Duration;
 
 use waterwheel_store::{Handle, MemoryStore, Op, Row, Store, StoreError};
 
 use super::*;
+use crate::policy::{BackOff, Policy, Rate};
 
 const SECOND: u64 = 1_000_000;
 const NOW: i64 = 1_800_000_000_000;
@@ -29,7 +48,11 @@ struct Subject {
     /// What was put out of names without a handler.
     reports: Vec<String>,
     refusals: Vec<Arc<str>>,
+    /// Those that were given up, and why.
+    dead: Vec<(Row, Arc<str>)>,
     handler: Arc<str>,
+    config: Config,
+    handled: Vec<(Arc<str>, usize)>,
 }
 
 impl Subject {
@@ -41,21 +64,107 @@ impl Subject {
         let mut store = MemoryStore::new();
         let epoch = store.begin().unwrap();
         Subject {
-            engine: Engine::new(config, epoch, Vec::new(), now),
+            engine: Engine::new(config.clone(), epoch, Vec::new(), now),
             store,
             asked: VecDeque::new(),
             answers: Vec::new(),
             delivered: Vec::new(),
             reports: Vec::new(),
             refusals: Vec::new(),
+            dead: Vec::new(),
             handler: Arc::from("mail"),
+            config,
+            handled: Vec::new(),
         }
     }
 
     fn handles(mut self, concurrency: usize) -> Subject {
-        self.engine.handle(&self.handler, concurrency);
-        self.settle();
+        self.handle("mail", concurrency);
         self
+    }
+
+    fn handle(&mut self, name: &str, concurrency: usize) {
+        let name = Arc::from(name);
+        self.engine.handle(&name, concurrency);
+        self.handled.push((name, concurrency));
+        self.settle();
+    }
+
+    /// Creates a namespace, or gives it another policy, and has a handler `mail` in it.
+    fn namespace(&mut self, name: &str, policy: &Policy) {
+        self.set_policy(name, policy);
+        self.handle(&format!("{name}/mail"), 1_000);
+    }
+
+    fn set_policy(&mut self, name: &str, policy: &Policy) {
+        self.engine.set_policy(7, &name.into(), policy, false);
+        self.settle();
+        assert_eq!(self.answers.pop(), Some(Answer::Done));
+    }
+
+    fn pause(&mut self, name: &str, is_paused: bool) {
+        self.engine.pause(7, &name.into(), is_paused);
+        self.settle();
+        assert_eq!(self.answers.pop(), Some(Answer::Done));
+    }
+
+    /// The process ends as it is, and the next one begins a second later.
+    fn start_again(&mut self) {
+        let mut now = self.engine.now();
+        now.boot_micros += SECOND;
+        now.wall_micros += SECOND.cast_signed();
+        self.begin(now);
+    }
+
+    /// A process begins at this time.
+    fn begin(&mut self, now: Now) {
+        self.begin_without_turn(now);
+        self.settle();
+        self.run_until(now.boot_micros);
+    }
+
+    fn begin_without_turn(&mut self, now: Now) {
+        self.asked.clear();
+        self.delivered.clear();
+        let epoch = self.store.begin().unwrap();
+        let names = self.store.handlers().unwrap();
+        self.engine = Engine::new(self.config.clone(), epoch, names, now);
+        let settings = self.store.settings().unwrap();
+        self.engine.restore_settings(&settings).unwrap();
+        for (name, concurrency) in &self.handled {
+            self.engine.handle(name, *concurrency);
+        }
+        self.follow();
+    }
+
+    /// Time goes on to the next turn that the engine asks for, but not beyond this. It asks for one in the past no more than once.
+    fn run_until(&mut self, boot: u64) {
+        let mut turns_at_once = 0;
+        loop {
+            let now = self.engine.now().boot_micros;
+            let next = self.engine.next_turn().unwrap_or(u64::MAX).max(now);
+            if next > boot {
+                return self.go_on_until(boot);
+            }
+            turns_at_once = if next == now { turns_at_once + 1 } else { 0 };
+            assert!(turns_at_once < 2, "it turns again and again at {now}");
+            self.go_on_until(next);
+        }
+    }
+
+    fn go_on_until(&mut self, boot: u64) {
+        self.pass(boot - self.engine.now().boot_micros);
+        self.settle();
+    }
+
+    /// Ends what is with a handler, and returns the rows.
+    fn end_all(&mut self, ended: &Ended) -> Vec<Row> {
+        let rows = std::mem::take(&mut self.delivered);
+        for row in &rows {
+            self.engine.ended(row.id, ended.clone());
+        }
+        self.settle();
+        rows
     }
 
     fn follow(&mut self) {
@@ -67,7 +176,8 @@ impl Subject {
                 Output::Unhandled(name) => self.reports.push(format!("{name} is missed")),
                 Output::NoneDue(name) => self.reports.push(format!("{name} is not missed")),
                 Output::Refused(why) => self.refusals.push(why),
-                Output::Dead(..) | Output::Failed(_) => {}
+                Output::Dead(row, why) => self.dead.push((row, why)),
+                Output::Failed(_) => {}
             }
         }
     }
@@ -123,8 +233,12 @@ impl Subject {
     }
 
     fn insert(&mut self, millis: i64) {
+        self.insert_to(&Arc::clone(&self.handler), millis);
+    }
+
+    fn insert_to(&mut self, handler: &str, millis: i64) {
         let timer = NewTimer {
-            handler: Arc::clone(&self.handler),
+            handler: handler.into(),
             due: Due::from_millis(NOW + millis),
             key: None,
             payload: Arc::from([7; 64]),
@@ -142,6 +256,14 @@ impl Subject {
         });
         handles.collect()
     }
+}
+
+fn failed() -> Ended {
+    Ended::Failed(Arc::from("no"))
+}
+
+fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
 }
 
 fn refused() -> Result<Reply, StoreError> {
