@@ -73,6 +73,7 @@ mod read;
 mod schema;
 mod store;
 mod trial;
+mod vacuum;
 mod write;
 
 pub use error::OpenError;
@@ -83,3 +84,5 @@ pub use schema::{STEPS, Step, VERSION};
 pub use store::SqliteStore;
 #[doc(hidden)]
 pub use trial::Trial;
+#[doc(hidden)]
+pub use vacuum::Vacuum;

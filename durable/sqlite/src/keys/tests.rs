@@ -19,6 +19,8 @@ struct Pair {
     keys: Keys,
     map: HashMap<u64, Holder>,
     ids: i64,
+    /// Whether nothing was changed since it was tended.
+    is_idle: bool,
 }
 
 impl Pair {
@@ -31,6 +33,7 @@ impl Pair {
             keys,
             map,
             ids: 0,
+            is_idle: false,
         }
     }
 
@@ -46,6 +49,7 @@ impl Pair {
     /// Takes free keys and frees taken ones, in a transaction.
     fn change(&mut self, keys: impl IntoIterator<Item = u64>, is_kept: bool) {
         let before = self.map.clone();
+        self.is_idle = false;
         self.connection.execute_batch("BEGIN").unwrap();
         for key in keys {
             let name = self.name(key);
@@ -88,7 +92,8 @@ impl Pair {
             self.keys.write_fresh(&self.connection).unwrap();
             self.end(is_kept);
         }
-        let is_to_merge = self.keys.is_to_merge();
+        let is_to_merge = self.keys.is_to_merge(self.is_idle);
+        self.is_idle = true;
         if is_to_merge {
             self.connection.execute_batch("BEGIN").unwrap();
             self.keys.merge(&self.connection).unwrap();
