@@ -36,6 +36,34 @@
 //! | `timers.db-wal`, `timers.db-shm` | SQLite's log and its index. The log has committed rows: copy it with the file |
 //! | `timers.db-lock` | a file that the process locks which has the store open; its process number is in it. Its user alone may read it; the others have the modes that the process gives new files (`umask`) |
 //!
+//! # Beside the process that has the file open
+//!
+//! A [`Reader`] counts and lists what is there, and [`backup`] makes a copy. Both take no lock and hold up no commit; while they read, the log grows by what is
+//! committed. They change nothing in the file.
+//!
+//! ```
+//! use waterwheel_store::{Due, Id, Most};
+//! use waterwheel_store_sqlite::{Reader, SqliteStore, Whose, backup};
+//!
+//! # let folder = std::env::temp_dir().join(format!("waterwheel-beside-{}", std::process::id()));
+//! # std::fs::create_dir_all(&folder)?;
+//! # let (path, copy) = (folder.join("timers.db"), folder.join("copy.db"));
+//! let store = SqliteStore::open(&path)?; // a service has it
+//!
+//! let reader = Reader::open(&path)?;
+//! let now = Due::at_or_after(std::time::SystemTime::now()).ok_or("a clock far off")?;
+//! for count in reader.count(now)? {
+//!     println!("{}: {} wait, {} of them are due", count.handler, count.pending(), count.overdue);
+//! }
+//! let overdue = reader.pending(&Whose::All, Reader::START, now, Most::rows(100))?;
+//! assert!(overdue.is_empty() && reader.dead(&Whose::All, Id::NONE, Most::rows(100))?.is_empty());
+//!
+//! backup(&path, &copy)?; // a whole file of its own, synced
+//! # drop((store, reader));
+//! # std::fs::remove_dir_all(&folder)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # When something fails
 //!
 //! | what | what follows |
@@ -61,6 +89,7 @@
 //! buckets have rows of all handlers), the bucket and the id.
 
 mod archive;
+mod backup;
 mod cascade;
 mod error;
 mod failure;
@@ -70,13 +99,17 @@ mod keys;
 mod lock;
 mod log;
 mod read;
+mod reader;
 mod schema;
 mod store;
 mod trial;
 mod vacuum;
 mod write;
 
+pub use backup::{Backup, BackupError, EPOCHS_AHEAD, backup};
 pub use error::OpenError;
+pub use lock::Holder;
+pub use reader::{Count, Extent, Pending, ReadError, Reader, Whose};
 #[doc(hidden)]
 pub use keys::Sizes;
 #[doc(hidden)]

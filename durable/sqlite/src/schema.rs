@@ -162,7 +162,7 @@ pub(crate) fn open(path: &Path, trial: &Trial<'_>) -> Result<(Connection, Handle
 }
 
 /// The version of the tables. `None` if the file is empty; an error if it is another's, or of a version that no step begins with.
-fn inspect(connection: &Connection, steps: &[Step]) -> Result<Option<i64>, OpenError> {
+pub(crate) fn inspect(connection: &Connection, steps: &[Step]) -> Result<Option<i64>, OpenError> {
     let ask = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
     let application = ask("PRAGMA application_id").map_err(OpenError::of)?;
     let version = ask("PRAGMA user_version").map_err(OpenError::of)?;
@@ -226,7 +226,7 @@ fn migrate(connection: &Connection, older: i64, steps: &[Step]) -> rusqlite::Res
 }
 
 /// Reads a row of each table, by the columns that are used, and the handlers.
-fn look_into(connection: &Connection) -> rusqlite::Result<Handlers> {
+pub(crate) fn look_into(connection: &Connection) -> rusqlite::Result<Handlers> {
     connection.query_row("SELECT value FROM meta WHERE key = 'epoch'", [], |row| {
         row.get::<_, i64>(0)
     })?;

@@ -59,11 +59,7 @@ impl SqliteStore {
     pub fn open(path: impl AsRef<Path>) -> Result<SqliteStore, OpenError> {
         let path = resolve(path.as_ref()).map_err(|error| OpenError::Sqlite(error.into()))?;
         let lock = Lock::take(&path)?;
-        if is_empty(&path)? && !is_empty(&log_of(&path))? {
-            // SQLite would delete the log. It may have all timers: they are copied into the file only now and then.
-            let what = "it is empty or missing, and its log is not";
-            return Err(OpenError::Corrupt(what.into()));
-        }
+        refuse_log_alone(&path)?;
         let mut store = SqliteStore::open_as(path, Some(lock), &Trial::NONE)?;
         let identity = Identity::of(&store.path);
         store.identity = Some(identity.map_err(|error| OpenError::Sqlite(error.into()))?);
@@ -268,7 +264,7 @@ impl SqliteStore {
 }
 
 /// The one path of a file, which may not be there yet: without links, so that all who name the file take the same lock.
-fn resolve(path: &Path) -> io::Result<PathBuf> {
+pub(crate) fn resolve(path: &Path) -> io::Result<PathBuf> {
     let mut path = path::absolute(path)?;
     for _ in 0..MOST_LINKS {
         match fs::canonicalize(&path) {
@@ -290,10 +286,21 @@ fn resolve(path: &Path) -> io::Result<PathBuf> {
 /// As many as Linux follows.
 const MOST_LINKS: u32 = 40;
 
-fn log_of(path: &Path) -> PathBuf {
+pub(crate) fn log_of(path: &Path) -> PathBuf {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     log.into()
+}
+
+/// SQLite would delete the log then. It may have all timers: they are copied into the file only now and then.
+pub(crate) fn refuse_log_alone(path: &Path) -> Result<(), OpenError> {
+    match is_empty(path)? && !is_empty(&log_of(path))? {
+        true => {
+            let what = "it is empty or missing, and its log is not";
+            Err(OpenError::Corrupt(what.into()))
+        }
+        false => Ok(()),
+    }
 }
 
 /// Whether a file has no byte, or is not there.
