@@ -107,10 +107,10 @@ mod write;
 
 pub use backup::{Backup, BackupError, EPOCHS_AHEAD, backup};
 pub use error::OpenError;
-pub use lock::Holder;
-pub use reader::{Count, Extent, Pending, ReadError, Reader, Whose};
 #[doc(hidden)]
 pub use keys::Sizes;
+pub use lock::Holder;
+pub use reader::{Count, Extent, Pending, ReadError, Reader, Whose};
 #[doc(hidden)]
 pub use schema::{STEPS, Step, VERSION};
 pub use store::SqliteStore;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::runtime::{Handle as Runtime, RuntimeFlavor};
 use tokio::sync::{Notify, oneshot};
 use waterwheel::Timer;
-use waterwheel_store::{Row, Store, StoreError};
+use waterwheel_store::{Order, Row, Store, StoreError};
 
 use super::clock::Clock;
 use super::driver::drive;
@@ -136,6 +136,15 @@ impl Shared {
         self.with(|state| {
             state.commits += u64::from(matches!(reply, Ok(Reply::Committed(_))));
             state.engine.replied(number, reply);
+        });
+    }
+
+    /// Other processes ask for this.
+    pub(super) fn ordered(self: &Arc<Shared>, orders: Vec<(u64, Order)>) {
+        self.with(|state| {
+            for (number, order) in orders {
+                state.engine.order(number, order);
+            }
         });
     }
 
