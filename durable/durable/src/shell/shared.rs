@@ -13,6 +13,7 @@ use super::driver::drive;
 use super::handlers::{Handler, Handlers};
 use super::state::{Closes, Left, Look, State, Todo};
 use super::store_thread::{Job, Read, StoreQueue, guarded};
+use super::trace;
 use super::worker::{Workers, unwound};
 use crate::engine::{Answer, Config, Ended, Engine, NewTimer, Now, Output, Reply, Token};
 use crate::error::Error;
@@ -475,6 +476,7 @@ impl Shared {
                 }
             }
             Todo::Report(event) => {
+                trace::event(&event);
                 let hook = self.lock_hook().clone();
                 if let Some(hook) = hook {
                     hook.call(&event);
