@@ -273,7 +273,7 @@ mod tests {
         }
         assert_eq!(entries(&block.entries).unwrap(), all);
         assert_eq!((block.count, block.ids), (4, Some((all[0].id, all[1].id))));
-        // A part of it is damage, wherever it ends within a record.
+        // A part of it is damage, wherever it ends within an entry.
         for length in 1..10 {
             let part = &block.entries[..length];
             assert!(
