@@ -97,6 +97,7 @@ mod handlers;
 mod identity;
 mod lock;
 mod log;
+mod orders;
 mod read;
 mod reader;
 mod schema;
@@ -107,6 +108,7 @@ mod write;
 pub use backup::{Backup, BackupError, EPOCHS_AHEAD, backup};
 pub use error::OpenError;
 pub use lock::Holder;
+pub use orders::{AskError, Asked, ask};
 pub use reader::{Count, Extent, Pending, ReadError, Reader, Whose};
 #[doc(hidden)]
 pub use schema::{STEPS, Step, VERSION};

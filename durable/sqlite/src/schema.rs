@@ -39,7 +39,13 @@ pub const STEPS: [Step; 1] = [Step {
             records BLOB NOT NULL,
             PRIMARY KEY (handler, day, block)
         ) WITHOUT ROWID;
-        CREATE TABLE orders (number INTEGER PRIMARY KEY, body TEXT NOT NULL, answer TEXT);",
+        CREATE TABLE orders (
+            number INTEGER PRIMARY KEY AUTOINCREMENT,
+            body TEXT NOT NULL,
+            until INTEGER NOT NULL,
+            is_taken INTEGER NOT NULL DEFAULT 0,
+            answer TEXT
+        );",
 }];
 
 /// How many bytes the log has at most once it is begun again.
@@ -99,7 +105,13 @@ const TABLES: &str = "
         records BLOB NOT NULL,
         PRIMARY KEY (handler, day, block)
     ) WITHOUT ROWID;
-    CREATE TABLE orders (number INTEGER PRIMARY KEY, body TEXT NOT NULL, answer TEXT);
+    CREATE TABLE orders (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        body TEXT NOT NULL,
+        until INTEGER NOT NULL,
+        is_taken INTEGER NOT NULL DEFAULT 0,
+        answer TEXT
+    );
     CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
     INSERT INTO meta VALUES ('epoch', 0);
 ";
@@ -209,7 +221,7 @@ pub(crate) fn look_into(connection: &Connection) -> rusqlite::Result<Handlers> {
         "SELECT id, handler, due, failures, has_moved, key, payload, at, error, starts FROM dead LIMIT 1",
         "SELECT name, value FROM settings LIMIT 1",
         "SELECT handler, day, block, count, first_id, last_id, records FROM archive LIMIT 1",
-        "SELECT number, body, answer FROM orders LIMIT 1",
+        "SELECT number, body, until, is_taken, answer FROM orders LIMIT 1",
     ] {
         let mut statement = connection.prepare(sql)?;
         statement.query([])?.next()?;

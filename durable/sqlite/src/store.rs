@@ -4,7 +4,8 @@ use std::{fmt, fs, io, path};
 
 use rusqlite::Connection;
 use waterwheel_store::{
-    Archived, Dead, Id, Level, Mark, Most, Op, Outcome, Position, Row, Setting, Store, StoreError,
+    Archived, Dead, Id, Level, Mark, Most, Op, Order, Outcome, Position, Row, Setting, Store,
+    StoreError,
 };
 
 use super::OpenError;
@@ -12,6 +13,7 @@ use super::failure::{of_commit, rolled_back};
 use super::handlers::Handlers;
 use super::identity::Identity;
 use super::lock::Lock;
+use super::orders::{self, Orders};
 use super::trial::Trial;
 use super::write::Writer;
 use super::{archive, log, read, schema};
@@ -25,6 +27,7 @@ pub struct SqliteStore {
     connection: Connection,
     handlers: Handlers,
     last: Option<(u64, Vec<Outcome>)>,
+    orders: Orders,
     /// Why nothing is written any more.
     failure: Option<Arc<str>>,
     /// Whether the last commit was: there may be no space for a longer log.
@@ -73,6 +76,7 @@ impl SqliteStore {
             connection,
             handlers,
             last: None,
+            orders: Orders::default(),
             failure: None,
             was_refused: false,
             long_log: trial.long_log,
@@ -96,27 +100,54 @@ impl SqliteStore {
         let epoch: i64 = begun
             .query_row(sql, [], |row| row.get(0))
             .map_err(rolled_back)?;
+        orders::clear(&begun).map_err(rolled_back)?;
         begun.commit().map_err(of_commit)?;
         Ok(epoch.unsigned_abs())
     }
 
     fn transact(&mut self, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
         let handlers = self.handlers.len();
-        let outcomes = self.steps(steps).map_err(rolled_back);
-        let was_tried = outcomes.is_ok();
-        let outcomes = outcomes.and_then(|outcomes| {
-            let commit = self.connection.prepare_cached("COMMIT");
-            let committed = commit.and_then(|mut commit| commit.execute([]));
-            committed.map_err(of_commit).map(|_| outcomes)
-        });
+        let outcomes = self.change(|store| store.steps(steps));
         if outcomes.is_err() {
             self.handlers.truncate(handlers);
+        }
+        outcomes
+    }
+
+    /// One transaction.
+    fn change<T>(
+        &mut self,
+        change: impl FnOnce(&mut SqliteStore) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let begun = self.connection.prepare_cached("BEGIN IMMEDIATE");
+        let begun = begun.and_then(|mut begin| begin.execute([]));
+        let changed = begun.and_then(|_| change(self)).map_err(rolled_back);
+        let was_tried = changed.is_ok();
+        let changed = changed.and_then(|changed| {
+            let commit = self.connection.prepare_cached("COMMIT");
+            let committed = commit.and_then(|mut commit| commit.execute([]));
+            committed.map_err(of_commit).map(|_| changed)
+        });
+        if changed.is_err() {
             self.roll_back()?;
             if was_tried {
                 self.is_gone()?;
             }
         }
-        outcomes
+        changed
+    }
+
+    /// Takes the orders that have come.
+    fn take_orders(&mut self) -> Result<(), StoreError> {
+        let Some(seen) = self.orders.news(&self.connection).map_err(rolled_back)? else {
+            return Ok(());
+        };
+        let taken = match orders::are_there(&self.connection).map_err(rolled_back)? {
+            true => self.change(|store| orders::take(&store.connection))?,
+            false => Vec::new(),
+        };
+        self.orders.add(seen, taken);
+        Ok(())
     }
 
     /// A commit that was tried and rolled back has left no trace that is taken for it.
@@ -144,9 +175,6 @@ impl SqliteStore {
     }
 
     fn steps(&mut self, steps: &[Op]) -> rusqlite::Result<Vec<Outcome>> {
-        self.connection
-            .prepare_cached("BEGIN IMMEDIATE")?
-            .execute([])?;
         let mut writer = Writer::new(&self.connection, &mut self.handlers);
         let outcomes: Vec<_> = steps
             .iter()
@@ -277,6 +305,7 @@ impl Store for SqliteStore {
         let outcomes = self.transact(steps);
         self.was_refused = outcomes.is_err();
         let outcomes = self.note(outcomes)?;
+        self.orders.answered(steps);
         self.last = Some((number, outcomes.clone()));
         Ok(outcomes)
     }
@@ -354,6 +383,13 @@ impl Store for SqliteStore {
     fn settings(&mut self) -> Result<Vec<Setting>, StoreError> {
         let settings = read::settings(&self.connection);
         self.note(settings.map_err(rolled_back))
+    }
+
+    fn orders(&mut self) -> Result<Vec<(u64, Order)>, StoreError> {
+        self.is_well()?;
+        let taken = self.take_orders();
+        self.note(taken)?;
+        Ok(self.orders.all())
     }
 }
 
