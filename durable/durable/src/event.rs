@@ -44,6 +44,10 @@ pub enum Event {
         /// What has happened.
         error: Arc<str>,
     },
+    /// The store is full: an insert was answered with [`Error::Full`](crate::Error::Full). Reported once, until there is [space](Event::HasSpace) again.
+    Full,
+    /// The store is no longer full: an insert was done.
+    HasSpace,
     /// The wall clock was set, by a second or more.
     ClockJumped,
     /// The runtime that the service was opened on has ended, without a [shutdown](crate::Durable::shutdown) before. Nothing is delivered or taken any more, and

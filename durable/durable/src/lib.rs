@@ -132,6 +132,7 @@ mod limits;
 mod metrics;
 mod new_timer;
 mod options;
+mod policy;
 mod service;
 mod shell;
 
@@ -143,13 +144,14 @@ pub use error::{Error, OpenError};
 pub use event::Event;
 pub use failure::{Dead, Failure, Retry};
 pub use limits::{NAME_LIMIT, PAYLOAD_LIMIT};
-pub use metrics::Metrics;
+pub use metrics::{Lateness, Metrics, NamespaceMetrics};
 pub use new_timer::NewTimer;
 pub use options::{Drain, HandlerOptions, Stopped};
+pub use policy::{BackOff, Policy, Rate};
 #[cfg(feature = "json")]
 pub use service::InvalidPayload;
-pub use service::{Builder, Delivery, Durable, Insert};
+pub use service::{Builder, Delivered, Delivery, Durable, Insert, Namespace};
 #[doc(hidden)]
 pub use shell::clock::Shift;
 pub use waterwheel_store as store;
-pub use waterwheel_store::{Handle, Id};
+pub use waterwheel_store::{Handle, Id, Mark};

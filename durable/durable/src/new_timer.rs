@@ -100,9 +100,24 @@ impl When {
     }
 }
 
+/// The name of a handler: `name`, or `namespace/name`.
 pub(crate) fn check_name(name: &str) -> Result<(), Error> {
+    let is_whole = match name.split_once('/') {
+        Some((namespace, name)) => {
+            check_namespace(namespace).is_ok() && check_namespace(name).is_ok()
+        }
+        None => true,
+    };
     match name.len() {
-        1..=NAME_LIMIT => Ok(()),
-        length => Err(Error::Name { length }),
+        1..=NAME_LIMIT if is_whole => Ok(()),
+        _ => Err(Error::Name { name: name.into() }),
+    }
+}
+
+/// The name of a namespace, or of a handler in it.
+pub(crate) fn check_namespace(name: &str) -> Result<(), Error> {
+    match name.len() {
+        1..=NAME_LIMIT if !name.contains('/') => Ok(()),
+        _ => Err(Error::Name { name: name.into() }),
     }
 }

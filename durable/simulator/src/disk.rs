@@ -23,6 +23,8 @@ pub enum Broken {
     FailuresForgotten,
     /// Timers have the payloads of others.
     PayloadsSwapped,
+    /// What is written is answered with "full".
+    FullAndWritten,
 }
 
 /// A store with one thread, which answers in order, later.
@@ -55,6 +57,11 @@ impl Disk {
 
     pub(crate) fn store(&mut self) -> &mut MemoryStore {
         &mut self.store
+    }
+
+    /// There is space for inserts from now on, or none.
+    pub(crate) fn set_full(&mut self, is_full: bool) {
+        self.store.set_full(is_full);
     }
 
     pub(crate) fn ask(&mut self, request: Request) {
@@ -100,19 +107,10 @@ impl Disk {
                 let outcomes = self.store.commit(commit, &steps);
                 outcomes.map(|outcomes| Reply::Committed(self.broken_outcomes(outcomes)))
             }
-            Call::Load {
-                handler,
-                after,
-                before,
-                most,
-            } => self
-                .store
-                .load(&handler, after, before, most)
-                .map(|rows| Reply::Loaded(self.broken_rows(rows))),
-            Call::FirstSecond(handler, from) => {
-                self.store.first_second(&handler, from).map(Reply::First)
-            }
-            Call::FirstBucket(level) => self.store.first_bucket(level).map(Reply::First),
+            read => read.ask(&mut self.store).map(|reply| match reply {
+                Reply::Loaded(rows) => Reply::Loaded(self.broken_rows(rows)),
+                reply => reply,
+            }),
         };
         let is_read = !matches!(reply, Ok(Reply::Committed(_)));
         match fault {
@@ -183,6 +181,12 @@ impl Disk {
 
     fn broken_outcomes(&self, mut outcomes: Vec<Outcome>) -> Vec<Outcome> {
         for outcome in &mut outcomes {
+            if self.broken == Some(Broken::FullAndWritten)
+                && self.done.is_multiple_of(8)
+                && *outcome == Outcome::Inserted
+            {
+                *outcome = Outcome::Full;
+            }
             if self.broken == Some(Broken::KeyOfAnother)
                 && let Outcome::Exists(handle) = outcome
             {

@@ -193,6 +193,10 @@ impl Model {
         };
         match (asked, answer) {
             (_, Answer::NotFound) if self.forged.contains(&token) => Ok(()),
+            (Asked::Insert, Answer::Full) => {
+                self.is_undone(token);
+                Ok(())
+            }
             (_, Answer::Refused(_) | Answer::Failed(_) | Answer::ShuttingDown) => {
                 self.is_undone(token);
                 Ok(())

@@ -127,6 +127,11 @@ fn failures_that_are_not_counted_are_found() {
 }
 
 #[test]
+fn an_insert_that_is_refused_and_written_is_found() {
+    is_found_in_the_store(Broken::FullAndWritten);
+}
+
+#[test]
 fn a_payload_of_another_timer_is_found() {
     is_found_in_the_store(Broken::PayloadsSwapped);
 }

@@ -6,9 +6,10 @@
 
 use std::sync::Arc;
 
-use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use waterwheel_store::{Archived, Due, Id, Mark, Outcome};
 
+use super::keys::Keys;
 use super::read::stored;
 
 const LAST: &str = "
@@ -201,6 +202,7 @@ pub(crate) fn first(connection: &Connection, handler: i64) -> rusqlite::Result<O
 /// Deletes the first blocks of days before this one, and the keys of their timers.
 pub(crate) fn expire(
     connection: &Connection,
+    keys: &mut Keys,
     handler: i64,
     before: i64,
     most: usize,
@@ -217,11 +219,14 @@ pub(crate) fn expire(
         let (day, block): (i64, i64) = (row.get(0)?, row.get(1)?);
         let all = records(row.get_ref(2)?.as_blob()?).ok_or_else(damaged)?;
         drop(rows);
-        let sql = "DELETE FROM keys WHERE handler = ?1 AND key = ?2 AND id = ?3";
-        let mut keys: CachedStatement<'_> = connection.prepare_cached(sql)?;
         for archived in &all {
-            if let Some(key) = &archived.key {
-                keys.execute((handler, &**key, stored(archived.id)))?;
+            let Some(key) = &archived.key else {
+                continue;
+            };
+            let name = keys.name(handler, key);
+            let holder = keys.find(connection, name)?;
+            if holder.is_some_and(|holder| holder.id == stored(archived.id)) {
+                keys.free(name);
             }
         }
         let sql = "DELETE FROM archive WHERE handler = ?1 AND day = ?2 AND block = ?3";

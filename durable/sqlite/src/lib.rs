@@ -39,7 +39,8 @@
 //! # Beside the process that has the file open
 //!
 //! A [`Reader`] counts and lists what is there, and [`backup`] makes a copy. Both take no lock and hold up no commit; while they read, the log grows by what is
-//! committed. They change nothing in the file.
+//! committed. They change nothing in the file. [`ask`] hands the process an order, such as to cancel a timer, and waits for its answer; what is not carried out
+//! in time is not carried out later.
 //!
 //! ```
 //! use waterwheel_store::{Due, Id, Most};
@@ -95,6 +96,7 @@ mod error;
 mod failure;
 mod handlers;
 mod identity;
+mod keys;
 mod lock;
 mod log;
 mod orders;
@@ -107,6 +109,8 @@ mod write;
 
 pub use backup::{Backup, BackupError, EPOCHS_AHEAD, backup};
 pub use error::OpenError;
+#[doc(hidden)]
+pub use keys::Sizes;
 pub use lock::Holder;
 pub use orders::{AskError, Asked, ask};
 pub use reader::{Count, Extent, Pending, ReadError, Reader, Whose};

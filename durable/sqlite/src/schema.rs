@@ -20,6 +20,8 @@ pub struct Step {
     pub from: i64,
     /// What it does.
     pub sql: &'static str,
+    /// What it does after that.
+    pub then: Option<fn(&Connection) -> rusqlite::Result<()>>,
 }
 
 /// The steps from older versions, in order.
@@ -45,7 +47,21 @@ pub const STEPS: [Step; 1] = [Step {
             until INTEGER NOT NULL,
             is_taken INTEGER NOT NULL DEFAULT 0,
             answer TEXT
-        );",
+        );
+        CREATE TABLE key_changes (number INTEGER PRIMARY KEY, entries BLOB NOT NULL);
+        CREATE TABLE key_runs (
+            number INTEGER PRIMARY KEY,
+            age INTEGER NOT NULL,
+            bits INTEGER NOT NULL,
+            entries INTEGER NOT NULL,
+            freed INTEGER NOT NULL,
+            merged_into INTEGER,
+            done INTEGER NOT NULL
+        );
+        CREATE TABLE key_chunks (number INTEGER PRIMARY KEY, entries BLOB NOT NULL);
+        CREATE TABLE key_filters (number INTEGER PRIMARY KEY, filter BLOB NOT NULL);
+        INSERT INTO meta VALUES ('key secret 1', random()), ('key secret 2', random());",
+    then: Some(super::keys::take_from_table),
 }];
 
 /// How many bytes the log has at most once it is begun again.
@@ -58,7 +74,7 @@ const BUSY: Duration = Duration::from_millis(50);
 const APPLICATION: i64 = 0x5757_746d;
 
 /// `handler` is 0 in far levels, where `far_handler` has its number; in the finest level `far_handler` is null, which takes no space.
-const TABLES: &str = "
+pub(super) const TABLES: &str = "
     CREATE TABLE timers (
         level INTEGER NOT NULL,
         handler INTEGER NOT NULL,
@@ -75,13 +91,18 @@ const TABLES: &str = "
     ) WITHOUT ROWID;
     CREATE TABLE handlers (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
     CREATE TABLE moved (id INTEGER PRIMARY KEY, due INTEGER NOT NULL);
-    CREATE TABLE keys (
-        handler INTEGER NOT NULL,
-        key BLOB NOT NULL,
-        id INTEGER NOT NULL,
-        due INTEGER NOT NULL,
-        PRIMARY KEY (handler, key)
-    ) WITHOUT ROWID;
+    CREATE TABLE key_changes (number INTEGER PRIMARY KEY, entries BLOB NOT NULL);
+    CREATE TABLE key_runs (
+        number INTEGER PRIMARY KEY,
+        age INTEGER NOT NULL,
+        bits INTEGER NOT NULL,
+        entries INTEGER NOT NULL,
+        freed INTEGER NOT NULL,
+        merged_into INTEGER,
+        done INTEGER NOT NULL
+    );
+    CREATE TABLE key_chunks (number INTEGER PRIMARY KEY, entries BLOB NOT NULL);
+    CREATE TABLE key_filters (number INTEGER PRIMARY KEY, filter BLOB NOT NULL);
     CREATE TABLE dead (
         id INTEGER PRIMARY KEY,
         handler INTEGER NOT NULL,
@@ -113,7 +134,7 @@ const TABLES: &str = "
         answer TEXT
     );
     CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-    INSERT INTO meta VALUES ('epoch', 0);
+    INSERT INTO meta VALUES ('epoch', 0), ('key secret 1', random()), ('key secret 2', random());
 ";
 
 /// Opens the file and creates the tables in a new one, or brings those of an older version up to date. A file that is refused is not written to: all that can
@@ -201,6 +222,9 @@ fn migrate(connection: &Connection, older: i64, steps: &[Step]) -> rusqlite::Res
         let step = step.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
         let transaction = connection.unchecked_transaction()?;
         transaction.execute_batch(step.sql)?;
+        if let Some(then) = step.then {
+            then(&transaction)?;
+        }
         version += 1;
         transaction.pragma_update(None, "user_version", version)?;
         transaction.commit()?;
@@ -217,7 +241,10 @@ pub(crate) fn look_into(connection: &Connection) -> rusqlite::Result<Handlers> {
         "SELECT level, handler, bucket, id, due, failures, has_moved, far_handler, key, payload, starts FROM timers LIMIT 1",
         "SELECT number, name FROM handlers LIMIT 1",
         "SELECT id, due FROM moved LIMIT 1",
-        "SELECT handler, key, id, due FROM keys LIMIT 1",
+        "SELECT number, entries FROM key_changes LIMIT 1",
+        "SELECT number, age, bits, entries, freed, merged_into, done FROM key_runs LIMIT 1",
+        "SELECT number, entries FROM key_chunks LIMIT 1",
+        "SELECT number, filter FROM key_filters LIMIT 1",
         "SELECT id, handler, due, failures, has_moved, key, payload, at, error, starts FROM dead LIMIT 1",
         "SELECT name, value FROM settings LIMIT 1",
         "SELECT handler, day, block, count, first_id, last_id, records FROM archive LIMIT 1",

@@ -12,6 +12,7 @@ use super::OpenError;
 use super::failure::{of_commit, rolled_back};
 use super::handlers::Handlers;
 use super::identity::Identity;
+use super::keys::Keys;
 use super::lock::Lock;
 use super::orders::{self, Orders};
 use super::trial::Trial;
@@ -26,6 +27,7 @@ pub struct SqliteStore {
     // Dropped before the lock.
     connection: Connection,
     handlers: Handlers,
+    keys: Keys,
     last: Option<(u64, Vec<Outcome>)>,
     orders: Orders,
     /// Why nothing is written any more.
@@ -72,9 +74,11 @@ impl SqliteStore {
         trial: &Trial<'_>,
     ) -> Result<SqliteStore, OpenError> {
         let (connection, handlers) = schema::open(&path, trial)?;
+        let keys = Keys::read(&connection, trial.key_sizes).map_err(OpenError::in_tables)?;
         Ok(SqliteStore {
             connection,
             handlers,
+            keys,
             last: None,
             orders: Orders::default(),
             failure: None,
@@ -105,36 +109,41 @@ impl SqliteStore {
         Ok(epoch.unsigned_abs())
     }
 
-    fn transact(&mut self, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
-        let handlers = self.handlers.len();
-        let outcomes = self.change(|store| store.steps(steps));
-        if outcomes.is_err() {
-            self.handlers.truncate(handlers);
-        }
-        outcomes
-    }
-
-    /// One transaction.
-    fn change<T>(
+    /// Does this in a transaction, or nothing of it.
+    fn transact<T>(
         &mut self,
-        change: impl FnOnce(&mut SqliteStore) -> rusqlite::Result<T>,
+        what: impl FnOnce(&mut SqliteStore) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        let begun = self.connection.prepare_cached("BEGIN IMMEDIATE");
-        let begun = begun.and_then(|mut begin| begin.execute([]));
-        let changed = begun.and_then(|_| change(self)).map_err(rolled_back);
-        let was_tried = changed.is_ok();
-        let changed = changed.and_then(|changed| {
+        let handlers = self.handlers.len();
+        let done = self.begin_and(what).map_err(rolled_back);
+        let was_tried = done.is_ok();
+        let done = done.and_then(|done| {
             let commit = self.connection.prepare_cached("COMMIT");
             let committed = commit.and_then(|mut commit| commit.execute([]));
-            committed.map_err(of_commit).map(|_| changed)
+            committed.map_err(of_commit).map(|_| done)
         });
-        if changed.is_err() {
-            self.roll_back()?;
-            if was_tried {
-                self.is_gone()?;
+        match done {
+            Ok(_) => self.keys.keep(),
+            Err(_) => {
+                self.handlers.truncate(handlers);
+                self.keys.undo();
+                self.roll_back()?;
+                if was_tried {
+                    self.is_gone()?;
+                }
             }
         }
-        changed
+        done
+    }
+
+    fn begin_and<T>(
+        &mut self,
+        what: impl FnOnce(&mut SqliteStore) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        self.connection
+            .prepare_cached("BEGIN IMMEDIATE")?
+            .execute([])?;
+        what(self)
     }
 
     /// Takes the orders that have come.
@@ -143,7 +152,7 @@ impl SqliteStore {
             return Ok(());
         };
         let taken = match orders::are_there(&self.connection).map_err(rolled_back)? {
-            true => self.change(|store| orders::take(&store.connection))?,
+            true => self.transact(|store| orders::take(&store.connection))?,
             false => Vec::new(),
         };
         self.orders.add(seen, taken);
@@ -175,13 +184,27 @@ impl SqliteStore {
     }
 
     fn steps(&mut self, steps: &[Op]) -> rusqlite::Result<Vec<Outcome>> {
-        let mut writer = Writer::new(&self.connection, &mut self.handlers);
+        let mut writer = Writer::new(&self.connection, &mut self.handlers, &mut self.keys);
         let outcomes: Vec<_> = steps
             .iter()
             .map(|op| writer.step(op))
             .collect::<Result<_, _>>()?;
         writer.finish()?;
         Ok(outcomes)
+    }
+
+    /// Does a part of what the index of the keys has left to be done.
+    fn order_keys(&mut self) -> Result<(), StoreError> {
+        if self.was_refused {
+            return Ok(());
+        }
+        if self.keys.is_much_fresh() {
+            self.transact(|store| store.keys.write_fresh(&store.connection))?;
+        }
+        match self.keys.is_to_merge() {
+            true => self.transact(|store| store.keys.merge(&store.connection)),
+            false => Ok(()),
+        }
     }
 
     fn roll_back(&self) -> Result<(), StoreError> {
@@ -302,7 +325,7 @@ impl Store for SqliteStore {
             return Ok(outcomes.clone());
         }
         self.is_well()?;
-        let outcomes = self.transact(steps);
+        let outcomes = self.transact(|store| store.steps(steps));
         self.was_refused = outcomes.is_err();
         let outcomes = self.note(outcomes)?;
         self.orders.answered(steps);
@@ -315,7 +338,9 @@ impl Store for SqliteStore {
         let there = self.is_there();
         self.note(there)?;
         let copied = self.checkpoint().map_err(rolled_back);
-        self.note(copied)
+        self.note(copied)?;
+        let ordered = self.order_keys();
+        self.note(ordered)
     }
 
     fn load(

@@ -2,6 +2,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
+use super::keys::Sizes;
 use super::schema::Step;
 
 /// What differs in tests of faults, and nothing else does: the VFS, without which there is a lock file, and what follows.
@@ -16,6 +17,8 @@ pub struct Trial<'a> {
     pub synchronous: &'a str,
     /// How many pages the log has before they are copied into the file.
     pub long_log: i64,
+    /// How the index of the keys is kept.
+    pub key_sizes: Sizes,
     /// The steps from older versions of the tables.
     pub steps: &'a [Step],
 }
@@ -27,6 +30,7 @@ impl Trial<'_> {
         read,
         synchronous: "EXTRA",
         long_log: 1_000,
+        key_sizes: Sizes::USUAL,
         steps: &super::schema::STEPS,
     };
 }

@@ -23,6 +23,7 @@ pub struct MemoryStore {
     settings: BTreeMap<Arc<str>, Arc<[u8]>>,
     handlers: BTreeSet<Arc<str>>,
     last: Option<(u64, Vec<Outcome>)>,
+    is_full: bool,
 }
 
 impl MemoryStore {
@@ -30,6 +31,11 @@ impl MemoryStore {
     #[must_use]
     pub fn new() -> MemoryStore {
         MemoryStore::default()
+    }
+
+    /// Answers inserts that write something with [`Full`](Outcome::Full) from now on, or no longer: for tests.
+    pub fn set_full(&mut self, is_full: bool) {
+        self.is_full = is_full;
     }
 
     /// How many timers it has, dead letters left out.
@@ -119,20 +125,29 @@ impl MemoryStore {
         self.moved.insert(row.id, due);
     }
 
+    /// What an insert is answered if another timer has its key.
+    fn existing(&self, row: &Row) -> Option<Outcome> {
+        let key = (Arc::clone(&row.handler), Arc::clone(row.key.as_ref()?));
+        let other = self.keys.get(&key).filter(|other| other.id != row.id);
+        other.cloned().map(Outcome::Exists)
+    }
+
     fn step(&mut self, op: &Op) -> Outcome {
         match op {
+            Op::Insert(row, _) if self.is_full => self.existing(row).unwrap_or(Outcome::Full),
+            Op::All(steps) => {
+                let was_full = std::mem::take(&mut self.is_full);
+                let outcomes = steps.iter().map(|op| self.step(op)).collect();
+                self.is_full = was_full;
+                Outcome::All(outcomes)
+            }
             Op::Insert(row, bucket) => {
-                let handle = row.handle();
+                if let Some(exists) = self.existing(row) {
+                    return exists;
+                }
                 if let Some(key) = &row.key {
                     let key = (Arc::clone(&row.handler), Arc::clone(key));
-                    match self.keys.get(&key) {
-                        Some(other) if other.id != row.id => {
-                            return Outcome::Exists(other.clone());
-                        }
-                        _ => {
-                            self.keys.insert(key, handle);
-                        }
-                    }
+                    self.keys.insert(key, row.handle());
                 }
                 self.place(row.clone(), *bucket);
                 Outcome::Inserted
@@ -221,7 +236,6 @@ impl MemoryStore {
                 Outcome::Done
             }
             Op::Reply(..) => Outcome::Done,
-            Op::All(steps) => Outcome::All(steps.iter().map(|op| self.step(op)).collect()),
         }
     }
 

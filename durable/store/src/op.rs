@@ -8,7 +8,8 @@ use super::{Bucket, Due, Handle, Id, Most, Row};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Op {
     /// Writes a timer into a bucket, unless another one of its handler has its key: [`Inserted`](Outcome::Inserted) or [`Exists`](Outcome::Exists). A row
-    /// with the same id is written once. A store that is short of space may answer [`Full`](Outcome::Full), so that the other steps have some.
+    /// with the same id is written once. A store that is short of space may answer [`Full`](Outcome::Full), so that the other steps have some; not if the
+    /// key is another timer's.
     Insert(Row, Bucket),
     /// Deletes a timer that was delivered, and its key: [`Done`](Outcome::Done), also if it is gone.
     Settle(Row),

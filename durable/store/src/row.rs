@@ -23,6 +23,15 @@ impl Id {
         Some(Id(epoch << 40 | count))
     }
 
+    /// For which time the store was opened when the timer was inserted. `None` if its id is of another kind.
+    #[must_use]
+    pub const fn epoch(self) -> Option<u64> {
+        match self.0 >> 40 {
+            0 => None,
+            epoch => Some(epoch),
+        }
+    }
+
     /// The number that it is stored as; it fits in an `i64`.
     #[must_use]
     pub const fn get(self) -> u64 {

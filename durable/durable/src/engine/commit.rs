@@ -9,7 +9,7 @@ use waterwheel_store::{Bucket, Level, Most, Op, Outcome, Row, StoreError};
 use super::asked::What;
 use super::planted::{self, Planted};
 use super::requests::Callers;
-use super::{Answer, Call, Engine, Output, Token};
+use super::{Answer, Call, Counts, Engine, Output, Token};
 
 /// For each step, the callers that wait for its outcome.
 type Waiting = Vec<Option<Callers>>;
@@ -45,7 +45,12 @@ impl Commits {
     /// How many deliveries have ended whose end is not written.
     pub(super) fn unsettled(&self) -> usize {
         let waiting = self.waiting.iter().flat_map(|(steps, _)| steps.iter());
-        let ends = |op: &&Op| matches!(op, Op::Settle(_) | Op::Retry(..) | Op::Bury { .. });
+        let ends = |op: &&Op| {
+            matches!(
+                op,
+                Op::Settle(_) | Op::Archive(..) | Op::Retry(..) | Op::Bury { .. }
+            )
+        };
         waiting.chain(&self.steps).filter(ends).count()
     }
 
@@ -60,7 +65,7 @@ impl Commits {
     }
 
     /// Takes the steps of the next commit. The engine's own come first: a million inserts at once delay no delivery. A half is left to the callers.
-    fn next(&mut self, most: usize) -> (Vec<Op>, Waiting) {
+    fn next(&mut self, most: usize, most_bytes: usize) -> (Vec<Op>, Waiting) {
         let most = self.most.map_or(most, |fewer| fewer.min(most)).max(1);
         let own = match most {
             _ if self.requests.is_empty() => most,
@@ -69,7 +74,7 @@ impl Commits {
             _ => most - self.requests.len().min(most / 2),
         };
         let own = own.min(self.steps.len());
-        let asked = self.requests.len().min(most - own);
+        let asked = self.within(most - own, most_bytes);
         let mut steps = Vec::with_capacity(own + asked);
         let mut callers = Vec::with_capacity(own + asked);
         steps.extend(self.steps.drain(..own));
@@ -79,6 +84,19 @@ impl Commits {
             callers.push(Some(of));
         }
         (steps, callers)
+    }
+
+    /// How many of the first requests a commit takes: as many as this, and those after so many bytes are left for the next one.
+    fn within(&self, most: usize, most_bytes: usize) -> usize {
+        let mut bytes = 0;
+        let first = self.requests.iter().take(most).take_while(|(op, _)| {
+            let fits = bytes < most_bytes.max(1);
+            if let Op::Insert(row, _) = op {
+                bytes += row.bytes();
+            }
+            fits
+        });
+        first.count()
     }
 }
 
@@ -94,7 +112,8 @@ impl Engine {
             return;
         }
         commits.tries_again_at = None;
-        let (steps, callers) = commits.next(self.config.most_in_commit);
+        let (steps, callers) =
+            commits.next(self.config.most_in_commit, self.config.most_bytes_in_commit);
         let steps = Arc::new(steps);
         commits.count += 1;
         commits.waiting = Some((Arc::clone(&steps), callers));
@@ -128,19 +147,44 @@ impl Engine {
                 if !planted::is(Planted::AnswerBeforeCommit) {
                     self.answer(callers.token, Answer::Created(row.handle()));
                 }
+                self.count(&row.handler, |counts| counts.inserted += 1);
                 self.place(row, *bucket);
             }
-            (Op::Insert(..), Some(callers), Outcome::Exists(handle)) => {
+            (Op::Insert(row, _), Some(callers), Outcome::Exists(handle)) => {
+                self.count(&row.handler, |counts| counts.duplicates += 1);
                 self.answer(callers.token, Answer::Existing(handle));
             }
-            (Op::Settle(row), ..) => self.retire(row.id),
+            (Op::Insert(..), Some(callers), Outcome::Full) => {
+                self.answer(callers.token, Answer::Full);
+            }
+            (Op::Settle(row), ..) => {
+                self.retire(row.id);
+                self.count(&row.handler, |counts| counts.settled += 1);
+            }
+            (Op::Archive(row, at), ..) => {
+                self.retire(row.id);
+                self.archived(&row.handler, *at);
+                self.count(&row.handler, |counts| counts.settled += 1);
+            }
+            (Op::Expire { handler, .. }, _, Outcome::Expired { is_empty }) => {
+                self.expired(handler, is_empty);
+            }
+            (Op::Start(row), ..) => self.started(row),
+            (Op::Set(name, value), callers, _) => {
+                self.was_set(name, value.as_deref());
+                if let Some(callers) = callers {
+                    self.answer_all(callers, &Answer::Done);
+                }
+            }
             (Op::Bury { row, error, .. }, ..) => {
                 self.retire(row.id);
+                self.count(&row.handler, |counts| counts.dead += 1);
                 let dead = Output::Dead(row.clone(), Arc::clone(error));
                 self.output.push_back(dead);
             }
             (Op::Retry(row, due, bucket), ..) => {
                 self.retire(row.id);
+                self.count(&row.handler, |counts| counts.retried += 1);
                 let later = Row {
                     due: *due,
                     failures: row.failures.saturating_add(1),
@@ -154,6 +198,7 @@ impl Engine {
             (Op::Cancel(handle), Some(callers), Outcome::Cancelled(true)) => {
                 self.retire(handle.id);
                 self.left(&handle.handler);
+                self.count(&handle.handler, |counts| counts.cancelled += 1);
                 self.answer(callers.token, Answer::Done);
                 self.cancelled(handle.id, callers.others);
             }
@@ -179,6 +224,7 @@ impl Engine {
             }
             (Op::Redrive(_, _, bucket), Some(callers), Outcome::Redriven(Some(row))) => {
                 self.answer_all(callers, &Answer::Done);
+                self.count(&row.handler, |counts| counts.redriven += 1);
                 self.place(&row, *bucket);
             }
             (
@@ -259,6 +305,12 @@ impl Engine {
             self.answer(deferred.token(), Answer::Failed(Arc::clone(&why)));
         }
         self.output.push_back(Output::Failed(why));
+    }
+
+    fn count(&mut self, handler: &str, count: impl FnOnce(&mut Counts)) {
+        if let Some(at) = self.namespace_of(handler) {
+            count(&mut self.namespaces[at].counts);
+        }
     }
 
     /// A row lies in this bucket from now on.

@@ -19,8 +19,13 @@ pub struct Config {
     pub most_bytes_in_memory: usize,
     /// The delays after the first, second … failure. After the last one, a failure is the end.
     pub ladder: Vec<Duration>,
+    /// How many deliveries of all namespaces go on at a time. `None`: as many as each of them takes.
+    pub concurrency: Option<usize>,
     /// How many steps a commit has at most.
     pub most_in_commit: usize,
+    /// How many bytes the inserts of a commit have, about. A store that runs out of space has a reserve for what it has not yet copied from its log, and the
+    /// reserve is not without end.
+    pub most_bytes_in_commit: usize,
     /// After so many microseconds without a reply, the store is asked again.
     pub reply_micros: u64,
     /// After so many microseconds, what the store has refused is tried again.
@@ -50,7 +55,9 @@ impl Default for Config {
             most_in_memory: 65_536,
             most_bytes_in_memory: 64 << 20,
             ladder: ladder.map(Duration::from_secs).to_vec(),
+            concurrency: None,
             most_in_commit: 16_384,
+            most_bytes_in_commit: 4 << 20,
             reply_micros: 30_000_000,
             refused_micros: 200_000,
             grace: Duration::from_secs(1),

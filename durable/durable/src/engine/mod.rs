@@ -5,6 +5,9 @@
 //! |---|---|
 //! | `now` | what time is it, and which tick of the wheel is that? |
 //! | `input`, `output` | what does the engine learn, and what does it want done? |
+//! | `namespace/` | what is there of one namespace, and whose delivery begins next? |
+//! | `poison` | which timers may be what ends the process, again and again? |
+//! | `retention` | when does what was delivered expire? |
 //! | `near` | which timers are in memory, and what does each wait for? |
 //! | `gone` | which timers have left while rows were being loaded? |
 //! | `lane` | what is there of one handler? |
@@ -33,12 +36,15 @@ mod far;
 mod gone;
 mod input;
 mod lane;
+mod namespace;
 mod near;
 mod next;
 mod now;
 mod output;
 pub mod planted;
+mod poison;
 mod requests;
+mod retention;
 mod room;
 #[cfg(test)]
 mod tests;
@@ -54,10 +60,14 @@ use commit::Commits;
 use far::Far;
 pub use input::{Config, Ended, NewTimer, Token};
 use lane::Lane;
+pub use namespace::{BOUNDS, Counts, DEFAULT, Histogram};
+pub(crate) use namespace::{Namespace, namespace_in};
 use near::Near;
 pub use now::Now;
 pub use output::{Answer, Call, Delivery, Output, Reply, Request};
+use poison::Poison;
 use requests::Deferred;
+use retention::Archive;
 use room::Room;
 
 /// A wall clock that moves so far against the other was set, and not slewed.
@@ -77,6 +87,17 @@ pub struct Engine {
     inserted: u64,
     lanes: Vec<Lane>,
     lane_of: HashMap<Arc<str>, usize>,
+    /// The first is the default one.
+    namespaces: Vec<Namespace>,
+    namespace_at: HashMap<Arc<str>, usize>,
+    /// Whose turn it is, where places are short.
+    turn: usize,
+    poison: Poison,
+    /// Since then, in microseconds since boot, the wall clock has not jumped.
+    calm_since: u64,
+    is_expiring: bool,
+    /// When more of what is archived expires.
+    expires_at: Option<u64>,
     near: Near,
     room: Room,
     /// When a lane is to be looked at next.
@@ -88,6 +109,8 @@ pub struct Engine {
     deferred: HashMap<Id, VecDeque<Deferred>>,
     output: VecDeque<Output>,
     is_stopping: bool,
+    /// Handlers that run are not waited for.
+    is_abandoned: bool,
     has_failed: bool,
     /// How often the wall clock has jumped against the time since boot.
     jumps: u64,
@@ -121,17 +144,35 @@ impl Engine {
             inserted: 0,
             lanes: Vec::new(),
             lane_of: HashMap::new(),
+            namespaces: vec![Namespace::new(DEFAULT.into())],
+            namespace_at: HashMap::new(),
+            turn: 0,
+            poison: Poison::default(),
+            calm_since: now.boot_micros,
+            is_expiring: false,
+            expires_at: None,
             deferred: HashMap::new(),
             output: VecDeque::new(),
             is_stopping: false,
+            is_abandoned: false,
             has_failed: false,
             jumps: 0,
             refusals: Refusals::default(),
         };
         for handler in handlers {
-            engine.lane(&handler);
+            let lane = engine.lane(&handler);
+            engine.lanes[lane].archive = Archive::new(true);
         }
         engine
+    }
+
+    /// Takes over what is known of the namespaces from an engine that has ended.
+    pub(crate) fn take_namespaces(&mut self, ended: &mut Engine) {
+        self.namespaces = std::mem::take(&mut ended.namespaces);
+        self.namespace_at = std::mem::take(&mut ended.namespace_at);
+        for namespace in &mut self.namespaces {
+            namespace.lanes.clear();
+        }
     }
 
     /// The next thing to be done. To be asked until there is none, after each call of another method.
@@ -159,6 +200,12 @@ impl Engine {
     /// Begins no delivery from now on, and takes nothing new.
     pub fn stop(&mut self) {
         self.is_stopping = true;
+        self.go_on();
+    }
+
+    /// Handlers that run are given up, in order: after a restart, their timers are delivered again.
+    pub fn abandon(&mut self) {
+        self.is_abandoned = true;
         self.go_on();
     }
 
@@ -231,7 +278,10 @@ impl Engine {
         let shift = now.offset() - self.filed_by.offset();
         self.now = now;
         if shift.unsigned_abs() >= self.config.largest_drift_micros {
-            self.jumps += u64::from(shift.unsigned_abs() >= JUMP_MICROS);
+            if shift.unsigned_abs() >= JUMP_MICROS {
+                self.jumps += 1;
+                self.calm_since = now.boot_micros;
+            }
             self.filed_by = now;
             if !planted::is(planted::Planted::LaterKeepsOutSooner) {
                 self.let_go_of_far();
@@ -269,7 +319,11 @@ impl Engine {
         let wall = self.far.cascades_at().chain(self.loads_at).min();
         let near = self.near.next(self.now);
         let wall = wall.map(|at| self.now.boot_at(at));
-        [asked, near, wall].into_iter().flatten().min()
+        let rates = self.rates_let_at();
+        [asked, near, wall, self.expires_at, rates]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Does what can be done now.
@@ -280,8 +334,10 @@ impl Engine {
         if !self.is_stopping {
             self.load();
             self.cascade();
+            self.expires_at = self.expire_archives();
         }
         self.deliver();
+        self.mark_as_clean();
         self.commit();
     }
 
@@ -289,8 +345,10 @@ impl Engine {
         if let Some(&lane) = self.lane_of.get(handler) {
             return lane;
         }
-        self.lanes.push(Lane::new(Arc::clone(handler)));
+        let namespace = self.seen(namespace_in(handler));
+        self.lanes.push(Lane::new(Arc::clone(handler), namespace));
         let lane = self.lanes.len() - 1;
+        self.namespaces[namespace].lanes.push(lane);
         self.lane_of.insert(Arc::clone(handler), lane);
         lane
     }

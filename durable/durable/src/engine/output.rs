@@ -1,6 +1,7 @@
 use std::sync::Arc;
+use std::time::Duration;
 
-use waterwheel_store::{Handle, Level, Most, Op, Outcome, Position, Row};
+use waterwheel_store::{Handle, Level, Most, Op, Outcome, Position, Row, Store, StoreError};
 
 use super::Token;
 
@@ -54,6 +55,30 @@ pub enum Call {
     FirstSecond(Arc<str>, i64),
     /// [`Store::first_bucket`](waterwheel_store::Store::first_bucket).
     FirstBucket(Level),
+    /// [`Store::first_archived`](waterwheel_store::Store::first_archived).
+    FirstArchived(Arc<str>),
+}
+
+impl Call {
+    /// Asks a store.
+    ///
+    /// # Errors
+    ///
+    /// The store's.
+    pub fn ask(self, store: &mut (impl Store + ?Sized)) -> Result<Reply, StoreError> {
+        Ok(match self {
+            Call::Commit(number, steps) => Reply::Committed(store.commit(number, &steps)?),
+            Call::Load {
+                handler,
+                after,
+                before,
+                most,
+            } => Reply::Loaded(store.load(&handler, after, before, most)?),
+            Call::FirstSecond(handler, from) => Reply::First(store.first_second(&handler, from)?),
+            Call::FirstBucket(level) => Reply::First(store.first_bucket(level)?),
+            Call::FirstArchived(handler) => Reply::First(store.first_archived(&handler)?),
+        })
+    }
 }
 
 /// What the store has replied.
@@ -81,6 +106,8 @@ pub enum Answer {
     Created(Handle),
     /// Another timer has the key.
     Existing(Handle),
+    /// The store keeps the space that it has left for other steps, and nothing was done.
+    Full,
     /// The timer was cancelled, moved or redriven, durably.
     Done,
     /// It is with its handler.
@@ -95,6 +122,10 @@ pub enum Answer {
     Unknown(Arc<str>),
     /// The service shuts down.
     ShuttingDown,
+    /// There is no namespace of this name.
+    UnknownNamespace(Arc<str>),
+    /// The namespace has used up its quota. After this time, one more timer can be inserted.
+    Quota(Duration),
     /// More timers than ids.
     OutOfIds,
 }

@@ -25,6 +25,12 @@ pub enum Planted {
     LaterKeepsOutSooner,
     /// Each 16th timer that was delivered is never settled.
     NeverSettled,
+    /// A namespace that is paused goes on.
+    PauseForgotten,
+    /// A namespace's rate limits nothing.
+    RateIgnored,
+    /// What a namespace could not begin for want of places is not begun first once there are some.
+    QuantumForgotten,
 }
 
 /// Whether this fault is planted. Without the feature `planted`, none ever is.

@@ -60,31 +60,11 @@ impl Subject {
         }
     }
 
-    /// What the store replies to a request.
-    fn done(&mut self, call: Call) -> Result<Reply, StoreError> {
-        match call {
-            Call::Commit(number, steps) => self.store.commit(number, &steps).map(Reply::Committed),
-            Call::Load {
-                handler,
-                after,
-                before,
-                most,
-            } => {
-                let rows = self.store.load(&handler, after, before, most);
-                rows.map(Reply::Loaded)
-            }
-            Call::FirstSecond(handler, from) => {
-                self.store.first_second(&handler, from).map(Reply::First)
-            }
-            Call::FirstBucket(level) => self.store.first_bucket(level).map(Reply::First),
-        }
-    }
-
     /// The store does all that it is asked.
     fn settle(&mut self) {
         self.follow();
         while let Some(Request { number, call }) = self.asked.pop_front() {
-            let reply = self.done(call);
+            let reply = call.ask(&mut self.store);
             self.engine.replied(number, reply);
             self.follow();
         }
@@ -105,7 +85,7 @@ impl Subject {
                 Call::Commit(_, steps) => Some(steps.to_vec()),
                 _ => None,
             };
-            let reply = self.done(call);
+            let reply = call.ask(&mut self.store);
             self.engine.replied(number, reply);
             self.follow();
             if let Some(steps) = steps {
@@ -301,13 +281,13 @@ fn a_reply_that_does_not_know_of_a_cancel_is_asked_for_again() {
     it.engine.cancel(1, handles[0].clone());
     it.follow();
     let Request { number, call } = it.asked.pop_front().unwrap();
-    let reply = it.done(call);
+    let reply = call.ask(&mut it.store);
     it.engine.replied(number, reply);
     it.follow();
     // The store is asked what is left, and its reply comes after that to a later commit.
     let Request { number, call } = it.asked.pop_front().unwrap();
     assert!(matches!(call, Call::FirstSecond(..)), "{call:?}");
-    let late = it.done(call);
+    let late = call.ask(&mut it.store);
     it.engine.cancel(2, handles[1].clone());
     it.settle();
     assert_eq!(it.reports.len(), 1);
@@ -388,7 +368,7 @@ fn what_left_is_forgotten_though_some_load_always_goes_on() {
         loads.extend(it.asked.drain(..));
         if loads.len() > 1 {
             let Request { number, call } = loads.pop_front().unwrap();
-            let reply = it.done(call);
+            let reply = call.ask(&mut it.store);
             it.engine.replied(number, reply);
         }
         it.pass(10_000);
@@ -402,7 +382,7 @@ fn what_left_is_forgotten_though_some_load_always_goes_on() {
             .position(|it| matches!(it.call, Call::Commit(..)))
         {
             let Request { number, call } = others.remove(position).unwrap();
-            let reply = it.done(call);
+            let reply = call.ask(&mut it.store);
             it.engine.replied(number, reply);
             it.follow();
         }
@@ -488,6 +468,42 @@ fn what_callers_ask_for_keeps_no_step_of_the_engine_waiting() {
         "{second:?}"
     );
     assert_eq!(second.len(), 10);
+}
+
+#[test]
+fn a_commit_of_large_timers_has_few_of_them() {
+    let config = Config {
+        // Each timer has 64.
+        most_bytes_in_commit: 130,
+        ..Config::default()
+    };
+    let mut it = Subject::new(config).handles(1);
+    for _ in 0..8 {
+        it.insert(1);
+    }
+    let commits: Vec<_> = (0..4).map(|_| it.next_commit().len()).collect();
+    assert_eq!(commits, [1, 3, 3, 1]);
+    assert_eq!(it.created().len(), 8);
+}
+
+#[test]
+fn an_insert_without_space_is_answered_and_nothing_else_waits() {
+    let mut it = Subject::new(Config::default()).handles(1);
+    it.insert(0);
+    it.settle();
+    it.pass(SECOND);
+    it.engine.ended(it.delivered[0].id, Ended::Well);
+    it.store.set_full(true);
+    it.answers.clear();
+    it.insert(1);
+    it.settle();
+    assert_eq!(it.answers, [Answer::Full]);
+    assert!(it.store.is_empty() && it.engine.is_idle() && it.engine.in_memory() == 0);
+    it.store.set_full(false);
+    it.answers.clear();
+    it.insert(1);
+    it.settle();
+    assert_eq!(it.created().len(), 1);
 }
 
 #[test]

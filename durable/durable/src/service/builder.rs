@@ -66,6 +66,16 @@ impl Builder {
         self
     }
 
+    /// How many deliveries go on at a time, of all namespaces together, at least one. Where more are ready, namespaces share the places by their
+    /// [priorities](crate::Policy::priority). Default: as many as each handler takes.
+    ///
+    /// A handler that hangs keeps its places. Where that may happen, a namespace needs a [concurrency](crate::Policy::concurrency) below this, or an
+    /// [attempt limit](crate::HandlerOptions::attempt_limit), or it leaves none to the others.
+    pub fn concurrency(mut self, deliveries: usize) -> Builder {
+        self.config.concurrency = Some(deliveries.max(1));
+        self
+    }
+
     /// Calls `hook` for each [`Event`], from the thread that notices it, and with no lock held: it may use the service. It should return soon, and must not block
     /// until the service has done something, which may wait for that very thread. A panic of it has no effect. A hook that keeps a [`Durable`] keeps the
     /// service alive until a shutdown, and is dropped then.
@@ -159,7 +169,12 @@ fn begin(
         ..builder.config
     };
     let ladder = config.ladder.len();
-    let engine = Engine::new(config, epoch, handlers, builder.clock.now());
+    let mut engine = Engine::new(config, epoch, handlers, builder.clock.now());
+    let settings = store.settings().map_err(OpenError::Store)?;
+    engine.restore_settings(&settings).map_err(|name| {
+        let what = format!("the setting {name:?} makes no sense");
+        OpenError::Store(StoreError::definite(what))
+    })?;
     let shared = Shared::new(engine, ladder, builder.clock, runtime, timer, builder.hook);
     Ok((store, shared))
 }

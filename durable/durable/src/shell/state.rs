@@ -17,11 +17,16 @@ pub(super) struct State {
     pub(super) waiting: Slab<oneshot::Sender<Answer>>,
     /// Who waits for the end.
     pub(super) closing: Vec<oneshot::Sender<()>>,
+    /// Who waits until no delivery of a namespace goes on.
+    pub(super) draining: Vec<(Arc<str>, oneshot::Sender<()>)>,
     /// When the driver turns the engine next, unless it is nudged.
     pub(super) sleeps_until: u64,
     /// As the engine has counted them. They outlive it.
     pub(super) jumps: u64,
     pub(super) refusals: u64,
+    /// How many inserts have found the store full, and whether the last one has.
+    pub(super) full: u64,
+    pub(super) is_full: bool,
     pub(super) commits: u64,
     pub(super) failed_attempts: u64,
     pub(super) unhandled: Vec<Arc<str>>,
@@ -61,6 +66,7 @@ pub(super) enum Closes {
 /// What is done after the lock was let go of.
 pub(super) enum Todo {
     Answer(oneshot::Sender<Answer>, Answer),
+    Drained(oneshot::Sender<()>),
     Deliver(Row),
     Report(Event),
 }
@@ -71,9 +77,12 @@ impl State {
             engine,
             waiting: Slab::new(),
             closing: Vec::new(),
+            draining: Vec::new(),
             sleeps_until: 0,
             jumps: 0,
             refusals: 0,
+            full: 0,
+            is_full: false,
             commits: 0,
             failed_attempts: 0,
             unhandled: Vec::new(),
@@ -92,6 +101,7 @@ impl State {
             Output::Store(_) => {}
             Output::Deliver(delivery) => todo.push(Todo::Deliver(delivery.row)),
             Output::Answer(token, answer) => {
+                self.note_space(&answer, todo);
                 let token = usize::try_from(token).unwrap_or(usize::MAX);
                 if let Some(sender) = self.waiting.try_remove(token) {
                     todo.push(Todo::Answer(sender, answer));
@@ -113,6 +123,23 @@ impl State {
         }
     }
 
+    /// Inserts say whether the store is full. A change of that is reported.
+    fn note_space(&mut self, answer: &Answer, todo: &mut Vec<Todo>) {
+        let is_full = match answer {
+            Answer::Full => true,
+            Answer::Created(_) => false,
+            _ => return,
+        };
+        self.full += u64::from(is_full);
+        if self.is_full != is_full {
+            self.is_full = is_full;
+            todo.push(Todo::Report(match is_full {
+                true => Event::Full,
+                false => Event::HasSpace,
+            }));
+        }
+    }
+
     /// Takes over what the engine has counted. The one in place after the end has counted nothing.
     pub(super) fn count(&mut self, todo: &mut Vec<Todo>) {
         if self.is_closed {
@@ -123,6 +150,17 @@ impl State {
             self.jumps = self.engine.jumps();
             todo.push(Todo::Report(Event::ClockJumped));
         }
+    }
+
+    /// Of some namespaces that are drained, no delivery goes on any more.
+    pub(super) fn note_drained(&mut self, todo: &mut Vec<Todo>) {
+        if self.draining.is_empty() {
+            return;
+        }
+        let engine = &self.engine;
+        let is_idle = |name: &Arc<str>| engine.namespace(name).is_none_or(|it| it.running == 0);
+        let drained = self.draining.extract_if(.., |(name, _)| is_idle(name));
+        todo.extend(drained.map(|(_, sender)| Todo::Drained(sender)));
     }
 
     /// The engine has panicked: it is not known what was written.
@@ -165,6 +203,14 @@ impl Look<'_> {
 
     pub(crate) fn refusals(&self) -> u64 {
         self.0.refusals
+    }
+
+    pub(crate) fn full(&self) -> u64 {
+        self.0.full
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.0.is_full
     }
 
     pub(crate) fn failed_attempts(&self) -> u64 {

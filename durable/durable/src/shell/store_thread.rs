@@ -1,14 +1,14 @@
 use std::collections::VecDeque;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
-use tokio::sync::oneshot;
-use waterwheel_store::{Dead, Id, Store, StoreError};
+use waterwheel_store::{Store, StoreError};
 
 use super::shared::Shared;
 use super::worker::{into_message, unwound};
-use crate::engine::{Call, Reply, Request};
+use crate::engine::{Call, Request};
 
 /// What is asked of the store, in order.
 #[derive(Debug, Default)]
@@ -24,10 +24,22 @@ struct Inside {
     abandons_at: Option<Instant>,
 }
 
+/// Reads for a caller, and hands it what was found. The error is the store's.
+pub(crate) struct Read(pub(crate) Box<Reads>);
+
+type Reads = dyn FnOnce(Result<&mut dyn Store, StoreError>) -> Result<(), StoreError> + Send;
+
+impl fmt::Debug for Read {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Read")
+    }
+}
+
 #[derive(Debug)]
 pub(crate) enum Job {
     Engine(Request),
-    Dead(Id, usize, oneshot::Sender<Result<Vec<Dead>, StoreError>>),
+    /// A read for a caller. It is handed no store if that has failed.
+    Read(Read),
     /// The time of a shutdown is over.
     Abandon,
     Close,
@@ -88,7 +100,7 @@ pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
         match shared.queue.next() {
             Job::Engine(request) if !has_failed => {
                 let is_commit = matches!(request.call, Call::Commit(..));
-                let reply = guarded(|| call(&mut *store, request.call));
+                let reply = guarded(|| request.call.ask(&mut *store));
                 has_failed = reply.as_ref().is_err_and(|it| !it.is_definite());
                 // If the engine panics, it has failed, and the callers know.
                 unwound(|| shared.replied(request.number, reply));
@@ -103,20 +115,20 @@ pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
             }
             // The engine has failed as well.
             Job::Engine(_) => {}
-            Job::Dead(after, most, answer) => {
-                let dead = match has_failed {
-                    true => Err(StoreError::indeterminate("the store has failed before")),
-                    false => guarded(|| store.dead(after, most)),
-                };
-                if let Err(error) = &dead
+            Job::Read(Read(read)) if has_failed => {
+                let error = StoreError::indeterminate("the store has failed before");
+                unwound(|| drop(read(Err(error))));
+            }
+            Job::Read(Read(read)) => {
+                let mut result = Ok(());
+                // The caller's waker may panic.
+                unwound(|| result = read(Ok(&mut *store)));
+                if let Err(error) = result
                     && !error.is_definite()
-                    && !has_failed
                 {
                     has_failed = true;
-                    unwound(|| shared.failed(error));
+                    unwound(|| shared.failed(&error));
                 }
-                // The caller may have gone, and its waker may panic.
-                unwound(|| drop(answer.send(dead)));
             }
             Job::Abandon => unwound(|| shared.abandon()),
             Job::Close => break,
@@ -125,20 +137,6 @@ pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
     // A store that panics as it is dropped has nothing left to write.
     unwound(|| drop(store));
     shared.closed();
-}
-
-fn call(store: &mut dyn Store, call: Call) -> Result<Reply, StoreError> {
-    Ok(match call {
-        Call::Commit(number, steps) => Reply::Committed(store.commit(number, &steps)?),
-        Call::Load {
-            handler,
-            after,
-            before,
-            most,
-        } => Reply::Loaded(store.load(&handler, after, before, most)?),
-        Call::FirstSecond(handler, from) => Reply::First(store.first_second(&handler, from)?),
-        Call::FirstBucket(level) => Reply::First(store.first_bucket(level)?),
-    })
 }
 
 /// A store that panics has failed: it is not known what it has written.

@@ -10,6 +10,7 @@ mod clocks;
 mod failures;
 mod far;
 mod faults;
+mod full;
 mod handlers;
 mod hooks;
 mod inside;

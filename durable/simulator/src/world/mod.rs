@@ -82,6 +82,8 @@ struct World {
     is_stopping: bool,
     /// The last commit that the engine has asked for, if it was not answered.
     writes: Option<u64>,
+    /// The store has no space for inserts now and then.
+    fills: bool,
     jumps: bool,
     /// A crash mends what is wrong in memory alone, and so hides it.
     crashes: bool,
@@ -121,7 +123,9 @@ impl World {
                 _ => usize::MAX,
             },
             ladder: LADDER.map(Duration::from_secs).to_vec(),
+            concurrency: None,
             most_in_commit: rng.usize(1..12),
+            most_bytes_in_commit: rng.usize(0..2_000),
             reply_micros: if has_faults { 5_000_000 } else { u64::MAX },
             refused_micros: 200_000,
             grace: Duration::from_millis(rng.u64(0..2_000)),
@@ -132,6 +136,7 @@ impl World {
         let engine = begin(&mut disk, &config, now);
         let mut world = World {
             has_faults,
+            fills: rng.u32(0..4) == 0,
             jumps: rng.bool(),
             crashes: rng.bool(),
             most_concurrency: if rng.bool() { 1 } else { 5 },
@@ -162,7 +167,7 @@ impl World {
             0..14 => self.insert(),
             14..18 => self.cancel(),
             18..22 => self.reschedule(),
-            22 => self.redrive(),
+            22 if self.rng.bool() => self.redrive(),
             23..38 => self.end_delivery(),
             38..58 => {
                 self.work(self.has_faults);
@@ -175,6 +180,7 @@ impl World {
             95..97 if self.jumps => self.jump(),
             96 => self.slew(),
             97 => self.deploy(),
+            22 => self.disk.set_full(self.fills && self.rng.bool()),
             98 if self.crashes => self.crash()?,
             99 if self.rng.u32(0..4) == 0 => self.stop()?,
             _ => {}

@@ -76,6 +76,7 @@ impl World {
     /// Lets all that is left come up.
     pub(super) fn come_to_an_end(&mut self) -> Result<(), String> {
         (self.is_ending, self.has_faults) = (true, false);
+        self.disk.set_full(false);
         self.deploy();
         self.follow()?;
         let mut crashes = if self.crashes { 8 } else { 0 };

@@ -77,11 +77,12 @@ impl Asking {
         let begun = Instant::now();
         loop {
             let (open, taken) = self.open_of(numbers)?;
-            let has_waited = begun.elapsed();
-            if open == 0 || has_waited >= within && (taken == 0 || has_waited >= within * 2) {
+            let limit = if taken == 0 { within } else { within * 2 };
+            let left = limit.saturating_sub(begun.elapsed());
+            if open == 0 || left.is_zero() {
                 return self.end(numbers);
             }
-            thread::sleep(PAUSE);
+            thread::sleep(left.min(PAUSE));
         }
     }
 

@@ -75,6 +75,11 @@ impl Shelf {
         self.control().asked_after
     }
 
+    /// From the next commit on, there is no space for inserts, or there is.
+    pub(crate) fn set_full(&self, is_full: bool) {
+        self.store().set_full(is_full);
+    }
+
     /// How many timers it has.
     pub(crate) fn len(&self) -> usize {
         self.store().len()

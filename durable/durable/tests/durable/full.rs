@@ -1,0 +1,53 @@
+//! A store without space for inserts: they are refused with an error of their own, and all else goes on.
+
+use std::sync::{Arc, Mutex};
+
+use waterwheel_durable::{Durable, Error, Event};
+
+use crate::support::{Deliveries, Shelf, in_an_hour, shut_down, soon, until, within};
+
+on_both_flavors! {
+    a_full_store_refuses_inserts_and_delivers
+}
+
+async fn a_full_store_refuses_inserts_and_delivers() {
+    let shelf = Shelf::default();
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&events);
+    let builder =
+        Durable::builder().on_event(move |event| seen.lock().unwrap().push(event.clone()));
+    let timers = within(builder.open_store(shelf.clone())).await.unwrap();
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    let kept = timers.at("mail", in_an_hour()).key("kept").insert();
+    let kept = kept.await.unwrap();
+    for _ in 0..3 {
+        timers.at("mail", soon()).insert().await.unwrap();
+    }
+    shelf.set_full(true);
+    for count in 1..=2 {
+        let refused = within(timers.at("mail", soon()).insert()).await;
+        assert_eq!(refused, Err(Error::Full));
+        assert!(Error::Full.is_definite());
+        let metrics = timers.metrics();
+        assert_eq!((metrics.full, metrics.is_full), (count, true));
+    }
+    // What is there is delivered, settled, moved, cancelled and named by its key.
+    for _ in 0..3 {
+        deliveries.next().await;
+    }
+    until(|| shelf.len() == 1).await;
+    let same = within(timers.at("mail", soon()).key("kept").insert()).await;
+    let same = same.unwrap();
+    assert!(!same.is_new() && same.handle() == kept.handle());
+    within(timers.reschedule(&kept, soon())).await.unwrap();
+    assert_eq!(deliveries.next().await.id, kept.handle().id);
+    let batch = (0..3).map(|_| waterwheel_durable::NewTimer::at("mail", soon()));
+    assert_eq!(within(timers.insert_many(batch)).await, Err(Error::Full));
+    shelf.set_full(false);
+    within(timers.at("mail", soon()).insert()).await.unwrap();
+    deliveries.next().await;
+    assert!(!timers.metrics().is_full);
+    shut_down(&timers).await;
+    assert_eq!(shelf.len(), 0);
+    assert_eq!(*events.lock().unwrap(), [Event::Full, Event::HasSpace]);
+}
