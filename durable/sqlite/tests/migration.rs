@@ -96,8 +96,7 @@ fn version(disk: &Disk) -> i64 {
         1 => (6, "timers"),
         _ => (12, "timers"),
     };
-    let all =
-        ask("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'");
+    let all = ask("SELECT count(*) FROM sqlite_schema WHERE type = 'table'");
     assert_eq!(all, tables, "tables of version {version}");
     let timers = ask(&format!("SELECT count(*) FROM {timers}"));
     assert_eq!(timers, COUNT);

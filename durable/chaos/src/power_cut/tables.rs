@@ -200,8 +200,7 @@ impl Tables {
     /// Reads a file. `None` if it has no tables.
     pub(crate) fn read(connection: &Connection) -> Result<Option<Tables>, String> {
         let ask = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
-        let count = ask("SELECT count(*) FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'")
-            .map_err(words)?;
+        let count = ask("SELECT count(*) FROM sqlite_schema").map_err(words)?;
         let version = ask("PRAGMA user_version").map_err(words)?;
         let application = ask("PRAGMA application_id").map_err(words)?;
         let check = "PRAGMA integrity_check";
@@ -213,7 +212,7 @@ impl Tables {
         }
         match (count, version, application) {
             (0, 0, 0) => return Ok(None),
-            (12, 2, 0x5757_746d) => {}
+            (13, 2, 0x5757_746d) => {}
             other => return Err(format!("half of the tables are there: {other:?}")),
         }
         Tables::read_all(connection).map(Some).map_err(words)
