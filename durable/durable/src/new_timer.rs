@@ -53,7 +53,6 @@ impl NewTimer {
     }
 
     /// What the handler is handed, as JSON: it reads it by [`Delivery::json`](crate::Delivery::json). A value that is no JSON is an error of the insert.
-    #[cfg(feature = "json")]
     pub fn payload(mut self, value: &(impl serde::Serialize + ?Sized)) -> NewTimer {
         self.payload = match serde_json::to_vec(value) {
             Ok(json) => Ok(json.into()),

@@ -38,7 +38,7 @@ pub const STEPS: [Step; 1] = [Step {
             count INTEGER NOT NULL,
             first_id INTEGER NOT NULL,
             last_id INTEGER NOT NULL,
-            records BLOB NOT NULL,
+            entries BLOB NOT NULL,
             PRIMARY KEY (handler, day, block)
         ) WITHOUT ROWID;
         CREATE TABLE orders (
@@ -123,7 +123,7 @@ pub(super) const TABLES: &str = "
         count INTEGER NOT NULL,
         first_id INTEGER NOT NULL,
         last_id INTEGER NOT NULL,
-        records BLOB NOT NULL,
+        entries BLOB NOT NULL,
         PRIMARY KEY (handler, day, block)
     ) WITHOUT ROWID;
     CREATE TABLE orders (
@@ -247,7 +247,7 @@ pub(crate) fn look_into(connection: &Connection) -> rusqlite::Result<Handlers> {
         "SELECT number, filter FROM key_filters LIMIT 1",
         "SELECT id, handler, due, failures, has_moved, key, payload, at, error, starts FROM dead LIMIT 1",
         "SELECT name, value FROM settings LIMIT 1",
-        "SELECT handler, day, block, count, first_id, last_id, records FROM archive LIMIT 1",
+        "SELECT handler, day, block, count, first_id, last_id, entries FROM archive LIMIT 1",
         "SELECT number, body, until, is_taken, answer FROM orders LIMIT 1",
     ] {
         let mut statement = connection.prepare(sql)?;

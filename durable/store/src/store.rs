@@ -109,6 +109,11 @@ pub trait Store: Send {
     /// [`StoreError`].
     fn settings(&mut self) -> Result<Vec<Setting>, StoreError>;
 
+    /// Whether other processes can ask for something by it, so that [`orders`](Store::orders) is worth a call.
+    fn takes_orders(&self) -> bool {
+        false
+    }
+
     /// What other processes ask of the one that has the store open, if they can, each with its number, until it is [answered](Op::Reply). It is asked for about
     /// once a second.
     ///

@@ -13,20 +13,23 @@ const HOUSE: House = House {
 
 /// From the ground up.
 const ROOMS: &[(&str, &[&str])] = &[
+    // How a namespace is served: values.
+    ("policy", &[]),
     // No clock, no thread, no file.
-    ("engine", &[]),
+    ("engine", &["policy"]),
     // Values.
     ("limits", &[]),
     ("options", &[]),
     ("event", &[]),
     ("dead_letter", &[]),
     ("failure", &["engine"]),
-    ("error", &["engine", "limits"]),
+    ("error", &["engine", "limits", "policy"]),
     ("answer", &["engine", "error"]),
     ("new_timer", &["engine", "error", "limits"]),
     // What the engine needs to run.
     ("shell", &["engine", "error", "event", "options"]),
-    ("metrics", &["shell"]),
+    ("metrics", &["engine", "shell"]),
+    ("publish", &["metrics"]),
     // What users have: each is a way into the shell.
     (
         "service",
@@ -41,6 +44,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "new_timer",
             "shell",
             "metrics",
+            "policy",
         ],
     ),
     ("lib", &[]),

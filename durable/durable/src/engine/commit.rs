@@ -170,6 +170,7 @@ impl Engine {
                 self.expired(handler, is_empty);
             }
             (Op::Start(row), ..) => self.started(row),
+            (Op::Reply(number, _), ..) => self.replied_to(*number),
             (Op::Set(name, value), callers, _) => {
                 self.was_set(name, value.as_deref());
                 if let Some(callers) = callers {
@@ -331,7 +332,9 @@ impl Engine {
     }
 
     pub(super) fn answer(&mut self, token: Token, answer: Answer) {
-        self.output.push_back(Output::Answer(token, answer));
+        if !self.is_answered_as_order(token, &answer) {
+            self.output.push_back(Output::Answer(token, answer));
+        }
     }
 }
 

@@ -16,6 +16,7 @@
 //! | `commit` | what is written next, and what follows from it? |
 //! | `asked` | what was the store asked, and was the reply lost? |
 //! | `requests` | what becomes of an insert, a cancel, a reschedule? |
+//! | `orders` | what becomes of an order of another process? |
 //! | `delivery` | what becomes of a timer that is due? |
 //! | `planted` | which fault is planted, to test the simulator? |
 //!
@@ -40,6 +41,7 @@ mod namespace;
 mod near;
 mod next;
 mod now;
+mod orders;
 mod output;
 pub mod planted;
 mod poison;
@@ -52,7 +54,7 @@ mod tests;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use foldhash::{HashMap, HashMapExt as _};
+use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
 use waterwheel_store::{Due, Id};
 
 use asked::Asked;
@@ -96,6 +98,8 @@ pub struct Engine {
     /// Since then, in microseconds since boot, the wall clock has not jumped.
     calm_since: u64,
     is_expiring: bool,
+    /// The orders of other processes that are not answered.
+    orders: HashSet<u64>,
     /// When more of what is archived expires.
     expires_at: Option<u64>,
     near: Near,
@@ -150,6 +154,7 @@ impl Engine {
             poison: Poison::default(),
             calm_since: now.boot_micros,
             is_expiring: false,
+            orders: HashSet::new(),
             expires_at: None,
             deferred: HashMap::new(),
             output: VecDeque::new(),

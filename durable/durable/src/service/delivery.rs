@@ -72,7 +72,6 @@ impl Delivery {
     /// [`InvalidPayload`] if it is no such value. By `?` the timer is tried again: so a new kind of payload that comes before its handler is deployed waits for
     /// it, as long as the [ladder](crate::Builder::ladder) is, 13 hours by default. Then it is a dead letter, which can be redriven. Each such attempt is an
     /// [`Event::AttemptFailed`](crate::Event::AttemptFailed).
-    #[cfg(feature = "json")]
     pub fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T, InvalidPayload> {
         serde_json::from_slice(&self.row.payload).map_err(InvalidPayload)
     }
@@ -96,18 +95,15 @@ impl fmt::Debug for Delivery {
 }
 
 /// A payload does not parse.
-#[cfg(feature = "json")]
 #[derive(Debug)]
 pub struct InvalidPayload(serde_json::Error);
 
-#[cfg(feature = "json")]
 impl fmt::Display for InvalidPayload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the payload does not parse")
     }
 }
 
-#[cfg(feature = "json")]
 impl std::error::Error for InvalidPayload {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         Some(&self.0)

@@ -10,7 +10,6 @@ mod namespace;
 pub use builder::Builder;
 pub use delivered::Delivered;
 pub use delivery::Delivery;
-#[cfg(feature = "json")]
 pub use delivery::InvalidPayload;
 pub use durable::Durable;
 pub use insert::Insert;
