@@ -39,7 +39,8 @@
 //! # Beside the process that has the file open
 //!
 //! A [`Reader`] counts and lists what is there, and [`backup`] makes a copy. Both take no lock and hold up no commit; while they read, the log grows by what is
-//! committed. They change nothing in the file.
+//! committed. They change nothing in the file. [`ask`] hands the process an order, such as to cancel a timer, and waits for its answer; what is not carried out
+//! in time is not carried out later.
 //!
 //! ```
 //! use waterwheel_store::{Due, Id, Most};
@@ -98,6 +99,7 @@ mod identity;
 mod keys;
 mod lock;
 mod log;
+mod orders;
 mod read;
 mod reader;
 mod schema;
@@ -111,6 +113,7 @@ pub use error::OpenError;
 #[doc(hidden)]
 pub use keys::Sizes;
 pub use lock::Holder;
+pub use orders::{AskError, Asked, ask};
 pub use reader::{Count, Extent, Pending, ReadError, Reader, Whose};
 #[doc(hidden)]
 pub use schema::{STEPS, Step, VERSION};

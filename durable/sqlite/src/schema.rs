@@ -42,7 +42,13 @@ pub const STEPS: [Step; 1] = [Step {
             entries BLOB NOT NULL,
             PRIMARY KEY (handler, day, block)
         ) WITHOUT ROWID;
-        CREATE TABLE orders (number INTEGER PRIMARY KEY, body TEXT NOT NULL, answer TEXT);
+        CREATE TABLE orders (
+            number INTEGER PRIMARY KEY AUTOINCREMENT,
+            body TEXT NOT NULL,
+            until INTEGER NOT NULL,
+            is_taken INTEGER NOT NULL DEFAULT 0,
+            answer TEXT
+        );
         CREATE TABLE key_changes (number INTEGER PRIMARY KEY, entries BLOB NOT NULL);
         CREATE TABLE key_runs (
             number INTEGER PRIMARY KEY,
@@ -121,7 +127,13 @@ pub(super) const TABLES: &str = "
         entries BLOB NOT NULL,
         PRIMARY KEY (handler, day, block)
     ) WITHOUT ROWID;
-    CREATE TABLE orders (number INTEGER PRIMARY KEY, body TEXT NOT NULL, answer TEXT);
+    CREATE TABLE orders (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        body TEXT NOT NULL,
+        until INTEGER NOT NULL,
+        is_taken INTEGER NOT NULL DEFAULT 0,
+        answer TEXT
+    );
     CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
     INSERT INTO meta VALUES ('epoch', 0), ('key secret 1', random()), ('key secret 2', random());
 ";
@@ -241,7 +253,7 @@ pub(crate) fn look_into(connection: &Connection) -> rusqlite::Result<Handlers> {
         "SELECT id, handler, due, failures, has_moved, key, payload, at, error, starts FROM dead LIMIT 1",
         "SELECT name, value FROM settings LIMIT 1",
         "SELECT handler, day, block, count, first_id, last_id, entries FROM archive LIMIT 1",
-        "SELECT number, body, answer FROM orders LIMIT 1",
+        "SELECT number, body, until, is_taken, answer FROM orders LIMIT 1",
     ] {
         let mut statement = connection.prepare(sql)?;
         statement.query([])?.next()?;

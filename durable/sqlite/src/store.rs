@@ -4,7 +4,8 @@ use std::{fmt, fs, io, path};
 
 use rusqlite::Connection;
 use waterwheel_store::{
-    Archived, Dead, Id, Level, Mark, Most, Op, Outcome, Position, Row, Setting, Store, StoreError,
+    Archived, Dead, Id, Level, Mark, Most, Op, Order, Outcome, Position, Row, Setting, Store,
+    StoreError,
 };
 
 use super::OpenError;
@@ -13,6 +14,7 @@ use super::handlers::Handlers;
 use super::identity::Identity;
 use super::keys::Keys;
 use super::lock::Lock;
+use super::orders::{self, Orders};
 use super::trial::Trial;
 use super::vacuum::{self, Vacuum};
 use super::write::Writer;
@@ -28,6 +30,7 @@ pub struct SqliteStore {
     handlers: Handlers,
     keys: Keys,
     last: Option<(u64, Vec<Outcome>)>,
+    orders: Orders,
     /// Why nothing is written any more.
     failure: Option<Arc<str>>,
     /// Whether the last commit was: there may be no space for a longer log.
@@ -85,6 +88,7 @@ impl SqliteStore {
             handlers,
             keys,
             last: None,
+            orders: Orders::default(),
             failure: None,
             was_refused: false,
             is_idle: true,
@@ -112,6 +116,7 @@ impl SqliteStore {
         let epoch: i64 = begun
             .query_row(sql, [], |row| row.get(0))
             .map_err(rolled_back)?;
+        orders::clear(&begun).map_err(rolled_back)?;
         begun.commit().map_err(of_commit)?;
         Ok(epoch.unsigned_abs())
     }
@@ -151,6 +156,19 @@ impl SqliteStore {
             .prepare_cached("BEGIN IMMEDIATE")?
             .execute([])?;
         what(self)
+    }
+
+    /// Takes the orders that have come.
+    fn take_orders(&mut self) -> Result<(), StoreError> {
+        let Some(seen) = self.orders.news(&self.connection).map_err(rolled_back)? else {
+            return Ok(());
+        };
+        let taken = match orders::are_there(&self.connection).map_err(rolled_back)? {
+            true => self.transact(|store| orders::take(&store.connection))?,
+            false => Vec::new(),
+        };
+        self.orders.add(seen, taken);
+        Ok(())
     }
 
     /// A commit that was tried and rolled back has left no trace that is taken for it.
@@ -331,6 +349,7 @@ impl Store for SqliteStore {
         let outcomes = self.transact(|store| store.steps(steps));
         self.was_refused = outcomes.is_err();
         let outcomes = self.note(outcomes)?;
+        self.orders.answered(steps);
         self.last = Some((number, outcomes.clone()));
         Ok(outcomes)
     }
@@ -421,6 +440,13 @@ impl Store for SqliteStore {
     fn settings(&mut self) -> Result<Vec<Setting>, StoreError> {
         let settings = read::settings(&self.connection);
         self.note(settings.map_err(rolled_back))
+    }
+
+    fn orders(&mut self) -> Result<Vec<(u64, Order)>, StoreError> {
+        self.is_well()?;
+        let taken = self.take_orders();
+        self.note(taken)?;
+        Ok(self.orders.all())
     }
 }
 
