@@ -34,8 +34,10 @@ const STARTS: u32 = 5;
 #[derive(Debug)]
 pub(crate) struct Namespace {
     pub(crate) name: Arc<str>,
-    /// It was created. Else only its name has been seen.
+    /// It is the default one, or was created. Else only its name has been seen.
     pub(crate) is_known: bool,
+    /// It has a policy of its own in the store.
+    is_created: bool,
     pub(crate) policy: Policy,
     /// As long as the store says so.
     pub(crate) is_paused: bool,
@@ -60,6 +62,7 @@ impl Namespace {
     pub(super) fn new(name: Arc<str>) -> Namespace {
         Namespace {
             is_known: &*name == DEFAULT,
+            is_created: false,
             name,
             policy: Policy::default(),
             is_paused: false,
