@@ -442,6 +442,10 @@ impl Store for SqliteStore {
         self.note(settings.map_err(rolled_back))
     }
 
+    fn takes_orders(&self) -> bool {
+        true
+    }
+
     fn orders(&mut self) -> Result<Vec<(u64, Order)>, StoreError> {
         self.is_well()?;
         let taken = self.take_orders();
