@@ -53,6 +53,7 @@ fn an_order_is_answered_by_the_commit_that_carries_it_out() {
     let folder = Folder::new("answered");
     let path = folder.file("timers.db");
     let mut store = open(&path);
+    assert!(store.takes_orders());
     let timer = row(1, "mail", 5_000);
     store.commit(1, &[near(timer.clone())]).unwrap();
     let orders = [Order::Cancel(timer.handle()), pause("shop")];

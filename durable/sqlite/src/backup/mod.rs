@@ -88,6 +88,11 @@ fn make_ready(copy: &Path) -> rusqlite::Result<u64> {
     let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     if version == VERSION {
         connection.execute("DELETE FROM orders", [])?;
+        // The engine counts from the epoch that ended in order last.
+        let clean =
+            "UPDATE settings SET value = CAST(CAST(CAST(value AS TEXT) AS INTEGER) + ?1 AS BLOB)
+            WHERE name = 'clean'";
+        connection.execute(clean, [ahead])?;
     }
     connection.close().map_err(|(_, error)| error)?;
     Ok(epoch.unsigned_abs())
