@@ -105,6 +105,7 @@ mod reader;
 mod schema;
 mod store;
 mod trial;
+mod vacuum;
 mod write;
 
 pub use backup::{Backup, BackupError, EPOCHS_AHEAD, backup};
@@ -119,3 +120,5 @@ pub use schema::{STEPS, Step, VERSION};
 pub use store::SqliteStore;
 #[doc(hidden)]
 pub use trial::Trial;
+#[doc(hidden)]
+pub use vacuum::Vacuum;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::OpenError;
 use super::handlers::Handlers;
 use super::trial::Trial;
+use super::vacuum;
 
 /// The version of the tables. A file of a newer one is refused.
 pub const VERSION: i64 = 2;
@@ -156,6 +157,10 @@ pub(crate) fn open(path: &Path, trial: &Trial<'_>) -> Result<(Connection, Handle
     let found = inspect(&connection, trial.steps)?;
     if found == Some(VERSION) {
         look_into(&connection).map_err(OpenError::in_tables)?;
+    }
+    if found.is_none() {
+        // Before the first page is written.
+        vacuum::prepare(&connection).map_err(OpenError::of)?;
     }
     configure(&connection, trial.synchronous).map_err(OpenError::of)?;
     match found {

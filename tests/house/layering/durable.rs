@@ -23,7 +23,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("event", &[]),
     ("dead_letter", &[]),
     ("failure", &["engine"]),
-    ("error", &["engine", "limits", "policy"]),
+    ("calendar", &["engine", "limits"]),
+    ("error", &["engine", "calendar", "limits", "policy"]),
     ("answer", &["engine", "error"]),
     ("new_timer", &["engine", "error", "limits"]),
     // What the engine needs to run.
@@ -35,6 +36,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "service",
         &[
             "engine",
+            "calendar",
             "options",
             "event",
             "dead_letter",

@@ -41,6 +41,9 @@ pub(super) fn event(event: &Event) {
             warn!(target: TARGET, error = &**error, "the store has refused");
         }
         Event::Failed { error } => error!(target: TARGET, error = &**error, "the store has failed"),
+        Event::UnreadableCalendar { calendar, error } => {
+            error!(target: TARGET, calendar = &**calendar, error = &**error, "a calendar cannot be read");
+        }
         Event::ClockJumped => info!(target: TARGET, "the wall clock was set"),
         Event::Full => error!(target: TARGET, "the store is full: inserts are refused"),
         Event::HasSpace => info!(target: TARGET, "the store is no longer full"),
