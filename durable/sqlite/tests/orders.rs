@@ -214,18 +214,31 @@ fn what_was_taken_before_a_restart_is_not_carried_out_after_it() {
     // They have not waited for an answer that cannot come.
     assert!(begun.elapsed() < LONG);
     // One that was not taken is.
-    thread::scope(|scope| {
-        let asking = scope.spawn(|| ask(&path, &[pause("three")], LONG).unwrap());
+    let other = Connection::open(&path).unwrap();
+    let put = "INSERT INTO orders (body, until) VALUES ('pause three', unixepoch() * 1000 + 60000)";
+    other.execute(put, []).unwrap();
+    drop(store);
+    let mut store = open(&path);
+    assert_eq!(store.orders().unwrap()[0].1, pause("three"));
+}
+
+#[test]
+fn an_order_is_withdrawn_once_no_process_has_the_file() {
+    let folder = Folder::new("gone");
+    let path = folder.file("timers.db");
+    let begun = Instant::now();
+    let store = open(&path);
+    let asked = thread::scope(|scope| {
+        let asking = scope.spawn(|| ask(&path, &[pause("shop")], LONG).unwrap());
         while rows_of_orders(&path) == 0 {
             thread::sleep(Duration::from_millis(1));
         }
         drop(store);
-        let mut store = open(&path);
-        let taken = wait_for(&mut store, 1);
-        let reply = Op::Reply(taken[0].0, "done".into());
-        store.commit(1, &[reply]).unwrap();
-        assert_eq!(asking.join().unwrap(), [Asked::Answered("done".into())]);
+        asking.join().unwrap()
     });
+    assert_eq!(asked, [Asked::Withdrawn]);
+    assert!(begun.elapsed() < LONG);
+    assert_eq!(rows_of_orders(&path), 0);
 }
 
 #[test]

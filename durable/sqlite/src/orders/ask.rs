@@ -9,11 +9,15 @@ use waterwheel_store::Order;
 
 use super::{AskError, NOW, answer_of};
 use crate::OpenError;
+use crate::lock::{self, Holder};
 use crate::schema::{STEPS, VERSION, inspect};
 use crate::store::resolve;
 
 /// How often it looks for an answer.
 const PAUSE: Duration = Duration::from_millis(20);
+
+/// For how long no process has the file before an order is withdrawn early. A service that is started again takes it.
+const GONE: Duration = Duration::from_millis(500);
 
 /// What came of an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +30,8 @@ pub enum Asked {
     Unknown,
 }
 
-/// Asks the process that has a file open to carry out these orders, and waits so long until it takes them, and as long again for its answers.
+/// Asks the process that has a file open to carry out these orders, and waits so long until it takes them, and as long again for its answers. If no process has
+/// the file, they are withdrawn early.
 ///
 /// # Errors
 ///
@@ -39,9 +44,10 @@ pub fn ask(
     let path = resolve(path.as_ref()).map_err(|error| OpenError::Sqlite(error.into()))?;
     let asking = Asking::open(&path, within)?;
     let numbers = asking.put(orders, within).map_err(AskError::of)?;
+    let is_held = || lock::look(&path) != Holder::None;
     // From here on, what goes wrong leaves the outcome open: those that are not taken in time never are.
     Ok(asking
-        .wait(&numbers, within)
+        .wait(&numbers, within, is_held)
         .unwrap_or_else(|_| vec![Asked::Unknown; numbers.len()]))
 }
 
@@ -73,13 +79,23 @@ impl Asking {
         })
     }
 
-    fn wait(&self, numbers: &[i64], within: Duration) -> rusqlite::Result<Vec<Asked>> {
+    fn wait(
+        &self,
+        numbers: &[i64],
+        within: Duration,
+        is_held: impl Fn() -> bool,
+    ) -> rusqlite::Result<Vec<Asked>> {
         let begun = Instant::now();
+        let mut held = begun;
         loop {
             let (open, taken) = self.open_of(numbers)?;
             let limit = if taken == 0 { within } else { within * 2 };
             let left = limit.saturating_sub(begun.elapsed());
-            if open == 0 || left.is_zero() {
+            if is_held() {
+                held = Instant::now();
+            }
+            let is_gone = taken == 0 && held.elapsed() >= GONE;
+            if open == 0 || left.is_zero() || is_gone {
                 return self.end(numbers);
             }
             thread::sleep(left.min(PAUSE));
