@@ -1,4 +1,7 @@
-//! How long may something be?
+//! How long may something be, and what is a name?
+
+/// The namespace of handlers without another one.
+pub const DEFAULT: &str = "default";
 
 /// The longest name of a handler, in bytes.
 pub const NAME_LIMIT: usize = 255;
@@ -6,6 +9,8 @@ pub const NAME_LIMIT: usize = 255;
 /// Whether this is a handler's name: `name`, or `namespace/name`.
 pub(crate) fn is_handler_name(name: &str) -> bool {
     let is_whole = match name.split_once('/') {
+        // Those of the default one have no `/`, so that each has one name.
+        Some((DEFAULT, _)) => false,
         Some((namespace, name)) => is_namespace_name(namespace) && is_namespace_name(name),
         None => true,
     };

@@ -13,12 +13,12 @@ const HOUSE: House = House {
 
 /// From the ground up.
 const ROOMS: &[(&str, &[&str])] = &[
-    // How a namespace is served: values.
+    // Values: how a namespace is served, and how long something may be.
     ("policy", &[]),
-    // No clock, no thread, no file.
-    ("engine", &["policy"]),
-    // Values.
     ("limits", &[]),
+    // No clock, no thread, no file.
+    ("engine", &["limits", "policy"]),
+    // Values.
     ("options", &[]),
     ("event", &[]),
     ("dead_letter", &[]),

@@ -58,7 +58,8 @@ impl Namespace {
     #[must_use]
     pub fn full_name(&self, handler: &str) -> String {
         match &*self.name {
-            DEFAULT => handler.to_owned(),
+            // One with a `/` is no name, and not another namespace's.
+            DEFAULT if !handler.contains('/') => handler.to_owned(),
             name => format!("{name}/{handler}"),
         }
     }

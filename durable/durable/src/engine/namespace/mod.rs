@@ -23,10 +23,8 @@ pub use lateness::{BOUNDS, Histogram};
 use limiter::Limiter;
 
 use super::{Answer, Engine};
+pub use crate::limits::DEFAULT;
 use crate::policy::Policy;
-
-/// The namespace of handlers without another one.
-pub const DEFAULT: &str = "default";
 
 /// How many unclean ends of the process a timer may be with its handler at, if its namespace does not say.
 const STARTS: u32 = 5;
