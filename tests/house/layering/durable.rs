@@ -35,6 +35,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "service",
         &[
+            "limits",
             "engine",
             "calendar",
             "options",
