@@ -48,7 +48,7 @@ impl Metrics {
             unhandled: look.unhandled(),
             has_failed: look.failure().is_some(),
             namespaces: namespaces
-                .filter(|it| it.is_known() || it.has_handlers())
+                .filter(|it| it.is_known || it.has_handlers())
                 .map(|it| NamespaceMetrics::of(engine, &it.name))
                 .collect(),
         }

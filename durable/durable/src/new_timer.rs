@@ -3,9 +3,9 @@ use std::time::{Duration, SystemTime};
 
 use waterwheel_store::Due;
 
-use crate::engine::{self, DEFAULT};
+use crate::engine;
 use crate::error::Error;
-use crate::limits::{NAME_LIMIT, PAYLOAD_LIMIT};
+use crate::limits::{PAYLOAD_LIMIT, is_handler_name, is_namespace_name};
 
 /// A timer to insert, for [`Durable::insert_many`](crate::Durable::insert_many).
 #[derive(Debug, Clone)]
@@ -53,7 +53,6 @@ impl NewTimer {
     }
 
     /// What the handler is handed, as JSON: it reads it by [`Delivery::json`](crate::Delivery::json). A value that is no JSON is an error of the insert.
-    #[cfg(feature = "json")]
     pub fn payload(mut self, value: &(impl serde::Serialize + ?Sized)) -> NewTimer {
         self.payload = match serde_json::to_vec(value) {
             Ok(json) => Ok(json.into()),
@@ -69,10 +68,7 @@ impl NewTimer {
     }
 
     pub(crate) fn ready(self, wall: i64) -> Result<engine::NewTimer, Error> {
-        let handler = match full_name(&self.handler)? {
-            whole if whole.len() == self.handler.len() => None,
-            part => Some(part.into()),
-        };
+        check_name(&self.handler)?;
         let payload = self.payload.map_err(Error::Payload)?;
         let length = payload.len() + self.key.as_ref().map_or(0, |key| key.len());
         if length > PAYLOAD_LIMIT {
@@ -80,7 +76,7 @@ impl NewTimer {
         }
         Ok(engine::NewTimer {
             due: self.when.due(wall)?,
-            handler: handler.unwrap_or(self.handler),
+            handler: self.handler,
             key: self.key,
             payload,
         })
@@ -103,23 +99,17 @@ impl When {
     }
 }
 
-/// The full name of a handler, `name` or `namespace/name`, as the engine has it: without the name of the default namespace.
-pub(crate) fn full_name(name: &str) -> Result<&str, Error> {
-    let (full, namespace, handler) = match name.split_once('/') {
-        Some((DEFAULT, handler)) => (handler, DEFAULT, handler),
-        Some((namespace, handler)) => (name, namespace, handler),
-        None => (name, DEFAULT, name),
-    };
-    let is_whole = !namespace.is_empty() && check_part(handler, NAME_LIMIT).is_ok();
-    match is_whole && full.len() <= NAME_LIMIT {
-        true => Ok(full),
+/// The name of a handler: `name`, or `namespace/name`.
+pub(crate) fn check_name(name: &str) -> Result<(), Error> {
+    match is_handler_name(name) {
+        true => Ok(()),
         false => Err(Error::Name { name: name.into() }),
     }
 }
 
 /// The name of a namespace, or of a handler in it.
-pub(crate) fn check_part(name: &str, longest: usize) -> Result<(), Error> {
-    match !name.is_empty() && name.len() <= longest && !name.contains('/') {
+pub(crate) fn check_namespace(name: &str) -> Result<(), Error> {
+    match is_namespace_name(name) {
         true => Ok(()),
         false => Err(Error::Name { name: name.into() }),
     }

@@ -16,7 +16,9 @@
 //! | `commit` | what is written next, and what follows from it? |
 //! | `asked` | what was the store asked, and was the reply lost? |
 //! | `requests` | what becomes of an insert, a cancel, a reschedule? |
+//! | `orders` | what becomes of an order of another process? |
 //! | `delivery` | what becomes of a timer that is due? |
+//! | `calendar` | which occurrence of a calendar becomes a timer, and when? |
 //! | `planted` | which fault is planted, to test the simulator? |
 //!
 //! # What must stay true
@@ -30,6 +32,7 @@
 //! 5. **One commit at a time**, in the order of the requests; a request for a timer that a commit is about to move waits for the answer.
 
 mod asked;
+pub mod calendar;
 mod commit;
 mod delivery;
 mod far;
@@ -40,6 +43,7 @@ mod namespace;
 mod near;
 mod next;
 mod now;
+mod orders;
 mod output;
 pub mod planted;
 mod poison;
@@ -52,10 +56,11 @@ mod tests;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use foldhash::{HashMap, HashMapExt as _};
+use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
 use waterwheel_store::{Due, Id};
 
 use asked::Asked;
+use calendar::Calendars;
 use commit::Commits;
 use far::Far;
 pub use input::{Config, Ended, NewTimer, Token};
@@ -96,6 +101,8 @@ pub struct Engine {
     /// Since then, in microseconds since boot, the wall clock has not jumped.
     calm_since: u64,
     is_expiring: bool,
+    /// The orders of other processes that are not answered.
+    orders: HashSet<u64>,
     /// When more of what is archived expires.
     expires_at: Option<u64>,
     near: Near,
@@ -103,6 +110,7 @@ pub struct Engine {
     /// When a lane is to be looked at next.
     loads_at: Option<Due>,
     far: Far,
+    calendars: Calendars,
     commits: Commits,
     asked: Asked,
     /// Requests for timers that a commit moves or takes away.
@@ -134,6 +142,7 @@ impl Engine {
             room: Room::default(),
             loads_at: None,
             far: Far::default(),
+            calendars: Calendars::default(),
             commits: Commits::default(),
             asked: Asked::default(),
             config,
@@ -150,6 +159,7 @@ impl Engine {
             poison: Poison::default(),
             calm_since: now.boot_micros,
             is_expiring: false,
+            orders: HashSet::new(),
             expires_at: None,
             deferred: HashMap::new(),
             output: VecDeque::new(),
@@ -291,6 +301,9 @@ impl Engine {
                 self.let_go_of_far();
             }
             self.near.file_again(now);
+            if shift <= -JUMP_MICROS.cast_signed() {
+                self.calendars_set_back();
+            }
         }
         self.expire();
         self.ask_again();
@@ -323,9 +336,10 @@ impl Engine {
         let wall = self.far.cascades_at().chain(self.loads_at).min();
         let near = self.near.next(self.now);
         let wall = wall.map(|at| self.now.boot_at(at));
+        let calendars = self.calendars_turn();
         let rates = self.rates_let_at();
         let trial = self.poison.tries_at(self.now);
-        [asked, near, wall, self.expires_at, rates, trial]
+        [asked, near, wall, calendars, self.expires_at, rates, trial]
             .into_iter()
             .flatten()
             .min()
@@ -337,6 +351,7 @@ impl Engine {
             return;
         }
         if !self.is_stopping {
+            self.look_at_calendars();
             self.load();
             self.cascade();
             self.expires_at = self.expire_archives();

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::failure::Failure;
 use crate::limits::LONGEST_NAMESPACE;
 use crate::metrics::Metrics;
-use crate::new_timer::{NewTimer, When, check_part, full_name};
+use crate::new_timer::{NewTimer, When, check_name, check_namespace};
 use crate::options::{Drain, HandlerOptions, Stopped};
 use crate::policy::Policy;
 use crate::shell::handlers::Handler;
@@ -116,10 +116,9 @@ impl Durable {
         F: Fn(Delivery) -> A + Send + Sync + 'static,
         A: Future<Output = Result<(), Failure>> + Send + 'static,
     {
-        let name = match full_name(name) {
-            Ok(name) => name,
-            Err(error) => panic!("{error}"),
-        };
+        if let Err(error) = check_name(name) {
+            panic!("{error}");
+        }
         let handler = Handler {
             name: name.into(),
             attempt_limit: options.attempt_limit,
@@ -153,7 +152,10 @@ impl Durable {
     ///
     /// If the future is dropped after its first poll, the namespace may be there or not.
     pub async fn create_namespace(&self, name: &str, policy: Policy) -> Result<Namespace, Error> {
-        check_part(name, LONGEST_NAMESPACE)?;
+        check_namespace(name)?;
+        if name.len() > LONGEST_NAMESPACE {
+            return Err(Error::Name { name: name.into() });
+        }
         policy.check()?;
         let name: Arc<str> = name.into();
         let answer = self
@@ -171,11 +173,8 @@ impl Durable {
     ///
     /// [`Error::UnknownNamespace`].
     pub fn namespace(&self, name: &str) -> Result<Namespace, Error> {
-        let is_known = |look: &Look<'_>| {
-            look.engine()
-                .namespace(name)
-                .is_some_and(|it| it.is_known())
-        };
+        let is_known =
+            |look: &Look<'_>| look.engine().namespace(name).is_some_and(|it| it.is_known);
         match self.shared.look(is_known) {
             true => Ok(Namespace::new(self.clone(), name.into())),
             false => Err(Error::UnknownNamespace { name: name.into() }),

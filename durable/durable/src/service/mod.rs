@@ -1,6 +1,8 @@
 //! What do users have of a service?
 
 mod builder;
+#[cfg(feature = "calendar")]
+mod calendars;
 mod delivered;
 mod delivery;
 mod durable;
@@ -10,7 +12,6 @@ mod namespace;
 pub use builder::Builder;
 pub use delivered::Delivered;
 pub use delivery::Delivery;
-#[cfg(feature = "json")]
 pub use delivery::InvalidPayload;
 pub use durable::Durable;
 pub use insert::Insert;

@@ -9,9 +9,8 @@ use super::{Delivered, Delivery, Durable, Insert};
 use crate::engine::{Answer, DEFAULT, Engine, Token};
 use crate::error::Error;
 use crate::failure::Failure;
-use crate::limits::NAME_LIMIT;
 use crate::metrics::NamespaceMetrics;
-use crate::new_timer::check_part;
+use crate::new_timer::check_namespace;
 use crate::options::{Drain, HandlerOptions};
 use crate::policy::Policy;
 
@@ -62,7 +61,8 @@ impl Namespace {
     #[must_use]
     pub fn full_name(&self, handler: &str) -> String {
         match &*self.name {
-            DEFAULT => handler.to_owned(),
+            // One with a `/` is no name, and not another namespace's.
+            DEFAULT if !handler.contains('/') => handler.to_owned(),
             name => format!("{name}/{handler}"),
         }
     }
@@ -93,17 +93,17 @@ impl Namespace {
         A: Future<Output = Result<(), Failure>> + Send + 'static,
     {
         self.timers
-            .handle_with(&self.long_name(name), options, handler);
+            .handle_with(&self.full_name(name), options, handler);
     }
 
     /// As [`Durable::at`], for a handler of this namespace.
     pub fn at(&self, handler: &str, when: SystemTime) -> Insert<'_> {
-        self.timers.at(&self.long_name(handler), when)
+        self.timers.at(&self.full_name(handler), when)
     }
 
     /// As [`Durable::after`], for a handler of this namespace.
     pub fn after(&self, handler: &str, delay: Duration) -> Insert<'_> {
-        self.timers.after(&self.long_name(handler), delay)
+        self.timers.after(&self.full_name(handler), delay)
     }
 
     /// The policy that holds.
@@ -191,7 +191,7 @@ impl Namespace {
         shared.look(|look| NamespaceMetrics::of(look.engine(), &self.name))
     }
 
-    /// What was delivered by a handler of it and is [kept](Policy::retention), from this time on: the first records after `after`, at most so many. `None` for the first
+    /// What was delivered by a handler of it and is [kept](Policy::retention), from this time on: the first entries after `after`, at most so many. `None` for the first
     /// page, the last one's [mark](Delivered::mark) for the next. In order of the days (UTC) and, on a day, of when it was written that they are settled.
     ///
     /// # Errors
@@ -204,19 +204,22 @@ impl Namespace {
         after: Option<Mark>,
         most: usize,
     ) -> Result<Vec<Delivered>, Error> {
-        check_part(handler, NAME_LIMIT)?;
+        check_namespace(handler)?;
         let since = Due::at_or_after(since).ok_or(Error::DueOutOfRange)?;
         let handler: Arc<str> = self.full_name(handler).into();
         let first = Mark::before(since.day());
         let mut after = after.map_or(first, |after| after.max(first));
         let mut found = Vec::new();
+        let mut size = most.min(READ_AT_A_TIME);
         while found.len() < most {
             // A call of the store each: other calls, and commits, come in between.
             let of = Arc::clone(&handler);
             let read = move |store: &mut dyn waterwheel_store::Store| {
-                store.archived(&of, after, i64::MAX, READ_AT_A_TIME)
+                store.archived(&of, after, i64::MAX, size)
             };
             let page = self.timers.shared.read(read).await?;
+            // What was settled before that time on its day is passed over.
+            size = READ_AT_A_TIME;
             let Some((last, _)) = page.last() else {
                 break;
             };
@@ -228,11 +231,6 @@ impl Namespace {
             found.extend(page.take(most - found.len()));
         }
         Ok(found)
-    }
-
-    /// The same as the full name, also of the default namespace, so that a handler's name with a `/` is not taken for one of another namespace.
-    fn long_name(&self, handler: &str) -> String {
-        format!("{}/{handler}", self.name)
     }
 
     async fn ask(&self, request: impl FnOnce(&mut Engine, Token)) -> Result<(), Error> {

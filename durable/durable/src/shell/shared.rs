@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::runtime::{Handle as Runtime, RuntimeFlavor};
 use tokio::sync::{Notify, oneshot};
 use waterwheel::Timer;
-use waterwheel_store::{Row, Store, StoreError};
+use waterwheel_store::{Order, Row, Store, StoreError};
 
 use super::clock::Clock;
 use super::driver::drive;
 use super::handlers::{Handler, Handlers};
 use super::state::{Closes, Left, Look, State, Todo};
 use super::store_thread::{Job, Read, StoreQueue, guarded};
+use super::trace;
 use super::worker::{Workers, unwound};
 use crate::engine::{Answer, Config, Ended, Engine, NewTimer, Now, Output, Reply, Token};
 use crate::error::Error;
@@ -139,6 +140,15 @@ impl Shared {
         self.with(|state| {
             state.commits += u64::from(matches!(reply, Ok(Reply::Committed(_))));
             state.engine.replied(number, reply);
+        });
+    }
+
+    /// Other processes ask for this.
+    pub(super) fn ordered(self: &Arc<Shared>, orders: Vec<(u64, Order)>) {
+        self.with(|state| {
+            for (number, order) in orders {
+                state.engine.order(number, order);
+            }
         });
     }
 
@@ -466,6 +476,7 @@ impl Shared {
                 }
             }
             Todo::Report(event) => {
+                trace::event(&event);
                 let hook = self.lock_hook().clone();
                 if let Some(hook) = hook {
                     hook.call(&event);

@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use waterwheel_store::{Store, StoreError};
 
@@ -22,7 +22,12 @@ struct Inside {
     jobs: VecDeque<Job>,
     /// When handlers that run are given up.
     abandons_at: Option<Instant>,
+    /// When the orders of other processes are asked for, if the store can have some.
+    orders_at: Option<Instant>,
 }
+
+/// How long an order waits, about.
+const ORDERS_EVERY: Duration = Duration::from_secs(1);
 
 /// Reads for a caller, and hands it what was found. The error is the store's.
 pub(crate) struct Read(pub(crate) Box<Reads>);
@@ -40,6 +45,8 @@ pub(crate) enum Job {
     Engine(Request),
     /// A read for a caller. It is handed no store if that has failed.
     Read(Read),
+    /// It is time to ask for the orders of other processes, and to tend an idle store.
+    Orders,
     /// The time of a shutdown is over.
     Abandon,
     Close,
@@ -64,18 +71,27 @@ impl StoreQueue {
         self.changed.notify_one();
     }
 
+    fn take_orders(&self) {
+        self.lock().orders_at = Some(Instant::now() + ORDERS_EVERY);
+    }
+
     fn next(&self) -> Job {
         let mut inside = self.lock();
         loop {
-            let left = inside.abandons_at.map(|at| at - Instant::now().min(at));
-            if left.is_some_and(|left| left.is_zero()) {
+            let now = Instant::now();
+            if inside.abandons_at.is_some_and(|at| at <= now) {
                 inside.abandons_at = None;
                 return Job::Abandon;
+            }
+            if inside.orders_at.is_some_and(|at| at <= now) {
+                inside.orders_at = Some(now + ORDERS_EVERY);
+                return Job::Orders;
             }
             if let Some(job) = inside.jobs.pop_front() {
                 return job;
             }
-            inside = match left {
+            let next = inside.abandons_at.into_iter().chain(inside.orders_at).min();
+            inside = match next.map(|at| at - now) {
                 Some(left) => {
                     let waited = self.changed.wait_timeout(inside, left);
                     waited.unwrap_or_else(PoisonError::into_inner).0
@@ -96,21 +112,22 @@ impl StoreQueue {
 /// Calls the store until it is closed. Nothing more is asked of it after an indeterminate error.
 pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
     let mut has_failed = false;
+    // Since it was last asked for orders.
+    let mut has_committed = false;
+    if store.takes_orders() {
+        shared.queue.take_orders();
+    }
     loop {
         match shared.queue.next() {
             Job::Engine(request) if !has_failed => {
                 let is_commit = matches!(request.call, Call::Commit(..));
+                has_committed |= is_commit;
                 let reply = guarded(|| request.call.ask(&mut *store));
                 has_failed = reply.as_ref().is_err_and(|it| !it.is_definite());
                 // If the engine panics, it has failed, and the callers know.
                 unwound(|| shared.replied(request.number, reply));
-                if is_commit
-                    && !has_failed
-                    && let Err(error) = guarded(|| store.tend())
-                    && !error.is_definite()
-                {
-                    has_failed = true;
-                    unwound(|| shared.failed(&error));
+                if is_commit && !has_failed {
+                    has_failed = tend(&mut *store, shared);
                 }
             }
             // The engine has failed as well.
@@ -130,6 +147,21 @@ pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
                     unwound(|| shared.failed(&error));
                 }
             }
+            Job::Orders if has_failed => {}
+            Job::Orders => {
+                match guarded(|| store.orders()) {
+                    Ok(orders) if orders.is_empty() => {}
+                    Ok(orders) => unwound(|| shared.ordered(orders)),
+                    Err(error) if error.is_definite() => {}
+                    Err(error) => {
+                        has_failed = true;
+                        unwound(|| shared.failed(&error));
+                    }
+                }
+                if !std::mem::take(&mut has_committed) && !has_failed {
+                    has_failed = tend(&mut *store, shared);
+                }
+            }
             Job::Abandon => unwound(|| shared.abandon()),
             Job::Close => break,
         }
@@ -137,6 +169,17 @@ pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
     // A store that panics as it is dropped has nothing left to write.
     unwound(|| drop(store));
     shared.closed();
+}
+
+/// Says whether the store has failed.
+fn tend(store: &mut dyn Store, shared: &Arc<Shared>) -> bool {
+    match guarded(|| store.tend()) {
+        Err(error) if !error.is_definite() => {
+            unwound(|| shared.failed(&error));
+            true
+        }
+        _ => false,
+    }
 }
 
 /// A store that panics has failed: it is not known what it has written.

@@ -32,7 +32,7 @@ impl Engine {
         if self.refuses(token) {
             return;
         }
-        if self.namespace(name).is_none_or(|it| !it.is_known()) {
+        if self.namespace(name).is_none_or(|it| !it.is_known) {
             return self.answer(token, Answer::UnknownNamespace(Arc::clone(name)));
         }
         if !is_paused {
@@ -60,7 +60,8 @@ impl Engine {
         } else if let Some(name) = name.strip_prefix(POLICY) {
             let policy = value.and_then(Policy::from_stored).unwrap_or_default();
             let (at, boot) = (self.seen(name), self.now.boot_micros);
-            self.namespaces[at].is_created = value.is_some();
+            self.namespaces[at].is_created |= value.is_some();
+            self.namespaces[at].is_known |= value.is_some();
             self.namespaces[at].set_policy(policy, boot);
         }
     }

@@ -25,15 +25,15 @@ pub use lateness::{BOUNDS, Histogram};
 use limiter::Limiter;
 
 use super::Engine;
+pub use crate::limits::DEFAULT;
 use crate::policy::Policy;
-
-/// The namespace of handlers without another one.
-pub const DEFAULT: &str = "default";
 
 #[derive(Debug)]
 pub(crate) struct Namespace {
     pub(crate) name: Arc<str>,
-    /// Its policy is stored. Else only its name has been seen, or it is the default one.
+    /// It is the default one, or was created. Else only its name has been seen.
+    pub(crate) is_known: bool,
+    /// It has a policy of its own in the store.
     is_created: bool,
     pub(crate) policy: Policy,
     /// As long as the store says so.
@@ -58,8 +58,9 @@ pub(crate) struct Namespace {
 impl Namespace {
     pub(super) fn new(name: Arc<str>) -> Namespace {
         Namespace {
-            name,
+            is_known: &*name == DEFAULT,
             is_created: false,
+            name,
             policy: Policy::default(),
             is_paused: false,
             is_drained: false,
@@ -85,11 +86,6 @@ impl Namespace {
             self.insert_rate = limiter(policy.insert_rate);
         }
         self.policy = policy;
-    }
-
-    /// Whether it was created, or is always there.
-    pub(crate) fn is_known(&self) -> bool {
-        self.is_created || &*self.name == DEFAULT
     }
 
     pub(crate) fn has_handlers(&self) -> bool {

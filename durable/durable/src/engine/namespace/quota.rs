@@ -32,7 +32,7 @@ impl Engine {
 
     fn known(&self, handler: &str) -> Result<usize, Answer> {
         let at = self.namespace_of(handler);
-        let known = at.filter(|at| self.namespaces[*at].is_known());
+        let known = at.filter(|at| self.namespaces[*at].is_known);
         known.ok_or_else(|| Answer::UnknownNamespace(namespace_in(handler).into()))
     }
 

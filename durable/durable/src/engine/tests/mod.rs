@@ -2,6 +2,7 @@
 //!
 //! | file | question |
 //! |---|---|
+//! | `calendars` | which occurrences become timers, and when? |
 //! | `commits` | what goes into a commit, and when is the store asked? |
 //! | `fair` | whose delivery begins next, where places are short? |
 //! | `memory` | what is in memory, and what leaves it? |
@@ -15,6 +16,7 @@
 //! | `retries` | when is a timer tried again? |
 //! | `settings` | what becomes of a policy? |
 
+mod calendars;
 mod commits;
 mod fair;
 mod memory;
@@ -177,7 +179,7 @@ impl Subject {
                 Output::NoneDue(name) => self.reports.push(format!("{name} is not missed")),
                 Output::Refused(why) => self.refusals.push(why),
                 Output::Dead(row, why) => self.dead.push((row, why)),
-                Output::Failed(_) => {}
+                Output::Failed(_) | Output::UnreadableCalendar(..) => {}
             }
         }
     }

@@ -19,7 +19,7 @@ fn a_policy_outlives_the_process() {
     assert_eq!(policy(&it, "a"), full);
     assert_eq!(policy(&it, "b"), Policy::default());
     assert_eq!(policy(&it, DEFAULT), Policy::default().priority(7));
-    assert!(it.engine.namespace("b").unwrap().is_known());
+    assert!(it.engine.namespace("b").unwrap().is_known);
 }
 
 #[test]
