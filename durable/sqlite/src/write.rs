@@ -138,6 +138,10 @@ impl<'a> Writer<'a> {
                 }
                 Ok(Outcome::Redriven(row))
             }
+            Op::Discard(id) => {
+                let row = self.unbury(*id)?;
+                Ok(Outcome::Cancelled(row.is_some()))
+            }
             Op::Cascade { bucket, now, most } => self.cascade(*bucket, *now, *most),
             Op::Set(name, value) => self.set(name, value.as_deref()),
             Op::Reply(number, answer) => {
