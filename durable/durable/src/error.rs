@@ -7,6 +7,8 @@ use waterwheel_store::StoreError;
 #[cfg(feature = "sqlite")]
 use waterwheel_store_sqlite::OpenError as File;
 
+#[cfg(feature = "calendar")]
+use crate::calendar::CalendarError;
 use crate::engine::Answer;
 use crate::limits::{NAME_LIMIT, PAYLOAD_LIMIT};
 use crate::policy::Wrong;
@@ -40,6 +42,9 @@ pub enum Error {
         /// After this time, one more timer can be inserted, if no other caller comes before.
         retry_after: Duration,
     },
+    /// A calendar has a part that is wrong.
+    #[cfg(feature = "calendar")]
+    Calendar(CalendarError),
     /// A due time is more than 292 million years away.
     DueOutOfRange,
     /// A payload is no JSON.
@@ -124,6 +129,8 @@ impl fmt::Display for Error {
                 f,
                 "the namespace has used up its quota of inserts, for {retry_after:?}"
             ),
+            #[cfg(feature = "calendar")]
+            Error::Calendar(error) => error.fmt(f),
             Error::DueOutOfRange => f.write_str("the due time is too far away"),
             Error::Payload(why) => write!(f, "the payload cannot be written as JSON: {why}"),
             Error::TooLong { length } => write!(

@@ -5,7 +5,7 @@ use waterwheel_store::Due;
 
 use crate::engine;
 use crate::error::Error;
-use crate::limits::{NAME_LIMIT, PAYLOAD_LIMIT};
+use crate::limits::{PAYLOAD_LIMIT, is_handler_name, is_namespace_name};
 
 /// A timer to insert, for [`Durable::insert_many`](crate::Durable::insert_many).
 #[derive(Debug, Clone)]
@@ -101,22 +101,16 @@ impl When {
 
 /// The name of a handler: `name`, or `namespace/name`.
 pub(crate) fn check_name(name: &str) -> Result<(), Error> {
-    let is_whole = match name.split_once('/') {
-        Some((namespace, name)) => {
-            check_namespace(namespace).is_ok() && check_namespace(name).is_ok()
-        }
-        None => true,
-    };
-    match name.len() {
-        1..=NAME_LIMIT if is_whole => Ok(()),
-        _ => Err(Error::Name { name: name.into() }),
+    match is_handler_name(name) {
+        true => Ok(()),
+        false => Err(Error::Name { name: name.into() }),
     }
 }
 
 /// The name of a namespace, or of a handler in it.
 pub(crate) fn check_namespace(name: &str) -> Result<(), Error> {
-    match name.len() {
-        1..=NAME_LIMIT if !name.contains('/') => Ok(()),
-        _ => Err(Error::Name { name: name.into() }),
+    match is_namespace_name(name) {
+        true => Ok(()),
+        false => Err(Error::Name { name: name.into() }),
     }
 }

@@ -8,7 +8,7 @@ use crate::metrics::{Metrics, NamespaceMetrics};
 
 impl Metrics {
     /// Hands all of it to the recorder of the crate [`metrics`](https://docs.rs/metrics) that this process has installed. To be called before each scrape, or every
-    /// some seconds: nothing is recorded in between, so a delivery costs no more than without.
+    /// some seconds: nothing is counted in between, so a delivery costs no more than without.
     ///
     /// | name | kind | labels | what |
     /// |---|---|---|---|

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::OpenError;
 use super::handlers::Handlers;
 use super::trial::Trial;
+use super::vacuum;
 
 /// The version of the tables. A file of a newer one is refused.
 pub const VERSION: i64 = 2;
@@ -38,10 +39,16 @@ pub const STEPS: [Step; 1] = [Step {
             count INTEGER NOT NULL,
             first_id INTEGER NOT NULL,
             last_id INTEGER NOT NULL,
-            records BLOB NOT NULL,
+            entries BLOB NOT NULL,
             PRIMARY KEY (handler, day, block)
         ) WITHOUT ROWID;
-        CREATE TABLE orders (number INTEGER PRIMARY KEY, body TEXT NOT NULL, answer TEXT);
+        CREATE TABLE orders (
+            number INTEGER PRIMARY KEY AUTOINCREMENT,
+            body TEXT NOT NULL,
+            until INTEGER NOT NULL,
+            is_taken INTEGER NOT NULL DEFAULT 0,
+            answer TEXT
+        );
         CREATE TABLE key_changes (number INTEGER PRIMARY KEY, entries BLOB NOT NULL);
         CREATE TABLE key_runs (
             number INTEGER PRIMARY KEY,
@@ -117,10 +124,16 @@ pub(super) const TABLES: &str = "
         count INTEGER NOT NULL,
         first_id INTEGER NOT NULL,
         last_id INTEGER NOT NULL,
-        records BLOB NOT NULL,
+        entries BLOB NOT NULL,
         PRIMARY KEY (handler, day, block)
     ) WITHOUT ROWID;
-    CREATE TABLE orders (number INTEGER PRIMARY KEY, body TEXT NOT NULL, answer TEXT);
+    CREATE TABLE orders (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        body TEXT NOT NULL,
+        until INTEGER NOT NULL,
+        is_taken INTEGER NOT NULL DEFAULT 0,
+        answer TEXT
+    );
     CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
     INSERT INTO meta VALUES ('epoch', 0), ('key secret 1', random()), ('key secret 2', random());
 ";
@@ -144,6 +157,10 @@ pub(crate) fn open(path: &Path, trial: &Trial<'_>) -> Result<(Connection, Handle
     let found = inspect(&connection, trial.steps)?;
     if found == Some(VERSION) {
         look_into(&connection).map_err(OpenError::in_tables)?;
+    }
+    if found.is_none() {
+        // Before the first page is written.
+        vacuum::prepare(&connection).map_err(OpenError::of)?;
     }
     configure(&connection, trial.synchronous).map_err(OpenError::of)?;
     match found {
@@ -235,8 +252,8 @@ pub(crate) fn look_into(connection: &Connection) -> rusqlite::Result<Handlers> {
         "SELECT number, filter FROM key_filters LIMIT 1",
         "SELECT id, handler, due, failures, has_moved, key, payload, at, error, starts FROM dead LIMIT 1",
         "SELECT name, value FROM settings LIMIT 1",
-        "SELECT handler, day, block, count, first_id, last_id, records FROM archive LIMIT 1",
-        "SELECT number, body, answer FROM orders LIMIT 1",
+        "SELECT handler, day, block, count, first_id, last_id, entries FROM archive LIMIT 1",
+        "SELECT number, body, until, is_taken, answer FROM orders LIMIT 1",
     ] {
         let mut statement = connection.prepare(sql)?;
         statement.query([])?.next()?;

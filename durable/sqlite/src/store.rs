@@ -4,7 +4,8 @@ use std::{fmt, fs, io, path};
 
 use rusqlite::Connection;
 use waterwheel_store::{
-    Archived, Dead, Id, Level, Mark, Most, Op, Outcome, Position, Row, Setting, Store, StoreError,
+    Archived, Dead, Id, Level, Mark, Most, Op, Order, Outcome, Position, Row, Setting, Store,
+    StoreError,
 };
 
 use super::OpenError;
@@ -13,7 +14,9 @@ use super::handlers::Handlers;
 use super::identity::Identity;
 use super::keys::Keys;
 use super::lock::Lock;
+use super::orders::{self, Orders};
 use super::trial::Trial;
+use super::vacuum::{self, Vacuum};
 use super::write::Writer;
 use super::{archive, log, read, schema};
 
@@ -27,10 +30,17 @@ pub struct SqliteStore {
     handlers: Handlers,
     keys: Keys,
     last: Option<(u64, Vec<Outcome>)>,
+    orders: Orders,
     /// Why nothing is written any more.
     failure: Option<Arc<str>>,
     /// Whether the last commit was: there may be no space for a longer log.
     was_refused: bool,
+    /// Whether there was no commit since the store was tended.
+    is_idle: bool,
+    /// Whether the file can become shorter, and is becoming so.
+    gives_back: bool,
+    is_giving_back: bool,
+    vacuum: Vacuum,
     /// How many pages the log has before they are copied into the file.
     long_log: i64,
     read: fn(&Path, u64, usize) -> io::Result<Vec<u8>>,
@@ -72,13 +82,19 @@ impl SqliteStore {
     ) -> Result<SqliteStore, OpenError> {
         let (connection, handlers) = schema::open(&path, trial)?;
         let keys = Keys::read(&connection, trial.key_sizes).map_err(OpenError::in_tables)?;
+        let gives_back = vacuum::is_possible(&connection).map_err(OpenError::in_tables)?;
         Ok(SqliteStore {
             connection,
             handlers,
             keys,
             last: None,
+            orders: Orders::default(),
             failure: None,
             was_refused: false,
+            is_idle: true,
+            gives_back,
+            is_giving_back: false,
+            vacuum: trial.vacuum,
             long_log: trial.long_log,
             read: trial.read,
             path,
@@ -100,6 +116,7 @@ impl SqliteStore {
         let epoch: i64 = begun
             .query_row(sql, [], |row| row.get(0))
             .map_err(rolled_back)?;
+        orders::clear(&begun).map_err(rolled_back)?;
         begun.commit().map_err(of_commit)?;
         Ok(epoch.unsigned_abs())
     }
@@ -141,6 +158,19 @@ impl SqliteStore {
         what(self)
     }
 
+    /// Takes the orders that have come.
+    fn take_orders(&mut self) -> Result<(), StoreError> {
+        let Some(seen) = self.orders.news(&self.connection).map_err(rolled_back)? else {
+            return Ok(());
+        };
+        let taken = match orders::are_there(&self.connection).map_err(rolled_back)? {
+            true => self.transact(|store| orders::take(&store.connection))?,
+            false => Vec::new(),
+        };
+        self.orders.add(seen, taken);
+        Ok(())
+    }
+
     /// A commit that was tried and rolled back has left no trace that is taken for it.
     fn is_gone(&self) -> Result<(), StoreError> {
         // Negative if there is no log.
@@ -176,15 +206,22 @@ impl SqliteStore {
     }
 
     /// Does a part of what the index of the keys has left to be done.
-    fn order_keys(&mut self) -> Result<(), StoreError> {
-        if self.was_refused {
-            return Ok(());
-        }
+    fn order_keys(&mut self, is_idle: bool) -> Result<(), StoreError> {
         if self.keys.is_much_fresh() {
             self.transact(|store| store.keys.write_fresh(&store.connection))?;
         }
-        match self.keys.is_to_merge() {
+        match self.keys.is_to_merge(is_idle) {
             true => self.transact(|store| store.keys.merge(&store.connection)),
+            false => Ok(()),
+        }
+    }
+
+    /// Gives a part of the free pages back.
+    fn give_back(&mut self, is_idle: bool) -> Result<(), StoreError> {
+        let is_due = self.vacuum.is_due(&self.connection, self.is_giving_back);
+        self.is_giving_back = is_due.map_err(rolled_back)?;
+        match self.is_giving_back {
+            true => self.transact(|store| store.vacuum.step(&store.connection, is_idle)),
             false => Ok(()),
         }
     }
@@ -199,15 +236,16 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// Copies a long log into the file, and one that could not become longer: the next commit begins it again, in the space that it has.
-    fn checkpoint(&self) -> rusqlite::Result<()> {
-        if self.was_refused || self.log_length()? >= self.long_log {
+    /// Copies a long log into the file, and one that could not become longer: the next commit begins it again, in the space that it has. Says whether it has.
+    fn checkpoint(&self) -> rusqlite::Result<bool> {
+        let is_long = self.was_refused || self.log_length()? >= self.long_log;
+        if is_long {
             let mut copy = self
                 .connection
                 .prepare_cached("PRAGMA wal_checkpoint(PASSIVE)")?;
             copy.query_row([], |_| Ok(()))?;
         }
-        Ok(())
+        Ok(is_long)
     }
 
     /// What is written to a file that was removed is lost with the process, and another process may open a new one under its name.
@@ -307,9 +345,11 @@ impl Store for SqliteStore {
             return Ok(outcomes.clone());
         }
         self.is_well()?;
+        self.is_idle = false;
         let outcomes = self.transact(|store| store.steps(steps));
         self.was_refused = outcomes.is_err();
         let outcomes = self.note(outcomes)?;
+        self.orders.answered(steps);
         self.last = Some((number, outcomes.clone()));
         Ok(outcomes)
     }
@@ -318,10 +358,21 @@ impl Store for SqliteStore {
         self.is_well()?;
         let there = self.is_there();
         self.note(there)?;
+        let is_idle = std::mem::replace(&mut self.is_idle, true);
         let copied = self.checkpoint().map_err(rolled_back);
-        self.note(copied)?;
-        let ordered = self.order_keys();
-        self.note(ordered)
+        let has_copied = self.note(copied)?;
+        if self.was_refused {
+            // There may be no space for a longer log.
+            return Ok(());
+        }
+        let ordered = self.order_keys(is_idle);
+        self.note(ordered)?;
+        // Not after each commit: it is a part of what is written anyway.
+        if self.gives_back && (has_copied || is_idle) {
+            let given_back = self.give_back(is_idle);
+            self.note(given_back)?;
+        }
+        Ok(())
     }
 
     fn load(
@@ -389,6 +440,17 @@ impl Store for SqliteStore {
     fn settings(&mut self) -> Result<Vec<Setting>, StoreError> {
         let settings = read::settings(&self.connection);
         self.note(settings.map_err(rolled_back))
+    }
+
+    fn takes_orders(&self) -> bool {
+        true
+    }
+
+    fn orders(&mut self) -> Result<Vec<(u64, Order)>, StoreError> {
+        self.is_well()?;
+        let taken = self.take_orders();
+        self.note(taken)?;
+        Ok(self.orders.all())
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::keys::Sizes;
 use super::schema::Step;
+use super::vacuum::Vacuum;
 
 /// What differs in tests of faults, and nothing else does: the VFS, without which there is a lock file, and what follows.
 #[doc(hidden)]
@@ -19,6 +20,8 @@ pub struct Trial<'a> {
     pub long_log: i64,
     /// How the index of the keys is kept.
     pub key_sizes: Sizes,
+    /// When the file becomes shorter.
+    pub vacuum: Vacuum,
     /// The steps from older versions of the tables.
     pub steps: &'a [Step],
 }
@@ -31,6 +34,7 @@ impl Trial<'_> {
         synchronous: "EXTRA",
         long_log: 1_000,
         key_sizes: Sizes::USUAL,
+        vacuum: Vacuum::USUAL,
         steps: &super::schema::STEPS,
     };
 }

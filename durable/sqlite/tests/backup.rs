@@ -170,6 +170,23 @@ fn a_restored_copy_gives_no_id_again() {
 }
 
 #[test]
+fn a_copy_is_as_far_from_the_last_clean_end_as_its_file() {
+    let folder = Folder::new("clean");
+    let (path, copy) = (folder.file("timers.db"), folder.file("copy.db"));
+    let mut store = SqliteStore::open(&path).unwrap();
+    let epoch = store.begin().unwrap();
+    // As the engine notes an end in order.
+    let clean = |epoch: u64| Some(epoch.to_string().into_bytes().into());
+    let others = Op::Set("cleaner".into(), Some([7].into()));
+    let steps = [Op::Set("clean".into(), clean(epoch)), others];
+    store.commit(1, &steps).unwrap();
+    let made = backup(&path, &copy).unwrap();
+    let settings = Reader::open(&copy).unwrap().settings().unwrap();
+    assert_eq!(Some(&settings[0].value), clean(made.epoch).as_ref());
+    assert_eq!(&*settings[1].value, [7]);
+}
+
+#[test]
 fn a_copy_takes_no_name_that_is_taken() {
     let folder = Folder::new("taken");
     let path = folder.file("timers.db");

@@ -317,7 +317,11 @@ fn a_file_of_version_1_is_read_as_it_is() {
     drop(store);
     let connection = rusqlite::Connection::open(&path).unwrap();
     let back = "ALTER TABLE timers DROP COLUMN starts; ALTER TABLE dead DROP COLUMN starts;
-        DROP TABLE settings; DROP TABLE archive; DROP TABLE orders; PRAGMA user_version = 1;";
+        DROP TABLE settings; DROP TABLE archive; DROP TABLE orders;
+        DROP TABLE key_changes; DROP TABLE key_runs; DROP TABLE key_chunks; DROP TABLE key_filters;
+        DELETE FROM meta WHERE key <> 'epoch';
+        CREATE TABLE keys (handler INTEGER NOT NULL, key BLOB NOT NULL, id INTEGER NOT NULL, due INTEGER NOT NULL,
+            PRIMARY KEY (handler, key)) WITHOUT ROWID; PRAGMA user_version = 1;";
     connection.execute_batch(back).unwrap();
     let reader = Reader::open(&path).unwrap();
     assert_eq!(reader.extent().unwrap().version, 1);

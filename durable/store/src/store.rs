@@ -31,11 +31,13 @@ pub trait Store: Send {
     fn commit(&mut self, number: u64, steps: &[Op]) -> Result<Vec<Outcome>, StoreError>;
 
     /// Does what can wait until callers have their answers: copies a log, makes room. The caller calls it after each commit, done or refused, once it has
-    /// handed on what came of that. A store that passes its calls on to another one passes this on as well: a file may grow without end otherwise.
+    /// handed on what came of that, and about once a second while there is none if the store [takes orders](Store::takes_orders). A call takes some milliseconds,
+    /// and what is left to be done is done by later ones. A store that passes its calls on to another one passes this on as well: a file may grow without end
+    /// otherwise.
     ///
     /// # Errors
     ///
-    /// [`StoreError`]. After a definite one, it is tried again after the next commit.
+    /// [`StoreError`]. After a definite one, it is tried again later.
     fn tend(&mut self) -> Result<(), StoreError> {
         Ok(())
     }

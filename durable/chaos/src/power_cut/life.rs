@@ -6,7 +6,7 @@ use fastrand::Rng;
 use rusqlite::{Connection, OpenFlags};
 use waterwheel_faults::{Call, Chance, Content, Disk, Fault, Kind, Moment};
 use waterwheel_store::{Store, StoreError};
-use waterwheel_store_sqlite::{Sizes, SqliteStore, Trial};
+use waterwheel_store_sqlite::{Sizes, SqliteStore, Trial, Vacuum};
 
 use super::tables::Tables;
 
@@ -94,6 +94,7 @@ pub(crate) struct Life<'a> {
     synchronous: &'a str,
     long_log: i64,
     key_sizes: Sizes,
+    vacuum: Vacuum,
     /// What the store has answered. `None` before the first opening.
     acked: Option<Tables>,
     /// What is there if the call that is under way has done its work.
@@ -116,6 +117,10 @@ impl<'a> Life<'a> {
             key_sizes: Sizes {
                 fresh: rng.usize(1..20),
                 step: rng.u64(1..10),
+            },
+            vacuum: Vacuum {
+                least: 0,
+                step: rng.i64(1..10),
             },
             acked: None,
             under_way: None,
@@ -241,6 +246,7 @@ impl<'a> Life<'a> {
             synchronous: self.synchronous,
             long_log: self.long_log,
             key_sizes: self.key_sizes,
+            vacuum: self.vacuum,
             ..Trial::NONE
         };
         let store = SqliteStore::open_for_trial(&self.disk.path(FILE), &trial);

@@ -237,6 +237,10 @@ impl Engine {
                     seconds,
                 },
             ) => self.cascaded(*bucket, is_empty, far, seconds),
+            (Op::All(steps), callers, Outcome::All(outcomes)) => {
+                let token = callers.map(|it| it.token);
+                self.calendar_written(steps, outcomes, token);
+            }
             (op, callers, outcome) => {
                 let error = format!("the store has replied {outcome:?} to {op:?}");
                 if let Some(callers) = callers {
@@ -260,6 +264,13 @@ impl Engine {
         self.commits.tries_again_at = Some(later);
         self.commits.most = Some(steps.len() / 2);
         for (op, callers) in steps.iter().zip(callers) {
+            if let Op::All(steps) = op {
+                if let Some(callers) = callers {
+                    self.answer_all(callers, &Answer::Refused(Arc::clone(&why)));
+                }
+                self.calendar_refused(steps);
+                continue;
+            }
             let Some(callers) = callers else {
                 // Behind the others, which may free the space that it needs.
                 self.commits.push(smaller(op));
@@ -305,17 +316,18 @@ impl Engine {
         for deferred in std::mem::take(&mut self.deferred).into_values().flatten() {
             self.answer(deferred.token(), Answer::Failed(Arc::clone(&why)));
         }
+        self.calendars_failed(&why);
         self.output.push_back(Output::Failed(why));
     }
 
-    fn count(&mut self, handler: &str, count: impl FnOnce(&mut Counts)) {
+    pub(super) fn count(&mut self, handler: &str, count: impl FnOnce(&mut Counts)) {
         if let Some(at) = self.namespace_of(handler) {
             count(&mut self.namespaces[at].counts);
         }
     }
 
     /// A row lies in this bucket from now on.
-    fn place(&mut self, row: &Row, bucket: Bucket) {
+    pub(super) fn place(&mut self, row: &Row, bucket: Bucket) {
         match bucket.level {
             Level::Second => {
                 let lane = self.lane(&row.handler);

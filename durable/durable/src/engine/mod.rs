@@ -18,6 +18,7 @@
 //! | `requests` | what becomes of an insert, a cancel, a reschedule? |
 //! | `orders` | what becomes of an order of another process? |
 //! | `delivery` | what becomes of a timer that is due? |
+//! | `calendar` | which occurrence of a calendar becomes a timer, and when? |
 //! | `planted` | which fault is planted, to test the simulator? |
 //!
 //! # What must stay true
@@ -31,6 +32,7 @@
 //! 5. **One commit at a time**, in the order of the requests; a request for a timer that a commit is about to move waits for the answer.
 
 mod asked;
+pub mod calendar;
 mod commit;
 mod delivery;
 mod far;
@@ -58,6 +60,7 @@ use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
 use waterwheel_store::{Due, Id};
 
 use asked::Asked;
+use calendar::Calendars;
 use commit::Commits;
 use far::Far;
 pub use input::{Config, Ended, NewTimer, Token};
@@ -109,6 +112,7 @@ pub struct Engine {
     /// When a lane is to be looked at next.
     loads_at: Option<Due>,
     far: Far,
+    calendars: Calendars,
     commits: Commits,
     asked: Asked,
     /// Requests for timers that a commit moves or takes away.
@@ -140,6 +144,7 @@ impl Engine {
             room: Room::default(),
             loads_at: None,
             far: Far::default(),
+            calendars: Calendars::default(),
             commits: Commits::default(),
             asked: Asked::default(),
             config,
@@ -295,6 +300,9 @@ impl Engine {
                 self.let_go_of_far();
             }
             self.near.file_again(now);
+            if shift <= -JUMP_MICROS.cast_signed() {
+                self.calendars_set_back();
+            }
         }
         self.expire();
         self.ask_again();
@@ -327,8 +335,9 @@ impl Engine {
         let wall = self.far.cascades_at().chain(self.loads_at).min();
         let near = self.near.next(self.now);
         let wall = wall.map(|at| self.now.boot_at(at));
+        let calendars = self.calendars_turn();
         let rates = self.rates_let_at();
-        [asked, near, wall, self.expires_at, rates]
+        [asked, near, wall, calendars, self.expires_at, rates]
             .into_iter()
             .flatten()
             .min()
@@ -340,6 +349,7 @@ impl Engine {
             return;
         }
         if !self.is_stopping {
+            self.look_at_calendars();
             self.load();
             self.cascade();
             self.expires_at = self.expire_archives();

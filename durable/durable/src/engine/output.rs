@@ -4,6 +4,7 @@ use std::time::Duration;
 use waterwheel_store::{Handle, Level, Most, Op, Outcome, Position, Row, Store, StoreError};
 
 use super::Token;
+use super::calendar::Declared;
 
 /// What is to be done.
 #[derive(Debug, Clone)]
@@ -20,6 +21,8 @@ pub enum Output {
     NoneDue(Arc<str>),
     /// A timer was given up.
     Dead(Row, Arc<str>),
+    /// What the store has of this calendar cannot be read, for this reason. It files nothing until it is declared anew.
+    UnreadableCalendar(Arc<str>, Arc<str>),
     /// The store has refused something, for this reason. Put out for the first refusal since it last did what was asked of it.
     Refused(Arc<str>),
     /// The store has failed, so nothing goes on.
@@ -110,6 +113,8 @@ pub enum Answer {
     Full,
     /// The timer was cancelled, moved or redriven, durably.
     Done,
+    /// The calendar is there, durably.
+    Declared(Declared),
     /// It is with its handler.
     AlreadyFired,
     /// There is no such timer: it was settled, cancelled or given up, or never was.

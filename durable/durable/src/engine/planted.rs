@@ -31,6 +31,8 @@ pub enum Planted {
     RateIgnored,
     /// What a namespace could not begin for want of places is not begun first once there are some.
     QuantumForgotten,
+    /// An occurrence of a calendar is written without how far the calendar has come with it.
+    CursorNotWritten,
 }
 
 /// Whether this fault is planted. Without the feature `planted`, none ever is.

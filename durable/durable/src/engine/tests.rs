@@ -1,5 +1,7 @@
 //! What the simulator cannot see from outside, or meets too seldom.
 
+mod calendars;
+
 use waterwheel_store::{Handle, MemoryStore, Op, Row, Store, StoreError};
 
 use super::*;
@@ -55,7 +57,7 @@ impl Subject {
                 Output::Unhandled(name) => self.reports.push(format!("{name} is missed")),
                 Output::NoneDue(name) => self.reports.push(format!("{name} is not missed")),
                 Output::Refused(why) => self.refusals.push(why),
-                Output::Dead(..) | Output::Failed(_) => {}
+                Output::Dead(..) | Output::Failed(_) | Output::UnreadableCalendar(..) => {}
             }
         }
     }

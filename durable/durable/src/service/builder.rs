@@ -4,9 +4,14 @@ use std::time::Duration;
 
 use tokio::runtime::Handle as Runtime;
 use waterwheel::Timer;
-use waterwheel_store::{Store, StoreError};
+use waterwheel_store::{Setting, Store, StoreError};
 
 use super::Durable;
+#[cfg(feature = "calendar")]
+use crate::calendar;
+#[cfg(feature = "calendar")]
+use crate::engine::calendar::SETTINGS;
+use crate::engine::calendar::Stored;
 use crate::engine::{Config, Engine};
 #[cfg(feature = "sqlite")]
 use crate::error::FileError;
@@ -175,8 +180,27 @@ fn begin(
         let what = format!("the setting {name:?} makes no sense");
         OpenError::Store(StoreError::definite(what))
     })?;
+    engine.restore_calendars(calendars(&settings));
     let shared = Shared::new(engine, ladder, builder.clock, runtime, timer, builder.hook);
     Ok((store, shared))
+}
+
+/// What the store has of calendars.
+#[cfg(feature = "calendar")]
+fn calendars(settings: &[Setting]) -> Vec<Stored> {
+    let stored = settings.iter().filter_map(|it| {
+        let name = Arc::from(it.name.strip_prefix(SETTINGS)?);
+        let read = calendar::read(&it.value);
+        let read = read.map_err(|error| (error.number, error.why.into()));
+        Some(Stored { name, read })
+    });
+    stored.collect()
+}
+
+/// They stay as they are: patterns and zones cannot be read.
+#[cfg(not(feature = "calendar"))]
+fn calendars(_: &[Setting]) -> Vec<Stored> {
+    Vec::new()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use waterwheel_store::{Id, Row};
+use waterwheel_store::{Due, Id, Row};
 
 use super::Durable;
 
@@ -38,6 +38,13 @@ impl Delivery {
     pub fn due(&self) -> SystemTime {
         // Not past the range of `SystemTime`: the clock has shown it.
         self.row.due.time().unwrap_or(UNIX_EPOCH)
+    }
+
+    /// Which occurrence of a [calendar](crate::Calendar) it is, by its time, if it is one: the same in each attempt.
+    #[must_use]
+    pub fn occurrence(&self) -> Option<SystemTime> {
+        let (_, second) = self.row.id.occurrence()?;
+        Due::from_second(second).time()
     }
 
     /// How long after its due time the handler was called, by the wall clock.

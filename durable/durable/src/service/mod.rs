@@ -1,6 +1,8 @@
 //! What do users have of a service?
 
 mod builder;
+#[cfg(feature = "calendar")]
+mod calendars;
 mod delivered;
 mod delivery;
 mod durable;

@@ -58,7 +58,8 @@ impl Namespace {
     #[must_use]
     pub fn full_name(&self, handler: &str) -> String {
         match &*self.name {
-            DEFAULT => handler.to_owned(),
+            // One with a `/` is no name, and not another namespace's.
+            DEFAULT if !handler.contains('/') => handler.to_owned(),
             name => format!("{name}/{handler}"),
         }
     }
@@ -190,7 +191,7 @@ impl Namespace {
         shared.look(|look| NamespaceMetrics::of(look.engine(), &self.name))
     }
 
-    /// What was delivered by a handler of it and is [kept](Policy::retention), from this time on: the first records after `after`, at most so many. `None` for the first
+    /// What was delivered by a handler of it and is [kept](Policy::retention), from this time on: the first entries after `after`, at most so many. `None` for the first
     /// page, the last one's [mark](Delivered::mark) for the next. In order of the days (UTC) and, on a day, of when it was written that they are settled.
     ///
     /// # Errors

@@ -115,6 +115,9 @@ impl State {
                 todo.push(Todo::Report(Event::Unhandled { handler: name }));
             }
             Output::Dead(row, error) => todo.push(Todo::Report(Event::dead(row, error))),
+            Output::UnreadableCalendar(calendar, error) => {
+                todo.push(Todo::Report(Event::UnreadableCalendar { calendar, error }));
+            }
             Output::Refused(error) => todo.push(Todo::Report(Event::Refused { error })),
             Output::Failed(error) => {
                 self.failure = Some(Arc::clone(&error));

@@ -45,7 +45,7 @@ pub(crate) enum Job {
     Engine(Request),
     /// A read for a caller. It is handed no store if that has failed.
     Read(Read),
-    /// It is time to ask for the orders of other processes.
+    /// It is time to ask for the orders of other processes, and to tend an idle store.
     Orders,
     /// The time of a shutdown is over.
     Abandon,
@@ -112,6 +112,8 @@ impl StoreQueue {
 /// Calls the store until it is closed. Nothing more is asked of it after an indeterminate error.
 pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
     let mut has_failed = false;
+    // Since it was last asked for orders.
+    let mut has_committed = false;
     if store.takes_orders() {
         shared.queue.take_orders();
     }
@@ -119,17 +121,13 @@ pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
         match shared.queue.next() {
             Job::Engine(request) if !has_failed => {
                 let is_commit = matches!(request.call, Call::Commit(..));
+                has_committed |= is_commit;
                 let reply = guarded(|| request.call.ask(&mut *store));
                 has_failed = reply.as_ref().is_err_and(|it| !it.is_definite());
                 // If the engine panics, it has failed, and the callers know.
                 unwound(|| shared.replied(request.number, reply));
-                if is_commit
-                    && !has_failed
-                    && let Err(error) = guarded(|| store.tend())
-                    && !error.is_definite()
-                {
-                    has_failed = true;
-                    unwound(|| shared.failed(&error));
+                if is_commit && !has_failed {
+                    has_failed = tend(&mut *store, shared);
                 }
             }
             // The engine has failed as well.
@@ -150,15 +148,20 @@ pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
                 }
             }
             Job::Orders if has_failed => {}
-            Job::Orders => match guarded(|| store.orders()) {
-                Ok(orders) if orders.is_empty() => {}
-                Ok(orders) => unwound(|| shared.ordered(orders)),
-                Err(error) if error.is_definite() => {}
-                Err(error) => {
-                    has_failed = true;
-                    unwound(|| shared.failed(&error));
+            Job::Orders => {
+                match guarded(|| store.orders()) {
+                    Ok(orders) if orders.is_empty() => {}
+                    Ok(orders) => unwound(|| shared.ordered(orders)),
+                    Err(error) if error.is_definite() => {}
+                    Err(error) => {
+                        has_failed = true;
+                        unwound(|| shared.failed(&error));
+                    }
                 }
-            },
+                if !std::mem::take(&mut has_committed) && !has_failed {
+                    has_failed = tend(&mut *store, shared);
+                }
+            }
             Job::Abandon => unwound(|| shared.abandon()),
             Job::Close => break,
         }
@@ -166,6 +169,17 @@ pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
     // A store that panics as it is dropped has nothing left to write.
     unwound(|| drop(store));
     shared.closed();
+}
+
+/// Says whether the store has failed.
+fn tend(store: &mut dyn Store, shared: &Arc<Shared>) -> bool {
+    match guarded(|| store.tend()) {
+        Err(error) if !error.is_definite() => {
+            unwound(|| shared.failed(&error));
+            true
+        }
+        _ => false,
+    }
 }
 
 /// A store that panics has failed: it is not known what it has written.

@@ -29,7 +29,7 @@ pub(super) fn event(event: &Event) {
             attempt,
             error,
         } => {
-            warn!(target: TARGET, %id, handler = &**handler, attempt, error = &**error, "an attempt has failed")
+            warn!(target: TARGET, %id, handler = &**handler, attempt, error = &**error, "an attempt has failed");
         }
         Event::Dead { id, handler, error } => {
             error!(target: TARGET, %id, handler = &**handler, error = &**error, "a timer was given up");
@@ -38,9 +38,12 @@ pub(super) fn event(event: &Event) {
             warn!(target: TARGET, handler = &**handler, "timers are due and have no handler");
         }
         Event::Refused { error } => {
-            warn!(target: TARGET, error = &**error, "the store has refused")
+            warn!(target: TARGET, error = &**error, "the store has refused");
         }
         Event::Failed { error } => error!(target: TARGET, error = &**error, "the store has failed"),
+        Event::UnreadableCalendar { calendar, error } => {
+            error!(target: TARGET, calendar = &**calendar, error = &**error, "a calendar cannot be read");
+        }
         Event::ClockJumped => info!(target: TARGET, "the wall clock was set"),
         Event::Full => error!(target: TARGET, "the store is full: inserts are refused"),
         Event::HasSpace => info!(target: TARGET, "the store is no longer full"),

@@ -77,7 +77,7 @@ async fn a_bad_name_is_refused() {
         .await
         .unwrap();
     let long = "x".repeat(NAME_LIMIT + 1);
-    for name in ["", &long, "a/b/c", "/a", "a/"] {
+    for name in ["", &long, "a/b/c", "/a", "a/", "default/a"] {
         let refused = within(timers.at(name, soon()).insert()).await;
         assert_eq!(refused, Err(Error::Name { name: name.into() }));
         let handled = AssertUnwindSafe(|| timers.handle(name, |_| async { Ok(()) }));

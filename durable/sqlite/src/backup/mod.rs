@@ -13,6 +13,7 @@ use rusqlite::{Connection, OpenFlags};
 
 pub use self::error::BackupError;
 use super::reader::Reader;
+use super::schema::VERSION;
 use super::store::{log_of, resolve};
 
 /// How much further the epoch of a copy is than that of its file.
@@ -53,7 +54,7 @@ pub fn backup(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Backup, Ba
     }
     let partial = Partial::create(with(&path, "-partial"))?;
     reader.copy_to(partial.name()?)?;
-    let epoch = raise(&partial.path).map_err(|error| BackupError::Sqlite(error.into()))?;
+    let epoch = make_ready(&partial.path).map_err(|error| BackupError::Sqlite(error.into()))?;
     let synced = File::open(&partial.path).and_then(|copy| {
         // What the others may read of the file, they may read of its copy.
         copy.set_permissions(fs::metadata(reader.path())?.permissions())?;
@@ -73,8 +74,8 @@ impl Reader {
     }
 }
 
-/// Raises the epoch of a copy, and returns it.
-fn raise(copy: &Path) -> rusqlite::Result<u64> {
+/// Raises the epoch of a copy, and returns it. Deletes the orders of its file.
+fn make_ready(copy: &Path) -> rusqlite::Result<u64> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(copy, flags)?;
     // A copy that is broken off is deleted. It is synced as a whole.
@@ -83,6 +84,16 @@ fn raise(copy: &Path) -> rusqlite::Result<u64> {
     let sql = "UPDATE meta SET value = value + ?1 WHERE key = 'epoch' RETURNING value";
     let ahead = EPOCHS_AHEAD.cast_signed();
     let epoch: i64 = connection.query_row(sql, [ahead], |row| row.get(0))?;
+    // They are not for the service that begins with the copy. Tables of version 1 have none.
+    let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    if version == VERSION {
+        connection.execute("DELETE FROM orders", [])?;
+        // The engine counts from the epoch that ended in order last.
+        let clean =
+            "UPDATE settings SET value = CAST(CAST(CAST(value AS TEXT) AS INTEGER) + ?1 AS BLOB)
+            WHERE name = 'clean'";
+        connection.execute(clean, [ahead])?;
+    }
     connection.close().map_err(|(_, error)| error)?;
     Ok(epoch.unsigned_abs())
 }

@@ -67,7 +67,7 @@ impl Filter {
     }
 }
 
-/// Where the line of a name begins. Chunks are told apart by the highest bits of names, so the lowest are used here.
+/// Where the line of a name begins. The highest bits of names say which chunk they are in, so the lowest are used here.
 fn line(chunk: u32, name: Name) -> usize {
     let line = name.0 as usize % (WORDS / LINE_WORDS);
     chunk as usize * WORDS + line * LINE_WORDS

@@ -45,9 +45,8 @@ impl Keys {
 
     /// Whether it is time to [merge](Keys::merge) some more: in proportion to what commits change, so that they are not kept waiting, and while there is no
     /// commit.
-    pub(crate) fn is_to_merge(&mut self) -> bool {
-        let is_busy = std::mem::take(&mut self.is_busy);
-        (self.owed >= self.sizes.step || !is_busy) && self.may_merge()
+    pub(crate) fn is_to_merge(&self, is_idle: bool) -> bool {
+        (self.owed >= self.sizes.step || is_idle) && self.may_merge()
     }
 
     fn may_merge(&self) -> bool {

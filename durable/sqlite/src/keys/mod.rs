@@ -76,8 +76,6 @@ pub(crate) struct Keys {
     owed: u64,
     /// How many of them at most in a step.
     most: u64,
-    /// Whether there was a commit since the last look for work.
-    is_busy: bool,
 }
 
 impl Keys {
@@ -96,7 +94,6 @@ impl Keys {
             step: None,
             owed: 0,
             most: 4 * sizes.step,
-            is_busy: false,
         };
         keys.find_ends()?;
         let mut changes = connection.prepare("SELECT entries FROM key_changes ORDER BY number")?;
@@ -171,11 +168,8 @@ impl Keys {
         self.owed += owed;
         match self.step.take() {
             Some(step) => self.keep_step(step),
-            None => {
-                // Else it would fall behind if all commits are so large.
-                self.most = (2 * owed).max(4 * self.sizes.step);
-                self.is_busy = true;
-            }
+            // Else it would fall behind if all commits are so large.
+            None => self.most = (2 * owed).max(4 * self.sizes.step),
         }
     }
 

@@ -4,7 +4,7 @@ use std::hash::Hasher;
 
 use siphasher::sip128::{Hasher128, SipHasher24};
 
-/// A key of a handler, in 128 bits: SipHash with the secret of the file. Names are spread evenly, whatever the keys are, and who does not know the secret
+/// A key of a handler, in 128 bits: its `SipHash` with the secret of the file. Names are spread evenly, whatever the keys are, and who does not know the secret
 /// cannot choose two keys of one name. With 10 million keys, the chance that any two have the same one is 1 in 10²⁴.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Name(pub(super) u128);

@@ -6,7 +6,6 @@ use waterwheel_store::{Op, Setting};
 
 use super::super::planted::{self, Planted};
 use super::super::{Answer, Engine, Token};
-use super::DEFAULT;
 use crate::policy::Policy;
 
 /// Before the name of a namespace, in the name of the setting that has its policy.
@@ -22,7 +21,7 @@ impl Engine {
             return;
         }
         let at = self.seen(name);
-        if is_new && self.namespaces[at].is_known && &**name != DEFAULT {
+        if is_new && self.namespaces[at].is_created {
             return self.answer(token, Answer::Done);
         }
         let setting = format!("{POLICY}{name}").into();
@@ -62,6 +61,7 @@ impl Engine {
         } else if let Some(name) = name.strip_prefix(POLICY) {
             let policy = value.and_then(Policy::from_stored).unwrap_or_default();
             let (at, boot) = (self.seen(name), self.now.boot_micros);
+            self.namespaces[at].is_created |= value.is_some();
             self.namespaces[at].is_known |= value.is_some();
             self.namespaces[at].set_policy(policy, boot);
         }

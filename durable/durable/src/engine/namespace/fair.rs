@@ -46,6 +46,14 @@ impl Engine {
 
     /// When a rate lets the next delivery begin that waits for it, in microseconds since boot.
     pub(in super::super) fn rates_let_at(&self) -> Option<u64> {
+        if self
+            .config
+            .concurrency
+            .is_some_and(|most| self.near.running() >= most)
+        {
+            // The end of a delivery brings it up.
+            return None;
+        }
         let until = self.namespaces.iter().filter_map(|it| it.waits_until());
         until.min()
     }

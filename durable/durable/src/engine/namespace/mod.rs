@@ -23,10 +23,8 @@ pub use lateness::{BOUNDS, Histogram};
 use limiter::Limiter;
 
 use super::{Answer, Engine};
+pub use crate::limits::DEFAULT;
 use crate::policy::Policy;
-
-/// The namespace of handlers without another one.
-pub const DEFAULT: &str = "default";
 
 /// How many unclean ends of the process a timer may be with its handler at, if its namespace does not say.
 const STARTS: u32 = 5;
@@ -34,8 +32,10 @@ const STARTS: u32 = 5;
 #[derive(Debug)]
 pub(crate) struct Namespace {
     pub(crate) name: Arc<str>,
-    /// It was created. Else only its name has been seen.
+    /// It is the default one, or was created. Else only its name has been seen.
     pub(crate) is_known: bool,
+    /// It has a policy of its own in the store.
+    is_created: bool,
     pub(crate) policy: Policy,
     /// As long as the store says so.
     pub(crate) is_paused: bool,
@@ -60,6 +60,7 @@ impl Namespace {
     pub(super) fn new(name: Arc<str>) -> Namespace {
         Namespace {
             is_known: &*name == DEFAULT,
+            is_created: false,
             name,
             policy: Policy::default(),
             is_paused: false,
