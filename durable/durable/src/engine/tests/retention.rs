@@ -170,13 +170,13 @@ fn a_retention_that_is_lowered_holds_for_what_is_kept() {
     assert_eq!(archived(&mut it, "a/mail"), 2);
     it.set_policy("a", &days(9));
     assert_eq!(archived(&mut it, "a/mail"), 2);
-    it.set_policy("a", &Policy::default());
-    assert_eq!(archived(&mut it, "a/mail"), 0);
-    deliver(&mut it, "a/mail", 3);
-    assert_eq!(
-        (archived(&mut it, "a/mail"), it.engine.next_turn()),
-        (0, None)
-    );
+    for none in [Policy::default(), days(0)] {
+        it.set_policy("a", &none);
+        assert_eq!(archived(&mut it, "a/mail"), 0);
+        deliver(&mut it, "a/mail", 3);
+        let kept = archived(&mut it, "a/mail");
+        assert_eq!((kept, it.engine.next_turn()), (0, None));
+    }
 }
 
 #[test]
