@@ -140,7 +140,10 @@ async fn an_insert_beyond_the_quota_is_told_how_long_to_wait() {
         let Err(Error::Quota { retry_after }) = insert().await else {
             panic!("it is beyond the quota");
         };
-        assert!(retry_after <= minute && retry_after > minute / 2, "{retry_after:?}");
+        assert!(
+            retry_after <= minute && retry_after > minute / 2,
+            "{retry_after:?}"
+        );
         assert!(Error::Quota { retry_after }.is_definite());
         other().await.unwrap();
         assert_eq!(shelf.len(), 2 * count);
@@ -182,13 +185,23 @@ async fn a_batch_beyond_the_quota_is_not_inserted_in_part() {
     assert!(inserted.len() == 35 && inserted.iter().all(|it| it.is_new()));
     // One that is larger than a burst never is.
     shift.suspend(3_600_000_000);
-    let never = Error::Quota { retry_after: Duration::MAX };
+    let never = Error::Quota {
+        retry_after: Duration::MAX,
+    };
     assert_eq!(within(timers.insert_many(batch(31))).await, Err(never));
     assert_eq!(shelf.len(), 35);
     // A batch with a timer of an unknown namespace is not inserted either.
-    let unknown = [NewTimer::after("mail", HOUR), NewTimer::after("nowhere/mail", HOUR)];
+    let unknown = [
+        NewTimer::after("mail", HOUR),
+        NewTimer::after("nowhere/mail", HOUR),
+    ];
     let refused = within(timers.insert_many(unknown)).await;
-    assert_eq!(refused, Err(Error::UnknownNamespace { name: "nowhere".into() }));
+    assert_eq!(
+        refused,
+        Err(Error::UnknownNamespace {
+            name: "nowhere".into()
+        })
+    );
     assert_eq!(shelf.len(), 35);
     shut_down(&timers).await;
 }

@@ -9,7 +9,9 @@ use waterwheel_durable::{
     Delivery, Drain, Durable, HandlerOptions, Namespace, NewTimer, Policy, Rate, Retry, Shift,
 };
 
-use crate::support::{Deliveries, Gate, HOUR, Place, Shelf, millis, shut_down, soon, until, within};
+use crate::support::{
+    Deliveries, Gate, HOUR, Place, Shelf, millis, shut_down, soon, until, within,
+};
 
 on_both_flavors! {
     a_namespace_that_hangs_delays_no_other
@@ -50,10 +52,14 @@ async fn a_namespace_that_hangs_delays_no_other() {
     }
     // It still hangs, and that can be seen.
     let of = |name: &str| timers.namespace(name).unwrap().metrics();
+    until(|| of("shop").settled == 50).await;
     assert_eq!((of("shop").running, of("shop").delivered), (64, 114));
     assert!(of("shop").oldest_overdue.is_some());
     until(|| of("bank").running == 0).await;
-    assert_eq!((of("bank").delivered, of("bank").oldest_overdue), (50, None));
+    assert_eq!(
+        (of("bank").delivered, of("bank").oldest_overdue),
+        (50, None)
+    );
     let stopped = within(timers.shutdown(Drain::within(millis(10)))).await;
     assert_eq!(stopped.unwrap().abandoned, 64);
 }
@@ -84,13 +90,15 @@ async fn a_slow_namespace_leaves_the_others_their_places() {
 #[tokio::test]
 async fn an_outage_of_an_hour_delays_no_other_and_drains_at_the_limit() {
     const MINUTES: usize = 60;
+    const PARTNERS: usize = 40;
     const MOST: usize = 128;
     let shift = Arc::new(Shift::default());
     let builder = Durable::builder().shifted_clocks(Arc::clone(&shift));
     let builder = builder.most_in_memory(MOST);
     let timers = within(builder.open_store(Shelf::default())).await.unwrap();
     // What its handler calls is down: most attempts fail, and some hang until their limit.
-    let policy = Policy::default().ladder([15, 60, 180, 600, 600, 600, 600, 600, 600, 600].map(Duration::from_secs));
+    let policy = Policy::default()
+        .ladder([15, 60, 180, 600, 600, 600, 600, 600, 600, 600].map(Duration::from_secs));
     let rate = Rate::per_second(20).burst(10);
     let partner = create(&timers, "partner", policy.concurrency(8).rate(rate)).await;
     create(&timers, "bank", Policy::default()).await;
@@ -112,7 +120,7 @@ async fn an_outage_of_an_hour_delays_no_other_and_drains_at_the_limit() {
     let mut bank = Deliveries::of(&timers, "bank/mail");
     let now = || SystemTime::now() + Duration::from_micros(shift.wall().unsigned_abs());
     for _ in 0..MINUTES {
-        let batch = (0..100).map(|_| NewTimer::at("partner/notify", now()));
+        let batch = (0..PARTNERS).map(|_| NewTimer::at("partner/notify", now()));
         within(timers.insert_many(batch)).await.unwrap();
         let due = now() + Duration::from_secs(60);
         let batch = (0..10).map(|_| NewTimer::at("bank/mail", due));
@@ -127,25 +135,33 @@ async fn an_outage_of_an_hour_delays_no_other_and_drains_at_the_limit() {
         assert!(in_memory <= 2 * MOST, "{in_memory} timers are in memory");
     }
     let during = partner.metrics();
-    assert!(during.retried > 100 && (during.settled, during.dead) == (0, 0), "{during:?}");
-    let overdue = now().duration_since(during.oldest_overdue.unwrap()).unwrap();
+    assert!(
+        during.retried > 100 && (during.settled, during.dead) == (0, 0),
+        "{during:?}"
+    );
+    let overdue = now()
+        .duration_since(during.oldest_overdue.unwrap())
+        .unwrap();
     assert!(overdue > Duration::from_secs(300), "{overdue:?}");
 
     // It is up again: the backlog drains, and by the limit.
     is_down.store(false, Ordering::SeqCst);
     let from = (partner.metrics().delivered, now());
-    while partner.metrics().settled < 100 * MINUTES as u64 {
+    while partner.metrics().settled < (PARTNERS * MINUTES) as u64 {
         let at = partner.metrics().delivered;
         let most = 10.0 + 20.0 * now().duration_since(from.1).unwrap().as_secs_f64();
         assert!((at - from.0) as f64 <= most + 1.0, "{at} of {most}");
-        // As fast as the clock goes: by steps that are shorter than what the burst covers.
-        shift.suspend(100_000);
+        // By steps that the burst covers.
+        shift.suspend(400_000);
         tokio::time::sleep(millis(1)).await;
         let in_memory = timers.metrics().in_memory;
         assert!(in_memory <= 2 * MOST, "{in_memory} timers are in memory");
     }
     assert_eq!(partner.metrics().dead, 0);
-    assert_eq!(timers.namespace("bank").unwrap().metrics().settled, 10 * MINUTES as u64);
+    let bank = timers.namespace("bank").unwrap().metrics();
+    assert_eq!(bank.settled, 10 * MINUTES as u64);
+    let latest = bank.lateness.quantile(1.0).unwrap();
+    assert!(latest <= Duration::from_secs(60), "{latest:?} of an hour");
     shut_down(&timers).await;
 }
 
@@ -160,11 +176,16 @@ async fn a_policy_changes_without_a_restart_and_outlives_one() {
     until(|| timers.metrics().in_memory == 10).await;
     assert_eq!(shop.metrics().running, 1);
     for running in [4, 7] {
-        within(shop.set_policy(Policy::default().concurrency(running))).await.unwrap();
+        within(shop.set_policy(Policy::default().concurrency(running)))
+            .await
+            .unwrap();
         until(|| shop.metrics().running == running).await;
     }
     // Another handle of it sees the same, and so does the next process.
-    let policy = Policy::default().ladder([millis(1)]).priority(7).concurrency(10);
+    let policy = Policy::default()
+        .ladder([millis(1)])
+        .priority(7)
+        .concurrency(10);
     within(shop.set_policy(policy.clone())).await.unwrap();
     assert_eq!(timers.namespace("shop").unwrap().policy(), policy);
     gate.go_on.add_permits(10);
@@ -225,9 +246,8 @@ async fn a_paused_namespace_delivers_nothing_until_it_is_resumed() {
     gate.has_begun().await;
     within(shop.pause()).await.unwrap();
     gate.go_on.add_permits(1);
-    until(|| shop.metrics().running == 0).await;
-    assert_eq!((gate.ended(), shop.metrics().settled), (1, 20));
     until(|| shop.metrics().settled == 21).await;
+    assert_eq!((gate.ended(), shop.metrics().running), (1, 0));
     shut_down(&timers).await;
     assert!(deliveries.rest().await.is_empty());
 }
@@ -317,7 +337,10 @@ async fn a_handler_changes_its_own_namespace() {
 async fn the_default_namespace_is_one_like_the_others() {
     let timers = open().await;
     let default = timers.namespace("default").unwrap();
-    assert_eq!((default.name(), default.full_name("mail")), ("default", "mail".into()));
+    assert_eq!(
+        (default.name(), default.full_name("mail")),
+        ("default", "mail".into())
+    );
     let mut deliveries = Deliveries::of(&timers, "mail");
     within(default.pause()).await.unwrap();
     let timer = within(default.at("mail", soon()).insert()).await.unwrap();
