@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rusqlite::{Connection, Row as SqlRow};
 use waterwheel_store::{Bucket, Due, Handle, Level, Most, Op, Row};
 
-use super::keys;
+use crate::keys::{self, each};
 
 type Bytes = Vec<u8>;
 
@@ -263,7 +263,7 @@ impl Tables {
                 }
             }
         }
-        if !names.is_empty() {
+        if names.left() > 0 {
             // A key that no life has.
             tables.epoch = -1;
         }
@@ -340,19 +340,6 @@ fn some(ids: &[&i64]) -> String {
         Some(first) => format!("{}, the first is {first:x}", ids.len()),
         None => "none".to_owned(),
     }
-}
-
-pub(super) fn each(
-    connection: &Connection,
-    sql: &str,
-    mut take: impl FnMut(&SqlRow<'_>) -> rusqlite::Result<()>,
-) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare(sql)?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        take(row)?;
-    }
-    Ok(())
 }
 
 fn number(id: u64) -> i64 {
