@@ -3,7 +3,7 @@
 //! If no process has it, this one opens the store, and one commit carries out all orders. Else they are handed to the process, which answers each. What it has
 //! not taken in time is withdrawn, so that it is not carried out later.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use waterwheel_store::{Bucket, Op, Order, Outcome, Store};
 use waterwheel_store_sqlite::{Asked, Holder, OpenError, Reader, SqliteStore, VERSION, ask};
@@ -70,15 +70,17 @@ impl Ended {
 }
 
 fn some(reader: &Reader, orders: &[Order], limit: Duration) -> Result<Vec<Ended>, Failure> {
-    if let Some(carried) = here(reader, orders)? {
-        return Ok(carried);
-    }
-    let asked = ask(reader.path(), orders, limit)?;
-    let is_withdrawn = asked.iter().all(|it| *it == Asked::Withdrawn);
-    // The process may have ended meanwhile.
-    if is_withdrawn && let Some(carried) = here(reader, orders)? {
-        return Ok(carried);
-    }
+    let begun = Instant::now();
+    let asked = loop {
+        if let Some(carried) = here(reader, orders)? {
+            return Ok(carried);
+        }
+        let asked = ask(reader.path(), orders, limit.saturating_sub(begun.elapsed()))?;
+        // They are withdrawn early if the process has ended.
+        if asked.iter().any(|it| *it != Asked::Withdrawn) || begun.elapsed() >= limit {
+            break asked;
+        }
+    };
     let holder = match reader.holder() {
         Holder::Process(Some(process)) => format!("process {process}"),
         _ => "another process".to_owned(),
@@ -97,9 +99,9 @@ fn some(reader: &Reader, orders: &[Order], limit: Duration) -> Result<Vec<Ended>
     Ok(ends.collect())
 }
 
-/// Carries out orders in this process. `None` if another one has the file open.
+/// Carries out orders in this process. `None` if another one has the file open, or may have: its lock file may be another user's.
 fn here(reader: &Reader, orders: &[Order]) -> Result<Option<Vec<Ended>>, Failure> {
-    if matches!(reader.holder(), Holder::Process(_)) {
+    if reader.holder() != Holder::None {
         return Ok(None);
     }
     let mut store = match SqliteStore::open(reader.path()) {

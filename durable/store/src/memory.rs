@@ -226,6 +226,10 @@ impl MemoryStore {
                 });
                 Outcome::Redriven(row)
             }
+            Op::Discard(id) => {
+                let dead = self.dead.remove(id);
+                Outcome::Cancelled(dead.is_some())
+            }
             Op::Cascade { bucket, now, most } => self.cascade(*bucket, *now, *most),
             Op::Set(name, Some(value)) => {
                 self.settings.insert(Arc::clone(name), Arc::clone(value));

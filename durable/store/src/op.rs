@@ -46,6 +46,8 @@ pub enum Op {
     },
     /// Makes a dead letter a timer again, due at this time in this bucket, without failures and without a key: [`Redriven`](Outcome::Redriven).
     Redrive(Id, Due, Bucket),
+    /// Deletes a dead letter: [`Cancelled`](Outcome::Cancelled).
+    Discard(Id),
     /// Moves the first rows of a far bucket to [finer](Bucket::finer) ones: [`Cascaded`](Outcome::Cascaded). A reader of the store sees each row once,
     /// before and after.
     Cascade {
@@ -76,7 +78,7 @@ pub enum Outcome {
     Full,
     /// It is so now.
     Done,
-    /// Whether there was such a timer.
+    /// Whether there was such a timer, or such a dead letter.
     Cancelled(bool),
     /// The timer as it is now, if there is one.
     Rescheduled(Option<Row>),

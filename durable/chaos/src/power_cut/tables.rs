@@ -112,6 +112,7 @@ impl Tables {
                     self.shift(number(id.get()), timer, *due, *bucket);
                 }
             }
+            Op::Discard(id) => drop(self.dead.remove(&number(id.get()))),
             Op::Cascade { bucket, now, most } => self.cascade(*bucket, now.as_millis(), *most),
             Op::Archive(..)
             | Op::Expire { .. }

@@ -220,7 +220,11 @@ impl Engine {
                 self.answer_all(callers, &Answer::NotFound);
                 self.take_up(handle.id);
             }
-            (Op::Redrive(..), Some(callers), Outcome::Redriven(None)) => {
+            (Op::Discard(_), Some(callers), Outcome::Cancelled(true)) => {
+                self.answer_all(callers, &Answer::Done);
+            }
+            (Op::Discard(_), Some(callers), Outcome::Cancelled(false))
+            | (Op::Redrive(..), Some(callers), Outcome::Redriven(None)) => {
                 self.answer_all(callers, &Answer::NotFound);
             }
             (Op::Redrive(_, _, bucket), Some(callers), Outcome::Redriven(Some(row))) => {

@@ -97,6 +97,8 @@ pub struct Engine {
     namespace_at: HashMap<Arc<str>, usize>,
     /// Whose turn it is, where places are short.
     turn: usize,
+    /// All places were taken the last time that something might have begun: more may wait for one.
+    is_short: bool,
     poison: Poison,
     /// Since then, in microseconds since boot, the wall clock has not jumped.
     calm_since: u64,
@@ -156,6 +158,7 @@ impl Engine {
             namespaces: vec![Namespace::new(DEFAULT.into())],
             namespace_at: HashMap::new(),
             turn: 0,
+            is_short: false,
             poison: Poison::default(),
             calm_since: now.boot_micros,
             is_expiring: false,

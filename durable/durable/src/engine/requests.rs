@@ -110,6 +110,13 @@ impl Engine {
         self.request(Op::Redrive(id, due, bucket), token);
     }
 
+    /// Deletes a dead letter: [`Done`](Answer::Done) or [`NotFound`](Answer::NotFound).
+    pub fn discard(&mut self, token: Token, id: Id) {
+        if !self.refuses(token) {
+            self.request(Op::Discard(id), token);
+        }
+    }
+
     fn defer(&mut self, id: Id, request: Deferred) {
         self.deferred.entry(id).or_default().push_back(request);
     }

@@ -322,6 +322,24 @@ impl Durable {
         Redriven::from_answer(answer)
     }
 
+    /// Deletes a dead letter, durably. Returns whether there was one. Nothing else deletes dead letters: they stay until they are redriven or discarded.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] of the store, or of a shutdown.
+    ///
+    /// # Cancellation
+    ///
+    /// If the future is dropped after its first poll, it may be deleted or not.
+    pub async fn discard(&self, dead: Id) -> Result<bool, Error> {
+        let answer = self.ask(|engine, token| engine.discard(token, dead));
+        match answer.await? {
+            Answer::Done => Ok(true),
+            Answer::NotFound => Ok(false),
+            other => Err(Error::from_answer(other)),
+        }
+    }
+
     /// What goes on at the moment.
     #[must_use]
     pub fn metrics(&self) -> Metrics {

@@ -29,14 +29,19 @@ impl Engine {
         if self.is_stopping {
             return;
         }
+        let most = self.config.concurrency.unwrap_or(usize::MAX);
+        if self.is_short {
+            return self.serve_fairly(most);
+        }
+        // No other namespace waits for the place.
         let namespace = self.lanes[lane].namespace;
-        match self.config.concurrency {
-            Some(most) => self.serve_fairly(most),
-            None if self.namespaces[namespace].is_free() => while self.begin_one(lane) {},
-            None => {
-                self.serve(namespace, usize::MAX);
+        match self.namespaces[namespace].is_free() {
+            true => while self.near.running() < most && self.begin_one(lane) {},
+            false => {
+                self.serve(namespace, most.saturating_sub(self.near.running()));
             }
         }
+        self.is_short = self.near.running() >= most;
     }
 
     /// When a rate lets the next delivery begin that waits for it, in microseconds since boot.
@@ -55,11 +60,13 @@ impl Engine {
 
     fn serve_fairly(&mut self, most: usize) {
         let count = self.namespaces.len();
+        self.is_short = false;
         loop {
             let mut begun_in_round = 0;
             for _ in 0..count {
                 let free = most.saturating_sub(self.near.running());
                 if free == 0 {
+                    self.is_short = true;
                     return;
                 }
                 let at = self.turn % count;
@@ -74,6 +81,7 @@ impl Engine {
                 namespace.deficit -= begun;
                 if begun < quantum && begun == free && !planted::is(Planted::QuantumForgotten) {
                     // It goes on from here when there is a place.
+                    self.is_short = true;
                     return;
                 }
                 // One that has no more to begin keeps nothing for later.
