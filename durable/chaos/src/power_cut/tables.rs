@@ -201,7 +201,10 @@ impl Tables {
     /// Reads a file. `None` if it has no tables.
     pub(crate) fn read(connection: &Connection) -> Result<Option<Tables>, String> {
         let ask = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
-        let count = ask("SELECT count(*) FROM sqlite_schema").map_err(words)?;
+        // SQLite has some of its own.
+        let tables =
+            "SELECT count(*) FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
+        let count = ask(tables).map_err(words)?;
         let version = ask("PRAGMA user_version").map_err(words)?;
         let application = ask("PRAGMA application_id").map_err(words)?;
         let check = "PRAGMA integrity_check";
@@ -213,7 +216,7 @@ impl Tables {
         }
         match (count, version, application) {
             (0, 0, 0) => return Ok(None),
-            (13, 2, 0x5757_746d) => {}
+            (12, 2, 0x5757_746d) => {}
             other => return Err(format!("half of the tables are there: {other:?}")),
         }
         Tables::read_all(connection).map(Some).map_err(words)
