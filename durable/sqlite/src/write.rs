@@ -183,11 +183,12 @@ impl<'a> Writer<'a> {
     }
 
     fn start(&self, row: &Row) -> rusqlite::Result<Outcome> {
-        let sql = "UPDATE timers SET starts = starts + 1
+        let sql = "UPDATE timers SET starts = ?4
             WHERE level = 0 AND handler = ?1 AND bucket = ?2 AND id = ?3";
         let mut start = self.connection.prepare_cached(sql)?;
         let handler = self.handlers.number(&row.handler);
-        start.execute((handler, row.due.second(), stored(row.id)))?;
+        let starts = row.starts.saturating_add(1);
+        start.execute((handler, row.due.second(), stored(row.id), starts))?;
         Ok(Outcome::Done)
     }
 

@@ -166,7 +166,7 @@ pub struct Row {
     pub handler: Arc<str>,
     /// How many attempts have failed.
     pub failures: u32,
-    /// How many [starts](crate::Op::Start) were noted since its insert, its last retry or its last move.
+    /// How many [starts](crate::Op::Start) are noted. A retry and a move forget them.
     pub starts: u32,
     /// Whether the store notes that it is no longer due as its [`Handle`] says.
     pub has_moved: bool,
