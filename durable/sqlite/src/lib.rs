@@ -69,7 +69,9 @@ mod identity;
 mod lock;
 mod log;
 mod read;
+mod reserve;
 mod schema;
+mod space;
 mod store;
 mod trial;
 mod write;
@@ -79,4 +81,4 @@ pub use error::OpenError;
 pub use schema::{STEPS, Step, VERSION};
 pub use store::SqliteStore;
 #[doc(hidden)]
-pub use trial::Trial;
+pub use trial::{Files, Trial};

@@ -12,7 +12,8 @@ use super::failure::{of_commit, rolled_back};
 use super::handlers::Handlers;
 use super::identity::Identity;
 use super::lock::Lock;
-use super::trial::Trial;
+use super::space::Space;
+use super::trial::{Files, Trial};
 use super::write::Writer;
 use super::{archive, log, read, schema};
 
@@ -31,7 +32,8 @@ pub struct SqliteStore {
     was_refused: bool,
     /// How many pages the log has before they are copied into the file.
     long_log: i64,
-    read: fn(&Path, u64, usize) -> io::Result<Vec<u8>>,
+    files: Files,
+    space: Space,
     path: PathBuf,
     /// Of the file as it was opened. `None` on a VFS of a test.
     identity: Option<Identity>,
@@ -48,14 +50,34 @@ impl SqliteStore {
     /// [`OpenError`]: another process has it open, it is no file of this store, it is damaged, or of a newer version. The file is then as it was. One of an
     /// older version that cannot be brought up to date is of this version, or of one between.
     pub fn open(path: impl AsRef<Path>) -> Result<SqliteStore, OpenError> {
-        let path = resolve(path.as_ref()).map_err(|error| OpenError::Sqlite(error.into()))?;
+        SqliteStore::open_locked(path.as_ref(), &Trial::NONE)
+    }
+
+    /// The same, of a file that has so many bytes at most. Its log and its reserve, of some 30 MiB together at most, come on top of that.
+    ///
+    /// Once its timers, dead letters and so on take seven eighths of the limit, an insert is [`Full`](Outcome::Full), and the last eighth is for other steps: a
+    /// dead letter, a retry, an archive and a cascade take space. If even that is used, they are refused, while timers are settled and cancelled.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](SqliteStore::open). A file that is longer already is opened, and becomes no longer.
+    pub fn open_within(path: impl AsRef<Path>, bytes: u64) -> Result<SqliteStore, OpenError> {
+        let trial = Trial {
+            limit: Some(bytes),
+            ..Trial::NONE
+        };
+        SqliteStore::open_locked(path.as_ref(), &trial)
+    }
+
+    fn open_locked(path: &Path, trial: &Trial<'_>) -> Result<SqliteStore, OpenError> {
+        let path = resolve(path).map_err(|error| OpenError::Sqlite(error.into()))?;
         let lock = Lock::take(&path)?;
         if is_empty(&path)? && !is_empty(&log_of(&path))? {
             // SQLite would delete the log. It may have all timers: they are copied into the file only now and then.
             let what = "it is empty or missing, and its log is not";
             return Err(OpenError::Corrupt(what.into()));
         }
-        let mut store = SqliteStore::open_as(path, Some(lock), &Trial::NONE)?;
+        let mut store = SqliteStore::open_as(path, Some(lock), trial)?;
         let identity = Identity::of(&store.path);
         store.identity = Some(identity.map_err(|error| OpenError::Sqlite(error.into()))?);
         Ok(store)
@@ -72,19 +94,33 @@ impl SqliteStore {
         lock: Option<Lock>,
         trial: &Trial<'_>,
     ) -> Result<SqliteStore, OpenError> {
-        let (connection, handlers) = schema::open(&path, trial)?;
-        Ok(SqliteStore {
+        let mut space = Space::of(&path, trial);
+        let (connection, handlers) = schema::open(&path, trial).or_else(|error| {
+            // A full disk has no space for the index of the log, either.
+            match error.may_be_full() && space.give_up_to_open() {
+                true => schema::open(&path, trial),
+                false => Err(error),
+            }
+        })?;
+        if let Some(bytes) = trial.limit {
+            let limited = space.set_limit(&connection, bytes);
+            limited.map_err(OpenError::of)?;
+        }
+        let mut store = SqliteStore {
             connection,
             handlers,
             last: None,
             failure: None,
             was_refused: false,
             long_log: trial.long_log,
-            read: trial.read,
+            files: trial.files,
+            space,
             path,
             identity: None,
             _lock: lock,
-        })
+        };
+        store.keep_reserve().map_err(OpenError::of)?;
+        Ok(store)
     }
 
     /// The absolute path of the file.
@@ -93,34 +129,89 @@ impl SqliteStore {
         &self.path
     }
 
-    fn next_epoch(&self) -> Result<u64, StoreError> {
+    fn next_epoch(&self) -> Result<u64, Failed> {
         let sql = "UPDATE meta SET value = value + 1 WHERE key = 'epoch' RETURNING value";
         let begun = self.connection.unchecked_transaction();
-        let begun = begun.map_err(rolled_back)?;
+        let begun = begun.map_err(|error| self.in_a_step(error))?;
         let epoch: i64 = begun
             .query_row(sql, [], |row| row.get(0))
-            .map_err(rolled_back)?;
-        begun.commit().map_err(of_commit)?;
+            .map_err(|error| self.in_a_step(error))?;
+        begun.commit().map_err(|error| self.at_the_commit(error))?;
         Ok(epoch.unsigned_abs())
     }
 
+    /// Does all steps. If there is no space for that, the inserts give way, and then the reserve does.
     fn transact(&mut self, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
+        let has_inserts = steps.iter().any(|op| matches!(op, Op::Insert(..)));
+        if has_inserts {
+            self.look_for_space();
+        }
+        let was_full = self.space.is_full();
+        let mut tried = self.attempt(steps, false);
+        if let Err(failed) = &tried
+            && failed.is_full
+        {
+            self.was_refused = true;
+            let in_doubt = !failed.error.is_definite();
+            self.space.found_none(&self.connection);
+            if has_inserts && !was_full {
+                tried = self.attempt(steps, in_doubt);
+            }
+        }
+        if let Err(failed) = &tried
+            && failed.is_full
+            && self.space.give_up(&self.connection)
+        {
+            let in_doubt = !failed.error.is_definite();
+            tried = self.attempt(steps, in_doubt);
+        }
+        tried.map_err(|failed| failed.error)
+    }
+
+    /// Tries once. `in_doubt`: the log may have the whole of a commit before, whose outcome was not handed out. So something is written over it.
+    fn attempt(&mut self, steps: &[Op], in_doubt: bool) -> Result<Vec<Outcome>, Failed> {
         let handlers = self.handlers.len();
-        let outcomes = self.steps(steps).map_err(rolled_back);
+        let outcomes = self.steps(steps, in_doubt);
+        let outcomes = outcomes.map_err(|error| self.in_a_step(error));
         let was_tried = outcomes.is_ok();
         let outcomes = outcomes.and_then(|outcomes| {
             let commit = self.connection.prepare_cached("COMMIT");
             let committed = commit.and_then(|mut commit| commit.execute([]));
-            committed.map_err(of_commit).map(|_| outcomes)
+            committed
+                .map_err(|error| self.at_the_commit(error))
+                .map(|_| outcomes)
         });
-        if outcomes.is_err() {
+        outcomes.map_err(|failed| {
             self.handlers.truncate(handlers);
-            self.roll_back()?;
-            if was_tried {
-                self.is_gone()?;
+            let is_gone = self.roll_back().and_then(|()| match was_tried || in_doubt {
+                true => self.is_gone(),
+                false => Ok(()),
+            });
+            match is_gone {
+                Ok(()) => failed,
+                Err(error) => Failed { error, ..failed },
             }
-        }
-        outcomes
+        })
+    }
+
+    /// The error of a read, or of a step: no commit was tried.
+    fn in_a_step(&self, error: rusqlite::Error) -> Failed {
+        let is_full = self.space.is_none(&error);
+        let error = match is_full {
+            true => StoreError::definite(error),
+            false => rolled_back(error),
+        };
+        Failed { error, is_full }
+    }
+
+    /// The error of a `COMMIT`. Whether the log has it nevertheless is looked at later.
+    fn at_the_commit(&self, error: rusqlite::Error) -> Failed {
+        let is_full = self.space.is_none(&error);
+        let error = match is_full {
+            true => StoreError::definite(error),
+            false => of_commit(error),
+        };
+        Failed { error, is_full }
     }
 
     /// A commit that was tried and rolled back has left no trace that is taken for it.
@@ -131,7 +222,7 @@ impl SqliteStore {
             return Ok(());
         };
         let log = log_of(&self.path);
-        let has_more = log::has_more(|at, most| (self.read)(&log, at, most), frames);
+        let has_more = log::has_more(|at, most| (self.files.read)(&log, at, most), frames);
         match has_more.map_err(StoreError::indeterminate)? {
             true => Err(StoreError::indeterminate(
                 "no space was left, and the log may have the whole commit",
@@ -147,16 +238,30 @@ impl SqliteStore {
         length.query_row([], |row| row.get(1))
     }
 
-    fn steps(&mut self, steps: &[Op]) -> rusqlite::Result<Vec<Outcome>> {
+    fn steps(&mut self, steps: &[Op], in_doubt: bool) -> rusqlite::Result<Vec<Outcome>> {
         self.connection
             .prepare_cached("BEGIN IMMEDIATE")?
             .execute([])?;
-        let mut writer = Writer::new(&self.connection, &mut self.handlers);
+        let has_inserts = steps.iter().any(|op| matches!(op, Op::Insert(..)));
+        let room = match has_inserts {
+            true => self.space.room(&self.connection)?,
+            false => None,
+        };
+        let mut writer = Writer::new(&self.connection, &mut self.handlers, room);
         let outcomes: Vec<_> = steps
             .iter()
             .map(|op| writer.step(op))
             .collect::<Result<_, _>>()?;
+        let is_full = writer.is_full();
         writer.finish()?;
+        if has_inserts {
+            self.space.were_refused(is_full);
+        }
+        if in_doubt {
+            let sql = "INSERT INTO meta VALUES ('doubts', 1)
+                ON CONFLICT (key) DO UPDATE SET value = value + 1";
+            self.connection.execute(sql, [])?;
+        }
         Ok(outcomes)
     }
 
@@ -172,13 +277,54 @@ impl SqliteStore {
 
     /// Copies a long log into the file, and one that could not become longer: the next commit begins it again, in the space that it has.
     fn checkpoint(&self) -> rusqlite::Result<()> {
-        if self.was_refused || self.log_length()? >= self.long_log {
+        let long_log = match self.space.is_full() {
+            true => self.long_log.min(SHORT_LOG),
+            false => self.long_log,
+        };
+        if self.was_refused || self.log_length()? >= long_log {
             let mut copy = self
                 .connection
                 .prepare_cached("PRAGMA wal_checkpoint(PASSIVE)")?;
             copy.query_row([], |_| Ok(()))?;
         }
         Ok(())
+    }
+
+    /// The same, in the space of the reserve if there is no other.
+    fn checkpoint_in_space(&mut self) -> Result<(), StoreError> {
+        let mut copied = self.checkpoint();
+        if let Err(error) = &copied
+            && self.space.is_none(error)
+        {
+            self.was_refused = true;
+            if !self.space.give_up(&self.connection) {
+                return copied.map_err(StoreError::definite);
+            }
+            copied = self.checkpoint();
+        }
+        copied.map_err(|error| self.in_a_step(error).error)
+    }
+
+    fn look_for_space(&mut self) {
+        if self.space.is_full() {
+            let on_disk = self.on_disk();
+            self.space.look_again(on_disk.unwrap_or(u64::MAX));
+        }
+    }
+
+    fn keep_reserve(&mut self) -> rusqlite::Result<()> {
+        if !self.space.is_whole() {
+            let on_disk = self.on_disk()?;
+            self.space.keep(on_disk);
+        }
+        Ok(())
+    }
+
+    /// How many bytes the file and its log have.
+    fn on_disk(&self) -> rusqlite::Result<u64> {
+        let file = (self.files.length)(&self.path).unwrap_or(0);
+        let frames = self.log_length()?.max(0).unsigned_abs();
+        Ok(file + frames * FRAME)
     }
 
     /// What is written to a file that was removed is lost with the process, and another process may open a new one under its name.
@@ -213,6 +359,20 @@ impl SqliteStore {
         result
     }
 }
+
+/// An attempt has failed.
+#[derive(Debug)]
+struct Failed {
+    error: StoreError,
+    /// For want of space.
+    is_full: bool,
+}
+
+/// On a full disk, the log is copied when it has so many pages: it does not use up the last space.
+const SHORT_LOG: i64 = 64;
+
+/// How many bytes a page has in the log, about.
+const FRAME: u64 = 4_120;
 
 /// The one path of a file, which may not be there yet: without links, so that all who name the file take the same lock.
 fn resolve(path: &Path) -> io::Result<PathBuf> {
@@ -256,8 +416,13 @@ impl Store for SqliteStore {
     fn begin(&mut self) -> Result<u64, StoreError> {
         self.is_well()?;
         self.last = None;
-        let epoch = self.next_epoch();
-        self.note(epoch)
+        let mut epoch = self.next_epoch();
+        if epoch.as_ref().is_err_and(|failed| failed.is_full)
+            && self.space.give_up(&self.connection)
+        {
+            epoch = self.next_epoch();
+        }
+        self.note(epoch.map_err(|failed| failed.error))
     }
 
     fn commit(&mut self, number: u64, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
@@ -267,8 +432,9 @@ impl Store for SqliteStore {
             return Ok(outcomes.clone());
         }
         self.is_well()?;
+        self.was_refused = false;
         let outcomes = self.transact(steps);
-        self.was_refused = outcomes.is_err();
+        self.was_refused |= outcomes.is_err();
         let outcomes = self.note(outcomes)?;
         self.last = Some((number, outcomes.clone()));
         Ok(outcomes)
@@ -278,8 +444,11 @@ impl Store for SqliteStore {
         self.is_well()?;
         let there = self.is_there();
         self.note(there)?;
-        let copied = self.checkpoint().map_err(rolled_back);
-        self.note(copied)
+        let copied = self.checkpoint_in_space();
+        self.note(copied)?;
+        self.look_for_space();
+        let kept = self.keep_reserve().map_err(rolled_back);
+        self.note(kept)
     }
 
     fn load(
@@ -353,8 +522,11 @@ impl Store for SqliteStore {
 impl Drop for SqliteStore {
     fn drop(&mut self) {
         if self.failure.is_none() && self.roll_back().is_ok() {
-            // What is not copied now is read from the log the next time.
-            let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+            // What is not copied now is read from the log the next time. On a full disk, the log keeps the space that it has.
+            let sql = match self.space.is_full() {
+                true => "PRAGMA wal_checkpoint(PASSIVE)",
+                false => "PRAGMA wal_checkpoint(TRUNCATE)",
+            };
             let _: rusqlite::Result<()> = self.connection.query_row(sql, [], |_| Ok(()));
         }
     }

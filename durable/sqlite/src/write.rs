@@ -41,7 +41,14 @@ pub(crate) struct Writer<'a> {
     moved: Kept<'a>,
     take_archived: Kept<'a>,
     blocks: Blocks,
+    /// How many bytes inserts may have. `None` is any number.
+    room: Option<u64>,
+    /// Whether one has found too little.
+    is_full: bool,
 }
+
+/// About how much a row has beside its payload and its key, in all tables.
+const BESIDE: u64 = 100;
 
 /// A statement that many steps of a commit use: it is looked up once.
 type Kept<'a> = Option<CachedStatement<'a>>;
@@ -58,7 +65,11 @@ fn kept<'k, 'a>(
 }
 
 impl<'a> Writer<'a> {
-    pub(crate) fn new(connection: &'a Connection, handlers: &'a mut Handlers) -> Writer<'a> {
+    pub(crate) fn new(
+        connection: &'a Connection,
+        handlers: &'a mut Handlers,
+        room: Option<u64>,
+    ) -> Writer<'a> {
         Writer {
             connection,
             handlers,
@@ -68,12 +79,22 @@ impl<'a> Writer<'a> {
             moved: None,
             take_archived: None,
             blocks: Blocks::default(),
+            room,
+            is_full: false,
         }
+    }
+
+    /// Whether an insert was refused for want of space.
+    pub(crate) fn is_full(&self) -> bool {
+        self.is_full
     }
 
     pub(crate) fn step(&mut self, op: &Op) -> rusqlite::Result<Outcome> {
         match op {
-            Op::Insert(row, bucket) => self.insert(row, *bucket),
+            Op::Insert(row, bucket) => match self.has_room(row) {
+                true => self.insert(row, *bucket),
+                false => self.refuse(row),
+            },
             Op::Settle(row) => {
                 if !self.settle_plain(row)?
                     && let Some(row) = self.take_near(row)?
@@ -138,8 +159,11 @@ impl<'a> Writer<'a> {
                 Ok(Outcome::Done)
             }
             Op::All(steps) => {
+                let room = self.room.take();
                 let outcomes = steps.iter().map(|op| self.step(op));
-                outcomes.collect::<Result<_, _>>().map(Outcome::All)
+                let outcomes = outcomes.collect::<Result<_, _>>().map(Outcome::All);
+                self.room = room;
+                outcomes
             }
         }
     }
@@ -190,22 +214,49 @@ impl<'a> Writer<'a> {
         Ok(Outcome::Done)
     }
 
+    /// Counts an insert. Those after one that has found no room find none either.
+    fn has_room(&mut self, row: &Row) -> bool {
+        let Some(room) = &mut self.room else {
+            return true;
+        };
+        // Pages that are split are half empty.
+        let takes = 2 * (row.bytes() as u64 + BESIDE);
+        *room = room.saturating_sub(takes);
+        *room > 0
+    }
+
+    /// An insert that is not written, but for what it is answered if its key is another timer's.
+    fn refuse(&mut self, row: &Row) -> rusqlite::Result<Outcome> {
+        let handler = self.handlers.number(&row.handler);
+        if let (Some(handler), Some(key)) = (handler, &row.key)
+            && let Some(other) = self.holder(row, handler, key)?
+        {
+            return Ok(Outcome::Exists(other));
+        }
+        self.is_full = true;
+        Ok(Outcome::Full)
+    }
+
+    /// The other timer that has the key.
+    fn holder(&self, row: &Row, handler: i64, key: &[u8]) -> rusqlite::Result<Option<Handle>> {
+        let sql = "SELECT id, due FROM keys WHERE handler = ?1 AND key = ?2";
+        let mut keys = self.connection.prepare_cached(sql)?;
+        let other: Option<(i64, i64)> = keys
+            .query_row((handler, key), |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        let other = other.filter(|(id, _)| *id != stored(row.id));
+        Ok(other.map(|(id, due)| Handle {
+            id: Id::from_stored(id.unsigned_abs()),
+            due: Due::from_millis(due),
+            handler: Arc::clone(&row.handler),
+        }))
+    }
+
     fn insert(&mut self, row: &Row, bucket: Bucket) -> rusqlite::Result<Outcome> {
         if let Some(key) = &row.key {
             let handler = self.handlers.intern(&row.handler, self.connection)?;
-            let sql = "SELECT id, due FROM keys WHERE handler = ?1 AND key = ?2";
-            let mut keys = self.connection.prepare_cached(sql)?;
-            let other: Option<(i64, i64)> = keys
-                .query_row((handler, &**key), |row| Ok((row.get(0)?, row.get(1)?)))
-                .optional()?;
-            if let Some((id, due)) = other
-                && id != stored(row.id)
-            {
-                return Ok(Outcome::Exists(Handle {
-                    id: Id::from_stored(id.unsigned_abs()),
-                    due: Due::from_millis(due),
-                    handler: Arc::clone(&row.handler),
-                }));
+            if let Some(other) = self.holder(row, handler, key)? {
+                return Ok(Outcome::Exists(other));
             }
             let sql = "INSERT OR REPLACE INTO keys (handler, key, id, due) VALUES (?1, ?2, ?3, ?4)";
             let mut keys = self.connection.prepare_cached(sql)?;
