@@ -8,9 +8,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use waterwheel_durable::engine::{
-    Answer, Call, Config, Ended, Engine, NewTimer, Now, Output, Reply, Request,
-};
+use waterwheel_durable::engine::{Answer, Config, Ended, Engine, NewTimer, Now, Output, Request};
 use waterwheel_store::{Due, Handle, Id, Level, MemoryStore, Op, Row, Store};
 
 const NOW: i64 = 1_800_000_000_000;
@@ -182,20 +180,7 @@ impl Bench {
     /// The store replies until it is asked no more.
     fn reply(&mut self) {
         while let Some(Request { number, call }) = self.asked.pop_front() {
-            let store = &mut self.store;
-            let reply = match call {
-                Call::Commit(commit, steps) => store.commit(commit, &steps).map(Reply::Committed),
-                Call::Load {
-                    handler,
-                    after,
-                    before,
-                    most,
-                } => store.load(&handler, after, before, most).map(Reply::Loaded),
-                Call::FirstSecond(handler, from) => {
-                    store.first_second(&handler, from).map(Reply::First)
-                }
-                Call::FirstBucket(level) => store.first_bucket(level).map(Reply::First),
-            };
+            let reply = call.ask(&mut self.store);
             self.call([reply], |engine, reply| engine.replied(number, reply));
         }
     }

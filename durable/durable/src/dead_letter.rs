@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use waterwheel_store::{Dead, Id};
+use waterwheel_store::{Dead, Due, Id};
 
 /// A timer that was given up: see [`Durable::dead_letters`](crate::Durable::dead_letters).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +28,13 @@ impl DeadLetter {
     #[must_use]
     pub fn attempts(&self) -> u32 {
         self.0.row.failures.saturating_add(1)
+    }
+
+    /// Which occurrence of a [calendar](crate::Calendar) it is, by its time, if it is one.
+    #[must_use]
+    pub fn occurrence(&self) -> Option<SystemTime> {
+        let (_, second) = self.0.row.id.occurrence()?;
+        Due::from_second(second).time()
     }
 
     /// What the last attempt said.

@@ -1,23 +1,50 @@
 use std::error::Error as StdError;
 use std::sync::Arc;
+use std::time::Duration;
 use std::{fmt, io};
 
 use waterwheel_store::StoreError;
 #[cfg(feature = "sqlite")]
 use waterwheel_store_sqlite::OpenError as File;
 
+#[cfg(feature = "calendar")]
+use crate::calendar::CalendarError;
 use crate::engine::Answer;
 use crate::limits::{NAME_LIMIT, PAYLOAD_LIMIT};
+use crate::policy::Wrong;
+
+/// How much of a name is shown.
+const LONGEST_SHOWN: usize = 64;
 
 /// A request could not be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// The name of a handler is empty or too long.
+    /// The name of a handler or of a namespace is empty or too long, or has a `/` where there is none.
     Name {
-        /// Its length in bytes.
-        length: usize,
+        /// The name.
+        name: Arc<str>,
     },
+    /// A namespace, or a namespace in the name of a handler, that was not [created](crate::Durable::create_namespace).
+    UnknownNamespace {
+        /// Its name.
+        name: Arc<str>,
+    },
+    /// A field of a [policy](crate::Policy) makes no sense.
+    Policy {
+        /// Which field.
+        field: &'static str,
+        /// Why.
+        why: &'static str,
+    },
+    /// The namespace has used up its [quota of inserts](crate::Policy::insert_rate), and nothing was written.
+    Quota {
+        /// After this time, one more timer can be inserted, if no other caller comes before.
+        retry_after: Duration,
+    },
+    /// A calendar has a part that is wrong.
+    #[cfg(feature = "calendar")]
+    Calendar(CalendarError),
     /// A due time is more than 292 million years away.
     DueOutOfRange,
     /// A payload is no JSON.
@@ -57,6 +84,8 @@ impl Error {
             Answer::Unknown(why) => Error::Unknown(why),
             Answer::ShuttingDown => Error::ShuttingDown,
             Answer::OutOfIds => Error::OutOfIds,
+            Answer::UnknownNamespace(name) => Error::UnknownNamespace { name },
+            Answer::Quota(retry_after) => Error::Quota { retry_after },
             other => Error::Unknown(format!("the engine has answered {other:?}").into()),
         }
     }
@@ -86,10 +115,22 @@ pub(crate) fn in_words(error: &StoreError) -> String {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Name { length } => write!(
+            Error::Name { name } => write!(
                 f,
-                "the name of a handler has 1 to {NAME_LIMIT} bytes, and not {length}"
+                "{:?} is no name: a handler's is `name` or `namespace/name`, of 1 to {NAME_LIMIT} bytes",
+                name.chars().take(LONGEST_SHOWN).collect::<String>()
             ),
+            Error::UnknownNamespace { name } => write!(
+                f,
+                "there is no namespace {name:?}: it has to be created, by `create_namespace`"
+            ),
+            Error::Policy { field, why } => write!(f, "the policy's `{field}`: {why}"),
+            Error::Quota { retry_after } => write!(
+                f,
+                "the namespace has used up its quota of inserts, for {retry_after:?}"
+            ),
+            #[cfg(feature = "calendar")]
+            Error::Calendar(error) => error.fmt(f),
             Error::DueOutOfRange => f.write_str("the due time is too far away"),
             Error::Payload(why) => write!(f, "the payload cannot be written as JSON: {why}"),
             Error::TooLong { length } => write!(
@@ -107,6 +148,12 @@ impl fmt::Display for Error {
 }
 
 impl StdError for Error {}
+
+impl From<Wrong> for Error {
+    fn from(Wrong { field, why }: Wrong) -> Error {
+        Error::Policy { field, why }
+    }
+}
 
 /// A store could not be opened.
 #[derive(Debug)]

@@ -37,6 +37,15 @@ pub enum Event {
         /// What its last attempt said.
         error: Arc<str>,
     },
+    /// What the file has of this calendar cannot be read, or the machine does not know its zone. It files nothing until the file is opened where it can be
+    /// read, or it is declared anew.
+    #[non_exhaustive]
+    UnreadableCalendar {
+        /// The name.
+        calendar: Arc<str>,
+        /// What is wrong.
+        error: Arc<str>,
+    },
     /// The store has refused something, as with a full disk. Callers have that as their answer; the service tries its own again. Reported for the first
     /// refusal since the store last did what was asked of it: [`Metrics::refusals`](crate::Metrics::refusals) counts them all.
     #[non_exhaustive]

@@ -47,13 +47,16 @@
 //! | to | use |
 //! |---|---|
 //! | have a service on a file, or on another store | [`Durable`], [`Builder`], [`OpenError`], [`FileError`] |
+//! | keep businesses apart, each with limits of its own | [`Durable::create_namespace`], [`Durable::namespace`], [`Namespace`], [`Policy`], [`Rate`], [`BackOff`] |
 //! | handle timers that are due | [`Durable::handle`], [`HandlerOptions`], [`Delivery`], [`InvalidPayload`] |
 //! | say how an attempt has failed | [`Failure`], [`Retry`], [`Dead`] |
 //! | insert a timer | [`Durable::at`], [`Durable::after`], which give an [`Insert`]; many: [`NewTimer`]; [`Inserted`]; [`NAME_LIMIT`], [`PAYLOAD_LIMIT`] |
 //! | name one, also across restarts | [`Handle`], [`Id`] |
 //! | cancel it, move it | [`Durable::cancel`], [`Cancelled`]; [`Durable::reschedule`], [`Rescheduled`] |
+//! | have timers that recur | [`Durable::calendar`], [`Calendar`], [`Misfire`], [`Declared`]; [`Durable::remove_calendar`]; [`Durable::calendars`], [`CalendarInfo`]; [`CalendarError`], [`CalendarField`]; [`Delivery::occurrence`] |
 //! | see what was given up, and try it again | [`Durable::dead_letters`], [`DeadLetter`]; [`Durable::redrive`], [`Redriven`] |
-//! | look into it | [`Metrics`], [`Event`] |
+//! | see what was delivered | [`Namespace::delivered`], [`Delivered`], [`Mark`] |
+//! | look into it | [`Durable::metrics`], [`Metrics`], [`NamespaceMetrics`], [`Lateness`], [`Event`] |
 //! | stop it | [`Durable::shutdown`], [`Drain`], [`Stopped`] |
 //! | know what went wrong | [`Error`] |
 //! | write a store of your own | [`store`]: [`store::Store`]; the crate `waterwheel-conformance` tests it |
@@ -70,22 +73,24 @@
 //! - **One id for life.** A delivery has the same [`Id`] in each attempt and after each restart. Duplicates are possible only of what was with a handler, or was
 //!   being settled, when the process ended.
 //! - **A key is one timer.** Of inserts with one key, at once or again, one creates the timer, and the others get its handle.
+//! - **An occurrence is one timer.** What a [calendar](Durable::calendar) has for a time is filed once, in one commit with how far the calendar has come, by whatever
+//!   the process is ended, and whatever is done to the clock within a day. Its id says for which time it is.
+//! - **Poison ends.** A timer that was with its handler at each of [five](Policy::starts) unclean ends of the process becomes a dead letter before it is started once
+//!   more. Between such ends, each start of a timer that was overdue is noted before its handler is called.
 //! - **No distance and no backlog is too large.** Far timers lie in the file in buckets that are coarser with distance, and [`Builder::most_in_memory`] bounds what
 //!   is loaded.
+//! - **A namespace delays no other.** Not if it has a million timers due, is limited to few a second, fails for an hour, or is paused. Its rate holds over any
+//!   window, and a wait for it uses up no attempt.
 //! - **A handler delays no other.** Not if it hangs, fails or panics; if it blocks its thread, on a runtime of several workers that has another one.
 //!
 //! # What it does not
 //!
 //! - **Exactly once.** A handler should do the same when it is called twice with one id.
 //! - **Order.** Timers of one handler are begun about in order of their due times. Attempts run side by side, and retries come later.
-//! - **A calendar.** A due time is an instant. A timer that repeats inserts the next one, with a key, before it ends with `Ok`.
 //! - **Several processes on a file.** The second is refused, and [`OpenError`] names the first.
 //! - **Virtual time.** Due times are the wall clock's. A tokio clock that is paused moves no due time, and the service keeps a runtime with such a clock busy. Its
 //!   sleeps and attempt limits are by that clock, so they pass as it is advanced, and a paused clock that has nothing else to do advances to them: an attempt
 //!   limit may be over at once. A [`Drain`] is by the machine's clock.
-//! - **Care for poison.** A timer whose handler ends the process, by an abort or by using up the memory, is delivered again after each restart: such an end counts
-//!   as no attempt. Have the handler note its [ids](Delivery::id), and [give up](Dead::because) what has come too often.
-//! - **A limit on what is stored**, or namespaces, rate limits and a retention of what was delivered: these are to come.
 //!
 //! # Trade-offs
 //!
@@ -112,16 +117,19 @@
 //!
 //! # Features
 //!
-//! `sqlite` (default): [`Durable::open`]. `json` (default): [`Insert::payload`] and [`Delivery::json`].
+//! `sqlite` (default): [`Durable::open`]. `calendar` (default): [`Durable::calendar`], with the crates that read cron expressions and time zones; without it, the calendars of a file stand still. `metrics`: `Metrics::publish`, for the crate [`metrics`](https://docs.rs/metrics). `tracing`: a span `delivery` for each attempt and an event for
+//! each [`Event`], for the crate [`tracing`](https://docs.rs/tracing); their target is `waterwheel_durable`.
 
 #![forbid(unsafe_code)]
 
 /// The README's example is tested.
-#[cfg(all(doctest, feature = "json", feature = "sqlite"))]
+#[cfg(all(doctest, feature = "sqlite"))]
 #[doc = include_str!("../../README.md")]
 struct Readme;
 
 mod answer;
+#[cfg(feature = "calendar")]
+mod calendar;
 mod dead_letter;
 #[doc(hidden)]
 pub mod engine;
@@ -132,24 +140,33 @@ mod limits;
 mod metrics;
 mod new_timer;
 mod options;
+mod policy;
+#[cfg(feature = "metrics")]
+mod publish;
 mod service;
 mod shell;
 
 pub use answer::{Cancelled, Inserted, Redriven, Rescheduled};
+#[cfg(feature = "calendar")]
+pub use calendar::{Calendar, CalendarError, CalendarField, CalendarInfo, Misfire};
 pub use dead_letter::DeadLetter;
+#[cfg(feature = "calendar")]
+pub use engine::calendar::Declared;
 #[cfg(feature = "sqlite")]
 pub use error::FileError;
 pub use error::{Error, OpenError};
 pub use event::Event;
 pub use failure::{Dead, Failure, Retry};
+#[cfg(feature = "calendar")]
+pub use limits::{CALENDAR_PAYLOAD_LIMIT, MISFIRE_LIMIT};
 pub use limits::{NAME_LIMIT, PAYLOAD_LIMIT};
-pub use metrics::Metrics;
+pub use metrics::{Lateness, Metrics, NamespaceMetrics};
 pub use new_timer::NewTimer;
 pub use options::{Drain, HandlerOptions, Stopped};
-#[cfg(feature = "json")]
+pub use policy::{BackOff, Policy, Rate};
 pub use service::InvalidPayload;
-pub use service::{Builder, Delivery, Durable, Insert};
+pub use service::{Builder, Delivered, Delivery, Durable, Insert, Namespace};
 #[doc(hidden)]
 pub use shell::clock::Shift;
 pub use waterwheel_store as store;
-pub use waterwheel_store::{Handle, Id};
+pub use waterwheel_store::{Handle, Id, Mark};

@@ -1,7 +1,34 @@
-//! How long may something be?
+//! How long may something be, and what is a name?
+
+/// The namespace of handlers without another one.
+pub const DEFAULT: &str = "default";
 
 /// The longest name of a handler, in bytes.
 pub const NAME_LIMIT: usize = 255;
 
+/// Whether this is a handler's name: `name`, or `namespace/name`.
+pub(crate) fn is_handler_name(name: &str) -> bool {
+    let is_whole = match name.split_once('/') {
+        // Those of the default one have no `/`, so that each has one name.
+        Some((DEFAULT, _)) => false,
+        Some((namespace, name)) => is_namespace_name(namespace) && is_namespace_name(name),
+        None => true,
+    };
+    is_whole && (1..=NAME_LIMIT).contains(&name.len())
+}
+
+/// Whether this is the name of a namespace, or of a handler in it.
+pub(crate) fn is_namespace_name(name: &str) -> bool {
+    (1..=NAME_LIMIT).contains(&name.len()) && !name.contains('/')
+}
+
 /// The longest payload, with its key: 16 MiB. A commit has the timers of many callers, and one that is too large for the store would take the others down with it.
 pub const PAYLOAD_LIMIT: usize = 16 << 20;
+
+/// The longest payload of a calendar: 64 KiB. It is written with each occurrence, and again with how far the calendar has come.
+#[cfg(feature = "calendar")]
+pub const CALENDAR_PAYLOAD_LIMIT: usize = 64 << 10;
+
+/// How many occurrences that were missed are delivered at most.
+#[cfg(feature = "calendar")]
+pub const MISFIRE_LIMIT: u32 = 1_000;

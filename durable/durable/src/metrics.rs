@@ -1,5 +1,7 @@
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
+use crate::engine::{BOUNDS, Counts, Engine, Histogram};
 use crate::shell::state::Look;
 
 /// What goes on: see [`Durable::metrics`](crate::Durable::metrics).
@@ -26,11 +28,14 @@ pub struct Metrics {
     pub unhandled: Vec<Arc<str>>,
     /// Whether the store has failed.
     pub has_failed: bool,
+    /// Of each namespace, `default` first.
+    pub namespaces: Vec<NamespaceMetrics>,
 }
 
 impl Metrics {
     pub(crate) fn new(look: &Look<'_>) -> Metrics {
         let engine = look.engine();
+        let namespaces = engine.namespaces().iter();
         Metrics {
             in_memory: engine.in_memory(),
             running: engine.running(),
@@ -42,6 +47,149 @@ impl Metrics {
             is_full: look.is_full(),
             unhandled: look.unhandled(),
             has_failed: look.failure().is_some(),
+            namespaces: namespaces
+                .map(|it| NamespaceMetrics::of(engine, &it.name))
+                .collect(),
         }
+    }
+}
+
+/// What has come of a namespace's timers since the store was opened: see [`Namespace::metrics`](crate::Namespace::metrics).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NamespaceMetrics {
+    /// Its name.
+    pub name: Arc<str>,
+    /// How many timers were inserted.
+    pub inserted: u64,
+    /// How many inserts had the key of another timer.
+    pub duplicates: u64,
+    /// How many inserts were refused by the [quota](crate::Policy::insert_rate).
+    pub over_quota: u64,
+    /// How many timers were cancelled.
+    pub cancelled: u64,
+    /// How many attempts have begun.
+    pub delivered: u64,
+    /// How many timers were settled: their last attempt went well.
+    pub settled: u64,
+    /// How often a timer was put off after a failure.
+    pub retried: u64,
+    /// How many timers were given up.
+    pub dead: u64,
+    /// How many dead letters were made timers again.
+    pub redriven: u64,
+    /// How often timers were ready and had to wait for the [rate](crate::Policy::rate).
+    pub throttled: u64,
+    /// How many deliveries are with their handlers.
+    pub running: usize,
+    /// Since when the oldest timer has been due that waits: for its handler, for a place, for the rate, or for the end of a pause. `None` if none waits. Of timers
+    /// that are not in memory, it is the start of their second.
+    pub oldest_overdue: Option<SystemTime>,
+    /// Whether it is paused.
+    pub is_paused: bool,
+    /// How late its attempts began.
+    pub lateness: Lateness,
+}
+
+impl NamespaceMetrics {
+    pub(crate) fn of(engine: &Engine, name: &str) -> NamespaceMetrics {
+        let namespace = engine.namespace(name);
+        let Counts {
+            inserted,
+            duplicates,
+            refused_by_quota,
+            cancelled,
+            delivered,
+            settled,
+            retried,
+            dead,
+            redriven,
+            throttled,
+        } = namespace.map_or(Counts::default(), |it| it.counts);
+        let oldest = namespace.and_then(|it| engine.oldest_overdue(it));
+        NamespaceMetrics {
+            name: name.into(),
+            inserted,
+            duplicates,
+            over_quota: refused_by_quota,
+            cancelled,
+            delivered,
+            settled,
+            retried,
+            dead,
+            redriven,
+            throttled,
+            running: namespace.map_or(0, |it| it.running),
+            oldest_overdue: oldest.and_then(|due| due.time()),
+            is_paused: namespace.is_some_and(|it| it.is_paused),
+            lateness: Lateness(namespace.map_or(Histogram::default(), |it| it.lateness.clone())),
+        }
+    }
+}
+
+/// How late attempts began, as a histogram: from the due time, or the time of the retry, to the call of the handler.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lateness(Histogram);
+
+impl Lateness {
+    /// Each bucket's upper bound, and how many attempts are in it: not later than the bound, and later than the one before. The last bound is `Duration::MAX`.
+    pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> {
+        let bounds = BOUNDS.map(Duration::from_millis).into_iter();
+        bounds.chain([Duration::MAX]).zip(*self.0.counts())
+    }
+
+    /// How many attempts there are.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.0.counts().iter().sum()
+    }
+
+    /// The lateness of all of them together.
+    #[must_use]
+    pub fn sum(&self) -> Duration {
+        Duration::from_micros(self.0.sum_micros())
+    }
+
+    /// The upper bound of the bucket that this part of the attempts is in or below: 0.99 gives a bound of the p99. `None` if there are none.
+    #[must_use]
+    pub fn quantile(&self, part: f64) -> Option<Duration> {
+        let count = self.count();
+        let rank = (part.clamp(0.0, 1.0) * count as f64).ceil().max(1.0) as u64;
+        let mut below = 0;
+        self.buckets().find_map(|(bound, of)| {
+            below += of;
+            (count > 0 && below >= rank).then_some(bound)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quantile_is_the_bound_of_its_bucket() {
+        let mut histogram = Histogram::default();
+        assert_eq!(Lateness(histogram.clone()).quantile(0.5), None);
+        // 90 of 1 ms and less, 9 of 3 ms, one of two days.
+        for _ in 0..90 {
+            histogram.count(1_000);
+        }
+        for _ in 0..9 {
+            histogram.count(3_000);
+        }
+        histogram.count(2 * 86_400_000_000);
+        let lateness = Lateness(histogram);
+        let millis = |millis| Some(Duration::from_millis(millis));
+        assert_eq!(lateness.count(), 100);
+        assert_eq!(
+            lateness.sum(),
+            Duration::from_micros(90_000 + 27_000 + 2 * 86_400_000_000)
+        );
+        assert_eq!(lateness.quantile(0.0), millis(1));
+        assert_eq!(lateness.quantile(0.9), millis(1));
+        assert_eq!(lateness.quantile(0.91), millis(5));
+        assert_eq!(lateness.quantile(0.99), millis(5));
+        assert_eq!(lateness.quantile(1.0), Some(Duration::MAX));
     }
 }

@@ -5,7 +5,7 @@ use waterwheel_store::Due;
 
 use crate::engine;
 use crate::error::Error;
-use crate::limits::{NAME_LIMIT, PAYLOAD_LIMIT};
+use crate::limits::{PAYLOAD_LIMIT, is_handler_name, is_namespace_name};
 
 /// A timer to insert, for [`Durable::insert_many`](crate::Durable::insert_many).
 #[derive(Debug, Clone)]
@@ -53,7 +53,6 @@ impl NewTimer {
     }
 
     /// What the handler is handed, as JSON: it reads it by [`Delivery::json`](crate::Delivery::json). A value that is no JSON is an error of the insert.
-    #[cfg(feature = "json")]
     pub fn payload(mut self, value: &(impl serde::Serialize + ?Sized)) -> NewTimer {
         self.payload = match serde_json::to_vec(value) {
             Ok(json) => Ok(json.into()),
@@ -100,9 +99,18 @@ impl When {
     }
 }
 
+/// The name of a handler: `name`, or `namespace/name`.
 pub(crate) fn check_name(name: &str) -> Result<(), Error> {
-    match name.len() {
-        1..=NAME_LIMIT => Ok(()),
-        length => Err(Error::Name { length }),
+    match is_handler_name(name) {
+        true => Ok(()),
+        false => Err(Error::Name { name: name.into() }),
+    }
+}
+
+/// The name of a namespace, or of a handler in it.
+pub(crate) fn check_namespace(name: &str) -> Result<(), Error> {
+    match is_namespace_name(name) {
+        true => Ok(()),
+        false => Err(Error::Name { name: name.into() }),
     }
 }

@@ -1,6 +1,6 @@
 //! What does an engine wait for that has been stopped?
 
-use waterwheel_durable::engine::{Call, Config, Engine, NewTimer, Now, Output, Reply};
+use waterwheel_durable::engine::{Config, Engine, NewTimer, Now, Output};
 use waterwheel_store::{Due, MemoryStore, Store};
 
 fn now(boot_micros: u64) -> Now {
@@ -16,20 +16,8 @@ fn reply(engine: &mut Engine, store: &mut MemoryStore) {
         let Output::Store(request) = output else {
             continue;
         };
-        let reply = match request.call {
-            Call::Commit(number, steps) => Reply::Committed(store.commit(number, &steps).unwrap()),
-            Call::Load {
-                handler,
-                after,
-                before,
-                most,
-            } => Reply::Loaded(store.load(&handler, after, before, most).unwrap()),
-            Call::FirstSecond(handler, from) => {
-                Reply::First(store.first_second(&handler, from).unwrap())
-            }
-            Call::FirstBucket(level) => Reply::First(store.first_bucket(level).unwrap()),
-        };
-        engine.replied(request.number, Ok(reply));
+        let reply = request.call.ask(store);
+        engine.replied(request.number, reply);
     }
 }
 

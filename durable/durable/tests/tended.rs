@@ -81,3 +81,43 @@ async fn a_store_that_fails_as_it_tends_has_failed() {
     assert!(matches!(refused, Err(Error::Failed(_))), "{refused:?}");
     assert!(begun.try_recv().is_err(), "nothing more is asked of it");
 }
+
+#[cfg(feature = "sqlite")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_becomes_shorter_while_nothing_is_done() {
+    use waterwheel_durable::store::{Due, Id, Level, Row};
+    use waterwheel_store_sqlite::{Reader, SqliteStore};
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("timers.db");
+    let mut store = SqliteStore::open(&path).unwrap();
+    store.begin().unwrap();
+    let row = |number: u64| Row {
+        id: Id::from_stored(number),
+        due: Due::from_millis(4_000_000_000_000 + number as i64),
+        handler: "mail".into(),
+        failures: 0,
+        starts: 0,
+        has_moved: false,
+        key: None,
+        payload: vec![7; 3_000].into(),
+    };
+    let rows: Vec<Row> = (1..=3_000).map(row).collect();
+    let inserts = rows
+        .iter()
+        .map(|row| Op::Insert(row.clone(), Level::Second.bucket(row.due)));
+    store.commit(1, &inserts.collect::<Vec<_>>()).unwrap();
+    let settles = rows.iter().map(|row| Op::Settle(row.clone()));
+    store.commit(2, &settles.collect::<Vec<_>>()).unwrap();
+    drop(store);
+    let used = || Reader::open(&path).unwrap().extent().unwrap().used_bytes;
+    let before = used();
+    assert!(before > 9_000_000, "{before} bytes");
+    let timers = Durable::open(&path).await.unwrap();
+    let end = std::time::Instant::now() + Duration::from_secs(120);
+    while used() > 5_000_000 {
+        assert!(std::time::Instant::now() < end, "{} bytes", used());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    drop(timers);
+}

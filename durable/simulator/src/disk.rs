@@ -107,19 +107,10 @@ impl Disk {
                 let outcomes = self.store.commit(commit, &steps);
                 outcomes.map(|outcomes| Reply::Committed(self.broken_outcomes(outcomes)))
             }
-            Call::Load {
-                handler,
-                after,
-                before,
-                most,
-            } => self
-                .store
-                .load(&handler, after, before, most)
-                .map(|rows| Reply::Loaded(self.broken_rows(rows))),
-            Call::FirstSecond(handler, from) => {
-                self.store.first_second(&handler, from).map(Reply::First)
-            }
-            Call::FirstBucket(level) => self.store.first_bucket(level).map(Reply::First),
+            read => read.ask(&mut self.store).map(|reply| match reply {
+                Reply::Loaded(rows) => Reply::Loaded(self.broken_rows(rows)),
+                reply => reply,
+            }),
         };
         let is_read = !matches!(reply, Ok(Reply::Committed(_)));
         match fault {

@@ -1,21 +1,22 @@
 //! How does what was delivered lie in the file?
 //!
 //! A block is one row: what one commit has archived of a handler on a day. So archiving costs the table an entry a commit and not an entry a timer, and what
-//! has expired is deleted by some large rows. A record in a block is some 10 bytes and its key: each number is written in groups of seven bits, and times and ids
-//! as their distance from those of the record before.
+//! has expired is deleted by some large rows. An entry in a block is some 10 bytes and its key: each number is written in groups of seven bits, and times and ids
+//! as their distance from those of the entry before.
 
 use std::sync::Arc;
 
-use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use waterwheel_store::{Archived, Due, Id, Mark, Outcome};
 
+use super::keys::Keys;
 use super::read::stored;
 
 const LAST: &str = "
     SELECT block FROM archive WHERE handler = ?1 AND day = ?2 ORDER BY block DESC LIMIT 1";
 
 const BLOCKS: &str = "
-    SELECT day, block, records FROM archive
+    SELECT day, block, entries FROM archive
     WHERE handler = ?1 AND (day, block) >= (?2, ?3) AND day < ?4
     ORDER BY day, block";
 
@@ -30,12 +31,12 @@ pub(crate) struct Blocks(Vec<(i64, i64, Block)>);
 struct Block {
     count: u32,
     last: Last,
-    records: Vec<u8>,
+    entries: Vec<u8>,
     /// The least id and the greatest.
     ids: Option<(Id, Id)>,
 }
 
-/// The record before.
+/// The entry before.
 #[derive(Debug, Clone, Copy, Default)]
 struct Last {
     id: i64,
@@ -65,7 +66,7 @@ impl Blocks {
                 .optional()?;
             let number = last.map_or(0, |last| last + 1);
             let (first_id, last_id) = block.ids.unwrap_or((Id::NONE, Id::NONE));
-            let sql = "INSERT INTO archive (handler, day, block, count, first_id, last_id, records)
+            let sql = "INSERT INTO archive (handler, day, block, count, first_id, last_id, entries)
                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
             connection.prepare_cached(sql)?.execute(params![
                 handler,
@@ -74,7 +75,7 @@ impl Blocks {
                 block.count,
                 stored(first_id),
                 stored(last_id),
-                block.records,
+                block.entries,
             ])?;
         }
         Ok(())
@@ -88,16 +89,16 @@ impl Block {
             due: archived.due.as_millis(),
             at: archived.at.as_millis(),
         };
-        let records = &mut self.records;
-        write(records, zigzag(now.id.wrapping_sub(self.last.id)));
-        write(records, zigzag(now.due.wrapping_sub(self.last.due)));
-        write(records, zigzag(now.at.wrapping_sub(self.last.at)));
-        write(records, u64::from(archived.failures));
+        let entries = &mut self.entries;
+        write(entries, zigzag(now.id.wrapping_sub(self.last.id)));
+        write(entries, zigzag(now.due.wrapping_sub(self.last.due)));
+        write(entries, zigzag(now.at.wrapping_sub(self.last.at)));
+        write(entries, u64::from(archived.failures));
         match &archived.key {
-            None => write(records, 0),
+            None => write(entries, 0),
             Some(key) => {
-                write(records, key.len() as u64 + 1);
-                records.extend_from_slice(key);
+                write(entries, key.len() as u64 + 1);
+                entries.extend_from_slice(key);
             }
         }
         self.count += 1;
@@ -108,7 +109,7 @@ impl Block {
 }
 
 /// What is archived in a block. `None` if it is damaged.
-fn records(mut from: &[u8]) -> Option<Vec<Archived>> {
+fn entries(mut from: &[u8]) -> Option<Vec<Archived>> {
     let mut all = Vec::new();
     let mut last = Last::default();
     while !from.is_empty() {
@@ -185,7 +186,7 @@ pub(crate) fn load(
         && let Some(row) = rows.next()?
     {
         let (day, block): (i64, u32) = (row.get(0)?, row.get(1)?);
-        let all = records(row.get_ref(2)?.as_blob()?).ok_or_else(damaged)?;
+        let all = entries(row.get_ref(2)?.as_blob()?).ok_or_else(damaged)?;
         let marks = (1..).map(|index| Mark { day, block, index });
         let rest = marks.zip(all).filter(|(mark, _)| *mark > after);
         found.extend(rest.take(most - found.len()));
@@ -201,6 +202,7 @@ pub(crate) fn first(connection: &Connection, handler: i64) -> rusqlite::Result<O
 /// Deletes the first blocks of days before this one, and the keys of their timers.
 pub(crate) fn expire(
     connection: &Connection,
+    keys: &mut Keys,
     handler: i64,
     before: i64,
     most: usize,
@@ -215,13 +217,16 @@ pub(crate) fn expire(
             break;
         };
         let (day, block): (i64, i64) = (row.get(0)?, row.get(1)?);
-        let all = records(row.get_ref(2)?.as_blob()?).ok_or_else(damaged)?;
+        let all = entries(row.get_ref(2)?.as_blob()?).ok_or_else(damaged)?;
         drop(rows);
-        let sql = "DELETE FROM keys WHERE handler = ?1 AND key = ?2 AND id = ?3";
-        let mut keys: CachedStatement<'_> = connection.prepare_cached(sql)?;
         for archived in &all {
-            if let Some(key) = &archived.key {
-                keys.execute((handler, &**key, stored(archived.id)))?;
+            let Some(key) = &archived.key else {
+                continue;
+            };
+            let name = keys.name(handler, key);
+            let holder = keys.find(connection, name)?;
+            if holder.is_some_and(|holder| holder.id == stored(archived.id)) {
+                keys.free(name);
             }
         }
         let sql = "DELETE FROM archive WHERE handler = ?1 AND day = ?2 AND block = ?3";
@@ -266,30 +271,30 @@ mod tests {
         for archived in &all {
             block.add(archived);
         }
-        assert_eq!(records(&block.records).unwrap(), all);
+        assert_eq!(entries(&block.entries).unwrap(), all);
         assert_eq!((block.count, block.ids), (4, Some((all[0].id, all[1].id))));
-        // A part of it is damage, wherever it ends within a record.
+        // A part of it is damage, wherever it ends within an entry.
         for length in 1..10 {
-            let part = &block.records[..length];
+            let part = &block.entries[..length];
             assert!(
-                records(part).is_none_or(|it| it.len() < all.len()),
+                entries(part).is_none_or(|it| it.len() < all.len()),
                 "{length}"
             );
         }
-        assert!(records(&[0x80; 20]).is_none() && records(&[0, 0, 0, 0, 9, 1]).is_none());
+        assert!(entries(&[0x80; 20]).is_none() && entries(&[0, 0, 0, 0, 9, 1]).is_none());
     }
 
     #[test]
-    fn a_record_of_a_busy_second_is_short() {
+    fn an_entry_of_a_busy_second_is_short() {
         let mut block = Block::default();
         for count in 0..1_000 {
             let at = 1_800_000_000_000 + count;
             block.add(&archived(1 << 40 | count as u64, at - 2, at, None));
         }
         assert!(
-            block.records.len() < 1_000 * 8 + 30,
+            block.entries.len() < 1_000 * 8 + 30,
             "{}",
-            block.records.len()
+            block.entries.len()
         );
     }
 }

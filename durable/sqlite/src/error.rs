@@ -22,6 +22,8 @@ pub enum OpenError {
         /// What the operating system says.
         source: io::Error,
     },
+    /// The file is empty: no store was created in it. A [`SqliteStore`](super::SqliteStore) creates one, and a [`Reader`](super::Reader) has nothing to read.
+    Empty,
     /// The file is no SQLite database.
     NotADatabase,
     /// The file is a SQLite database of another application.
@@ -85,6 +87,7 @@ impl fmt::Display for OpenError {
             OpenError::Lock { lock, .. } => {
                 write!(f, "the lock file {} cannot be taken", lock.display())
             }
+            OpenError::Empty => f.write_str("the file is empty: no store was created in it"),
             OpenError::NotADatabase => f.write_str("the file is no SQLite database"),
             OpenError::NotOurs => {
                 f.write_str("the file is a SQLite database of another application")

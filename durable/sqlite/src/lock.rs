@@ -3,6 +3,7 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::OpenError;
 use super::reserve::is_full;
@@ -29,13 +30,9 @@ impl Lock {
         options.read(true).write(true).create(true).truncate(false);
         for_its_user_alone(&mut options);
         let mut file = options.open(&lock).map_err(refused)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let process = holder(&mut file);
-                return Err(OpenError::Held { lock, process });
-            }
-            Err(TryLockError::Error(source)) => return Err(refused(source)),
+        if !locks(&file).map_err(refused)? {
+            let process = holder(&mut file);
+            return Err(OpenError::Held { lock, process });
         }
         match note_process(&mut file) {
             // It is locked, and has no number on a disk that is full.
@@ -52,6 +49,54 @@ fn note_process(file: &mut File) -> io::Result<()> {
     file.write_all(process.as_bytes())?;
     file.set_len(process.len() as u64)
 }
+
+/// Who has a file open as a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Holder {
+    /// No process.
+    None,
+    /// The process of this number. `None` if its number could not be read.
+    Process(Option<u32>),
+    /// The lock file cannot be looked at: it is its user's alone, and this process is another user's.
+    Unknown,
+}
+
+/// Looks whether a process has the store open. That takes a shared lock for a moment, which [`Lock::take`] waits for.
+pub(crate) fn look(store: &Path) -> Holder {
+    let mut file = match File::open(beside(store)) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Holder::None,
+        Err(_) => return Holder::Unknown,
+    };
+    // It is unlocked as the file is closed.
+    match file.try_lock_shared() {
+        Ok(()) => Holder::None,
+        Err(TryLockError::WouldBlock) => Holder::Process(holder(&mut file)),
+        Err(TryLockError::Error(_)) => Holder::Unknown,
+    }
+}
+
+/// Whether it is locked now by this file alone.
+fn locks(file: &File) -> io::Result<bool> {
+    for _ in 0..LOOKS {
+        match file.try_lock() {
+            Ok(()) => return Ok(true),
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        // A store has the lock for itself, and those that look share it.
+        match file.try_lock_shared() {
+            Ok(()) => file.unlock()?,
+            Err(TryLockError::WouldBlock) => return Ok(false),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Ok(false)
+}
+
+/// How often an opening waits a millisecond for others that look.
+const LOOKS: u32 = 1_000;
 
 /// Another user who could open it could lock it, and keep the service from starting.
 #[cfg(unix)]

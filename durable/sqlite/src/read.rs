@@ -85,18 +85,26 @@ pub(crate) fn dead(
     most: usize,
 ) -> rusqlite::Result<Vec<Dead>> {
     let mut dead = connection.prepare_cached(DEAD)?;
-    dead.query_map((stored(after), limit(most)), |from| {
-        Ok(Dead {
-            row: row(from, handlers.name(from.get(7)?)?)?,
-            at: Due::from_millis(from.get(8)?),
-            error: from.get_ref(9)?.as_str()?.into(),
-        })
-    })?
-    .collect()
+    dead.query_map((stored(after), limit(most)), |from| letter(from, handlers))?
+        .collect()
 }
 
-fn misplaced() -> rusqlite::Error {
-    let what = "the file is damaged: a timer lies in a bucket of another time";
+/// A row of a query with the columns of [`DEAD`].
+pub(crate) fn letter(from: &rusqlite::Row<'_>, handlers: &Handlers) -> rusqlite::Result<Dead> {
+    Ok(Dead {
+        row: row(from, handlers.name(from.get(7)?)?)?,
+        at: Due::from_millis(from.get(8)?),
+        error: from.get_ref(9)?.as_str()?.into(),
+    })
+}
+
+pub(crate) fn misplaced() -> rusqlite::Error {
+    damaged("a timer lies in a bucket of another time")
+}
+
+/// The error of a row that no store has written.
+pub(crate) fn damaged(what: &str) -> rusqlite::Error {
+    let what = format!("the file is damaged: {what}");
     rusqlite::Error::FromSqlConversionFailure(1, Type::Integer, what.into())
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::OpenError;
 use super::handlers::Handlers;
 use super::trial::Trial;
+use super::vacuum;
 
 /// The version of the tables. A file of a newer one is refused.
 pub const VERSION: i64 = 2;
@@ -20,6 +21,8 @@ pub struct Step {
     pub from: i64,
     /// What it does.
     pub sql: &'static str,
+    /// What it does after that.
+    pub then: Option<fn(&Connection) -> rusqlite::Result<()>>,
 }
 
 /// The steps from older versions, in order.
@@ -36,10 +39,30 @@ pub const STEPS: [Step; 1] = [Step {
             count INTEGER NOT NULL,
             first_id INTEGER NOT NULL,
             last_id INTEGER NOT NULL,
-            records BLOB NOT NULL,
+            entries BLOB NOT NULL,
             PRIMARY KEY (handler, day, block)
         ) WITHOUT ROWID;
-        CREATE TABLE orders (number INTEGER PRIMARY KEY, body TEXT NOT NULL, answer TEXT);",
+        CREATE TABLE orders (
+            number INTEGER PRIMARY KEY AUTOINCREMENT,
+            body TEXT NOT NULL,
+            until INTEGER NOT NULL,
+            is_taken INTEGER NOT NULL DEFAULT 0,
+            answer TEXT
+        );
+        CREATE TABLE key_changes (number INTEGER PRIMARY KEY, entries BLOB NOT NULL);
+        CREATE TABLE key_runs (
+            number INTEGER PRIMARY KEY,
+            age INTEGER NOT NULL,
+            bits INTEGER NOT NULL,
+            entries INTEGER NOT NULL,
+            freed INTEGER NOT NULL,
+            merged_into INTEGER,
+            done INTEGER NOT NULL
+        );
+        CREATE TABLE key_chunks (number INTEGER PRIMARY KEY, entries BLOB NOT NULL);
+        CREATE TABLE key_filters (number INTEGER PRIMARY KEY, filter BLOB NOT NULL);
+        INSERT INTO meta VALUES ('key secret 1', random()), ('key secret 2', random());",
+    then: Some(super::keys::take_from_table),
 }];
 
 /// How many bytes the log has at most once it is begun again.
@@ -52,7 +75,7 @@ const BUSY: Duration = Duration::from_millis(50);
 const APPLICATION: i64 = 0x5757_746d;
 
 /// `handler` is 0 in far levels, where `far_handler` has its number; in the finest level `far_handler` is null, which takes no space.
-const TABLES: &str = "
+pub(super) const TABLES: &str = "
     CREATE TABLE timers (
         level INTEGER NOT NULL,
         handler INTEGER NOT NULL,
@@ -69,13 +92,18 @@ const TABLES: &str = "
     ) WITHOUT ROWID;
     CREATE TABLE handlers (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
     CREATE TABLE moved (id INTEGER PRIMARY KEY, due INTEGER NOT NULL);
-    CREATE TABLE keys (
-        handler INTEGER NOT NULL,
-        key BLOB NOT NULL,
-        id INTEGER NOT NULL,
-        due INTEGER NOT NULL,
-        PRIMARY KEY (handler, key)
-    ) WITHOUT ROWID;
+    CREATE TABLE key_changes (number INTEGER PRIMARY KEY, entries BLOB NOT NULL);
+    CREATE TABLE key_runs (
+        number INTEGER PRIMARY KEY,
+        age INTEGER NOT NULL,
+        bits INTEGER NOT NULL,
+        entries INTEGER NOT NULL,
+        freed INTEGER NOT NULL,
+        merged_into INTEGER,
+        done INTEGER NOT NULL
+    );
+    CREATE TABLE key_chunks (number INTEGER PRIMARY KEY, entries BLOB NOT NULL);
+    CREATE TABLE key_filters (number INTEGER PRIMARY KEY, filter BLOB NOT NULL);
     CREATE TABLE dead (
         id INTEGER PRIMARY KEY,
         handler INTEGER NOT NULL,
@@ -96,12 +124,18 @@ const TABLES: &str = "
         count INTEGER NOT NULL,
         first_id INTEGER NOT NULL,
         last_id INTEGER NOT NULL,
-        records BLOB NOT NULL,
+        entries BLOB NOT NULL,
         PRIMARY KEY (handler, day, block)
     ) WITHOUT ROWID;
-    CREATE TABLE orders (number INTEGER PRIMARY KEY, body TEXT NOT NULL, answer TEXT);
+    CREATE TABLE orders (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        body TEXT NOT NULL,
+        until INTEGER NOT NULL,
+        is_taken INTEGER NOT NULL DEFAULT 0,
+        answer TEXT
+    );
     CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-    INSERT INTO meta VALUES ('epoch', 0);
+    INSERT INTO meta VALUES ('epoch', 0), ('key secret 1', random()), ('key secret 2', random());
 ";
 
 /// Opens the file and creates the tables in a new one, or brings those of an older version up to date. A file that is refused is not written to: all that can
@@ -124,6 +158,10 @@ pub(crate) fn open(path: &Path, trial: &Trial<'_>) -> Result<(Connection, Handle
     if found == Some(VERSION) {
         look_into(&connection).map_err(OpenError::in_tables)?;
     }
+    if found.is_none() {
+        // Before the first page is written.
+        vacuum::prepare(&connection).map_err(OpenError::of)?;
+    }
     configure(&connection, trial.synchronous).map_err(OpenError::of)?;
     match found {
         None => create(&connection).map_err(OpenError::of)?,
@@ -136,7 +174,7 @@ pub(crate) fn open(path: &Path, trial: &Trial<'_>) -> Result<(Connection, Handle
 }
 
 /// The version of the tables. `None` if the file is empty; an error if it is another's, or of a version that no step begins with.
-fn inspect(connection: &Connection, steps: &[Step]) -> Result<Option<i64>, OpenError> {
+pub(crate) fn inspect(connection: &Connection, steps: &[Step]) -> Result<Option<i64>, OpenError> {
     let ask = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
     let application = ask("PRAGMA application_id").map_err(OpenError::of)?;
     let version = ask("PRAGMA user_version").map_err(OpenError::of)?;
@@ -189,6 +227,9 @@ fn migrate(connection: &Connection, older: i64, steps: &[Step]) -> rusqlite::Res
         let step = step.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
         let transaction = connection.unchecked_transaction()?;
         transaction.execute_batch(step.sql)?;
+        if let Some(then) = step.then {
+            then(&transaction)?;
+        }
         version += 1;
         transaction.pragma_update(None, "user_version", version)?;
         transaction.commit()?;
@@ -197,7 +238,7 @@ fn migrate(connection: &Connection, older: i64, steps: &[Step]) -> rusqlite::Res
 }
 
 /// Reads a row of each table, by the columns that are used, and the handlers.
-fn look_into(connection: &Connection) -> rusqlite::Result<Handlers> {
+pub(crate) fn look_into(connection: &Connection) -> rusqlite::Result<Handlers> {
     connection.query_row("SELECT value FROM meta WHERE key = 'epoch'", [], |row| {
         row.get::<_, i64>(0)
     })?;
@@ -205,11 +246,14 @@ fn look_into(connection: &Connection) -> rusqlite::Result<Handlers> {
         "SELECT level, handler, bucket, id, due, failures, has_moved, far_handler, key, payload, starts FROM timers LIMIT 1",
         "SELECT number, name FROM handlers LIMIT 1",
         "SELECT id, due FROM moved LIMIT 1",
-        "SELECT handler, key, id, due FROM keys LIMIT 1",
+        "SELECT number, entries FROM key_changes LIMIT 1",
+        "SELECT number, age, bits, entries, freed, merged_into, done FROM key_runs LIMIT 1",
+        "SELECT number, entries FROM key_chunks LIMIT 1",
+        "SELECT number, filter FROM key_filters LIMIT 1",
         "SELECT id, handler, due, failures, has_moved, key, payload, at, error, starts FROM dead LIMIT 1",
         "SELECT name, value FROM settings LIMIT 1",
-        "SELECT handler, day, block, count, first_id, last_id, records FROM archive LIMIT 1",
-        "SELECT number, body, answer FROM orders LIMIT 1",
+        "SELECT handler, day, block, count, first_id, last_id, entries FROM archive LIMIT 1",
+        "SELECT number, body, until, is_taken, answer FROM orders LIMIT 1",
     ] {
         let mut statement = connection.prepare(sql)?;
         statement.query([])?.next()?;

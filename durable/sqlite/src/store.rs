@@ -4,16 +4,20 @@ use std::{fmt, fs, io, path};
 
 use rusqlite::Connection;
 use waterwheel_store::{
-    Archived, Dead, Id, Level, Mark, Most, Op, Outcome, Position, Row, Setting, Store, StoreError,
+    Archived, Dead, Id, Level, Mark, Most, Op, Order, Outcome, Position, Row, Setting, Store,
+    StoreError,
 };
 
 use super::OpenError;
 use super::failure::{of_commit, rolled_back};
 use super::handlers::Handlers;
 use super::identity::Identity;
+use super::keys::Keys;
 use super::lock::Lock;
+use super::orders::{self, Orders};
 use super::space::Space;
 use super::trial::{Files, Trial};
+use super::vacuum::{self, Vacuum};
 use super::write::Writer;
 use super::{archive, log, read, schema};
 
@@ -25,11 +29,19 @@ pub struct SqliteStore {
     // Dropped before the lock.
     connection: Connection,
     handlers: Handlers,
+    keys: Keys,
     last: Option<(u64, Vec<Outcome>)>,
+    orders: Orders,
     /// Why nothing is written any more.
     failure: Option<Arc<str>>,
     /// Whether the last commit was: there may be no space for a longer log.
     was_refused: bool,
+    /// Whether there was no commit since the store was tended.
+    is_idle: bool,
+    /// Whether the file can become shorter, and is becoming so.
+    gives_back: bool,
+    is_giving_back: bool,
+    vacuum: Vacuum,
     /// How many pages the log has before they are copied into the file.
     long_log: i64,
     files: Files,
@@ -72,11 +84,7 @@ impl SqliteStore {
     fn open_locked(path: &Path, trial: &Trial<'_>) -> Result<SqliteStore, OpenError> {
         let path = resolve(path).map_err(|error| OpenError::Sqlite(error.into()))?;
         let lock = Lock::take(&path)?;
-        if is_empty(&path)? && !is_empty(&log_of(&path))? {
-            // SQLite would delete the log. It may have all timers: they are copied into the file only now and then.
-            let what = "it is empty or missing, and its log is not";
-            return Err(OpenError::Corrupt(what.into()));
-        }
+        refuse_log_alone(&path)?;
         let mut store = SqliteStore::open_as(path, Some(lock), trial)?;
         let identity = Identity::of(&store.path);
         store.identity = Some(identity.map_err(|error| OpenError::Sqlite(error.into()))?);
@@ -106,12 +114,20 @@ impl SqliteStore {
             let limited = space.set_limit(&connection, bytes);
             limited.map_err(OpenError::of)?;
         }
+        let keys = Keys::read(&connection, trial.key_sizes).map_err(OpenError::in_tables)?;
+        let gives_back = vacuum::is_possible(&connection).map_err(OpenError::in_tables)?;
         let mut store = SqliteStore {
             connection,
             handlers,
+            keys,
             last: None,
+            orders: Orders::default(),
             failure: None,
             was_refused: false,
+            is_idle: true,
+            gives_back,
+            is_giving_back: false,
+            vacuum: trial.vacuum,
             long_log: trial.long_log,
             files: trial.files,
             space,
@@ -136,62 +152,110 @@ impl SqliteStore {
         let epoch: i64 = begun
             .query_row(sql, [], |row| row.get(0))
             .map_err(|error| self.in_a_step(error))?;
+        orders::clear(&begun).map_err(|error| self.in_a_step(error))?;
         begun.commit().map_err(|error| self.at_the_commit(error))?;
         Ok(epoch.unsigned_abs())
     }
 
     /// Does all steps. If there is no space for that, the inserts give way, and then the reserve does.
-    fn transact(&mut self, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
+    fn commit_steps(&mut self, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
         let has_inserts = steps.iter().any(|op| matches!(op, Op::Insert(..)));
         if has_inserts {
             self.look_for_space();
         }
         let was_full = self.space.is_full();
-        let mut tried = self.attempt(steps, false);
+        let mut tried = self.attempt(false, |store| store.steps(steps));
         if let Err(failed) = &tried
             && failed.is_full
         {
-            self.was_refused = true;
-            let in_doubt = !failed.error.is_definite();
             self.space.found_none(&self.connection);
             if has_inserts && !was_full {
-                tried = self.attempt(steps, in_doubt);
+                let in_doubt = failed.in_doubt();
+                tried = self.attempt(in_doubt, |store| store.steps(steps));
             }
         }
-        if let Err(failed) = &tried
-            && failed.is_full
-            && self.space.give_up(&self.connection)
-        {
-            let in_doubt = !failed.error.is_definite();
-            tried = self.attempt(steps, in_doubt);
-        }
-        tried.map_err(|failed| failed.error)
+        let done = self.or_in_reserve(tried, |store| store.steps(steps));
+        done.map_err(|failed| failed.error)
     }
 
-    /// Tries once. `in_doubt`: the log may have the whole of a commit before, whose outcome was not handed out. So something is written over it.
-    fn attempt(&mut self, steps: &[Op], in_doubt: bool) -> Result<Vec<Outcome>, Failed> {
+    /// Does this in a transaction, or nothing of it. If there is no space for it, the reserve is given up.
+    fn transact<T>(
+        &mut self,
+        mut what: impl FnMut(&mut SqliteStore) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let tried = self.attempt(false, &mut what);
+        let done = self.or_in_reserve(tried, what);
+        done.map_err(|failed| failed.error)
+    }
+
+    /// Tries once more, in the space of the reserve, what has failed for want of space.
+    fn or_in_reserve<T>(
+        &mut self,
+        tried: Result<T, Failed>,
+        what: impl FnOnce(&mut SqliteStore) -> rusqlite::Result<T>,
+    ) -> Result<T, Failed> {
+        match tried {
+            Err(failed) if failed.is_full && self.space.give_up(&self.connection) => {
+                self.attempt(failed.in_doubt(), what)
+            }
+            tried => tried,
+        }
+    }
+
+    /// Does this in a transaction, or nothing of it. `in_doubt`: the log may have the whole of a commit before, whose outcome was not handed out. So something
+    /// is written over it.
+    fn attempt<T>(
+        &mut self,
+        in_doubt: bool,
+        what: impl FnOnce(&mut SqliteStore) -> rusqlite::Result<T>,
+    ) -> Result<T, Failed> {
         let handlers = self.handlers.len();
-        let outcomes = self.steps(steps, in_doubt);
-        let outcomes = outcomes.map_err(|error| self.in_a_step(error));
-        let was_tried = outcomes.is_ok();
-        let outcomes = outcomes.and_then(|outcomes| {
+        let done = self.begin_and(in_doubt, what);
+        let done = done.map_err(|error| self.in_a_step(error));
+        let was_tried = done.is_ok();
+        let done = done.and_then(|done| {
             let commit = self.connection.prepare_cached("COMMIT");
             let committed = commit.and_then(|mut commit| commit.execute([]));
             committed
                 .map_err(|error| self.at_the_commit(error))
-                .map(|_| outcomes)
+                .map(|_| done)
         });
-        outcomes.map_err(|failed| {
-            self.handlers.truncate(handlers);
-            let is_gone = self.roll_back().and_then(|()| match was_tried || in_doubt {
-                true => self.is_gone(),
-                false => Ok(()),
-            });
-            match is_gone {
-                Ok(()) => failed,
-                Err(error) => Failed { error, ..failed },
+        match done {
+            Ok(done) => {
+                self.keys.keep();
+                Ok(done)
             }
-        })
+            Err(failed) => {
+                self.was_refused = true;
+                self.handlers.truncate(handlers);
+                self.keys.undo();
+                let is_gone = self.roll_back().and_then(|()| match was_tried || in_doubt {
+                    true => self.is_gone(),
+                    false => Ok(()),
+                });
+                Err(match is_gone {
+                    Ok(()) => failed,
+                    Err(error) => Failed { error, ..failed },
+                })
+            }
+        }
+    }
+
+    fn begin_and<T>(
+        &mut self,
+        in_doubt: bool,
+        what: impl FnOnce(&mut SqliteStore) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        self.connection
+            .prepare_cached("BEGIN IMMEDIATE")?
+            .execute([])?;
+        let done = what(self)?;
+        if in_doubt {
+            let sql = "INSERT INTO meta VALUES ('doubts', 1)
+                ON CONFLICT (key) DO UPDATE SET value = value + 1";
+            self.connection.execute(sql, [])?;
+        }
+        Ok(done)
     }
 
     /// The error of a read, or of a step: no commit was tried.
@@ -212,6 +276,19 @@ impl SqliteStore {
             false => of_commit(error),
         };
         Failed { error, is_full }
+    }
+
+    /// Takes the orders that have come.
+    fn take_orders(&mut self) -> Result<(), StoreError> {
+        let Some(seen) = self.orders.news(&self.connection).map_err(rolled_back)? else {
+            return Ok(());
+        };
+        let taken = match orders::are_there(&self.connection).map_err(rolled_back)? {
+            true => self.transact(|store| orders::take(&store.connection))?,
+            false => Vec::new(),
+        };
+        self.orders.add(seen, taken);
+        Ok(())
     }
 
     /// A commit that was tried and rolled back has left no trace that is taken for it.
@@ -238,16 +315,14 @@ impl SqliteStore {
         length.query_row([], |row| row.get(1))
     }
 
-    fn steps(&mut self, steps: &[Op], in_doubt: bool) -> rusqlite::Result<Vec<Outcome>> {
-        self.connection
-            .prepare_cached("BEGIN IMMEDIATE")?
-            .execute([])?;
+    fn steps(&mut self, steps: &[Op]) -> rusqlite::Result<Vec<Outcome>> {
         let has_inserts = steps.iter().any(|op| matches!(op, Op::Insert(..)));
         let room = match has_inserts {
             true => self.space.room(&self.connection)?,
             false => None,
         };
-        let mut writer = Writer::new(&self.connection, &mut self.handlers, room);
+        let (handlers, keys) = (&mut self.handlers, &mut self.keys);
+        let mut writer = Writer::new(&self.connection, handlers, keys, room);
         let outcomes: Vec<_> = steps
             .iter()
             .map(|op| writer.step(op))
@@ -257,12 +332,28 @@ impl SqliteStore {
         if has_inserts {
             self.space.were_refused(is_full);
         }
-        if in_doubt {
-            let sql = "INSERT INTO meta VALUES ('doubts', 1)
-                ON CONFLICT (key) DO UPDATE SET value = value + 1";
-            self.connection.execute(sql, [])?;
-        }
         Ok(outcomes)
+    }
+
+    /// Does a part of what the index of the keys has left to be done.
+    fn order_keys(&mut self, is_idle: bool) -> Result<(), StoreError> {
+        if self.keys.is_much_fresh() {
+            self.transact(|store| store.keys.write_fresh(&store.connection))?;
+        }
+        match self.keys.is_to_merge(is_idle) {
+            true => self.transact(|store| store.keys.merge(&store.connection)),
+            false => Ok(()),
+        }
+    }
+
+    /// Gives a part of the free pages back.
+    fn give_back(&mut self, is_idle: bool) -> Result<(), StoreError> {
+        let is_due = self.vacuum.is_due(&self.connection, self.is_giving_back);
+        self.is_giving_back = is_due.map_err(rolled_back)?;
+        match self.is_giving_back {
+            true => self.transact(|store| store.vacuum.step(&store.connection, is_idle)),
+            false => Ok(()),
+        }
     }
 
     fn roll_back(&self) -> Result<(), StoreError> {
@@ -275,23 +366,24 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// Copies a long log into the file, and one that could not become longer: the next commit begins it again, in the space that it has.
-    fn checkpoint(&self) -> rusqlite::Result<()> {
+    /// Copies a long log into the file, and one that could not become longer: the next commit begins it again, in the space that it has. Says whether it has.
+    fn checkpoint(&self) -> rusqlite::Result<bool> {
         let long_log = match self.space.is_full() {
             true => self.long_log.min(SHORT_LOG),
             false => self.long_log,
         };
-        if self.was_refused || self.log_length()? >= long_log {
+        let is_long = self.was_refused || self.log_length()? >= long_log;
+        if is_long {
             let mut copy = self
                 .connection
                 .prepare_cached("PRAGMA wal_checkpoint(PASSIVE)")?;
             copy.query_row([], |_| Ok(()))?;
         }
-        Ok(())
+        Ok(is_long)
     }
 
     /// The same, in the space of the reserve if there is no other.
-    fn checkpoint_in_space(&mut self) -> Result<(), StoreError> {
+    fn checkpoint_in_space(&mut self) -> Result<bool, StoreError> {
         let mut copied = self.checkpoint();
         if let Err(error) = &copied
             && self.space.is_none(error)
@@ -368,6 +460,13 @@ struct Failed {
     is_full: bool,
 }
 
+impl Failed {
+    /// Whether the log may have it nevertheless.
+    fn in_doubt(&self) -> bool {
+        !self.error.is_definite()
+    }
+}
+
 /// On a full disk, the log is copied when it has so many pages: it does not use up the last space.
 const SHORT_LOG: i64 = 64;
 
@@ -375,7 +474,7 @@ const SHORT_LOG: i64 = 64;
 const FRAME: u64 = 4_120;
 
 /// The one path of a file, which may not be there yet: without links, so that all who name the file take the same lock.
-fn resolve(path: &Path) -> io::Result<PathBuf> {
+pub(crate) fn resolve(path: &Path) -> io::Result<PathBuf> {
     let mut path = path::absolute(path)?;
     for _ in 0..MOST_LINKS {
         match fs::canonicalize(&path) {
@@ -397,10 +496,21 @@ fn resolve(path: &Path) -> io::Result<PathBuf> {
 /// As many as Linux follows.
 const MOST_LINKS: u32 = 40;
 
-fn log_of(path: &Path) -> PathBuf {
+pub(crate) fn log_of(path: &Path) -> PathBuf {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     log.into()
+}
+
+/// SQLite would delete the log then. It may have all timers: they are copied into the file only now and then.
+pub(crate) fn refuse_log_alone(path: &Path) -> Result<(), OpenError> {
+    match is_empty(path)? && !is_empty(&log_of(path))? {
+        true => {
+            let what = "it is empty or missing, and its log is not";
+            Err(OpenError::Corrupt(what.into()))
+        }
+        false => Ok(()),
+    }
 }
 
 /// Whether a file has no byte, or is not there.
@@ -417,10 +527,14 @@ impl Store for SqliteStore {
         self.is_well()?;
         self.last = None;
         let mut epoch = self.next_epoch();
-        if epoch.as_ref().is_err_and(|failed| failed.is_full)
-            && self.space.give_up(&self.connection)
-        {
-            epoch = self.next_epoch();
+        if epoch.as_ref().is_err_and(|failed| failed.is_full) {
+            // The reserve may have gone before. Then the log has space, once what it has is copied.
+            self.space.give_up(&self.connection);
+            self.was_refused = true;
+            match self.checkpoint_in_space() {
+                Err(error) if !error.is_definite() => return self.note(Err(error)),
+                _ => epoch = self.next_epoch(),
+            }
         }
         self.note(epoch.map_err(|failed| failed.error))
     }
@@ -432,10 +546,11 @@ impl Store for SqliteStore {
             return Ok(outcomes.clone());
         }
         self.is_well()?;
+        self.is_idle = false;
         self.was_refused = false;
-        let outcomes = self.transact(steps);
-        self.was_refused |= outcomes.is_err();
+        let outcomes = self.commit_steps(steps);
         let outcomes = self.note(outcomes)?;
+        self.orders.answered(steps);
         self.last = Some((number, outcomes.clone()));
         Ok(outcomes)
     }
@@ -444,11 +559,24 @@ impl Store for SqliteStore {
         self.is_well()?;
         let there = self.is_there();
         self.note(there)?;
+        let is_idle = std::mem::replace(&mut self.is_idle, true);
         let copied = self.checkpoint_in_space();
-        self.note(copied)?;
+        let has_copied = self.note(copied)?;
         self.look_for_space();
         let kept = self.keep_reserve().map_err(rolled_back);
-        self.note(kept)
+        self.note(kept)?;
+        if std::mem::take(&mut self.was_refused) {
+            // There may be no space for a longer log.
+            return Ok(());
+        }
+        let ordered = self.order_keys(is_idle);
+        self.note(ordered)?;
+        // Not after each commit: it is a part of what is written anyway.
+        if self.gives_back && (has_copied || is_idle) {
+            let given_back = self.give_back(is_idle);
+            self.note(given_back)?;
+        }
+        Ok(())
     }
 
     fn load(
@@ -516,6 +644,17 @@ impl Store for SqliteStore {
     fn settings(&mut self) -> Result<Vec<Setting>, StoreError> {
         let settings = read::settings(&self.connection);
         self.note(settings.map_err(rolled_back))
+    }
+
+    fn takes_orders(&self) -> bool {
+        true
+    }
+
+    fn orders(&mut self) -> Result<Vec<(u64, Order)>, StoreError> {
+        self.is_well()?;
+        let taken = self.take_orders();
+        self.note(taken)?;
+        Ok(self.orders.all())
     }
 }
 

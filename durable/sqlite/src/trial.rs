@@ -3,8 +3,10 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::Duration;
 
+use super::keys::Sizes;
 use super::lock::for_its_user_alone;
 use super::schema::Step;
+use super::vacuum::Vacuum;
 
 /// What differs in tests of faults, and nothing else does: the VFS, without which there is a lock file, and what follows.
 #[doc(hidden)]
@@ -18,6 +20,10 @@ pub struct Trial<'a> {
     pub synchronous: &'a str,
     /// How many pages the log has before they are copied into the file.
     pub long_log: i64,
+    /// How the index of the keys is kept.
+    pub key_sizes: Sizes,
+    /// When the file becomes shorter.
+    pub vacuum: Vacuum,
     /// The steps from older versions of the tables.
     pub steps: &'a [Step],
     /// How long the reserve is, at least and at most. None, if both are 0.
@@ -60,6 +66,8 @@ impl Trial<'_> {
         },
         synchronous: "EXTRA",
         long_log: 1_000,
+        key_sizes: Sizes::USUAL,
+        vacuum: Vacuum::USUAL,
         steps: &super::schema::STEPS,
         reserve: (1 << 20, 16 << 20),
         full: Duration::from_secs(1),

@@ -7,6 +7,7 @@ use waterwheel_store::{Bucket, Due, Handle, Id, Level, Op, Outcome, Row};
 
 use super::archive::{self, Blocks};
 use super::handlers::Handlers;
+use super::keys::{Holder, Keys};
 use super::read::{row, stored};
 
 const MOVED: &str = "SELECT due FROM moved WHERE id = ?1";
@@ -35,6 +36,7 @@ const TAKE_ARCHIVED: &str = "
 pub(crate) struct Writer<'a> {
     pub(crate) connection: &'a Connection,
     pub(crate) handlers: &'a mut Handlers,
+    keys: &'a mut Keys,
     place: Kept<'a>,
     settle: Kept<'a>,
     take: Kept<'a>,
@@ -68,11 +70,13 @@ impl<'a> Writer<'a> {
     pub(crate) fn new(
         connection: &'a Connection,
         handlers: &'a mut Handlers,
+        keys: &'a mut Keys,
         room: Option<u64>,
     ) -> Writer<'a> {
         Writer {
             connection,
             handlers,
+            keys,
             place: None,
             settle: None,
             take: None,
@@ -109,7 +113,9 @@ impl<'a> Writer<'a> {
                 before,
                 most,
             } => match self.handlers.number(handler) {
-                Some(handler) => archive::expire(self.connection, handler, *before, *most),
+                Some(handler) => {
+                    archive::expire(self.connection, self.keys, handler, *before, *most)
+                }
                 None => Ok(Outcome::Expired { is_empty: true }),
             },
             Op::Start(row) => self.start(row),
@@ -170,6 +176,7 @@ impl<'a> Writer<'a> {
 
     /// Writes what the steps have left to be written together.
     pub(crate) fn finish(self) -> rusqlite::Result<()> {
+        self.keys.write(self.connection)?;
         self.blocks.write(self.connection)
     }
 
@@ -239,28 +246,26 @@ impl<'a> Writer<'a> {
 
     /// The other timer that has the key.
     fn holder(&self, row: &Row, handler: i64, key: &[u8]) -> rusqlite::Result<Option<Handle>> {
-        let sql = "SELECT id, due FROM keys WHERE handler = ?1 AND key = ?2";
-        let mut keys = self.connection.prepare_cached(sql)?;
-        let other: Option<(i64, i64)> = keys
-            .query_row((handler, key), |row| Ok((row.get(0)?, row.get(1)?)))
-            .optional()?;
-        let other = other.filter(|(id, _)| *id != stored(row.id));
-        Ok(other.map(|(id, due)| Handle {
-            id: Id::from_stored(id.unsigned_abs()),
-            due: Due::from_millis(due),
-            handler: Arc::clone(&row.handler),
-        }))
+        let found = self
+            .keys
+            .find(self.connection, self.keys.name(handler, key))?;
+        let other = found.filter(|holder| holder.id != stored(row.id));
+        Ok(other.map(|holder| handle(row, holder)))
     }
 
     fn insert(&mut self, row: &Row, bucket: Bucket) -> rusqlite::Result<Outcome> {
         if let Some(key) = &row.key {
             let handler = self.handlers.intern(&row.handler, self.connection)?;
-            if let Some(other) = self.holder(row, handler, key)? {
-                return Ok(Outcome::Exists(other));
+            let name = self.keys.name(handler, key);
+            match self.keys.find(self.connection, name)? {
+                // It is written once more, in the same place.
+                Some(Holder { id, .. }) if id == stored(row.id) => {}
+                Some(other) => return Ok(Outcome::Exists(handle(row, other))),
+                None => {
+                    let (id, due) = (stored(row.id), row.due.as_millis());
+                    self.keys.take(name, Holder { id, due });
+                }
             }
-            let sql = "INSERT OR REPLACE INTO keys (handler, key, id, due) VALUES (?1, ?2, ?3, ?4)";
-            let mut keys = self.connection.prepare_cached(sql)?;
-            keys.execute((handler, &**key, stored(row.id), row.due.as_millis()))?;
         }
         self.place(row, bucket)?;
         Ok(Outcome::Inserted)
@@ -338,15 +343,14 @@ impl<'a> Writer<'a> {
     }
 
     /// Deletes what other tables have of a timer.
-    fn forget(&self, row: &Row) -> rusqlite::Result<()> {
+    fn forget(&mut self, row: &Row) -> rusqlite::Result<()> {
         if row.has_moved {
             self.forget_move(row.id)?;
         }
-        if let Some(key) = &row.key {
-            let handler = self.handlers.number(&row.handler);
-            let sql = "DELETE FROM keys WHERE handler = ?1 AND key = ?2";
-            let mut keys = self.connection.prepare_cached(sql)?;
-            keys.execute((handler, &**key))?;
+        if let Some(key) = &row.key
+            && let Some(handler) = self.handlers.number(&row.handler)
+        {
+            self.keys.free(self.keys.name(handler, key));
         }
         Ok(())
     }
@@ -397,5 +401,14 @@ impl<'a> Writer<'a> {
             row(from, self.handlers.name(from.get(7)?)?)
         })
         .optional()
+    }
+}
+
+/// The timer that has the key of a row.
+fn handle(row: &Row, Holder { id, due }: Holder) -> Handle {
+    Handle {
+        id: Id::from_stored(id.unsigned_abs()),
+        due: Due::from_millis(due),
+        handler: Arc::clone(&row.handler),
     }
 }

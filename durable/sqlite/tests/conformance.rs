@@ -4,8 +4,8 @@ mod folder;
 
 use folder::Folder;
 use waterwheel_conformance::{all, all_reopened};
-use waterwheel_store::Store;
-use waterwheel_store_sqlite::SqliteStore;
+use waterwheel_store::{Op, Outcome, Store, StoreError, pass_on};
+use waterwheel_store_sqlite::{Sizes, SqliteStore, Trial};
 
 #[test]
 fn a_sqlite_store_passes_all_cases() {
@@ -28,6 +28,37 @@ fn a_sqlite_store_opened_after_each_commit_passes_too() {
         drop(store);
         count += u32::from(is_new);
         Box::new(SqliteStore::open(folder.file(&format!("{count}.db"))).unwrap())
+    };
+    all_reopened(open).expect_all();
+}
+
+/// A store whose keys are put in order after each commit, in the smallest steps.
+struct Tended(SqliteStore);
+
+impl Store for Tended {
+    pass_on!(it => it.0; begin tend reads);
+
+    fn commit(&mut self, number: u64, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
+        let outcomes = self.0.commit(number, steps)?;
+        self.0.tend()?;
+        Ok(outcomes)
+    }
+}
+
+#[test]
+fn a_sqlite_store_that_orders_its_keys_passes_too() {
+    let folder = Folder::new("ordered");
+    let trial = Trial {
+        key_sizes: Sizes { fresh: 1, step: 1 },
+        ..Trial::NONE
+    };
+    let mut count = 0;
+    let open = |store: Option<Box<dyn Store>>| -> Box<dyn Store> {
+        let is_new = store.is_none();
+        drop(store);
+        count += u32::from(is_new);
+        let path = folder.file(&format!("{count}.db"));
+        Box::new(Tended(SqliteStore::open_for_trial(&path, &trial).unwrap()))
     };
     all_reopened(open).expect_all();
 }

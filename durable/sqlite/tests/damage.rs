@@ -182,7 +182,7 @@ fn try_one(seed: u64, files: &[(Vec<u8>, Vec<u8>)], disk: &Disk, tally: &mut Tal
 
 #[test]
 fn damage_is_an_error_or_does_no_harm() {
-    const CASES: u64 = 500;
+    const CASES: u64 = 700;
     let (sender, cases) = mpsc::channel();
     let thread = std::thread::spawn(move || {
         let files = [files(false), files(true)];

@@ -2,12 +2,14 @@
 
 mod trial;
 
+use std::time::Duration;
+
 use fastrand::Rng;
 use trial::*;
 use waterwheel_conformance::all;
 use waterwheel_faults::{Call, Chance, Choice, Content, Disk, Each, Fault, Kind, Moment};
-use waterwheel_store::{Due, Id, Level, Most, Op, Position, Store, StoreError};
-use waterwheel_store_sqlite::SqliteStore;
+use waterwheel_store::{Due, Id, Level, Most, Op, Outcome, Position, Store, StoreError};
+use waterwheel_store_sqlite::{Sizes, SqliteStore};
 
 #[test]
 fn a_store_on_the_disk_of_the_tests_passes_all_cases() {
@@ -299,6 +301,100 @@ fn an_answer_does_not_wait_for_the_copy_of_the_log() {
     assert_eq!(disk.count(Call::Write, Kind::Main), main);
     store.tend().unwrap();
     assert!(disk.count(Call::Write, Kind::Main) > main);
+}
+
+/// A store whose next care is to write 8 keys as a run, or to merge runs if there are four already.
+fn keyed(runs: u64) -> (SqliteStore, Disk) {
+    let disk = disk();
+    let mut store = open_keyed(&disk);
+    store.begin().unwrap();
+    for number in 1..=runs * 8 {
+        is_done(store.commit(number, &[keyed_insert(number, number)]));
+        if number < runs * 8 {
+            store.tend().unwrap();
+        }
+    }
+    (store, disk)
+}
+
+fn open_keyed(disk: &Disk) -> SqliteStore {
+    let opened = open_as(disk, |trial| {
+        trial.key_sizes = Sizes { fresh: 8, step: 1 };
+        trial.full = Duration::ZERO;
+    });
+    opened.unwrap()
+}
+
+fn keyed_insert(number: u64, key: u64) -> Op {
+    let Op::Insert(mut row, bucket) = insert(number, 64) else {
+        unreachable!();
+    };
+    row.key = Some(key.to_le_bytes().as_slice().into());
+    Op::Insert(row, bucket)
+}
+
+/// The keys from 1 to `last` are taken, and the next one is free.
+fn expect_keys(store: &mut SqliteStore, commit: u64, last: u64) {
+    let steps: Vec<_> = (1..=last + 1)
+        .map(|key| keyed_insert(if key > last { key } else { 1_000 + key }, key))
+        .collect();
+    let outcomes = store.commit(commit, &steps).unwrap();
+    for (key, outcome) in (1..).zip(&outcomes[..last as usize]) {
+        let is_held = matches!(outcome, Outcome::Exists(holder) if holder.id.get() == key);
+        assert!(is_held, "key {key}: {outcome:?}");
+    }
+    assert_eq!(outcomes.last(), Some(&Outcome::Inserted));
+}
+
+#[test]
+fn keys_that_find_no_space_to_be_ordered_stay_taken() {
+    for runs in [1, 4] {
+        let mut refused = 0;
+        for after in 0.. {
+            let (mut store, disk) = keyed(runs);
+            let moment = Moment {
+                after,
+                ..Moment::next(Call::Write, Kind::Log)
+            };
+            disk.fail(moment, Fault::NoSpace(100));
+            let tended = store.tend();
+            disk.mend();
+            if tended.is_ok() {
+                break;
+            }
+            is_definite(tended);
+            refused += 1;
+            expect_keys(&mut store, runs * 8 + 1, runs * 8);
+            for _ in 0..9 {
+                store.tend().unwrap();
+            }
+            expect_keys(&mut store, runs * 8 + 2, runs * 8 + 1);
+        }
+        println!("{refused} writes were refused");
+        assert!(refused > 3);
+    }
+}
+
+#[test]
+fn a_failed_sync_as_keys_are_ordered_is_final() {
+    for runs in [1, 4] {
+        let (mut store, disk) = keyed(runs);
+        disk.fail(Moment::next(Call::Sync, Kind::Log), Fault::Error);
+        is_indeterminate(store.tend());
+        disk.mend();
+        let before = changes(&disk);
+        is_indeterminate(store.commit(99, &[insert(99, 64)]));
+        drop(store);
+        assert_eq!(changes(&disk), before);
+        let content = disk.content();
+        for seed in 0..40 {
+            disk.put(content.clone());
+            disk.restart(&mut Chance::new(&mut Rng::with_seed(seed), disk.calls()));
+            let mut store = open_keyed(&disk);
+            store.begin().unwrap();
+            expect_keys(&mut store, 1, runs * 8);
+        }
+    }
 }
 
 #[test]

@@ -183,7 +183,17 @@ fn a_log_without_its_file_is_not_thrown_away() {
 #[test]
 fn a_file_without_one_of_its_tables_is_damaged() {
     let folder = Folder::new("missing");
-    for table in ["timers", "handlers", "moved", "keys", "dead", "meta"] {
+    for table in [
+        "timers",
+        "handlers",
+        "moved",
+        "key_changes",
+        "key_runs",
+        "key_chunks",
+        "key_filters",
+        "dead",
+        "meta",
+    ] {
         let path = folder.file(table);
         drop(SqliteStore::open(&path).unwrap());
         let other = Connection::open(&path).unwrap();

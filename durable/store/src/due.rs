@@ -35,6 +35,12 @@ impl Due {
         }
     }
 
+    /// The start of this second, counted from the start of 1970.
+    #[must_use]
+    pub const fn from_second(second: i64) -> Due {
+        Due(second.saturating_mul(1_000))
+    }
+
     /// Milliseconds since the start of 1970.
     #[must_use]
     pub const fn as_millis(self) -> i64 {

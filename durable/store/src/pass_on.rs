@@ -92,6 +92,11 @@ macro_rules! pass_on {
             $inner.settings()
         }
 
+        fn takes_orders(&self) -> bool {
+            let $this = self;
+            $inner.takes_orders()
+        }
+
         fn orders(&mut self) -> Result<Vec<(u64, $crate::Order)>, $crate::StoreError> {
             let $this = self;
             $inner.orders()

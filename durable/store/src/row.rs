@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use super::{Archived, Due, Position};
 
+/// Occurrences of calendars have ids of their own: above those of inserts, whose epochs leave this bit out.
+const OCCURRENCE: u64 = 1 << 62;
+
 /// A timer's name for life: the same in each attempt, and never used again in its store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(u64);
@@ -14,13 +17,43 @@ impl Id {
     /// After all timers' ids.
     pub const MAX: Id = Id(i64::MAX as u64);
 
-    /// The `count`th timer that was inserted since the store was opened for the `epoch`th time. `None` beyond 8 million openings, or 2⁴⁰ timers in one.
+    /// The `count`th timer that was inserted since the store was opened for the `epoch`th time. `None` beyond 4 million openings, or 2⁴⁰ timers in one.
     #[must_use]
     pub const fn new(epoch: u64, count: u64) -> Option<Id> {
-        if epoch == 0 || epoch >> 23 != 0 || count >> 40 != 0 {
+        if epoch == 0 || epoch >> 22 != 0 || count >> 40 != 0 {
             return None;
         }
         Some(Id(epoch << 40 | count))
+    }
+
+    /// The occurrence of a calendar in this second since 1970: the same id, however often it is asked for, and no inserted timer's. `None` beyond 4 million
+    /// calendars, before 1970, and after the year 10 000.
+    #[must_use]
+    pub const fn of_occurrence(calendar: u32, second: i64) -> Option<Id> {
+        if calendar >> 22 != 0 || second < 0 || second >> 38 != 0 {
+            return None;
+        }
+        Some(Id(OCCURRENCE | (calendar as u64) << 40 | second as u64))
+    }
+
+    /// Of which calendar it is an occurrence, and in which second, if it is one.
+    #[must_use]
+    pub const fn occurrence(self) -> Option<(u32, i64)> {
+        if self.0 & OCCURRENCE == 0 {
+            return None;
+        }
+        let calendar = (self.0 >> 40 & 0x3f_ffff) as u32;
+        Some((calendar, (self.0 & 0xff_ffff_ffff) as i64))
+    }
+
+    /// For which time the store was opened when the timer was inserted. `None` if its id is of another kind.
+    #[must_use]
+    pub const fn epoch(self) -> Option<u64> {
+        match self.0 >> 40 {
+            0 => None,
+            epoch if epoch >> 22 != 0 => None,
+            epoch => Some(epoch),
+        }
     }
 
     /// The number that it is stored as; it fits in an `i64`.
@@ -252,12 +285,36 @@ mod tests {
             (1, 1),
             (1, (1 << 40) - 1),
             (2, 0),
-            ((1 << 23) - 1, 9),
+            ((1 << 22) - 1, (1 << 40) - 1),
         ];
         let ids = ids.map(|(epoch, count)| Id::new(epoch, count).unwrap());
         assert!(ids.is_sorted() && ids[4] < Id::MAX && ids[0] > Id::NONE);
         assert_eq!(Id::new(0, 1), None);
-        assert_eq!(Id::new(1 << 23, 1), None);
+        assert_eq!(Id::new(1 << 22, 1), None);
         assert_eq!(Id::new(1, 1 << 40), None);
+    }
+
+    #[test]
+    fn an_occurrence_has_an_id_of_its_own_that_says_which() {
+        let last_insert = Id::new((1 << 22) - 1, (1 << 40) - 1).unwrap();
+        for (calendar, second) in [
+            (0, 0),
+            (0, 1_774_746_000),
+            (1, 0),
+            ((1 << 22) - 1, (1 << 38) - 1),
+        ] {
+            let id = Id::of_occurrence(calendar, second).unwrap();
+            assert_eq!(id.occurrence(), Some((calendar, second)));
+            assert!(last_insert < id && id < Id::MAX, "{id}");
+            assert_eq!(id.to_string().parse(), Ok(id));
+        }
+        assert_eq!(last_insert.occurrence(), None);
+        assert_eq!(
+            Id::of_occurrence(5, 7).unwrap().get(),
+            0x4000_0500_0000_0007
+        );
+        assert_eq!(Id::of_occurrence(1 << 22, 0), None);
+        assert_eq!(Id::of_occurrence(0, -1), None);
+        assert_eq!(Id::of_occurrence(0, 1 << 38), None);
     }
 }

@@ -31,11 +31,13 @@ pub trait Store: Send {
     fn commit(&mut self, number: u64, steps: &[Op]) -> Result<Vec<Outcome>, StoreError>;
 
     /// Does what can wait until callers have their answers: copies a log, makes room. The caller calls it after each commit, done or refused, once it has
-    /// handed on what came of that. A store that passes its calls on to another one passes this on as well: a file may grow without end otherwise.
+    /// handed on what came of that, and about once a second while there is none if the store [takes orders](Store::takes_orders). A call takes some milliseconds,
+    /// and what is left to be done is done by later ones. A store that passes its calls on to another one passes this on as well: a file may grow without end
+    /// otherwise.
     ///
     /// # Errors
     ///
-    /// [`StoreError`]. After a definite one, it is tried again after the next commit.
+    /// [`StoreError`]. After a definite one, it is tried again later.
     fn tend(&mut self) -> Result<(), StoreError> {
         Ok(())
     }
@@ -108,6 +110,11 @@ pub trait Store: Send {
     ///
     /// [`StoreError`].
     fn settings(&mut self) -> Result<Vec<Setting>, StoreError>;
+
+    /// Whether other processes can ask for something by it, so that [`orders`](Store::orders) is worth a call.
+    fn takes_orders(&self) -> bool {
+        false
+    }
 
     /// What other processes ask of the one that has the store open, if they can, each with its number, until it is [answered](Op::Reply). It is asked for about
     /// once a second.

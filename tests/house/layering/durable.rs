@@ -13,25 +13,31 @@ const HOUSE: House = House {
 
 /// From the ground up.
 const ROOMS: &[(&str, &[&str])] = &[
-    // No clock, no thread, no file.
-    ("engine", &[]),
-    // Values.
+    // Values: how a namespace is served, and how long something may be.
+    ("policy", &[]),
     ("limits", &[]),
+    // No clock, no thread, no file.
+    ("engine", &["limits", "policy"]),
+    // Values.
     ("options", &[]),
     ("event", &[]),
     ("dead_letter", &[]),
     ("failure", &["engine"]),
-    ("error", &["engine", "limits"]),
+    ("calendar", &["engine", "limits"]),
+    ("error", &["engine", "calendar", "limits", "policy"]),
     ("answer", &["engine", "error"]),
     ("new_timer", &["engine", "error", "limits"]),
     // What the engine needs to run.
     ("shell", &["engine", "error", "event", "options"]),
-    ("metrics", &["shell"]),
+    ("metrics", &["engine", "shell"]),
+    ("publish", &["metrics"]),
     // What users have: each is a way into the shell.
     (
         "service",
         &[
+            "limits",
             "engine",
+            "calendar",
             "options",
             "event",
             "dead_letter",
@@ -41,6 +47,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "new_timer",
             "shell",
             "metrics",
+            "policy",
         ],
     ),
     ("lib", &[]),

@@ -6,7 +6,7 @@ use fastrand::Rng;
 use rusqlite::{Connection, OpenFlags};
 use waterwheel_faults::{Call, Chance, Content, Disk, Fault, Kind, Moment};
 use waterwheel_store::{Store, StoreError};
-use waterwheel_store_sqlite::{Files, SqliteStore, Trial};
+use waterwheel_store_sqlite::{Files, Sizes, SqliteStore, Trial, Vacuum};
 
 use super::tables::Tables;
 
@@ -43,6 +43,8 @@ pub enum During {
     CheckpointWrite,
     /// The sync of the file, after that.
     CheckpointSync,
+    /// A write to the log after a commit was answered: the keys are put in order, or the file becomes shorter.
+    TendWrite,
     /// The end of an orderly life, which copies the log and empties it.
     Closing,
     /// Nothing: a commit had just been refused, because there was no space.
@@ -55,7 +57,7 @@ pub enum During {
 
 impl During {
     /// All there are.
-    pub const ALL: [During; 13] = [
+    pub const ALL: [During; 14] = [
         During::Creation,
         During::Opening,
         During::Beginning,
@@ -65,6 +67,7 @@ impl During {
         During::CheckpointRead,
         During::CheckpointWrite,
         During::CheckpointSync,
+        During::TendWrite,
         During::Closing,
         During::Refusal,
         During::Failure,
@@ -100,6 +103,8 @@ pub(crate) struct Life<'a> {
     disk: &'a Disk,
     synchronous: &'a str,
     long_log: i64,
+    key_sizes: Sizes,
+    vacuum: Vacuum,
     /// What the store has answered. `None` before the first opening.
     acked: Option<Tables>,
     /// What is there if the call that is under way has done its work.
@@ -119,6 +124,14 @@ impl<'a> Life<'a> {
             disk,
             synchronous,
             long_log: 1 << rng.u32(2..8),
+            key_sizes: Sizes {
+                fresh: rng.usize(1..20),
+                step: rng.u64(1..10),
+            },
+            vacuum: Vacuum {
+                least: 0,
+                step: rng.i64(1..10),
+            },
             acked: None,
             under_way: None,
             now: 1_800_000_000_000 + rng.i64(0..86_400_000),
@@ -154,6 +167,7 @@ impl<'a> Life<'a> {
             During::CheckpointRead => match (cut.call, cut.kind) {
                 (Call::Write, Kind::Main) => During::CheckpointWrite,
                 (Call::Sync, Kind::Main) => During::CheckpointSync,
+                (Call::Write | Call::Open, Kind::Log) => During::TendWrite,
                 _ => During::CheckpointRead,
             },
             other => other,
@@ -241,6 +255,8 @@ impl<'a> Life<'a> {
             files: FILES,
             synchronous: self.synchronous,
             long_log: self.long_log,
+            key_sizes: self.key_sizes,
+            vacuum: self.vacuum,
             ..Trial::NONE
         };
         let store = SqliteStore::open_for_trial(&self.disk.path(FILE), &trial);

@@ -7,7 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use rusqlite::{Connection, Row as SqlRow};
 use waterwheel_store::{Bucket, Due, Handle, Level, Most, Op, Row};
 
+use super::keys;
+
 type Bytes = Vec<u8>;
+
+const EPOCH: &str = "SELECT value FROM meta WHERE key = 'epoch'";
 
 /// What is in a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -208,7 +212,7 @@ impl Tables {
         }
         match (count, version, application) {
             (0, 0, 0) => return Ok(None),
-            (10, 2, 0x5757_746d) => {}
+            (13, 2, 0x5757_746d) => {}
             other => return Err(format!("half of the tables are there: {other:?}")),
         }
         Tables::read_all(connection).map(Some).map_err(words)
@@ -216,7 +220,7 @@ impl Tables {
 
     fn read_all(connection: &Connection) -> rusqlite::Result<Tables> {
         let mut tables = Tables {
-            epoch: connection.query_row("SELECT value FROM meta", [], |row| row.get(0))?,
+            epoch: connection.query_row(EPOCH, [], |row| row.get(0))?,
             ..Tables::default()
         };
         let mut handlers = BTreeMap::new();
@@ -251,15 +255,18 @@ impl Tables {
             }
             Ok(())
         })?;
-        each(
-            connection,
-            "SELECT handler, key, id, due FROM keys",
-            |row| {
-                let key = (name(row, 0)?, row.get(1)?);
-                tables.keys.insert(key, (row.get(2)?, row.get(3)?));
-                Ok(())
-            },
-        )?;
+        let mut names = keys::read(connection)?;
+        for (number, handler) in &handlers {
+            for key in 0..=u8::MAX {
+                if let Some(holder) = names.take(*number, &[key]) {
+                    tables.keys.insert((handler.clone(), vec![key]), holder);
+                }
+            }
+        }
+        if !names.is_empty() {
+            // A key that no life has.
+            tables.epoch = -1;
+        }
         each(connection, "SELECT id, due FROM moved", |row| {
             tables.moved.insert(row.get(0)?, row.get(1)?);
             Ok(())
@@ -335,7 +342,7 @@ fn some(ids: &[&i64]) -> String {
     }
 }
 
-fn each(
+pub(super) fn each(
     connection: &Connection,
     sql: &str,
     mut take: impl FnMut(&SqlRow<'_>) -> rusqlite::Result<()>,

@@ -29,6 +29,7 @@ pub(super) enum What {
     },
     Second(usize),
     Bucket(Level),
+    Archive(usize),
 }
 
 impl Asked {
@@ -144,6 +145,7 @@ impl Engine {
             }
             (What::Second(lane), Ok(Reply::First(first))) => self.second_found(lane, first),
             (What::Bucket(level), Ok(Reply::First(first))) => self.bucket_found(level, first),
+            (What::Archive(lane), Ok(Reply::First(first))) => self.archive_found(lane, first),
             (What::Commit, Err(error)) if error.is_definite() => self.refused(&error),
             // Of a read, too: a store that is damaged is not asked for ever.
             (_, Err(error)) if !error.is_definite() => self.fail(&error),

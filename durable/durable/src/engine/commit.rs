@@ -9,7 +9,7 @@ use waterwheel_store::{Bucket, Level, Most, Op, Outcome, Row, StoreError};
 use super::asked::What;
 use super::planted::{self, Planted};
 use super::requests::Callers;
-use super::{Answer, Call, Engine, Output, Token};
+use super::{Answer, Call, Counts, Engine, Output, Token};
 
 /// For each step, the callers that wait for its outcome.
 type Waiting = Vec<Option<Callers>>;
@@ -45,7 +45,12 @@ impl Commits {
     /// How many deliveries have ended whose end is not written.
     pub(super) fn unsettled(&self) -> usize {
         let waiting = self.waiting.iter().flat_map(|(steps, _)| steps.iter());
-        let ends = |op: &&Op| matches!(op, Op::Settle(_) | Op::Retry(..) | Op::Bury { .. });
+        let ends = |op: &&Op| {
+            matches!(
+                op,
+                Op::Settle(_) | Op::Archive(..) | Op::Retry(..) | Op::Bury { .. }
+            )
+        };
         waiting.chain(&self.steps).filter(ends).count()
     }
 
@@ -142,22 +147,45 @@ impl Engine {
                 if !planted::is(Planted::AnswerBeforeCommit) {
                     self.answer(callers.token, Answer::Created(row.handle()));
                 }
+                self.count(&row.handler, |counts| counts.inserted += 1);
                 self.place(row, *bucket);
             }
-            (Op::Insert(..), Some(callers), Outcome::Exists(handle)) => {
+            (Op::Insert(row, _), Some(callers), Outcome::Exists(handle)) => {
+                self.count(&row.handler, |counts| counts.duplicates += 1);
                 self.answer(callers.token, Answer::Existing(handle));
             }
             (Op::Insert(..), Some(callers), Outcome::Full) => {
                 self.answer(callers.token, Answer::Full);
             }
-            (Op::Settle(row), ..) => self.retire(row.id),
+            (Op::Settle(row), ..) => {
+                self.retire(row.id);
+                self.count(&row.handler, |counts| counts.settled += 1);
+            }
+            (Op::Archive(row, at), ..) => {
+                self.retire(row.id);
+                self.archived(&row.handler, *at);
+                self.count(&row.handler, |counts| counts.settled += 1);
+            }
+            (Op::Expire { handler, .. }, _, Outcome::Expired { is_empty }) => {
+                self.expired(handler, is_empty);
+            }
+            (Op::Start(row), ..) => self.started(row),
+            (Op::Reply(number, _), ..) => self.replied_to(*number),
+            (Op::Set(name, value), callers, _) => {
+                self.was_set(name, value.as_deref());
+                if let Some(callers) = callers {
+                    self.answer_all(callers, &Answer::Done);
+                }
+            }
             (Op::Bury { row, error, .. }, ..) => {
                 self.retire(row.id);
+                self.count(&row.handler, |counts| counts.dead += 1);
                 let dead = Output::Dead(row.clone(), Arc::clone(error));
                 self.output.push_back(dead);
             }
             (Op::Retry(row, due, bucket), ..) => {
                 self.retire(row.id);
+                self.count(&row.handler, |counts| counts.retried += 1);
                 let later = Row {
                     due: *due,
                     failures: row.failures.saturating_add(1),
@@ -171,6 +199,7 @@ impl Engine {
             (Op::Cancel(handle), Some(callers), Outcome::Cancelled(true)) => {
                 self.retire(handle.id);
                 self.left(&handle.handler);
+                self.count(&handle.handler, |counts| counts.cancelled += 1);
                 self.answer(callers.token, Answer::Done);
                 self.cancelled(handle.id, callers.others);
             }
@@ -196,6 +225,7 @@ impl Engine {
             }
             (Op::Redrive(_, _, bucket), Some(callers), Outcome::Redriven(Some(row))) => {
                 self.answer_all(callers, &Answer::Done);
+                self.count(&row.handler, |counts| counts.redriven += 1);
                 self.place(&row, *bucket);
             }
             (
@@ -207,6 +237,10 @@ impl Engine {
                     seconds,
                 },
             ) => self.cascaded(*bucket, is_empty, far, seconds),
+            (Op::All(steps), callers, Outcome::All(outcomes)) => {
+                let token = callers.map(|it| it.token);
+                self.calendar_written(steps, outcomes, token);
+            }
             (op, callers, outcome) => {
                 let error = format!("the store has replied {outcome:?} to {op:?}");
                 if let Some(callers) = callers {
@@ -230,6 +264,13 @@ impl Engine {
         self.commits.tries_again_at = Some(later);
         self.commits.most = Some(steps.len() / 2);
         for (op, callers) in steps.iter().zip(callers) {
+            if let Op::All(steps) = op {
+                if let Some(callers) = callers {
+                    self.answer_all(callers, &Answer::Refused(Arc::clone(&why)));
+                }
+                self.calendar_refused(steps);
+                continue;
+            }
             let Some(callers) = callers else {
                 // Behind the others, which may free the space that it needs.
                 self.commits.push(smaller(op));
@@ -275,11 +316,18 @@ impl Engine {
         for deferred in std::mem::take(&mut self.deferred).into_values().flatten() {
             self.answer(deferred.token(), Answer::Failed(Arc::clone(&why)));
         }
+        self.calendars_failed(&why);
         self.output.push_back(Output::Failed(why));
     }
 
+    pub(super) fn count(&mut self, handler: &str, count: impl FnOnce(&mut Counts)) {
+        if let Some(at) = self.namespace_of(handler) {
+            count(&mut self.namespaces[at].counts);
+        }
+    }
+
     /// A row lies in this bucket from now on.
-    fn place(&mut self, row: &Row, bucket: Bucket) {
+    pub(super) fn place(&mut self, row: &Row, bucket: Bucket) {
         match bucket.level {
             Level::Second => {
                 let lane = self.lane(&row.handler);
@@ -296,7 +344,9 @@ impl Engine {
     }
 
     pub(super) fn answer(&mut self, token: Token, answer: Answer) {
-        self.output.push_back(Output::Answer(token, answer));
+        if !self.is_answered_as_order(token, &answer) {
+            self.output.push_back(Output::Answer(token, answer));
+        }
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use waterwheel_store::{Bucket, Id, Op, Row};
+use waterwheel_store::{Due, Id, Op, Row};
 
 use super::planted::{self, Planted};
-use super::{Delivery, Ended, Engine, Output};
+use super::{Ended, Engine};
 
 impl Engine {
     /// Takes from the wheel what is due.
@@ -15,31 +15,60 @@ impl Engine {
             .expire(self.now, |lane, up| lanes[lane].ready.push_back(up));
     }
 
-    /// Hands what is ready to handlers that have a place.
-    pub(super) fn deliver(&mut self) {
-        for lane in 0..self.lanes.len() {
-            self.deliver_to(lane);
+    /// Begins the next delivery of a lane, if it has a place and something is ready.
+    pub(super) fn begin_one(&mut self, index: usize) -> bool {
+        let lane = &mut self.lanes[index];
+        if lane.running >= lane.concurrency {
+            return false;
+        }
+        while let Some(up) = lane.ready.pop_front() {
+            let Some(row) = self.near.run(&up, self.now) else {
+                continue;
+            };
+            let namespace = lane.namespace;
+            lane.running += 1;
+            self.namespaces[namespace].begins(self.now.boot_micros);
+            match self.is_suspect(&row) {
+                false => self.hand_out(row),
+                true if self.is_poison(&row, namespace) => self.give_up(&row),
+                true => self.commits.push(Op::Start(row)),
+            }
+            return true;
+        }
+        false
+    }
+
+    /// Whether a lane would begin a delivery.
+    pub(super) fn is_ready(&self, lane: usize) -> bool {
+        let lane = &self.lanes[lane];
+        lane.running < lane.concurrency && lane.ready.iter().any(|up| self.near.is_up(up))
+    }
+
+    /// What was cancelled would stay in the queues for as long as a handler hangs, or its namespace is paused.
+    pub(super) fn tidy(&mut self) {
+        for lane in &mut self.lanes {
+            if lane.ready.len() > 2 * lane.held {
+                lane.ready.retain(|up| self.near.is_up(up));
+            }
         }
     }
 
-    fn deliver_to(&mut self, lane: usize) {
-        if self.is_stopping {
-            return;
-        }
+    /// A delivery does not go on.
+    pub(super) fn place_is_free(&mut self, lane: usize) {
         let lane = &mut self.lanes[lane];
-        while lane.running < lane.concurrency {
-            let Some(up) = lane.ready.pop_front() else {
-                return;
-            };
-            if let Some(row) = self.near.run(&up, self.now) {
-                lane.running += 1;
-                self.output.push_back(Output::Deliver(Delivery { row }));
-            }
-        }
-        // What was cancelled would stay there for as long as the handler hangs.
-        if lane.ready.len() > 2 * lane.held {
-            lane.ready.retain(|up| self.near.is_up(up));
-        }
+        lane.running -= 1;
+        self.namespaces[lane.namespace].running -= 1;
+    }
+
+    /// When the first timer of a lane was due that is overdue and waits: of a timer that is not in memory, only the second is known.
+    pub(super) fn oldest_of(&self, lane: usize) -> Option<Due> {
+        let lane = &self.lanes[lane];
+        let ready = lane.ready.iter().find_map(|up| self.near.due_of(up));
+        let stored = lane
+            .next_second()
+            .map(|second| Due::from_millis(second.saturating_mul(1_000)));
+        let stored = stored.filter(|due| *due <= self.present());
+        ready.into_iter().chain(stored).min()
     }
 
     /// A delivery has ended.
@@ -50,25 +79,20 @@ impl Engine {
         let Some((row, lane)) = self.near.end(id) else {
             return;
         };
-        self.lanes[lane].running -= 1;
+        self.place_is_free(lane);
+        let namespace = self.lanes[lane].namespace;
         if planted::is(Planted::NeverSettled) && ended == Ended::Well && id.get().is_multiple_of(16)
         {
             self.retire(id);
-            return self.deliver_to(lane);
+            return self.deliver_after(lane);
         }
         let op = match ended {
-            Ended::Well => Op::Settle(row),
+            Ended::Well => self.settling(row, namespace),
             Ended::Dead(error) => self.burial(row, error),
-            Ended::Failed(error) => match self.config.ladder.get(row.failures as usize) {
-                Some(delay) => {
-                    let due = self.present().after(*delay);
-                    Op::Retry(row, due, Bucket::of(due, self.present()))
-                }
-                None => self.burial(row, error),
-            },
+            Ended::Failed(error) => self.retrial(row, error, namespace),
         };
         let comes_back = match planted::is(Planted::GivenUpComesBack) {
-            true => !matches!(op, Op::Settle(_)),
+            true => !matches!(op, Op::Settle(_) | Op::Archive(..)),
             false => matches!(op, Op::Retry(..)),
         };
         if comes_back {
@@ -78,11 +102,11 @@ impl Engine {
             self.retire(id);
         }
         self.commits.push(op);
-        self.deliver_to(lane);
+        self.deliver_after(lane);
         self.commit();
     }
 
-    fn burial(&self, row: Row, error: Arc<str>) -> Op {
+    pub(super) fn burial(&self, row: Row, error: Arc<str>) -> Op {
         let at = self.present();
         Op::Bury { row, at, error }
     }

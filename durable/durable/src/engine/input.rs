@@ -19,6 +19,8 @@ pub struct Config {
     pub most_bytes_in_memory: usize,
     /// The delays after the first, second … failure. After the last one, a failure is the end.
     pub ladder: Vec<Duration>,
+    /// How many deliveries of all namespaces go on at a time. `None`: as many as each of them takes.
+    pub concurrency: Option<usize>,
     /// How many steps a commit has at most.
     pub most_in_commit: usize,
     /// How many bytes the inserts of a commit have, about. A store that runs out of space has a reserve for what it has not yet copied from its log, and the
@@ -53,6 +55,7 @@ impl Default for Config {
             most_in_memory: 65_536,
             most_bytes_in_memory: 64 << 20,
             ladder: ladder.map(Duration::from_secs).to_vec(),
+            concurrency: None,
             most_in_commit: 16_384,
             most_bytes_in_commit: 4 << 20,
             reply_micros: 30_000_000,

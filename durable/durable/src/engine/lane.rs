@@ -10,11 +10,15 @@ use super::asked::What;
 use super::near::Up;
 use super::next::Next;
 use super::planted::{self, Planted};
+use super::retention::Archive;
 use super::{Call, Engine, Output};
 
 #[derive(Debug)]
 pub(super) struct Lane {
     pub(super) handler: Arc<str>,
+    /// Whose it is.
+    pub(super) namespace: usize,
+    pub(super) archive: Archive,
     pub(super) is_handled: bool,
     pub(super) concurrency: usize,
     pub(super) running: usize,
@@ -45,9 +49,11 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    pub(super) fn new(handler: Arc<str>) -> Lane {
+    pub(super) fn new(handler: Arc<str>, namespace: usize) -> Lane {
         Lane {
             handler,
+            namespace,
+            archive: Archive::new(false),
             is_handled: false,
             concurrency: 1,
             running: 0,
@@ -63,6 +69,14 @@ impl Lane {
             lowered: None,
             has_left: false,
             is_reported: false,
+        }
+    }
+
+    /// The first second that has rows which are not in memory, as far as it is known.
+    pub(super) fn next_second(&self) -> Option<i64> {
+        match self.next {
+            Next::At(second) => Some(second),
+            Next::Unknown | Next::None => None,
         }
     }
 

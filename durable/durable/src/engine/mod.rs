@@ -5,6 +5,9 @@
 //! |---|---|
 //! | `now` | what time is it, and which tick of the wheel is that? |
 //! | `input`, `output` | what does the engine learn, and what does it want done? |
+//! | `namespace/` | what is there of one namespace, and whose delivery begins next? |
+//! | `poison` | which timers may be what ends the process, again and again? |
+//! | `retention` | when does what was delivered expire? |
 //! | `near` | which timers are in memory, and what does each wait for? |
 //! | `gone` | which timers have left while rows were being loaded? |
 //! | `lane` | what is there of one handler? |
@@ -13,7 +16,9 @@
 //! | `commit` | what is written next, and what follows from it? |
 //! | `asked` | what was the store asked, and was the reply lost? |
 //! | `requests` | what becomes of an insert, a cancel, a reschedule? |
+//! | `orders` | what becomes of an order of another process? |
 //! | `delivery` | what becomes of a timer that is due? |
+//! | `calendar` | which occurrence of a calendar becomes a timer, and when? |
 //! | `planted` | which fault is planted, to test the simulator? |
 //!
 //! # What must stay true
@@ -27,18 +32,23 @@
 //! 5. **One commit at a time**, in the order of the requests; a request for a timer that a commit is about to move waits for the answer.
 
 mod asked;
+pub mod calendar;
 mod commit;
 mod delivery;
 mod far;
 mod gone;
 mod input;
 mod lane;
+mod namespace;
 mod near;
 mod next;
 mod now;
+mod orders;
 mod output;
 pub mod planted;
+mod poison;
 mod requests;
+mod retention;
 mod room;
 #[cfg(test)]
 mod tests;
@@ -46,18 +56,23 @@ mod tests;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use foldhash::{HashMap, HashMapExt as _};
+use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
 use waterwheel_store::{Due, Id};
 
 use asked::Asked;
+use calendar::Calendars;
 use commit::Commits;
 use far::Far;
 pub use input::{Config, Ended, NewTimer, Token};
 use lane::Lane;
+pub use namespace::{BOUNDS, Counts, DEFAULT, Histogram};
+pub(crate) use namespace::{Namespace, namespace_in};
 use near::Near;
 pub use now::Now;
 pub use output::{Answer, Call, Delivery, Output, Reply, Request};
+use poison::Poison;
 use requests::Deferred;
+use retention::Archive;
 use room::Room;
 
 /// A wall clock that moves so far against the other was set, and not slewed.
@@ -77,17 +92,33 @@ pub struct Engine {
     inserted: u64,
     lanes: Vec<Lane>,
     lane_of: HashMap<Arc<str>, usize>,
+    /// The first is the default one.
+    namespaces: Vec<Namespace>,
+    namespace_at: HashMap<Arc<str>, usize>,
+    /// Whose turn it is, where places are short.
+    turn: usize,
+    poison: Poison,
+    /// Since then, in microseconds since boot, the wall clock has not jumped.
+    calm_since: u64,
+    is_expiring: bool,
+    /// The orders of other processes that are not answered.
+    orders: HashSet<u64>,
+    /// When more of what is archived expires.
+    expires_at: Option<u64>,
     near: Near,
     room: Room,
     /// When a lane is to be looked at next.
     loads_at: Option<Due>,
     far: Far,
+    calendars: Calendars,
     commits: Commits,
     asked: Asked,
     /// Requests for timers that a commit moves or takes away.
     deferred: HashMap<Id, VecDeque<Deferred>>,
     output: VecDeque<Output>,
     is_stopping: bool,
+    /// Handlers that run are not waited for.
+    is_abandoned: bool,
     has_failed: bool,
     /// How often the wall clock has jumped against the time since boot.
     jumps: u64,
@@ -111,6 +142,7 @@ impl Engine {
             room: Room::default(),
             loads_at: None,
             far: Far::default(),
+            calendars: Calendars::default(),
             commits: Commits::default(),
             asked: Asked::default(),
             config,
@@ -121,17 +153,36 @@ impl Engine {
             inserted: 0,
             lanes: Vec::new(),
             lane_of: HashMap::new(),
+            namespaces: vec![Namespace::new(DEFAULT.into())],
+            namespace_at: HashMap::new(),
+            turn: 0,
+            poison: Poison::default(),
+            calm_since: now.boot_micros,
+            is_expiring: false,
+            orders: HashSet::new(),
+            expires_at: None,
             deferred: HashMap::new(),
             output: VecDeque::new(),
             is_stopping: false,
+            is_abandoned: false,
             has_failed: false,
             jumps: 0,
             refusals: Refusals::default(),
         };
         for handler in handlers {
-            engine.lane(&handler);
+            let lane = engine.lane(&handler);
+            engine.lanes[lane].archive = Archive::new(true);
         }
         engine
+    }
+
+    /// Takes over what is known of the namespaces from an engine that has ended.
+    pub(crate) fn take_namespaces(&mut self, ended: &mut Engine) {
+        self.namespaces = std::mem::take(&mut ended.namespaces);
+        self.namespace_at = std::mem::take(&mut ended.namespace_at);
+        for namespace in &mut self.namespaces {
+            namespace.lanes.clear();
+        }
     }
 
     /// The next thing to be done. To be asked until there is none, after each call of another method.
@@ -159,6 +210,12 @@ impl Engine {
     /// Begins no delivery from now on, and takes nothing new.
     pub fn stop(&mut self) {
         self.is_stopping = true;
+        self.go_on();
+    }
+
+    /// Handlers that run are given up, in order: after a restart, their timers are delivered again.
+    pub fn abandon(&mut self) {
+        self.is_abandoned = true;
         self.go_on();
     }
 
@@ -231,12 +288,18 @@ impl Engine {
         let shift = now.offset() - self.filed_by.offset();
         self.now = now;
         if shift.unsigned_abs() >= self.config.largest_drift_micros {
-            self.jumps += u64::from(shift.unsigned_abs() >= JUMP_MICROS);
+            if shift.unsigned_abs() >= JUMP_MICROS {
+                self.jumps += 1;
+                self.calm_since = now.boot_micros;
+            }
             self.filed_by = now;
             if !planted::is(planted::Planted::LaterKeepsOutSooner) {
                 self.let_go_of_far();
             }
             self.near.file_again(now);
+            if shift <= -JUMP_MICROS.cast_signed() {
+                self.calendars_set_back();
+            }
         }
         self.expire();
         self.ask_again();
@@ -269,7 +332,12 @@ impl Engine {
         let wall = self.far.cascades_at().chain(self.loads_at).min();
         let near = self.near.next(self.now);
         let wall = wall.map(|at| self.now.boot_at(at));
-        [asked, near, wall].into_iter().flatten().min()
+        let calendars = self.calendars_turn();
+        let rates = self.rates_let_at();
+        [asked, near, wall, calendars, self.expires_at, rates]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Does what can be done now.
@@ -278,10 +346,13 @@ impl Engine {
             return;
         }
         if !self.is_stopping {
+            self.look_at_calendars();
             self.load();
             self.cascade();
+            self.expires_at = self.expire_archives();
         }
         self.deliver();
+        self.mark_as_clean();
         self.commit();
     }
 
@@ -289,8 +360,10 @@ impl Engine {
         if let Some(&lane) = self.lane_of.get(handler) {
             return lane;
         }
-        self.lanes.push(Lane::new(Arc::clone(handler)));
+        let namespace = self.seen(namespace_in(handler));
+        self.lanes.push(Lane::new(Arc::clone(handler), namespace));
         let lane = self.lanes.len() - 1;
+        self.namespaces[namespace].lanes.push(lane);
         self.lane_of.insert(Arc::clone(handler), lane);
         lane
     }

@@ -249,6 +249,14 @@ impl Near {
         matches!(self.known.get(&up.id), Some(Known::Held(_, _, Awaits::Turn(key))) if *key == up.key)
     }
 
+    /// When it was due, if it still waits for its handler.
+    pub(super) fn due_of(&self, up: &Up) -> Option<Due> {
+        match self.known.get(&up.id) {
+            Some(Known::Held(row, _, Awaits::Turn(key))) if *key == up.key => Some(row.due),
+            _ => None,
+        }
+    }
+
     /// Takes the timers out of the wheel that are due. The wheel files a timer again whose time the wall clock does not show yet.
     pub(super) fn expire(&mut self, now: Now, mut each: impl FnMut(usize, Up)) {
         let tick = now.tick().max(self.wheel.now());

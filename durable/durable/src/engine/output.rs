@@ -1,8 +1,10 @@
 use std::sync::Arc;
+use std::time::Duration;
 
-use waterwheel_store::{Handle, Level, Most, Op, Outcome, Position, Row};
+use waterwheel_store::{Handle, Level, Most, Op, Outcome, Position, Row, Store, StoreError};
 
 use super::Token;
+use super::calendar::Declared;
 
 /// What is to be done.
 #[derive(Debug, Clone)]
@@ -19,6 +21,8 @@ pub enum Output {
     NoneDue(Arc<str>),
     /// A timer was given up.
     Dead(Row, Arc<str>),
+    /// What the store has of this calendar cannot be read, for this reason. It files nothing until it is declared anew.
+    UnreadableCalendar(Arc<str>, Arc<str>),
     /// The store has refused something, for this reason. Put out for the first refusal since it last did what was asked of it.
     Refused(Arc<str>),
     /// The store has failed, so nothing goes on.
@@ -54,6 +58,30 @@ pub enum Call {
     FirstSecond(Arc<str>, i64),
     /// [`Store::first_bucket`](waterwheel_store::Store::first_bucket).
     FirstBucket(Level),
+    /// [`Store::first_archived`](waterwheel_store::Store::first_archived).
+    FirstArchived(Arc<str>),
+}
+
+impl Call {
+    /// Asks a store.
+    ///
+    /// # Errors
+    ///
+    /// The store's.
+    pub fn ask(self, store: &mut (impl Store + ?Sized)) -> Result<Reply, StoreError> {
+        Ok(match self {
+            Call::Commit(number, steps) => Reply::Committed(store.commit(number, &steps)?),
+            Call::Load {
+                handler,
+                after,
+                before,
+                most,
+            } => Reply::Loaded(store.load(&handler, after, before, most)?),
+            Call::FirstSecond(handler, from) => Reply::First(store.first_second(&handler, from)?),
+            Call::FirstBucket(level) => Reply::First(store.first_bucket(level)?),
+            Call::FirstArchived(handler) => Reply::First(store.first_archived(&handler)?),
+        })
+    }
 }
 
 /// What the store has replied.
@@ -85,6 +113,8 @@ pub enum Answer {
     Full,
     /// The timer was cancelled, moved or redriven, durably.
     Done,
+    /// The calendar is there, durably.
+    Declared(Declared),
     /// It is with its handler.
     AlreadyFired,
     /// There is no such timer: it was settled, cancelled or given up, or never was.
@@ -97,6 +127,10 @@ pub enum Answer {
     Unknown(Arc<str>),
     /// The service shuts down.
     ShuttingDown,
+    /// There is no namespace of this name.
+    UnknownNamespace(Arc<str>),
+    /// The namespace has used up its quota. After this time, one more timer can be inserted.
+    Quota(Duration),
     /// More timers than ids.
     OutOfIds,
 }

@@ -25,6 +25,14 @@ pub enum Planted {
     LaterKeepsOutSooner,
     /// Each 16th timer that was delivered is never settled.
     NeverSettled,
+    /// A namespace that is paused goes on.
+    PauseForgotten,
+    /// A namespace's rate limits nothing.
+    RateIgnored,
+    /// What a namespace could not begin for want of places is not begun first once there are some.
+    QuantumForgotten,
+    /// An occurrence of a calendar is written without how far the calendar has come with it.
+    CursorNotWritten,
 }
 
 /// Whether this fault is planted. Without the feature `planted`, none ever is.

@@ -51,6 +51,9 @@ impl Engine {
         if self.refuses(token) {
             return;
         }
+        if let Some(answer) = self.exceeds(&timer.handler) {
+            return self.answer(token, answer);
+        }
         let Some(id) = Id::new(self.epoch, self.inserted) else {
             return self.answer(token, Answer::OutOfIds);
         };
@@ -111,7 +114,7 @@ impl Engine {
         self.deferred.entry(id).or_default().push_back(request);
     }
 
-    fn request(&mut self, op: Op, callers: impl Into<Callers>) {
+    pub(super) fn request(&mut self, op: Op, callers: impl Into<Callers>) {
         self.commits.request(op, callers.into());
         self.commit();
     }
@@ -182,7 +185,7 @@ impl Engine {
         }
     }
 
-    fn refuses(&mut self, token: Token) -> bool {
+    pub(super) fn refuses(&mut self, token: Token) -> bool {
         if self.has_failed {
             self.answer(token, Answer::Failed(Arc::from("the store has failed")));
         } else if self.is_stopping {

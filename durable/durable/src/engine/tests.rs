@@ -1,5 +1,7 @@
 //! What the simulator cannot see from outside, or meets too seldom.
 
+mod calendars;
+
 use waterwheel_store::{Handle, MemoryStore, Op, Row, Store, StoreError};
 
 use super::*;
@@ -55,28 +57,8 @@ impl Subject {
                 Output::Unhandled(name) => self.reports.push(format!("{name} is missed")),
                 Output::NoneDue(name) => self.reports.push(format!("{name} is not missed")),
                 Output::Refused(why) => self.refusals.push(why),
-                Output::Dead(..) | Output::Failed(_) => {}
+                Output::Dead(..) | Output::Failed(_) | Output::UnreadableCalendar(..) => {}
             }
-        }
-    }
-
-    /// What the store replies to a request.
-    fn done(&mut self, call: Call) -> Result<Reply, StoreError> {
-        match call {
-            Call::Commit(number, steps) => self.store.commit(number, &steps).map(Reply::Committed),
-            Call::Load {
-                handler,
-                after,
-                before,
-                most,
-            } => {
-                let rows = self.store.load(&handler, after, before, most);
-                rows.map(Reply::Loaded)
-            }
-            Call::FirstSecond(handler, from) => {
-                self.store.first_second(&handler, from).map(Reply::First)
-            }
-            Call::FirstBucket(level) => self.store.first_bucket(level).map(Reply::First),
         }
     }
 
@@ -84,7 +66,7 @@ impl Subject {
     fn settle(&mut self) {
         self.follow();
         while let Some(Request { number, call }) = self.asked.pop_front() {
-            let reply = self.done(call);
+            let reply = call.ask(&mut self.store);
             self.engine.replied(number, reply);
             self.follow();
         }
@@ -105,7 +87,7 @@ impl Subject {
                 Call::Commit(_, steps) => Some(steps.to_vec()),
                 _ => None,
             };
-            let reply = self.done(call);
+            let reply = call.ask(&mut self.store);
             self.engine.replied(number, reply);
             self.follow();
             if let Some(steps) = steps {
@@ -301,13 +283,13 @@ fn a_reply_that_does_not_know_of_a_cancel_is_asked_for_again() {
     it.engine.cancel(1, handles[0].clone());
     it.follow();
     let Request { number, call } = it.asked.pop_front().unwrap();
-    let reply = it.done(call);
+    let reply = call.ask(&mut it.store);
     it.engine.replied(number, reply);
     it.follow();
     // The store is asked what is left, and its reply comes after that to a later commit.
     let Request { number, call } = it.asked.pop_front().unwrap();
     assert!(matches!(call, Call::FirstSecond(..)), "{call:?}");
-    let late = it.done(call);
+    let late = call.ask(&mut it.store);
     it.engine.cancel(2, handles[1].clone());
     it.settle();
     assert_eq!(it.reports.len(), 1);
@@ -388,7 +370,7 @@ fn what_left_is_forgotten_though_some_load_always_goes_on() {
         loads.extend(it.asked.drain(..));
         if loads.len() > 1 {
             let Request { number, call } = loads.pop_front().unwrap();
-            let reply = it.done(call);
+            let reply = call.ask(&mut it.store);
             it.engine.replied(number, reply);
         }
         it.pass(10_000);
@@ -402,7 +384,7 @@ fn what_left_is_forgotten_though_some_load_always_goes_on() {
             .position(|it| matches!(it.call, Call::Commit(..)))
         {
             let Request { number, call } = others.remove(position).unwrap();
-            let reply = it.done(call);
+            let reply = call.ask(&mut it.store);
             it.engine.replied(number, reply);
             it.follow();
         }

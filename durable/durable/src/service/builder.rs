@@ -4,9 +4,14 @@ use std::time::Duration;
 
 use tokio::runtime::Handle as Runtime;
 use waterwheel::Timer;
-use waterwheel_store::{Store, StoreError};
+use waterwheel_store::{Setting, Store, StoreError};
 
 use super::Durable;
+#[cfg(feature = "calendar")]
+use crate::calendar;
+#[cfg(feature = "calendar")]
+use crate::engine::calendar::SETTINGS;
+use crate::engine::calendar::Stored;
 use crate::engine::{Config, Engine};
 #[cfg(feature = "sqlite")]
 use crate::error::FileError;
@@ -63,6 +68,16 @@ impl Builder {
     /// their commit do not count.
     pub fn most_bytes_in_memory(mut self, bytes: usize) -> Builder {
         self.config.most_bytes_in_memory = bytes;
+        self
+    }
+
+    /// How many deliveries go on at a time, of all namespaces together, at least one. Where more are ready, namespaces share the places by their
+    /// [priorities](crate::Policy::priority). Default: as many as each handler takes.
+    ///
+    /// A handler that hangs keeps its places. Where that may happen, a namespace needs a [concurrency](crate::Policy::concurrency) below this, or an
+    /// [attempt limit](crate::HandlerOptions::attempt_limit), or it leaves none to the others.
+    pub fn concurrency(mut self, deliveries: usize) -> Builder {
+        self.config.concurrency = Some(deliveries.max(1));
         self
     }
 
@@ -159,9 +174,33 @@ fn begin(
         ..builder.config
     };
     let ladder = config.ladder.len();
-    let engine = Engine::new(config, epoch, handlers, builder.clock.now());
+    let mut engine = Engine::new(config, epoch, handlers, builder.clock.now());
+    let settings = store.settings().map_err(OpenError::Store)?;
+    engine.restore_settings(&settings).map_err(|name| {
+        let what = format!("the setting {name:?} makes no sense");
+        OpenError::Store(StoreError::definite(what))
+    })?;
+    engine.restore_calendars(calendars(&settings));
     let shared = Shared::new(engine, ladder, builder.clock, runtime, timer, builder.hook);
     Ok((store, shared))
+}
+
+/// What the store has of calendars.
+#[cfg(feature = "calendar")]
+fn calendars(settings: &[Setting]) -> Vec<Stored> {
+    let stored = settings.iter().filter_map(|it| {
+        let name = Arc::from(it.name.strip_prefix(SETTINGS)?);
+        let read = calendar::read(&it.value);
+        let read = read.map_err(|error| (error.number, error.why.into()));
+        Some(Stored { name, read })
+    });
+    stored.collect()
+}
+
+/// They stay as they are: patterns and zones cannot be read.
+#[cfg(not(feature = "calendar"))]
+fn calendars(_: &[Setting]) -> Vec<Stored> {
+    Vec::new()
 }
 
 #[cfg(test)]

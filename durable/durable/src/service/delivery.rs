@@ -2,7 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use waterwheel_store::{Id, Row};
+use waterwheel_store::{Due, Id, Row};
 
 use super::Durable;
 
@@ -40,6 +40,13 @@ impl Delivery {
         self.row.due.time().unwrap_or(UNIX_EPOCH)
     }
 
+    /// Which occurrence of a [calendar](crate::Calendar) it is, by its time, if it is one: the same in each attempt.
+    #[must_use]
+    pub fn occurrence(&self) -> Option<SystemTime> {
+        let (_, second) = self.row.id.occurrence()?;
+        Due::from_second(second).time()
+    }
+
     /// How long after its due time the handler was called, by the wall clock.
     #[must_use]
     pub fn lateness(&self) -> Duration {
@@ -72,7 +79,6 @@ impl Delivery {
     /// [`InvalidPayload`] if it is no such value. By `?` the timer is tried again: so a new kind of payload that comes before its handler is deployed waits for
     /// it, as long as the [ladder](crate::Builder::ladder) is, 13 hours by default. Then it is a dead letter, which can be redriven. Each such attempt is an
     /// [`Event::AttemptFailed`](crate::Event::AttemptFailed).
-    #[cfg(feature = "json")]
     pub fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T, InvalidPayload> {
         serde_json::from_slice(&self.row.payload).map_err(InvalidPayload)
     }
@@ -96,18 +102,15 @@ impl fmt::Debug for Delivery {
 }
 
 /// A payload does not parse.
-#[cfg(feature = "json")]
 #[derive(Debug)]
 pub struct InvalidPayload(serde_json::Error);
 
-#[cfg(feature = "json")]
 impl fmt::Display for InvalidPayload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the payload does not parse")
     }
 }
 
-#[cfg(feature = "json")]
 impl std::error::Error for InvalidPayload {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         Some(&self.0)

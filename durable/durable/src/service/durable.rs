@@ -5,18 +5,19 @@ use std::time::{Duration, Instant, SystemTime};
 
 use waterwheel_store::{Handle, Id};
 
-use super::{Builder, Delivery, Insert};
+use super::{Builder, Delivery, Insert, Namespace};
 use crate::answer::{Cancelled, Inserted, Redriven, Rescheduled};
 use crate::dead_letter::DeadLetter;
-use crate::engine::{Answer, Ended, Engine, Token};
+use crate::engine::{Answer, Ended, Engine, Token, namespace_in};
 use crate::error::Error;
 use crate::failure::Failure;
 use crate::metrics::Metrics;
-use crate::new_timer::{NewTimer, When, check_name};
+use crate::new_timer::{NewTimer, When, check_name, check_namespace};
 use crate::options::{Drain, HandlerOptions, Stopped};
+use crate::policy::Policy;
 use crate::shell::handlers::Handler;
 use crate::shell::shared::Shared;
-use crate::shell::store_thread::Job;
+use crate::shell::state::Look;
 
 /// How many timers of a batch are inserted under one lock.
 const CHUNK: usize = 8_192;
@@ -30,7 +31,7 @@ const CHUNK: usize = 8_192;
 /// Deliveries are tasks of the runtime that the service was opened on. When that runtime ends, the store is closed after what it was asked by then, and each
 /// call fails with [`Error::ShuttingDown`]; an [`Event::RuntimeEnded`](crate::Event::RuntimeEnded) says so. Calls may come from any runtime, or from none.
 pub struct Durable {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     /// Whether it keeps the service alive.
     is_counted: bool,
 }
@@ -92,7 +93,8 @@ impl Durable {
     ///
     /// # Panics
     ///
-    /// If there is a handler of this name, or the name is empty or longer than [`NAME_LIMIT`](crate::NAME_LIMIT) bytes.
+    /// If there is a handler of this name, the name is empty, longer than [`NAME_LIMIT`](crate::NAME_LIMIT) bytes, or has more than one `/`, or the namespace
+    /// before its `/` was not [created](Durable::create_namespace).
     #[track_caller]
     pub fn handle<F, A>(&self, name: &str, handler: F)
     where
@@ -129,8 +131,49 @@ impl Durable {
                 })
             }),
         };
+        if let Err(error) = self.namespace(namespace_in(name)) {
+            panic!("{error}");
+        }
         let is_new = self.shared.handle(handler, options.concurrency);
         assert!(is_new, "there is a handler named {name:?} already");
+    }
+
+    /// Creates a namespace with this policy, durably. One that is there keeps its own policy: [`Namespace::set_policy`] changes that.
+    ///
+    /// There is a namespace `default`, of the handlers whose name has no `/`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Name`], [`Error::Policy`], or an [`Error`] of the store, or of a shutdown.
+    ///
+    /// # Cancellation
+    ///
+    /// If the future is dropped after its first poll, the namespace may be there or not.
+    pub async fn create_namespace(&self, name: &str, policy: Policy) -> Result<Namespace, Error> {
+        check_namespace(name)?;
+        policy.check()?;
+        let name: Arc<str> = name.into();
+        let answer = self
+            .ask(|engine, token| engine.set_policy(token, &name, &policy, true))
+            .await?;
+        match answer {
+            Answer::Done => Ok(Namespace::new(self.clone(), name)),
+            other => Err(Error::from_answer(other)),
+        }
+    }
+
+    /// A namespace that was created, by this process or by one before it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::UnknownNamespace`].
+    pub fn namespace(&self, name: &str) -> Result<Namespace, Error> {
+        let is_known =
+            |look: &Look<'_>| look.engine().namespace(name).is_some_and(|it| it.is_known);
+        match self.shared.look(is_known) {
+            true => Ok(Namespace::new(self.clone(), name.into())),
+            false => Err(Error::UnknownNamespace { name: name.into() }),
+        }
     }
 
     /// A timer that is delivered to `handler` when the wall clock shows `when`, or later. It is inserted by [`Insert::insert`].
@@ -257,12 +300,9 @@ impl Durable {
         after: Option<Id>,
         most: usize,
     ) -> Result<Vec<DeadLetter>, Error> {
-        let (answer, receiver) = tokio::sync::oneshot::channel();
         let after = after.unwrap_or(Id::NONE);
-        self.shared.queue_dead(Job::Dead(after, most, answer))?;
-        let dead = receiver.await.map_err(|_| Error::ShuttingDown)?;
-        let dead = dead.map_err(|error| Error::of_read(&error))?;
-        Ok(dead.into_iter().map(DeadLetter::new).collect())
+        let dead = self.shared.read(move |store| store.dead(after, most));
+        Ok(dead.await?.into_iter().map(DeadLetter::new).collect())
     }
 
     /// Makes a dead letter a timer again, durably: due now, with its attempts counted from 1 again, and without its key, which another timer may have by now. It

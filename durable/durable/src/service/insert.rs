@@ -25,7 +25,6 @@ impl<'a> Insert<'a> {
     }
 
     /// As [`NewTimer::payload`].
-    #[cfg(feature = "json")]
     pub fn payload(mut self, value: &(impl serde::Serialize + ?Sized)) -> Insert<'a> {
         self.timer = self.timer.payload(value);
         self

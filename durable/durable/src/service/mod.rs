@@ -1,13 +1,18 @@
 //! What do users have of a service?
 
 mod builder;
+#[cfg(feature = "calendar")]
+mod calendars;
+mod delivered;
 mod delivery;
 mod durable;
 mod insert;
+mod namespace;
 
 pub use builder::Builder;
+pub use delivered::Delivered;
 pub use delivery::Delivery;
-#[cfg(feature = "json")]
 pub use delivery::InvalidPayload;
 pub use durable::Durable;
 pub use insert::Insert;
+pub use namespace::Namespace;

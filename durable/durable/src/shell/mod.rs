@@ -8,6 +8,7 @@
 //! | `driver` | who turns the engine when its time has come? |
 //! | `store_thread` | who calls the store? |
 //! | `worker` | who runs a handler, and what becomes of a panic or a hang? |
+//! | `trace` | what does a delivery look like to the crate `tracing`? |
 //! | `give_way` | how does a task let others run, so that none of them can hold it? |
 //! | `handlers` | which handlers are there? |
 //!
@@ -23,6 +24,7 @@ pub(crate) mod handlers;
 pub(crate) mod shared;
 pub(crate) mod state;
 pub(crate) mod store_thread;
+mod trace;
 mod worker;
 
 pub(crate) use worker::unwound;

@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::runtime::{Handle as Runtime, RuntimeFlavor};
 use tokio::sync::{Notify, oneshot};
 use waterwheel::Timer;
-use waterwheel_store::{Row, StoreError};
+use waterwheel_store::{Order, Row, Store, StoreError};
 
 use super::clock::Clock;
 use super::driver::drive;
 use super::handlers::{Handler, Handlers};
 use super::state::{Closes, Left, Look, State, Todo};
-use super::store_thread::{Job, StoreQueue};
+use super::store_thread::{Job, Read, StoreQueue, guarded};
+use super::trace;
 use super::worker::{Workers, unwound};
 use crate::engine::{Answer, Config, Ended, Engine, NewTimer, Now, Output, Reply, Token};
 use crate::error::Error;
@@ -139,6 +140,15 @@ impl Shared {
         });
     }
 
+    /// Other processes ask for this.
+    pub(super) fn ordered(self: &Arc<Shared>, orders: Vec<(u64, Order)>) {
+        self.with(|state| {
+            for (number, order) in orders {
+                state.engine.order(number, order);
+            }
+        });
+    }
+
     /// The store has failed where the engine has not asked.
     pub(super) fn failed(self: &Arc<Shared>, error: &StoreError) {
         self.with(|state| state.engine.fail(error));
@@ -207,6 +217,18 @@ impl Shared {
         });
     }
 
+    /// Begins no delivery of a namespace in this run. Resolves when none goes on.
+    pub(crate) async fn drain(self: &Arc<Shared>, name: &Arc<str>) {
+        let (drained, receiver) = oneshot::channel();
+        self.with(|state| {
+            state.engine.drain(name, true);
+            state.draining.retain(|(_, it)| !it.is_closed());
+            state.draining.push((Arc::clone(name), drained));
+        });
+        // The end is that the sender is dropped.
+        let _ = receiver.await;
+    }
+
     /// The driver has ended. Without a shutdown before, its runtime has.
     pub(super) fn runtime_ended(self: &Arc<Shared>) {
         let is_news = {
@@ -234,7 +256,10 @@ impl Shared {
     /// Drops the handlers that run, and closes the store as soon as what has ended by now is written. It needs no task to go on from here.
     pub(crate) fn abandon(self: &Arc<Shared>) {
         self.workers.abort();
-        self.with(|state| state.closes = Closes::WhenWritten);
+        self.with(|state| {
+            state.engine.abandon();
+            state.closes = Closes::WhenWritten;
+        });
     }
 
     fn close_in(&self, state: &mut State) {
@@ -255,22 +280,27 @@ impl Shared {
         // The rows that were loaded are given back, however long a handle is kept.
         let mut engine = Engine::new(Config::default(), 1, Vec::new(), self.clock.now());
         engine.stop();
-        let (waiting, closing) = {
+        let (waiting, closing, draining) = {
             let mut state = self.lock();
             state.left = Left {
                 abandoned: state.engine.running(),
                 unsettled: state.engine.unsettled(),
             };
+            engine.take_namespaces(&mut state.engine);
             std::mem::swap(&mut state.engine, &mut engine);
             state.is_stopping = true;
             state.is_closing = true;
             state.is_closed = true;
             let waiting = std::mem::take(&mut state.waiting);
-            (waiting, std::mem::take(&mut state.closing))
+            let closing = std::mem::take(&mut state.closing);
+            (waiting, closing, std::mem::take(&mut state.draining))
         };
         drop(engine);
         self.nudge.notify_one();
         for (_, sender) in waiting {
+            unwound(|| drop(sender));
+        }
+        for (_, sender) in draining {
             unwound(|| drop(sender));
         }
         for sender in closing {
@@ -297,7 +327,27 @@ impl Shared {
         look(&Look(&self.lock()))
     }
 
-    pub(crate) fn queue_dead(&self, job: Job) -> Result<(), Error> {
+    /// Reads from the store, after what it was asked by now.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&mut dyn Store) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, Error> {
+        let (answer, receiver) = oneshot::channel();
+        let read = move |store: Result<&mut dyn Store, StoreError>| {
+            let found = store.and_then(|store| guarded(|| read(store)));
+            let (found, result) = match found {
+                Ok(found) => (Ok(found), Ok(())),
+                Err(error) => (Err(Error::of_read(&error)), Err(error)),
+            };
+            // The caller may have gone. Its waker may panic, and the store's error comes first.
+            unwound(|| drop(answer.send(found)));
+            result
+        };
+        self.queue_read(Job::Read(Read(Box::new(read))))?;
+        receiver.await.map_err(|_| Error::ShuttingDown)?
+    }
+
+    fn queue_read(&self, job: Job) -> Result<(), Error> {
         {
             let state = self.lock();
             if state.is_closing {
@@ -367,6 +417,7 @@ impl Shared {
             }
         }
         state.count(&mut todo);
+        state.note_drained(&mut todo);
         if state.is_to_close(&self.workers) {
             has_queued = true;
             self.close_in(state);
@@ -416,6 +467,7 @@ impl Shared {
         unwound(|| match todo {
             // The caller may have gone.
             Todo::Answer(sender, answer) => drop(sender.send(answer)),
+            Todo::Drained(sender) => drop(sender),
             Todo::Deliver(row) => {
                 let handler = self.handlers.of(&row.handler);
                 // There is one until the store is closed, and then nothing is delivered.
@@ -424,6 +476,7 @@ impl Shared {
                 }
             }
             Todo::Report(event) => {
+                trace::event(&event);
                 let hook = self.lock_hook().clone();
                 if let Some(hook) = hook {
                     hook.call(&event);

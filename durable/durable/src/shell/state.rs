@@ -17,6 +17,8 @@ pub(super) struct State {
     pub(super) waiting: Slab<oneshot::Sender<Answer>>,
     /// Who waits for the end.
     pub(super) closing: Vec<oneshot::Sender<()>>,
+    /// Who waits until no delivery of a namespace goes on.
+    pub(super) draining: Vec<(Arc<str>, oneshot::Sender<()>)>,
     /// When the driver turns the engine next, unless it is nudged.
     pub(super) sleeps_until: u64,
     /// As the engine has counted them. They outlive it.
@@ -64,6 +66,7 @@ pub(super) enum Closes {
 /// What is done after the lock was let go of.
 pub(super) enum Todo {
     Answer(oneshot::Sender<Answer>, Answer),
+    Drained(oneshot::Sender<()>),
     Deliver(Row),
     Report(Event),
 }
@@ -74,6 +77,7 @@ impl State {
             engine,
             waiting: Slab::new(),
             closing: Vec::new(),
+            draining: Vec::new(),
             sleeps_until: 0,
             jumps: 0,
             refusals: 0,
@@ -111,6 +115,9 @@ impl State {
                 todo.push(Todo::Report(Event::Unhandled { handler: name }));
             }
             Output::Dead(row, error) => todo.push(Todo::Report(Event::dead(row, error))),
+            Output::UnreadableCalendar(calendar, error) => {
+                todo.push(Todo::Report(Event::UnreadableCalendar { calendar, error }));
+            }
             Output::Refused(error) => todo.push(Todo::Report(Event::Refused { error })),
             Output::Failed(error) => {
                 self.failure = Some(Arc::clone(&error));
@@ -146,6 +153,17 @@ impl State {
             self.jumps = self.engine.jumps();
             todo.push(Todo::Report(Event::ClockJumped));
         }
+    }
+
+    /// Of some namespaces that are drained, no delivery goes on any more.
+    pub(super) fn note_drained(&mut self, todo: &mut Vec<Todo>) {
+        if self.draining.is_empty() {
+            return;
+        }
+        let engine = &self.engine;
+        let is_idle = |name: &Arc<str>| engine.namespace(name).is_none_or(|it| it.running == 0);
+        let drained = self.draining.extract_if(.., |(name, _)| is_idle(name));
+        todo.extend(drained.map(|(_, sender)| Todo::Drained(sender)));
     }
 
     /// The engine has panicked: it is not known what was written.

@@ -1,14 +1,14 @@
 use std::collections::VecDeque;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use tokio::sync::oneshot;
-use waterwheel_store::{Dead, Id, Store, StoreError};
+use waterwheel_store::{Store, StoreError};
 
 use super::shared::Shared;
 use super::worker::{into_message, unwound};
-use crate::engine::{Call, Reply, Request};
+use crate::engine::{Call, Request};
 
 /// What is asked of the store, in order.
 #[derive(Debug, Default)]
@@ -22,12 +22,31 @@ struct Inside {
     jobs: VecDeque<Job>,
     /// When handlers that run are given up.
     abandons_at: Option<Instant>,
+    /// When the orders of other processes are asked for, if the store can have some.
+    orders_at: Option<Instant>,
+}
+
+/// How long an order waits, about.
+const ORDERS_EVERY: Duration = Duration::from_secs(1);
+
+/// Reads for a caller, and hands it what was found. The error is the store's.
+pub(crate) struct Read(pub(crate) Box<Reads>);
+
+type Reads = dyn FnOnce(Result<&mut dyn Store, StoreError>) -> Result<(), StoreError> + Send;
+
+impl fmt::Debug for Read {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Read")
+    }
 }
 
 #[derive(Debug)]
 pub(crate) enum Job {
     Engine(Request),
-    Dead(Id, usize, oneshot::Sender<Result<Vec<Dead>, StoreError>>),
+    /// A read for a caller. It is handed no store if that has failed.
+    Read(Read),
+    /// It is time to ask for the orders of other processes, and to tend an idle store.
+    Orders,
     /// The time of a shutdown is over.
     Abandon,
     Close,
@@ -52,18 +71,27 @@ impl StoreQueue {
         self.changed.notify_one();
     }
 
+    fn take_orders(&self) {
+        self.lock().orders_at = Some(Instant::now() + ORDERS_EVERY);
+    }
+
     fn next(&self) -> Job {
         let mut inside = self.lock();
         loop {
-            let left = inside.abandons_at.map(|at| at - Instant::now().min(at));
-            if left.is_some_and(|left| left.is_zero()) {
+            let now = Instant::now();
+            if inside.abandons_at.is_some_and(|at| at <= now) {
                 inside.abandons_at = None;
                 return Job::Abandon;
+            }
+            if inside.orders_at.is_some_and(|at| at <= now) {
+                inside.orders_at = Some(now + ORDERS_EVERY);
+                return Job::Orders;
             }
             if let Some(job) = inside.jobs.pop_front() {
                 return job;
             }
-            inside = match left {
+            let next = inside.abandons_at.into_iter().chain(inside.orders_at).min();
+            inside = match next.map(|at| at - now) {
                 Some(left) => {
                     let waited = self.changed.wait_timeout(inside, left);
                     waited.unwrap_or_else(PoisonError::into_inner).0
@@ -84,39 +112,55 @@ impl StoreQueue {
 /// Calls the store until it is closed. Nothing more is asked of it after an indeterminate error.
 pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
     let mut has_failed = false;
+    // Since it was last asked for orders.
+    let mut has_committed = false;
+    if store.takes_orders() {
+        shared.queue.take_orders();
+    }
     loop {
         match shared.queue.next() {
             Job::Engine(request) if !has_failed => {
                 let is_commit = matches!(request.call, Call::Commit(..));
-                let reply = guarded(|| call(&mut *store, request.call));
+                has_committed |= is_commit;
+                let reply = guarded(|| request.call.ask(&mut *store));
                 has_failed = reply.as_ref().is_err_and(|it| !it.is_definite());
                 // If the engine panics, it has failed, and the callers know.
                 unwound(|| shared.replied(request.number, reply));
-                if is_commit
-                    && !has_failed
-                    && let Err(error) = guarded(|| store.tend())
+                if is_commit && !has_failed {
+                    has_failed = tend(&mut *store, shared);
+                }
+            }
+            // The engine has failed as well.
+            Job::Engine(_) => {}
+            Job::Read(Read(read)) if has_failed => {
+                let error = StoreError::indeterminate("the store has failed before");
+                unwound(|| drop(read(Err(error))));
+            }
+            Job::Read(Read(read)) => {
+                let mut result = Ok(());
+                // The caller's waker may panic.
+                unwound(|| result = read(Ok(&mut *store)));
+                if let Err(error) = result
                     && !error.is_definite()
                 {
                     has_failed = true;
                     unwound(|| shared.failed(&error));
                 }
             }
-            // The engine has failed as well.
-            Job::Engine(_) => {}
-            Job::Dead(after, most, answer) => {
-                let dead = match has_failed {
-                    true => Err(StoreError::indeterminate("the store has failed before")),
-                    false => guarded(|| store.dead(after, most)),
-                };
-                if let Err(error) = &dead
-                    && !error.is_definite()
-                    && !has_failed
-                {
-                    has_failed = true;
-                    unwound(|| shared.failed(error));
+            Job::Orders if has_failed => {}
+            Job::Orders => {
+                match guarded(|| store.orders()) {
+                    Ok(orders) if orders.is_empty() => {}
+                    Ok(orders) => unwound(|| shared.ordered(orders)),
+                    Err(error) if error.is_definite() => {}
+                    Err(error) => {
+                        has_failed = true;
+                        unwound(|| shared.failed(&error));
+                    }
                 }
-                // The caller may have gone, and its waker may panic.
-                unwound(|| drop(answer.send(dead)));
+                if !std::mem::take(&mut has_committed) && !has_failed {
+                    has_failed = tend(&mut *store, shared);
+                }
             }
             Job::Abandon => unwound(|| shared.abandon()),
             Job::Close => break,
@@ -127,18 +171,15 @@ pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
     shared.closed();
 }
 
-fn call(store: &mut dyn Store, call: Call) -> Result<Reply, StoreError> {
-    Ok(match call {
-        Call::Commit(number, steps) => Reply::Committed(store.commit(number, &steps)?),
-        Call::Load {
-            handler,
-            after,
-            before,
-            most,
-        } => Reply::Loaded(store.load(&handler, after, before, most)?),
-        Call::FirstSecond(handler, from) => Reply::First(store.first_second(&handler, from)?),
-        Call::FirstBucket(level) => Reply::First(store.first_bucket(level)?),
-    })
+/// Says whether the store has failed.
+fn tend(store: &mut dyn Store, shared: &Arc<Shared>) -> bool {
+    match guarded(|| store.tend()) {
+        Err(error) if !error.is_definite() => {
+            unwound(|| shared.failed(&error));
+            true
+        }
+        _ => false,
+    }
 }
 
 /// A store that panics has failed: it is not known what it has written.

@@ -89,7 +89,12 @@ async fn work(shared: Arc<Shared>, handler: Arc<Handler>, row: Row, running: Run
     let mut count = 0_usize;
     while let Some((row, running)) = next {
         let (id, number) = (row.id, row.failures.saturating_add(1));
-        let ended = attempt(&shared, &handler, row).await;
+        #[cfg(feature = "tracing")]
+        let span = super::trace::span(&row);
+        let ended = attempt(&shared, &handler, row);
+        #[cfg(feature = "tracing")]
+        let ended = tracing::Instrument::instrument(ended, span);
+        let ended = ended.await;
         drop(running);
         let row = shared.ended(id, number, ended, &handler);
         next = row.map(|row| (row, shared.workers.begin()));

@@ -58,7 +58,7 @@ async fn of_a_batch_with_an_error_of_its_own_nothing_is_inserted() {
     let timers = Durable::builder().open_store(shelf.clone()).await.unwrap();
     let beyond = SystemTime::now() + Duration::from_secs(u64::MAX >> 8);
     let wrong = [
-        (NewTimer::at("", soon()), Error::Name { length: 0 }),
+        (NewTimer::at("", soon()), Error::Name { name: "".into() }),
         (NewTimer::at("mail", beyond), Error::DueOutOfRange),
     ];
     for (wrong, error) in wrong {

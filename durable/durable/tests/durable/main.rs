@@ -5,6 +5,7 @@ mod support;
 
 mod backpressure;
 mod batches;
+mod calendars;
 mod cancels;
 mod clocks;
 mod failures;

@@ -77,15 +77,14 @@ async fn a_bad_name_is_refused() {
         .await
         .unwrap();
     let long = "x".repeat(NAME_LIMIT + 1);
-    for name in ["", &long] {
-        let length = name.len();
+    for name in ["", &long, "a/b/c", "/a", "a/", "default/a"] {
         let refused = within(timers.at(name, soon()).insert()).await;
-        assert_eq!(refused, Err(Error::Name { length }));
+        assert_eq!(refused, Err(Error::Name { name: name.into() }));
         let handled = AssertUnwindSafe(|| timers.handle(name, |_| async { Ok(()) }));
         let panic = catch_unwind(handled).unwrap_err();
         let text = panic.downcast_ref::<String>().unwrap();
-        let expected = format!("the name of a handler has 1 to 255 bytes, and not {length}");
-        assert_eq!(text, &expected);
+        assert!(text.contains("is no name: a handler's is"), "{text}");
+        assert!(text.len() < 200, "{text}");
     }
     // As long as may be, and in any language.
     let longest = "ÿ".repeat(NAME_LIMIT / 2);

@@ -123,6 +123,7 @@ impl World {
                 _ => usize::MAX,
             },
             ladder: LADDER.map(Duration::from_secs).to_vec(),
+            concurrency: None,
             most_in_commit: rng.usize(1..12),
             most_bytes_in_commit: rng.usize(0..2_000),
             reply_micros: if has_faults { 5_000_000 } else { u64::MAX },

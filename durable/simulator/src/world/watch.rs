@@ -51,6 +51,7 @@ impl World {
                 Output::Unhandled(_)
                 | Output::NoneDue(_)
                 | Output::Dead(..)
+                | Output::UnreadableCalendar(..)
                 | Output::Refused(_) => {}
             }
         }

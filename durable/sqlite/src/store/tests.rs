@@ -133,7 +133,7 @@ fn a_damaged_page_makes_the_store_fail_for_good() {
     store.commit(1, &[insert("a", 1, 64)]).unwrap();
     drop(store);
     let path = folder.join("timers.db");
-    let root = "SELECT rootpage FROM sqlite_schema WHERE name = 'keys'";
+    let root = "SELECT rootpage FROM sqlite_schema WHERE name = 'timers'";
     let root: u32 = Connection::open(&path)
         .unwrap()
         .query_row(root, [], |row| row.get(0))

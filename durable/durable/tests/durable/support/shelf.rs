@@ -75,6 +75,20 @@ impl Shelf {
         self.control().asked_after
     }
 
+    /// The value of a setting.
+    pub(crate) fn setting(&self, name: &str) -> Option<String> {
+        let settings = self.store().settings().unwrap();
+        let setting = settings.iter().find(|it| &*it.name == name)?;
+        Some(String::from_utf8(setting.value.to_vec()).unwrap())
+    }
+
+    /// Gives a setting another value, while no service has the store.
+    pub(crate) fn set(&self, name: &str, value: &str) {
+        let value = Some(value.as_bytes().into());
+        let set = Op::Set(name.into(), value);
+        self.store().commit(u64::MAX, &[set]).unwrap();
+    }
+
     /// From the next commit on, there is no space for inserts, or there is.
     pub(crate) fn set_full(&self, is_full: bool) {
         self.store().set_full(is_full);

@@ -1,0 +1,80 @@
+//! What was given up?
+
+use serde::Serialize;
+use waterwheel_store::{Dead as Letter, Id, Most};
+use waterwheel_store_sqlite::Reader;
+
+use super::list::PAYLOAD;
+use super::timer::Timer;
+use crate::arguments::Dead;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::table::{self, Column};
+use crate::{text, time};
+
+const COLUMNS: [Column; 6] = [
+    Column::text("DIED"),
+    Column::text("ID"),
+    Column::cut("HANDLER", 12),
+    Column::number("FAILED"),
+    Column::cut("ERROR", 12),
+    Column::cut("PAYLOAD", 10),
+];
+
+#[derive(Serialize)]
+struct Page {
+    dead: Vec<Listed>,
+    next: Option<String>,
+}
+
+/// A dead letter for programs.
+#[derive(Serialize)]
+pub(super) struct Listed {
+    #[serde(flatten)]
+    timer: Timer,
+    died: String,
+    died_ms: i64,
+    error: String,
+}
+
+impl Listed {
+    pub(super) fn new(letter: &Letter) -> Listed {
+        Listed {
+            timer: Timer::new(&letter.row, letter.at),
+            died: time::iso(letter.at),
+            died_ms: letter.at.as_millis(),
+            error: letter.error.to_string(),
+        }
+    }
+}
+
+pub(crate) fn run(reader: &Reader, asked: &Dead, output: &mut Output) -> Result<(), Failure> {
+    let after = asked.after.unwrap_or(Id::NONE);
+    let limit = asked.page.limit as usize;
+    let page = reader.dead(&asked.of.whose(), after, Most::rows(limit))?;
+    let last = page.last().filter(|_| page.len() == limit);
+    let next = last.map(|last| last.row.id.to_string());
+    if asked.json.json {
+        let dead = page.iter().map(Listed::new).collect();
+        return output.json(&Page { dead, next });
+    }
+    let cells = |Letter { row, at, error }: &Letter| {
+        vec![
+            time::iso(*at),
+            row.id.to_string(),
+            text::clean(&row.handler),
+            row.failures.to_string(),
+            text::one_line(error.as_bytes(), PAYLOAD),
+            text::one_line(&row.payload, PAYLOAD),
+        ]
+    };
+    let rows: Vec<_> = page.iter().map(cells).collect();
+    if rows.is_empty() {
+        return output.line("there is no dead letter");
+    }
+    table::print(output, &COLUMNS, &rows)?;
+    match next {
+        Some(next) => output.line(&format!("there may be more: --after {next}")),
+        None => Ok(()),
+    }
+}

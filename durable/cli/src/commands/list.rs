@@ -1,0 +1,82 @@
+//! Which timers wait?
+
+use serde::Serialize;
+use waterwheel_store::{Due, Most};
+use waterwheel_store_sqlite::{Pending, Reader};
+
+use super::timer::{Timer, level};
+use crate::arguments::List;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::table::{self, Column};
+use crate::{text, time};
+
+const COLUMNS: [Column; 6] = [
+    Column::text("DUE"),
+    Column::text("IN"),
+    Column::text("ID"),
+    Column::cut("HANDLER", 16),
+    Column::number("FAILED"),
+    Column::cut("PAYLOAD", 10),
+];
+
+/// How much of a payload is looked at for a column.
+pub(super) const PAYLOAD: usize = 400;
+
+#[derive(Serialize)]
+struct Page {
+    timers: Vec<Listed>,
+    next: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Listed {
+    #[serde(flatten)]
+    timer: Timer,
+    level: &'static str,
+}
+
+pub(crate) fn run(reader: &Reader, asked: &List, output: &mut Output) -> Result<(), Failure> {
+    let now = time::now();
+    let until = if asked.overdue {
+        now
+    } else {
+        Due::from_millis(i64::MAX)
+    };
+    let after = asked.after.unwrap_or(Reader::START);
+    let limit = asked.page.limit as usize;
+    let page = reader.pending(&asked.of.whose(), after, until, Most::rows(limit))?;
+    let last = page.last().filter(|_| page.len() == limit);
+    let next = last.map(|last| format!("{}@{}", last.row.id, last.row.due.as_millis()));
+    if asked.json.json {
+        let listed = |pending: &Pending| Listed {
+            timer: Timer::new(&pending.row, now),
+            level: level(pending.bucket.level),
+        };
+        let timers = page.iter().map(listed).collect();
+        return output.json(&Page { timers, next });
+    }
+    let cells = |Pending { row, .. }: &Pending| {
+        vec![
+            time::iso(row.due),
+            time::from(now, row.due),
+            row.id.to_string(),
+            text::clean(&row.handler),
+            row.failures.to_string(),
+            text::one_line(&row.payload, PAYLOAD),
+        ]
+    };
+    let rows: Vec<_> = page.iter().map(cells).collect();
+    if rows.is_empty() {
+        return output.line(if asked.overdue {
+            "nothing is overdue"
+        } else {
+            "nothing waits"
+        });
+    }
+    table::print(output, &COLUMNS, &rows)?;
+    match next {
+        Some(next) => output.line(&format!("there may be more: --after {next}")),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,32 @@
+//! What does each command do?
+
+mod backup;
+mod dead;
+mod list;
+mod namespaces;
+mod orders;
+mod show;
+mod stats;
+mod timer;
+
+use waterwheel_store_sqlite::Reader;
+
+use crate::arguments::{Arguments, Command};
+use crate::failure::Failure;
+use crate::output::Output;
+
+pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<(), Failure> {
+    let reader = Reader::open(&arguments.file)?;
+    match &arguments.command {
+        Command::Stats(asked) => stats::run(&reader, asked, output),
+        Command::List(asked) => list::run(&reader, asked, output),
+        Command::Show(asked) => show::run(&reader, asked, output),
+        Command::Dead(asked) => dead::run(&reader, asked, output),
+        Command::Namespaces(asked) => namespaces::run(&reader, asked, output),
+        Command::Backup(asked) => backup::run(&reader, asked, output),
+        Command::Cancel(asked) => orders::cancel(&reader, asked, output),
+        Command::Redrive(asked) => orders::redrive(&reader, asked, output),
+        Command::Pause(asked) => orders::pause(&reader, asked, output),
+        Command::Resume(asked) => orders::resume(&reader, asked, output),
+    }
+}

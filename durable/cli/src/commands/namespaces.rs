@@ -1,0 +1,188 @@
+//! Which namespaces are there, and how are they served?
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use serde_json::Value;
+use waterwheel_store::Setting;
+use waterwheel_store_sqlite::{Count, Reader, Whose};
+
+use super::stats::Counts;
+use crate::arguments::Json;
+use crate::carry_out::{PAUSED, POLICY, namespaces};
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::table::{self, Column};
+use crate::{text, time};
+
+/// Before the name of a calendar, in the name of its setting.
+const CALENDAR: &str = "calendar/";
+
+const COLUMNS: [Column; 7] = [
+    Column::cut("NAMESPACE", 12),
+    Column::number("PENDING"),
+    Column::number("OVERDUE"),
+    Column::text("OLDEST"),
+    Column::number("DEAD"),
+    Column::text("PAUSED"),
+    Column::cut("POLICY", 12),
+];
+
+#[derive(Serialize)]
+struct Listed {
+    namespaces: Vec<Namespace>,
+    calendars: Vec<Calendar>,
+}
+
+#[derive(Serialize)]
+struct Namespace {
+    namespace: String,
+    is_created: bool,
+    is_paused: bool,
+    policy: Option<Value>,
+    #[serde(flatten)]
+    counts: Counts,
+    handlers: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Calendar {
+    calendar: String,
+    setting: Value,
+}
+
+pub(crate) fn run(reader: &Reader, asked: &Json, output: &mut Output) -> Result<(), Failure> {
+    let now = time::now();
+    let settings = reader.settings()?;
+    let counts = reader.count(now)?;
+    let created = namespaces(&settings);
+    let of_handlers = counts.iter().map(|it| Whose::namespace(&it.handler));
+    let names: BTreeSet<&str> = created.iter().copied().chain(of_handlers).collect();
+    let list = names.into_iter().map(|name| {
+        let whose = Whose::Namespace(name);
+        let own = counts.iter().filter(move |count| whose.is(&count.handler));
+        Namespace {
+            namespace: name.to_owned(),
+            is_created: created.contains(&name),
+            is_paused: value(&settings, PAUSED, name).is_some(),
+            policy: value(&settings, POLICY, name).map(json),
+            counts: Counts::of(own.clone(), now),
+            handlers: own.map(|count: &Count| count.handler.to_string()).collect(),
+        }
+    });
+    let list: Vec<_> = list.collect();
+    let calendars = settings.iter().filter_map(|setting| {
+        let calendar = setting.name.strip_prefix(CALENDAR)?.to_owned();
+        let setting = json(&setting.value);
+        Some(Calendar { calendar, setting })
+    });
+    let calendars: Vec<_> = calendars.collect();
+    if asked.json {
+        return output.json(&Listed {
+            namespaces: list,
+            calendars,
+        });
+    }
+    let cells = |it: &Namespace| {
+        vec![
+            text::clean(&it.namespace),
+            it.counts.pending.to_string(),
+            it.counts.overdue.to_string(),
+            it.counts.oldest(now),
+            it.counts.dead.to_string(),
+            if it.is_paused { "yes" } else { "-" }.to_owned(),
+            match &it.policy {
+                Some(policy) => text::clean(&summary(policy)),
+                None if it.is_created => "-".to_owned(),
+                None => "it was not created".to_owned(),
+            },
+        ]
+    };
+    let rows: Vec<_> = list.iter().map(cells).collect();
+    table::print(output, &COLUMNS, &rows)?;
+    if !calendars.is_empty() {
+        output.line("")?;
+        let rows: Vec<_> = calendars
+            .iter()
+            .map(|it| {
+                vec![
+                    text::clean(&it.calendar),
+                    text::clean(&summary(&it.setting)),
+                ]
+            })
+            .collect();
+        let columns = [Column::cut("CALENDAR", 12), Column::cut("SETTING", 12)];
+        table::print(output, &columns, &rows)?;
+    }
+    Ok(())
+}
+
+fn value<'a>(settings: &'a [Setting], prefix: &str, name: &str) -> Option<&'a [u8]> {
+    let is_it = |setting: &&Setting| setting.name.strip_prefix(prefix) == Some(name);
+    settings.iter().find(is_it).map(|setting| &*setting.value)
+}
+
+/// A value that is no JSON is shown as text.
+fn json(value: &[u8]) -> Value {
+    serde_json::from_slice(value).unwrap_or_else(|_| text::of_bytes(value).0.into())
+}
+
+/// The fields of a policy on one line: `concurrency 32, rate 100 in 1 s`.
+fn summary(policy: &Value) -> String {
+    match policy {
+        Value::Object(fields) if fields.is_empty() => "-".to_owned(),
+        Value::Object(fields) => {
+            let fields = fields.iter().filter(|(_, value)| !value.is_null());
+            let fields = fields.map(|(name, value)| format!("{name} {}", of_field(value)));
+            fields.collect::<Vec<_>>().join(", ")
+        }
+        other => of_field(other),
+    }
+}
+
+fn of_field(value: &Value) -> String {
+    if let Some(millis) = duration(value) {
+        return time::span(millis);
+    }
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(all) => all.iter().map(of_field).collect::<Vec<_>>().join(" "),
+        Value::Object(fields) => {
+            let fields = fields.iter().filter(|(_, value)| !value.is_null());
+            let fields = fields.map(|(name, value)| match name.as_str() {
+                "count" => of_field(value),
+                name => format!("{name} {}", of_field(value)),
+            });
+            fields.collect::<Vec<_>>().join(" ")
+        }
+        other => other.to_string(),
+    }
+}
+
+/// A duration as serde writes it, in milliseconds.
+fn duration(value: &Value) -> Option<u64> {
+    let fields = value.as_object().filter(|fields| fields.len() == 2)?;
+    let (seconds, nanos) = (
+        fields.get("secs")?.as_u64()?,
+        fields.get("nanos")?.as_u64()?,
+    );
+    seconds.checked_mul(1_000)?.checked_add(nanos / 1_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_is_summed_up_on_one_line() {
+        let policy = json(
+            br#"{"ladder":[{"secs":15,"nanos":0},{"secs":0,"nanos":5000000}],"concurrency":3,
+            "rate":{"count":100,"per":{"secs":1,"nanos":0},"burst":9},"retention":null}"#,
+        );
+        let expected = "ladder 15 s 5 ms, concurrency 3, rate 100 per 1 s burst 9";
+        assert_eq!(summary(&policy), expected);
+        assert_eq!(summary(&json(b"{}")), "-");
+        assert_eq!(summary(&json(b"not json")), "not json");
+        assert_eq!(summary(&json(&[0xff, 7])), "ff07");
+    }
+}

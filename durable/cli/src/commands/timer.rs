@@ -1,0 +1,60 @@
+//! A timer for programs. README.md documents the names of the fields.
+
+use serde::Serialize;
+use waterwheel_store::{Due, Level, Row};
+use waterwheel_store_sqlite::Whose;
+
+use crate::text::{self, Encoding};
+use crate::time;
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Timer {
+    id: String,
+    handle: String,
+    handler: String,
+    namespace: String,
+    due: String,
+    due_ms: i64,
+    is_overdue: bool,
+    failures: u32,
+    starts: u32,
+    key: Option<String>,
+    key_encoding: Option<Encoding>,
+    payload: String,
+    payload_encoding: Encoding,
+    payload_bytes: usize,
+}
+
+impl Timer {
+    pub(crate) fn new(row: &Row, now: Due) -> Timer {
+        let (payload, payload_encoding) = text::of_bytes(&row.payload);
+        let key = row.key.as_ref().map(|key| text::of_bytes(key));
+        Timer {
+            id: row.id.to_string(),
+            handle: row.handle().to_string(),
+            handler: row.handler.to_string(),
+            namespace: Whose::namespace(&row.handler).to_owned(),
+            due: time::iso(row.due),
+            due_ms: row.due.as_millis(),
+            is_overdue: row.due <= now,
+            failures: row.failures,
+            starts: row.starts,
+            key_encoding: key.as_ref().map(|(_, encoding)| *encoding),
+            key: key.map(|(key, _)| key),
+            payload,
+            payload_encoding,
+            payload_bytes: row.payload.len(),
+        }
+    }
+}
+
+/// The name of a level, for programs.
+pub(crate) fn level(level: Level) -> &'static str {
+    match level {
+        Level::Second => "second",
+        Level::Minute => "minute",
+        Level::Hour => "hour",
+        Level::Day => "day",
+        Level::Month => "month",
+    }
+}

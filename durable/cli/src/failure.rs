@@ -1,0 +1,86 @@
+//! What went wrong, and what is said of it.
+
+use std::error::Error;
+use std::io;
+use std::path::Path;
+
+/// The exit code if the arguments were not understood.
+pub(crate) const USAGE: u8 = 2;
+
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The reader of the output has gone: there is nothing more to do, and nothing to say.
+    Closed,
+    /// The output cannot be written.
+    Output(io::Error),
+    /// Something is wrong with the file.
+    File(Box<dyn Error>),
+    /// It has been said already, for each timer.
+    Said,
+}
+
+impl Failure {
+    pub(crate) fn because(why: impl Into<String>) -> Failure {
+        Failure::File(why.into().into())
+    }
+
+    /// Says it, with all causes.
+    pub(crate) fn report(&self, file: &Path) {
+        let file = file.display();
+        match self {
+            Failure::Closed | Failure::Said => {}
+            Failure::Output(error) => say(&format!("the output cannot be written: {error}")),
+            Failure::File(error) => say(&format!("{file}: {}", chain(&**error))),
+        }
+    }
+}
+
+/// An error and its causes.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        // Some have their cause in their own text.
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// Says something on the standard error. That it may be closed is no reason to panic.
+pub(crate) fn say(text: &str) {
+    use std::io::Write;
+
+    let text = super::text::clean(text);
+    let _: io::Result<()> = writeln!(io::stderr(), "waterwheel-timers: {text}");
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::Closed,
+            _ => Failure::Output(error),
+        }
+    }
+}
+
+macro_rules! of_the_file {
+    ($($error:ty)+) => {
+        $(impl From<$error> for Failure {
+            fn from(error: $error) -> Failure {
+                Failure::File(error.into())
+            }
+        })+
+    };
+}
+
+of_the_file! {
+    waterwheel_store::StoreError
+    waterwheel_store_sqlite::AskError
+    waterwheel_store_sqlite::BackupError
+    waterwheel_store_sqlite::OpenError
+    waterwheel_store_sqlite::ReadError
+}

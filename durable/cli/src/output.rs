@@ -1,0 +1,34 @@
+//! The standard output, whose reader may go away.
+
+use std::io::{self, BufWriter, StdoutLock, Write};
+
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+pub(crate) struct Output(BufWriter<StdoutLock<'static>>);
+
+impl Output {
+    pub(crate) fn new() -> Output {
+        Output(BufWriter::new(io::stdout().lock()))
+    }
+
+    pub(crate) fn line(&mut self, line: &str) -> Result<(), Failure> {
+        Ok(writeln!(self.0, "{}", line.trim_end())?)
+    }
+
+    /// For programs: one document.
+    pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<(), Failure> {
+        serde_json::to_writer_pretty(&mut self.0, value).map_err(io::Error::from)?;
+        Ok(writeln!(self.0)?)
+    }
+
+    /// What is in memory is written now: the next line may take a while.
+    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
+        Ok(self.0.flush()?)
+    }
+
+    pub(crate) fn end(mut self) -> Result<(), Failure> {
+        self.flush()
+    }
+}

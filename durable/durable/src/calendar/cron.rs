@@ -1,0 +1,52 @@
+use std::sync::Arc;
+
+use waterwheel_schedule::calendar::Schedule;
+use waterwheel_schedule::calendar::jiff::tz::TimeZone;
+use waterwheel_store::Due;
+
+use super::stored::{self, Definition};
+use super::zone::{self, timestamp};
+use crate::engine::calendar::{Kept, Occurrences};
+
+/// A cron expression in a zone, between two times.
+#[derive(Debug)]
+pub(super) struct Cron {
+    pub(super) schedule: Schedule,
+    pub(super) definition: Definition,
+}
+
+impl Cron {
+    fn zone(&self) -> &TimeZone {
+        self.schedule.zone()
+    }
+}
+
+impl Occurrences for Cron {
+    fn next_after(&self, after: Due) -> Option<Due> {
+        // Nothing comes before 1970: ids have seconds from then on.
+        let from = self.definition.from.unwrap_or(0).max(0);
+        let after = after.as_millis().max(from - 1);
+        let next = self
+            .schedule
+            .next_after(timestamp(Due::from_millis(after))?)?;
+        let next = next.as_millisecond();
+        let until = self.definition.until.unwrap_or(i64::MAX);
+        (next <= until).then_some(Due::from_millis(next))
+    }
+
+    fn civil(&self, at: Due) -> i64 {
+        zone::civil(self.zone(), at)
+    }
+
+    fn instant(&self, civil: i64, near: Due) -> Due {
+        zone::instant(self.zone(), civil, near)
+    }
+
+    fn rules(&self, from: Due) -> u64 {
+        zone::rules(self.zone(), from)
+    }
+
+    fn stored(&self, kept: &Kept) -> Arc<[u8]> {
+        stored::write(&self.definition, kept)
+    }
+}

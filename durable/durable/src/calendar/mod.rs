@@ -1,0 +1,26 @@
+//! What is a calendar to its user, and how is it stored?
+//!
+//! | file | question |
+//! |---|---|
+//! | `definition` | what does a user say of a calendar? |
+//! | `error` | what is wrong with it? |
+//! | `cron` | when are the occurrences of a pattern in a zone? |
+//! | `zone` | what does the clock on a zone's wall show, and by which rules? |
+//! | `info` | what is seen of one that is there? |
+//! | `stored` | what is kept of it, as JSON? |
+//!
+//! What becomes of the occurrences is for [`engine::calendar`](crate::engine::calendar) to say.
+
+mod cron;
+mod definition;
+mod error;
+mod info;
+mod stored;
+#[cfg(test)]
+mod tests;
+mod zone;
+
+pub use definition::{Calendar, Misfire};
+pub use error::{CalendarError, CalendarField};
+pub use info::CalendarInfo;
+pub(crate) use stored::read;

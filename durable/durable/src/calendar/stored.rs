@@ -1,0 +1,178 @@
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use waterwheel_schedule::calendar::Schedule;
+use waterwheel_store::Due;
+
+use super::cron::Cron;
+use super::error::CalendarError;
+use crate::engine::calendar::{Cursor, Kept, Misfire, Plan};
+
+/// Of the form. A newer one is not read.
+const VERSION: u32 = 1;
+
+/// A calendar in the store: the definition, and how far it has come. Times are milliseconds since 1970.
+#[derive(Debug, Serialize, Deserialize)]
+struct Form {
+    version: u32,
+    number: u32,
+    cursor: i64,
+    civil: i64,
+    rules: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    aside: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last: Option<i64>,
+    calendar: Definition,
+}
+
+/// What the user has said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Definition {
+    pub(super) pattern: String,
+    pub(super) zone: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) from: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) until: Option<i64>,
+    misfire: MisfireForm,
+    pub(super) handler: String,
+    payload: Payload,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum MisfireForm {
+    Once,
+    All(u32),
+    Skip,
+}
+
+/// Text stays legible.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Payload {
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+/// What cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unreadable {
+    /// Its number is not another calendar's.
+    pub(crate) number: Option<u32>,
+    pub(crate) why: String,
+}
+
+impl Definition {
+    pub(super) fn new(
+        schedule: &Schedule,
+        zone: &str,
+        misfire: Misfire,
+        handler: &str,
+        payload: &[u8],
+    ) -> Definition {
+        Definition {
+            pattern: schedule.expression().to_owned(),
+            // As the database writes it: in whichever case it is given, it is one zone.
+            zone: schedule.zone().iana_name().unwrap_or(zone).to_owned(),
+            from: None,
+            until: None,
+            misfire: match misfire {
+                Misfire::Once => MisfireForm::Once,
+                Misfire::All(count) => MisfireForm::All(count),
+                Misfire::Skip => MisfireForm::Skip,
+            },
+            handler: handler.to_owned(),
+            payload: match std::str::from_utf8(payload) {
+                Ok(text) => Payload::Text(text.to_owned()),
+                Err(_) => Payload::Bytes(payload.to_vec()),
+            },
+        }
+    }
+
+    /// What the engine has of it.
+    pub(super) fn plan(self, schedule: Schedule) -> Plan {
+        Plan {
+            definition: to_json(&self).into(),
+            times: to_json(&(&self.pattern, &self.zone, self.from, self.until)).into(),
+            handler: self.handler.as_str().into(),
+            payload: match &self.payload {
+                Payload::Text(text) => text.as_bytes().into(),
+                Payload::Bytes(bytes) => bytes.as_slice().into(),
+            },
+            misfire: match self.misfire {
+                MisfireForm::Once => Misfire::Once,
+                MisfireForm::All(count) => Misfire::All(count),
+                MisfireForm::Skip => Misfire::Skip,
+            },
+            occurrences: Arc::new(Cron {
+                schedule,
+                definition: self,
+            }),
+        }
+    }
+}
+
+pub(super) fn write(definition: &Definition, kept: &Kept) -> Arc<[u8]> {
+    let Kept { number, cursor } = kept;
+    let form = Form {
+        version: VERSION,
+        number: *number,
+        cursor: cursor.at.as_millis(),
+        civil: cursor.civil,
+        rules: cursor.rules,
+        aside: cursor.aside.map(Due::as_millis),
+        last: cursor.last.map(Due::as_millis),
+        calendar: definition.clone(),
+    };
+    to_json(&form).into_bytes().into()
+}
+
+/// A calendar as it was stored.
+///
+/// # Errors
+///
+/// In words: the form is newer, or none of ours, or this machine does not know the zone.
+pub(crate) fn read(stored: &[u8]) -> Result<(Plan, Kept), Unreadable> {
+    /// What each form has.
+    #[derive(Deserialize)]
+    struct Common {
+        version: u32,
+        number: u32,
+    }
+    let common = serde_json::from_slice(stored);
+    let number = common.as_ref().ok().map(|it: &Common| it.number);
+    let unreadable = |why| Unreadable { number, why };
+    let damaged =
+        |error: serde_json::Error| unreadable(format!("what is stored of it is damaged: {error}"));
+    let version = common.map_err(damaged)?.version;
+    if version > VERSION {
+        return Err(unreadable(format!(
+            "it is stored in form {version}, and this version reads forms up to {VERSION}"
+        )));
+    }
+    let form: Form = serde_json::from_slice(stored).map_err(damaged)?;
+    let Definition { pattern, zone, .. } = &form.calendar;
+    let schedule = Schedule::parse(pattern, zone);
+    let schedule =
+        schedule.map_err(|it| unreadable(CalendarError::of_schedule(&it).to_string()))?;
+    let cursor = Cursor {
+        at: Due::from_millis(form.cursor),
+        civil: form.civil,
+        rules: form.rules,
+        aside: form.aside.map(Due::from_millis),
+        last: form.last.map(Due::from_millis),
+    };
+    let kept = Kept {
+        number: form.number,
+        cursor,
+    };
+    Ok((form.calendar.plan(schedule), kept))
+}
+
+/// These values are maps with names for keys, so that they always can be written.
+fn to_json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}

@@ -1,0 +1,183 @@
+//! Which calendars are there, and what does each wait for?
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use waterwheel_store::Due;
+
+use super::decide::Decision;
+use super::hash::Hash;
+use super::plan::{Kept, Plan};
+use crate::engine::Token;
+
+/// How many numbers there are for calendars.
+const NUMBERS: u32 = 1 << 22;
+
+/// All calendars.
+#[derive(Debug, Default)]
+pub(in crate::engine) struct Calendars {
+    all: BTreeMap<Arc<str>, Calendar>,
+    /// When each is to be looked at, but for those that wait for a commit.
+    looks: BTreeSet<(Due, Arc<str>)>,
+    numbers: BTreeSet<u32>,
+}
+
+#[derive(Debug)]
+pub(super) struct Calendar {
+    pub(super) state: State,
+    /// What a commit is to make of it.
+    pub(super) writes: Option<Writes>,
+    /// Requests that wait for that commit.
+    pub(super) waiting: VecDeque<Asked>,
+    looks_at: Option<Due>,
+}
+
+#[derive(Debug)]
+pub(super) enum State {
+    /// It is about to be declared for the first time.
+    New,
+    There(Plan, Kept),
+    /// What the store has of it cannot be read, for this reason. It stays as it is until it is declared anew.
+    Unreadable(Option<u32>, Arc<str>),
+}
+
+#[derive(Debug)]
+pub(super) enum Writes {
+    Occurrences(Decision),
+    Definition(Plan, Kept, Declared),
+    Removal,
+}
+
+#[derive(Debug)]
+pub(super) enum Asked {
+    Declare(Token, Plan),
+    Remove(Token),
+}
+
+impl Asked {
+    pub(super) fn token(&self) -> Token {
+        match self {
+            Asked::Declare(token, _) | Asked::Remove(token) => *token,
+        }
+    }
+}
+
+/// What came of a declaration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Declared {
+    /// There was no calendar of this name.
+    Created,
+    /// There was another one of this name. It goes on from the present, or from where it was if its times are the same.
+    Replaced,
+    /// It was there, as it is declared.
+    Unchanged,
+}
+
+impl Calendar {
+    fn new(state: State) -> Calendar {
+        Calendar {
+            state,
+            writes: None,
+            waiting: VecDeque::new(),
+            looks_at: None,
+        }
+    }
+
+    fn number(&self) -> Option<u32> {
+        match &self.state {
+            State::New => None,
+            State::There(_, kept) => Some(kept.number),
+            State::Unreadable(number, _) => *number,
+        }
+    }
+}
+
+impl Calendars {
+    pub(super) fn get(&self, name: &str) -> Option<&Calendar> {
+        self.all.get(name)
+    }
+
+    pub(super) fn get_mut(&mut self, name: &str) -> Option<&mut Calendar> {
+        self.all.get_mut(name)
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = (&Arc<str>, &Calendar)> {
+        self.all.iter()
+    }
+
+    pub(super) fn waiting(&mut self) -> impl Iterator<Item = Asked> {
+        self.all
+            .values_mut()
+            .flat_map(|it| std::mem::take(&mut it.waiting))
+    }
+
+    /// The calendar of this name, which is new if there was none.
+    pub(super) fn entry(&mut self, name: &Arc<str>) -> &mut Calendar {
+        let entry = self.all.entry(Arc::clone(name));
+        entry.or_insert_with(|| Calendar::new(State::New))
+    }
+
+    pub(super) fn set(&mut self, name: &Arc<str>, state: State) {
+        let calendar = self.entry(name);
+        calendar.state = state;
+        let number = calendar.number();
+        self.numbers.extend(number);
+    }
+
+    pub(super) fn remove(&mut self, name: &str) {
+        let removed = self.all.remove(name);
+        if let Some(number) = removed.and_then(|it| it.number()) {
+            self.numbers.remove(&number);
+        }
+    }
+
+    /// A number that no other calendar has. The same name gets the same one, if it can.
+    pub(in crate::engine) fn number(&self, name: &str) -> Option<u32> {
+        let mut hash = Hash::new();
+        hash.bytes(name.as_bytes());
+        // The upper half is better mixed than the lower one.
+        let first = (hash.finish() >> 42) as u32;
+        let mut numbers = (0..NUMBERS).map(|it| (first + it) % NUMBERS);
+        numbers.find(|it| !self.numbers.contains(it))
+    }
+
+    pub(super) fn reserve(&mut self, number: u32) {
+        self.numbers.insert(number);
+    }
+
+    pub(super) fn release(&mut self, number: u32) {
+        self.numbers.remove(&number);
+    }
+
+    /// The calendar is to be looked at then, and not before.
+    pub(super) fn look_at(&mut self, name: &Arc<str>, at: Option<Due>) {
+        let Some(calendar) = self.all.get_mut(name) else {
+            return;
+        };
+        if let Some(before) = std::mem::replace(&mut calendar.looks_at, at) {
+            self.looks.remove(&(before, Arc::clone(name)));
+        }
+        self.looks.extend(at.map(|at| (at, Arc::clone(name))));
+    }
+
+    /// All are to be looked at, but for those that wait for a commit.
+    pub(super) fn look_at_all(&mut self, now: Due) {
+        let waiting = std::mem::take(&mut self.looks);
+        for (_, name) in waiting {
+            if let Some(calendar) = self.all.get_mut(&name) {
+                calendar.looks_at = Some(now);
+                self.looks.insert((now, name));
+            }
+        }
+    }
+
+    #[cfg(test)]
+    pub(in crate::engine) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// The next one to look at, and when.
+    pub(super) fn first(&self) -> Option<&(Due, Arc<str>)> {
+        self.looks.first()
+    }
+}

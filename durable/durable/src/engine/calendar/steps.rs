@@ -1,0 +1,347 @@
+//! What is written of a calendar, and what follows from that?
+
+use std::sync::Arc;
+
+use waterwheel_store::{Bucket, Due, Id, Op, Outcome, Row};
+
+use super::decide::decide;
+use super::kept::{Asked, Declared, State, Writes};
+use super::plan::{Cursor, Kept, Plan};
+use crate::engine::planted::{self, Planted};
+use crate::engine::{Answer, Engine, Output, Token, namespace_in};
+
+/// The settings that are calendars.
+pub const SETTINGS: &str = "calendar/";
+
+/// How much is filed in a step: so many occurrences, and about so many bytes of their payloads.
+const MOST: usize = 64;
+const MOST_BYTES: usize = 1 << 20;
+
+/// What the store has of a calendar.
+#[derive(Debug)]
+pub struct Stored {
+    /// The name.
+    pub name: Arc<str>,
+    /// What was read, or why it could not be, and the number if that could.
+    pub read: Result<(Plan, Kept), (Option<u32>, Arc<str>)>,
+}
+
+/// A calendar, as it is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// The name.
+    pub name: Arc<str>,
+    /// The definition, or why it cannot be read.
+    pub definition: Result<Arc<str>, Arc<str>>,
+    /// The next occurrence. `None` if there is none any more.
+    pub next: Option<Due>,
+    /// The last one that was filed.
+    pub last: Option<Due>,
+}
+
+impl Engine {
+    /// Takes over what the store has of calendars, as it is opened.
+    pub fn restore_calendars(&mut self, stored: impl IntoIterator<Item = Stored>) {
+        let now = self.present();
+        for Stored { name, read } in stored {
+            match read {
+                Ok((plan, kept)) => {
+                    self.calendars.set(&name, State::There(plan, kept));
+                    self.calendars.look_at(&name, Some(now));
+                }
+                Err((number, why)) => {
+                    let unreadable = State::Unreadable(number, Arc::clone(&why));
+                    self.calendars.set(&name, unreadable);
+                    self.output.push_back(Output::UnreadableCalendar(name, why));
+                }
+            }
+        }
+    }
+
+    /// Declares a calendar: [`Declared`](Answer::Declared). Declared again with the same definition, it stays as it is.
+    pub fn declare_calendar(&mut self, token: Token, name: &Arc<str>, plan: Plan) {
+        self.ask_calendar(name, Asked::Declare(token, plan));
+    }
+
+    /// Removes a calendar: [`Done`](Answer::Done) or [`NotFound`](Answer::NotFound). What it has filed stays.
+    pub fn remove_calendar(&mut self, token: Token, name: &Arc<str>) {
+        self.ask_calendar(name, Asked::Remove(token));
+    }
+
+    /// All calendars, in order of their names.
+    pub fn calendars(&self) -> impl Iterator<Item = Shown> {
+        self.calendars.all().filter_map(|(name, calendar)| {
+            let (definition, cursor) = match &calendar.state {
+                State::New => return None,
+                State::There(plan, kept) => (Ok(plan), Some(&kept.cursor)),
+                State::Unreadable(_, why) => (Err(Arc::clone(why)), None),
+            };
+            let next = definition.as_ref().ok().zip(cursor);
+            Some(Shown {
+                name: Arc::clone(name),
+                next: next.and_then(|(plan, cursor)| plan.occurrences.next_after(cursor.at)),
+                last: cursor.and_then(|it| it.last),
+                definition: definition.map(|plan| Arc::clone(&plan.definition)),
+            })
+        })
+    }
+
+    /// When a calendar is to be looked at, in microseconds since boot.
+    pub(in crate::engine) fn calendars_turn(&self) -> Option<u64> {
+        let (at, _) = self.calendars.first()?;
+        Some(self.now.boot_at(*at))
+    }
+
+    /// The wall clock was set back. What was waited for may be too far away.
+    pub(in crate::engine) fn calendars_set_back(&mut self) {
+        self.calendars.look_at_all(self.present());
+    }
+
+    /// Files what has come.
+    pub(in crate::engine) fn look_at_calendars(&mut self) {
+        let now = self.present();
+        while let Some((at, name)) = self.calendars.first()
+            && *at <= now
+        {
+            let name = Arc::clone(name);
+            self.calendars.look_at(&name, None);
+            let Some(calendar) = self.calendars.get_mut(&name) else {
+                return;
+            };
+            let State::There(plan, kept) = &calendar.state else {
+                continue;
+            };
+            let most = (MOST_BYTES / plan.payload.len().max(1)).clamp(1, MOST);
+            let decision = decide(plan, kept.cursor, now, most);
+            if decision.cursor == kept.cursor {
+                let later = now.as_millis().saturating_add(1);
+                let at = decision.looks_at.map(|at| at.max(Due::from_millis(later)));
+                self.calendars.look_at(&name, at);
+                continue;
+            }
+            let mut written = Kept {
+                cursor: decision.cursor,
+                ..*kept
+            };
+            if planted::is(Planted::CursorNotWritten) {
+                written.cursor = kept.cursor;
+            }
+            let op = step(&name, plan, &written, &decision.occurrences, now);
+            calendar.writes = Some(Writes::Occurrences(decision));
+            self.commits.push(op);
+        }
+    }
+
+    fn ask_calendar(&mut self, name: &Arc<str>, asked: Asked) {
+        if self.refuses(asked.token()) {
+            return;
+        }
+        let calendar = self.calendars.entry(name);
+        calendar.waiting.push_back(asked);
+        self.take_up_calendar(name);
+        self.commit();
+    }
+
+    /// Does what waits, unless a commit has the calendar.
+    fn take_up_calendar(&mut self, name: &Arc<str>) {
+        while let Some(calendar) = self.calendars.get_mut(name)
+            && calendar.writes.is_none()
+        {
+            let Some(asked) = calendar.waiting.pop_front() else {
+                if matches!(calendar.state, State::New) {
+                    self.calendars.remove(name);
+                }
+                return;
+            };
+            if self.refuses(asked.token()) {
+                continue;
+            }
+            match asked {
+                Asked::Declare(token, plan) => self.declare(token, name, plan),
+                Asked::Remove(token) => self.remove(token, name),
+            }
+        }
+    }
+
+    fn declare(&mut self, token: Token, name: &Arc<str>, plan: Plan) {
+        let namespace = namespace_in(&plan.handler);
+        if self.namespace(namespace).is_none_or(|it| !it.is_known) {
+            return self.answer(token, Answer::UnknownNamespace(namespace.into()));
+        }
+        let now = self.present();
+        let of = &*plan.occurrences;
+        let starts = Cursor::starting(now, of);
+        let number = self.calendars.number(name);
+        let state = self.calendars.get(name).map(|it| &it.state);
+        let (kept, declared) = match state {
+            Some(State::There(before, _)) if before.definition == plan.definition => {
+                let unchanged = Answer::Declared(Declared::Unchanged);
+                return self.answer(token, unchanged);
+            }
+            Some(State::There(before, kept)) => {
+                let cursor = match before.times == plan.times {
+                    true => kept.cursor,
+                    false => kept.cursor.moved(now.max(kept.cursor.at), of),
+                };
+                (Kept { cursor, ..*kept }, Declared::Replaced)
+            }
+            Some(State::Unreadable(old, _)) => {
+                let Some(number) = old.or(number) else {
+                    return self.answer(token, Answer::OutOfIds);
+                };
+                let cursor = starts;
+                (Kept { number, cursor }, Declared::Replaced)
+            }
+            Some(State::New) | None => {
+                let Some(number) = number else {
+                    return self.answer(token, Answer::OutOfIds);
+                };
+                let cursor = starts;
+                (Kept { number, cursor }, Declared::Created)
+            }
+        };
+        // Of two that are declared at the same time, each has its own.
+        self.calendars.reserve(kept.number);
+        let stored = of.stored(&kept);
+        self.write_calendar(
+            token,
+            name,
+            Some(stored),
+            Writes::Definition(plan, kept, declared),
+        );
+    }
+
+    fn remove(&mut self, token: Token, name: &Arc<str>) {
+        let state = self.calendars.get(name).map(|it| &it.state);
+        match state {
+            None | Some(State::New) => self.answer(token, Answer::NotFound),
+            Some(_) => self.write_calendar(token, name, None, Writes::Removal),
+        }
+    }
+
+    fn write_calendar(
+        &mut self,
+        token: Token,
+        name: &Arc<str>,
+        value: Option<Arc<[u8]>>,
+        writes: Writes,
+    ) {
+        self.calendars.look_at(name, None);
+        self.calendars.entry(name).writes = Some(writes);
+        let set = Op::Set(setting(name), value);
+        self.commits.request(Op::All(vec![set]), token.into());
+    }
+
+    /// What was written of a calendar is durable.
+    pub(in crate::engine) fn calendar_written(
+        &mut self,
+        steps: &[Op],
+        outcomes: Vec<Outcome>,
+        token: Option<Token>,
+    ) {
+        for (op, outcome) in steps.iter().zip(outcomes) {
+            if let (Op::Insert(row, bucket), Outcome::Inserted) = (op, outcome) {
+                self.count(&row.handler, |counts| counts.inserted += 1);
+                self.place(row, *bucket);
+            }
+        }
+        let Some(name) = name_of(steps) else {
+            return;
+        };
+        let Some(calendar) = self.calendars.get_mut(&name) else {
+            return;
+        };
+        let mut answer = None;
+        match (calendar.writes.take(), &mut calendar.state) {
+            (Some(Writes::Occurrences(decision)), State::There(_, kept)) => {
+                kept.cursor = decision.cursor;
+                self.calendars.look_at(&name, decision.looks_at);
+            }
+            (Some(Writes::Definition(plan, kept, declared)), _) => {
+                let next = plan.occurrences.next_after(kept.cursor.at);
+                self.calendars.set(&name, State::There(plan, kept));
+                self.calendars.look_at(&name, next);
+                answer = Some(Answer::Declared(declared));
+            }
+            (Some(Writes::Removal), _) => {
+                // What waits is asked of a calendar that is not there.
+                let waiting = std::mem::take(&mut calendar.waiting);
+                self.calendars.remove(&name);
+                if !waiting.is_empty() {
+                    self.calendars.entry(&name).waiting = waiting;
+                }
+                answer = Some(Answer::Done);
+            }
+            (Some(Writes::Occurrences(_)) | None, _) => {}
+        }
+        if let Some((token, answer)) = token.zip(answer) {
+            self.answer(token, answer);
+        }
+        self.take_up_calendar(&name);
+    }
+
+    /// The store has refused what was to be written of a calendar, and its caller knows. It is decided anew what is to be written.
+    pub(in crate::engine) fn calendar_refused(&mut self, steps: &[Op]) {
+        let Some(name) = name_of(steps) else {
+            return;
+        };
+        let now = self.present();
+        let Some(calendar) = self.calendars.get_mut(&name) else {
+            return;
+        };
+        let writes = calendar.writes.take();
+        match &calendar.state {
+            State::There(..) => {
+                self.calendars.look_at(&name, Some(now));
+            }
+            State::New | State::Unreadable(None, _) => {
+                if let Some(Writes::Definition(_, kept, _)) = writes {
+                    self.calendars.release(kept.number);
+                }
+            }
+            State::Unreadable(Some(_), _) => {}
+        }
+        self.take_up_calendar(&name);
+    }
+
+    /// The store has failed: nothing more is done for what waits.
+    pub(in crate::engine) fn calendars_failed(&mut self, why: &Arc<str>) {
+        let waiting: Vec<_> = self.calendars.waiting().collect();
+        for asked in waiting {
+            self.answer(asked.token(), Answer::Failed(Arc::clone(why)));
+        }
+    }
+}
+
+/// The occurrences and how far the calendar has come with them, together.
+fn step(name: &str, plan: &Plan, kept: &Kept, occurrences: &[Due], now: Due) -> Op {
+    let row = |due: &Due| {
+        let row = Row {
+            id: Id::of_occurrence(kept.number, due.second())?,
+            due: *due,
+            handler: Arc::clone(&plan.handler),
+            failures: 0,
+            starts: 0,
+            has_moved: false,
+            key: None,
+            payload: Arc::clone(&plan.payload),
+        };
+        Some(Op::Insert(row, Bucket::of(*due, now)))
+    };
+    let mut steps: Vec<_> = occurrences.iter().filter_map(row).collect();
+    let stored = plan.occurrences.stored(kept);
+    steps.push(Op::Set(setting(name), Some(stored)));
+    Op::All(steps)
+}
+
+fn setting(name: &str) -> Arc<str> {
+    format!("{SETTINGS}{name}").into()
+}
+
+/// The calendar that these steps are of: the last one sets it.
+fn name_of(steps: &[Op]) -> Option<Arc<str>> {
+    match steps.last() {
+        Some(Op::Set(name, _)) => name.strip_prefix(SETTINGS).map(Arc::from),
+        _ => None,
+    }
+}

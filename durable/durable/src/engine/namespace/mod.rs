@@ -1,0 +1,245 @@
+//! What is there of one namespace: its policy, its handlers, and whether one more delivery of it may begin.
+//!
+//! | file | question |
+//! |---|---|
+//! | `limiter` | has its time come, at this rate? |
+//! | `fair` | whose delivery begins next? |
+//! | `change` | what follows from a request for another policy, or a pause? |
+//! | `counts`, `lateness` | what has come of it so far? |
+
+mod change;
+mod counts;
+mod fair;
+mod lateness;
+mod limiter;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use waterwheel_store::{Due, Id, Op, Row};
+
+pub use counts::Counts;
+pub use lateness::{BOUNDS, Histogram};
+use limiter::Limiter;
+
+use super::{Answer, Engine};
+pub use crate::limits::DEFAULT;
+use crate::policy::Policy;
+
+/// How many unclean ends of the process a timer may be with its handler at, if its namespace does not say.
+const STARTS: u32 = 5;
+
+#[derive(Debug)]
+pub(crate) struct Namespace {
+    pub(crate) name: Arc<str>,
+    /// It is the default one, or was created. Else only its name has been seen.
+    pub(crate) is_known: bool,
+    /// It has a policy of its own in the store.
+    is_created: bool,
+    pub(crate) policy: Policy,
+    /// As long as the store says so.
+    pub(crate) is_paused: bool,
+    /// Nothing more begins in this run.
+    pub(crate) is_drained: bool,
+    pub(crate) running: usize,
+    /// The handlers, by their lanes.
+    pub(super) lanes: Vec<usize>,
+    /// The one that comes next.
+    turn: usize,
+    rate: Option<Limiter>,
+    insert_rate: Option<Limiter>,
+    /// What is left of its quantum, where places are short.
+    deficit: usize,
+    /// Something is ready, and waits for the rate.
+    waits: bool,
+    pub(crate) counts: Counts,
+    pub(crate) lateness: Histogram,
+}
+
+impl Namespace {
+    pub(super) fn new(name: Arc<str>) -> Namespace {
+        Namespace {
+            is_known: &*name == DEFAULT,
+            is_created: false,
+            name,
+            policy: Policy::default(),
+            is_paused: false,
+            is_drained: false,
+            running: 0,
+            lanes: Vec::new(),
+            turn: 0,
+            rate: None,
+            insert_rate: None,
+            deficit: 0,
+            waits: false,
+            counts: Counts::default(),
+            lateness: Histogram::default(),
+        }
+    }
+
+    /// Takes over another policy. A limiter whose rate stays goes on.
+    fn set_policy(&mut self, policy: Policy, boot_micros: u64) {
+        let limiter = |rate: Option<_>| rate.map(|rate| Limiter::new(rate, boot_micros));
+        if policy.rate != self.policy.rate {
+            self.rate = limiter(policy.rate);
+        }
+        if policy.insert_rate != self.policy.insert_rate {
+            self.insert_rate = limiter(policy.insert_rate);
+        }
+        self.policy = policy;
+    }
+
+    /// Whether it has no limit but those of its handlers.
+    fn is_free(&self) -> bool {
+        !self.is_closed() && self.rate.is_none() && self.policy.concurrency.is_none()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.is_paused || self.is_drained
+    }
+
+    /// Whether one more delivery may begin, but for the rate.
+    fn has_place(&self) -> bool {
+        !self.is_closed()
+            && self
+                .policy
+                .concurrency
+                .is_none_or(|most| self.running < most)
+    }
+
+    /// A delivery begins.
+    pub(super) fn begins(&mut self, boot_micros: u64) {
+        self.running += 1;
+        if let Some(rate) = &mut self.rate {
+            rate.take(boot_micros);
+        }
+    }
+
+    fn priority(&self) -> usize {
+        self.policy.priority.unwrap_or(1) as usize
+    }
+
+    /// When its rate lets one more delivery begin, if one waits for it.
+    fn waits_until(&self) -> Option<u64> {
+        self.rate.as_ref().filter(|_| self.waits).map(Limiter::next)
+    }
+
+    /// The delay after a failure. `None` after the last one.
+    fn delay(&self, row: &Row, ladder: &[Duration]) -> Option<Duration> {
+        match &self.policy.back_off {
+            Some(back_off) => back_off.delay(row.failures, chance(row.id, row.failures)),
+            None => {
+                let ladder = self.policy.ladder.as_deref().unwrap_or(ladder);
+                ladder.get(row.failures as usize).copied()
+            }
+        }
+    }
+}
+
+/// A number that differs from timer to timer and from attempt to attempt, and is the same in each run: the finalizer of `SplitMix64`.
+fn chance(id: Id, failures: u32) -> u64 {
+    let mut mixed = id
+        .get()
+        .wrapping_add(u64::from(failures).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ mixed >> 31
+}
+
+/// The namespace in the full name of a handler.
+pub(crate) fn namespace_in(handler: &str) -> &str {
+    match handler.split_once('/') {
+        Some((namespace, _)) => namespace,
+        None => DEFAULT,
+    }
+}
+
+impl Engine {
+    /// The namespace of a handler, if it has been seen.
+    pub(super) fn namespace_of(&self, handler: &str) -> Option<usize> {
+        match namespace_in(handler) {
+            DEFAULT => Some(0),
+            name => self.namespace_at.get(name).copied(),
+        }
+    }
+
+    /// A namespace by its name.
+    #[must_use]
+    pub(crate) fn namespace(&self, name: &str) -> Option<&Namespace> {
+        match name {
+            DEFAULT => self.namespaces.first(),
+            name => self.namespace_at.get(name).map(|at| &self.namespaces[*at]),
+        }
+    }
+
+    pub(crate) fn namespaces(&self) -> &[Namespace] {
+        &self.namespaces
+    }
+
+    /// A namespace of this name, seen now if not before.
+    pub(super) fn seen(&mut self, name: &str) -> usize {
+        if name == DEFAULT && !self.namespaces.is_empty() {
+            return 0;
+        }
+        if let Some(&at) = self.namespace_at.get(name) {
+            return at;
+        }
+        let name: Arc<str> = name.into();
+        self.namespaces.push(Namespace::new(Arc::clone(&name)));
+        let at = self.namespaces.len() - 1;
+        self.namespace_at.insert(name, at);
+        at
+    }
+
+    /// Why a timer of this handler is not inserted now, if so. One that is counts against the quota.
+    pub(super) fn exceeds(&mut self, handler: &str) -> Option<Answer> {
+        let at = self.namespace_of(handler);
+        let boot = self.now.boot_micros;
+        let Some(namespace) = at
+            .map(|at| &mut self.namespaces[at])
+            .filter(|it| it.is_known)
+        else {
+            return Some(Answer::UnknownNamespace(namespace_in(handler).into()));
+        };
+        let limiter = namespace.insert_rate.as_mut()?;
+        if limiter.has_one(boot) {
+            limiter.take(boot);
+            return None;
+        }
+        namespace.counts.refused_by_quota += 1;
+        let after = Duration::from_micros(limiter.next().saturating_sub(boot));
+        Some(Answer::Quota(after))
+    }
+
+    /// What follows from the end of a delivery that went well.
+    pub(super) fn settling(&self, row: Row, namespace: usize) -> Op {
+        match self.namespaces[namespace].policy.retention {
+            None | Some(0) => Op::Settle(row),
+            Some(_) => Op::Archive(row, self.present()),
+        }
+    }
+
+    /// What follows from a failure: another attempt, later, or the end.
+    pub(super) fn retrial(&self, row: Row, error: Arc<str>, namespace: usize) -> Op {
+        match self.namespaces[namespace].delay(&row, &self.config.ladder) {
+            Some(delay) => {
+                let due = self.present().after(delay);
+                Op::Retry(row, due, waterwheel_store::Bucket::of(due, self.present()))
+            }
+            None => self.burial(row, error),
+        }
+    }
+
+    /// Whether a timer has been with its handler at as many unclean ends as its namespace bears: those that were noted, and the two before them.
+    pub(super) fn is_poison(&self, row: &Row, namespace: usize) -> bool {
+        let most = self.namespaces[namespace].policy.starts.unwrap_or(STARTS);
+        row.starts.saturating_add(2) >= most
+    }
+
+    /// When the first of a namespace's timers was due that is overdue and waits, as far as the engine knows: from what is in memory, and by the second from what
+    /// is not.
+    pub(crate) fn oldest_overdue(&self, namespace: &Namespace) -> Option<Due> {
+        let lanes = namespace.lanes.iter();
+        lanes.filter_map(|lane| self.oldest_of(*lane)).min()
+    }
+}

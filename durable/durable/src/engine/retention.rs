@@ -1,0 +1,132 @@
+//! When does what was delivered expire, and what is known of it?
+
+use std::sync::Arc;
+
+use waterwheel_store::{Due, Op};
+
+use super::asked::What;
+use super::next::Next;
+use super::{Call, Engine};
+
+/// How much expires in a commit. The keys of it are deleted one by one, each from a page of its own.
+const AT_A_TIME: usize = 1_024;
+
+/// So long after an opening, and after the wall clock was set, nothing expires: a clock that is wrong for a while deletes nothing.
+const CALM_MICROS: u64 = 600_000_000;
+
+const DAY_MILLIS: i64 = 86_400_000;
+
+/// What is archived of the timers of a lane.
+#[derive(Debug)]
+pub(super) struct Archive {
+    /// The first day of which there is something.
+    first: Next,
+    is_asked: bool,
+    /// Meanwhile something was archived on this day. The reply may not know of it.
+    lowered: Option<i64>,
+}
+
+impl Archive {
+    /// Of a handler that has none yet, or of one that the store has known before.
+    pub(super) fn new(is_known: bool) -> Archive {
+        Archive {
+            first: if is_known { Next::Unknown } else { Next::None },
+            is_asked: false,
+            lowered: None,
+        }
+    }
+}
+
+impl Engine {
+    /// Lets what has been kept for long enough expire, some at a time. Returns when there is more to do, in microseconds since boot.
+    pub(super) fn expire_archives(&mut self) -> Option<u64> {
+        let calm_at = self.calm_since.saturating_add(CALM_MICROS);
+        let is_calm = self.now.boot_micros >= calm_at;
+        let mut next: Option<u64> = None;
+        for lane in 0..self.lanes.len() {
+            let first = match self.lanes[lane].archive.first {
+                Next::None => continue,
+                Next::Unknown => {
+                    self.ask_for_archive(lane);
+                    continue;
+                }
+                Next::At(day) => day,
+            };
+            let before = self.kept_from(lane);
+            if first >= before {
+                let at = first
+                    .saturating_add(1)
+                    .saturating_add(self.retention_of(lane));
+                let at = Due::from_millis(at.saturating_mul(DAY_MILLIS));
+                let at = self.now.boot_at(at).max(calm_at);
+                next = Some(next.map_or(at, |first| first.min(at)));
+            } else if !is_calm {
+                next = Some(calm_at);
+            } else if !self.is_expiring {
+                self.is_expiring = true;
+                self.commits.push(Op::Expire {
+                    handler: Arc::clone(&self.lanes[lane].handler),
+                    before,
+                    most: AT_A_TIME,
+                });
+            }
+        }
+        next
+    }
+
+    fn ask_for_archive(&mut self, lane: usize) {
+        let archive = &mut self.lanes[lane].archive;
+        if !archive.is_asked {
+            archive.is_asked = true;
+            let call = Call::FirstArchived(Arc::clone(&self.lanes[lane].handler));
+            self.ask(call, What::Archive(lane));
+        }
+    }
+
+    /// The first day that is kept.
+    fn kept_from(&self, lane: usize) -> i64 {
+        match self.retention_of(lane) {
+            // Nothing is, not even of today: an earlier policy has kept it.
+            0 => self.present().day().saturating_add(1),
+            days => self.present().day().saturating_sub(days),
+        }
+    }
+
+    fn retention_of(&self, lane: usize) -> i64 {
+        let namespace = &self.namespaces[self.lanes[lane].namespace];
+        i64::from(namespace.policy.retention.unwrap_or(0))
+    }
+
+    /// The store has said which day is the first.
+    pub(super) fn archive_found(&mut self, lane: usize, first: Option<i64>) {
+        let archive = &mut self.lanes[lane].archive;
+        archive.is_asked = false;
+        archive.first = Next::found(first);
+        if let Some(day) = archive.lowered.take() {
+            archive.first.lower(day);
+        }
+    }
+
+    /// Something was archived.
+    pub(super) fn archived(&mut self, handler: &Arc<str>, at: Due) {
+        let lane = self.lane(handler);
+        let archive = &mut self.lanes[lane].archive;
+        if archive.is_asked {
+            archive.lowered = Some(
+                archive
+                    .lowered
+                    .map_or(at.day(), |first| first.min(at.day())),
+            );
+        }
+        archive.first.lower(at.day());
+    }
+
+    /// Something has expired.
+    pub(super) fn expired(&mut self, handler: &Arc<str>, is_empty: bool) {
+        self.is_expiring = false;
+        let lane = self.lane(handler);
+        if is_empty {
+            self.lanes[lane].archive.first = Next::Unknown;
+        }
+    }
+}

@@ -1,0 +1,398 @@
+//! Calendars between requests, refusals and replies that are not there yet.
+
+use super::*;
+use crate::engine::calendar::{
+    Cursor, Declared, Kept, Misfire, Occurrences, Plan, SETTINGS, Stored,
+};
+
+const HOUR: i64 = 3_600;
+
+/// Each hour, in UTC.
+#[derive(Debug)]
+struct Hourly;
+
+impl Occurrences for Hourly {
+    fn next_after(&self, after: Due) -> Option<Due> {
+        let hours = after.second().div_euclid(HOUR) + 1;
+        Some(Due::from_second(hours * HOUR))
+    }
+
+    fn civil(&self, at: Due) -> i64 {
+        at.as_millis()
+    }
+
+    fn instant(&self, civil: i64, _: Due) -> Due {
+        Due::from_millis(civil)
+    }
+
+    fn rules(&self, _: Due) -> u64 {
+        0
+    }
+
+    fn stored(&self, kept: &Kept) -> Arc<[u8]> {
+        let Kept { number, cursor } = kept;
+        format!("{number} {}", cursor.at.second())
+            .into_bytes()
+            .into()
+    }
+}
+
+fn plan(definition: &str, payload: usize) -> Plan {
+    Plan {
+        definition: definition.into(),
+        times: "each hour".into(),
+        handler: "mail".into(),
+        payload: vec![7; payload].into(),
+        misfire: Misfire::All(1_000),
+        occurrences: Arc::new(Hourly),
+    }
+}
+
+/// The first hour after the start.
+fn first_hour() -> i64 {
+    Hourly.next_after(Due::from_millis(NOW)).unwrap().second()
+}
+
+impl Subject {
+    fn declare(&mut self, name: &str, plan: Plan) {
+        self.engine.declare_calendar(7, &name.into(), plan);
+        self.follow();
+    }
+
+    fn remove(&mut self, name: &str) {
+        self.engine.remove_calendar(8, &name.into());
+        self.follow();
+    }
+
+    /// The clock goes on to this hour, counted from the first one.
+    fn pass_to(&mut self, hour: i64) {
+        let at = (first_hour() + hour * HOUR) * 1_000_000;
+        let left = at - self.engine.now().wall_micros;
+        self.pass(left.cast_unsigned());
+    }
+
+    fn setting(&mut self, name: &str) -> Option<String> {
+        let name = format!("{SETTINGS}{name}");
+        let settings = self.store.settings().unwrap();
+        let setting = settings.into_iter().find(|it| *it.name == *name)?;
+        Some(String::from_utf8(setting.value.to_vec()).unwrap())
+    }
+
+    fn delivered_hours(&mut self) -> Vec<i64> {
+        let rows = std::mem::take(&mut self.delivered).into_iter();
+        let hours = rows.map(|row| {
+            self.engine.ended(row.id, Ended::Well);
+            let (_, second) = row.id.occurrence().unwrap();
+            assert_eq!(row.due, Due::from_second(second));
+            (second - first_hour()) / HOUR
+        });
+        let hours = hours.collect();
+        self.settle();
+        hours
+    }
+}
+
+const CREATED: Answer = Answer::Declared(Declared::Created);
+const REPLACED: Answer = Answer::Declared(Declared::Replaced);
+const UNCHANGED: Answer = Answer::Declared(Declared::Unchanged);
+
+#[test]
+fn occurrences_and_the_cursor_are_one_step() {
+    let mut it = Subject::new(Config::default()).handles(9);
+    it.declare("h", plan("a", 0));
+    it.settle();
+    assert_eq!(it.answers, [CREATED]);
+    it.pass_to(0);
+    let steps = it.next_commit();
+    let [Op::All(steps)] = &steps[..] else {
+        panic!("{steps:?}");
+    };
+    assert!(
+        matches!(&steps[..], [Op::Insert(..), Op::Set(..)]),
+        "{steps:?}"
+    );
+    it.settle();
+    it.pass(0);
+    assert_eq!(it.delivered_hours(), [0]);
+    let stored = it.setting("h").unwrap();
+    assert!(stored.ends_with(&format!(" {}", first_hour())), "{stored}");
+}
+
+#[test]
+fn what_is_asked_of_a_calendar_waits_for_what_it_files() {
+    let mut it = Subject::new(Config::default()).handles(9);
+    it.declare("h", plan("a", 0));
+    it.settle();
+    it.answers.clear();
+    it.pass_to(0);
+    // Its commit is on the way.
+    it.declare("h", plan("b", 0));
+    it.declare("h", plan("b", 0));
+    it.remove("h");
+    it.remove("h");
+    it.declare("h", plan("c", 0));
+    assert_eq!(it.answers, []);
+    it.settle();
+    let gone = Answer::NotFound;
+    assert_eq!(
+        it.answers,
+        [REPLACED, UNCHANGED, Answer::Done, gone, CREATED]
+    );
+    assert_eq!(it.engine.calendars().count(), 1);
+    it.pass(0);
+    assert_eq!(it.delivered_hours(), [0]);
+}
+
+#[test]
+fn a_refused_occurrence_is_tried_again_and_holds_up_no_removal() {
+    let mut it = Subject::new(Config::default()).handles(9);
+    it.declare("h", plan("a", 0));
+    it.declare("gone", plan("a", 0));
+    it.settle();
+    it.answers.clear();
+    it.pass_to(0);
+    it.remove("gone");
+    // Both are to file an occurrence, in one commit.
+    while !matches!(it.asked[0].call, Call::Commit(..)) {
+        let Request { number, call } = it.asked.pop_front().unwrap();
+        let reply = call.ask(&mut it.store);
+        it.engine.replied(number, reply);
+        it.follow();
+    }
+    it.reply(refused());
+    assert_eq!((it.refusals.len(), &it.answers[..]), (1, &[][..]));
+    let next = it.engine.next_turn().unwrap();
+    let now = it.engine.now().boot_micros;
+    assert!(next > now, "it would turn without a pause");
+    it.settle();
+    assert_eq!(it.store.len(), 0);
+    it.pass(SECOND);
+    it.settle();
+    assert_eq!(it.answers, [Answer::Done]);
+    it.pass(0);
+    // What the removed one was to file was not filed: it was decided anew.
+    assert_eq!(it.delivered_hours(), [0]);
+    assert_eq!((it.setting("gone"), it.store.len()), (None, 0));
+}
+
+#[test]
+fn what_was_missed_comes_by_a_new_definition_of_the_same_times() {
+    for (times, expected) in [("each hour", &[0, 1][..]), ("others", &[])] {
+        let mut it = Subject::new(Config::default()).handles(9);
+        it.declare("h", plan("a", 0));
+        it.settle();
+        it.pass_to(1);
+        let other = Plan {
+            times: times.into(),
+            ..plan("b", 5)
+        };
+        it.declare("h", other);
+        while !matches!(it.asked[0].call, Call::Commit(..)) {
+            it.asked.pop_front();
+        }
+        it.reply(refused());
+        it.pass(SECOND);
+        it.settle();
+        it.pass(SECOND);
+        assert!(it.delivered.iter().all(|row| row.payload.len() == 5));
+        assert_eq!(it.delivered_hours(), expected);
+    }
+}
+
+#[test]
+fn other_times_bring_no_instant_again_by_a_clock_set_back() {
+    let mut it = Subject::new(Config::default()).handles(9);
+    it.declare("h", plan("a", 0));
+    it.settle();
+    it.pass_to(0);
+    it.settle();
+    it.pass(0);
+    assert_eq!(it.delivered_hours(), [0]);
+    it.set(-1_800 * SECOND.cast_signed());
+    let other = Plan {
+        times: "others".into(),
+        ..plan("b", 0)
+    };
+    it.declare("h", other);
+    it.settle();
+    it.pass_to(0);
+    it.settle();
+    it.pass_to(1);
+    it.settle();
+    it.pass(SECOND);
+    assert_eq!(it.delivered_hours(), [1]);
+}
+
+#[test]
+fn a_refused_declaration_leaves_nothing() {
+    let mut it = Subject::new(Config::default()).handles(9);
+    it.declare("h", plan("a", 0));
+    it.declare("h", plan("b", 0));
+    it.reply(refused());
+    assert!(
+        matches!(&it.answers[..], [Answer::Refused(_)]),
+        "{:?}",
+        it.answers
+    );
+    it.answers.clear();
+    // The one that waited is tried by itself.
+    it.pass(SECOND);
+    it.settle();
+    assert_eq!(it.answers, [CREATED]);
+    it.answers.clear();
+    let free = it.engine.calendars.number("g").unwrap();
+    it.declare("g", plan("a", 0));
+    it.reply(refused());
+    assert_eq!(it.engine.calendars().count(), 1);
+    it.remove("g");
+    assert_eq!(it.answers.pop(), Some(Answer::NotFound));
+    assert_eq!(it.engine.calendars.len(), 1);
+    // Its number was not used up.
+    it.pass(SECOND);
+    it.declare("g", plan("a", 0));
+    it.settle();
+    let stored = it.setting("g").unwrap();
+    assert!(stored.starts_with(&free.to_string()), "{stored}");
+}
+
+#[test]
+fn a_name_has_its_number_again_and_no_other_ones() {
+    let mut it = Subject::new(Config::default());
+    let number = |it: &mut Subject, name: &str| {
+        let stored = it.setting(name).unwrap();
+        stored.split(' ').next().unwrap().to_owned()
+    };
+    it.declare("h", plan("a", 0));
+    it.settle();
+    let first = number(&mut it, "h");
+    // FNV-1a of "h", its upper 22 bits.
+    assert_eq!(first, "2873593");
+    it.remove("h");
+    it.settle();
+    // Unreadable, and with that number: as is the one after it.
+    let taken = [("x", 2_873_593), ("y", 2_873_594)];
+    let stored = taken.map(|(name, number)| Stored {
+        name: name.into(),
+        read: Err((Some(number), "damage".into())),
+    });
+    it.engine.restore_calendars(stored);
+    it.declare("h", plan("a", 0));
+    it.settle();
+    assert_eq!(number(&mut it, "h"), "2873595");
+    // One that is declared anew keeps its own.
+    it.declare("x", plan("a", 0));
+    it.settle();
+    assert_eq!(number(&mut it, "x"), "2873593");
+    it.remove("x");
+    it.remove("h");
+    it.settle();
+    it.declare("h", plan("a", 0));
+    it.settle();
+    assert_eq!(number(&mut it, "h"), first);
+}
+
+#[test]
+fn two_names_of_one_hash_that_come_at_once_have_two_numbers() {
+    let mut it = Subject::new(Config::default());
+    // Found by trying: FNV-1a of both has the same upper 22 bits.
+    let names = twins();
+    for name in &names {
+        it.declare(name, plan("a", 0));
+    }
+    it.settle();
+    let numbers = names.map(|name| it.setting(&name).unwrap());
+    assert_ne!(numbers[0], numbers[1]);
+}
+
+/// Two names whose numbers would be the same.
+fn twins() -> [String; 2] {
+    let mut seen = std::collections::HashMap::new();
+    for count in 0_u32.. {
+        let name = count.to_string();
+        let mut hash = calendar::Hash::new();
+        hash.bytes(name.as_bytes());
+        if let Some(other) = seen.insert(hash.finish() >> 42, name.clone()) {
+            return [other, name];
+        }
+    }
+    unreachable!("there are more names than numbers")
+}
+
+#[test]
+fn a_large_backlog_is_filed_in_small_steps() {
+    for (payload, largest) in [(0, 64), (300_000, 3), (2 << 20, 1)] {
+        let mut it = Subject::new(Config::default()).handles(1_000);
+        it.declare("h", plan("a", payload));
+        it.settle();
+        let days = 10;
+        it.pass_to(days * 24 - 1);
+        let mut filed = 0;
+        while filed < days * 24 {
+            let steps = it.next_commit();
+            for op in &steps {
+                if let Op::All(steps) = op {
+                    let inserts = steps.len() - 1;
+                    assert!(inserts <= largest, "{inserts}");
+                    filed += inserts as i64;
+                }
+            }
+        }
+        assert_eq!(filed, days * 24);
+    }
+}
+
+#[test]
+fn a_stop_answers_what_waits_and_files_nothing() {
+    let mut it = Subject::new(Config::default()).handles(9);
+    it.declare("h", plan("a", 0));
+    it.settle();
+    it.answers.clear();
+    it.pass_to(0);
+    it.declare("h", plan("b", 0));
+    it.engine.stop();
+    it.settle();
+    assert_eq!(it.answers, [Answer::ShuttingDown]);
+    it.pass_to(5);
+    it.settle();
+    assert!(it.engine.is_idle() && it.engine.next_turn().is_none());
+    assert_eq!(it.store.len(), 1);
+    it.remove("h");
+    assert_eq!(it.answers.pop(), Some(Answer::ShuttingDown));
+}
+
+#[test]
+fn a_store_that_fails_answers_what_waits() {
+    let mut it = Subject::new(Config::default()).handles(9);
+    it.declare("h", plan("a", 0));
+    it.declare("h", plan("b", 0));
+    it.reply(Err(StoreError::indeterminate("damage")));
+    assert!(
+        matches!(&it.answers[..], [Answer::Unknown(_), Answer::Failed(_)]),
+        "{:?}",
+        it.answers
+    );
+}
+
+#[test]
+fn a_restored_calendar_goes_on_from_its_cursor() {
+    let mut it = Subject::new(Config::default()).handles(9);
+    let at = Due::from_second(first_hour() - 3 * HOUR);
+    let kept = Kept {
+        number: 5,
+        cursor: Cursor::starting(at, &Hourly),
+    };
+    let stored = Stored {
+        name: "h".into(),
+        read: Ok((plan("a", 0), kept)),
+    };
+    it.engine.restore_calendars([stored]);
+    it.pass(0);
+    it.settle();
+    it.pass(0);
+    assert_eq!(it.delivered_hours(), [-2, -1]);
+    let next = it.engine.next_turn().unwrap();
+    assert_eq!(
+        next,
+        it.engine.now().boot_at(Due::from_second(first_hour()))
+    );
+}

@@ -1,0 +1,86 @@
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::Wrong;
+
+/// Delays that double from failure to failure, up to a longest one.
+///
+/// Each is cut by chance to between a half of it and the whole of it, so that timers which fail together do not come again together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[must_use]
+pub struct BackOff {
+    first: Duration,
+    longest: Duration,
+    attempts: u32,
+}
+
+impl BackOff {
+    /// From this delay to that one, for 20 attempts.
+    pub fn new(first: Duration, longest: Duration) -> BackOff {
+        BackOff {
+            first,
+            longest,
+            attempts: 20,
+        }
+    }
+
+    /// How many attempts there are, the first one among them: from 1 to 1 000. After the last one, a failure makes the timer a dead letter.
+    pub fn attempts(mut self, attempts: u32) -> BackOff {
+        self.attempts = attempts;
+        self
+    }
+
+    pub(super) fn check(&self, most: u32) -> Result<(), Wrong> {
+        let why = if self.attempts == 0 || self.attempts > most {
+            "it has 1 to 1 000 attempts"
+        } else if self.first.is_zero() {
+            "the first delay is longer than 0"
+        } else if self.longest < self.first {
+            "the longest delay is not shorter than the first"
+        } else {
+            return Ok(());
+        };
+        Err(Wrong {
+            field: "back_off",
+            why,
+        })
+    }
+
+    /// The delay after so many failures before this one. `None` if it was the last attempt. `chance` is any number.
+    pub(crate) fn delay(&self, failures: u32, chance: u64) -> Option<Duration> {
+        if failures.saturating_add(1) >= self.attempts {
+            return None;
+        }
+        let doubled = self
+            .first
+            .saturating_mul(1_u32.checked_shl(failures).unwrap_or(u32::MAX));
+        let whole = doubled.min(self.longest);
+        let half = whole / 2;
+        // A part of 2¹⁶ is as even as is needed.
+        let part = (chance & 0xffff) as u32;
+        Some(half + half.mul_f64(f64::from(part) / 65_536.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_double_up_to_the_longest() {
+        let seconds = Duration::from_secs;
+        let back_off = BackOff::new(seconds(10), seconds(100)).attempts(70);
+        for (failures, whole) in [(0, 10), (1, 20), (3, 80), (4, 100), (40, 100), (68, 100)] {
+            let least = back_off.delay(failures, 0).unwrap();
+            let most = back_off.delay(failures, u64::MAX).unwrap();
+            assert_eq!(least, seconds(whole) / 2, "after {failures}");
+            assert!(most > seconds(whole).mul_f64(0.999) && most <= seconds(whole));
+        }
+        assert_eq!(back_off.delay(69, 0), None);
+        assert_eq!(
+            BackOff::new(seconds(1), seconds(1)).attempts(1).delay(0, 0),
+            None
+        );
+    }
+}

@@ -1,0 +1,246 @@
+//! How is a namespace served, and what may be asked for?
+//!
+//! | file | question |
+//! |---|---|
+//! | `rate` | how many in a time? |
+//! | `back_off` | how long does a timer wait after a failure? |
+
+mod back_off;
+mod rate;
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+pub use back_off::BackOff;
+pub use rate::Rate;
+
+/// The longest ladder, and the most attempts.
+const MOST_ATTEMPTS: u32 = 1_000;
+
+/// How long what was delivered may be kept: ten years.
+const LONGEST_RETENTION: u32 = 3_660;
+
+/// A field of a policy that makes no sense.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Wrong {
+    pub(crate) field: &'static str,
+    pub(crate) why: &'static str,
+}
+
+/// How a [namespace](crate::Namespace) is served: its retries, its limits, and what is kept of it.
+///
+/// A policy is stored with the timers. What it does not set is as in [`Policy::default`].
+///
+/// ```
+/// use std::time::Duration;
+/// use waterwheel_durable::{BackOff, Policy, Rate};
+///
+/// let policy = Policy::default()
+///     .back_off(BackOff::new(Duration::from_secs(15), Duration::from_secs(3600)).attempts(12))
+///     .concurrency(32)
+///     .rate(Rate::per_second(100).burst(20))
+///     .priority(3)
+///     .insert_rate(Rate::per_second(5_000))
+///     .retention(7);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+#[must_use]
+pub struct Policy {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ladder: Option<Vec<Duration>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) back_off: Option<BackOff>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) concurrency: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rate: Option<Rate>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) priority: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) insert_rate: Option<Rate>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) retention: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) starts: Option<u32>,
+}
+
+impl Policy {
+    /// The delays after the first, second … failure of a timer, at most 1 000. After the last one, a failure makes it a dead letter. In the place of a
+    /// [back-off](Policy::back_off).
+    ///
+    /// Default: the [ladder](crate::Builder::ladder) of the service.
+    pub fn ladder(mut self, delays: impl IntoIterator<Item = Duration>) -> Policy {
+        self.ladder = Some(delays.into_iter().collect());
+        self.back_off = None;
+        self
+    }
+
+    /// Delays that double, in the place of a ladder.
+    pub fn back_off(mut self, back_off: BackOff) -> Policy {
+        self.back_off = Some(back_off);
+        self.ladder = None;
+        self
+    }
+
+    /// How many deliveries of the namespace, by all of its handlers, go on at a time, at least one. Default: as many as its handlers take.
+    pub fn concurrency(mut self, deliveries: usize) -> Policy {
+        self.concurrency = Some(deliveries);
+        self
+    }
+
+    /// How many deliveries begin in a time. Retries are deliveries. What has to wait uses up no attempt, and delays no other namespace. Default: no limit.
+    pub fn rate(mut self, rate: Rate) -> Policy {
+        self.rate = Some(rate);
+        self
+    }
+
+    /// The namespace's share of the [places](crate::Builder::concurrency) where they are short, from 1 to 1 000: one of priority 3 gets three for each one that
+    /// another of priority 1 gets. None of them starves. Default: 1.
+    pub fn priority(mut self, share: u32) -> Policy {
+        self.priority = Some(share);
+        self
+    }
+
+    /// How many timers may be inserted in a time: a quota. What is beyond it gets [`Error::Quota`](crate::Error::Quota). Timers of calendars do not count. Default: no quota.
+    pub fn insert_rate(mut self, rate: Rate) -> Policy {
+        self.insert_rate = Some(rate);
+        self
+    }
+
+    /// For so many days, up to 3 660, it is kept that and when a timer was delivered, and its [key](crate::NewTimer::key) stays taken. Days are those of UTC, and the day
+    /// of the delivery is not counted. Default: 0, so nothing is kept, and a key is free when its timer is settled.
+    pub fn retention(mut self, days: u32) -> Policy {
+        self.retention = Some(days);
+        self
+    }
+
+    /// A timer that was with its handler at so many unclean ends of the process, at least 2, is a dead letter: it may be what ends the process. Default: 5.
+    pub fn starts(mut self, starts: u32) -> Policy {
+        self.starts = Some(starts);
+        self
+    }
+
+    /// The first field that makes no sense.
+    pub(crate) fn check(&self) -> Result<(), Wrong> {
+        let wrong = |field, why| Err(Wrong { field, why });
+        if self
+            .ladder
+            .as_ref()
+            .is_some_and(|it| it.len() > MOST_ATTEMPTS as usize)
+        {
+            return wrong("ladder", "it has at most 1 000 delays");
+        }
+        if let Some(back_off) = &self.back_off {
+            back_off.check(MOST_ATTEMPTS)?;
+        }
+        if self.concurrency == Some(0) {
+            return wrong(
+                "concurrency",
+                "nothing would ever be delivered: at least 1, or pause the namespace",
+            );
+        }
+        for (field, rate) in [("rate", self.rate), ("insert_rate", self.insert_rate)] {
+            if let Some(why) = rate.and_then(Rate::wrong) {
+                return wrong(field, why);
+            }
+        }
+        if self.priority.is_some_and(|it| !(1..=1_000).contains(&it)) {
+            return wrong("priority", "it is from 1 to 1 000");
+        }
+        if self.retention.is_some_and(|days| days > LONGEST_RETENTION) {
+            return wrong("retention", "it is 3 660 days at most");
+        }
+        if self.starts.is_some_and(|starts| starts < 2) {
+            return wrong(
+                "starts",
+                "a timer would be given up for another one's fault: at least 2",
+            );
+        }
+        Ok(())
+    }
+
+    /// As it is stored: JSON.
+    pub(crate) fn to_stored(&self) -> Vec<u8> {
+        // Durations and numbers: there is nothing that JSON does not have.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// As it was stored. `None` if that makes no sense.
+    pub(crate) fn from_stored(value: &[u8]) -> Option<Policy> {
+        let policy: Policy = serde_json::from_slice(value).ok()?;
+        policy.check().is_ok().then_some(policy)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn a_policy_is_read_as_it_is_stored() {
+        let ladder = Policy::default()
+            .ladder([SECOND, Duration::from_millis(1)])
+            .starts(3);
+        let back_off = BackOff::new(SECOND, SECOND * 60).attempts(7);
+        let full = Policy::default()
+            .back_off(back_off)
+            .concurrency(3)
+            .rate(Rate::new(5, SECOND).burst(9))
+            .priority(7)
+            .insert_rate(Rate::per_minute(9))
+            .retention(30);
+        for policy in [Policy::default(), ladder, full] {
+            let stored = policy.to_stored();
+            assert_eq!(Policy::from_stored(&stored), Some(policy));
+        }
+        assert_eq!(Policy::default().to_stored(), b"{}");
+        // A field of a newer version is passed over.
+        let newer = Policy::from_stored(b"{\"colour\":1,\"priority\":2}");
+        assert_eq!(newer, Some(Policy::default().priority(2)));
+        for wrong in [&b""[..], b"{\"rate\":1}", b"{\"concurrency\":0}"] {
+            assert_eq!(Policy::from_stored(wrong), None);
+        }
+    }
+
+    #[test]
+    fn a_policy_that_makes_no_sense_names_the_field() {
+        let rate = |rate| (Policy::default().rate(rate), "rate");
+        for (policy, expected) in [
+            (Policy::default().concurrency(0), "concurrency"),
+            rate(Rate::per_second(0)),
+            rate(Rate::per_second(5).burst(0)),
+            rate(Rate::new(1, Duration::ZERO)),
+            rate(Rate::new(1, SECOND * 86_400 * 366)),
+            (
+                Policy::default().insert_rate(Rate::per_second(0)),
+                "insert_rate",
+            ),
+            (Policy::default().priority(0), "priority"),
+            (Policy::default().priority(1_001), "priority"),
+            (Policy::default().retention(3_661), "retention"),
+            (Policy::default().starts(1), "starts"),
+            (Policy::default().ladder(vec![SECOND; 1_001]), "ladder"),
+            (
+                Policy::default().back_off(BackOff::new(SECOND, SECOND).attempts(0)),
+                "back_off",
+            ),
+            (
+                Policy::default().back_off(BackOff::new(SECOND * 2, SECOND)),
+                "back_off",
+            ),
+            (
+                Policy::default().back_off(BackOff::new(Duration::ZERO, SECOND)),
+                "back_off",
+            ),
+        ] {
+            let Err(Wrong { field, .. }) = policy.check() else {
+                panic!("{policy:?} is taken");
+            };
+            assert_eq!(field, expected, "{policy:?}");
+        }
+    }
+}

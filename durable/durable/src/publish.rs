@@ -1,0 +1,89 @@
+//! What goes on, for the crate `metrics`.
+
+use std::time::{Duration, SystemTime};
+
+use metrics::{counter, gauge};
+
+use crate::metrics::{Metrics, NamespaceMetrics};
+
+impl Metrics {
+    /// Hands all of it to the recorder of the crate [`metrics`](https://docs.rs/metrics) that this process has installed. To be called before each scrape, or every
+    /// some seconds: nothing is counted in between, so a delivery costs no more than without.
+    ///
+    /// | name | kind | labels | what |
+    /// |---|---|---|---|
+    /// | `waterwheel_timers_in_memory` | gauge | | [`in_memory`](Metrics::in_memory) |
+    /// | `waterwheel_timers_commits_total` | counter | | [`commits`](Metrics::commits) |
+    /// | `waterwheel_timers_clock_jumps_total` | counter | | [`clock_jumps`](Metrics::clock_jumps) |
+    /// | `waterwheel_timers_refusals_total` | counter | | [`refusals`](Metrics::refusals) |
+    /// | `waterwheel_timers_unhandled` | gauge | | how many names are [`unhandled`](Metrics::unhandled) |
+    /// | `waterwheel_timers_failed` | gauge | | 1 if the store [has failed](Metrics::has_failed) |
+    /// | `waterwheel_timers_{inserted,duplicates,over_quota,cancelled,delivered,settled,retried,dead,redriven,throttled}_total` | counter | `namespace` | the field of [`NamespaceMetrics`] |
+    /// | `waterwheel_timers_running` | gauge | `namespace` | the same |
+    /// | `waterwheel_timers_paused` | gauge | `namespace` | 1 if it [is paused](NamespaceMetrics::is_paused) |
+    /// | `waterwheel_timers_oldest_overdue_seconds` | gauge | `namespace` | how long the oldest timer has been [overdue](NamespaceMetrics::oldest_overdue), 0 if none is |
+    /// | `waterwheel_timers_lateness_seconds_bucket` | counter | `namespace`, `le` | attempts not later than that, as Prometheus has histograms; with `_count` and `_sum`, which is in milliseconds: `waterwheel_timers_lateness_milliseconds_sum` |
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # async fn example(timers: waterwheel_durable::Durable) {
+    /// let mut every = tokio::time::interval(Duration::from_secs(5));
+    /// loop {
+    ///     every.tick().await;
+    ///     timers.metrics().publish();
+    /// }
+    /// # }
+    /// ```
+    pub fn publish(&self) {
+        gauge!("waterwheel_timers_in_memory").set(self.in_memory as f64);
+        counter!("waterwheel_timers_commits_total").absolute(self.commits);
+        counter!("waterwheel_timers_clock_jumps_total").absolute(self.clock_jumps);
+        counter!("waterwheel_timers_refusals_total").absolute(self.refusals);
+        gauge!("waterwheel_timers_unhandled").set(self.unhandled.len() as f64);
+        gauge!("waterwheel_timers_failed").set(f64::from(u8::from(self.has_failed)));
+        let now = SystemTime::now();
+        for namespace in &self.namespaces {
+            publish(namespace, now);
+        }
+    }
+}
+
+fn publish(of: &NamespaceMetrics, now: SystemTime) {
+    let name = || of.name.to_string();
+    for (metric, value) in [
+        ("waterwheel_timers_inserted_total", of.inserted),
+        ("waterwheel_timers_duplicates_total", of.duplicates),
+        ("waterwheel_timers_over_quota_total", of.over_quota),
+        ("waterwheel_timers_cancelled_total", of.cancelled),
+        ("waterwheel_timers_delivered_total", of.delivered),
+        ("waterwheel_timers_settled_total", of.settled),
+        ("waterwheel_timers_retried_total", of.retried),
+        ("waterwheel_timers_dead_total", of.dead),
+        ("waterwheel_timers_redriven_total", of.redriven),
+        ("waterwheel_timers_throttled_total", of.throttled),
+    ] {
+        counter!(metric, "namespace" => name()).absolute(value);
+    }
+    gauge!("waterwheel_timers_running", "namespace" => name()).set(of.running as f64);
+    gauge!("waterwheel_timers_paused", "namespace" => name())
+        .set(f64::from(u8::from(of.is_paused)));
+    // A clock that was set back makes it 0, and not negative.
+    let overdue = of
+        .oldest_overdue
+        .and_then(|since| now.duration_since(since).ok());
+    let overdue = overdue.unwrap_or_default().as_secs_f64();
+    gauge!("waterwheel_timers_oldest_overdue_seconds", "namespace" => name()).set(overdue);
+    let mut below = 0;
+    for (bound, count) in of.lateness.buckets() {
+        below += count;
+        let le = match bound {
+            Duration::MAX => "+Inf".to_owned(),
+            bound => bound.as_secs_f64().to_string(),
+        };
+        counter!("waterwheel_timers_lateness_seconds_bucket", "namespace" => name(), "le" => le)
+            .absolute(below);
+    }
+    counter!("waterwheel_timers_lateness_seconds_count", "namespace" => name()).absolute(below);
+    let sum = u64::try_from(of.lateness.sum().as_millis()).unwrap_or(u64::MAX);
+    counter!("waterwheel_timers_lateness_milliseconds_sum", "namespace" => name()).absolute(sum);
+}

@@ -1,0 +1,245 @@
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use waterwheel_store::{Due, Mark};
+
+use super::{Delivered, Delivery, Durable, Insert};
+use crate::engine::{Answer, DEFAULT, Engine, Token};
+use crate::error::Error;
+use crate::failure::Failure;
+use crate::metrics::NamespaceMetrics;
+use crate::new_timer::check_namespace;
+use crate::options::{Drain, HandlerOptions};
+use crate::policy::Policy;
+
+/// One business's timers, with handlers, a [policy](Policy) and limits of its own: see [`Durable::create_namespace`].
+///
+/// A cheap handle: clones are the same namespace. It keeps the service alive as a clone of [`Durable`] does. The full name of a handler is `namespace/name`, and that
+/// is how [`Durable`], deliveries and handles name it.
+///
+/// ```
+/// # use std::time::Duration;
+/// # use waterwheel_durable::{Durable, Policy, Rate, Retry};
+/// # async fn notify(order: u64) -> Result<(), std::io::Error> { Ok(()) }
+/// # async fn example(timers: &Durable) -> Result<(), Box<dyn std::error::Error>> {
+/// let slow_partner = Policy::default().rate(Rate::per_second(100)).concurrency(20);
+/// let billing = timers.create_namespace("billing", slow_partner).await?;
+///
+/// billing.handle("notify", |delivery| async move {
+///     notify(delivery.json()?).await.map_err(Retry::backoff)
+/// });
+/// billing.after("notify", Duration::from_secs(60)).payload(&17).insert().await?;
+///
+/// billing.pause().await?; // stored: it stays paused after a restart
+/// billing.resume().await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Namespace {
+    timers: Durable,
+    name: Arc<str>,
+}
+
+impl Namespace {
+    pub(super) fn new(timers: Durable, name: Arc<str>) -> Namespace {
+        Namespace { timers, name }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The full name of one of its handlers, as [`Durable`] and [deliveries](Delivery::handler) have it.
+    #[must_use]
+    pub fn full_name(&self, handler: &str) -> String {
+        match &*self.name {
+            // One with a `/` is no name, and not another namespace's.
+            DEFAULT if !handler.contains('/') => handler.to_owned(),
+            name => format!("{name}/{handler}"),
+        }
+    }
+
+    /// As [`Durable::handle`], for timers of this namespace.
+    ///
+    /// # Panics
+    ///
+    /// If there is a handler of this name, or the name is empty, too long, or has a `/`.
+    #[track_caller]
+    pub fn handle<F, A>(&self, name: &str, handler: F)
+    where
+        F: Fn(Delivery) -> A + Send + Sync + 'static,
+        A: Future<Output = Result<(), Failure>> + Send + 'static,
+    {
+        self.handle_with(name, HandlerOptions::default(), handler);
+    }
+
+    /// The same, with options.
+    ///
+    /// # Panics
+    ///
+    /// As [`handle`](Namespace::handle).
+    #[track_caller]
+    pub fn handle_with<F, A>(&self, name: &str, options: HandlerOptions, handler: F)
+    where
+        F: Fn(Delivery) -> A + Send + Sync + 'static,
+        A: Future<Output = Result<(), Failure>> + Send + 'static,
+    {
+        if let Err(error) = check_namespace(name) {
+            panic!("{error}");
+        }
+        self.timers
+            .handle_with(&self.full_name(name), options, handler);
+    }
+
+    /// As [`Durable::at`], for a handler of this namespace.
+    pub fn at(&self, handler: &str, when: SystemTime) -> Insert<'_> {
+        self.timers.at(&self.full_name(handler), when)
+    }
+
+    /// As [`Durable::after`], for a handler of this namespace.
+    pub fn after(&self, handler: &str, delay: Duration) -> Insert<'_> {
+        self.timers.after(&self.full_name(handler), delay)
+    }
+
+    /// The policy that holds.
+    pub fn policy(&self) -> Policy {
+        let policy = |engine: &Engine| engine.namespace(&self.name).map(|it| it.policy.clone());
+        let policy = self.timers.shared.look(|look| policy(look.engine()));
+        policy.unwrap_or_default()
+    }
+
+    /// Gives it another policy, durably and without a restart. What is with handlers goes on; the limits hold for what begins from then on. A rate that changes
+    /// begins with one delivery, and not with a burst. Retention holds for what is settled from then on, and what is kept expires by the new one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Policy`], or an [`Error`] of the store, or of a shutdown.
+    ///
+    /// # Cancellation
+    ///
+    /// If the future is dropped after its first poll, the policy may have changed or not.
+    pub async fn set_policy(&self, policy: Policy) -> Result<(), Error> {
+        policy.check()?;
+        self.ask(|engine, token| engine.set_policy(token, &self.name, &policy, false))
+            .await
+    }
+
+    /// Begins no delivery of it any more, durably: it stays so after a restart, until [`resume`](Namespace::resume). What is with handlers goes on, inserts and
+    /// calendars go on, and a paused time uses up no attempt.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] of the store, or of a shutdown.
+    ///
+    /// # Cancellation
+    ///
+    /// If the future is dropped after its first poll, it may be paused or not.
+    pub async fn pause(&self) -> Result<(), Error> {
+        self.ask(|engine, token| engine.pause(token, &self.name, true))
+            .await
+    }
+
+    /// Delivers again, durably, after a [`pause`](Namespace::pause) or a [`drain`](Namespace::drain). What came due meanwhile is delivered at once, within the limits.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] of the store, or of a shutdown.
+    ///
+    /// # Cancellation
+    ///
+    /// If the future is dropped after its first poll, it may be resumed or not.
+    pub async fn resume(&self) -> Result<(), Error> {
+        self.ask(|engine, token| engine.pause(token, &self.name, false))
+            .await
+    }
+
+    /// Whether it is [paused](Namespace::pause).
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        let is_paused =
+            |engine: &Engine| engine.namespace(&self.name).is_some_and(|it| it.is_paused);
+        self.timers.shared.look(|look| is_paused(look.engine()))
+    }
+
+    /// Begins no delivery of it any more in this process, and waits for the handlers that run as long as `drain` says: before a deploy, for example. Returns how many
+    /// still run. The next process delivers again; so does this one, after a [`resume`](Namespace::resume).
+    ///
+    /// # Cancellation
+    ///
+    /// If the future is dropped after its first poll, nothing begins.
+    pub async fn drain(&self, drain: Drain) -> usize {
+        let shared = &self.timers.shared;
+        let drained = shared.drain(&self.name);
+        let limit = shared.timer.try_timeout(drain.limit(), drained);
+        if let Ok(limited) = limit {
+            // Its time is over, or none runs any more.
+            let _ = limited.await;
+        }
+        let running = |engine: &Engine| engine.namespace(&self.name).map_or(0, |it| it.running);
+        shared.look(|look| running(look.engine()))
+    }
+
+    /// What has come of it since the store was opened.
+    #[must_use]
+    pub fn metrics(&self) -> NamespaceMetrics {
+        let shared = &self.timers.shared;
+        shared.look(|look| NamespaceMetrics::of(look.engine(), &self.name))
+    }
+
+    /// What was delivered by a handler of it and is [kept](Policy::retention), from this time on: the first entries after `after`, at most so many. `None` for the first
+    /// page, the last one's [mark](Delivered::mark) for the next. In order of the days (UTC) and, on a day, of when it was written that they are settled.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] of the store, or of a shutdown.
+    pub async fn delivered(
+        &self,
+        handler: &str,
+        since: SystemTime,
+        after: Option<Mark>,
+        most: usize,
+    ) -> Result<Vec<Delivered>, Error> {
+        check_namespace(handler)?;
+        let since = Due::at_or_after(since).ok_or(Error::DueOutOfRange)?;
+        let handler: Arc<str> = self.full_name(handler).into();
+        let first = Mark::before(since.day());
+        let mut after = after.map_or(first, |after| after.max(first));
+        let read = move |store: &mut dyn waterwheel_store::Store| {
+            let mut found = Vec::new();
+            while found.len() < most {
+                let page = store.archived(&handler, after, i64::MAX, most)?;
+                let Some((last, _)) = page.last() else {
+                    break;
+                };
+                after = *last;
+                let page = page
+                    .into_iter()
+                    .filter(|(_, archived)| archived.at >= since);
+                let page = page.map(|(mark, archived)| Delivered::new(&handler, mark, archived));
+                found.extend(page.take(most - found.len()));
+            }
+            Ok(found)
+        };
+        self.timers.shared.read(read).await
+    }
+
+    async fn ask(&self, request: impl FnOnce(&mut Engine, Token)) -> Result<(), Error> {
+        match self.timers.shared.ask(request).await? {
+            Answer::Done => Ok(()),
+            other => Err(Error::from_answer(other)),
+        }
+    }
+}
+
+impl fmt::Debug for Namespace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Namespace")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,55 @@
+//! What does a delivery look like to the crate `tracing`?
+//!
+//! A span `delivery` for each attempt, and an event for each [`Event`]. Without the feature, nothing.
+
+use crate::event::Event;
+
+/// What filters know it by.
+#[cfg(feature = "tracing")]
+const TARGET: &str = "waterwheel_durable";
+
+#[cfg(feature = "tracing")]
+pub(super) fn span(row: &waterwheel_store::Row) -> tracing::Span {
+    tracing::info_span!(
+        target: TARGET,
+        "delivery",
+        id = %row.id,
+        handler = &*row.handler,
+        attempt = row.failures.saturating_add(1),
+    )
+}
+
+#[cfg(feature = "tracing")]
+pub(super) fn event(event: &Event) {
+    use tracing::{error, info, warn};
+    match event {
+        Event::AttemptFailed {
+            id,
+            handler,
+            attempt,
+            error,
+        } => {
+            warn!(target: TARGET, %id, handler = &**handler, attempt, error = &**error, "an attempt has failed");
+        }
+        Event::Dead { id, handler, error } => {
+            error!(target: TARGET, %id, handler = &**handler, error = &**error, "a timer was given up");
+        }
+        Event::Unhandled { handler } => {
+            warn!(target: TARGET, handler = &**handler, "timers are due and have no handler");
+        }
+        Event::Refused { error } => {
+            warn!(target: TARGET, error = &**error, "the store has refused");
+        }
+        Event::Failed { error } => error!(target: TARGET, error = &**error, "the store has failed"),
+        Event::UnreadableCalendar { calendar, error } => {
+            error!(target: TARGET, calendar = &**calendar, error = &**error, "a calendar cannot be read");
+        }
+        Event::ClockJumped => info!(target: TARGET, "the wall clock was set"),
+        Event::Full => error!(target: TARGET, "the store is full: inserts are refused"),
+        Event::HasSpace => info!(target: TARGET, "the store is no longer full"),
+        Event::RuntimeEnded => error!(target: TARGET, "the runtime has ended without a shutdown"),
+    }
+}
+
+#[cfg(not(feature = "tracing"))]
+pub(super) fn event(_: &Event) {}

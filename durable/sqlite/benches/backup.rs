@@ -1,0 +1,130 @@
+//! What does a copy of a million timers cost the service that goes on committing?
+//!
+//! One thread inserts a timer and settles the one before it, each pair a commit with its sync, and tends the store as a service does. Another one makes a
+//! copy, counts all timers, and lists the first ones. For each: how long it took, how long the commits took meanwhile, and how far the log has grown.
+//!
+//! `cargo bench -p waterwheel-store-sqlite --bench backup`, or with `-- 10000000` timers. The file lies in the target folder.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use waterwheel_store::{Bucket, Due, Id, Most, Op, Row, Store};
+use waterwheel_store_sqlite::{Reader, SqliteStore, Whose, backup};
+
+const NOW: Due = Due::from_millis(1_800_000_000_000);
+const END: Due = Due::from_millis(i64::MAX);
+
+fn main() {
+    let mut asked = std::env::args().skip(1).filter(|it| !it.starts_with('-'));
+    let count: u64 = asked.next().map_or(1_000_000, |it| it.parse().unwrap());
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench-backup");
+    let _: std::io::Result<()> = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("timers.db");
+    let mut store = SqliteStore::open(&path).unwrap();
+    store.begin().unwrap();
+    let mut commit = fill(&mut store, count);
+    let (is_over, calls) = (AtomicBool::new(false), Mutex::new(Vec::new()));
+    println!("{count} timers, {}", size(length(&path)));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                commit += 1;
+                let mut steps = vec![insert(count + commit, 0)];
+                let Op::Insert(old, _) = insert(count + commit - 1, 0) else {
+                    return;
+                };
+                steps.push(Op::Settle(old));
+                let begun = Instant::now();
+                store.commit(commit, &steps).unwrap();
+                store.tend().unwrap();
+                calls.lock().unwrap().push(begun.elapsed());
+            }
+        });
+        let log = folder.join("timers.db-wal");
+        let measure = |name: &str, work: &dyn Fn()| {
+            calls.lock().unwrap().clear();
+            let (before, begun) = (length(&log), Instant::now());
+            work();
+            let took = begun.elapsed();
+            let grown = length(&log).saturating_sub(before);
+            let mut calls: Vec<_> = std::mem::take(&mut calls.lock().unwrap());
+            calls.sort_unstable();
+            let at = |part: f64| calls[((calls.len() - 1) as f64 * part) as usize];
+            println!(
+                "{name}: {took:.2?}; {} commits: p50 {:.2?}, p99 {:.2?}, longest {:.2?}; log + {}",
+                calls.len(),
+                at(0.5),
+                at(0.99),
+                at(1.0),
+                size(grown),
+            );
+        };
+        for round in 0..3 {
+            measure("nothing", &|| std::thread::sleep(Duration::from_secs(3)));
+            let copy = folder.join(format!("copy-{round}.db"));
+            measure("backup", &|| drop(backup(&path, &copy).unwrap()));
+            println!("  the copy has {}", size(length(&copy)));
+            fs::remove_file(&copy).unwrap();
+            // The log is begun again, and cut.
+            std::thread::sleep(Duration::from_secs(1));
+            let reader = Reader::open(&path).unwrap();
+            measure("count", &|| drop(reader.count(NOW).unwrap()));
+            measure("the first 100", &|| {
+                let most = Most::rows(100);
+                drop(
+                    reader
+                        .pending(&Whose::All, Reader::START, END, most)
+                        .unwrap(),
+                );
+            });
+            measure("one by its id", &|| {
+                drop(reader.search(Id::MAX).unwrap());
+            });
+            measure("nothing", &|| std::thread::sleep(Duration::from_secs(1)));
+            println!("  the log has {}", size(length(&log)));
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Due within 30 days.
+fn insert(number: u64, spread: i64) -> Op {
+    let spread = (number.cast_signed() * 7_919_123) % spread.max(1);
+    let row = Row {
+        id: Id::new(1, number).unwrap(),
+        due: Due::from_millis(NOW.as_millis() + spread),
+        handler: ["mail", "close", "notify"][number as usize % 3].into(),
+        failures: 0,
+        starts: 0,
+        has_moved: false,
+        key: None,
+        payload: vec![b'x'; 64].into(),
+    };
+    let bucket = Bucket::of(row.due, NOW);
+    Op::Insert(row, bucket)
+}
+
+fn fill(store: &mut SqliteStore, count: u64) -> u64 {
+    let mut commit = 0;
+    for first in (0..count).step_by(10_000) {
+        commit += 1;
+        let numbers = first..count.min(first + 10_000);
+        let steps: Vec<_> = numbers.map(|it| insert(it, 30 * 86_400_000)).collect();
+        store.commit(commit, &steps).unwrap();
+        store.tend().unwrap();
+    }
+    commit
+}
+
+fn length(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |file| file.len())
+}
+
+fn size(bytes: u64) -> String {
+    format!("{:.1} MB", bytes as f64 / 1e6)
+}

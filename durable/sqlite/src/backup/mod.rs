@@ -1,0 +1,185 @@
+//! How is a file copied while a service uses it?
+//!
+//! SQLite writes what one commit has left to a new file, in one read of the tables (`VACUUM INTO`). It has a name of its own beside the target until it is
+//! synced, so that what has the target's name is a whole copy.
+
+mod error;
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OpenFlags};
+
+pub use self::error::BackupError;
+use super::reader::Reader;
+use super::schema::VERSION;
+use super::store::{log_of, resolve};
+
+/// How much further the epoch of a copy is than that of its file.
+///
+/// Ids begin with the epoch, which rises by one each time a store is opened. So the ids that are given after the copy was made are not given again after it was
+/// restored, unless the store was opened so many times in between.
+pub const EPOCHS_AHEAD: u64 = 4_096;
+
+/// A copy that was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Backup {
+    /// The absolute path of the copy.
+    pub path: PathBuf,
+    /// How many bytes it has.
+    pub bytes: u64,
+    /// Its epoch. It is [further](EPOCHS_AHEAD) than the file's.
+    pub epoch: u64,
+}
+
+/// Copies the file of a store, also while a process has it open: the copy has what one commit has left, without the pages that were free. It is synced to the
+/// disk, and it is one file, without a log, with the rights of the file and this process's user.
+///
+/// Commits go on meanwhile. The log is not begun again until the copy is made, so it grows by what is committed, and shrinks later.
+///
+/// To restore a copy, stop the service, delete the file with its `-wal` and `-shm`, put the copy in its place, and start the service. A log that was left there
+/// would be taken for that of the copy. What was inserted after the copy was made is missing then, and what was delivered after it is delivered again.
+///
+/// # Errors
+///
+/// [`BackupError`]. Nothing has the target's name then, unless its folder could not be synced, and a file that had it is as it was.
+pub fn backup(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Backup, BackupError> {
+    let reader = Reader::open(from).map_err(BackupError::Open)?;
+    let to = to.as_ref();
+    let path = resolve(to).map_err(|source| BackupError::io(to, source))?;
+    for taken in [path.clone(), log_of(&path), with(&path, "-journal")] {
+        refuse_existing(&taken)?;
+    }
+    let partial = Partial::create(with(&path, "-partial"))?;
+    reader.copy_to(partial.name()?)?;
+    let epoch = make_ready(&partial.path).map_err(|error| BackupError::Sqlite(error.into()))?;
+    let synced = File::open(&partial.path).and_then(|copy| {
+        // What the others may read of the file, they may read of its copy.
+        copy.set_permissions(fs::metadata(reader.path())?.permissions())?;
+        copy.sync_all()?;
+        Ok(copy.metadata()?.len())
+    });
+    let bytes = synced.map_err(|source| BackupError::io(&partial.path, source))?;
+    partial.publish(&path)?;
+    Ok(Backup { path, bytes, epoch })
+}
+
+impl Reader {
+    fn copy_to(&self, name: &str) -> Result<(), BackupError> {
+        let copied = self.connection.execute("VACUUM INTO ?1", [name]);
+        copied.map_err(|error| BackupError::Sqlite(error.into()))?;
+        Ok(())
+    }
+}
+
+/// Raises the epoch of a copy, and returns it. Deletes the orders of its file.
+fn make_ready(copy: &Path) -> rusqlite::Result<u64> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(copy, flags)?;
+    // A copy that is broken off is deleted. It is synced as a whole.
+    connection.query_row("PRAGMA journal_mode = MEMORY", [], |_| Ok(()))?;
+    connection.pragma_update(None, "synchronous", "OFF")?;
+    let sql = "UPDATE meta SET value = value + ?1 WHERE key = 'epoch' RETURNING value";
+    let ahead = EPOCHS_AHEAD.cast_signed();
+    let epoch: i64 = connection.query_row(sql, [ahead], |row| row.get(0))?;
+    // They are not for the service that begins with the copy. Tables of version 1 have none.
+    let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    if version == VERSION {
+        connection.execute("DELETE FROM orders", [])?;
+        // The engine counts from the epoch that ended in order last.
+        let clean =
+            "UPDATE settings SET value = CAST(CAST(CAST(value AS TEXT) AS INTEGER) + ?1 AS BLOB)
+            WHERE name = 'clean'";
+        connection.execute(clean, [ahead])?;
+    }
+    connection.close().map_err(|(_, error)| error)?;
+    Ok(epoch.unsigned_abs())
+}
+
+/// A copy that is being made, by a name of its own, which is deleted.
+struct Partial {
+    path: PathBuf,
+    is_renamed: bool,
+}
+
+impl Partial {
+    fn create(path: PathBuf) -> Result<Partial, BackupError> {
+        match private().open(&path) {
+            Ok(_) => Ok(Partial {
+                path,
+                is_renamed: false,
+            }),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(BackupError::Partial(path))
+            }
+            Err(source) => Err(BackupError::Io { path, source }),
+        }
+    }
+
+    /// The path as SQLite takes it.
+    fn name(&self) -> Result<&str, BackupError> {
+        let name = self.path.to_str();
+        name.ok_or_else(|| BackupError::io(&self.path, io::ErrorKind::InvalidFilename.into()))
+    }
+
+    /// Gives the copy its name, unless that is taken by now.
+    fn publish(mut self, path: &Path) -> Result<(), BackupError> {
+        // A rename would replace another file.
+        match fs::hard_link(&self.path, path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(BackupError::Exists(path.to_owned()));
+            }
+            // Not all file systems have links.
+            Err(_) => {
+                refuse_existing(path)?;
+                fs::rename(&self.path, path).map_err(|source| BackupError::io(path, source))?;
+                self.is_renamed = true;
+            }
+        }
+        drop(self);
+        sync_folder_of(path).map_err(|source| BackupError::io(path, source))
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        if !self.is_renamed {
+            let _: io::Result<()> = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Creates a file that its user alone may read until it is whole: it has payloads.
+fn private() -> fs::OpenOptions {
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+fn refuse_existing(path: &Path) -> Result<(), BackupError> {
+    match fs::symlink_metadata(path) {
+        Ok(_) => Err(BackupError::Exists(path.to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(source) => Err(BackupError::io(path, source)),
+    }
+}
+
+/// Else a power cut may take the new name back.
+fn sync_folder_of(path: &Path) -> io::Result<()> {
+    match path.parent() {
+        // There, a folder cannot be opened, and names are not synced.
+        Some(folder) if cfg!(unix) => File::open(folder)?.sync_all(),
+        _ => Ok(()),
+    }
+}
+
+fn with(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}

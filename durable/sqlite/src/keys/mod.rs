@@ -1,0 +1,212 @@
+//! Which timer has a business key?
+//!
+//! Keys are random. A table in order of the keys changes a page of its own for nearly each insert, and each of these pages is written twice, to the log and to
+//! the file: with 10 million keys, that made 12 KB and 25 000 inserts a second. So the index is written in order of time, and put in order bit by bit, as in a
+//! [log-structured merge tree](https://doi.org/10.1007/s002360050048):
+//!
+//! - What the commits since then have changed is **fresh**: it is in memory, in a map, and in the file, in `key_changes`, a row a commit, to be read as the file
+//!   is opened.
+//! - When there is much of it, it is written in order, as a [run](run). A run does not change.
+//! - When there are four runs of about the same size, they are [merged](merge) into one, step by step, each a transaction of its own.
+//!
+//! A lookup asks what is fresh and then the runs, the youngest first, and the first answer holds: the timer that has the key, or that the key is free. A
+//! [filter](filter) in memory rules most runs out. All is found by the [name](name) of a key.
+//!
+//! | file | question |
+//! |---|---|
+//! | `name` | how is a key called? |
+//! | `entry` | what is said of a key, and how does that lie in the file? |
+//! | `run` | where does it lie? |
+//! | `filter` | what is certainly not in a run? |
+//! | `merge` | which runs become one, and how? |
+
+mod entry;
+mod filter;
+mod merge;
+mod name;
+mod run;
+
+use std::collections::HashMap;
+
+use rusqlite::Connection;
+
+pub(crate) use entry::Holder;
+use entry::{Entry, entries};
+use merge::Step;
+pub(crate) use name::Name;
+use name::Secret;
+use run::Run;
+
+/// How much is fresh at most, and how much a step merges: in entries.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy)]
+pub struct Sizes {
+    /// So many changes are written as a run.
+    pub fresh: usize,
+    /// So many are merged in a step at least, about.
+    pub step: u64,
+}
+
+impl Sizes {
+    /// 64 K entries are 2 MB in the file, and some 5 MB in memory.
+    pub const USUAL: Sizes = Sizes {
+        fresh: 65_536,
+        step: 8_192,
+    };
+}
+
+/// So many entries are merged for each that is changed: more than the four powers of four from 64 K to 16 M, by each of which each entry is merged once.
+const MERGED_EACH: u64 = 6;
+
+/// The index: see the [module](self).
+#[derive(Debug)]
+pub(crate) struct Keys {
+    secret: Secret,
+    sizes: Sizes,
+    fresh: HashMap<Name, Holder>,
+    /// How many changes `key_changes` has.
+    changes: usize,
+    /// The youngest first.
+    runs: Vec<Run>,
+    /// What this transaction has changed, in order, and what the map had of it.
+    changed: Vec<(Entry, Option<Holder>)>,
+    /// What this transaction has merged or written.
+    step: Option<Step>,
+    /// How many entries are to be merged for what was changed.
+    owed: u64,
+    /// How many of them at most in a step.
+    most: u64,
+}
+
+impl Keys {
+    pub(crate) fn read(connection: &Connection, sizes: Sizes) -> rusqlite::Result<Keys> {
+        let secret = |key: &str| {
+            let sql = "SELECT value FROM meta WHERE key = ?1";
+            connection.query_row(sql, [key], |row| row.get(0))
+        };
+        let mut keys = Keys {
+            secret: Secret(secret("key secret 1")?, secret("key secret 2")?),
+            sizes,
+            fresh: HashMap::new(),
+            changes: 0,
+            runs: Run::read_all(connection)?,
+            changed: Vec::new(),
+            step: None,
+            owed: 0,
+            most: 4 * sizes.step,
+        };
+        keys.find_ends()?;
+        let mut changes = connection.prepare("SELECT entries FROM key_changes ORDER BY number")?;
+        let mut rows = changes.query([])?;
+        while let Some(row) = rows.next()? {
+            for entry in entries(row.get_ref(0)?.as_blob()?)? {
+                keys.fresh.insert(entry.name, entry.holder);
+                keys.changes += 1;
+            }
+        }
+        Ok(keys)
+    }
+
+    /// The name of a key of the handler with this number.
+    pub(crate) fn name(&self, handler: i64, key: &[u8]) -> Name {
+        self.secret.name(handler, key)
+    }
+
+    /// The timer that has a key.
+    pub(crate) fn find(
+        &self,
+        connection: &Connection,
+        name: Name,
+    ) -> rusqlite::Result<Option<Holder>> {
+        let mut found = self.fresh.get(&name).copied();
+        for run in &self.runs {
+            if found.is_some() {
+                break;
+            }
+            found = run.find(connection, name)?;
+        }
+        Ok(found.filter(|holder| *holder != Holder::NONE))
+    }
+
+    /// Gives a key to a timer.
+    pub(crate) fn take(&mut self, name: Name, holder: Holder) {
+        let before = self.fresh.insert(name, holder);
+        self.changed.push((Entry { name, holder }, before));
+    }
+
+    /// Takes a key from the timer that has it.
+    pub(crate) fn free(&mut self, name: Name) {
+        let holder = Holder::NONE;
+        // Where no run has an older entry, nothing has to hide it.
+        let before = match self.runs.iter().any(|run| run.may_have(name)) {
+            true => self.fresh.insert(name, holder),
+            false => self.fresh.remove(&name),
+        };
+        self.changed.push((Entry { name, holder }, before));
+    }
+
+    /// Writes what the transaction has changed.
+    pub(crate) fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
+        if self.changed.is_empty() {
+            return Ok(());
+        }
+        let mut blob = Vec::new();
+        self.changed
+            .iter()
+            .for_each(|(entry, _)| entry.write(&mut blob));
+        let sql = "INSERT INTO key_changes (entries) VALUES (?1)";
+        connection.prepare_cached(sql)?.execute([blob])?;
+        Ok(())
+    }
+
+    /// The transaction was committed.
+    pub(crate) fn keep(&mut self) {
+        let changed = self.changed.len();
+        self.changed.clear();
+        self.changes += changed;
+        let owed = changed as u64 * MERGED_EACH;
+        self.owed += owed;
+        match self.step.take() {
+            Some(step) => self.keep_step(step),
+            // Else it would fall behind if all commits are so large.
+            None => self.most = (2 * owed).max(4 * self.sizes.step),
+        }
+    }
+
+    /// The transaction was rolled back.
+    pub(crate) fn undo(&mut self) {
+        for (entry, before) in self.changed.drain(..).rev() {
+            match before {
+                Some(before) => self.fresh.insert(entry.name, before),
+                None => self.fresh.remove(&entry.name),
+            };
+        }
+        if let Some(step) = self.step.take() {
+            self.undo_step(&step);
+        }
+    }
+}
+
+/// Takes the keys of a file of version 1 from their table, which is then deleted: in a transaction that is open.
+pub(crate) fn take_from_table(connection: &Connection) -> rusqlite::Result<()> {
+    let mut keys = Keys::read(connection, Sizes::USUAL)?;
+    let mut older = connection.prepare("SELECT handler, key, id, due FROM keys")?;
+    let mut rows = older.query([])?;
+    while let Some(row) = rows.next()? {
+        let name = keys.name(row.get(0)?, row.get_ref(1)?.as_blob()?);
+        let (id, due) = (row.get(2)?, row.get(3)?);
+        keys.take(name, Holder { id, due });
+        if keys.changed.len() == keys.sizes.fresh {
+            keys.keep();
+            keys.write_fresh(connection)?;
+            keys.keep();
+        }
+    }
+    keys.write(connection)?;
+    drop(rows);
+    drop(older);
+    connection.execute_batch("DROP TABLE keys")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,195 @@
+//! Where does a part of the index lie in the file?
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::entry::{Entry, Holder, damaged, entries, find};
+use super::filter::Filter;
+use super::name::Name;
+
+/// A chunk has so many entries at most, on average.
+const MOST_IN_CHUNK: u64 = 512;
+
+const CHUNK: &str = "SELECT entries FROM key_chunks WHERE number = ?1";
+
+/// Entries in order of their names, in 2 to the power of `bits` chunks by the first bits of the names. It does not change, but a merge moves what it has into
+/// another one, the least names first.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) number: i64,
+    /// Of two entries of a name, that of the younger run holds.
+    pub(super) age: i64,
+    pub(super) bits: u32,
+    pub(super) entries: u64,
+    /// How many of them say that a key is free.
+    pub(super) freed: u64,
+    /// The run that it is being merged into.
+    pub(super) into: Option<i64>,
+    /// How many chunks are written: all, or it is what others are merged into.
+    pub(super) done: u32,
+    /// Names before it have been moved on.
+    pub(super) from: Name,
+    pub(super) filter: Filter,
+}
+
+impl Run {
+    /// A run of so many entries, with no chunk yet.
+    pub(super) fn new(number: i64, age: i64, entries: u64) -> Run {
+        let chunks = entries.div_ceil(MOST_IN_CHUNK).next_power_of_two();
+        let bits = chunks.trailing_zeros().min(31);
+        Run {
+            number,
+            age,
+            bits,
+            entries: 0,
+            freed: 0,
+            into: None,
+            done: 0,
+            from: Name(0),
+            filter: Filter::new(1 << bits),
+        }
+    }
+
+    pub(super) fn read_all(connection: &Connection) -> rusqlite::Result<Vec<Run>> {
+        let sql = "SELECT number, age, bits, entries, freed, merged_into, done FROM key_runs
+            ORDER BY age DESC, number";
+        let mut runs = connection.prepare(sql)?;
+        let runs = runs.query_map([], |row| {
+            let bits = row.get::<_, u32>(2)?.min(31);
+            Ok(Run {
+                number: row.get(0)?,
+                age: row.get(1)?,
+                bits,
+                entries: row.get::<_, i64>(3)?.unsigned_abs(),
+                freed: row.get::<_, i64>(4)?.unsigned_abs(),
+                into: row.get(5)?,
+                done: row.get(6)?,
+                from: Name(0),
+                filter: Filter::new(1 << bits),
+            })
+        })?;
+        let mut runs: Vec<Run> = runs.collect::<Result<_, _>>()?;
+        let mut filters = connection.prepare("SELECT number, filter FROM key_filters")?;
+        let mut rows = filters.query([])?;
+        while let Some(row) = rows.next()? {
+            let number: i64 = row.get(0)?;
+            let run = runs.iter_mut().find(|run| run.number == number >> 32);
+            let run = run.ok_or_else(damaged)?;
+            run.filter.read(number as u32, row.get_ref(1)?.as_blob()?)?;
+        }
+        Ok(runs)
+    }
+
+    /// Writes how far it is.
+    pub(super) fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
+        let sql = "INSERT OR REPLACE INTO key_runs
+            (number, age, bits, entries, freed, merged_into, done)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+        connection.prepare_cached(sql)?.execute(params![
+            self.number,
+            self.age,
+            self.bits,
+            self.entries.cast_signed(),
+            self.freed.cast_signed(),
+            self.into,
+            self.done,
+        ])?;
+        Ok(())
+    }
+
+    /// Where the chunks end that are written. `None` if they all are.
+    pub(super) fn end(&self) -> Option<Name> {
+        Name::first_of(self.done, self.bits)
+    }
+
+    /// What it says of a name.
+    pub(super) fn find(
+        &self,
+        connection: &Connection,
+        name: Name,
+    ) -> rusqlite::Result<Option<Holder>> {
+        if !self.may_have(name) {
+            return Ok(None);
+        }
+        let mut read = connection.prepare_cached(CHUNK)?;
+        let mut rows = read.query([self.row_of(name.chunk(self.bits))])?;
+        match rows.next()? {
+            Some(row) => find(row.get_ref(0)?.as_blob()?, name),
+            None => Err(damaged()),
+        }
+    }
+
+    /// Whether it may have an entry of a name, as far as is known without the file.
+    pub(super) fn may_have(&self, name: Name) -> bool {
+        let is_here = self.from <= name && self.end().is_none_or(|end| name < end);
+        is_here && self.filter.may_have(name.chunk(self.bits), name)
+    }
+
+    fn row_of(&self, chunk: u32) -> i64 {
+        self.number << 32 | i64::from(chunk)
+    }
+
+    /// Reads a chunk.
+    pub(super) fn read(
+        &self,
+        connection: &Connection,
+        chunk: u32,
+        to: &mut Vec<Entry>,
+    ) -> rusqlite::Result<()> {
+        let mut read = connection.prepare_cached(CHUNK)?;
+        let found = read.query_row([self.row_of(chunk)], |row| {
+            to.extend(entries(row.get_ref(0)?.as_blob()?)?);
+            Ok(())
+        });
+        found.optional()?;
+        Ok(())
+    }
+
+    /// Writes the next chunk.
+    pub(super) fn append(
+        &mut self,
+        connection: &Connection,
+        entries: &[Entry],
+    ) -> rusqlite::Result<()> {
+        let chunk = self.done;
+        let names = entries.iter().map(|entry| entry.name);
+        self.filter.set(chunk, names);
+        if !entries.is_empty() {
+            let mut blob = Vec::new();
+            entries.iter().for_each(|entry| entry.write(&mut blob));
+            let number = self.row_of(chunk);
+            let sql = "INSERT INTO key_chunks (number, entries) VALUES (?1, ?2)";
+            connection.prepare_cached(sql)?.execute((number, blob))?;
+            let sql = "INSERT INTO key_filters (number, filter) VALUES (?1, ?2)";
+            let filter = self.filter.write(chunk);
+            connection.prepare_cached(sql)?.execute((number, filter))?;
+        }
+        self.entries += entries.len() as u64;
+        self.freed += entries.iter().filter(|entry| entry.is_free()).count() as u64;
+        self.done += 1;
+        Ok(())
+    }
+
+    /// Deletes the chunks that have only names before this one; all of them and itself if it is `None`.
+    pub(super) fn delete_before(
+        &self,
+        connection: &Connection,
+        end: Option<Name>,
+    ) -> rusqlite::Result<()> {
+        let first = self.row_of(0);
+        let rest = match end {
+            Some(end) => self.row_of(end.chunk(self.bits)),
+            None => first + (1 << 32),
+        };
+        for sql in [
+            "DELETE FROM key_chunks WHERE number >= ?1 AND number < ?2",
+            "DELETE FROM key_filters WHERE number >= ?1 AND number < ?2",
+        ] {
+            connection.prepare_cached(sql)?.execute((first, rest))?;
+        }
+        if end.is_none() {
+            let sql = "DELETE FROM key_runs WHERE number = ?1";
+            connection.prepare_cached(sql)?.execute([self.number])?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,117 @@
+//! What do other processes ask of the one that has the file open?
+//!
+//! An order is a row of the table `orders`. Each step of its life is one transaction, so that both sides know how far it has come:
+//!
+//! | step | by | the row |
+//! |---|---|---|
+//! | asked | the other process | is there, with a time until which it may be taken |
+//! | taken | the store, once a second | `is_taken`: it cannot be withdrawn any more |
+//! | answered | the store, in the commit that carries it out | has its `answer` |
+//! | read, or withdrawn before it was taken | the other process | is deleted |
+//!
+//! So what was withdrawn, or has waited too long, is not carried out later. A store that is opened deletes what the one before had taken and not answered.
+
+mod ask;
+mod error;
+
+use rusqlite::{Connection, OptionalExtension};
+use waterwheel_store::{Op, Order};
+
+pub use self::ask::{Asked, ask};
+pub use self::error::AskError;
+
+/// The present time in milliseconds, by the clock of SQLite, which both sides have.
+const NOW: &str = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
+
+/// How long the row of a process that has ended is kept.
+const KEPT: i64 = 3_600_000;
+
+/// The orders that the store has taken.
+#[derive(Debug, Default)]
+pub(crate) struct Orders {
+    /// What SQLite had counted as the orders were taken last.
+    seen: Option<i64>,
+    taken: Vec<(u64, Order)>,
+}
+
+impl Orders {
+    /// What SQLite counts up, if another connection has written since the orders were taken last.
+    pub(crate) fn news(&self, connection: &Connection) -> rusqlite::Result<Option<i64>> {
+        let mut version = connection.prepare_cached("PRAGMA data_version")?;
+        let version = version.query_row([], |row| row.get(0))?;
+        Ok(Some(version).filter(|_| self.seen != Some(version)))
+    }
+
+    /// All that are not answered.
+    pub(crate) fn all(&self) -> Vec<(u64, Order)> {
+        self.taken.clone()
+    }
+
+    /// Adds those that were taken by a transaction which was committed.
+    pub(crate) fn add(&mut self, seen: i64, taken: Vec<(u64, Order)>) {
+        self.seen = Some(seen);
+        self.taken.extend(taken);
+    }
+
+    /// Forgets those that a commit has answered.
+    pub(crate) fn answered(&mut self, steps: &[Op]) {
+        if self.taken.is_empty() {
+            return;
+        }
+        for step in steps {
+            match step {
+                Op::Reply(number, _) => self.taken.retain(|(taken, _)| taken != number),
+                Op::All(steps) => self.answered(steps),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Whether there is one to take.
+pub(crate) fn are_there(connection: &Connection) -> rusqlite::Result<bool> {
+    let sql = "SELECT 1 FROM orders WHERE is_taken = 0 AND answer IS NULL LIMIT 1";
+    connection.prepare_cached(sql)?.exists([])
+}
+
+/// Takes those that may be taken, within a transaction.
+pub(crate) fn take(connection: &Connection) -> rusqlite::Result<Vec<(u64, Order)>> {
+    let old = format!("DELETE FROM orders WHERE until < {NOW} - {KEPT}");
+    connection.prepare_cached(&old)?.execute([])?;
+    let sql = format!(
+        "UPDATE orders SET is_taken = 1 WHERE is_taken = 0 AND answer IS NULL AND until >= {NOW}
+         RETURNING number, body"
+    );
+    let mut take = connection.prepare_cached(&sql)?;
+    let rows = take.query_map([], |row| {
+        Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
+    })?;
+    let rows: Vec<_> = rows.collect::<Result<_, _>>()?;
+    let mut taken = Vec::new();
+    for (number, body) in rows {
+        match body.parse() {
+            Ok(order) => taken.push((number.unsigned_abs(), order)),
+            Err(error) => {
+                let sql = "UPDATE orders SET answer = ?2 WHERE number = ?1";
+                let answer = format!("it was not understood: {error}");
+                connection.prepare_cached(sql)?.execute((number, answer))?;
+            }
+        }
+    }
+    taken.sort_unstable_by_key(|(number, _)| *number);
+    Ok(taken)
+}
+
+/// Deletes what the store before has taken and not answered, within a transaction.
+pub(crate) fn clear(connection: &Connection) -> rusqlite::Result<()> {
+    let sql = "DELETE FROM orders WHERE is_taken = 1 AND answer IS NULL";
+    connection.execute(sql, [])?;
+    Ok(())
+}
+
+/// The answer of an order, if there is one. `None` if the order is gone.
+fn answer_of(connection: &Connection, number: i64) -> rusqlite::Result<Option<Option<String>>> {
+    let sql = "SELECT answer FROM orders WHERE number = ?1";
+    let mut answer = connection.prepare_cached(sql)?;
+    answer.query_row([number], |row| row.get(0)).optional()
+}

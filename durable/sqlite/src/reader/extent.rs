@@ -1,0 +1,50 @@
+use std::path::Path;
+use std::{fs, io};
+
+use super::snapshot::Snapshot;
+use crate::store::log_of;
+
+/// How large a file is, and what is true of it as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Extent {
+    /// The version of its tables.
+    pub version: i64,
+    /// How often it was opened as a store: the ids of the timers that are inserted now begin with it.
+    pub epoch: u64,
+    /// The bytes of the file on the disk. What is committed is in the log first.
+    pub bytes: u64,
+    /// The bytes of the log beside it.
+    pub log_bytes: u64,
+    /// The bytes of the tables, and of the pages that are free.
+    pub used_bytes: u64,
+    /// The bytes of the pages that are free. They are used before the file grows.
+    pub free_bytes: u64,
+}
+
+pub(crate) fn extent(snapshot: &Snapshot<'_>, path: &Path) -> rusqlite::Result<Extent> {
+    let ask = |sql| {
+        let connection = snapshot.connection;
+        connection.query_row(sql, [], |row| row.get::<_, i64>(0))
+    };
+    let page = ask("PRAGMA page_size")?.unsigned_abs();
+    let pages = ask("PRAGMA page_count")?.unsigned_abs();
+    let free = ask("PRAGMA freelist_count")?.unsigned_abs();
+    Ok(Extent {
+        version: snapshot.version,
+        epoch: ask("SELECT value FROM meta WHERE key = 'epoch'")?.unsigned_abs(),
+        bytes: length(path)?,
+        log_bytes: length(&log_of(path))?,
+        used_bytes: pages * page,
+        free_bytes: free * page,
+    })
+}
+
+/// The length of a file, 0 if it is not there.
+fn length(path: &Path) -> rusqlite::Result<u64> {
+    match fs::metadata(path) {
+        Ok(file) => Ok(file.len()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(rusqlite::Error::ToSqlConversionFailure(error.into())),
+    }
+}

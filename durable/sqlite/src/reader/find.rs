@@ -1,0 +1,75 @@
+//! Where is this timer?
+
+use rusqlite::{OptionalExtension, Row};
+use waterwheel_store::{Bucket, Due, Handle, Id, Level};
+
+use super::Pending;
+use super::snapshot::Snapshot;
+use crate::handlers::Handlers;
+use crate::read::{damaged, row, stored};
+
+const MOVED: &str = "SELECT due FROM moved WHERE id = ?1";
+
+const AT: &str = "
+    SELECT id, due, failures, has_moved, key, payload, starts, level, bucket, coalesce(far_handler, handler)
+    FROM timers WHERE level = ?1 AND handler = ?2 AND bucket = ?3 AND id = ?4";
+
+const SEARCH: &str = "
+    SELECT id, due, failures, has_moved, key, payload, starts, level, bucket, coalesce(far_handler, handler)
+    FROM timers WHERE id = ?1";
+
+pub(crate) fn by_handle(
+    snapshot: &Snapshot<'_>,
+    handle: &Handle,
+) -> rusqlite::Result<Option<Pending>> {
+    let Some(number) = snapshot.handlers.number(&handle.handler) else {
+        return Ok(None);
+    };
+    let mut moved = snapshot.prepare(MOVED)?;
+    let moved = moved.query_row([stored(handle.id)], |row| row.get(0));
+    let due = moved.optional()?.map_or(handle.due, Due::from_millis);
+    for level in [Level::Second].into_iter().chain(Level::FAR) {
+        let under = if level == Level::Second { number } else { 0 };
+        let found = at(snapshot, level.bucket(due), under, handle.id)?;
+        // A far bucket has timers of all handlers.
+        let found = found.filter(|found| found.row.handler == handle.handler);
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
+}
+
+/// The timer with this id in a bucket. `handler` is 0 in far levels.
+pub(crate) fn at(
+    snapshot: &Snapshot<'_>,
+    bucket: Bucket,
+    handler: i64,
+    id: Id,
+) -> rusqlite::Result<Option<Pending>> {
+    let mut at = snapshot.prepare(AT)?;
+    let place = (bucket.level.number(), handler, bucket.number, stored(id));
+    at.query_row(place, |row| pending(row, &snapshot.handlers))
+        .optional()
+}
+
+pub(crate) fn by_id(snapshot: &Snapshot<'_>, id: Id) -> rusqlite::Result<Option<Pending>> {
+    let mut search = snapshot.prepare(SEARCH)?;
+    search
+        .query_row([stored(id)], |row| pending(row, &snapshot.handlers))
+        .optional()
+}
+
+fn pending(from: &Row<'_>, handlers: &Handlers) -> rusqlite::Result<Pending> {
+    let level: u8 = from.get(7)?;
+    let levels = [Level::Second].into_iter().chain(Level::FAR);
+    let level = levels.into_iter().find(|it| it.number() == level);
+    let level = level.ok_or_else(|| damaged("a timer lies in a level that there is not"))?;
+    Ok(Pending {
+        row: row(from, handlers.name(from.get(9)?)?)?,
+        bucket: Bucket {
+            level,
+            number: from.get(8)?,
+        },
+    })
+}

@@ -1,0 +1,195 @@
+//! What is in a file, read beside the process that has it open?
+//!
+//! Each call reads one point in time: what one commit has left, and nothing of the next one. It holds up no commit. While it lasts, the log is not begun
+//! again, so it grows by what is committed meanwhile: [`Reader::count`] and [`backup`](super::backup()) last as long as it takes to read the file.
+
+mod count;
+mod dead;
+mod error;
+mod extent;
+mod find;
+mod open;
+mod pending;
+mod snapshot;
+mod whose;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rusqlite::Connection;
+use waterwheel_store::{Bucket, Dead, Due, Handle, Id, Most, Row, Setting};
+
+pub use self::count::Count;
+pub use self::error::ReadError;
+pub use self::extent::Extent;
+use self::snapshot::Snapshot;
+pub use self::whose::Whose;
+use super::lock::{self, Holder};
+use super::schema::VERSION;
+use super::store::resolve;
+use super::{OpenError, read};
+
+/// Reads the file of a store, and changes nothing in it.
+///
+/// It takes no lock, so it works beside the process that has the store open, and when none has. The user needs the right to read the file. SQLite creates the
+/// log and its index beside it if they are not there, which needs the right to write to the folder.
+#[derive(Debug)]
+pub struct Reader {
+    pub(crate) connection: Connection,
+    path: PathBuf,
+}
+
+/// A timer that waits, and where it lies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pending {
+    /// The timer.
+    pub row: Row,
+    /// Where it lies.
+    pub bucket: Bucket,
+}
+
+impl Pending {
+    /// What names it. If it has moved since its insert, this is not its first handle, and is as good as that: the store looks up where the timer is.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        self.row.handle()
+    }
+}
+
+impl Reader {
+    /// Before all timers, for [`Reader::pending`].
+    pub const START: (Due, Id) = (Due::from_millis(i64::MIN), Id::NONE);
+
+    /// Opens a file to read it.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`]: it is not there, it is empty, it is no file of this store, it is damaged, or of a newer version.
+    pub fn open(path: impl AsRef<Path>) -> Result<Reader, OpenError> {
+        let path = resolve(path.as_ref()).map_err(|error| OpenError::Sqlite(error.into()))?;
+        let connection = open::open(&path)?;
+        Ok(Reader { connection, path })
+    }
+
+    /// The absolute path of the file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Who has the file open as a store, as its lock file says.
+    #[must_use]
+    pub fn holder(&self) -> Holder {
+        lock::look(&self.path)
+    }
+
+    /// How large the file is, and what is true of it as a whole.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`].
+    pub fn extent(&self) -> Result<Extent, ReadError> {
+        self.read(|snapshot| extent::extent(snapshot, &self.path))
+    }
+
+    /// How many timers there are of each handler that has had one, in order of their names.
+    ///
+    /// It reads all timers: some tenths of a second a million.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`].
+    pub fn count(&self, now: Due) -> Result<Vec<Count>, ReadError> {
+        self.read(|snapshot| count::count(snapshot, now))
+    }
+
+    /// The first timers in order of their due times, and of their ids if these are equal: those after one that was read before, or after
+    /// [`Reader::START`], and due until then.
+    ///
+    /// It reads the buckets in which they lie, as a whole: those of a far timer have up to 32 days. A timer that is moved between two calls may be in both
+    /// pages, or in none.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`].
+    pub fn pending(
+        &self,
+        whose: &Whose,
+        after: (Due, Id),
+        until: Due,
+        most: Most,
+    ) -> Result<Vec<Pending>, ReadError> {
+        self.read(|snapshot| {
+            let of = whose.of(&snapshot.handlers);
+            pending::First::new(of, after, until, most).of(snapshot)
+        })
+    }
+
+    /// A timer that waits, found at once by its handle.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`].
+    pub fn find(&self, handle: &Handle) -> Result<Option<Pending>, ReadError> {
+        self.read(|snapshot| find::by_handle(snapshot, handle))
+    }
+
+    /// A timer that waits, found by its id alone: it reads all timers until it comes to it.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`].
+    pub fn search(&self, id: Id) -> Result<Option<Pending>, ReadError> {
+        self.read(|snapshot| find::by_id(snapshot, id))
+    }
+
+    /// The first dead letters after this id, in order of their ids.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`].
+    pub fn dead(&self, whose: &Whose, after: Id, most: Most) -> Result<Vec<Dead>, ReadError> {
+        self.read(|snapshot| dead::page(snapshot, &whose.of(&snapshot.handlers), after, most))
+    }
+
+    /// The dead letter with this id.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`].
+    pub fn dead_letter(&self, id: Id) -> Result<Option<Dead>, ReadError> {
+        self.read(|snapshot| dead::one(snapshot, id))
+    }
+
+    /// The names of all handlers that have had a timer.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`].
+    pub fn handlers(&self) -> Result<Vec<Arc<str>>, ReadError> {
+        self.read(|snapshot| Ok(snapshot.handlers.all()))
+    }
+
+    /// What the service keeps by a name: its namespaces and calendars. A file of an older version has none.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`].
+    pub fn settings(&self) -> Result<Vec<Setting>, ReadError> {
+        self.read(|snapshot| match snapshot.version {
+            VERSION => read::settings(snapshot.connection),
+            _ => Ok(Vec::new()),
+        })
+    }
+
+    /// Reads one point in time.
+    fn read<T>(
+        &self,
+        read: impl FnOnce(&Snapshot<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, ReadError> {
+        let transaction = self.connection.unchecked_transaction();
+        let transaction = transaction.map_err(ReadError::of)?;
+        let snapshot = Snapshot::new(&transaction).map_err(ReadError::of)?;
+        read(&snapshot).map_err(ReadError::of)
+    }
+}

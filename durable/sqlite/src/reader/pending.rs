@@ -1,0 +1,123 @@
+//! Which timers come first?
+//!
+//! The due times of a bucket's timers lie within its time, in no order. So the buckets of each level are read in order, and the first timers so far are kept.
+//! From a bucket that begins after the last one of these on, nothing of that level comes before it.
+
+use std::collections::{BinaryHeap, HashSet};
+
+use waterwheel_store::{Bucket, Due, Id, Level, Most};
+
+use super::snapshot::Snapshot;
+use super::{Pending, find};
+use crate::read::{damaged, misplaced};
+
+const KEYS: &str = "
+    SELECT bucket, id, due, far_handler FROM timers
+    WHERE level = ?1 AND handler = ?2 AND bucket >= ?3
+    ORDER BY bucket, id";
+
+/// The first timers of some handlers.
+pub(crate) struct First {
+    of: HashSet<i64>,
+    after: (Due, Id),
+    until: Due,
+    most: Most,
+    /// Those so far. The last one is on top.
+    places: BinaryHeap<Place>,
+}
+
+/// Where a timer lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    due: Due,
+    id: Id,
+    level: Level,
+    /// 0 in far levels.
+    handler: i64,
+}
+
+impl First {
+    pub(crate) fn new(of: HashSet<i64>, after: (Due, Id), until: Due, most: Most) -> First {
+        let places = BinaryHeap::new();
+        First {
+            of,
+            after,
+            until,
+            most,
+            places,
+        }
+    }
+
+    pub(crate) fn of(mut self, snapshot: &Snapshot<'_>) -> rusqlite::Result<Vec<Pending>> {
+        let mut near: Vec<i64> = self.of.iter().copied().collect();
+        near.sort_unstable();
+        for handler in near {
+            self.look_through(snapshot, Level::Second, handler)?;
+        }
+        for level in Level::FAR {
+            self.look_through(snapshot, level, 0)?;
+        }
+        let most = self.most;
+        let places = self.places.into_sorted_vec();
+        most.of_sized(
+            places.into_iter().map(|at| {
+                let bucket = at.level.bucket(at.due);
+                let found = find::at(snapshot, bucket, at.handler, at.id)?;
+                found.ok_or_else(|| damaged("a timer is found once, and not again"))
+            }),
+            |pending| pending.row.bytes(),
+        )
+    }
+
+    fn look_through(
+        &mut self,
+        snapshot: &Snapshot<'_>,
+        level: Level,
+        handler: i64,
+    ) -> rusqlite::Result<()> {
+        let from = level.bucket(self.after.0).number;
+        let mut keys = snapshot.prepare(KEYS)?;
+        let mut rows = keys.query((level.number(), handler, from))?;
+        while let Some(row) = rows.next()? {
+            let bucket = Bucket {
+                level,
+                number: row.get(0)?,
+            };
+            if self.is_after_all(bucket) {
+                break;
+            }
+            let (id, due): (i64, i64) = (row.get(1)?, row.get(2)?);
+            let place = Place {
+                due: Due::from_millis(due),
+                id: Id::from_stored(id.unsigned_abs()),
+                level,
+                handler,
+            };
+            if level.bucket(place.due) != bucket {
+                return Err(misplaced());
+            }
+            let far: Option<i64> = row.get(3)?;
+            if self.of.contains(&far.unwrap_or(handler)) {
+                self.keep(place);
+            }
+        }
+        Ok(())
+    }
+
+    fn is_after_all(&self, bucket: Bucket) -> bool {
+        let start = bucket.start();
+        let is_full = self.places.len() >= self.most.rows;
+        let last = self.places.peek().filter(|_| is_full);
+        start > self.until || last.is_some_and(|last| last.due < start)
+    }
+
+    fn keep(&mut self, place: Place) {
+        if (place.due, place.id) <= self.after || place.due > self.until {
+            return;
+        }
+        self.places.push(place);
+        if self.places.len() > self.most.rows {
+            self.places.pop();
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! How long is the file, once timers have come and gone?
+
+mod folder;
+
+use std::fs;
+use std::path::Path;
+
+use folder::Folder;
+use rusqlite::Connection;
+use waterwheel_store::{Due, Id, Level, Most, Op, Position, Row, Store};
+use waterwheel_store_sqlite::SqliteStore;
+
+const COUNT: u64 = 20_000;
+const IN_COMMIT: u64 = 100;
+
+fn row(number: u64) -> Row {
+    Row {
+        id: Id::from_stored(number),
+        due: Due::from_millis(1_800_000_000_000 + number as i64),
+        handler: "mail".into(),
+        failures: 0,
+        starts: 0,
+        has_moved: false,
+        key: Some(number.to_string().into_bytes().into()),
+        payload: vec![number as u8; 600].into(),
+    }
+}
+
+/// A store, and the number of its last commit.
+struct Used(SqliteStore, u64);
+
+impl Used {
+    fn open(path: &Path) -> Used {
+        let mut store = SqliteStore::open(path).unwrap();
+        store.begin().unwrap();
+        Used(store, 0)
+    }
+
+    fn does(&mut self, steps: &[Op]) {
+        self.1 += 1;
+        self.0.commit(self.1, steps).unwrap();
+        self.0.tend().unwrap();
+    }
+
+    /// Inserts many, and settles all but each hundredth.
+    fn come_and_go(&mut self) {
+        let numbers: Vec<u64> = (1..=COUNT).collect();
+        for part in numbers.chunks(IN_COMMIT as usize) {
+            let insert = |number: &u64| {
+                let row = row(*number);
+                let bucket = Level::Second.bucket(row.due);
+                Op::Insert(row, bucket)
+            };
+            self.does(&part.iter().map(insert).collect::<Vec<_>>());
+        }
+        for part in numbers.chunks(IN_COMMIT as usize) {
+            let gone = part.iter().filter(|number| *number % 100 > 0);
+            let settle = gone.map(|number| Op::Settle(row(*number)));
+            self.does(&settle.collect::<Vec<_>>());
+        }
+    }
+
+    fn expect_left(&mut self) {
+        let rows = self
+            .0
+            .load("mail", Position::START, i64::MAX, Most::rows(usize::MAX))
+            .unwrap();
+        let left: Vec<Row> = (1..=COUNT).filter(|it| it % 100 == 0).map(row).collect();
+        assert_eq!(rows, left);
+    }
+}
+
+fn pages(path: &Path, of: &str) -> u64 {
+    let file = Connection::open(path).unwrap();
+    let pages: i64 = file
+        .query_row(&format!("PRAGMA {of}"), [], |row| row.get(0))
+        .unwrap();
+    pages.unsigned_abs()
+}
+
+fn length(path: &Path) -> u64 {
+    fs::metadata(path).unwrap().len()
+}
+
+#[test]
+fn a_file_whose_timers_are_gone_becomes_shorter() {
+    let folder = Folder::new("shorter");
+    let path = folder.file("timers.db");
+    let mut used = Used::open(&path);
+    used.come_and_go();
+    let after = pages(&path, "page_count");
+    // Nothing is committed any more.
+    let mut steps = 0;
+    loop {
+        let before = pages(&path, "page_count");
+        used.0.tend().unwrap();
+        let given = before - pages(&path, "page_count");
+        assert!(given <= 600, "{given} pages in a step");
+        if given == 0 {
+            break;
+        }
+        steps += 1;
+    }
+    used.expect_left();
+    drop(used);
+    let (all, free) = (pages(&path, "page_count"), pages(&path, "freelist_count"));
+    println!("{after} pages, and {all} after {steps} steps, {free} of them free");
+    assert!(after > 2_500 && free <= 1_024 && length(&path) < 6 << 20);
+    let mut used = Used::open(&path);
+    used.expect_left();
+}
+
+#[test]
+fn a_file_becomes_shorter_while_others_come_and_go() {
+    let folder = Folder::new("busy");
+    let path = folder.file("timers.db");
+    let mut used = Used::open(&path);
+    used.come_and_go();
+    let before = length(&path);
+    // The same second again and again: no more pages are used.
+    for number in COUNT + 1..COUNT + 3_000 {
+        let row = row(number);
+        let bucket = Level::Second.bucket(row.due);
+        used.does(&[Op::Insert(row.clone(), bucket)]);
+        used.does(&[Op::Settle(row)]);
+    }
+    drop(used);
+    let after = length(&path);
+    println!("{before} bytes, and then {after}");
+    assert!(after < before / 2);
+}
+
+#[test]
+fn a_file_without_notes_of_its_pages_stays_as_it_is() {
+    let folder = Folder::new("older");
+    let path = folder.file("timers.db");
+    drop(SqliteStore::open(&path).unwrap());
+    let rebuild = |mode: &str| {
+        let file = Connection::open(&path).unwrap();
+        file.execute_batch(&format!("PRAGMA auto_vacuum = {mode}; VACUUM"))
+            .unwrap();
+        file.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+            .unwrap();
+    };
+    rebuild("NONE");
+    let mut used = Used::open(&path);
+    used.come_and_go();
+    for _ in 0..100 {
+        used.0.tend().unwrap();
+    }
+    drop(used);
+    let long = length(&path);
+    assert!(long > 12 << 20, "{long} bytes");
+    // As the documentation says.
+    rebuild("INCREMENTAL");
+    let mut used = Used::open(&path);
+    assert!(length(&path) < 2 << 20);
+    used.expect_left();
+    assert_eq!(pages(&path, "auto_vacuum"), 2);
+}

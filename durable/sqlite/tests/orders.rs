@@ -1,0 +1,371 @@
+//! Is an order of another process carried out once, or not at all, and do both sides know which?
+
+mod folder;
+mod rows;
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fastrand::Rng;
+use folder::Folder;
+use rows::{near, row};
+use rusqlite::Connection;
+use waterwheel_store::{Most, Op, Order, Outcome, Position, Store};
+use waterwheel_store_sqlite::{AskError, Asked, OpenError, Reader, SqliteStore, ask, backup};
+
+/// Longer than any test waits for what comes.
+const LONG: Duration = Duration::from_secs(60);
+
+fn open(path: &Path) -> SqliteStore {
+    let mut store = SqliteStore::open(path).unwrap();
+    store.begin().unwrap();
+    store
+}
+
+fn pause(namespace: &str) -> Order {
+    Order::Pause(namespace.into())
+}
+
+/// Waits for orders, as the store's thread does.
+fn wait_for(store: &mut SqliteStore, count: usize) -> Vec<(u64, Order)> {
+    let begun = Instant::now();
+    loop {
+        let orders = store.orders().unwrap();
+        if orders.len() >= count {
+            return orders;
+        }
+        assert!(begun.elapsed() < LONG, "no order comes");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn rows_of_orders(path: &Path) -> i64 {
+    let connection = Connection::open(path).unwrap();
+    let count = "SELECT count(*) FROM orders";
+    connection.query_row(count, [], |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn an_order_is_answered_by_the_commit_that_carries_it_out() {
+    let folder = Folder::new("answered");
+    let path = folder.file("timers.db");
+    let mut store = open(&path);
+    assert!(store.takes_orders());
+    let timer = row(1, "mail", 5_000);
+    store.commit(1, &[near(timer.clone())]).unwrap();
+    let orders = [Order::Cancel(timer.handle()), pause("shop")];
+    let asked = thread::scope(|scope| {
+        let asking = scope.spawn(|| ask(&path, &orders, LONG).unwrap());
+        let taken = wait_for(&mut store, 2);
+        assert_eq!(
+            taken.iter().map(|it| it.1.clone()).collect::<Vec<_>>(),
+            orders
+        );
+        assert!(!asking.is_finished());
+        let first = [
+            Op::Cancel(timer.handle()),
+            Op::Reply(taken[0].0, "done".into()),
+        ];
+        let outcomes = store.commit(2, &first).unwrap();
+        assert_eq!(outcomes, [Outcome::Cancelled(true), Outcome::Done]);
+        assert_eq!(store.orders().unwrap(), taken[1..]);
+        let second = Op::Reply(taken[1].0, "there is no namespace shop".into());
+        store.commit(3, &[Op::All(vec![second])]).unwrap();
+        assert_eq!(store.orders().unwrap(), []);
+        asking.join().unwrap()
+    });
+    let answers = ["done", "there is no namespace shop"];
+    assert_eq!(asked, answers.map(|it| Asked::Answered(it.into())));
+    assert_eq!(rows_of_orders(&path), 0);
+    assert_eq!(store.orders().unwrap(), []);
+}
+
+#[test]
+fn what_is_withdrawn_is_not_carried_out_later() {
+    let folder = Folder::new("withdrawn");
+    let path = folder.file("timers.db");
+    let mut store = open(&path);
+    let asked = ask(&path, &[pause("shop")], Duration::from_millis(30)).unwrap();
+    assert_eq!(asked, [Asked::Withdrawn]);
+    assert_eq!(store.orders().unwrap(), []);
+    assert_eq!(rows_of_orders(&path), 0);
+}
+
+#[test]
+fn of_a_withdrawal_and_a_store_that_takes_one_wins() {
+    let folder = Folder::new("race");
+    let path = folder.file("timers.db");
+    let mut store = open(&path);
+    let rounds = 300;
+    let timers: Vec<_> = (0..rounds).map(|it| row(it, "mail", 5_000)).collect();
+    let inserts: Vec<_> = timers.iter().cloned().map(near).collect();
+    store.commit(1, &inserts).unwrap();
+    let is_over = AtomicBool::new(false);
+    let asked: Vec<Asked> = thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut commit = 1;
+            while !is_over.load(Ordering::Relaxed) {
+                // Another connection may have the file for a moment.
+                let orders = store.orders().unwrap_or_default();
+                for (number, order) in orders {
+                    let Order::Cancel(handle) = order else {
+                        unreachable!("{order}");
+                    };
+                    let steps = [Op::Cancel(handle), Op::Reply(number, "done".into())];
+                    commit += 1;
+                    // What is refused is still to be answered.
+                    if let Err(error) = store.commit(commit, &steps) {
+                        assert!(error.is_definite(), "{error:?}");
+                    }
+                }
+            }
+        });
+        let mut rng = Rng::with_seed(9);
+        let asked = timers.iter().map(|timer| {
+            let within = Duration::from_micros(rng.u64(0..4_000));
+            let asked = ask(&path, &[Order::Cancel(timer.handle())], within);
+            asked.map_or(Asked::Withdrawn, |mut asked| asked.remove(0))
+        });
+        let asked = asked.collect();
+        is_over.store(true, Ordering::Relaxed);
+        asked
+    });
+    let left = store.load("mail", Position::START, i64::MAX, Most::rows(1_000));
+    let left: Vec<_> = left.unwrap().iter().map(|row| row.id).collect();
+    let (mut done, mut withdrawn) = (0, 0);
+    for (timer, asked) in timers.iter().zip(asked) {
+        match asked {
+            Asked::Answered(_) => {
+                done += 1;
+                assert!(!left.contains(&timer.id), "{} is there", timer.id);
+            }
+            Asked::Withdrawn => {
+                withdrawn += 1;
+                assert!(left.contains(&timer.id), "{} is gone", timer.id);
+            }
+            Asked::Unknown => {}
+        }
+    }
+    println!("{done} done, {withdrawn} withdrawn of {rounds}");
+    assert!(
+        done > 0 && withdrawn > 0,
+        "{done} done, {withdrawn} withdrawn"
+    );
+}
+
+#[test]
+fn what_is_taken_is_not_withdrawn() {
+    let folder = Folder::new("taken");
+    let path = folder.file("timers.db");
+    let mut store = open(&path);
+    let asked = thread::scope(|scope| {
+        let within = Duration::from_millis(300);
+        let asking = scope.spawn(move || ask(&path, &[pause("shop")], within).unwrap());
+        wait_for(&mut store, 1);
+        asking.join().unwrap()
+    });
+    assert_eq!(asked, [Asked::Unknown]);
+    // It is still to be answered.
+    assert_eq!(store.orders().unwrap().len(), 1);
+}
+
+#[test]
+fn what_has_waited_too_long_is_never_taken() {
+    let folder = Folder::new("late");
+    let path = folder.file("timers.db");
+    let mut store = open(&path);
+    // Its process has ended before it could withdraw the order.
+    let other = Connection::open(&path).unwrap();
+    let put = "INSERT INTO orders (body, until) VALUES ('pause shop', unixepoch() * 1000 - ?1)";
+    for age in [1_000, 7_200_000] {
+        other.execute(put, [age]).unwrap();
+        assert_eq!(store.orders().unwrap(), []);
+    }
+    // With the next one, what is older than an hour goes.
+    other.execute(put, [-60_000]).unwrap();
+    assert_eq!(store.orders().unwrap().len(), 1);
+    assert_eq!(rows_of_orders(&path), 2);
+}
+
+#[test]
+fn what_was_taken_before_a_restart_is_not_carried_out_after_it() {
+    let folder = Folder::new("restart");
+    let path = folder.file("timers.db");
+    let mut store = open(&path);
+    let begun = Instant::now();
+    let (asked, store) = thread::scope(|scope| {
+        let path = &path;
+        let mut taken = 0;
+        let asking = [pause("one"), pause("two")].map(|order| {
+            let one = scope.spawn(move || ask(path, &[order], LONG).unwrap());
+            taken += 1;
+            wait_for(&mut store, taken);
+            one
+        });
+        drop(store);
+        let mut store = open(path);
+        assert_eq!(store.orders().unwrap(), []);
+        (asking.map(|it| it.join().unwrap()), store)
+    });
+    assert_eq!(asked, [[Asked::Unknown], [Asked::Unknown]]);
+    // They have not waited for an answer that cannot come.
+    assert!(begun.elapsed() < LONG);
+    // One that was not taken is.
+    let other = Connection::open(&path).unwrap();
+    let put = "INSERT INTO orders (body, until) VALUES ('pause three', unixepoch() * 1000 + 60000)";
+    other.execute(put, []).unwrap();
+    drop(store);
+    let mut store = open(&path);
+    assert_eq!(store.orders().unwrap()[0].1, pause("three"));
+}
+
+#[test]
+fn an_order_is_withdrawn_once_no_process_has_the_file() {
+    let folder = Folder::new("gone");
+    let path = folder.file("timers.db");
+    let begun = Instant::now();
+    let store = open(&path);
+    let asked = thread::scope(|scope| {
+        let asking = scope.spawn(|| ask(&path, &[pause("shop")], LONG).unwrap());
+        while rows_of_orders(&path) == 0 {
+            thread::sleep(Duration::from_millis(1));
+        }
+        drop(store);
+        asking.join().unwrap()
+    });
+    assert_eq!(asked, [Asked::Withdrawn]);
+    assert!(begun.elapsed() < LONG);
+    assert_eq!(rows_of_orders(&path), 0);
+}
+
+#[test]
+fn a_store_that_is_asked_for_no_orders_writes_nothing() {
+    let folder = Folder::new("idle");
+    let path = folder.file("timers.db");
+    let mut store = open(&path);
+    store.commit(1, &[near(row(1, "mail", 5))]).unwrap();
+    assert_eq!(store.orders().unwrap(), []);
+    let log = || fs::read(folder.file("timers.db-wal")).unwrap();
+    let before = log();
+    for _ in 0..100 {
+        assert_eq!(store.orders().unwrap(), []);
+    }
+    assert!(log() == before);
+    // Nor if another connection has written something else.
+    let other = Connection::open(&path).unwrap();
+    let put = "INSERT INTO settings VALUES ('mine', x'07')";
+    other.execute(put, []).unwrap();
+    let before = log();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    assert_eq!(store.orders().unwrap(), []);
+    assert!(log() == before);
+}
+
+#[test]
+fn an_order_that_is_refused_for_now_is_taken_later() {
+    let folder = Folder::new("refused");
+    let path = folder.file("timers.db");
+    let mut store = open(&path);
+    let other = Connection::open(&path).unwrap();
+    let put = "INSERT INTO orders (body, until) VALUES ('pause shop', unixepoch() * 1000 + 60000)";
+    other.execute(put, []).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let error = store.orders().unwrap_err();
+    assert!(error.is_definite(), "{error:?}");
+    other.execute_batch("ROLLBACK").unwrap();
+    let taken = store.orders().unwrap();
+    assert_eq!(taken.len(), 1);
+    // As long as no commit answers it, it is there.
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let reply = Op::Reply(taken[0].0, "done".into());
+    store.commit(1, &[reply]).unwrap_err();
+    assert_eq!(store.orders().unwrap(), taken);
+}
+
+#[test]
+fn an_order_that_makes_no_sense_is_answered() {
+    let folder = Folder::new("sense");
+    let path = folder.file("timers.db");
+    let mut store = open(&path);
+    let other = Connection::open(&path).unwrap();
+    let put = "INSERT INTO orders (body, until) VALUES ('dance', unixepoch() * 1000 + 60000)";
+    other.execute(put, []).unwrap();
+    assert_eq!(store.orders().unwrap(), []);
+    let answer = "SELECT answer FROM orders";
+    let answer: String = other.query_row(answer, [], |row| row.get(0)).unwrap();
+    assert!(answer.starts_with("it was not understood"), "{answer}");
+}
+
+#[test]
+fn the_number_of_an_order_is_not_given_again() {
+    let folder = Folder::new("numbers");
+    let path = folder.file("timers.db");
+    let mut store = open(&path);
+    let mut last = 0;
+    for _ in 0..3 {
+        let asked = thread::scope(|scope| {
+            let asking = scope.spawn(|| ask(&path, &[pause("shop")], LONG).unwrap());
+            let number = wait_for(&mut store, 1)[0].0;
+            assert!(number > last);
+            // An answer to the one before goes nowhere.
+            let replies = [
+                Op::Reply(last, "late".into()),
+                Op::Reply(number, "done".into()),
+            ];
+            store.commit(number, &replies).unwrap();
+            last = number;
+            asking.join().unwrap()
+        });
+        assert_eq!(asked, [Asked::Answered("done".into())]);
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_asked_is_refused() {
+    let folder = Folder::new("not-asked");
+    let soon = Duration::from_millis(50);
+    let orders = [pause("shop")];
+    let missing = folder.file("missing.db");
+    let refused = ask(&missing, &orders, soon).unwrap_err();
+    assert!(
+        matches!(refused, AskError::Open(OpenError::Sqlite(_))),
+        "{refused:?}"
+    );
+    assert!(!fs::exists(&missing).unwrap());
+    let text = folder.file("text");
+    fs::write(&text, "Dear diary, ".repeat(1_000)).unwrap();
+    let refused = ask(&text, &orders, soon).unwrap_err();
+    assert!(matches!(refused, AskError::Open(OpenError::NotADatabase)));
+    let path = folder.file("timers.db");
+    let store = open(&path);
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let refused = ask(&path, &orders, soon).unwrap_err();
+    assert!(matches!(refused, AskError::Busy(_)), "{refused:?}");
+    other.execute_batch("ROLLBACK").unwrap();
+    drop(store);
+    other.pragma_update(None, "user_version", 1).unwrap();
+    let refused = ask(&path, &orders, soon).unwrap_err();
+    assert!(
+        matches!(refused, AskError::Older { found: 1 }),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn a_copy_has_no_orders() {
+    let folder = Folder::new("copied");
+    let (path, copy) = (folder.file("timers.db"), folder.file("copy.db"));
+    let store = open(&path);
+    let other = Connection::open(&path).unwrap();
+    let put = "INSERT INTO orders (body, until) VALUES ('pause shop', unixepoch() * 1000 + 60000)";
+    other.execute(put, []).unwrap();
+    backup(&path, &copy).unwrap();
+    assert_eq!(rows_of_orders(&path), 1);
+    assert_eq!(rows_of_orders(&copy), 0);
+    assert_eq!(Reader::open(&copy).unwrap().settings().unwrap(), []);
+    drop(store);
+}

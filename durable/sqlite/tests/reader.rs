@@ -1,0 +1,513 @@
+//! What does a reader see of a file, with and without a process that has it open?
+
+mod folder;
+mod rows;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fastrand::Rng;
+use folder::Folder;
+use rows::{HANDLERS, fill, near, row};
+use waterwheel_store::{Bucket, Due, Handle, Id, Level, Most, Op, Row, Store};
+use waterwheel_store_sqlite::{Holder, OpenError, ReadError, Reader, SqliteStore, VERSION, Whose};
+
+const END: Due = Due::from_millis(i64::MAX);
+const ALL: Most = Most::rows(usize::MAX);
+
+#[test]
+fn a_reader_counts_what_there_is_of_each_handler() {
+    let folder = Folder::new("counts");
+    let path = folder.file("timers.db");
+    let now = Due::from_millis(1_800_000_000_000);
+    let mut store = SqliteStore::open(&path).unwrap();
+    let rows = fill(&mut store, now, 2_000);
+    let dead = store.dead(Id::NONE, usize::MAX).unwrap();
+    assert!(dead.len() > 20);
+    let counts = Reader::open(&path).unwrap().count(now).unwrap();
+    assert_eq!(counts.len(), HANDLERS.len());
+    assert!(counts.is_sorted_by(|one, other| one.handler < other.handler));
+    let mut levels = 0;
+    for count in &counts {
+        let own = || rows.iter().filter(|(row, _)| row.handler == count.handler);
+        let due = || own().map(|(row, _)| row.due);
+        for level in [Level::Second].into_iter().chain(Level::FAR) {
+            let at = own().filter(|(_, bucket)| bucket.level == level).count();
+            assert_eq!(count.at(level), at as u64, "{level:?} of {}", count.handler);
+            levels += usize::from(at > 0);
+        }
+        assert_eq!(count.pending(), own().count() as u64);
+        assert_eq!(
+            count.overdue,
+            due().filter(|due| *due <= now).count() as u64
+        );
+        let failed = own().filter(|(row, _)| row.failures > 0).count();
+        assert!(failed > 0 && count.overdue > 0);
+        assert_eq!(count.failed, failed as u64);
+        assert_eq!(count.first, due().min());
+        let dead = dead.iter().filter(|it| it.row.handler == count.handler);
+        assert_eq!(count.dead, dead.count() as u64);
+    }
+    assert!(levels >= 4 * HANDLERS.len(), "{levels} levels have rows");
+}
+
+#[test]
+fn timers_are_listed_in_order_of_due_times_page_by_page() {
+    let folder = Folder::new("pages");
+    let path = folder.file("timers.db");
+    let now = Due::from_millis(1_800_000_000_000);
+    let mut store = SqliteStore::open(&path).unwrap();
+    let mut rows = fill(&mut store, now, 2_000);
+    rows.sort_unstable_by_key(|(row, _)| (row.due, row.id));
+    let reader = Reader::open(&path).unwrap();
+    let mut rng = Rng::with_seed(7);
+    let whose = [
+        Whose::All,
+        Whose::Namespace("shop"),
+        Whose::Namespace("default"),
+        Whose::Namespace("none"),
+        Whose::Handler("shop/close"),
+        Whose::Handler("shop"),
+    ];
+    for whose in whose {
+        for until in [END, now] {
+            let is_meant = |row: &Row| whose.is(&row.handler) && row.due <= until;
+            let meant: Vec<_> = rows.iter().filter(|(row, _)| is_meant(row)).collect();
+            let (mut after, mut listed) = (Reader::START, Vec::new());
+            loop {
+                let most = Most::rows(rng.usize(1..200));
+                let page = reader.pending(&whose, after, until, most).unwrap();
+                let Some(last) = page.last() else {
+                    break;
+                };
+                after = (last.row.due, last.row.id);
+                listed.extend(page);
+            }
+            let is_same = meant
+                .iter()
+                .zip(&listed)
+                .all(|((row, bucket), listed)| listed.row == *row && listed.bucket == *bucket);
+            assert_eq!(listed.len(), meant.len(), "{whose:?}");
+            assert!(is_same, "{whose:?} until {until}");
+        }
+    }
+    let page = reader.pending(&Whose::All, Reader::START, END, Most { rows: 9, bytes: 1 });
+    assert_eq!(page.unwrap().len(), 1);
+}
+
+#[test]
+fn of_timers_due_at_once_the_first_id_comes_first() {
+    let folder = Folder::new("equal");
+    let path = folder.file("timers.db");
+    let mut store = SqliteStore::open(&path).unwrap();
+    store.begin().unwrap();
+    // They are due as their buckets begin.
+    let steps = [
+        near(row(2, "first", 60_000)),
+        near(row(1, "second", 60_000)),
+    ];
+    let far = row(0, "third", 60_000);
+    let bucket = Level::Minute.bucket(far.due);
+    store.commit(1, &steps).unwrap();
+    let reader = Reader::open(&path).unwrap();
+    let first = || {
+        let most = Most::rows(1);
+        let page = reader.pending(&Whose::All, Reader::START, END, most);
+        page.unwrap()[0].row.handler.to_string()
+    };
+    assert_eq!(first(), "second");
+    store.commit(2, &[Op::Insert(far, bucket)]).unwrap();
+    assert_eq!(first(), "third");
+}
+
+#[test]
+fn a_timer_is_found_by_its_handle_and_by_its_id() {
+    let folder = Folder::new("found");
+    let path = folder.file("timers.db");
+    let now = Due::from_millis(1_800_000_000_000);
+    let mut store = SqliteStore::open(&path).unwrap();
+    let rows = fill(&mut store, now, 500);
+    let reader = Reader::open(&path).unwrap();
+    let mut moved = 0;
+    for (row, bucket) in &rows {
+        let by_id = reader.search(row.id).unwrap().unwrap();
+        assert_eq!((&by_id.row, by_id.bucket), (row, *bucket));
+        assert_eq!(reader.find(&by_id.handle()).unwrap().unwrap(), by_id);
+        // The due time of a handle is that of the insert.
+        if row.has_moved {
+            let due = Due::from_millis(5);
+            let first = Handle {
+                due,
+                ..row.handle()
+            };
+            assert_eq!(reader.find(&first).unwrap(), Some(by_id));
+            moved += 1;
+        }
+        let handler = "another".into();
+        let other = Handle {
+            handler,
+            ..row.handle()
+        };
+        assert_eq!(reader.find(&other).unwrap(), None);
+    }
+    assert!(moved > 50);
+    let dead = store.dead(Id::NONE, 1).unwrap().remove(0);
+    assert_eq!(reader.search(dead.row.id).unwrap(), None);
+    assert_eq!(reader.find(&dead.row.handle()).unwrap(), None);
+    assert_eq!(reader.search(Id::MAX).unwrap(), None);
+}
+
+#[test]
+fn a_far_timer_is_not_found_by_another_handlers_name() {
+    let folder = Folder::new("names");
+    let path = folder.file("timers.db");
+    let mut store = SqliteStore::open(&path).unwrap();
+    store.begin().unwrap();
+    let far = row(1, "mail", 1_800_000_000_000);
+    let bucket = Level::Day.bucket(far.due);
+    let steps = [
+        near(row(2, "close", 1_800_000_000_000)),
+        Op::Insert(far.clone(), bucket),
+    ];
+    store.commit(1, &steps).unwrap();
+    let reader = Reader::open(&path).unwrap();
+    let other = Handle {
+        handler: "close".into(),
+        ..far.handle()
+    };
+    assert_eq!(reader.find(&other).unwrap(), None);
+    assert_eq!(reader.find(&far.handle()).unwrap().unwrap().row, far);
+}
+
+#[test]
+fn dead_letters_are_listed_page_by_page_and_by_id() {
+    let folder = Folder::new("letters");
+    let path = folder.file("timers.db");
+    let now = Due::from_millis(1_800_000_000_000);
+    let mut store = SqliteStore::open(&path).unwrap();
+    fill(&mut store, now, 2_000);
+    let all = store.dead(Id::NONE, usize::MAX).unwrap();
+    let reader = Reader::open(&path).unwrap();
+    for whose in [Whose::All, Whose::Namespace("shop"), Whose::Handler("mail")] {
+        let meant = all.iter().filter(|dead| whose.is(&dead.row.handler));
+        let (mut after, mut listed) = (Id::NONE, Vec::new());
+        loop {
+            let page = reader.dead(&whose, after, Most::rows(3)).unwrap();
+            assert!(page.len() <= 3);
+            let Some(last) = page.last() else {
+                break;
+            };
+            after = last.row.id;
+            listed.extend(page);
+        }
+        assert!(listed.len() > 3);
+        assert!(meant.eq(&listed), "{whose:?}");
+    }
+    let letter = reader.dead_letter(all[3].row.id).unwrap();
+    assert_eq!(letter.as_ref(), Some(&all[3]));
+    assert_eq!(reader.dead_letter(Id::MAX).unwrap(), None);
+}
+
+const HOLDS: &str = "WATERWHEEL_HOLDS";
+
+#[test]
+fn a_file_is_read_beside_its_process_and_after_its_end() {
+    if let Some(path) = std::env::var_os(HOLDS) {
+        // The other process: it holds the file, with all of it in the log, until it is killed.
+        let mut store = SqliteStore::open(path).unwrap();
+        store.begin().unwrap();
+        let steps = [near(row(1, "mail", 5)), near(row(2, "mail", 6))];
+        store.commit(1, &steps).unwrap();
+        println!("\nit is open");
+        std::io::stdin().lines().for_each(drop);
+        return;
+    }
+    let folder = Folder::new("beside");
+    let path = folder.file("timers.db");
+    let mut other = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "a_file_is_read_beside_its_process_and_after_its_end",
+        ])
+        .arg("--nocapture")
+        .env(HOLDS, &path)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(other.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap() == "it is open"));
+    let before = fs::read(&path).unwrap();
+    let log = fs::read(folder.file("timers.db-wal")).unwrap();
+    let ids = |reader: &Reader| -> Vec<u64> {
+        let page = reader
+            .pending(&Whose::All, Reader::START, END, ALL)
+            .unwrap();
+        page.iter().map(|pending| pending.row.id.get()).collect()
+    };
+    let early = Reader::open(&path).unwrap();
+    assert_eq!(early.holder(), Holder::Process(Some(other.id())));
+    assert_eq!(ids(&early), [1 << 40 | 1, 1 << 40 | 2]);
+    let extent = early.extent().unwrap();
+    assert_eq!(extent.epoch, 1);
+    assert_eq!(extent.bytes, before.len() as u64);
+    assert_eq!(extent.log_bytes, log.len() as u64);
+    assert!(extent.log_bytes > 0 && extent.used_bytes > extent.free_bytes);
+    other.kill().unwrap();
+    other.wait().unwrap();
+    assert_eq!(early.holder(), Holder::None);
+    drop(early);
+    let late = Reader::open(&path).unwrap();
+    assert_eq!(late.holder(), Holder::None);
+    assert_eq!(ids(&late), [1 << 40 | 1, 1 << 40 | 2]);
+    drop(late);
+    assert_eq!(fs::read(&path).unwrap(), before);
+    assert_eq!(fs::read(folder.file("timers.db-wal")).unwrap(), log);
+}
+
+#[test]
+fn a_reader_of_a_file_that_was_closed_leaves_it_as_it_is() {
+    let folder = Folder::new("closed");
+    let path = folder.file("timers.db");
+    let mut store = SqliteStore::open(&path).unwrap();
+    store.begin().unwrap();
+    store.commit(1, &[near(row(1, "mail", 5))]).unwrap();
+    drop(store);
+    for name in ["timers.db-wal", "timers.db-shm", "timers.db-lock"] {
+        fs::remove_file(folder.file(name)).unwrap();
+    }
+    let before = fs::read(&path).unwrap();
+    let reader = Reader::open(&path).unwrap();
+    let page = reader.pending(&Whose::All, Reader::START, END, ALL);
+    assert_eq!(page.unwrap().len(), 1);
+    assert_eq!(reader.holder(), Holder::None);
+    drop(reader);
+    assert_eq!(fs::read(&path).unwrap(), before);
+    assert!(!fs::exists(folder.file("timers.db-lock")).unwrap());
+    // A service is not kept from it.
+    let reader = Reader::open(&path).unwrap();
+    let mut store = SqliteStore::open(&path).unwrap();
+    store.begin().unwrap();
+    store.commit(1, &[near(row(2, "mail", 6))]).unwrap();
+    assert_eq!(reader.count(END).unwrap()[0].pending(), 2);
+}
+
+#[test]
+fn a_file_of_version_1_is_read_as_it_is() {
+    let folder = Folder::new("version-1");
+    let path = folder.file("timers.db");
+    let now = Due::from_millis(1_800_000_000_000);
+    let mut store = SqliteStore::open(&path).unwrap();
+    fill(&mut store, now, 500);
+    let name = "namespace/shop".into();
+    store.commit(3, &[Op::Set(name, Some([7].into()))]).unwrap();
+    let of = |path| {
+        let reader = Reader::open(path).unwrap();
+        let page = reader
+            .pending(&Whose::All, Reader::START, END, ALL)
+            .unwrap();
+        let dead = reader.dead(&Whose::All, Id::NONE, ALL).unwrap();
+        let one = reader.search(page[7].row.id).unwrap();
+        let letter = reader.dead_letter(dead[0].row.id).unwrap();
+        (reader.count(now).unwrap(), page, dead, one, letter)
+    };
+    let before = of(&path);
+    drop(store);
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    let back = "ALTER TABLE timers DROP COLUMN starts; ALTER TABLE dead DROP COLUMN starts;
+        DROP TABLE settings; DROP TABLE archive; DROP TABLE orders;
+        DROP TABLE key_changes; DROP TABLE key_runs; DROP TABLE key_chunks; DROP TABLE key_filters;
+        DELETE FROM meta WHERE key <> 'epoch';
+        CREATE TABLE keys (handler INTEGER NOT NULL, key BLOB NOT NULL, id INTEGER NOT NULL, due INTEGER NOT NULL,
+            PRIMARY KEY (handler, key)) WITHOUT ROWID; PRAGMA user_version = 1;";
+    connection.execute_batch(back).unwrap();
+    let reader = Reader::open(&path).unwrap();
+    assert_eq!(reader.extent().unwrap().version, 1);
+    assert!(reader.settings().unwrap().is_empty());
+    assert!(of(&path) == before);
+    // It is brought up to date while it is read.
+    let mut store = SqliteStore::open(&path).unwrap();
+    store.begin().unwrap();
+    let name = "namespace/shop".into();
+    store.commit(1, &[Op::Set(name, Some([7].into()))]).unwrap();
+    let settings = reader.settings().unwrap();
+    assert_eq!(
+        (&*settings[0].name, &*settings[0].value),
+        ("namespace/shop", [7].as_slice())
+    );
+    assert_eq!(reader.extent().unwrap().version, VERSION);
+    assert!(of(&path) == before);
+}
+
+#[test]
+fn a_store_opens_while_others_look_who_has_it() {
+    let folder = Folder::new("looks");
+    let path = folder.file("timers.db");
+    drop(SqliteStore::open(&path).unwrap());
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let reader = Reader::open(&path).unwrap();
+                while !is_over.load(Ordering::Relaxed) {
+                    assert_ne!(reader.holder(), Holder::Unknown);
+                }
+            });
+        }
+        let refused = (0..100).find_map(|_| SqliteStore::open(&path).err());
+        is_over.store(true, Ordering::Relaxed);
+        assert!(refused.is_none(), "{refused:?}");
+    });
+}
+
+#[test]
+fn a_read_sees_one_commit_as_a_whole_or_not_at_all() {
+    let folder = Folder::new("snapshot");
+    let path = folder.file("timers.db");
+    let mut store = SqliteStore::open(&path).unwrap();
+    store.begin().unwrap();
+    let mut row = row(1, "mail", 5);
+    store.commit(1, &[near(row.clone())]).unwrap();
+    let reader = Reader::open(&path).unwrap();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // Each commit moves the timer from a near bucket to a far one, or back.
+            for number in 2.. {
+                let (due, level) = match number % 2 {
+                    0 => (Due::from_millis(90_000_000_000), Level::Month),
+                    _ => (Due::from_millis(5), Level::Second),
+                };
+                let step = Op::Reschedule(row.handle(), due, level.bucket(due));
+                store.commit(number, &[step]).unwrap();
+                store.tend().unwrap();
+                row.due = due;
+                if is_over.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+        });
+        let mut seen = [0; 2];
+        let is_one = loop {
+            let page = reader
+                .pending(&Whose::All, Reader::START, END, ALL)
+                .unwrap();
+            if page.len() != 1 || reader.count(END).unwrap()[0].pending() != 1 {
+                break false;
+            }
+            seen[usize::from(page[0].bucket.level == Level::Month)] += 1;
+            if seen[0].min(seen[1]) > 200 {
+                break true;
+            }
+        };
+        is_over.store(true, Ordering::Relaxed);
+        assert!(is_one, "after {seen:?}");
+    });
+}
+
+#[test]
+fn what_is_no_file_of_a_store_is_refused_and_left_as_it_is() {
+    let folder = Folder::new("refused");
+    let missing = folder.file("missing/timers.db");
+    assert!(matches!(Reader::open(missing), Err(OpenError::Sqlite(_))));
+    let missing = folder.file("missing.db");
+    let refused = Reader::open(&missing).unwrap_err();
+    assert!(matches!(refused, OpenError::Sqlite(_)), "{refused:?}");
+    assert!(!fs::exists(&missing).unwrap());
+    let refused = Reader::open(folder.file(".")).unwrap_err();
+    assert!(matches!(refused, OpenError::Sqlite(_)), "{refused:?}");
+
+    let (empty, text) = (folder.file("empty"), folder.file("text"));
+    fs::write(&empty, []).unwrap();
+    assert!(matches!(Reader::open(&empty), Err(OpenError::Empty)));
+    assert_eq!(fs::read(&empty).unwrap(), []);
+    fs::write(&text, "Dear diary, ".repeat(1_000)).unwrap();
+    assert!(matches!(Reader::open(&text), Err(OpenError::NotADatabase)));
+
+    let other = folder.file("other.db");
+    let connection = rusqlite::Connection::open(&other).unwrap();
+    connection
+        .execute_batch("CREATE TABLE orders (id)")
+        .unwrap();
+    drop(connection);
+    assert!(matches!(Reader::open(&other), Err(OpenError::NotOurs)));
+
+    let newer = folder.file("newer.db");
+    drop(SqliteStore::open(&newer).unwrap());
+    let connection = rusqlite::Connection::open(&newer).unwrap();
+    connection.pragma_update(None, "user_version", 99).unwrap();
+    drop(connection);
+    let refused = Reader::open(&newer).unwrap_err();
+    assert!(matches!(refused, OpenError::Newer { found: 99 }));
+
+    // Its log alone: the file was lost.
+    let lost = folder.file("lost.db");
+    fs::write(folder.file("lost.db-wal"), [7; 4_096]).unwrap();
+    assert!(matches!(Reader::open(&lost), Err(OpenError::Corrupt(_))));
+    assert!(!fs::exists(&lost).unwrap());
+}
+
+#[test]
+fn a_damaged_file_is_read_or_refused_and_does_no_harm() {
+    let folder = Folder::new("damaged");
+    let path = folder.file("timers.db");
+    let now = Due::from_millis(1_800_000_000_000);
+    let mut store = SqliteStore::open(&path).unwrap();
+    let rows = fill(&mut store, now, 300);
+    drop(store);
+    let whole = fs::read(&path).unwrap();
+    let damaged = folder.file("damaged.db");
+    let (mut rng, mut refused, mut read) = (Rng::with_seed(11), 0, 0);
+    for _ in 0..300 {
+        let mut bytes = whole.clone();
+        for _ in 0..rng.usize(1..5) {
+            let most = if rng.bool() { 4_096 } else { bytes.len() };
+            let at = rng.usize(0..most);
+            let end = bytes.len().min(at + rng.usize(1..3_000));
+            match rng.u32(0..3) {
+                0 => bytes[at] ^= 1 << rng.u32(0..8),
+                1 => bytes[at..end].fill(0),
+                _ => rng.fill(&mut bytes[at..end]),
+            }
+        }
+        fs::write(&damaged, &bytes).unwrap();
+        let Ok(reader) = Reader::open(&damaged) else {
+            refused += 1;
+            continue;
+        };
+        let count = reader.count(now);
+        let page = reader.pending(&Whose::All, Reader::START, END, ALL);
+        let dead = reader.dead(&Whose::All, Id::NONE, ALL);
+        let _: (Result<_, _>, Result<_, _>) = (reader.search(rows[0].0.id), reader.extent());
+        match count.is_ok() && page.is_ok() && dead.is_ok() {
+            true => read += 1,
+            false => refused += 1,
+        }
+        drop(reader);
+        assert!(fs::read(&damaged).unwrap() == bytes);
+    }
+    assert!(refused > 50 && read > 10, "{refused} refused, {read} read");
+}
+
+#[test]
+fn a_timer_in_a_bucket_of_another_time_is_damage() {
+    let folder = Folder::new("misplaced");
+    let path = folder.file("timers.db");
+    let mut store = SqliteStore::open(&path).unwrap();
+    store.begin().unwrap();
+    let bucket = Bucket {
+        level: Level::Hour,
+        number: 7,
+    };
+    store
+        .commit(1, &[Op::Insert(row(1, "mail", 5), bucket)])
+        .unwrap();
+    let reader = Reader::open(&path).unwrap();
+    let page = reader.pending(&Whose::All, Reader::START, END, ALL);
+    let error = page.unwrap_err();
+    assert!(matches!(error, ReadError::Corrupt(_)), "{error:?}");
+    let source = std::error::Error::source(&error).unwrap().to_string();
+    assert!(source.contains("a bucket of another time"), "{source}");
+}

@@ -1,0 +1,88 @@
+//! Timers of all kinds.
+
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use fastrand::Rng;
+use waterwheel_store::{Bucket, Due, Id, Level, Op, Outcome, Row, Store};
+use waterwheel_store_sqlite::SqliteStore;
+
+pub(crate) const HANDLERS: [&str; 4] = ["mail", "shop/close", "shop/notify", "shopping/close"];
+
+/// The timer with this number of the first epoch.
+pub(crate) fn row(number: u64, handler: &str, due: i64) -> Row {
+    Row {
+        id: Id::new(1, number).unwrap(),
+        due: Due::from_millis(due),
+        handler: handler.into(),
+        failures: 0,
+        starts: 0,
+        has_moved: false,
+        key: None,
+        payload: number.to_string().into_bytes().into(),
+    }
+}
+
+pub(crate) fn near(row: Row) -> Op {
+    let bucket = Level::Second.bucket(row.due);
+    Op::Insert(row, bucket)
+}
+
+/// Fills a store that is new with so many timers, of each handler, in buckets of all levels, overdue, tried again, moved and dead. Returns those that wait.
+pub(crate) fn fill(store: &mut SqliteStore, now: Due, count: u64) -> Vec<(Row, Bucket)> {
+    assert_eq!(store.begin().unwrap(), 1);
+    let mut rng = Rng::with_seed(5);
+    let (mut rows, mut steps) = (Vec::new(), Vec::new());
+    for number in 0..count {
+        let level = [
+            Level::Second,
+            Level::Minute,
+            Level::Hour,
+            Level::Day,
+            Level::Month,
+        ];
+        let distance = level[number as usize % 5].millis() * rng.i64(-3..40);
+        // Many are due at the same time.
+        let due = now.as_millis() + distance + rng.i64(0..3);
+        let mut row = row(number, HANDLERS[rng.usize(0..4)], due);
+        row.key = (rng.u32(0..5) == 0).then(|| number.to_le_bytes().as_slice().into());
+        row.payload = vec![7; if rng.u32(0..50) == 0 { 6_000 } else { 20 }].into();
+        let bucket = Bucket::of(row.due, now);
+        steps.push(Op::Insert(row.clone(), bucket));
+        rows.push((row, bucket));
+    }
+    let inserted = store.commit(1, &steps).unwrap();
+    assert!(inserted.iter().all(|it| *it == Outcome::Inserted));
+    let mut steps = Vec::new();
+    rows.retain_mut(|(row, bucket)| {
+        let is_near = bucket.level == Level::Second;
+        match rng.u32(0..10) {
+            0 if is_near => {
+                let (row, error) = (row.clone(), "it said no".into());
+                steps.push(Op::Bury {
+                    row,
+                    at: now,
+                    error,
+                });
+                false
+            }
+            1 | 2 if is_near => {
+                let due = Due::from_millis(now.as_millis() + rng.i64(-10..100_000_000));
+                let to = Bucket::of(due, now);
+                steps.push(Op::Retry(row.clone(), due, to));
+                (row.due, row.has_moved, *bucket) = (due, true, to);
+                row.failures += 1;
+                true
+            }
+            3 => {
+                let due = Due::from_millis(now.as_millis() + rng.i64(-1_000..9_000_000_000));
+                let to = Bucket::of(due, now);
+                steps.push(Op::Reschedule(row.handle(), due, to));
+                (row.due, row.has_moved, *bucket) = (due, true, to);
+                true
+            }
+            _ => true,
+        }
+    });
+    store.commit(2, &steps).unwrap();
+    rows
+}
