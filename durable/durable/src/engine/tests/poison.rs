@@ -294,6 +294,16 @@ fn a_stop_before_a_start_is_noted_delivers_nothing() {
 }
 
 #[test]
+fn a_start_that_the_store_refuses_holds_up_no_stop() {
+    let mut it = about_to_note();
+    it.reply(refused());
+    assert_eq!(it.engine.running(), 1);
+    it.engine.stop();
+    it.follow();
+    assert!(it.engine.is_written() && it.engine.running() == 0);
+}
+
+#[test]
 fn a_pause_before_a_start_is_noted_delivers_nothing() {
     let mut it = about_to_note();
     it.reply(refused());

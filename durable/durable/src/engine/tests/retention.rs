@@ -139,6 +139,26 @@ fn a_clock_that_is_wrong_as_a_service_is_opened_deletes_nothing() {
 }
 
 #[test]
+fn what_has_expired_while_off_is_deleted_after_a_calm() {
+    let mut it = subject(7);
+    deliver(&mut it, "a/mail", 5);
+    let mut now = it.engine.now();
+    now.wall_micros += 30 * DAY.cast_signed();
+    it.begin(now);
+    // It asks for that turn.
+    let at = now.boot_micros + CALM;
+    assert_eq!(
+        (it.engine.next_turn(), archived(&mut it, "a/mail")),
+        (Some(at), 5)
+    );
+    it.run_until(at);
+    assert_eq!(
+        (it.engine.next_turn(), archived(&mut it, "a/mail")),
+        (None, 0)
+    );
+}
+
+#[test]
 fn a_retention_that_is_lowered_holds_for_what_is_kept() {
     let mut it = subject(30);
     deliver(&mut it, "a/mail", 5);
@@ -150,13 +170,13 @@ fn a_retention_that_is_lowered_holds_for_what_is_kept() {
     assert_eq!(archived(&mut it, "a/mail"), 2);
     it.set_policy("a", &days(9));
     assert_eq!(archived(&mut it, "a/mail"), 2);
-    it.set_policy("a", &Policy::default());
-    assert_eq!(archived(&mut it, "a/mail"), 0);
-    deliver(&mut it, "a/mail", 3);
-    assert_eq!(
-        (archived(&mut it, "a/mail"), it.engine.next_turn()),
-        (0, None)
-    );
+    for none in [Policy::default(), days(0)] {
+        it.set_policy("a", &none);
+        assert_eq!(archived(&mut it, "a/mail"), 0);
+        deliver(&mut it, "a/mail", 3);
+        let kept = archived(&mut it, "a/mail");
+        assert_eq!((kept, it.engine.next_turn()), (0, None));
+    }
 }
 
 #[test]
