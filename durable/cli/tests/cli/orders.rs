@@ -106,7 +106,7 @@ async fn a_service_pauses_and_resumes_a_namespace() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_redrives_its_dead_letters() {
+async fn a_service_redrives_and_discards_its_dead_letters() {
     let folder = Folder::new();
     let file = folder.file("timers.db");
     let timers = Durable::open(&file).await.unwrap();
@@ -138,8 +138,20 @@ async fn a_service_redrives_its_dead_letters() {
     }
     again.sort_unstable();
     assert_eq!(again, ids);
-    let said = beside(&file, "redrive 77").await.failure();
-    assert!(said.contains("77: there is no such"), "{said}");
+    for line in ["redrive 77", "discard 77"] {
+        let said = beside(&file, line).await.failure();
+        assert!(said.contains("77: there is no such"), "{said}");
+    }
+    while letters().await.json()["dead"].as_array().unwrap().len() < 3 {}
+    let said = beside(&file, &format!("discard {} {}", ids[0], ids[1]))
+        .await
+        .well();
+    assert_eq!(
+        said,
+        format!("discarded {}\ndiscarded {}\n", ids[0], ids[1])
+    );
+    let left = letters().await.json();
+    assert_eq!(left["dead"].as_array().unwrap().len(), 1);
     timers
         .shutdown(Drain::within(Duration::from_secs(60)))
         .await
@@ -205,9 +217,13 @@ fn what_no_process_holds_is_changed_by_the_command_itself() {
     assert_eq!(due["timers"].as_array().unwrap().len(), 3);
     assert_eq!(due["timers"][0]["failures"], 0);
     assert_eq!(
-        cli(&file, ["redrive", "--all"]).well(),
-        "redriven 10000000066\n"
+        cli(&file, ["discard", "--all"]).well(),
+        "discarded 10000000066\n"
     );
+    let stats = cli(&file, ["stats", "--json"]).json();
+    assert_eq!((&stats["pending"], &stats["dead"]), (&4.into(), &0.into()));
+    let said = cli(&file, ["discard", "10000000066"]).failure();
+    assert!(said.contains("there is no such dead letter"), "{said}");
 
     assert_eq!(cli(&file, ["pause", "shop"]).well(), "paused shop\n");
     assert_eq!(cli(&file, ["pause", "default"]).well(), "paused default\n");
