@@ -7,9 +7,12 @@ use crate::targets::{self, Target, Unit, Want};
 type Make = fn(&Results) -> String;
 
 /// By the names that the page has for them, in its order.
-pub(crate) const ALL: [(&str, Make); 5] = [
+pub(crate) const ALL: [(&str, Make); 6] = [
     ("conditions", conditions),
-    ("targets", targets),
+    ("targets", |results| targets(results, targets::ENGINE)),
+    ("targets of a service", |results| {
+        targets(results, targets::SERVICE)
+    }),
     ("calls", calls),
     ("lateness", lateness),
     ("syncs", syncs),
@@ -31,9 +34,9 @@ fn conditions(results: &Results) -> String {
     )
 }
 
-fn targets(results: &Results) -> String {
+fn targets(results: &Results, targets: &[Target]) -> String {
     let mut text = "| | measured | rounds | `fdatasync`/s | must | | stretch | |\n|---|--:|--:|--:|--:|---|--:|---|\n".to_owned();
-    for target in &targets::ALL {
+    for target in targets {
         text += &line(results, target);
     }
     text

@@ -11,7 +11,8 @@
 //! |---|---|
 //! | `rows/` | what is measured in a round? |
 //! | `run`, `round` | how often, in which order, in which process? |
-//! | `place`, `callers`, `lateness` | how is it measured? |
+//! | `place`, `callers`, `lateness`, `seen`, `store` | how is it measured? |
+//! | `policies` | what does it cost to have policies? |
 //! | `disk`, `control` | what does the machine do without us? |
 //! | `targets` | what is wanted, and is it reached? |
 //! | `page`, `blocks`, `charts`, `results` | where does it go? |
@@ -32,6 +33,7 @@ mod flags;
 mod lateness;
 mod pages;
 mod place;
+mod policies;
 mod process;
 mod random;
 mod results;
@@ -39,6 +41,8 @@ mod round;
 mod rows;
 mod run;
 mod sample;
+mod seen;
+mod store;
 mod targets;
 
 #[path = "../../../tools/suite/src/page.rs"]

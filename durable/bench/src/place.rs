@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use waterwheel_durable::{Builder, Durable};
+use waterwheel_store_sqlite::SqliteStore;
 
 use crate::disk::syncs_a_second;
 use crate::process;
 use crate::sample::Sample;
+use crate::store::{Longest, Timed};
 
 /// Worker threads of the runtime.
 pub(crate) const WORKERS: usize = 2;
@@ -43,6 +45,16 @@ impl Place {
         Ok(builder.open(self.file()).await?)
     }
 
+    /// The same, of a store that notes how long its commits take.
+    pub(crate) async fn open_timed(
+        &self,
+        builder: Builder,
+        times: &Arc<Longest>,
+    ) -> Result<Durable, Failure> {
+        let store = SqliteStore::open(self.file())?;
+        Ok(builder.open_store(Timed::new(store, times)).await?)
+    }
+
     /// How many syncs a second the disk makes now.
     pub(crate) fn syncs(&self) -> Result<f64, Failure> {
         let time = self.pick(Duration::from_millis(300), Duration::from_millis(100));
@@ -52,10 +64,14 @@ impl Place {
 
 /// The size of a file and of SQLite's log beside it.
 pub(crate) fn size(file: &Path) -> f64 {
-    let size = |path: &Path| path.metadata().map_or(0, |data| data.len());
     let mut log = file.as_os_str().to_owned();
     log.push("-wal");
-    (size(file) + size(Path::new(&log))) as f64
+    size_alone(file) + size_alone(Path::new(&log))
+}
+
+/// The size of a file without its log.
+pub(crate) fn size_alone(file: &Path) -> f64 {
+    file.metadata().map_or(0, |data| data.len()) as f64
 }
 
 /// A payload of its own, as each caller has one.

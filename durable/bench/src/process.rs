@@ -20,6 +20,11 @@ pub(crate) fn peak_memory() -> f64 {
     field("/proc/self/status", "VmHWM:").map_or(f64::NAN, |kilobytes| kilobytes * 1_024.0)
 }
 
+/// The memory that it has now, in bytes.
+pub(crate) fn memory() -> f64 {
+    field("/proc/self/status", "VmRSS:").map_or(f64::NAN, |kilobytes| kilobytes * 1_024.0)
+}
+
 /// The CPU time of all of its threads, with those that have ended.
 pub(crate) fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);

@@ -48,9 +48,23 @@ impl Results {
         row: &str,
         figure: impl Fn(&Sample) -> Option<f64>,
     ) -> Option<Spread> {
-        let values = self.row(row)?.samples.iter().filter_map(figure);
-        let values: Vec<f64> = values.filter(|it| it.is_finite()).collect();
-        (!values.is_empty()).then(|| Spread::of(values))
+        spread(self.row(row)?.samples.iter().filter_map(figure))
+    }
+
+    /// What `figure` makes of each round of a row and that of another row, which was played next to it.
+    pub(crate) fn spread_beside(
+        &self,
+        row: &str,
+        other: &str,
+        figure: impl Fn(&Sample, &Sample) -> Option<f64>,
+    ) -> Option<Spread> {
+        let (row, other) = (self.row(row)?, self.row(other)?);
+        // Which round is next to which is not known any more.
+        if !row.failures.is_empty() || !other.failures.is_empty() {
+            return None;
+        }
+        let pairs = row.samples.iter().zip(&other.samples);
+        spread(pairs.filter_map(|(sample, other)| figure(sample, other)))
     }
 
     /// What went wrong, whatever the machine is like.
@@ -74,4 +88,9 @@ impl Results {
         }
         faults
     }
+}
+
+fn spread(values: impl Iterator<Item = f64>) -> Option<Spread> {
+    let values: Vec<f64> = values.filter(|it| it.is_finite()).collect();
+    (!values.is_empty()).then(|| Spread::of(values))
 }

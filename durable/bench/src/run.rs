@@ -10,6 +10,7 @@ use crate::results::{Measured, Results};
 use crate::round;
 use crate::rows::{self, File, Rounds, Row};
 use crate::sample::Sample;
+use crate::targets;
 
 const FEW: usize = 3;
 
@@ -22,7 +23,10 @@ pub(crate) fn run(flags: &Flags) -> Result<Results, String> {
         rows: Vec::new(),
         seconds: 0.0,
     };
-    for file in [File::New, File::Pending, File::Grown] {
+    for file in [File::New, File::Pending, File::Grown, File::Keyed] {
+        if file == File::Keyed {
+            let _ = fs::remove_dir_all(folder(flags, File::Pending));
+        }
         let is_asked = |row: &&Row| row.file == file && is_asked(flags, row);
         let asked: Vec<&Row> = rows::ALL.iter().filter(is_asked).collect();
         for number in 0..flags.rounds {
@@ -31,23 +35,23 @@ pub(crate) fn run(flags: &Flags) -> Result<Results, String> {
             }
         }
     }
-    let _ = fs::remove_dir_all(folder(flags, File::Pending));
+    let _ = fs::remove_dir_all(folder(flags, File::Keyed));
     results.seconds = start.elapsed().as_secs_f64();
     Ok(results)
 }
 
-/// A row that uses the pending timers needs the one that inserts them, and a restart what is overdue.
+/// A row that uses pending timers needs the one that inserts them, a restart what is overdue, and one that is held against another that other one.
 fn is_asked(flags: &Flags, row: &Row) -> bool {
-    let is_named = |name: &str| flags.only.iter().any(|only| only == name);
-    let needs = |name: &str| {
-        rows::ALL
-            .iter()
-            .any(|row| row.file != File::New && row.name == name)
+    let needs = |only: &str| {
+        let row_of = |it: &&Row| it.name == only;
+        let asked = rows::ALL.iter().find(row_of);
+        let beside = targets::SERVICE.iter().filter(|it| it.row == only);
+        asked.and_then(|it| it.file.built_by()) == Some(row.name)
+            || only == "restart" && row.name == "overdue"
+            || beside.into_iter().any(|it| it.is_beside(row.name))
     };
-    flags.only.is_empty()
-        || is_named(row.name)
-        || row.name == "pending" && flags.only.iter().any(|only| needs(only))
-        || row.name == "overdue" && is_named("restart")
+    let only = &flags.only;
+    only.is_empty() || only.iter().any(|only| only == row.name || needs(only))
 }
 
 fn is_in(rounds: Rounds, number: usize) -> bool {
@@ -60,7 +64,10 @@ fn is_in(rounds: Rounds, number: usize) -> bool {
 
 fn play(flags: &Flags, row: &Row, results: &mut Results) {
     let folder = folder(flags, row.file);
-    let is_new = row.file == File::New || row.name == "pending";
+    let is_new = row
+        .file
+        .built_by()
+        .is_none_or(|builder| row.name == builder);
     if is_new {
         let _ = fs::remove_dir_all(&folder);
     }
@@ -88,12 +95,12 @@ fn play(flags: &Flags, row: &Row, results: &mut Results) {
     let seconds = start.elapsed().as_secs_f64();
     match played {
         Ok(Some(sample)) => {
-            eprintln!("{:15} {seconds:5.1} s: {}", row.name, in_short(&sample));
+            eprintln!("{:18} {seconds:5.1} s: {}", row.name, in_short(&sample));
             measured.samples.push(sample);
         }
-        Ok(None) => eprintln!("{:15} {seconds:5.1} s: nothing here counts syncs", row.name),
+        Ok(None) => eprintln!("{:18} {seconds:5.1} s: nothing here counts syncs", row.name),
         Err(why) => {
-            eprintln!("{:15} {seconds:5.1} s: FAILED: {why}", row.name);
+            eprintln!("{:18} {seconds:5.1} s: FAILED: {why}", row.name);
             measured.failures.push(why);
         }
     }
@@ -103,6 +110,7 @@ fn folder(flags: &Flags, file: File) -> PathBuf {
     flags.folder.join(match file {
         File::New => "new",
         File::Pending | File::Grown => "pending",
+        File::Keyed => "keyed",
     })
 }
 

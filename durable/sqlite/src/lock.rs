@@ -26,10 +26,7 @@ impl Lock {
             let what = io::Error::other("it is a symbolic link");
             return Err(refused(what));
         }
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        for_its_user_alone(&mut options);
-        let mut file = options.open(&lock).map_err(refused)?;
+        let mut file = open(&lock, store).map_err(refused)?;
         if !locks(&file).map_err(refused)? {
             let process = holder(&mut file);
             return Err(OpenError::Held { lock, process });
@@ -75,6 +72,40 @@ pub(crate) fn look(store: &Path) -> Holder {
         Err(TryLockError::Error(_)) => Holder::Unknown,
     }
 }
+
+/// Opens the lock file, and creates it if it is not there.
+fn open(lock: &Path, store: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true);
+    for_its_user_alone(&mut options);
+    match options.clone().create_new(true).open(lock) {
+        Ok(file) => {
+            give_to_the_user_of(store, &file);
+            Ok(file)
+        }
+        // It may be deleted in between.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            options.create(true).truncate(false).open(lock)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Else a command that root runs would keep the service of another user from its own file. SQLite does the same with its log.
+#[cfg(unix)]
+fn give_to_the_user_of(store: &Path, lock: &File) {
+    use std::os::unix::fs::{MetadataExt, fchown};
+
+    if let (Ok(store), Ok(own)) = (std::fs::metadata(store), lock.metadata())
+        && store.uid() != own.uid()
+    {
+        // Only root can.
+        let _: io::Result<()> = fchown(lock, Some(store.uid()), Some(store.gid()));
+    }
+}
+
+#[cfg(not(unix))]
+fn give_to_the_user_of(_: &Path, _: &File) {}
 
 /// Whether it is locked now by this file alone.
 fn locks(file: &File) -> io::Result<bool> {

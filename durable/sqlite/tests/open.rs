@@ -68,6 +68,31 @@ fn a_link_to_a_file_that_is_still_to_come_is_that_file() {
     assert!(matches!(refused, Err(OpenError::Sqlite(_))), "{refused:?}");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_lock_file_that_root_creates_goes_to_the_files_user() {
+    use std::os::unix::fs::{MetadataExt, chown};
+    const OTHER: u32 = 65_534;
+    let folder = Folder::new("root");
+    let path = folder.file("timers.db");
+    drop(SqliteStore::open(&path).unwrap());
+    let (lock, user) = (
+        folder.file("timers.db-lock"),
+        fs::metadata(&path).unwrap().uid(),
+    );
+    if chown(&path, Some(OTHER), Some(OTHER)).is_err() {
+        // Another user than root cannot give the file away.
+        return;
+    }
+    // One that is there stays as it is: it may be a name for another file.
+    drop(SqliteStore::open(&path).unwrap());
+    assert_eq!(fs::metadata(&lock).unwrap().uid(), user);
+    fs::remove_file(&lock).unwrap();
+    drop(SqliteStore::open(&path).unwrap());
+    assert_eq!(fs::metadata(&lock).unwrap().uid(), OTHER);
+    assert_eq!(fs::metadata(&lock).unwrap().mode() & 0o777, 0o600);
+}
+
 const HOLDS: &str = "WATERWHEEL_HOLDS";
 
 #[test]

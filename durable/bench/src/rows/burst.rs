@@ -5,20 +5,23 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::Notify;
-use waterwheel_durable::{Drain, Durable, NewTimer};
+use waterwheel_durable::{Drain, NewTimer};
 
-use crate::place::{HANDLER, Place, Played, Span, payload};
+use crate::place::{Place, Played, Span, payload};
+use crate::policies::Policies;
 use crate::sample::Sample;
 
-pub(crate) async fn play(place: Place) -> Played {
+pub(crate) async fn play(place: Place, policies: Policies) -> Played {
     let count = place.pick(200_000, 20_000);
-    let timers = place.open(Durable::builder()).await?;
+    let timers = place.open(policies.builder()).await?;
+    policies.set_up(&timers).await?;
+    let handler = policies.handler();
     let delivered = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0), Notify::new()));
-    let due = SystemTime::now() + Duration::from_secs(6);
-    let batch = (0..count).map(|_| NewTimer::at(HANDLER, due).bytes(payload()));
+    let due = SystemTime::now() + place.pick(Duration::from_secs(6), Duration::from_secs(3));
+    let batch = (0..count).map(|_| NewTimer::at(handler, due).bytes(payload()));
     timers.insert_many(batch).await?;
     let seen = Arc::clone(&delivered);
-    timers.handle(HANDLER, move |delivery| {
+    timers.handle(handler, move |delivery| {
         let (all, early, last) = &*seen;
         early.fetch_add(
             usize::from(SystemTime::now() < delivery.due()),

@@ -2,23 +2,26 @@
 
 use std::time::Duration;
 
-use waterwheel_durable::{Drain, Durable};
+use waterwheel_durable::Drain;
 
 use crate::callers::call;
-use crate::place::{HANDLER, Place, Played, Span, payload};
+use crate::place::{Place, Played, Span, payload};
+use crate::policies::Policies;
 use crate::sample::Sample;
 
 const DELAY: Duration = Duration::from_secs(30 * 60);
 
-pub(crate) async fn play(place: Place, callers: usize) -> Played {
-    let timers = place.open(Durable::builder()).await?;
-    timers.handle(HANDLER, |_| async { Ok(()) });
+pub(crate) async fn play(place: Place, callers: usize, policies: Policies) -> Played {
+    let timers = place.open(policies.builder()).await?;
+    policies.set_up(&timers).await?;
+    let handler = policies.handler();
+    timers.handle(handler, |_| async { Ok(()) });
     let insert = |time: Duration| {
         let timers = timers.clone();
         call(callers, time, move |_, _| {
             let timers = timers.clone();
             Some(async move {
-                let timer = timers.after(HANDLER, DELAY).bytes(payload());
+                let timer = timers.after(handler, DELAY).bytes(payload());
                 timer.insert().await?;
                 Ok(())
             })

@@ -5,8 +5,12 @@ mod cancel;
 mod day;
 mod idle;
 mod insert;
+mod keyed;
+mod limited;
+mod outage;
 mod pending;
 mod restart;
+mod retention;
 mod spread;
 mod steady;
 mod syncs;
@@ -14,6 +18,8 @@ mod syncs;
 use std::pin::Pin;
 
 use crate::place::{Place, Played};
+use crate::policies::Policies;
+use outage::Outage;
 
 type Playing = Pin<Box<dyn Future<Output = Played>>>;
 
@@ -34,6 +40,19 @@ pub(crate) enum File {
     Pending,
     /// The same, after all rounds of the rows that let its time pass: these insert and cancel more.
     Grown,
+    /// The one with millions of pending timers that have keys.
+    Keyed,
+}
+
+impl File {
+    /// The row that builds it. Without one, each round has a new file.
+    pub(crate) fn built_by(self) -> Option<&'static str> {
+        match self {
+            File::New => None,
+            File::Pending | File::Grown => Some("pending"),
+            File::Keyed => Some("keyed-file"),
+        }
+    }
 }
 
 /// How often it is played.
@@ -48,15 +67,24 @@ pub(crate) enum Rounds {
 }
 
 /// In the order in which a round plays them.
-pub(crate) const ALL: [Row; 19] = [
+pub(crate) const ALL: [Row; 34] = [
     row("insert-1", File::New, Rounds::All, |place| {
-        Box::pin(insert::play(place, 1))
+        Box::pin(insert::play(place, 1, Policies::Off))
+    }),
+    row("insert-1-policies", File::New, Rounds::All, |place| {
+        Box::pin(insert::play(place, 1, Policies::On))
     }),
     row("insert-64", File::New, Rounds::All, |place| {
-        Box::pin(insert::play(place, 64))
+        Box::pin(insert::play(place, 64, Policies::Off))
+    }),
+    row("insert-64-policies", File::New, Rounds::All, |place| {
+        Box::pin(insert::play(place, 64, Policies::On))
     }),
     row("insert-1024", File::New, Rounds::All, |place| {
-        Box::pin(insert::play(place, 1_024))
+        Box::pin(insert::play(place, 1_024, Policies::Off))
+    }),
+    row("insert-1024-policies", File::New, Rounds::All, |place| {
+        Box::pin(insert::play(place, 1_024, Policies::On))
     }),
     row("month", File::New, Rounds::All, |place| {
         Box::pin(spread::play(place, 30, false))
@@ -68,7 +96,31 @@ pub(crate) const ALL: [Row; 19] = [
         Box::pin(cancel::recent(place))
     }),
     row("burst", File::New, Rounds::All, |place| {
-        Box::pin(burst::play(place))
+        Box::pin(burst::play(place, Policies::Off))
+    }),
+    row("burst-policies", File::New, Rounds::All, |place| {
+        Box::pin(burst::play(place, Policies::On))
+    }),
+    row("keyed", File::New, Rounds::All, |place| {
+        Box::pin(keyed::play(place))
+    }),
+    row("limited", File::New, Rounds::Few, |place| {
+        Box::pin(limited::play(place, true))
+    }),
+    row("limited-not", File::New, Rounds::Few, |place| {
+        Box::pin(limited::play(place, false))
+    }),
+    row("outage-none", File::New, Rounds::Few, |place| {
+        Box::pin(outage::play(place, Outage::None))
+    }),
+    row("outage-hangs", File::New, Rounds::Few, |place| {
+        Box::pin(outage::play(place, Outage::Hangs))
+    }),
+    row("outage-fails", File::New, Rounds::Few, |place| {
+        Box::pin(outage::play(place, Outage::Fails))
+    }),
+    row("retention", File::New, Rounds::Once, |place| {
+        Box::pin(retention::play(place))
     }),
     row("syncs", File::New, Rounds::Once, |place| {
         Box::pin(syncs::play(place))
@@ -92,10 +144,16 @@ pub(crate) const ALL: [Row; 19] = [
         Box::pin(restart::play(place))
     }),
     row("steady", File::Pending, Rounds::Few, |place| {
-        Box::pin(steady::play(place, 20_000))
+        Box::pin(steady::play(place, 20_000, Policies::Off))
+    }),
+    row("steady-policies", File::Pending, Rounds::Few, |place| {
+        Box::pin(steady::play(place, 20_000, Policies::On))
     }),
     row("steady-2", File::Pending, Rounds::Few, |place| {
-        Box::pin(steady::play(place, 40_000))
+        Box::pin(steady::play(place, 40_000, Policies::Off))
+    }),
+    row("steady-2-policies", File::Pending, Rounds::Few, |place| {
+        Box::pin(steady::play(place, 40_000, Policies::On))
     }),
     row("pending-month", File::Grown, Rounds::All, |place| {
         Box::pin(spread::play(place, 30, false))
@@ -105,6 +163,12 @@ pub(crate) const ALL: [Row; 19] = [
     }),
     row("pending-cancel", File::Grown, Rounds::All, |place| {
         Box::pin(cancel::pending(place))
+    }),
+    row("keyed-file", File::Keyed, Rounds::Once, |place| {
+        Box::pin(keyed::prepare(place))
+    }),
+    row("pending-keyed", File::Keyed, Rounds::All, |place| {
+        Box::pin(keyed::play(place))
     }),
 ];
 

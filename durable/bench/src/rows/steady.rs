@@ -12,9 +12,11 @@ use super::spread::Delivered;
 use crate::control::Control;
 use crate::lateness;
 use crate::place::{Failure, HANDLER, PAYLOAD, Place, Played, Span, payload};
+use crate::policies::Policies;
 use crate::process;
 use crate::random::Random;
 use crate::sample::Sample;
+use crate::seen::micros_late;
 
 const CALLERS: u32 = 256;
 /// The day's bucket cascades so long before the day begins.
@@ -28,7 +30,7 @@ const OURS: u8 = 1;
 
 /// So many inserts a second, and half as many deliveries. Half of what is delivered was inserted before, and half of it a second or two ago. What else is
 /// inserted is due evenly over the month after that of the pending timers.
-pub(crate) async fn play(place: Place, inserts: u32) -> Played {
+pub(crate) async fn play(place: Place, inserts: u32, policies: Policies) -> Played {
     let inserts = place.pick(inserts, inserts / 10);
     let time = place.pick(Duration::from_secs(30), Duration::from_secs(4));
     let set_up = place.pick(Duration::from_secs(10), Duration::from_secs(5));
@@ -39,20 +41,29 @@ pub(crate) async fn play(place: Place, inserts: u32) -> Played {
     let ahead = begin.duration_since(start)?;
     let shift = Arc::new(Shift::default());
     shift.set_wall(i64::try_from(ahead.as_micros())?);
-    let builder = Durable::builder().shifted_clocks(shift);
+    let builder = policies.builder().shifted_clocks(shift);
     let timers = place.open(builder).await?;
+    policies.set_up(&timers).await?;
+    policies.set_default(&timers).await?;
     let watched = Arc::new(Watched::default());
-    let watching = Arc::clone(&watched);
-    timers.handle(HANDLER, move |delivery| {
-        let late = micros_late(delivery.due(), ahead);
-        watching.delivered(delivery.payload().first() == Some(&OURS), late);
-        ready(Ok(()))
-    });
+    let handler = policies.handler();
+    let watch = |name: &str| {
+        let watching = Arc::clone(&watched);
+        timers.handle(name, move |delivery| {
+            let late = micros_late(delivery.due(), ahead);
+            watching.delivered(delivery.payload().first() == Some(&OURS), late);
+            ready(Ok(()))
+        });
+    };
+    watch(HANDLER);
+    if handler != HANDLER {
+        watch(handler);
+    }
     // What was pending until this day is overdue now. It is no part of the row.
     let overdue = calendar.due_by(&place, begin - set_up).count();
     watched.pending.wait(overdue).await;
     let before = usize::try_from(inserts)? / 4 * usize::try_from(time.as_secs())?;
-    insert_before(&timers, begin, time, before).await?;
+    insert_before((&timers, handler), begin, time, before).await?;
     let left = start.duration_since(SystemTime::now());
     tokio::time::sleep(left.map_err(|_| "the set-up took too long")?).await;
 
@@ -61,12 +72,13 @@ pub(crate) async fn play(place: Place, inserts: u32) -> Played {
     let control = Control::start();
     let span = Span::start(&timers);
     let end = calendar.end();
-    let (inserted, soon) = insert(&timers, inserts, time, ahead, end).await?;
+    let (inserted, soon) = insert((&timers, handler), inserts, time, ahead, end).await?;
     span.end(&timers, inserted, &mut sample);
     let slept = control.end().await?;
     // What is due by now, and still queued, counts with the lateness that it has in the end.
     watched.ours.wait(before + soon).await;
     sample.set("syncs a second", f64::midpoint(syncs, place.syncs()?));
+    Policies::Off.set_default(&timers).await?;
     timers
         .shutdown(Drain::within(Duration::from_secs(30)))
         .await?;
@@ -111,22 +123,13 @@ impl Watched {
     }
 }
 
-fn micros_late(due: SystemTime, ahead: Duration) -> i64 {
-    let now = SystemTime::now() + ahead;
-    let late = match now.duration_since(due) {
-        Ok(late) => i64::try_from(late.as_nanos()),
-        Err(early) => i64::try_from(early.duration().as_nanos()).map(|nanos| -nanos),
-    };
-    late.map_or(i64::MAX, |nanos| nanos.div_euclid(1_000))
-}
-
 fn marked() -> Arc<[u8]> {
     Arc::from([OURS; PAYLOAD])
 }
 
 /// So many, due evenly while it runs.
 async fn insert_before(
-    timers: &Durable,
+    (timers, handler): (&Durable, &'static str),
     begin: SystemTime,
     time: Duration,
     mut left: usize,
@@ -137,7 +140,7 @@ async fn insert_before(
         let count = left.min(BATCH);
         left -= count;
         let dues = (0..count).map(|_| begin + Duration::from_millis(random.below(millis)));
-        let batch = dues.map(|due| NewTimer::at(HANDLER, due).bytes(marked()));
+        let batch = dues.map(|due| NewTimer::at(handler, due).bytes(marked()));
         timers.insert_many(batch.collect::<Vec<_>>()).await?;
     }
     Ok(())
@@ -145,7 +148,7 @@ async fn insert_before(
 
 /// Returns how many were inserted, and how many of these were due soon.
 async fn insert(
-    timers: &Durable,
+    (timers, handler): (&Durable, &'static str),
     inserts: u32,
     time: Duration,
     ahead: Duration,
@@ -172,7 +175,7 @@ async fn insert(
                         let far = Duration::from_millis(random.below(millis));
                         (end + far, payload())
                     };
-                    timers.at(HANDLER, due).bytes(payload).insert().await?;
+                    timers.at(handler, due).bytes(payload).insert().await?;
                     inserted += 1;
                 }
                 Ok::<_, Failure>((inserted, soon))

@@ -193,7 +193,6 @@ fn begin(
         reply_micros: u64::MAX,
         ..builder.config
     };
-    let ladder = config.ladder.len();
     let mut engine = Engine::new(config, epoch, handlers, builder.clock.now());
     let settings = store.settings().map_err(OpenError::Store)?;
     engine.restore_settings(&settings).map_err(|name| {
@@ -201,7 +200,7 @@ fn begin(
         OpenError::Store(StoreError::definite(what))
     })?;
     engine.restore_calendars(calendars(&settings));
-    let shared = Shared::new(engine, ladder, builder.clock, runtime, timer, builder.hook);
+    let shared = Shared::new(engine, builder.clock, runtime, timer, builder.hook);
     Ok((store, shared))
 }
 

@@ -56,6 +56,10 @@ pub(crate) fn fill(store: &mut SqliteStore, now: Due, count: u64) -> Vec<(Row, B
     rows.retain_mut(|(row, bucket)| {
         let is_near = bucket.level == Level::Second;
         match rng.u32(0..10) {
+            0 if is_near && rng.bool() => {
+                steps.push(Op::Archive(row.clone(), now));
+                false
+            }
             0 if is_near => {
                 let (row, error) = (row.clone(), "it said no".into());
                 steps.push(Op::Bury {

@@ -29,24 +29,26 @@ impl Engine {
         if self.is_stopping {
             return;
         }
+        let most = self.config.concurrency.unwrap_or(usize::MAX);
+        if self.is_short {
+            return self.serve_fairly(most);
+        }
+        // No other namespace waits for the place.
         let namespace = self.lanes[lane].namespace;
-        match self.config.concurrency {
-            Some(most) => self.serve_fairly(most),
-            None if self.namespaces[namespace].is_free() => while self.begin_one(lane) {},
-            None => {
-                self.serve(namespace, usize::MAX);
+        match self.namespaces[namespace].is_free() {
+            true => while self.near.running() < most && self.begin_one(lane) {},
+            false => {
+                self.serve(namespace, most.saturating_sub(self.near.running()));
             }
         }
+        self.is_short = self.near.running() >= most;
     }
 
     /// When a rate lets the next delivery begin that waits for it, in microseconds since boot.
     pub(in super::super) fn rates_let_at(&self) -> Option<u64> {
-        if self
-            .config
-            .concurrency
-            .is_some_and(|most| self.near.running() >= most)
-        {
-            // The end of a delivery brings it up.
+        // Without a place, it waits for the end of a delivery, and not for this.
+        let most = self.config.concurrency;
+        if most.is_some_and(|most| self.near.running() >= most) {
             return None;
         }
         let until = self.namespaces.iter().filter_map(|it| it.waits_until());
@@ -55,11 +57,13 @@ impl Engine {
 
     fn serve_fairly(&mut self, most: usize) {
         let count = self.namespaces.len();
+        self.is_short = false;
         loop {
             let mut begun_in_round = 0;
             for _ in 0..count {
                 let free = most.saturating_sub(self.near.running());
                 if free == 0 {
+                    self.is_short = true;
                     return;
                 }
                 let at = self.turn % count;
@@ -74,6 +78,7 @@ impl Engine {
                 namespace.deficit -= begun;
                 if begun < quantum && begun == free && !planted::is(Planted::QuantumForgotten) {
                     // It goes on from here when there is a place.
+                    self.is_short = true;
                     return;
                 }
                 // One that has no more to begin keeps nothing for later.
@@ -90,6 +95,7 @@ impl Engine {
     fn serve(&mut self, at: usize, most: usize) -> usize {
         let boot = self.now.boot_micros;
         let (mut begun, mut idle) = (0, 0);
+        let has_waited = self.namespaces[at].waits;
         let is_limited = !planted::is(Planted::RateIgnored);
         loop {
             let namespace = &mut self.namespaces[at];
@@ -105,13 +111,14 @@ impl Engine {
                     idle += 1;
                     continue;
                 }
-                let namespace = &mut self.namespaces[at];
-                namespace.counts.throttled += u64::from(!namespace.waits);
-                namespace.waits = true;
+                self.namespaces[at].waits = true;
                 return begun;
             }
             match self.begin_one(lane) {
-                true => (begun, idle) = (begun + 1, 0),
+                true => {
+                    self.namespaces[at].counts.throttled += u64::from(has_waited);
+                    (begun, idle) = (begun + 1, 0);
+                }
                 false => idle += 1,
             }
         }

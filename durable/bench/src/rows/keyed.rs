@@ -1,0 +1,97 @@
+//! Inserts with random business keys.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use waterwheel_durable::{Drain, Durable, NewTimer};
+
+use super::pending::DAY;
+use crate::callers::call;
+use crate::place::{HANDLER, Place, Played, Span, payload, size};
+use crate::process;
+use crate::random::Random;
+use crate::sample::Sample;
+
+const CALLERS: usize = 1_024;
+const BATCH: usize = 16_384;
+const DAYS: u32 = 30;
+
+/// Callers of one row each, into an empty file or one with millions of keys.
+pub(crate) async fn play(place: Place) -> Played {
+    let timers = place.open(Durable::builder()).await?;
+    // In each process other keys.
+    let salt = SystemTime::now().duration_since(UNIX_EPOCH)?.subsec_nanos();
+    let now = SystemTime::now();
+    let insert = |time: Duration, salt: u32| {
+        let timers = timers.clone();
+        call(CALLERS, time, move |caller, number| {
+            let seed = (u64::from(salt) << 32) ^ ((number * CALLERS + caller) as u64);
+            let mut random = Random(seed.wrapping_mul(0xd134_2543_de82_ef95));
+            let (due, key) = (due(now, &mut random), key(&mut random));
+            let timers = timers.clone();
+            Some(async move {
+                let timer = timers.at(HANDLER, due).key(key).bytes(payload());
+                match timer.insert().await?.is_new() {
+                    true => Ok(()),
+                    false => Err("a key that is not random".into()),
+                }
+            })
+        })
+    };
+    let warm_up = place.pick(Duration::from_millis(300), Duration::from_millis(100));
+    insert(warm_up, salt).await?;
+    let mut sample = Sample::default();
+    let before = place.syncs()?;
+    let span = Span::start(&timers);
+    // As long as some runs of the index take to be written and merged.
+    let time = place.pick(Duration::from_secs(5), Duration::from_millis(500));
+    let calls = insert(time, !salt).await?;
+    span.end(&timers, calls.len(), &mut sample);
+    sample.set("syncs a second", f64::midpoint(before, place.syncs()?));
+    calls.note(&mut sample);
+    timers
+        .shutdown(Drain::within(Duration::from_secs(30)))
+        .await?;
+    sample.set("peak memory", process::peak_memory());
+    Ok(sample)
+}
+
+/// Inserts millions, in batches: this is how the file comes about.
+pub(crate) async fn prepare(place: Place) -> Played {
+    let timers = place.open(Durable::builder()).await?;
+    let mut random = Random(9);
+    let now = SystemTime::now();
+    let mut left = place.pending;
+    while left > 0 {
+        let count = left.min(BATCH);
+        left -= count;
+        let batch = (0..count).map(|_| {
+            let due = due(now, &mut random);
+            NewTimer::at(HANDLER, due)
+                .key(key(&mut random))
+                .bytes(payload())
+        });
+        timers.insert_many(batch.collect::<Vec<_>>()).await?;
+    }
+    timers
+        .shutdown(Drain::within(Duration::from_secs(60)))
+        .await?;
+    let mut sample = Sample::default();
+    let bytes = size(&place.file()) / place.pending as f64;
+    sample.set("bytes on disk each", bytes);
+    sample.set("peak memory", process::peak_memory());
+    Ok(sample)
+}
+
+/// Evenly over the month after the next days.
+fn due(now: SystemTime, random: &mut Random) -> SystemTime {
+    let millis = u64::try_from((DAY * DAYS).as_millis()).unwrap_or(u64::MAX);
+    now + DAY * 2 + Duration::from_millis(random.below(millis))
+}
+
+fn key(random: &mut Random) -> [u8; 16] {
+    let mut key = [0; 16];
+    for part in key.chunks_exact_mut(8) {
+        part.copy_from_slice(&random.below(u64::MAX).to_le_bytes());
+    }
+    key
+}

@@ -1,0 +1,169 @@
+//! What one namespace calls does not answer. Does another one notice it?
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
+
+use waterwheel_durable::{BackOff, Drain, Durable, Namespace, Policy, Rate, Retry, Shift};
+
+use super::limited::insert;
+use crate::control::Control;
+use crate::lateness;
+use crate::place::{Failure, HANDLER, Place, Played};
+use crate::process;
+use crate::random::Random;
+use crate::sample::Sample;
+use crate::seen::{Seen, micros_late, most_in};
+
+/// Timers a second, of each of the two.
+const RATE: u32 = 1_000;
+const HOUR: Duration = Duration::from_secs(3_600);
+const LONGEST_DELAY: Duration = Duration::from_secs(600);
+/// In an hour that is simulated, time passes by so much at once, and then for a moment as it does.
+const STEP: Duration = Duration::from_secs(60);
+const MOMENT: Duration = Duration::from_millis(150);
+
+/// What becomes of A's deliveries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outage {
+    None,
+    /// Each takes a minute. Ten minutes' timers wait behind them.
+    Hangs,
+    /// Each has failed for an hour, and fails while B is measured. Then none does.
+    Fails,
+}
+
+pub(crate) async fn play(place: Place, outage: Outage) -> Played {
+    let time = place.pick(Duration::from_secs(20), Duration::from_secs(3));
+    let shift = Arc::new(Shift::default());
+    let builder = Durable::builder().shifted_clocks(Arc::clone(&shift));
+    let timers = place.open(builder).await?;
+    let back_off = BackOff::new(Duration::from_secs(15), LONGEST_DELAY).attempts(1_000);
+    let policy = Policy::default().back_off(back_off);
+    let failing = timers.create_namespace("a", policy.clone()).await?;
+    let other = timers.create_namespace("b", Policy::default()).await?;
+    let (begun, late) = (Arc::new(Seen::default()), Arc::new(Seen::default()));
+    let is_out = Arc::new(AtomicBool::new(outage != Outage::None));
+    let mut sample = Sample::default();
+    if outage == Outage::Hangs {
+        let backlog = place.pick(600_000, 20_000);
+        insert(&timers, &failing, backlog, |_| SystemTime::now()).await?;
+    }
+    see(&other, &late, &shift);
+    serve(&failing, outage, &begun, &is_out);
+    if outage == Outage::Fails {
+        fail_for_an_hour(&place, &timers, &failing, &shift, &mut sample).await?;
+        sample.set("attempts in the hour", begun.len() as f64);
+        let limit = policy.clone().rate(Rate::per_second(RATE));
+        failing.set_policy(limit).await?;
+        shift.suspend(u64::try_from(LONGEST_DELAY.as_micros())?);
+    }
+    let count = RATE as usize * usize::try_from(time.as_secs())?;
+    let begin = now(&shift) + place.pick(Duration::from_secs(4), Duration::from_secs(2));
+    let mut random = Random(10);
+    let millis = u64::try_from(time.as_millis())?;
+    let mut due = |_| begin + Duration::from_millis(random.below(millis));
+    insert(&timers, &other, count, &mut due).await?;
+    if outage != Outage::Fails {
+        insert(&timers, &failing, count, &mut due).await?;
+    }
+    let left = begin.duration_since(now(&shift));
+    tokio::time::sleep(left.map_err(|_| "the set-up took too long")?).await;
+    let control = Control::start();
+    // By then, as many of those that hang are in memory as may be, and the store's cache is full.
+    tokio::time::sleep(time / 4).await;
+    let memory = process::memory();
+    tokio::time::sleep(time / 4 * 3).await;
+    let slept = control.end().await?;
+    while late.len() < count {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    if outage == Outage::Fails {
+        is_out.store(false, Ordering::SeqCst);
+        drain(&place, &begun, &shift, &mut sample).await?;
+    } else {
+        sample.set("memory at the start", memory);
+        sample.set("memory at the end", process::memory());
+    }
+    let limit = place.pick(Duration::from_secs(1), Duration::from_millis(200));
+    timers.shutdown(Drain::within(limit)).await?;
+    let late: Vec<_> = late.take().into_iter().map(|(_, late)| late).collect();
+    sample.set("early", late.iter().filter(|it| **it < 0).count() as f64);
+    sample.set("twice", late.len().saturating_sub(count) as f64);
+    lateness::note("late", late, &mut sample);
+    lateness::note("thread", slept.thread, &mut sample);
+    lateness::note("tokio", slept.task, &mut sample);
+    Ok(sample)
+}
+
+fn now(shift: &Shift) -> SystemTime {
+    SystemTime::now() + Duration::from_micros(shift.wall().unsigned_abs())
+}
+
+fn see(namespace: &Namespace, late: &Arc<Seen>, shift: &Arc<Shift>) {
+    let (late, shift) = (Arc::clone(late), Arc::clone(shift));
+    namespace.handle(HANDLER, move |delivery| {
+        let ahead = Duration::from_micros(shift.wall().unsigned_abs());
+        late.one(micros_late(delivery.due(), ahead));
+        async { Ok(()) }
+    });
+}
+
+fn serve(namespace: &Namespace, outage: Outage, begun: &Arc<Seen>, is_out: &Arc<AtomicBool>) {
+    let (begun, is_out) = (Arc::clone(begun), Arc::clone(is_out));
+    namespace.handle(HANDLER, move |_| {
+        begun.one(0);
+        let is_out = is_out.load(Ordering::SeqCst);
+        async move {
+            match outage {
+                Outage::Hangs => tokio::time::sleep(Duration::from_secs(60)).await,
+                Outage::Fails if is_out => return Err(Retry::backoff("connection refused")),
+                Outage::None | Outage::Fails => {}
+            }
+            Ok(())
+        }
+    });
+}
+
+/// Ten timers of A come due a second, for an hour, and each attempt fails.
+async fn fail_for_an_hour(
+    place: &Place,
+    timers: &Durable,
+    failing: &Namespace,
+    shift: &Shift,
+    sample: &mut Sample,
+) -> Result<(), Failure> {
+    let count = place.pick(36_000, 3_600);
+    let begin = SystemTime::now();
+    let due = |number| begin + HOUR * number as u32 / count as u32;
+    insert(timers, failing, count, due).await?;
+    let steps = HOUR.as_secs() / STEP.as_secs();
+    for step in 0..steps {
+        shift.suspend(u64::try_from(STEP.as_micros())?);
+        tokio::time::sleep(place.pick(MOMENT, MOMENT / 5)).await;
+        // The first of them have come to the longest delay.
+        if step == steps / 2 {
+            sample.set("memory at the start", process::memory());
+        }
+    }
+    sample.set("memory at the end", process::memory());
+    Ok(())
+}
+
+/// What has failed is due once more, and none fails: how many begin in a second?
+async fn drain(
+    place: &Place,
+    begun: &Seen,
+    shift: &Shift,
+    sample: &mut Sample,
+) -> Result<(), Failure> {
+    shift.suspend(u64::try_from(LONGEST_DELAY.as_micros())?);
+    begun.take();
+    let time = place.pick(Duration::from_secs(5), Duration::from_secs(2));
+    tokio::time::sleep(time).await;
+    let begun: Vec<_> = begun.take().into_iter().map(|(at, _)| at).collect();
+    sample.set("limited a second", begun.len() as f64 / time.as_secs_f64());
+    let most = most_in(Duration::from_secs(1), begun) as f64;
+    sample.set("beyond the rate", (most - f64::from(RATE)).max(0.0));
+    Ok(())
+}

@@ -1,0 +1,166 @@
+//! Millions of timers come and go, what is kept of them expires, and the file becomes as it was.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use waterwheel_durable::{Cancelled, Drain, Durable, NewTimer, Policy, Shift};
+
+use super::pending::DAY;
+use super::spread::Delivered;
+use crate::place::{Failure, HANDLER, Place, Played, payload, size_alone};
+use crate::process;
+use crate::sample::Sample;
+use crate::store::Longest;
+
+const SHOP: &str = "shop";
+const NAME: &str = "shop/reminder";
+/// So many come and go at a time.
+const PORTION: usize = 100_000;
+/// So many are inserted at a time.
+const BATCH: usize = 4_096;
+/// What is delivered is kept for so many days: until all portions have gone.
+const KEPT: u32 = 30;
+/// By how much time passes from portion to portion.
+const STEP: Duration = Duration::from_secs(3_600);
+/// The file is as small as it becomes if it has not changed for so long.
+const STILL: Duration = Duration::from_secs(3);
+
+pub(crate) async fn play(place: Place) -> Played {
+    let portions = place.pick(100, 4);
+    let portion = place.pick(PORTION, PORTION / 4);
+    let mut sample = Sample::default();
+    // These stay, as in any service something does.
+    let staying = place.open(Durable::builder()).await?;
+    let far = SystemTime::now() + DAY * 400;
+    insert(&staying, HANDLER, place.pick(PORTION, PORTION / 4), far).await?;
+    end(&staying).await?;
+    sample.set("bytes at the start", size_alone(&place.file()));
+
+    let commits = Arc::new(Longest::default());
+    let shift = Arc::new(Shift::default());
+    let builder = Durable::builder().shifted_clocks(Arc::clone(&shift));
+    let timers = place.open_timed(builder, &commits).await?;
+    let policy = Policy::default().retention(KEPT);
+    let shop = timers.create_namespace(SHOP, policy).await?;
+    let delivered = Arc::new(Delivered::default());
+    let seen = Arc::clone(&delivered);
+    let clock = Arc::clone(&shift);
+    shop.handle(HANDLER, move |delivery| {
+        let ahead = Duration::from_micros(clock.wall().unsigned_abs());
+        seen.one(SystemTime::now() + ahead < delivery.due());
+        async { Ok(()) }
+    });
+    let caller = Caller::start(&timers);
+    for number in 1..=portions {
+        let ahead = Duration::from_micros(shift.wall().unsigned_abs());
+        let due = SystemTime::now() + ahead + STEP / 2;
+        insert(&timers, NAME, portion, due).await?;
+        shift.suspend(u64::try_from(STEP.as_micros())?);
+        delivered.wait(number * portion).await;
+        if number == 1 {
+            // What is needed for a portion is needed from now on.
+            sample.set("memory at the start", process::memory());
+        }
+    }
+    sample.set("go: longest call ms", caller.longest.take());
+    sample.set("go: longest commit ms", commits.take());
+    let all = portions * portion;
+    let kept = size_alone(&place.file()) - sample.value("bytes at the start").unwrap_or(0.0);
+    sample.set("bytes kept each", kept / all as f64);
+
+    let start = Instant::now();
+    shift.suspend(u64::try_from((DAY * (KEPT + 2)).as_micros())?);
+    while !shop
+        .delivered(HANDLER, UNIX_EPOCH, None, 1)
+        .await?
+        .is_empty()
+    {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    sample.set("expired in s", start.elapsed().as_secs_f64());
+    let mut still = (Instant::now(), size_alone(&place.file()));
+    while still.0.elapsed() < STILL {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let size = size_alone(&place.file());
+        if size < still.1 {
+            still = (Instant::now(), size);
+        }
+    }
+    sample.set("small in s", (still.0 - start).as_secs_f64());
+    sample.set("expire: longest call ms", caller.longest.take());
+    sample.set("expire: longest commit ms", commits.take());
+    sample.set("memory at the end", process::memory());
+    sample.set("calls", caller.end().await? as f64);
+    end(&timers).await?;
+    sample.set("bytes at the end", size_alone(&place.file()));
+    let seen = delivered.all.load(Ordering::Relaxed);
+    sample.set("lost", all.saturating_sub(seen) as f64);
+    sample.set("twice", seen.saturating_sub(all) as f64);
+    sample.set("early", delivered.early.load(Ordering::Relaxed) as f64);
+    sample.set("peak memory", process::peak_memory());
+    Ok(sample)
+}
+
+/// So many, due evenly within ten minutes after this time.
+async fn insert(
+    timers: &Durable,
+    handler: &str,
+    count: usize,
+    due: SystemTime,
+) -> Result<(), Failure> {
+    let mut inserted = 0;
+    while inserted < count {
+        let batch = inserted..count.min(inserted + BATCH);
+        inserted = batch.end;
+        let each = |number| due + Duration::from_secs(600) * number as u32 / count as u32;
+        let batch = batch.map(|number| NewTimer::at(handler, each(number)).bytes(payload()));
+        timers.insert_many(batch.collect::<Vec<_>>()).await?;
+    }
+    Ok(())
+}
+
+async fn end(timers: &Durable) -> Result<(), Failure> {
+    let drain = Drain::within(Duration::from_secs(60));
+    timers.shutdown(drain).await?;
+    Ok(())
+}
+
+/// One who inserts a timer after the other, and cancels each so that it leaves nothing.
+struct Caller {
+    longest: Arc<Longest>,
+    is_over: Arc<AtomicBool>,
+    task: tokio::task::JoinHandle<Result<usize, Failure>>,
+}
+
+impl Caller {
+    fn start(timers: &Durable) -> Caller {
+        let longest = Arc::new(Longest::default());
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (timers, times, ends) = (timers.clone(), Arc::clone(&longest), Arc::clone(&is_over));
+        let task = tokio::spawn(async move {
+            let mut calls = 0;
+            while !ends.load(Ordering::Relaxed) {
+                let far = SystemTime::now() + DAY * 800;
+                let call = Instant::now();
+                let timer = timers.at(HANDLER, far).bytes(payload()).insert().await?;
+                times.note(call.elapsed());
+                calls += 1;
+                if timers.cancel(timer.handle()).await? != Cancelled::Done {
+                    return Err("a timer that was inserted is not there".into());
+                }
+            }
+            Ok(calls)
+        });
+        Caller {
+            longest,
+            is_over,
+            task,
+        }
+    }
+
+    async fn end(self) -> Result<usize, Failure> {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.task.await?
+    }
+}

@@ -1,0 +1,63 @@
+//! How long do the commits of a store take?
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use waterwheel_durable::store::{Op, Outcome, Store, StoreError, pass_on};
+
+/// The longest time of something, since it was taken.
+#[derive(Debug, Default)]
+pub(crate) struct Longest(AtomicU64);
+
+impl Longest {
+    pub(crate) fn note(&self, time: Duration) {
+        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        self.0.fetch_max(micros, Ordering::Relaxed);
+    }
+
+    /// In milliseconds; the next one begins from nothing.
+    pub(crate) fn take(&self) -> f64 {
+        self.0.swap(0, Ordering::Relaxed) as f64 / 1e3
+    }
+}
+
+/// A store that notes how long it is busy with a commit and with what follows that: no other commit begins meanwhile.
+#[derive(Debug)]
+pub(crate) struct Timed<S> {
+    store: S,
+    longest: Arc<Longest>,
+    begun: Option<Instant>,
+}
+
+impl<S: Store> Timed<S> {
+    pub(crate) fn new(store: S, longest: &Arc<Longest>) -> Timed<S> {
+        Timed {
+            store,
+            longest: Arc::clone(longest),
+            begun: None,
+        }
+    }
+}
+
+impl<S: Store> Store for Timed<S> {
+    pass_on!(this => this.store; begin);
+
+    fn commit(&mut self, number: u64, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
+        let begun = Instant::now();
+        let outcomes = self.store.commit(number, steps);
+        self.begun = Some(begun);
+        self.longest.note(begun.elapsed());
+        outcomes
+    }
+
+    fn tend(&mut self) -> Result<(), StoreError> {
+        let tended = self.store.tend();
+        if let Some(begun) = self.begun.take() {
+            self.longest.note(begun.elapsed());
+        }
+        tended
+    }
+
+    pass_on!(this => this.store; reads);
+}
