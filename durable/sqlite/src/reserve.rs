@@ -55,11 +55,13 @@ impl Reserve {
             self.length = length;
             return Ok(());
         }
-        // What is left of it is longer than it is known to be, at worst.
-        let _: io::Result<()> = match self.length {
-            0 => (self.files.remove)(&self.path),
-            _ => (self.files.shorten)(&self.path, self.length),
-        };
+        // What is left of it is longer than it is known to be, at worst. Something else of its name stays as it is.
+        if (self.files.length)(&self.path).is_ok() {
+            let _: io::Result<()> = match self.length {
+                0 => (self.files.remove)(&self.path),
+                _ => (self.files.shorten)(&self.path, self.length),
+            };
+        }
         extended
     }
 

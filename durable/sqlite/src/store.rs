@@ -174,32 +174,27 @@ impl SqliteStore {
                 tried = self.attempt(in_doubt, |store| store.steps(steps));
             }
         }
-        let done = self.or_in_reserve(tried, |store| store.steps(steps));
-        done.map_err(|failed| failed.error)
+        if let Err(failed) = &tried
+            && failed.is_full
+            && self.space.give_up(&self.connection)
+        {
+            let in_doubt = failed.in_doubt();
+            tried = self.attempt(in_doubt, |store| store.steps(steps));
+        }
+        tried.map_err(|failed| failed.error)
     }
 
-    /// Does this in a transaction, or nothing of it. If there is no space for it, the reserve is given up.
+    /// Does this in a transaction, or nothing of it. It can wait for space: the reserve is not for it.
     fn transact<T>(
         &mut self,
-        mut what: impl FnMut(&mut SqliteStore) -> rusqlite::Result<T>,
-    ) -> Result<T, StoreError> {
-        let tried = self.attempt(false, &mut what);
-        let done = self.or_in_reserve(tried, what);
-        done.map_err(|failed| failed.error)
-    }
-
-    /// Tries once more, in the space of the reserve, what has failed for want of space.
-    fn or_in_reserve<T>(
-        &mut self,
-        tried: Result<T, Failed>,
         what: impl FnOnce(&mut SqliteStore) -> rusqlite::Result<T>,
-    ) -> Result<T, Failed> {
-        match tried {
-            Err(failed) if failed.is_full && self.space.give_up(&self.connection) => {
-                self.attempt(failed.in_doubt(), what)
+    ) -> Result<T, StoreError> {
+        self.attempt(false, what).map_err(|failed| {
+            if failed.is_full {
+                self.space.found_none(&self.connection);
             }
-            tried => tried,
-        }
+            failed.error
+        })
     }
 
     /// Does this in a transaction, or nothing of it. `in_doubt`: the log may have the whole of a commit before, whose outcome was not handed out. So something

@@ -40,7 +40,7 @@ pub struct Trial<'a> {
 pub struct Files {
     /// What a file has from this byte on: so many, or fewer if it ends before.
     pub read: fn(&Path, u64, usize) -> io::Result<Vec<u8>>,
-    /// How long a file is.
+    /// How long a file is. A link is none.
     pub length: fn(&Path) -> io::Result<u64>,
     /// Writes at the end of a file, and creates it if it is not there. A part may be written though it fails.
     pub append: fn(&Path, &[u8]) -> io::Result<()>,
@@ -58,7 +58,7 @@ impl Trial<'_> {
         vfs: None,
         files: Files {
             read,
-            length: |path| Ok(fs::symlink_metadata(path)?.len()),
+            length,
             append,
             sync: |path| OpenOptions::new().write(true).open(path)?.sync_all(),
             shorten: |path, length| OpenOptions::new().write(true).open(path)?.set_len(length),
@@ -83,10 +83,19 @@ fn read(path: &Path, at: u64, most: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+fn length(path: &Path) -> io::Result<u64> {
+    let file = fs::symlink_metadata(path)?;
+    match file.is_file() {
+        true => Ok(file.len()),
+        // By a link, another file would be written to.
+        false => Err(io::Error::other("it is no file")),
+    }
+}
+
 fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if path.is_symlink() {
-        // Another file would be written to.
-        return Err(io::Error::other("it is a symbolic link"));
+    match length(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
     }
     let mut options = OpenOptions::new();
     options.append(true).create(true);
