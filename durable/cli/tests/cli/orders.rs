@@ -368,6 +368,27 @@ fn a_process_that_ends_without_an_answer_leaves_it_to_the_command() {
 }
 
 #[test]
+fn what_another_connection_holds_up_is_done_after_it() {
+    let folder = Folder::new();
+    let file = folder.file("timers.db");
+    free(&file);
+    let connection = rusqlite::Connection::open(&file).unwrap();
+    connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let said = thread::scope(|scope| {
+        let asking = scope.spawn(|| cli(&file, words("pause shop --wait 60")));
+        // Ten times as long as the store itself waits.
+        thread::sleep(Duration::from_millis(500));
+        connection.execute_batch("ROLLBACK").unwrap();
+        asking.join().unwrap().well()
+    });
+    assert_eq!(said, "paused shop\n");
+    connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let said = cli(&file, words("resume shop --wait 0.2")).failure();
+    assert!(said.contains("database is locked"), "{said}");
+    assert_eq!(settings(&file), ["shop"]);
+}
+
+#[test]
 fn commands_at_once_are_all_carried_out() {
     let folder = Folder::new();
     let file = folder.file("timers.db");
