@@ -42,15 +42,26 @@ async fn each_namespace_climbs_its_own_ladder_to_its_dead_letters() {
             }
             for failed in 1..attempts {
                 let event = within(events.recv()).await.unwrap();
-                let Event::AttemptFailed { attempt, handler: of, .. } = event else {
+                let Event::AttemptFailed {
+                    attempt,
+                    handler: of,
+                    ..
+                } = event
+                else {
                     panic!("{event:?}");
                 };
                 assert_eq!((attempt, &*of), (failed, handler));
             }
             let event = within(events.recv()).await.unwrap();
-            assert!(matches!(&event, Event::Dead { handler: of, .. } if **of == *handler), "{event:?}");
+            assert!(
+                matches!(&event, Event::Dead { handler: of, .. } if **of == *handler),
+                "{event:?}"
+            );
             let dead = within(timers.dead_letters(None, 9)).await.unwrap();
-            assert_eq!((dead.len(), dead[0].id(), dead[0].attempts()), (1, id, attempts));
+            assert_eq!(
+                (dead.len(), dead[0].id(), dead[0].attempts()),
+                (1, id, attempts)
+            );
             assert_eq!(dead[0].handler(), handler);
             assert_eq!(within(timers.redrive(id)).await.unwrap(), Redriven::Done);
         }
@@ -59,7 +70,10 @@ async fn each_namespace_climbs_its_own_ladder_to_its_dead_letters() {
         let name = handler.split_once('/').map_or("default", |(name, _)| name);
         let shop = timers.namespace(name).unwrap();
         until(|| shop.metrics().dead == 3).await;
-        while within(events.recv()).await.is_some_and(|it| !matches!(it, Event::Dead { .. })) {}
+        while within(events.recv())
+            .await
+            .is_some_and(|it| !matches!(it, Event::Dead { .. }))
+        {}
         let dead = within(timers.dead_letters(None, 9)).await.unwrap();
         assert!(within(timers.discard(dead[0].id())).await.unwrap());
         assert_eq!((shop.metrics().redriven, shop.metrics().settled), (2, 0));
