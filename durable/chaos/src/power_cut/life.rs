@@ -1,6 +1,7 @@
 //! What does the life of a seed do, and when is its power cut?
 
 use std::error::Error;
+use std::time::Duration;
 
 use fastrand::Rng;
 use rusqlite::{Connection, OpenFlags};
@@ -131,6 +132,8 @@ impl<'a> Life<'a> {
             vacuum: Vacuum {
                 least: 0,
                 step: rng.i64(1..10),
+                // A seed is one life, however busy the machine is.
+                time: Duration::MAX,
             },
             acked: None,
             under_way: None,
