@@ -34,6 +34,7 @@
 //! |---|---|
 //! | `timers.db` | the tables |
 //! | `timers.db-wal`, `timers.db-shm` | SQLite's log and its index. The log has committed rows: copy it with the file |
+//! | `timers.db-reserve` | up to 16 MiB that are given to the log when the disk is full, so that timers are settled. Its user alone may read it |
 //! | `timers.db-lock` | a file that the process locks which has the store open; its process number is in it. Its user alone may read it; the others have the modes that the process gives new files (`umask`) |
 //!
 //! # Beside the process that has the file open
@@ -74,7 +75,7 @@
 //! | a read or a write fails, a page or a row makes no sense, a value is too large for SQLite | the same |
 //! | the disk is full | the commit is refused, and the store goes on; the log is copied once there is space. On a file system that copies as it writes, the log may have the whole of that commit: then the store fails |
 //! | the file is removed or replaced while it is open | the store fails after the next commit, which it has answered |
-//! | a quota is used up (`EDQUOT`) | SQLite calls it an I/O error, so the store fails |
+//! | a quota is used up (`EDQUOT`) | the same |
 //! | another connection writes | after 50 ms the commit is refused, and the store goes on |
 //! | another connection reads, in a transaction that stays open | the log grows until it ends, and the disk may fill. Then the log becomes short again |
 //! | a file is damaged, newer, or another application's | it is not opened, and not written to |
@@ -96,14 +97,15 @@
 //!
 //! # How long the file is
 //!
-//! Free pages are used again. When more than 4 MB of them are a sixth of the file, it becomes shorter, until a twentieth is left: by half a megabyte each time
-//! that the log is copied, and by two a second while there is no commit. That needs notes of who refers to which page (`auto_vacuum=INCREMENTAL`), which new
+//! Free pages are used again. When more than 4 MB of them are a sixth of the file, it becomes shorter, until a twentieth is left: by half a megabyte at most
+//! each time that the log is copied, and by two a second while there is no commit, in steps of some 5 ms. That needs notes of who refers to which page (`auto_vacuum=INCREMENTAL`), which new
 //! files have, and which cost inserts and settles 1 to 3 % more bytes. A file that was made by version 1 has none, and stays as long as it is. To change that
 //! once, while no process has it open: `sqlite3 timers.db 'PRAGMA auto_vacuum = INCREMENTAL; VACUUM'`, which needs as much space again as the file.
 
 mod archive;
 mod backup;
 mod cascade;
+mod epoch;
 mod error;
 mod failure;
 mod handlers;
@@ -122,7 +124,8 @@ mod trial;
 mod vacuum;
 mod write;
 
-pub use backup::{Backup, BackupError, EPOCHS_AHEAD, backup};
+pub use backup::{Backup, BackupError, backup};
+pub use epoch::EPOCHS_AHEAD;
 pub use error::OpenError;
 #[doc(hidden)]
 pub use keys::Sizes;
