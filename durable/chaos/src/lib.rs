@@ -13,9 +13,11 @@
 //! | `power_cut/life` | what does the life of a seed do, and when is its power cut? |
 //! | `power_cut/steps` | what is a store asked to commit? |
 //! | `power_cut/tables` | what must the tables have, and what do they have? |
+//! | `keys` | which timers have business keys, by what is in the file? |
 //! | `arguments` | what was asked for? |
 //!
 //! `cargo run --release -p waterwheel-chaos -- power-cut --seeds 1000` says how to repeat a seed that fails.
 
 pub mod arguments;
+pub mod keys;
 pub mod power_cut;

@@ -7,7 +7,6 @@
 //!
 //! What the store is asked, and when the power is cut, is the seed's. SQLite draws the salt of its log itself, so a seed differs in these bytes alone.
 
-mod keys;
 mod life;
 mod steps;
 mod tables;

@@ -6,9 +6,13 @@
 //! | `world` | what happens next? |
 //! | `disk` | what does the store do, and what is left of it after a crash? |
 //! | `model` | what was promised, and was it kept? |
+//! | `calendars` | and of calendars? |
+//! | `beat` | when do these come? |
 //!
 //! `cargo run --release -p waterwheel-simulator -- --seeds 100000` runs seeds, and says how to repeat one that fails.
 
+pub mod beat;
+pub mod calendars;
 mod disk;
 pub mod model;
 mod world;

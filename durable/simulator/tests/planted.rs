@@ -97,6 +97,11 @@ fn a_timer_kept_out_by_those_due_later_is_found() {
     is_found(Planted::LaterKeepsOutSooner);
 }
 
+#[test]
+fn an_occurrence_without_its_cursor_is_found() {
+    is_found(Planted::CursorNotWritten);
+}
+
 fn is_found_in_the_store(broken: Broken) {
     check(&format!("{broken:?}"), &found(Some(broken)));
 }

@@ -172,8 +172,8 @@ impl MemoryStore {
             } => self.expire(handler, *before, *most),
             Op::Start(row) => {
                 let at = (Arc::clone(&row.handler), row.position());
-                if let Some(row) = self.near.get_mut(&at) {
-                    row.starts = row.starts.saturating_add(1);
+                if let Some(stored) = self.near.get_mut(&at) {
+                    stored.starts = row.starts.saturating_add(1);
                 }
                 Outcome::Done
             }
@@ -225,6 +225,10 @@ impl MemoryStore {
                     row
                 });
                 Outcome::Redriven(row)
+            }
+            Op::Discard(id) => {
+                let dead = self.dead.remove(id);
+                Outcome::Cancelled(dead.is_some())
             }
             Op::Cascade { bucket, now, most } => self.cascade(*bucket, *now, *most),
             Op::Set(name, Some(value)) => {

@@ -31,7 +31,8 @@ pub enum Op {
     /// Moves a timer, wherever it lies, to another due time, in this bucket: [`Rescheduled`](Outcome::Rescheduled). From then on it is found there by its
     /// handle.
     Reschedule(Handle, Due, Bucket),
-    /// Notes that an attempt of a timer begins, in its place: [`Done`](Outcome::Done), also if it is gone.
+    /// Notes that an attempt of a timer begins, in its place: it has one start more than this row says, whatever was noted before. [`Done`](Outcome::Done), also if it is
+    /// gone.
     Start(Row),
     /// Moves a timer whose attempt has failed, with one failure more, as `Reschedule` does: [`Done`](Outcome::Done).
     Retry(Row, Due, Bucket),
@@ -46,6 +47,8 @@ pub enum Op {
     },
     /// Makes a dead letter a timer again, due at this time in this bucket, without failures and without a key: [`Redriven`](Outcome::Redriven).
     Redrive(Id, Due, Bucket),
+    /// Deletes a dead letter: [`Cancelled`](Outcome::Cancelled).
+    Discard(Id),
     /// Moves the first rows of a far bucket to [finer](Bucket::finer) ones: [`Cascaded`](Outcome::Cascaded). A reader of the store sees each row once,
     /// before and after.
     Cascade {
@@ -76,7 +79,7 @@ pub enum Outcome {
     Full,
     /// It is so now.
     Done,
-    /// Whether there was such a timer.
+    /// Whether there was such a timer, or such a dead letter.
     Cancelled(bool),
     /// The timer as it is now, if there is one.
     Rescheduled(Option<Row>),

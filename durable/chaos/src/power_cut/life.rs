@@ -6,11 +6,21 @@ use fastrand::Rng;
 use rusqlite::{Connection, OpenFlags};
 use waterwheel_faults::{Call, Chance, Content, Disk, Fault, Kind, Moment};
 use waterwheel_store::{Store, StoreError};
-use waterwheel_store_sqlite::{Sizes, SqliteStore, Trial, Vacuum};
+use waterwheel_store_sqlite::{Files, Sizes, SqliteStore, Trial, Vacuum};
 
 use super::tables::Tables;
 
 const FILE: &str = "timers.db";
+
+/// The files that a disk has.
+const FILES: Files = Files {
+    read: Disk::read_path,
+    length: Disk::length_path,
+    append: Disk::append_path,
+    sync: Disk::sync_path,
+    shorten: Disk::shorten_path,
+    remove: Disk::remove_path,
+};
 
 /// What was going on as the power was cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -242,7 +252,7 @@ impl<'a> Life<'a> {
         self.under_way = self.acked.is_none().then(Tables::default);
         let trial = Trial {
             vfs: Some(self.disk.vfs()),
-            read: Disk::read_path,
+            files: FILES,
             synchronous: self.synchronous,
             long_log: self.long_log,
             key_sizes: self.key_sizes,

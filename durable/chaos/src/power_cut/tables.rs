@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rusqlite::{Connection, Row as SqlRow};
 use waterwheel_store::{Bucket, Due, Handle, Level, Most, Op, Row};
 
-use super::keys;
+use crate::keys::{self, each};
 
 type Bytes = Vec<u8>;
 
@@ -112,6 +112,7 @@ impl Tables {
                     self.shift(number(id.get()), timer, *due, *bucket);
                 }
             }
+            Op::Discard(id) => drop(self.dead.remove(&number(id.get()))),
             Op::Cascade { bucket, now, most } => self.cascade(*bucket, now.as_millis(), *most),
             Op::Archive(..)
             | Op::Expire { .. }
@@ -200,7 +201,10 @@ impl Tables {
     /// Reads a file. `None` if it has no tables.
     pub(crate) fn read(connection: &Connection) -> Result<Option<Tables>, String> {
         let ask = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
-        let count = ask("SELECT count(*) FROM sqlite_schema").map_err(words)?;
+        // SQLite has some of its own.
+        let tables =
+            "SELECT count(*) FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
+        let count = ask(tables).map_err(words)?;
         let version = ask("PRAGMA user_version").map_err(words)?;
         let application = ask("PRAGMA application_id").map_err(words)?;
         let check = "PRAGMA integrity_check";
@@ -212,7 +216,7 @@ impl Tables {
         }
         match (count, version, application) {
             (0, 0, 0) => return Ok(None),
-            (13, 2, 0x5757_746d) => {}
+            (12, 2, 0x5757_746d) => {}
             other => return Err(format!("half of the tables are there: {other:?}")),
         }
         Tables::read_all(connection).map(Some).map_err(words)
@@ -263,7 +267,7 @@ impl Tables {
                 }
             }
         }
-        if !names.is_empty() {
+        if names.left() > 0 {
             // A key that no life has.
             tables.epoch = -1;
         }
@@ -340,19 +344,6 @@ fn some(ids: &[&i64]) -> String {
         Some(first) => format!("{}, the first is {first:x}", ids.len()),
         None => "none".to_owned(),
     }
-}
-
-pub(super) fn each(
-    connection: &Connection,
-    sql: &str,
-    mut take: impl FnMut(&SqlRow<'_>) -> rusqlite::Result<()>,
-) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare(sql)?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        take(row)?;
-    }
-    Ok(())
 }
 
 fn number(id: u64) -> i64 {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::Value;
-use waterwheel_store::Setting;
+use waterwheel_store::{Due, Setting};
 use waterwheel_store_sqlite::{Count, Reader, Whose};
 
 use super::stats::Counts;
@@ -28,6 +28,14 @@ const COLUMNS: [Column; 7] = [
     Column::cut("POLICY", 12),
 ];
 
+const CALENDAR_COLUMNS: [Column; 5] = [
+    Column::cut("CALENDAR", 12),
+    Column::cut("PATTERN", 12),
+    Column::cut("ZONE", 12),
+    Column::cut("HANDLER", 12),
+    Column::text("LAST"),
+];
+
 #[derive(Serialize)]
 struct Listed {
     namespaces: Vec<Namespace>,
@@ -48,7 +56,39 @@ struct Namespace {
 #[derive(Serialize)]
 struct Calendar {
     calendar: String,
+    pattern: Option<String>,
+    zone: Option<String>,
+    handler: Option<String>,
+    last: Option<String>,
     setting: Value,
+}
+
+impl Calendar {
+    /// Of its setting, as the service writes it. What is written in another form is shown as it is, and has no fields.
+    fn new(name: &str, value: &[u8]) -> Calendar {
+        let setting = json(value);
+        let field = |field| Some(setting.get("calendar")?.get(field)?.as_str()?.to_owned());
+        let last = setting.get("last").and_then(Value::as_i64);
+        Calendar {
+            calendar: name.to_owned(),
+            pattern: field("pattern"),
+            zone: field("zone"),
+            handler: field("handler"),
+            last: last.map(|last| time::iso(Due::from_millis(last))),
+            setting,
+        }
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let cell = |text: &Option<String>| text::clean(text.as_deref().unwrap_or("-"));
+        vec![
+            text::clean(&self.calendar),
+            cell(&self.pattern),
+            cell(&self.zone),
+            cell(&self.handler),
+            cell(&self.last),
+        ]
+    }
 }
 
 pub(crate) fn run(reader: &Reader, asked: &Json, output: &mut Output) -> Result<(), Failure> {
@@ -72,9 +112,8 @@ pub(crate) fn run(reader: &Reader, asked: &Json, output: &mut Output) -> Result<
     });
     let list: Vec<_> = list.collect();
     let calendars = settings.iter().filter_map(|setting| {
-        let calendar = setting.name.strip_prefix(CALENDAR)?.to_owned();
-        let setting = json(&setting.value);
-        Some(Calendar { calendar, setting })
+        let name = setting.name.strip_prefix(CALENDAR)?;
+        Some(Calendar::new(name, &setting.value))
     });
     let calendars: Vec<_> = calendars.collect();
     if asked.json {
@@ -102,17 +141,8 @@ pub(crate) fn run(reader: &Reader, asked: &Json, output: &mut Output) -> Result<
     table::print(output, &COLUMNS, &rows)?;
     if !calendars.is_empty() {
         output.line("")?;
-        let rows: Vec<_> = calendars
-            .iter()
-            .map(|it| {
-                vec![
-                    text::clean(&it.calendar),
-                    text::clean(&summary(&it.setting)),
-                ]
-            })
-            .collect();
-        let columns = [Column::cut("CALENDAR", 12), Column::cut("SETTING", 12)];
-        table::print(output, &columns, &rows)?;
+        let rows: Vec<_> = calendars.iter().map(Calendar::cells).collect();
+        table::print(output, &CALENDAR_COLUMNS, &rows)?;
     }
     Ok(())
 }

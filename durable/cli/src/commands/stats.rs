@@ -19,13 +19,14 @@ const LEVELS: [Level; 5] = [
     Level::Month,
 ];
 
-const COLUMNS: [Column; 7] = [
+const COLUMNS: [Column; 8] = [
     Column::cut("HANDLER", 16),
     Column::number("PENDING"),
     Column::number("OVERDUE"),
     Column::text("OLDEST"),
     Column::number("FAILED"),
     Column::number("DEAD"),
+    Column::number("KEPT"),
     Column::text("NEXT"),
 ];
 
@@ -67,6 +68,7 @@ pub(super) struct Counts {
     pub(super) oldest_overdue: Option<String>,
     pub(super) failed: u64,
     pub(super) dead: u64,
+    archived: u64,
     pub(super) first_due: Option<String>,
     levels: serde_json::Map<String, serde_json::Value>,
     #[serde(skip)]
@@ -89,6 +91,7 @@ impl Counts {
             oldest_overdue: overdue.map(time::iso),
             failed: sum(|count| count.failed),
             dead: sum(|count| count.dead),
+            archived: sum(|count| count.archived),
             first_due: first.map(time::iso),
             levels: levels.collect(),
             first,
@@ -129,8 +132,8 @@ pub(crate) fn run(reader: &Reader, asked: &Json, output: &mut Output) -> Result<
     }
     head(output, reader, &extent, &holder, now)?;
     output.line(&format!(
-        "{} pending, {} overdue, {} failed before, {} dead",
-        all.pending, all.overdue, all.failed, all.dead
+        "{} pending, {} overdue, {} failed before, {} dead, {} kept of what was delivered",
+        all.pending, all.overdue, all.failed, all.dead, all.archived
     ))?;
     if counts.is_empty() {
         return Ok(());
@@ -178,6 +181,7 @@ fn cells(count: &Count, now: Due) -> Vec<String> {
         counts.oldest(now),
         counts.failed.to_string(),
         counts.dead.to_string(),
+        counts.archived.to_string(),
         match counts.first {
             Some(first) if first > now => time::from(now, first),
             Some(_) => "now".to_owned(),

@@ -115,3 +115,23 @@ pub(super) fn a_dead_letter_is_not_cancelled(it: &mut Subject<'_>) -> Done {
         vec![letter(&row)],
     )
 }
+
+pub(super) fn a_discarded_letter_is_gone(it: &mut Subject<'_>) -> Done {
+    // One that has moved, and so has a note elsewhere.
+    let (first, other) = (row(1, NOW), row(2, NOW));
+    it.commit(&[near(&first), near(&other)])?;
+    let retry = Op::Retry(first.clone(), due(NOW + 2_000), second(NOW + 2_000));
+    it.commit(&[retry])?;
+    let mut moved = moved(&first, NOW + 2_000);
+    moved.failures = 1;
+    it.commit(&[bury(&moved), bury(&other)])?;
+    it.does([
+        (Op::Discard(first.id), Outcome::Cancelled(true)),
+        (Op::Discard(first.id), Outcome::Cancelled(false)),
+        (Op::Discard(id(77)), Outcome::Cancelled(false)),
+    ])?;
+    let expected = vec![letter(&other)];
+    same("the dead letters", it.dead(Id::NONE, 9)?, expected)?;
+    let redrive = Op::Redrive(first.id, due(NOW), bucket(NOW));
+    it.does([(redrive, Outcome::Redriven(None))])
+}

@@ -82,6 +82,7 @@ pub(crate) const ALL: &[(&str, Case)] = named! {
         a_redriven_letter_is_found_by_its_old_handle,
         a_redrive_of_no_letter_says_so,
         a_dead_letter_is_not_cancelled,
+        a_discarded_letter_is_gone,
     ;
     archive:
         an_archived_row_is_gone_and_kept,

@@ -15,6 +15,12 @@ use serde::{Deserialize, Serialize};
 pub use back_off::BackOff;
 pub use rate::Rate;
 
+/// How many unclean ends of the process in a row are needed before starts are noted.
+pub(crate) const NOTED_FROM: u32 = 2;
+
+/// How many unclean ends a timer may be with its handler at, if its policy does not say.
+pub(crate) const STARTS: u32 = 5;
+
 /// The longest ladder, and the most attempts.
 const MOST_ATTEMPTS: u32 = 1_000;
 
@@ -116,7 +122,11 @@ impl Policy {
         self
     }
 
-    /// A timer that was with its handler at so many unclean ends of the process, at least 2, is a dead letter: it may be what ends the process. Default: 5.
+    /// At how many unclean ends of the process in a row a timer may be with its handler, at least 4: then it is a dead letter, since it may be what ends the process. Default: 5.
+    ///
+    /// An end is unclean without a [shutdown](crate::Durable::shutdown): an abort, a kill, a power cut. Two in a row are borne, and count as if the timer had been with its handler.
+    /// After them, the service notes which timers it starts of those that were overdue as it was opened. What was with its handler as the process ended once more is tried
+    /// alone, so that no timer is given up for the fault of another.
     pub fn starts(mut self, starts: u32) -> Policy {
         self.starts = Some(starts);
         self
@@ -152,10 +162,11 @@ impl Policy {
         if self.retention.is_some_and(|days| days > LONGEST_RETENTION) {
             return wrong("retention", "it is 3 660 days at most");
         }
-        if self.starts.is_some_and(|starts| starts < 2) {
+        // Two that are not noted, one at which it was with others, and one alone.
+        if self.starts.is_some_and(|starts| starts < NOTED_FROM + 2) {
             return wrong(
                 "starts",
-                "a timer would be given up for another one's fault: at least 2",
+                "a timer would be given up for another one's fault: at least 4",
             );
         }
         Ok(())
@@ -184,7 +195,7 @@ mod tests {
     fn a_policy_is_read_as_it_is_stored() {
         let ladder = Policy::default()
             .ladder([SECOND, Duration::from_millis(1)])
-            .starts(3);
+            .starts(4);
         let back_off = BackOff::new(SECOND, SECOND * 60).attempts(7);
         let full = Policy::default()
             .back_off(back_off)
@@ -215,6 +226,7 @@ mod tests {
             rate(Rate::per_second(5).burst(0)),
             rate(Rate::new(1, Duration::ZERO)),
             rate(Rate::new(1, SECOND * 86_400 * 366)),
+            rate(Rate::per_minute(1).burst(u32::MAX)),
             (
                 Policy::default().insert_rate(Rate::per_second(0)),
                 "insert_rate",
@@ -222,7 +234,7 @@ mod tests {
             (Policy::default().priority(0), "priority"),
             (Policy::default().priority(1_001), "priority"),
             (Policy::default().retention(3_661), "retention"),
-            (Policy::default().starts(1), "starts"),
+            (Policy::default().starts(3), "starts"),
             (Policy::default().ladder(vec![SECOND; 1_001]), "ladder"),
             (
                 Policy::default().back_off(BackOff::new(SECOND, SECOND).attempts(0)),

@@ -2,9 +2,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+/// In nanoseconds: a hundred years.
+const LONGEST_BURST: u64 = 100 * 366 * 86_400 * 1_000_000_000;
+
 /// How many in a time.
 ///
-/// It holds over any window: in a time of any length, there are no more than the rate gives for it, and the [burst](Rate::burst) beside.
+/// It holds over any window: in a time of any length, there are no more than the rate gives for it, and the [burst](Rate::burst) beside. As the service is opened, and as a
+/// rate changes, there is one at first, and no burst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[must_use]
 pub struct Rate {
@@ -54,6 +58,13 @@ impl Rate {
             }
             Rate { per, .. } if per > Duration::from_secs(366 * 86_400 - 1) => {
                 Some("its time is at most a year")
+            }
+            rate if rate
+                .interval()
+                .checked_mul(u64::from(rate.at_once()))
+                .is_none_or(|it| it > LONGEST_BURST) =>
+            {
+                Some("its burst is at most what it gives in a hundred years")
             }
             _ => None,
         }

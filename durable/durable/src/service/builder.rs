@@ -32,6 +32,8 @@ pub struct Builder {
     config: Config,
     hook: Option<Hook>,
     clock: Clock,
+    #[cfg(feature = "sqlite")]
+    disk_limit: Option<u64>,
 }
 
 impl Builder {
@@ -81,6 +83,18 @@ impl Builder {
         self
     }
 
+    /// How many bytes the file that is [opened](Builder::open) has at most. Its log and its reserve come on top of that: some 30 MiB together at most. Default: as
+    /// many as the disk has.
+    ///
+    /// Once seven eighths are used, an insert is refused as [`Error::Full`](crate::Error::Full), until some timers have gone. The last eighth is for what settles
+    /// the others: retries, dead letters, what is archived, and timers that come nearer, which takes space for a while. A file that is longer already becomes no
+    /// longer.
+    #[cfg(feature = "sqlite")]
+    pub fn disk_limit(mut self, bytes: u64) -> Builder {
+        self.disk_limit = Some(bytes);
+        self
+    }
+
     /// Calls `hook` for each [`Event`], from the thread that notices it, and with no lock held: it may use the service. It should return soon, and must not block
     /// until the service has done something, which may wait for that very thread. A panic of it has no effect. A hook that keeps a [`Durable`] keeps the
     /// service alive until a shutdown, and is dropped then.
@@ -107,9 +121,15 @@ impl Builder {
     /// Outside of a tokio runtime, or in one without `enable_time`.
     #[cfg(feature = "sqlite")]
     pub async fn open(self, path: impl AsRef<std::path::Path>) -> Result<Durable, OpenError> {
+        use waterwheel_store_sqlite::SqliteStore;
+
         let path = path.as_ref().to_owned();
+        let limit = self.disk_limit;
         self.open_by(move || {
-            let store = waterwheel_store_sqlite::SqliteStore::open(path);
+            let store = match limit {
+                Some(bytes) => SqliteStore::open_within(path, bytes),
+                None => SqliteStore::open(path),
+            };
             let store = store.map_err(|error| OpenError::File(FileError(error)))?;
             Ok(Box::new(store) as Box<dyn Store>)
         })
@@ -173,7 +193,6 @@ fn begin(
         reply_micros: u64::MAX,
         ..builder.config
     };
-    let ladder = config.ladder.len();
     let mut engine = Engine::new(config, epoch, handlers, builder.clock.now());
     let settings = store.settings().map_err(OpenError::Store)?;
     engine.restore_settings(&settings).map_err(|name| {
@@ -181,7 +200,7 @@ fn begin(
         OpenError::Store(StoreError::definite(what))
     })?;
     engine.restore_calendars(calendars(&settings));
-    let shared = Shared::new(engine, ladder, builder.clock, runtime, timer, builder.hook);
+    let shared = Shared::new(engine, builder.clock, runtime, timer, builder.hook);
     Ok((store, shared))
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
-use waterwheel_durable::{Cancelled, Dead, Durable, Event, Id, NewTimer, Redriven};
+use waterwheel_durable::{Cancelled, Dead, Durable, Error, Event, Id, NewTimer, Redriven};
 
 use crate::support::{Deliveries, Place, millis, shut_down, soon, until, within};
 
@@ -125,4 +125,36 @@ async fn an_event_reports_each_dead_letter() {
     // It was durable before that.
     assert_eq!(timers.dead_letters(None, 9).await.unwrap().len(), 1);
     shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_discarded_letter_does_not_come_back() {
+    let place = Place::new();
+    let timers = place.open().await;
+    let mut deliveries = moody(&timers, &Arc::new(AtomicBool::new(true)));
+    let batch = (0..2_u8).map(|at| NewTimer::at("mail", soon()).bytes([at]));
+    let inserted = within(timers.insert_many(batch)).await.unwrap();
+    for _ in &inserted {
+        deliveries.next().await;
+    }
+    shut_down(&timers).await;
+
+    let timers = place.open().await;
+    let [first, second] = [0, 1].map(|at: usize| inserted[at].handle().id);
+    assert!(within(timers.discard(first)).await.unwrap());
+    assert!(!within(timers.discard(first)).await.unwrap());
+    assert_eq!(
+        within(timers.redrive(first)).await.unwrap(),
+        Redriven::NotFound
+    );
+    shut_down(&timers).await;
+
+    let timers = place.open().await;
+    let left = within(timers.dead_letters(None, 10)).await.unwrap();
+    assert_eq!(left.iter().map(|it| it.id()).collect::<Vec<_>>(), [second]);
+    let late = within(timers.discard(Id::NONE)).await.unwrap();
+    assert!(!late, "there is no such letter");
+    shut_down(&timers).await;
+    let closed = within(timers.discard(second)).await;
+    assert!(matches!(closed, Err(Error::ShuttingDown)), "{closed:?}");
 }

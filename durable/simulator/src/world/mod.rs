@@ -2,10 +2,12 @@
 //!
 //! | file | question |
 //! |---|---|
+//! | `calendars` | which calendars are declared and removed? |
 //! | `requests` | what do callers ask for? |
 //! | `process` | how does a process end, and the next one begin? |
 //! | `watch` | what does the engine put out, and what must hold each time? |
 
+mod calendars;
 mod process;
 mod requests;
 mod watch;
@@ -15,15 +17,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
-use waterwheel_durable::engine::{Config, Ended, Engine, Now};
+use waterwheel_durable::engine::{Config, Ended, Engine, Now, Reply};
 use waterwheel_store::Row;
 
+use crate::calendars::Calendars;
 use crate::disk::{Broken, Disk};
 use crate::model::Model;
 use process::begin;
 
 const SECOND: i64 = 1_000_000;
 const DAY: i64 = 86_400 * SECOND;
+/// A tick of the engine's wheel, in microseconds.
+const TICK: u64 = 1_000;
 const LADDER: [u64; 3] = [1, 20, 400];
 const HANDLERS: [&str; 3] = ["mail", "close", "later"];
 
@@ -101,6 +106,15 @@ struct World {
     concurrency: [usize; HANDLERS.len()],
     /// The store has refused, or a reply was lost: until then, in microseconds since boot, the engine may wait before it asks again.
     may_wait_until: u64,
+    /// What is known of calendars, if there are some.
+    calendars: Calendars,
+    has_calendars: bool,
+    /// By so many seconds is their zone ahead of UTC.
+    ahead: i64,
+    /// How many were declared.
+    versions: u32,
+    /// The number of the last commit that was asked for.
+    last_commit: u64,
     traces: bool,
     config: Config,
 }
@@ -133,7 +147,7 @@ impl World {
         };
         let refuses = if rng.u32(0..4) == 0 { 30 } else { 2 };
         let mut disk = Disk::new(broken, refuses);
-        let engine = begin(&mut disk, &config, now);
+        let engine = begin(&mut disk, &config, now, 0);
         let mut world = World {
             has_faults,
             fills: rng.u32(0..4) == 0,
@@ -146,6 +160,11 @@ impl World {
             largest: [1, 1_000][rng.usize(0..2)],
             concurrency: [0; HANDLERS.len()],
             may_wait_until: 0,
+            calendars: Calendars::default(),
+            has_calendars: rng.u32(0..3) == 0,
+            ahead: 0,
+            versions: 0,
+            last_commit: 0,
             traces: std::env::var_os("WATERWHEEL_TRACE").is_some(),
             rng,
             now,
@@ -163,6 +182,10 @@ impl World {
     }
 
     fn step(&mut self) -> Result<(), String> {
+        if self.has_calendars && self.rng.u32(0..20) == 0 {
+            self.ask_for_calendar();
+            return self.follow();
+        }
         match self.rng.u32(0..100) {
             0..14 => self.insert(),
             14..18 => self.cancel(),
@@ -204,6 +227,16 @@ impl World {
             3 => Ended::Dead(Arc::from("never")),
             _ => Ended::Well,
         };
+        if row.id.occurrence().is_some() {
+            let is_over = match &ended {
+                Ended::Failed(_) => LADDER.len() <= row.failures as usize,
+                _ => true,
+            };
+            let is_given_up = is_over && ended != Ended::Well;
+            self.calendars.ended(&row, is_over, is_given_up);
+            self.engine.ended(row.id, ended);
+            return;
+        }
         match &ended {
             Ended::Failed(_) => match LADDER.get(row.failures as usize) {
                 Some(delay) => {
@@ -236,26 +269,36 @@ impl World {
     fn pass(&mut self, micros: u64) {
         self.now.boot_micros += micros;
         self.now.wall_micros += micros.cast_signed();
+        self.turn();
+    }
+
+    fn turn(&mut self) {
+        self.calendars.shows(self.now.wall_micros);
         self.engine.turn(self.now);
     }
 
     /// The wall clock is set.
     fn jump(&mut self) {
-        let by = match self.rng.u32(0..5) {
+        let kinds = if self.has_calendars { 9 } else { 5 };
+        let by = match self.rng.u32(0..kinds) {
             0 => self.rng.i64(-3_000..3_000),
             1 => self.rng.i64(-2 * SECOND..2 * SECOND),
             2 => 3_600 * SECOND,
             3 => -3_600 * SECOND,
+            // So that some occurrences come again, and some are missed.
+            5..7 => self.rng.i64(-100 * SECOND..0),
+            7 => self.rng.i64(-DAY..0),
+            8 => self.rng.i64(0..2 * DAY),
             _ => self.rng.i64(-400 * DAY..400 * DAY),
         };
         self.now.wall_micros += by;
-        self.engine.turn(self.now);
+        self.turn();
     }
 
     /// The wall clock goes a little faster or slower.
     fn slew(&mut self) {
         self.now.wall_micros += self.rng.i64(-500..500);
-        self.engine.turn(self.now);
+        self.turn();
     }
 
     /// A handler that was missing is there.
@@ -285,6 +328,8 @@ impl World {
             if self.traces {
                 eprintln!("{number} is answered: {reply:?}");
             }
+            let is_done = matches!(reply, Ok(Reply::Committed(_)));
+            self.calendars.replied(number, is_done);
             if reply.is_err() {
                 self.may_wait(self.config.refused_micros);
             }

@@ -3,7 +3,8 @@
 use waterwheel_durable::engine::{Config, Engine, Now};
 use waterwheel_store::{Id, Store};
 
-use super::{DAY, HANDLERS, SECOND, World};
+use super::{DAY, HANDLERS, SECOND, TICK, World};
+use crate::beat::read;
 use crate::disk::Disk;
 
 impl World {
@@ -25,6 +26,10 @@ impl World {
                 return Ok(());
             } else if self.engine.is_idle() || is_over {
                 self.model.stopped(self.engine.is_idle())?;
+                if !self.engine.is_idle() {
+                    self.calendars.crashed();
+                }
+                self.calendars.is_answered()?;
                 self.with_handlers.clear();
                 return self.start_again();
             }
@@ -52,6 +57,7 @@ impl World {
         }
         self.disk.crash(&mut self.rng);
         self.model.crashed();
+        self.calendars.crashed();
         self.with_handlers.clear();
         self.start_again()
     }
@@ -67,7 +73,11 @@ impl World {
         };
         self.now.boot_micros = self.rng.u64(0..60_000_000);
         self.now.wall_micros += off;
-        self.engine = begin(&mut self.disk, &self.config, self.now);
+        self.calendars.begins();
+        self.calendars.shows(self.now.wall_micros);
+        self.change_zone();
+        self.last_commit = 0;
+        self.engine = begin(&mut self.disk, &self.config, self.now, self.ahead);
         (self.concurrency, self.may_wait_until) = ([0; HANDLERS.len()], 0);
         self.deploy();
         Ok(())
@@ -95,6 +105,14 @@ impl World {
                 self.end_delivery();
             } else {
                 match self.engine.next_turn() {
+                    // What is overdue as it is loaded comes up at the next tick.
+                    Some(next)
+                        if next > self.now.boot_micros + TICK
+                            && self.calendars.is_answered().is_ok()
+                            && self.engine.calendars().next().is_some() =>
+                    {
+                        self.end_calendars()?;
+                    }
                     Some(next) => self.pass(next.saturating_sub(self.now.boot_micros)),
                     None if !is_busy => return self.is_done(),
                     None => {}
@@ -111,7 +129,11 @@ impl World {
 
     pub(super) fn is_done(&mut self) -> Result<(), String> {
         let dead = self.disk.store().dead(Id::NONE, usize::MAX);
-        self.model.is_done(&dead.unwrap_or_default())?;
+        let dead = dead.unwrap_or_default().into_iter();
+        let (occurrences, dead): (Vec<_>, Vec<_>) =
+            dead.partition(|it| it.row.id.occurrence().is_some());
+        self.model.is_done(&dead)?;
+        self.calendars.is_done(&occurrences)?;
         let (stored, known) = (self.disk.store().len(), self.engine.in_memory());
         let (held, bytes) = (self.engine.held(), self.engine.held_bytes());
         let is_idle = self.engine.is_idle() && self.engine.is_written();
@@ -124,9 +146,12 @@ impl World {
     }
 }
 
-pub(super) fn begin(disk: &mut Disk, config: &Config, now: Now) -> Engine {
+pub(super) fn begin(disk: &mut Disk, config: &Config, now: Now, ahead: i64) -> Engine {
     let store = disk.store();
     let epoch = store.begin().unwrap_or(1);
     let handlers = store.handlers().unwrap_or_default();
-    Engine::new(config.clone(), epoch, handlers, now)
+    let settings = store.settings().unwrap_or_default();
+    let mut engine = Engine::new(config.clone(), epoch, handlers, now);
+    engine.restore_calendars(read(&settings, ahead, &HANDLERS));
+    engine
 }

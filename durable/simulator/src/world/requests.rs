@@ -62,7 +62,8 @@ impl World {
             return;
         }
         let dead = self.disk.store().dead(Id::NONE, 1).unwrap_or_default();
-        if let Some(dead) = dead.first().filter(|it| !self.model.is_redriven(it.row.id)) {
+        let dead = dead.first().filter(|it| it.row.id.occurrence().is_none());
+        if let Some(dead) = dead.filter(|it| !self.model.is_redriven(it.row.id)) {
             let token = self.model.redrives(dead.row.id);
             self.engine.redrive(token, dead.row.id);
         }

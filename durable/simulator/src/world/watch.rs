@@ -3,7 +3,8 @@
 use waterwheel_durable::engine::{Answer, Call, Output};
 use waterwheel_store::{Most, Row};
 
-use super::{HANDLERS, SECOND, World};
+use super::{HANDLERS, SECOND, TICK, World};
+use crate::calendars::Calendars;
 
 /// More than a row takes beside its payload, as the engine counts.
 const ROW_BYTES: usize = 300;
@@ -11,9 +12,6 @@ const ROW_BYTES: usize = 300;
 /// So late may a timer be, in microseconds, whose handler has a place for it: memory may be full of timers of the same second, a due time is rounded up to a
 /// tick, and the clocks may move against each other by a millisecond before the timers are filed again.
 const LATE: i64 = SECOND + 3_000;
-
-/// A tick of the engine's wheel, in microseconds.
-const TICK: u64 = 1_000;
 
 impl World {
     /// Does what the engine wants done.
@@ -25,7 +23,13 @@ impl World {
             match output {
                 Output::Store(request) => {
                     match &request.call {
-                        Call::Commit(..) => self.writes = Some(request.number),
+                        Call::Commit(commit, steps) => {
+                            self.writes = Some(request.number);
+                            let is_again = *commit == self.last_commit;
+                            self.last_commit = *commit;
+                            self.calendars
+                                .commits(request.number, steps, is_again, self.ahead)?;
+                        }
                         Call::Load { most, .. } => self.is_light(*most)?,
                         _ => {}
                     }
@@ -33,6 +37,11 @@ impl World {
                 }
                 Output::Deliver(delivery) if self.is_stopping => {
                     return Err(format!("delivered after a stop: {:?}", delivery.row));
+                }
+                Output::Deliver(delivery) if delivery.row.id.occurrence().is_some() => {
+                    let wall = self.now.wall_micros;
+                    self.calendars.delivered(&delivery.row, wall)?;
+                    self.with_handlers.push(delivery.row);
                 }
                 Output::Deliver(delivery) => {
                     self.model.delivered(&delivery.row, self.now.wall_micros)?;
@@ -42,7 +51,13 @@ impl World {
                     if answer == Answer::OutOfIds {
                         return Err("out of ids".to_owned());
                     }
-                    self.model.answered(token, answer)?;
+                    match Calendars::is_asked(token) {
+                        true => {
+                            let wall = self.now.wall_micros;
+                            self.calendars.answered(token, &answer, wall)?;
+                        }
+                        false => self.model.answered(token, answer)?,
+                    }
                 }
                 Output::Failed(_) => return self.crash(),
                 Output::Unhandled(name) if self.engine.has_handler(&name) => {

@@ -6,6 +6,7 @@ use waterwheel_store::{Due, Level};
 use super::snapshot::Snapshot;
 use crate::handlers::Handlers;
 use crate::read::damaged;
+use crate::schema::VERSION;
 
 const PENDING: &str = "
     SELECT level, coalesce(far_handler, handler), due, failures FROM timers";
@@ -26,6 +27,8 @@ pub struct Count {
     pub first: Option<Due>,
     /// How many dead letters there are.
     pub dead: u64,
+    /// How many that were delivered are archived.
+    pub archived: u64,
 }
 
 impl Count {
@@ -37,6 +40,7 @@ impl Count {
             failed: 0,
             first: None,
             dead: 0,
+            archived: 0,
         }
     }
 
@@ -74,6 +78,13 @@ pub(crate) fn count(snapshot: &Snapshot<'_>, now: Due) -> rusqlite::Result<Vec<C
     let mut rows = dead.query([])?;
     while let Some(row) = rows.next()? {
         counts.of(row.get(0)?)?.dead += 1;
+    }
+    if snapshot.version == VERSION {
+        let mut archived = snapshot.prepare("SELECT handler, count FROM archive")?;
+        let mut rows = archived.query([])?;
+        while let Some(row) = rows.next()? {
+            counts.of(row.get(0)?)?.archived += u64::from(row.get::<_, u32>(1)?);
+        }
     }
     for name in handlers.all() {
         if let Some(number) = handlers.number(&name) {

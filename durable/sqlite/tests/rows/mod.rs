@@ -56,6 +56,10 @@ pub(crate) fn fill(store: &mut SqliteStore, now: Due, count: u64) -> Vec<(Row, B
     rows.retain_mut(|(row, bucket)| {
         let is_near = bucket.level == Level::Second;
         match rng.u32(0..10) {
+            0 if is_near && rng.bool() => {
+                steps.push(Op::Archive(row.clone(), now));
+                false
+            }
             0 if is_near => {
                 let (row, error) = (row.clone(), "it said no".into());
                 steps.push(Op::Bury {
@@ -83,6 +87,8 @@ pub(crate) fn fill(store: &mut SqliteStore, now: Due, count: u64) -> Vec<(Row, B
             _ => true,
         }
     });
-    store.commit(2, &steps).unwrap();
+    let (first, second) = steps.split_at(steps.len() / 2);
+    store.commit(2, first).unwrap();
+    store.commit(3, second).unwrap();
     rows
 }

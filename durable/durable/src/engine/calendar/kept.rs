@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use waterwheel_store::Due;
 
-use super::decide::Decision;
 use super::hash::Hash;
 use super::plan::{Kept, Plan};
 use crate::engine::Token;
@@ -20,6 +19,8 @@ pub(in crate::engine) struct Calendars {
     /// When each is to be looked at, but for those that wait for a commit.
     looks: BTreeSet<(Due, Arc<str>)>,
     numbers: BTreeSet<u32>,
+    /// How many were drawn in this run.
+    drawn: i64,
 }
 
 #[derive(Debug)]
@@ -43,7 +44,7 @@ pub(super) enum State {
 
 #[derive(Debug)]
 pub(super) enum Writes {
-    Occurrences(Decision),
+    Occurrences(Kept, Option<Due>),
     Definition(Plan, Kept, Declared),
     Removal,
 }
@@ -83,7 +84,7 @@ impl Calendar {
         }
     }
 
-    fn number(&self) -> Option<u32> {
+    pub(super) fn number(&self) -> Option<u32> {
         match &self.state {
             State::New => None,
             State::There(_, kept) => Some(kept.number),
@@ -119,8 +120,12 @@ impl Calendars {
 
     pub(super) fn set(&mut self, name: &Arc<str>, state: State) {
         let calendar = self.entry(name);
+        let before = calendar.number();
         calendar.state = state;
         let number = calendar.number();
+        if let Some(before) = before {
+            self.numbers.remove(&before);
+        }
         self.numbers.extend(number);
     }
 
@@ -131,18 +136,19 @@ impl Calendars {
         }
     }
 
-    /// A number that no other calendar has. The same name gets the same one, if it can.
-    pub(in crate::engine) fn number(&self, name: &str) -> Option<u32> {
+    /// A number that no other calendar has, and that hardly one has had: what was filed by that may still be there.
+    pub(super) fn draw(&mut self, name: &str, epoch: u64) -> Option<u32> {
+        self.drawn += 1;
         let mut hash = Hash::new();
         hash.bytes(name.as_bytes());
-        // The upper half is better mixed than the lower one.
+        hash.number(epoch.cast_signed());
+        hash.number(self.drawn);
+        // The upper bits are better mixed than the lower ones.
         let first = (hash.finish() >> 42) as u32;
         let mut numbers = (0..NUMBERS).map(|it| (first + it) % NUMBERS);
-        numbers.find(|it| !self.numbers.contains(it))
-    }
-
-    pub(super) fn reserve(&mut self, number: u32) {
+        let number = numbers.find(|it| !self.numbers.contains(it))?;
         self.numbers.insert(number);
+        Some(number)
     }
 
     pub(super) fn release(&mut self, number: u32) {
@@ -171,9 +177,10 @@ impl Calendars {
         }
     }
 
+    /// How many calendars and numbers there are.
     #[cfg(test)]
-    pub(in crate::engine) fn len(&self) -> usize {
-        self.all.len()
+    pub(in crate::engine) fn len(&self) -> (usize, usize) {
+        (self.all.len(), self.numbers.len())
     }
 
     /// The next one to look at, and when.

@@ -56,7 +56,8 @@ pub const MISSED_AFTER: i64 = 60_000;
 /// What the engine keeps of a calendar beside its plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kept {
-    /// The calendar's part of the [ids](waterwheel_store::Id::of_occurrence) of its occurrences.
+    /// The calendar's part of the [ids](waterwheel_store::Id::of_occurrence) of its occurrences. It is another one whenever the cursor goes back, so that no id is
+    /// used twice.
     pub number: u32,
     /// How far it has come.
     pub cursor: Cursor,

@@ -119,17 +119,28 @@ impl Engine {
                 self.calendars.look_at(&name, at);
                 continue;
             }
-            let mut written = Kept {
-                cursor: decision.cursor,
-                ..*kept
+            let (plan, before) = (plan.clone(), *kept);
+            let Some(after) = self.goes_on(&name, before, decision.cursor) else {
+                continue;
             };
-            if planted::is(Planted::CursorNotWritten) {
-                written.cursor = kept.cursor;
-            }
-            let op = step(&name, plan, &written, &decision.occurrences, now);
-            calendar.writes = Some(Writes::Occurrences(decision));
+            let writes = Writes::Occurrences(after, decision.looks_at);
+            self.calendars.entry(&name).writes = Some(writes);
+            let written = match planted::is(Planted::CursorNotWritten) {
+                true => before,
+                false => after,
+            };
+            let op = step(&name, &plan, &written, &decision.occurrences, now);
             self.commits.push(op);
         }
+    }
+
+    /// A calendar goes on from this cursor. If that is before the last one, its ids are others from now on: timers of the old ones may still be there.
+    fn goes_on(&mut self, name: &str, before: Kept, cursor: Cursor) -> Option<Kept> {
+        let number = match cursor.at < before.cursor.at {
+            true => self.calendars.draw(name, self.epoch)?,
+            false => before.number,
+        };
+        Some(Kept { number, cursor })
     }
 
     fn ask_calendar(&mut self, name: &Arc<str>, asked: Asked) {
@@ -170,38 +181,33 @@ impl Engine {
         }
         let now = self.present();
         let of = &*plan.occurrences;
-        let starts = Cursor::starting(now, of);
-        let number = self.calendars.number(name);
-        let state = self.calendars.get(name).map(|it| &it.state);
-        let (kept, declared) = match state {
+        let (kept, declared) = match self.calendars.get(name).map(|it| &it.state) {
             Some(State::There(before, _)) if before.definition == plan.definition => {
                 let unchanged = Answer::Declared(Declared::Unchanged);
                 return self.answer(token, unchanged);
             }
             Some(State::There(before, kept)) => {
-                let cursor = match before.times == plan.times {
-                    true => kept.cursor,
-                    false => kept.cursor.moved(now.max(kept.cursor.at), of),
-                };
-                (Kept { cursor, ..*kept }, Declared::Replaced)
+                let (kept, mut cursor) = (*kept, kept.cursor);
+                if before.times != plan.times {
+                    cursor = cursor.as_of(now, &*before.occurrences);
+                    cursor = cursor.moved(now.max(cursor.at), of);
+                }
+                let kept = self.goes_on(name, kept, cursor);
+                (kept, Declared::Replaced)
             }
-            Some(State::Unreadable(old, _)) => {
-                let Some(number) = old.or(number) else {
-                    return self.answer(token, Answer::OutOfIds);
+            state => {
+                let declared = match state {
+                    Some(State::Unreadable(..)) => Declared::Replaced,
+                    _ => Declared::Created,
                 };
-                let cursor = starts;
-                (Kept { number, cursor }, Declared::Replaced)
-            }
-            Some(State::New) | None => {
-                let Some(number) = number else {
-                    return self.answer(token, Answer::OutOfIds);
-                };
-                let cursor = starts;
-                (Kept { number, cursor }, Declared::Created)
+                let number = self.calendars.draw(name, self.epoch);
+                let cursor = Cursor::starting(now, of);
+                (number.map(|number| Kept { number, cursor }), declared)
             }
         };
-        // Of two that are declared at the same time, each has its own.
-        self.calendars.reserve(kept.number);
+        let Some(kept) = kept else {
+            return self.answer(token, Answer::OutOfIds);
+        };
         let stored = of.stored(&kept);
         self.write_calendar(
             token,
@@ -253,9 +259,12 @@ impl Engine {
         };
         let mut answer = None;
         match (calendar.writes.take(), &mut calendar.state) {
-            (Some(Writes::Occurrences(decision)), State::There(_, kept)) => {
-                kept.cursor = decision.cursor;
-                self.calendars.look_at(&name, decision.looks_at);
+            (Some(Writes::Occurrences(after, looks_at)), State::There(_, kept)) => {
+                let before = std::mem::replace(kept, after);
+                if before.number != after.number {
+                    self.calendars.release(before.number);
+                }
+                self.calendars.look_at(&name, looks_at);
             }
             (Some(Writes::Definition(plan, kept, declared)), _) => {
                 let next = plan.occurrences.next_after(kept.cursor.at);
@@ -272,7 +281,7 @@ impl Engine {
                 }
                 answer = Some(Answer::Done);
             }
-            (Some(Writes::Occurrences(_)) | None, _) => {}
+            (Some(Writes::Occurrences(..)) | None, _) => {}
         }
         if let Some((token, answer)) = token.zip(answer) {
             self.answer(token, answer);
@@ -289,17 +298,18 @@ impl Engine {
         let Some(calendar) = self.calendars.get_mut(&name) else {
             return;
         };
-        let writes = calendar.writes.take();
-        match &calendar.state {
-            State::There(..) => {
-                self.calendars.look_at(&name, Some(now));
+        let drawn = match calendar.writes.take() {
+            Some(Writes::Occurrences(kept, _) | Writes::Definition(_, kept, _)) => {
+                Some(kept.number)
             }
-            State::New | State::Unreadable(None, _) => {
-                if let Some(Writes::Definition(_, kept, _)) = writes {
-                    self.calendars.release(kept.number);
-                }
-            }
-            State::Unreadable(Some(_), _) => {}
+            Some(Writes::Removal) | None => None,
+        };
+        let is_there = matches!(calendar.state, State::There(..));
+        if let Some(drawn) = drawn.filter(|drawn| calendar.number() != Some(*drawn)) {
+            self.calendars.release(drawn);
+        }
+        if is_there {
+            self.calendars.look_at(&name, Some(now));
         }
         self.take_up_calendar(&name);
     }

@@ -20,8 +20,7 @@ impl Engine {
         if self.refuses(token) {
             return;
         }
-        let at = self.seen(name);
-        if is_new && self.namespaces[at].is_created {
+        if is_new && self.namespace(name).is_some_and(|it| it.is_created) {
             return self.answer(token, Answer::Done);
         }
         let setting = format!("{POLICY}{name}").into();

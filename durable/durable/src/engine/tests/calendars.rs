@@ -1,5 +1,7 @@
 //! Calendars between requests, refusals and replies that are not there yet.
 
+use std::time::Duration;
+
 use super::*;
 use crate::engine::calendar::{
     Cursor, Declared, Kept, Misfire, Occurrences, Plan, SETTINGS, Stored,
@@ -7,9 +9,9 @@ use crate::engine::calendar::{
 
 const HOUR: i64 = 3_600;
 
-/// Each hour, in UTC.
+/// Each hour, in a zone that is so many seconds ahead of UTC.
 #[derive(Debug)]
-struct Hourly;
+struct Hourly(i64);
 
 impl Occurrences for Hourly {
     fn next_after(&self, after: Due) -> Option<Due> {
@@ -18,15 +20,15 @@ impl Occurrences for Hourly {
     }
 
     fn civil(&self, at: Due) -> i64 {
-        at.as_millis()
+        at.as_millis() + self.0 * 1_000
     }
 
     fn instant(&self, civil: i64, _: Due) -> Due {
-        Due::from_millis(civil)
+        Due::from_millis(civil - self.0 * 1_000)
     }
 
     fn rules(&self, _: Due) -> u64 {
-        0
+        self.0.cast_unsigned()
     }
 
     fn stored(&self, kept: &Kept) -> Arc<[u8]> {
@@ -44,13 +46,16 @@ fn plan(definition: &str, payload: usize) -> Plan {
         handler: "mail".into(),
         payload: vec![7; payload].into(),
         misfire: Misfire::All(1_000),
-        occurrences: Arc::new(Hourly),
+        occurrences: Arc::new(Hourly(0)),
     }
 }
 
 /// The first hour after the start.
 fn first_hour() -> i64 {
-    Hourly.next_after(Due::from_millis(NOW)).unwrap().second()
+    Hourly(0)
+        .next_after(Due::from_millis(NOW))
+        .unwrap()
+        .second()
 }
 
 impl Subject {
@@ -161,6 +166,7 @@ fn a_refused_occurrence_is_tried_again_and_holds_up_no_removal() {
     }
     it.reply(refused());
     assert_eq!((it.refusals.len(), &it.answers[..]), (1, &[][..]));
+    assert_eq!(it.engine.calendars.len(), (2, 2));
     let next = it.engine.next_turn().unwrap();
     let now = it.engine.now().boot_micros;
     assert!(next > now, "it would turn without a pause");
@@ -240,82 +246,121 @@ fn a_refused_declaration_leaves_nothing() {
     it.settle();
     assert_eq!(it.answers, [CREATED]);
     it.answers.clear();
-    let free = it.engine.calendars.number("g").unwrap();
     it.declare("g", plan("a", 0));
     it.reply(refused());
     assert_eq!(it.engine.calendars().count(), 1);
     it.remove("g");
     assert_eq!(it.answers.pop(), Some(Answer::NotFound));
-    assert_eq!(it.engine.calendars.len(), 1);
-    // Its number was not used up.
-    it.pass(SECOND);
-    it.declare("g", plan("a", 0));
-    it.settle();
-    let stored = it.setting("g").unwrap();
-    assert!(stored.starts_with(&free.to_string()), "{stored}");
+    assert_eq!(it.engine.calendars.len(), (1, 1));
+}
+
+/// The number that a calendar would have, as the first or second … one that a store's first run draws.
+fn drawn(name: &str, count: i64) -> u32 {
+    let mut hash = calendar::Hash::new();
+    hash.bytes(name.as_bytes());
+    hash.number(1);
+    hash.number(count);
+    (hash.finish() >> 42) as u32
+}
+
+fn number(it: &mut Subject, name: &str) -> u32 {
+    let stored = it.setting(name).unwrap();
+    stored.split(' ').next().unwrap().parse().unwrap()
 }
 
 #[test]
-fn a_name_has_its_number_again_and_no_other_ones() {
+fn a_calendar_has_a_number_that_no_other_one_has() {
     let mut it = Subject::new(Config::default());
-    let number = |it: &mut Subject, name: &str| {
-        let stored = it.setting(name).unwrap();
-        stored.split(' ').next().unwrap().to_owned()
-    };
-    it.declare("h", plan("a", 0));
-    it.settle();
-    let first = number(&mut it, "h");
-    // FNV-1a of "h", its upper 22 bits.
-    assert_eq!(first, "2873593");
-    it.remove("h");
-    it.settle();
-    // Unreadable, and with that number: as is the one after it.
-    let taken = [("x", 2_873_593), ("y", 2_873_594)];
-    let stored = taken.map(|(name, number)| Stored {
+    let first = drawn("h", 1);
+    // That of one that cannot be read counts as well, and so does the next.
+    let taken = [("x", first), ("y", first + 1)].map(|(name, number)| Stored {
         name: name.into(),
         read: Err((Some(number), "damage".into())),
     });
-    it.engine.restore_calendars(stored);
+    it.engine.restore_calendars(taken);
     it.declare("h", plan("a", 0));
     it.settle();
-    assert_eq!(number(&mut it, "h"), "2873595");
-    // One that is declared anew keeps its own.
+    assert_eq!(number(&mut it, "h"), first + 2);
+    // Another definition has the same one. What is declared anew has another one.
+    it.declare("h", plan("b", 0));
+    it.settle();
+    assert_eq!(number(&mut it, "h"), first + 2);
+    it.remove("h");
+    it.declare("h", plan("a", 0));
     it.declare("x", plan("a", 0));
     it.settle();
-    assert_eq!(number(&mut it, "x"), "2873593");
-    it.remove("x");
-    it.remove("h");
-    it.settle();
-    it.declare("h", plan("a", 0));
-    it.settle();
-    assert_eq!(number(&mut it, "h"), first);
+    assert_eq!(number(&mut it, "h"), drawn("h", 3));
+    assert_eq!(number(&mut it, "x"), drawn("x", 2));
+    assert_eq!(it.engine.calendars.len(), (3, 3));
 }
 
 #[test]
 fn two_names_of_one_hash_that_come_at_once_have_two_numbers() {
     let mut it = Subject::new(Config::default());
-    // Found by trying: FNV-1a of both has the same upper 22 bits.
     let names = twins();
+    assert_eq!(drawn(&names[0], 1), drawn(&names[1], 2));
     for name in &names {
         it.declare(name, plan("a", 0));
     }
     it.settle();
-    let numbers = names.map(|name| it.setting(&name).unwrap());
+    let numbers = names.map(|name| number(&mut it, &name));
     assert_ne!(numbers[0], numbers[1]);
 }
 
-/// Two names whose numbers would be the same.
+/// Two names that would have the same number if they came one after the other.
 fn twins() -> [String; 2] {
-    let mut seen = std::collections::HashMap::new();
-    for count in 0_u32.. {
-        let name = count.to_string();
-        let mut hash = calendar::Hash::new();
-        hash.bytes(name.as_bytes());
-        if let Some(other) = seen.insert(hash.finish() >> 42, name.clone()) {
-            return [other, name];
-        }
+    let first = (0..10_000).map(|it| it.to_string());
+    let first: std::collections::HashMap<_, _> = first.map(|it| (drawn(&it, 1), it)).collect();
+    let mut second = (10_000..).map(|it| it.to_string());
+    let twins = second.find_map(|it| Some([first.get(&drawn(&it, 2))?.clone(), it]));
+    twins.unwrap()
+}
+
+#[test]
+fn a_cursor_that_goes_back_uses_no_id_twice() {
+    let config = Config {
+        ladder: vec![Duration::from_secs(5_400)],
+        ..Config::default()
+    };
+    let mut it = Subject::new(config).handles(9);
+    it.declare("h", plan("a", 0));
+    it.settle();
+    let first = number(&mut it, "h");
+    it.pass_to(0);
+    it.settle();
+    it.pass(0);
+    // It fails, and is tried again later: it is in the store, with its id.
+    let row = it.delivered.remove(0);
+    it.engine.ended(row.id, Ended::Failed("no".into()));
+    it.settle();
+    it.pass_to(1);
+    it.settle();
+    it.pass(SECOND);
+    assert_eq!(it.delivered_hours(), [1]);
+    let two_days = 48 * HOUR * 1_000_000;
+    it.set(-two_days);
+    it.settle();
+    assert_ne!(number(&mut it, "h"), first);
+    assert_eq!(it.engine.calendars.len(), (1, 1));
+    // Its time comes again.
+    for hour in -46..0 {
+        it.pass_to(hour);
+        it.settle();
+        it.pass(SECOND);
+        assert_eq!(it.delivered_hours(), [hour]);
     }
-    unreachable!("there are more names than numbers")
+    it.pass_to(0);
+    it.settle();
+    it.pass(SECOND);
+    let again = it.delivered.remove(0);
+    let (_, second) = again.id.occurrence().unwrap();
+    assert_eq!((second, again.failures), (first_hour(), 0));
+    assert_ne!(again.id, row.id);
+    it.pass_to(2);
+    it.settle();
+    it.pass(SECOND);
+    let retry = it.delivered.iter().find(|it| it.id == row.id);
+    assert_eq!(retry.unwrap().failures, 1);
 }
 
 #[test]
@@ -379,7 +424,7 @@ fn a_restored_calendar_goes_on_from_its_cursor() {
     let at = Due::from_second(first_hour() - 3 * HOUR);
     let kept = Kept {
         number: 5,
-        cursor: Cursor::starting(at, &Hourly),
+        cursor: Cursor::starting(at, &Hourly(0)),
     };
     let stored = Stored {
         name: "h".into(),
@@ -395,4 +440,39 @@ fn a_restored_calendar_goes_on_from_its_cursor() {
         next,
         it.engine.now().boot_at(Due::from_second(first_hour()))
     );
+}
+
+#[test]
+fn other_times_bring_no_time_of_the_wall_twice_by_new_rules() {
+    let mut it = Subject::new(Config::default()).handles(9);
+    // By the rules of then, the wall has shown the next hour.
+    let kept = Kept {
+        number: 5,
+        cursor: Cursor::starting(Due::from_millis(NOW), &Hourly(HOUR)),
+    };
+    let stored = Stored {
+        name: "h".into(),
+        read: Ok((plan("a", 0), kept)),
+    };
+    it.engine.restore_calendars([stored]);
+    it.pass(0);
+    let other = Plan {
+        times: "others".into(),
+        ..plan("b", 0)
+    };
+    // The store refuses to write that the calendar goes by other rules.
+    it.declare("h", other);
+    while !matches!(it.asked[0].call, Call::Commit(..)) {
+        it.asked.pop_front();
+    }
+    it.reply(refused());
+    it.pass(SECOND);
+    it.settle();
+    assert_eq!(it.answers, [REPLACED]);
+    for hour in 0..2 {
+        it.pass_to(hour);
+        it.settle();
+    }
+    it.pass(SECOND);
+    assert_eq!(it.delivered_hours(), [1]);
 }

@@ -1,0 +1,7 @@
+//! The command, on files that a service holds, that no process holds, and that are none of ours.
+
+mod orders;
+mod output;
+mod reading;
+mod refused;
+mod support;

@@ -1,0 +1,234 @@
+//! Its exit codes, and what becomes of its output.
+
+use std::io::Read;
+use std::process::Stdio;
+
+use waterwheel_store::{Op, Row};
+
+use crate::support::{Folder, cli, command, dead, filled, insert, row, run, set, store, words};
+
+#[test]
+fn what_is_not_understood_has_the_exit_code_2() {
+    let folder = Folder::new();
+    let file = folder.file("timers.db");
+    filled(&file);
+    for line in [
+        "dance",
+        "stats --json --json",
+        "list --limit 0",
+        "list --limit x",
+        "list --limit 100001",
+        "list --handler a --namespace b",
+        "list --after 7",
+        "list --after x@7",
+        "dead --after 0",
+        "show",
+        "show x",
+        "show 7@x@y",
+        "show 0",
+        "cancel",
+        "cancel 7 x",
+        "redrive",
+        "redrive 7 --all",
+        "redrive --handler a --namespace b",
+        "redrive 7@7@mail",
+        "discard",
+        "discard --all --namespace shop",
+        "pause",
+        "pause shop --wait -1",
+        "pause shop --wait 1e9",
+        "pause shop --wait nan",
+        "backup",
+        "stats more",
+    ] {
+        let said = cli(&file, words(line));
+        assert_eq!((said.code, &*said.out), (2, ""), "{line}: {said:?}");
+        assert!(said.err.starts_with("error: "), "{line}: {said:?}");
+        assert!(!said.err.contains("panicked"), "{said:?}");
+    }
+    assert_eq!(run(command()).code, 2);
+    assert_eq!(cli(&file, [""; 0]).code, 2);
+    for line in ["--help", "--version", "stats --help", "help list"] {
+        let said = cli(&file, words(line));
+        assert_eq!((said.code, &*said.err), (0, ""), "{line}");
+        assert!(said.out.len() > 10);
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let folder = Folder::new();
+    let file = folder.file("timers.db");
+    // More than a pipe takes.
+    let rows: Vec<_> = (0..3_000).map(|it| row(it, "mail", 5_000)).collect();
+    let mut steps: Vec<_> = rows.iter().map(insert).collect();
+    for it in 0..1_000 {
+        steps.extend(dead(&row(10_000 + it, "mail", 0), "it said no"));
+    }
+    drop(store(&file, &steps));
+    for line in [
+        "list --limit 100000",
+        "list --limit 100000 --json",
+        "dead --limit 100000",
+        "redrive --all",
+    ] {
+        let mut child = command()
+            .arg(&file)
+            .args(words(line))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let mut said = String::new();
+        let mut err = child.stderr.take().unwrap();
+        err.read_to_string(&mut said).unwrap();
+        let ended = child.wait().unwrap();
+        assert_eq!((ended.code(), &*said), (Some(0), ""), "{line}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_output_that_cannot_be_written_is_a_failure() {
+    let folder = Folder::new();
+    let file = folder.file("timers.db");
+    filled(&file);
+    for line in ["stats", "list --json"] {
+        let full = std::fs::OpenOptions::new()
+            .write(true)
+            .open("/dev/full")
+            .unwrap();
+        let mut command = command();
+        command.arg(&file).args(words(line)).stdout(full);
+        let said = run(command).failure();
+        assert!(said.contains("the output cannot be written"), "{said}");
+    }
+}
+
+/// Names, payloads and errors that would harm a terminal, or make a line too wide.
+fn hostile() -> Vec<Op> {
+    let payloads: [Vec<u8>; 6] = [
+        b"\x1b[2J\x1b]0;gone\x07 \r\n\x08".to_vec(),
+        "\u{202e}\u{2066}turned".into(),
+        vec![0xff; 5_000],
+        "é".repeat(5_000).into_bytes(),
+        vec![],
+        b"one\ntwo".to_vec(),
+    ];
+    let handlers = [
+        "mail".to_owned(),
+        "h".repeat(255),
+        "\x1b[31m/red".to_owned(),
+        format!("{}/{}", "n".repeat(120), "ü".repeat(60)),
+    ];
+    let mut steps = Vec::new();
+    for (number, payload) in payloads.iter().enumerate() {
+        for (at, handler) in handlers.iter().enumerate() {
+            let number = (number * 10 + at) as u64;
+            let payload = payload.as_slice().into();
+            let key = Some(format!("\x1b[1m\n{number}").into_bytes().into());
+            let timer = Row {
+                payload,
+                key,
+                ..row(number, handler, -40_000_000_000)
+            };
+            steps.push(insert(&timer));
+            let timer = Row {
+                id: row(500 + number, "", 0).id,
+                key: None,
+                ..timer
+            };
+            steps.extend(dead(&timer, &format!("\x1b[5m{}\n", "no ".repeat(100))));
+        }
+    }
+    let long = format!(
+        "{{\"ladder\":[{}]}}",
+        vec!["{\"secs\":1,\"nanos\":0}"; 90].join(",")
+    );
+    steps.push(set("namespace/\x1b[7m\n", &long));
+    steps.push(set(
+        &format!("namespace/{}", "x".repeat(255)),
+        "{\"rate\":\"\x1b[7m\"}",
+    ));
+    steps.push(set("calendar/\x1b[7m\n", "\x1b[7m"));
+    steps
+}
+
+#[test]
+fn each_table_fits_and_no_terminal_is_harmed() {
+    let folder = Folder::new();
+    let file = folder.file("timers.db");
+    drop(store(&file, &hostile()));
+    let mut lines = 0;
+    for line in ["stats", "list", "dead", "namespaces", "list --overdue"] {
+        let text = cli(&file, words(line)).well();
+        for line in text.lines() {
+            // The path of the file is as long as it is.
+            let is_path = line.ends_with("timers.db");
+            assert!(is_path || line.chars().count() <= 100, "{line}");
+            assert_eq!(line.trim_end(), line);
+            lines += 1;
+        }
+        is_harmless(&text);
+    }
+    assert!(lines > 80, "{lines} lines");
+    let all = cli(&file, words("list --json")).json();
+    for timer in all["timers"].as_array().unwrap() {
+        is_harmless(&cli(&file, ["show", timer["id"].as_str().unwrap()]).well());
+    }
+    let letters = cli(&file, words("dead --json")).json();
+    is_harmless(&cli(&file, ["show", letters["dead"][0]["id"].as_str().unwrap()]).well());
+    is_harmless(&cli(&folder.file("\x1b[2J\n.db"), ["stats"]).failure());
+    is_harmless(&cli(&file, ["pause", "\x1b[7m"]).failure());
+    is_harmless(&cli(&file, ["cancel", "7@7@\x1b[7m"]).failure());
+}
+
+#[track_caller]
+fn is_harmless(text: &str) {
+    let harms = |it: char| it != '\n' && (it.is_control() || matches!(it, '\u{202e}' | '\u{2066}'));
+    assert!(!text.contains(harms), "{text:?}");
+}
+
+#[test]
+fn a_payload_is_text_or_hexadecimal_as_a_whole_in_json() {
+    let folder = Folder::new();
+    let file = folder.file("timers.db");
+    let payloads = [
+        b"plain".to_vec(),
+        vec![0xff; 5_000],
+        "é".repeat(5_000).into(),
+    ];
+    let rows = (0..3).map(|at| {
+        let (payload, key) = (
+            payloads[at].as_slice().into(),
+            Some([0xfe, at as u8].as_slice().into()),
+        );
+        Row {
+            payload,
+            key,
+            ..row(at as u64, "mail", at as i64)
+        }
+    });
+    let steps: Vec<_> = rows.map(|row| insert(&row)).collect();
+    drop(store(&file, &steps));
+    let all = cli(&file, words("list --json")).json();
+    let payload = |at: usize| {
+        let timer = &all["timers"][at];
+        assert_eq!(timer["payload_bytes"], payloads[at].len());
+        assert_eq!(
+            (timer["key"].as_str(), timer["key_encoding"].as_str()),
+            (Some(&*format!("fe0{at}")), Some("hex"))
+        );
+        (
+            timer["payload"].as_str().unwrap(),
+            timer["payload_encoding"].as_str().unwrap(),
+        )
+    };
+    assert_eq!(payload(0), ("plain", "utf-8"));
+    assert_eq!(payload(1), (&*"ff".repeat(5_000), "hex"));
+    assert_eq!(payload(2), (&*"é".repeat(5_000), "utf-8"));
+    let text = cli(&file, ["show", "10000000001"]).well();
+    assert!(text.contains("key       0xfe01"), "{text}");
+    assert!(text.contains("ffff… (5000 bytes)"), "{text}");
+}

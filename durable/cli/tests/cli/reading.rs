@@ -1,0 +1,297 @@
+//! What the reading commands say.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use serde_json::Value;
+use waterwheel_store_sqlite::SqliteStore;
+
+use crate::support::{Folder, cli, filled, words};
+
+/// The names of the fields of a JSON object.
+fn fields(value: &Value) -> BTreeSet<String> {
+    value.as_object().unwrap().keys().cloned().collect()
+}
+
+/// The fields that README.md documents for something: the words in code font of its row.
+fn documented(of: &str) -> BTreeSet<String> {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
+    let page = fs::read_to_string(page).unwrap();
+    let row = page
+        .lines()
+        .find(|line| line.starts_with(&format!("| {of} |")));
+    let row = row.unwrap_or_else(|| panic!("README.md has no row for {of}"));
+    let fields = row.split('|').nth(2).unwrap();
+    fields
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn each_json_document_has_the_fields_that_are_documented() {
+    let folder = Folder::new();
+    let file = folder.file("timers.db");
+    filled(&file);
+    let run = |line: &str| cli(&file, words(line)).json();
+    let stats = run("stats --json");
+    assert_eq!(fields(&stats), documented("`stats`"));
+    assert_eq!(fields(&stats["handlers"][0]), documented("a handler"));
+    assert_eq!(fields(&stats["holder"]), documented("`holder`"));
+    let list = run("list --json");
+    assert_eq!(fields(&list), documented("`list`"));
+    assert_eq!(fields(&list["timers"][0]), documented("a timer"));
+    let dead = run("dead --json");
+    assert_eq!(fields(&dead), documented("`dead`"));
+    assert_eq!(fields(&dead["dead"][0]), documented("a dead letter"));
+    let state = |mut fields: BTreeSet<String>| {
+        fields.insert("state".to_owned());
+        fields
+    };
+    let id = list["timers"][3]["id"].as_str().unwrap();
+    let shown = run(&format!("show {id} --json"));
+    assert_eq!(fields(&shown), state(documented("a timer")));
+    assert_eq!(shown["state"], "pending");
+    let id = dead["dead"][3]["id"].as_str().unwrap();
+    let shown = run(&format!("show {id} --json"));
+    assert_eq!(fields(&shown), state(documented("a dead letter")));
+    assert_eq!(shown["state"], "dead");
+    let namespaces = run("namespaces --json");
+    assert_eq!(fields(&namespaces), documented("`namespaces`"));
+    assert_eq!(
+        fields(&namespaces["namespaces"][0]),
+        documented("a namespace")
+    );
+    assert_eq!(
+        fields(&namespaces["calendars"][0]),
+        documented("a calendar")
+    );
+    let copy = folder.file("copy.db");
+    let copied = run(&format!("backup {} --json", copy.display()));
+    assert_eq!(fields(&copied), documented("`backup`"));
+}
+
+#[test]
+fn stats_count_what_there_is() {
+    let folder = Folder::new();
+    let file = folder.file("timers.db");
+    let rows = filled(&file);
+    let stats = cli(&file, ["stats", "--json"]).json();
+    assert_eq!(stats["pending"], 60);
+    assert_eq!(stats["overdue"], 12);
+    assert_eq!(stats["failed"], 45);
+    assert_eq!(stats["dead"], 10);
+    assert_eq!(stats["epoch"], 1);
+    assert_eq!(stats["holder"]["state"], "none");
+    assert_eq!(stats["first_due"], stats["oldest_overdue"]);
+    let levels = stats["levels"].as_object().unwrap();
+    assert_eq!(
+        levels.values().map(|it| it.as_u64().unwrap()).sum::<u64>(),
+        60
+    );
+    assert!(levels["month"].as_u64().unwrap() == 12, "{levels:?}");
+    let handlers = stats["handlers"].as_array().unwrap();
+    let names: Vec<_> = handlers
+        .iter()
+        .map(|it| it["handler"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["mail", "shop/close", "shop/notify"]);
+    assert_eq!(handlers[0]["namespace"], "default");
+    for handler in handlers {
+        let own = rows
+            .iter()
+            .filter(|row| *row.handler == *handler["handler"].as_str().unwrap());
+        assert_eq!(handler["pending"], own.count());
+    }
+    let text = cli(&file, ["stats"]).well();
+    assert!(
+        text.contains("60 pending, 12 overdue, 45 failed before, 10 dead"),
+        "{text}"
+    );
+    assert!(text.contains("held by no process"), "{text}");
+    assert!(text.contains("ago"), "{text}");
+}
+
+#[test]
+fn a_service_that_holds_the_file_is_named() {
+    let folder = Folder::new();
+    let file = folder.file("timers.db");
+    filled(&file);
+    // This process.
+    let store = SqliteStore::open(&file).unwrap();
+    let text = cli(&file, ["stats"]).well();
+    let expected = format!("held by process {}", std::process::id());
+    assert!(text.contains(&expected), "{text}");
+    let holder = &cli(&file, ["stats", "--json"]).json()["holder"];
+    assert_eq!(holder["state"], "process");
+    assert_eq!(holder["process"], std::process::id());
+    drop(store);
+    let text = cli(&file, ["stats"]).well();
+    assert!(text.contains("held by no process"), "{text}");
+}
+
+#[test]
+fn timers_are_listed_page_by_page() {
+    let folder = Folder::new();
+    let file = folder.file("timers.db");
+    let rows = filled(&file);
+    for (of, is_meant) in [
+        ("", (|_| true) as fn(&str) -> bool),
+        (" --namespace shop", |handler| handler.starts_with("shop/")),
+        (" --namespace default", |handler| handler == "mail"),
+        (" --handler shop/close", |handler| handler == "shop/close"),
+        (" --handler none", |_| false),
+    ] {
+        let meant = rows.iter().filter(|row| is_meant(&row.handler));
+        let meant: Vec<_> = meant.map(|row| row.handle().to_string()).collect();
+        let (mut listed, mut after) = (Vec::new(), String::new());
+        loop {
+            let line = format!("list --json --limit 7{of}{after}");
+            let page = cli(&file, words(&line)).json();
+            let timers = page["timers"].as_array().unwrap();
+            listed.extend(
+                timers
+                    .iter()
+                    .map(|it| it["handle"].as_str().unwrap().to_owned()),
+            );
+            assert!(listed.len() <= rows.len(), "it begins again");
+            match page["next"].as_str() {
+                Some(next) => after = format!(" --after {next}"),
+                None => break,
+            }
+        }
+        assert_eq!(listed, meant, "{of}");
+    }
+    // For people, the same cursor.
+    let text = cli(&file, words("list --limit 7")).well();
+    assert_eq!(text.lines().count(), 9, "{text}");
+    let more = text.lines().last().unwrap();
+    let more = more.strip_prefix("there may be more: ").unwrap();
+    let text = cli(&file, words(&format!("list --limit 7 {more}"))).well();
+    assert!(text.contains(&rows[7].id.to_string()), "{text}");
+    assert!(!text.contains(&rows[6].id.to_string()), "{text}");
+    let overdue = cli(&file, words("list --overdue --json")).json();
+    assert_eq!(overdue["timers"].as_array().unwrap().len(), 12);
+    assert!(overdue["timers"][11]["is_overdue"].as_bool().unwrap());
+    let text = cli(&file, words("list --overdue --handler none")).well();
+    assert_eq!(text, "nothing is overdue\n");
+}
+
+#[test]
+fn dead_letters_are_listed_page_by_page() {
+    let folder = Folder::new();
+    let file = folder.file("timers.db");
+    filled(&file);
+    let (mut listed, mut after) = (Vec::new(), String::new());
+    loop {
+        let line = format!("dead --json --limit 2 --namespace shop{after}");
+        let page = cli(&file, words(&line)).json();
+        for letter in page["dead"].as_array().unwrap() {
+            assert_eq!(letter["error"], "the server said 500");
+            listed.push(letter["id"].as_str().unwrap().to_owned());
+        }
+        assert!(listed.len() <= 5, "it begins again");
+        match page["next"].as_str() {
+            Some(next) => after = format!(" --after {next}"),
+            None => break,
+        }
+    }
+    let expected = [101, 103, 105, 107, 109].map(|it| format!("{:x}", (1_u64 << 40) + it));
+    assert_eq!(listed, expected);
+    let text = cli(&file, words("dead --limit 2")).well();
+    assert_eq!(text.lines().count(), 4, "{text}");
+    assert!(text.contains("the server said 500"), "{text}");
+}
+
+#[test]
+fn a_timer_is_shown_by_its_handle_and_by_its_id() {
+    let folder = Folder::new();
+    let file = folder.file("timers.db");
+    let rows = filled(&file);
+    for row in [&rows[0], &rows[59], &rows[30]] {
+        let by_handle = cli(&file, ["show", &row.handle().to_string()]).well();
+        let by_id = cli(&file, ["show", &row.id.to_string()]).well();
+        assert_eq!(by_id.lines().next(), by_handle.lines().next());
+        let payload = format!("payload   {}", String::from_utf8_lossy(&row.payload));
+        assert!(by_id.contains(&payload), "{by_id}");
+        assert!(by_id.contains(&row.handle().to_string()), "{by_id}");
+    }
+    let text = cli(&file, ["show", "10000000064"]).well();
+    assert!(text.contains("state     a dead letter"), "{text}");
+    assert!(text.contains("error     the server said 500"), "{text}");
+    let missing = cli(&file, ["show", "77"]).failure();
+    assert!(
+        missing.contains("there is no timer or dead letter 77"),
+        "{missing}"
+    );
+    let missing = cli(&file, ["show", "77@5@mail"]).failure();
+    assert!(
+        missing.contains("there is no timer or dead letter 77"),
+        "{missing}"
+    );
+}
+
+#[test]
+fn namespaces_are_listed_with_their_counts_and_policies() {
+    let folder = Folder::new();
+    let file = folder.file("timers.db");
+    filled(&file);
+    let all = cli(&file, ["namespaces", "--json"]).json();
+    let all = all["namespaces"].as_array().unwrap();
+    let names: Vec<_> = all
+        .iter()
+        .map(|it| it["namespace"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["default", "idle", "shop"]);
+    let [default, idle, shop] = &all[..] else {
+        unreachable!();
+    };
+    assert_eq!(
+        (&default["pending"], &default["is_paused"]),
+        (&20.into(), &false.into())
+    );
+    assert_eq!(
+        (&idle["pending"], &idle["is_created"]),
+        (&0.into(), &true.into())
+    );
+    assert_eq!((&shop["pending"], &shop["dead"]), (&40.into(), &5.into()));
+    assert_eq!(shop["is_paused"], true);
+    assert_eq!(shop["policy"]["concurrency"], 3);
+    assert_eq!(
+        shop["handlers"],
+        serde_json::json!(["shop/close", "shop/notify"])
+    );
+    let text = cli(&file, ["namespaces"]).well();
+    let shop = text.lines().find(|line| line.starts_with("shop")).unwrap();
+    assert!(
+        shop.contains("yes") && shop.ends_with("concurrency 3"),
+        "{shop}"
+    );
+    let nightly = text
+        .lines()
+        .find(|line| line.starts_with("nightly"))
+        .unwrap();
+    assert!(
+        nightly.contains("0 2 * * *") && nightly.contains("Europe/Berlin"),
+        "{nightly}"
+    );
+    assert!(nightly.ends_with("1970-01-01T00:00:00.000Z"), "{nightly}");
+}
+
+#[test]
+fn a_copy_is_made_beside_a_service_and_is_whole() {
+    let folder = Folder::new();
+    let (file, copy) = (folder.file("timers.db"), folder.file("copy.db"));
+    filled(&file);
+    let store = SqliteStore::open(&file).unwrap();
+    let text = cli(&file, ["backup", copy.to_str().unwrap()]).well();
+    assert!(text.contains("copy.db: "), "{text}");
+    let count = |file| cli(file, ["stats", "--json"]).json()["handlers"].clone();
+    assert_eq!(count(&file), count(&copy));
+    drop(store);
+    let again = cli(&file, ["backup", copy.to_str().unwrap()]).failure();
+    assert!(again.contains("is there already"), "{again}");
+    SqliteStore::open(&copy).unwrap();
+}

@@ -1,0 +1,155 @@
+//! The command, and files for it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+use waterwheel_store::{Bucket, Due, Id, Level, Op, Outcome, Row, Store};
+use waterwheel_store_sqlite::SqliteStore;
+
+pub(crate) struct Folder(TempDir);
+
+impl Folder {
+    pub(crate) fn new() -> Folder {
+        Folder(TempDir::new().unwrap())
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+}
+
+/// What the command has said.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Said {
+    /// The output of a command that has worked.
+    #[track_caller]
+    pub(crate) fn well(self) -> String {
+        assert_eq!((self.code, &*self.err), (0, ""), "{self:?}");
+        self.out
+    }
+
+    #[track_caller]
+    pub(crate) fn json(self) -> Value {
+        serde_json::from_str(&self.well()).unwrap()
+    }
+
+    /// What a command has said that has failed: one line.
+    #[track_caller]
+    pub(crate) fn failure(self) -> String {
+        assert_eq!(self.code, 1, "{self:?}");
+        assert_eq!(self.err.lines().count(), 1, "{self:?}");
+        self.err
+    }
+}
+
+pub(crate) fn command() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_waterwheel-timers"));
+    command.stdin(Stdio::null());
+    command
+}
+
+/// Runs the command on a file.
+pub(crate) fn cli<A: AsRef<str>>(file: &Path, arguments: impl IntoIterator<Item = A>) -> Said {
+    let mut command = command();
+    command.arg(file);
+    for argument in arguments {
+        command.arg(argument.as_ref());
+    }
+    run(command)
+}
+
+pub(crate) fn run(mut command: Command) -> Said {
+    let output = command.output().unwrap();
+    Said {
+        code: output.status.code().unwrap_or(-1),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// Words of a command line.
+pub(crate) fn words(line: &str) -> impl Iterator<Item = &str> {
+    line.split(' ')
+}
+
+pub(crate) const DAY: i64 = 86_400_000;
+
+pub(crate) fn now() -> Due {
+    Due::at_or_after(std::time::SystemTime::now()).unwrap()
+}
+
+/// The timer with this number, due so many milliseconds from now.
+pub(crate) fn row(number: u64, handler: &str, distance: i64) -> Row {
+    Row {
+        id: Id::new(1, number).unwrap(),
+        due: Due::from_millis(now().as_millis() + distance),
+        handler: handler.into(),
+        failures: 0,
+        starts: 0,
+        has_moved: false,
+        key: None,
+        payload: format!("{{\"order\":{number}}}").into_bytes().into(),
+    }
+}
+
+pub(crate) fn insert(row: &Row) -> Op {
+    Op::Insert(row.clone(), Bucket::of(row.due, now()))
+}
+
+pub(crate) fn set(name: &str, value: &str) -> Op {
+    Op::Set(name.into(), Some(value.as_bytes().into()))
+}
+
+/// A timer that was given up.
+pub(crate) fn dead(row: &Row, error: &str) -> [Op; 2] {
+    let near = Level::Second.bucket(row.due);
+    let bury = Op::Bury {
+        row: row.clone(),
+        at: now(),
+        error: error.into(),
+    };
+    [Op::Insert(row.clone(), near), bury]
+}
+
+/// A new store with these steps done.
+pub(crate) fn store(file: &Path, steps: &[Op]) -> SqliteStore {
+    let mut store = SqliteStore::open(file).unwrap();
+    assert_eq!(store.begin().unwrap(), 1);
+    let outcomes = store.commit(1, steps).unwrap();
+    assert!(!outcomes.contains(&Outcome::Cancelled(false)));
+    store
+}
+
+/// A file with timers of several handlers, near, far, overdue, tried again and dead, and with namespaces. It is closed.
+pub(crate) fn filled(file: &Path) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for number in 0..60 {
+        let handler = ["mail", "shop/close", "shop/notify"][number as usize % 3];
+        let distance = [-5_000, 60_000, 2 * 3_600_000, 3 * DAY, 200 * DAY][number as usize % 5];
+        let mut row = row(number, handler, distance + number as i64 * 7);
+        row.failures = u32::try_from(number % 4).unwrap();
+        row.key = (number % 7 == 0).then(|| format!("key-{number}").into_bytes().into());
+        rows.push(row);
+    }
+    let mut steps: Vec<_> = rows.iter().map(insert).collect();
+    for number in 100..110 {
+        let row = row(number, ["mail", "shop/notify"][number as usize % 2], -9_000);
+        steps.extend(dead(&row, "the server said 500"));
+    }
+    steps.push(set("namespace/shop", "{\"concurrency\":3}"));
+    steps.push(set("namespace/idle", "{}"));
+    steps.push(set("paused/shop", ""));
+    let calendar = "{\"version\":1,\"last\":0,\"calendar\":{\"pattern\":\"0 2 * * *\",\"zone\":\"Europe/Berlin\",\"handler\":\"nightly\"}}";
+    steps.push(set("calendar/nightly", calendar));
+    drop(store(file, &steps));
+    rows.sort_by_key(|row| (row.due, row.id));
+    rows
+}

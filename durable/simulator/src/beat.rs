@@ -1,0 +1,163 @@
+//! A calendar without a zone's history: whenever the clock on the wall shows a multiple of a period.
+
+use std::sync::Arc;
+
+use waterwheel_durable::engine::calendar::{
+    Cursor, Kept, Misfire, Occurrences, Plan, SETTINGS, Stored,
+};
+use waterwheel_store::{Due, Setting};
+
+/// What is declared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Beat {
+    /// Which declaration it is: those with one number are the same.
+    pub version: u32,
+    /// In seconds.
+    pub period: i64,
+    /// How many of what was missed come: none, one, or so many.
+    pub most: u32,
+    /// The handler, by its place.
+    pub handler: usize,
+}
+
+/// A beat in a zone that is so many seconds ahead of UTC.
+#[derive(Debug)]
+struct InZone {
+    beat: Beat,
+    ahead: i64,
+}
+
+impl Beat {
+    /// As the engine has it.
+    #[must_use]
+    pub fn plan(self, name: usize, ahead: i64, handlers: &[&str]) -> Plan {
+        let misfire = match self.most {
+            0 => Misfire::Skip,
+            1 => Misfire::Once,
+            most => Misfire::All(most),
+        };
+        Plan {
+            definition: self.version.to_string().into(),
+            times: self.period.to_string().into(),
+            handler: handlers[self.handler].into(),
+            payload: format!("{name} {}", self.version).into_bytes().into(),
+            misfire,
+            occurrences: Arc::new(InZone { beat: self, ahead }),
+        }
+    }
+
+    /// The last occurrences up to this second, the last one first.
+    pub fn last(self, second: i64, ahead: i64) -> impl Iterator<Item = i64> {
+        let last = (second + ahead).div_euclid(self.period) * self.period - ahead;
+        (0..i64::from(self.most)).map(move |it| last - it * self.period)
+    }
+}
+
+/// The calendar of a row, by its place.
+#[must_use]
+pub fn name_of(payload: &[u8]) -> Option<usize> {
+    let text = std::str::from_utf8(payload).ok()?;
+    text.split(' ').next()?.parse().ok()
+}
+
+impl Occurrences for InZone {
+    fn next_after(&self, after: Due) -> Option<Due> {
+        let period = self.beat.period;
+        let civil = after.second() + self.ahead;
+        let next = (civil.div_euclid(period) + 1) * period;
+        Some(Due::from_second(next - self.ahead))
+    }
+
+    fn civil(&self, at: Due) -> i64 {
+        at.as_millis() + self.ahead * 1_000
+    }
+
+    fn instant(&self, civil: i64, _: Due) -> Due {
+        Due::from_millis(civil - self.ahead * 1_000)
+    }
+
+    fn rules(&self, _: Due) -> u64 {
+        self.ahead.cast_unsigned()
+    }
+
+    fn stored(&self, kept: &Kept) -> Arc<[u8]> {
+        let Beat {
+            version,
+            period,
+            most,
+            handler,
+        } = self.beat;
+        let Cursor {
+            at,
+            civil,
+            rules,
+            aside,
+            last,
+        } = kept.cursor;
+        let time = |due: Option<Due>| due.map_or(i64::MIN, Due::as_millis);
+        let parts = [
+            i64::from(version),
+            period,
+            i64::from(most),
+            handler as i64,
+            i64::from(kept.number),
+            at.as_millis(),
+            civil,
+            rules.cast_signed(),
+            time(aside),
+            time(last),
+        ];
+        let parts = parts.map(|it| it.to_string());
+        parts.join(" ").into_bytes().into()
+    }
+}
+
+/// The calendars of a store, in a zone that is so far ahead.
+#[must_use]
+pub fn read(settings: &[Setting], ahead: i64, handlers: &[&str]) -> Vec<Stored> {
+    let stored = settings.iter().filter_map(|setting| {
+        let name = setting.name.strip_prefix(SETTINGS)?;
+        let (beat, kept) = parts(&setting.value)?;
+        Some(Stored {
+            name: name.into(),
+            read: Ok((beat.plan(name.parse().ok()?, ahead, handlers), kept)),
+        })
+    });
+    stored.collect()
+}
+
+fn parts(stored: &[u8]) -> Option<(Beat, Kept)> {
+    let text = std::str::from_utf8(stored).ok()?;
+    let parts: Result<Vec<i64>, _> = text.split(' ').map(str::parse).collect();
+    let [
+        version,
+        period,
+        most,
+        handler,
+        number,
+        at,
+        civil,
+        rules,
+        aside,
+        last,
+    ] = parts.ok()?[..]
+    else {
+        return None;
+    };
+    let time = |millis| (millis != i64::MIN).then_some(Due::from_millis(millis));
+    let beat = Beat {
+        version: version.try_into().ok()?,
+        period,
+        most: most.try_into().ok()?,
+        handler: handler.try_into().ok()?,
+    };
+    let cursor = Cursor {
+        at: Due::from_millis(at),
+        civil,
+        rules: rules.cast_unsigned(),
+        aside: time(aside),
+        last: time(last),
+    };
+    let number = number.try_into().ok()?;
+    Some((beat, Kept { number, cursor }))
+}

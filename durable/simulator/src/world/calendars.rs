@@ -1,0 +1,76 @@
+//! Which calendars are declared and removed, and when are they looked at for the last time?
+
+use std::sync::Arc;
+
+use super::{HANDLERS, World};
+use crate::beat::Beat;
+
+/// How many calendars there may be.
+const NAMES: usize = 3;
+
+/// Some come often, some seldom.
+const PERIODS: [i64; 4] = [20, 60, 3_600, 86_400];
+
+/// No more are filed at once than come to an end in a life.
+const MOST: [u32; 4] = [0, 1, 3, 40];
+
+impl World {
+    /// A caller declares a calendar, new, changed or as it is; or removes it.
+    pub(super) fn ask_for_calendar(&mut self) {
+        let name = self.rng.usize(0..NAMES);
+        let before = self.calendars.beat(name);
+        let beat = match (self.rng.u32(0..10), before) {
+            (0, _) => return self.remove_calendar(name),
+            (1..4, Some(before)) => before,
+            (4..7, Some(before)) => Beat {
+                period: before.period,
+                ..self.some_beat()
+            },
+            _ => self.some_beat(),
+        };
+        let token = self.calendars.declares(name, beat, self.now.wall_micros);
+        let plan = beat.plan(name, self.ahead, &HANDLERS);
+        self.engine
+            .declare_calendar(token, &Arc::from(name.to_string()), plan);
+    }
+
+    fn some_beat(&mut self) -> Beat {
+        self.versions += 1;
+        Beat {
+            version: self.versions,
+            period: PERIODS[self.rng.usize(0..PERIODS.len())],
+            most: MOST[self.rng.usize(0..MOST.len())],
+            handler: self.rng.usize(0..HANDLERS.len()),
+        }
+    }
+
+    fn remove_calendar(&mut self, name: usize) {
+        let token = self.calendars.removes(name);
+        self.engine
+            .remove_calendar(token, &Arc::from(name.to_string()));
+    }
+
+    /// The zone database is another one in the next process, perhaps.
+    pub(super) fn change_zone(&mut self) {
+        if self.has_calendars && self.rng.u32(0..8) == 0 {
+            let by = if self.rng.bool() { 3_600 } else { -3_600 };
+            self.ahead += by;
+            self.calendars.rules_change(by.abs());
+        }
+    }
+
+    /// Nothing goes on, and all calendars have been looked at: their last occurrences are there. Then they are removed, so that the life comes to its end.
+    pub(super) fn end_calendars(&mut self) -> Result<(), String> {
+        let behind = self.calendars.latest() - self.now.wall_micros;
+        if behind > 0 {
+            self.pass(behind.unsigned_abs());
+            return Ok(());
+        }
+        let second = self.now.wall_micros.div_euclid(1_000_000);
+        self.calendars.is_complete(second, self.ahead)?;
+        for name in 0..NAMES {
+            self.remove_calendar(name);
+        }
+        Ok(())
+    }
+}
