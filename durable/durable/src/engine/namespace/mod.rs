@@ -78,12 +78,12 @@ impl Namespace {
 
     /// Takes over another policy. A limiter whose rate stays goes on.
     fn set_policy(&mut self, policy: Policy, boot_micros: u64) {
-        let limiter = |rate: Option<_>| rate.map(|rate| Limiter::new(rate, boot_micros));
         if policy.rate != self.policy.rate {
-            self.rate = limiter(policy.rate);
+            self.rate = policy.rate.map(|it| Limiter::new(it, boot_micros));
         }
         if policy.insert_rate != self.policy.insert_rate {
-            self.insert_rate = limiter(policy.insert_rate);
+            // Nothing behind it is harmed: a service that inserts a batch as it starts is not refused for that.
+            self.insert_rate = policy.insert_rate.map(|it| Limiter::full(it, boot_micros));
         }
         self.policy = policy;
     }
