@@ -25,6 +25,7 @@ pub use lateness::{BOUNDS, Histogram};
 use limiter::Limiter;
 
 use super::Engine;
+use super::poison::Trial;
 pub use crate::limits::DEFAULT;
 use crate::policy::Policy;
 
@@ -51,6 +52,8 @@ pub(crate) struct Namespace {
     deficit: usize,
     /// Something is ready, and waits for the rate.
     waits: bool,
+    /// A timer of it that may be what ends the process, and is with its handler.
+    pub(super) trial: Option<Trial>,
     pub(crate) counts: Counts,
     pub(crate) lateness: Histogram,
 }
@@ -71,6 +74,7 @@ impl Namespace {
             insert_rate: None,
             deficit: 0,
             waits: false,
+            trial: None,
             counts: Counts::default(),
             lateness: Histogram::default(),
         }
