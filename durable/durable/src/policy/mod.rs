@@ -121,6 +121,11 @@ impl Policy {
 
     /// For so many days, up to 3 660, it is kept that and when a timer was delivered, and its [key](crate::NewTimer::key) stays taken. Days are those of UTC, and the day
     /// of the delivery is not counted. Default: 0, so nothing is kept, and a key is free when its timer is settled.
+    ///
+    /// Nothing expires in the first ten minutes after an opening, and after the wall clock was set by a second or more: a clock that is wrong for a while deletes
+    /// nothing. A process that lives for less than that, or a clock that is set all the time, keeps everything. What is settled while the clock is wrong is kept by that wrong
+    /// day: of a clock that is a year ahead, for a year longer, and of one that is a year behind, until ten minutes after it is right. A policy with a retention of 0 for a
+    /// while lets all of it expire, of days to come as well.
     pub fn retention(mut self, days: impl Into<Option<u32>>) -> Policy {
         self.retention = days.into();
         self
@@ -130,7 +135,10 @@ impl Policy {
     ///
     /// An end is unclean without a [shutdown](crate::Durable::shutdown): an abort, a kill, a power cut. Two in a row are borne, and count as if the timer had been with its handler.
     /// After them, the service notes which timers it starts of those that were overdue as it was opened. What was with its handler as the process ended once more is tried
-    /// alone, so that no timer is given up for the fault of another.
+    /// as the only one of its namespace for up to a minute, and of all for a second.
+    ///
+    /// It is the timer's fault only by what can be seen: it was with its handler at each of those ends. So a timer that takes minutes may be given up for the fault of
+    /// another, or of something else that ends the process each time. Handlers that take long belong in a namespace that bears more starts, 50 for example.
     pub fn starts(mut self, starts: impl Into<Option<u32>>) -> Policy {
         self.starts = starts.into();
         self
