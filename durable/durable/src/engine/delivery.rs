@@ -43,7 +43,7 @@ impl Engine {
         if !self.poison.is_watchful() {
             return self.lanes[index].ready.pop_front();
         }
-        let may_try = self.poison.may_try(self.now);
+        let may_try = self.may_try(self.lanes[index].namespace);
         if may_try && let Some(up) = self.lanes[index].accused.pop_front() {
             return Some(up);
         }
@@ -59,7 +59,7 @@ impl Engine {
 
     /// Whether a lane would begin a delivery.
     pub(super) fn is_ready(&mut self, index: usize) -> bool {
-        let may_try = self.poison.may_try(self.now);
+        let may_try = self.may_try(self.lanes[index].namespace);
         let (lane, near) = (&mut self.lanes[index], &self.near);
         for queue in [&mut lane.ready, &mut lane.accused] {
             while queue.front().is_some_and(|up| near.waiting(up).is_none()) {
