@@ -39,7 +39,14 @@ fn the_tables_name_tests_that_exist() {
 
 #[test]
 fn the_tables_of_durable_timers_name_tests_that_exist() {
-    let rooms = ["durable", "simulator", "chaos", "conformance", "sqlite"];
+    let rooms = [
+        "durable",
+        "simulator",
+        "chaos",
+        "cli",
+        "conformance",
+        "sqlite",
+    ];
     let folders = rooms.map(|room| format!("durable/{room}"));
     let folders = folders.each_ref().map(String::as_str);
     let named = named_tests("durable/tests/README.md", &folders);

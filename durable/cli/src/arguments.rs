@@ -43,7 +43,9 @@ pub(crate) enum Command {
     /// Cancels timers.
     Cancel(Cancel),
     /// Makes dead letters timers again, due now.
-    Redrive(Redrive),
+    Redrive(Letters),
+    /// Deletes dead letters.
+    Discard(Letters),
     /// Delivers nothing of a namespace until it is resumed, also after a restart.
     Pause(Named),
     /// Delivers what a namespace has again.
@@ -142,7 +144,7 @@ pub(crate) struct Cancel {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Redrive {
+pub(crate) struct Letters {
     /// The ids of dead letters.
     #[arg(value_name = "ID", required_unless_present_any = ["all", "handler", "namespace"])]
     pub(crate) ids: Vec<Id>,
@@ -159,7 +161,7 @@ pub(crate) struct Redrive {
     pub(crate) wait: Wait,
 }
 
-impl Redrive {
+impl Letters {
     pub(crate) fn whose(&self) -> Whose<'_> {
         match (&self.handler, &self.namespace) {
             (Some(handler), _) => Whose::Handler(handler),

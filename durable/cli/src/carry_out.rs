@@ -3,6 +3,7 @@
 //! If no process has it, this one opens the store, and one commit carries out all orders. Else they are handed to the process, which answers each. What it has
 //! not taken in time is withdrawn, so that it is not carried out later.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
 use waterwheel_store::{Bucket, Op, Order, Outcome, Store};
@@ -14,8 +15,8 @@ use crate::time::now;
 /// What came of an order: it is done, or why not.
 pub(crate) type Carried = Result<(), String>;
 
-/// How many orders are handed over, or committed, at a time.
-const AT_ONCE: usize = 500;
+/// How long it waits before it tries again.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// What a service answers to an order that it has carried out.
 const DONE: &str = "done";
@@ -39,40 +40,9 @@ pub(crate) fn carry_out(
             "the file has tables of version {version}; start a service of version {VERSION} on it first"
         )));
     }
-    let mut carried = Vec::new();
-    for orders in orders.chunks(AT_ONCE) {
-        let part = some(reader, orders, limit)?;
-        let is_over = part.iter().any(|it| matches!(it, Ended::Withdrawn(_)));
-        carried.extend(part.into_iter().map(Ended::carried));
-        if is_over {
-            break;
-        }
-    }
-    // It would not take these either.
-    let rest = orders.len() - carried.len();
-    carried.extend((0..rest).map(|_| Err("it was not asked for".to_owned())));
-    Ok(carried)
-}
-
-enum Ended {
-    Carried(Carried),
-    /// By which process.
-    Withdrawn(String),
-}
-
-impl Ended {
-    fn carried(self) -> Carried {
-        match self {
-            Ended::Carried(carried) => carried,
-            Ended::Withdrawn(why) => Err(why),
-        }
-    }
-}
-
-fn some(reader: &Reader, orders: &[Order], limit: Duration) -> Result<Vec<Ended>, Failure> {
     let begun = Instant::now();
     let asked = loop {
-        if let Some(carried) = here(reader, orders)? {
+        if let Some(carried) = here(reader, orders, begun + limit)? {
             return Ok(carried);
         }
         let asked = ask(reader.path(), orders, limit.saturating_sub(begun.elapsed()))?;
@@ -86,21 +56,25 @@ fn some(reader: &Reader, orders: &[Order], limit: Duration) -> Result<Vec<Ended>
         _ => "another process".to_owned(),
     };
     let ends = asked.into_iter().map(|asked| match asked {
-        Asked::Answered(answer) if &*answer == DONE => Ended::Carried(Ok(())),
-        Asked::Answered(answer) => Ended::Carried(Err(answer.to_string())),
-        Asked::Withdrawn => Ended::Withdrawn(format!(
+        Asked::Answered(answer) if &*answer == DONE => Ok(()),
+        Asked::Answered(answer) => Err(answer.to_string()),
+        Asked::Withdrawn => Err(format!(
             "held by {holder}, which has not answered in {} s; it is not carried out",
             limit.as_secs_f64()
         )),
-        Asked::Unknown => Ended::Carried(Err(format!(
+        Asked::Unknown => Err(format!(
             "held by {holder}, which has taken it and has not answered: it may be carried out or not"
-        ))),
+        )),
     });
     Ok(ends.collect())
 }
 
 /// Carries out orders in this process. `None` if another one has the file open, or may have: its lock file may be another user's.
-fn here(reader: &Reader, orders: &[Order]) -> Result<Option<Vec<Ended>>, Failure> {
+fn here(
+    reader: &Reader,
+    orders: &[Order],
+    until: Instant,
+) -> Result<Option<Vec<Carried>>, Failure> {
     if reader.holder() != Holder::None {
         return Ok(None);
     }
@@ -123,7 +97,7 @@ fn here(reader: &Reader, orders: &[Order]) -> Result<Option<Vec<Ended>>, Failure
         })
         .collect();
     // No id is given, so this is no opening that counts: the store is not begun.
-    let mut outcomes = store.commit(1, &steps)?.into_iter();
+    let mut outcomes = commit(&mut store, &steps, until)?.into_iter();
     let ends = orders.iter().zip(has_step).map(|(order, has_step)| {
         let is_done = match has_step.then(|| outcomes.next()).flatten() {
             Some(Outcome::Cancelled(is_done)) => is_done,
@@ -131,9 +105,19 @@ fn here(reader: &Reader, orders: &[Order]) -> Result<Option<Vec<Ended>>, Failure
             Some(_) => true,
             None => false,
         };
-        Ended::Carried(if is_done { Ok(()) } else { Err(why_not(order)) })
+        if is_done { Ok(()) } else { Err(why_not(order)) }
     });
     Ok(Some(ends.collect()))
+}
+
+/// What is refused for now, because another command writes at that moment, is tried again.
+fn commit(store: &mut SqliteStore, steps: &[Op], until: Instant) -> Result<Vec<Outcome>, Failure> {
+    loop {
+        match store.commit(1, steps) {
+            Err(error) if error.is_definite() && Instant::now() < until => thread::sleep(PAUSE),
+            committed => return Ok(committed?),
+        }
+    }
 }
 
 fn step(order: &Order, known: &[&str]) -> Option<Op> {
@@ -148,6 +132,7 @@ fn step(order: &Order, known: &[&str]) -> Option<Op> {
             let due = now();
             Some(Op::Redrive(*id, due, Bucket::of(due, due)))
         }
+        Order::Discard(id) => Some(Op::Discard(*id)),
         Order::Pause(name) => pause(name, true),
         Order::Resume(name) => pause(name, false),
     }
@@ -164,7 +149,7 @@ pub(crate) fn namespaces(settings: &[waterwheel_store::Setting]) -> Vec<&str> {
 fn why_not(order: &Order) -> String {
     match order {
         Order::Cancel(_) => "there is no such timer".to_owned(),
-        Order::Redrive(_) => "there is no such dead letter".to_owned(),
+        Order::Redrive(_) | Order::Discard(_) => "there is no such dead letter".to_owned(),
         Order::Pause(name) | Order::Resume(name) => format!("there is no namespace {name:?}"),
     }
 }

@@ -48,6 +48,7 @@ impl Metrics {
             unhandled: look.unhandled(),
             has_failed: look.failure().is_some(),
             namespaces: namespaces
+                .filter(|it| it.is_known || it.has_handlers())
                 .map(|it| NamespaceMetrics::of(engine, &it.name))
                 .collect(),
         }
@@ -78,7 +79,7 @@ pub struct NamespaceMetrics {
     pub dead: u64,
     /// How many dead letters were made timers again.
     pub redriven: u64,
-    /// How often timers were ready and had to wait for the [rate](crate::Policy::rate).
+    /// How many attempts had to wait for the [rate](crate::Policy::rate) before they began.
     pub throttled: u64,
     /// How many deliveries are with their handlers.
     pub running: usize,

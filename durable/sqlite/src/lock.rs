@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::OpenError;
+use super::reserve::is_full;
 
 /// The lock file beside the store's, locked as long as this lives. The operating system releases the lock of a process that ends, however it ends.
 #[derive(Debug)]
@@ -25,22 +26,25 @@ impl Lock {
             let what = io::Error::other("it is a symbolic link");
             return Err(refused(what));
         }
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        for_its_user_alone(&mut options);
-        let mut file = options.open(&lock).map_err(refused)?;
+        let mut file = open(&lock, store).map_err(refused)?;
         if !locks(&file).map_err(refused)? {
             let process = holder(&mut file);
             return Err(OpenError::Held { lock, process });
         }
-        let process = format!("{}\n", std::process::id());
-        let written = file
-            .set_len(0)
-            .and_then(|()| file.rewind())
-            .and_then(|()| file.write_all(process.as_bytes()));
-        written.map_err(refused)?;
-        Ok(Lock { _file: file })
+        match note_process(&mut file) {
+            // It is locked, and has no number on a disk that is full.
+            Err(error) if !is_full(&error) => Err(refused(error)),
+            _ => Ok(Lock { _file: file }),
+        }
     }
+}
+
+fn note_process(file: &mut File) -> io::Result<()> {
+    let process = format!("{}\n", std::process::id());
+    // The space that it has is not given up before.
+    file.rewind()?;
+    file.write_all(process.as_bytes())?;
+    file.set_len(process.len() as u64)
 }
 
 /// Who has a file open as a store.
@@ -69,6 +73,40 @@ pub(crate) fn look(store: &Path) -> Holder {
     }
 }
 
+/// Opens the lock file, and creates it if it is not there.
+fn open(lock: &Path, store: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true);
+    for_its_user_alone(&mut options);
+    match options.clone().create_new(true).open(lock) {
+        Ok(file) => {
+            give_to_the_user_of(store, &file);
+            Ok(file)
+        }
+        // It may be deleted in between.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            options.create(true).truncate(false).open(lock)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Else a command that root runs would keep the service of another user from its own file. SQLite does the same with its log.
+#[cfg(unix)]
+fn give_to_the_user_of(store: &Path, lock: &File) {
+    use std::os::unix::fs::{MetadataExt, fchown};
+
+    if let (Ok(store), Ok(own)) = (std::fs::metadata(store), lock.metadata())
+        && store.uid() != own.uid()
+    {
+        // Only root can.
+        let _: io::Result<()> = fchown(lock, Some(store.uid()), Some(store.gid()));
+    }
+}
+
+#[cfg(not(unix))]
+fn give_to_the_user_of(_: &Path, _: &File) {}
+
 /// Whether it is locked now by this file alone.
 fn locks(file: &File) -> io::Result<bool> {
     for _ in 0..LOOKS {
@@ -93,7 +131,7 @@ const LOOKS: u32 = 1_000;
 
 /// Another user who could open it could lock it, and keep the service from starting.
 #[cfg(unix)]
-fn for_its_user_alone(options: &mut OpenOptions) {
+pub(crate) fn for_its_user_alone(options: &mut OpenOptions) {
     use std::os::unix::fs::OpenOptionsExt;
 
     options.mode(0o600);

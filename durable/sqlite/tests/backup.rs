@@ -121,9 +121,9 @@ fn a_copy_has_all_that_its_file_has() {
     });
     let large: Vec<_> = large.collect();
     let steps: Vec<_> = large.iter().cloned().map(near).collect();
-    store.commit(3, &steps).unwrap();
-    let steps: Vec<_> = large.into_iter().map(Op::Settle).collect();
     store.commit(4, &steps).unwrap();
+    let steps: Vec<_> = large.into_iter().map(Op::Settle).collect();
+    store.commit(5, &steps).unwrap();
     let is_copied_to = |name| {
         let target = folder.file(name);
         let made = backup(&path, &target).unwrap();

@@ -68,6 +68,31 @@ fn a_link_to_a_file_that_is_still_to_come_is_that_file() {
     assert!(matches!(refused, Err(OpenError::Sqlite(_))), "{refused:?}");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_lock_file_that_root_creates_goes_to_the_files_user() {
+    use std::os::unix::fs::{MetadataExt, chown};
+    const OTHER: u32 = 65_534;
+    let folder = Folder::new("root");
+    let path = folder.file("timers.db");
+    drop(SqliteStore::open(&path).unwrap());
+    let (lock, user) = (
+        folder.file("timers.db-lock"),
+        fs::metadata(&path).unwrap().uid(),
+    );
+    if chown(&path, Some(OTHER), Some(OTHER)).is_err() {
+        // Another user than root cannot give the file away.
+        return;
+    }
+    // One that is there stays as it is: it may be a name for another file.
+    drop(SqliteStore::open(&path).unwrap());
+    assert_eq!(fs::metadata(&lock).unwrap().uid(), user);
+    fs::remove_file(&lock).unwrap();
+    drop(SqliteStore::open(&path).unwrap());
+    assert_eq!(fs::metadata(&lock).unwrap().uid(), OTHER);
+    assert_eq!(fs::metadata(&lock).unwrap().mode() & 0o777, 0o600);
+}
+
 const HOLDS: &str = "WATERWHEEL_HOLDS";
 
 #[test]
@@ -351,4 +376,52 @@ fn the_lock_file_is_its_users_alone_and_no_link() {
         "{refused:?}"
     );
     assert_eq!(fs::read(folder.file("another")).unwrap(), b"its text");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_reserve_that_is_a_link_is_not_written_to() {
+    use std::os::unix::fs::symlink;
+    let folder = Folder::new("reserve link");
+    let path = folder.file("timers.db");
+    fs::write(folder.file("precious"), "data").unwrap();
+    symlink(folder.file("precious"), folder.file("timers.db-reserve")).unwrap();
+    let mut store = SqliteStore::open(&path).unwrap();
+    store.begin().unwrap();
+    for number in 1..=20 {
+        store.commit(number, &[near(row(number, 100_000))]).unwrap();
+        store.tend().unwrap();
+    }
+    drop(store);
+    assert_eq!(fs::read(folder.file("precious")).unwrap(), b"data");
+}
+
+#[test]
+fn the_reserve_is_as_long_as_the_file_needs_it() {
+    let folder = Folder::new("reserve");
+    let path = folder.file("timers.db");
+    let reserve = || {
+        fs::metadata(folder.file("timers.db-reserve"))
+            .unwrap()
+            .len()
+    };
+    let mut store = SqliteStore::open(&path).unwrap();
+    assert_eq!(reserve(), 1 << 20);
+    store.begin().unwrap();
+    for number in 1..=20 {
+        store.commit(number, &[near(row(number, 100_000))]).unwrap();
+        store.tend().unwrap();
+    }
+    let grown = reserve();
+    assert!(((4 << 20)..=(16 << 20)).contains(&grown), "{grown}");
+    drop(store);
+    let bytes = fs::read(folder.file("timers.db-reserve")).unwrap();
+    // No file system makes it shorter.
+    let mut pieces: Vec<&[u8]> = bytes.chunks(4_096).collect();
+    pieces.sort_unstable();
+    pieces.dedup();
+    assert_eq!(pieces.len() as u64, grown / 4_096);
+    let store = SqliteStore::open(&path).unwrap();
+    assert_eq!(reserve(), grown);
+    drop(store);
 }

@@ -11,6 +11,8 @@ pub enum Order {
     Cancel(Handle),
     /// Make a dead letter a timer again.
     Redrive(Id),
+    /// Delete a dead letter.
+    Discard(Id),
     /// Deliver nothing of this namespace.
     Pause(Arc<str>),
     /// Deliver again.
@@ -22,6 +24,7 @@ impl fmt::Display for Order {
         match self {
             Order::Cancel(handle) => write!(f, "cancel {handle}"),
             Order::Redrive(id) => write!(f, "redrive {id}"),
+            Order::Discard(id) => write!(f, "discard {id}"),
             Order::Pause(namespace) => write!(f, "pause {namespace}"),
             Order::Resume(namespace) => write!(f, "resume {namespace}"),
         }
@@ -35,7 +38,7 @@ pub struct InvalidOrder;
 impl fmt::Display for InvalidOrder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
-            "an order is `cancel HANDLE`, `redrive ID`, `pause NAMESPACE` or `resume NAMESPACE`",
+            "an order is `cancel HANDLE`, `redrive ID`, `discard ID`, `pause NAMESPACE` or `resume NAMESPACE`",
         )
     }
 }
@@ -50,6 +53,7 @@ impl FromStr for Order {
         match what {
             "cancel" => of.parse().map(Order::Cancel).map_err(|_| InvalidOrder),
             "redrive" => of.parse().map(Order::Redrive).map_err(|_| InvalidOrder),
+            "discard" => of.parse().map(Order::Discard).map_err(|_| InvalidOrder),
             "pause" if !of.is_empty() => Ok(Order::Pause(of.into())),
             "resume" if !of.is_empty() => Ok(Order::Resume(of.into())),
             _ => Err(InvalidOrder),
@@ -67,6 +71,7 @@ mod tests {
         for order in [
             Order::Cancel(handle.clone()),
             Order::Redrive(handle.id),
+            Order::Discard(handle.id),
             Order::Pause("billing".into()),
             Order::Resume("a name".into()),
         ] {

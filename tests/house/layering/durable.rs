@@ -53,6 +53,34 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("lib", &[]),
 ];
 
+/// From the ground up: the folders of the crates in `durable/`, and those that each is built on. What tests are built on is not looked at.
+const CRATES: &[(&str, &[&str])] = &[
+    ("store", &[]),
+    ("conformance", &["store"]),
+    ("sqlite", &["store"]),
+    ("durable", &["store", "sqlite"]),
+    // It reads and changes a file, and needs no runtime.
+    ("cli", &["store", "sqlite"]),
+];
+
+#[test]
+fn the_crates_of_durable_timers_are_built_on_those_below() {
+    for (name, below) in CRATES {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/durable");
+        let page = std::path::Path::new(folder).join(name).join("Cargo.toml");
+        let page = std::fs::read_to_string(page).unwrap();
+        let section = page.split("\n[").find(|it| it.starts_with("dependencies]"));
+        let lines = section.unwrap_or_default().lines();
+        // Of paths that lead to another folder of `durable/`, and to nothing above it.
+        let found = lines.filter_map(|line| line.split("path = \"../").nth(1)?.split('"').next());
+        let mut found: Vec<_> = found.filter(|it| !it.starts_with("..")).collect();
+        found.sort_unstable();
+        let mut below = below.to_vec();
+        below.sort_unstable();
+        assert_eq!(found, below, "durable/{name}");
+    }
+}
+
 #[test]
 fn the_arrows_between_the_rooms_of_durable_timers_point_one_way() {
     HOUSE.assert_one_way();

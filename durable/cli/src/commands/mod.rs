@@ -26,6 +26,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<(), Fail
         Command::Backup(asked) => backup::run(&reader, asked, output),
         Command::Cancel(asked) => orders::cancel(&reader, asked, output),
         Command::Redrive(asked) => orders::redrive(&reader, asked, output),
+        Command::Discard(asked) => orders::discard(&reader, asked, output),
         Command::Pause(asked) => orders::pause(&reader, asked, output),
         Command::Resume(asked) => orders::resume(&reader, asked, output),
     }

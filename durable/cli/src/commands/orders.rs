@@ -1,17 +1,17 @@
-//! Cancel, redrive, pause, resume.
+//! Cancel, redrive, discard, pause, resume.
 
 use std::time::Duration;
 
 use waterwheel_store::{Id, Most, Order};
 use waterwheel_store_sqlite::Reader;
 
-use crate::arguments::{Cancel, Name, Named, Redrive};
+use crate::arguments::{Cancel, Letters, Name, Named};
 use crate::carry_out::carry_out;
 use crate::failure::{Failure, say};
 use crate::output::Output;
 use crate::text;
 
-/// How many dead letters are redriven at a time.
+/// How many dead letters one commit is asked for. If one of them is refused, the rest is left.
 const PAGE: usize = 500;
 
 pub(crate) fn cancel(reader: &Reader, asked: &Cancel, output: &mut Output) -> Result<(), Failure> {
@@ -35,13 +35,31 @@ pub(crate) fn cancel(reader: &Reader, asked: &Cancel, output: &mut Output) -> Re
 
 pub(crate) fn redrive(
     reader: &Reader,
-    asked: &Redrive,
+    asked: &Letters,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    letters(reader, asked, Order::Redrive, "redriven", output)
+}
+
+pub(crate) fn discard(
+    reader: &Reader,
+    asked: &Letters,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    letters(reader, asked, Order::Discard, "discarded", output)
+}
+
+fn letters(
+    reader: &Reader,
+    asked: &Letters,
+    order: fn(Id) -> Order,
+    done: &str,
     output: &mut Output,
 ) -> Result<(), Failure> {
     let limit = asked.wait.limit;
     if !asked.ids.is_empty() {
-        let orders: Vec<_> = asked.ids.iter().copied().map(Order::Redrive).collect();
-        return said(all(reader, &orders, limit, "redriven", output)?);
+        let orders: Vec<_> = asked.ids.iter().copied().map(order).collect();
+        return said(all(reader, &orders, limit, done, output)?);
     }
     let (mut after, mut failed) = (Id::NONE, 0);
     while failed == 0 {
@@ -50,8 +68,8 @@ pub(crate) fn redrive(
             break;
         };
         after = last.row.id;
-        let orders: Vec<_> = page.iter().map(|it| Order::Redrive(it.row.id)).collect();
-        failed = all(reader, &orders, limit, "redriven", output)?;
+        let orders: Vec<_> = page.iter().map(|it| order(it.row.id)).collect();
+        failed = all(reader, &orders, limit, done, output)?;
     }
     said(failed)
 }
@@ -78,7 +96,7 @@ fn all(
     for (order, carried) in orders.iter().zip(carry_out(reader, orders, limit)?) {
         let name = text::clean(&match order {
             Order::Cancel(handle) => handle.id.to_string(),
-            Order::Redrive(id) => id.to_string(),
+            Order::Redrive(id) | Order::Discard(id) => id.to_string(),
             Order::Pause(name) | Order::Resume(name) => name.to_string(),
         });
         match carried {

@@ -106,7 +106,7 @@ async fn a_service_pauses_and_resumes_a_namespace() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_redrives_its_dead_letters() {
+async fn a_service_redrives_and_discards_its_dead_letters() {
     let folder = Folder::new();
     let file = folder.file("timers.db");
     let timers = Durable::open(&file).await.unwrap();
@@ -138,8 +138,20 @@ async fn a_service_redrives_its_dead_letters() {
     }
     again.sort_unstable();
     assert_eq!(again, ids);
-    let said = beside(&file, "redrive 77").await.failure();
-    assert!(said.contains("77: there is no such"), "{said}");
+    for line in ["redrive 77", "discard 77"] {
+        let said = beside(&file, line).await.failure();
+        assert!(said.contains("77: there is no such"), "{said}");
+    }
+    while letters().await.json()["dead"].as_array().unwrap().len() < 3 {}
+    let said = beside(&file, &format!("discard {} {}", ids[0], ids[1]))
+        .await
+        .well();
+    assert_eq!(
+        said,
+        format!("discarded {}\ndiscarded {}\n", ids[0], ids[1])
+    );
+    let left = letters().await.json();
+    assert_eq!(left["dead"].as_array().unwrap().len(), 1);
     timers
         .shutdown(Drain::within(Duration::from_secs(60)))
         .await
@@ -205,9 +217,13 @@ fn what_no_process_holds_is_changed_by_the_command_itself() {
     assert_eq!(due["timers"].as_array().unwrap().len(), 3);
     assert_eq!(due["timers"][0]["failures"], 0);
     assert_eq!(
-        cli(&file, ["redrive", "--all"]).well(),
-        "redriven 10000000066\n"
+        cli(&file, ["discard", "--all"]).well(),
+        "discarded 10000000066\n"
     );
+    let stats = cli(&file, ["stats", "--json"]).json();
+    assert_eq!((&stats["pending"], &stats["dead"]), (&4.into(), &0.into()));
+    let said = cli(&file, ["discard", "10000000066"]).failure();
+    assert!(said.contains("there is no such dead letter"), "{said}");
 
     assert_eq!(cli(&file, ["pause", "shop"]).well(), "paused shop\n");
     assert_eq!(cli(&file, ["pause", "default"]).well(), "paused default\n");
@@ -348,6 +364,27 @@ fn a_process_that_ends_without_an_answer_leaves_it_to_the_command() {
         asking.join().unwrap().well()
     });
     assert_eq!(said, "paused shop\n");
+    assert_eq!(settings(&file), ["shop"]);
+}
+
+#[test]
+fn what_another_connection_holds_up_is_done_after_it() {
+    let folder = Folder::new();
+    let file = folder.file("timers.db");
+    free(&file);
+    let connection = rusqlite::Connection::open(&file).unwrap();
+    connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let said = thread::scope(|scope| {
+        let asking = scope.spawn(|| cli(&file, words("pause shop --wait 60")));
+        // Ten times as long as the store itself waits.
+        thread::sleep(Duration::from_millis(500));
+        connection.execute_batch("ROLLBACK").unwrap();
+        asking.join().unwrap().well()
+    });
+    assert_eq!(said, "paused shop\n");
+    connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let said = cli(&file, words("resume shop --wait 0.2")).failure();
+    assert!(said.contains("database is locked"), "{said}");
     assert_eq!(settings(&file), ["shop"]);
 }
 

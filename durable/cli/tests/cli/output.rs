@@ -32,6 +32,8 @@ fn what_is_not_understood_has_the_exit_code_2() {
         "redrive 7 --all",
         "redrive --handler a --namespace b",
         "redrive 7@7@mail",
+        "discard",
+        "discard --all --namespace shop",
         "pause",
         "pause shop --wait -1",
         "pause shop --wait 1e9",
@@ -177,6 +179,7 @@ fn each_table_fits_and_no_terminal_is_harmed() {
     }
     let letters = cli(&file, words("dead --json")).json();
     is_harmless(&cli(&file, ["show", letters["dead"][0]["id"].as_str().unwrap()]).well());
+    is_harmless(&cli(&folder.file("\x1b[2J\n.db"), ["stats"]).failure());
     is_harmless(&cli(&file, ["pause", "\x1b[7m"]).failure());
     is_harmless(&cli(&file, ["cancel", "7@7@\x1b[7m"]).failure());
 }

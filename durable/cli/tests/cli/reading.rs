@@ -156,6 +156,7 @@ fn timers_are_listed_page_by_page() {
                     .iter()
                     .map(|it| it["handle"].as_str().unwrap().to_owned()),
             );
+            assert!(listed.len() <= rows.len(), "it begins again");
             match page["next"].as_str() {
                 Some(next) => after = format!(" --after {next}"),
                 None => break,
@@ -191,6 +192,7 @@ fn dead_letters_are_listed_page_by_page() {
             assert_eq!(letter["error"], "the server said 500");
             listed.push(letter["id"].as_str().unwrap().to_owned());
         }
+        assert!(listed.len() <= 5, "it begins again");
         match page["next"].as_str() {
             Some(next) => after = format!(" --after {next}"),
             None => break,

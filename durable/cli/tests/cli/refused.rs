@@ -8,7 +8,7 @@ use waterwheel_store_sqlite::SqliteStore;
 
 use crate::support::{Folder, cli, filled, words};
 
-const ALL: [&str; 10] = [
+const ALL: [&str; 11] = [
     "stats",
     "list --json",
     "show 7",
@@ -17,6 +17,7 @@ const ALL: [&str; 10] = [
     "backup COPY",
     "cancel 7@7@mail",
     "redrive 7",
+    "discard 7",
     "pause shop",
     "resume shop --wait 0.1",
 ];

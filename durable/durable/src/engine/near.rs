@@ -244,15 +244,10 @@ impl Near {
         }
     }
 
-    /// Whether a timer that came up still waits for its handler.
-    pub(super) fn is_up(&self, up: &Up) -> bool {
-        matches!(self.known.get(&up.id), Some(Known::Held(_, _, Awaits::Turn(key))) if *key == up.key)
-    }
-
-    /// When it was due, if it still waits for its handler.
-    pub(super) fn due_of(&self, up: &Up) -> Option<Due> {
+    /// A timer that came up, if it still waits for its handler.
+    pub(super) fn waiting(&self, up: &Up) -> Option<&Row> {
         match self.known.get(&up.id) {
-            Some(Known::Held(row, _, Awaits::Turn(key))) if *key == up.key => Some(row.due),
+            Some(Known::Held(row, _, Awaits::Turn(key))) if *key == up.key => Some(row),
             _ => None,
         }
     }

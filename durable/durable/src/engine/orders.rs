@@ -19,6 +19,7 @@ impl Engine {
         match order {
             Order::Cancel(handle) => self.cancel(token, handle),
             Order::Redrive(id) => self.redrive(token, id),
+            Order::Discard(id) => self.discard(token, id),
             Order::Pause(name) => self.pause(token, &name, true),
             Order::Resume(name) => self.pause(token, &name, false),
         }
