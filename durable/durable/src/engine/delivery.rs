@@ -93,6 +93,15 @@ impl Engine {
         ready.into_iter().chain(stored).min()
     }
 
+    /// The handler of a delivery was called at this time of the wall clock. It is known once that has ended.
+    pub fn called(&mut self, handler: &str, due: Due, wall_micros: i64) {
+        let due = due.as_millis().saturating_mul(1_000);
+        let late = wall_micros.saturating_sub(due).max(0);
+        if let Some(at) = self.namespace_of(handler) {
+            self.namespaces[at].lateness.count(late.unsigned_abs());
+        }
+    }
+
     /// A delivery has ended. Returns whether it has failed, and the timer is tried again.
     pub fn ended(&mut self, id: Id, ended: Ended) -> bool {
         if self.has_failed {
