@@ -66,8 +66,8 @@ impl Builder {
 
     /// How many bytes the timers of all handlers take in memory at most, about: their payloads, their keys, and 256 bytes each. Default: 64 MiB.
     ///
-    /// A handler that has nothing in memory may load a timer however large it is, so the bound may be passed by a timer a handler. Requests that wait for
-    /// their commit do not count.
+    /// A handler that has little in memory may always load some, so that none keeps the others from going on: the bound may be passed by 64 KiB and a timer a
+    /// handler (where it is less than 2 MiB, by a 32nd of it and a timer). Requests that wait for their commit do not count.
     pub fn most_bytes_in_memory(mut self, bytes: usize) -> Builder {
         self.config.most_bytes_in_memory = bytes;
         self

@@ -25,6 +25,7 @@ pub use lateness::{BOUNDS, Histogram};
 use limiter::Limiter;
 
 use super::Engine;
+use super::poison::Trial;
 pub use crate::limits::DEFAULT;
 use crate::policy::Policy;
 
@@ -51,6 +52,8 @@ pub(crate) struct Namespace {
     deficit: usize,
     /// Something is ready, and waits for the rate.
     waits: bool,
+    /// A timer of it that may be what ends the process, and is with its handler.
+    pub(super) trial: Option<Trial>,
     pub(crate) counts: Counts,
     pub(crate) lateness: Histogram,
 }
@@ -71,6 +74,7 @@ impl Namespace {
             insert_rate: None,
             deficit: 0,
             waits: false,
+            trial: None,
             counts: Counts::default(),
             lateness: Histogram::default(),
         }
@@ -78,12 +82,12 @@ impl Namespace {
 
     /// Takes over another policy. A limiter whose rate stays goes on.
     fn set_policy(&mut self, policy: Policy, boot_micros: u64) {
-        let limiter = |rate: Option<_>| rate.map(|rate| Limiter::new(rate, boot_micros));
         if policy.rate != self.policy.rate {
-            self.rate = limiter(policy.rate);
+            self.rate = policy.rate.map(|it| Limiter::new(it, boot_micros));
         }
         if policy.insert_rate != self.policy.insert_rate {
-            self.insert_rate = limiter(policy.insert_rate);
+            // Nothing behind it is harmed: a service that inserts a batch as it starts is not refused for that.
+            self.insert_rate = policy.insert_rate.map(|it| Limiter::full(it, boot_micros));
         }
         self.policy = policy;
     }
