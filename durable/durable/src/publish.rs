@@ -16,6 +16,8 @@ impl Metrics {
     /// | `waterwheel_timers_commits_total` | counter | | [`commits`](Metrics::commits) |
     /// | `waterwheel_timers_clock_jumps_total` | counter | | [`clock_jumps`](Metrics::clock_jumps) |
     /// | `waterwheel_timers_refusals_total` | counter | | [`refusals`](Metrics::refusals) |
+    /// | `waterwheel_timers_full_total` | counter | | [`full`](Metrics::full) |
+    /// | `waterwheel_timers_full` | gauge | | 1 if the store [is full](Metrics::is_full) |
     /// | `waterwheel_timers_unhandled` | gauge | | how many names are [`unhandled`](Metrics::unhandled) |
     /// | `waterwheel_timers_failed` | gauge | | 1 if the store [has failed](Metrics::has_failed) |
     /// | `waterwheel_timers_{inserted,duplicates,over_quota,cancelled,delivered,settled,retried,dead,redriven,throttled}_total` | counter | `namespace` | the field of [`NamespaceMetrics`] |
@@ -39,6 +41,8 @@ impl Metrics {
         counter!("waterwheel_timers_commits_total").absolute(self.commits);
         counter!("waterwheel_timers_clock_jumps_total").absolute(self.clock_jumps);
         counter!("waterwheel_timers_refusals_total").absolute(self.refusals);
+        counter!("waterwheel_timers_full_total").absolute(self.full);
+        gauge!("waterwheel_timers_full").set(f64::from(u8::from(self.is_full)));
         gauge!("waterwheel_timers_unhandled").set(self.unhandled.len() as f64);
         gauge!("waterwheel_timers_failed").set(f64::from(u8::from(self.has_failed)));
         let now = SystemTime::now();

@@ -35,6 +35,7 @@
 //! | `timers.db` | the tables |
 //! | `timers.db-wal`, `timers.db-shm` | SQLite's log and its index. The log has committed rows: copy it with the file |
 //! | `timers.db-lock` | a file that the process locks which has the store open; its process number is in it. Its user alone may read it; the others have the modes that the process gives new files (`umask`) |
+//! | `timers.db-reserve` | 1 to 16 MiB without meaning, which are deleted when the disk is full and no other space is left, so that timers can be settled |
 //!
 //! # Beside the process that has the file open
 //!
@@ -72,9 +73,9 @@
 //! | the power is cut, the process is killed | what was answered is there; the commit that was under way is there as a whole, or not at all |
 //! | an `fsync` fails, in a commit or as the log is copied | the store fails. Nothing is written or synced any more, nor as it is dropped |
 //! | a read or a write fails, a page or a row makes no sense, a value is too large for SQLite | the same |
-//! | the disk is full | the commit is refused, and the store goes on; the log is copied once there is space. On a file system that copies as it writes, the log may have the whole of that commit: then the store fails |
+//! | the disk is full, or a quota is used up | inserts are [`Full`](waterwheel_store::Outcome::Full) until there is space for the reserve again and for some more. The rest is written: in the space of rows that have gone, and then in that of the reserve, which is deleted. When that is used up, commits are refused, and the store goes on |
+//! | a file with a [limit](SqliteStore::open_within) has used seven eighths of it | inserts are `Full` until some rows have gone. The rest is written, up to the limit |
 //! | the file is removed or replaced while it is open | the store fails after the next commit, which it has answered |
-//! | a quota is used up (`EDQUOT`) | SQLite calls it an I/O error, so the store fails |
 //! | another connection writes | after 50 ms the commit is refused, and the store goes on |
 //! | another connection reads, in a transaction that stays open | the log grows until it ends, and the disk may fill. Then the log becomes short again |
 //! | a file is damaged, newer, or another application's | it is not opened, and not written to |
