@@ -88,7 +88,7 @@ pub struct NamespaceMetrics {
     pub oldest_overdue: Option<SystemTime>,
     /// Whether it is paused.
     pub is_paused: bool,
-    /// How late its attempts began.
+    /// How late its handlers were called, of the attempts that have ended.
     pub lateness: Lateness,
 }
 
@@ -128,7 +128,7 @@ impl NamespaceMetrics {
     }
 }
 
-/// How late attempts began, as a histogram: from the due time, or the time of the retry, to the call of the handler.
+/// How late attempts began, as a histogram: from the due time, or the time of the retry, to the call of the handler. An attempt is counted as it ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lateness(Histogram);
 

@@ -79,6 +79,7 @@ fn a_recorder_has_what_the_metrics_say(timers: &Durable) {
         0.0
     );
     assert_eq!(value("waterwheel_timers_failed", &[]), 0.0);
+    assert_eq!(value("waterwheel_timers_failed_attempts_total", &[]), 1.0);
     assert_eq!(value("waterwheel_timers_full_total", &[]), 7.0);
     assert_eq!(value("waterwheel_timers_full", &[]), 1.0);
     assert!(value("waterwheel_timers_commits_total", &[]) >= 2.0);

@@ -239,9 +239,6 @@ impl Engine {
         let lane = self.lane(&row.handler);
         let namespace = &mut self.namespaces[self.lanes[lane].namespace];
         namespace.counts.delivered += 1;
-        let due = row.due.as_millis().saturating_mul(1_000);
-        let late = self.now.wall_micros.saturating_sub(due).max(0);
-        namespace.lateness.count(late.unsigned_abs());
         self.output
             .push_back(Output::Deliver(super::Delivery { row }));
     }

@@ -391,6 +391,21 @@ fn accused_timers_that_hang_keep_no_other_namespace_waiting() {
 }
 
 #[test]
+fn an_accused_timer_that_waits_may_be_the_oldest() {
+    let mut it = accused(&[("slow", 3)]);
+    // The first of them hangs; what comes due meanwhile is younger, and waits for a place.
+    it.engine.handle(&"slow/mail".into(), 1);
+    let now = it.engine.now().due().as_millis() - NOW;
+    it.insert_to("slow/mail", now);
+    it.settle();
+    it.pass(SECOND);
+    it.settle();
+    assert_eq!(it.delivered.len(), 1);
+    let slow = it.engine.namespace("slow").unwrap();
+    assert_eq!(it.engine.oldest_overdue(slow), Some(Due::from_millis(NOW)));
+}
+
+#[test]
 fn namespaces_have_their_trials_by_turns() {
     let mut it = accused(&[("a", 30), ("b", 30), ("c", 30)]);
     let mut tried = String::new();
