@@ -4,6 +4,8 @@ use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
 
+use waterwheel_chaos::keys;
+
 /// How many rows there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Left {
@@ -23,7 +25,7 @@ pub(crate) fn look(path: &Path) -> Result<Left, String> {
         };
         let left = Left {
             timers: count("timers")?,
-            keys: count("keys")?,
+            keys: keys::read(&connection)?.left() as i64,
             moved: count("moved")?,
             dead: count("dead")?,
         };

@@ -34,6 +34,14 @@ pub(crate) enum Line {
         is_new: bool,
         timer: Named,
     },
+    /// An insert was refused for want of space: the timer is not there.
+    Full {
+        request: u64,
+    },
+    /// An insert of a batch of which some were refused: it was done or not.
+    Unknown {
+        request: u64,
+    },
     Cancel {
         request: u64,
         thread: usize,
@@ -81,7 +89,12 @@ pub(crate) enum Line {
     CommitBegins {
         steps: usize,
     },
-    CommitReturned,
+    CommitReturned {
+        /// How many deliveries it has settled, moved to be tried again, or made dead letters.
+        settled: u64,
+        /// How many inserts it has not done for want of space.
+        full: u64,
+    },
     /// The wall clock is about to be moved. It showed this.
     ClockMoves {
         at: u64,
@@ -150,6 +163,8 @@ impl fmt::Display for Line {
                 let answer = if *is_new { "created" } else { "existing" };
                 write!(f, "{answer} {request} {timer}")
             }
+            Line::Full { request } => write!(f, "full {request}"),
+            Line::Unknown { request } => write!(f, "unknown {request}"),
             Line::Cancel {
                 request,
                 thread,
@@ -204,7 +219,7 @@ impl fmt::Display for Line {
                 write!(f, "end {thread} {id:x} {attempt} {how} {wall}")
             }
             Line::CommitBegins { steps } => write!(f, "commit {steps}"),
-            Line::CommitReturned => f.write_str("committed"),
+            Line::CommitReturned { settled, full } => write!(f, "committed {settled} {full}"),
             Line::ClockMoves { at, wall } => write!(f, "moves {at} {wall}"),
             Line::ClockMoved { at } => write!(f, "moved {at}"),
             Line::ClockDone => f.write_str("clock-done"),
@@ -270,6 +285,12 @@ impl FromStr for Line {
                 is_new: word == "created",
                 timer: fields.text()?.parse()?,
             },
+            "full" => Line::Full {
+                request: fields.number()?,
+            },
+            "unknown" => Line::Unknown {
+                request: fields.number()?,
+            },
             "cancel" => Line::Cancel {
                 request: fields.number()?,
                 thread: fields.number()?,
@@ -320,7 +341,10 @@ impl FromStr for Line {
             "commit" => Line::CommitBegins {
                 steps: fields.number()?,
             },
-            "committed" => Line::CommitReturned,
+            "committed" => Line::CommitReturned {
+                settled: fields.number()?,
+                full: fields.number()?,
+            },
             "moves" => Line::ClockMoves {
                 at: fields.number()?,
                 wall: fields.number()?,

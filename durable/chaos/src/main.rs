@@ -3,12 +3,14 @@
 mod check;
 mod child;
 mod clocks;
+mod disk_full;
 mod fault;
 mod file;
 mod kill;
 mod log;
 mod parent;
 mod report;
+mod script;
 
 use std::process::ExitCode;
 
@@ -18,6 +20,7 @@ use waterwheel_chaos::power_cut;
 const USAGE: &str = "\
 usage: waterwheel-chaos kill      [--rounds N] [--seed N] [--callers N] [--break FAULT]
        waterwheel-chaos clocks    [--rounds N] [--seed N] [--callers N] [--break FAULT]
+       waterwheel-chaos disk-full [--rounds N] [--seed N] [--callers N] [--folder FOLDER] [--memory true] [--break FAULT]
        waterwheel-chaos power-cut [--seeds N] [--from SEED] [--synchronous extra|full|normal|off]
        waterwheel-chaos check LOG";
 
@@ -27,6 +30,7 @@ fn main() -> ExitCode {
     let result = match command.as_str() {
         "kill" => Arguments::parse(words).and_then(kill::run),
         "clocks" => Arguments::parse(words).and_then(clocks::run),
+        "disk-full" => disk_full::run(words.collect()),
         "power-cut" => Arguments::parse(words).and_then(power_cut::command),
         "check" => check_again(words.next()),
         "child" => Arguments::parse(words).and_then(child::run),

@@ -13,6 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::check::{Checker, Flight};
 use crate::child::Orders;
 use crate::log::Line;
+use crate::script::{Next, Script, Seen};
 
 /// How many timers of earlier rounds a child learns of.
 const KNOWN: usize = 300;
@@ -20,6 +21,8 @@ const KNOWN: usize = 300;
 const SILENCE: Duration = Duration::from_secs(30);
 /// A child whose timers are delivered says nothing for so long.
 const QUIET: Duration = Duration::from_millis(700);
+/// With so many broken promises, a script is not played to its end.
+const ENOUGH_TO_END: usize = 50;
 /// After the time of a kill, this long for a commit to be met.
 const COMMIT_WAIT: Duration = Duration::from_secs(5);
 /// After so long, a child that is stopped has said its last line, and it was read.
@@ -34,6 +37,8 @@ pub(crate) enum Until {
     ClockDone,
     /// All timers were delivered.
     Delivered,
+    /// Its [script](Parent::script) says so.
+    Scripted,
 }
 
 #[derive(Debug)]
@@ -42,6 +47,9 @@ pub(crate) struct Parent {
     log: BufWriter<File>,
     /// Lines that a kill has cut off.
     pub(crate) torn: usize,
+    pub(crate) script: Option<Script>,
+    /// What was seen in the present round.
+    seen: Seen,
 }
 
 /// What came of a round.
@@ -58,6 +66,8 @@ impl Parent {
             checker: Checker::default(),
             log: BufWriter::new(file),
             torn: 0,
+            script: None,
+            seen: Seen::default(),
         })
     }
 
@@ -66,6 +76,7 @@ impl Parent {
         self.note(Line::Round {
             number: orders.round,
         })?;
+        self.seen = Seen::default();
         let start = Instant::now();
         let mut child = start_child(orders).map_err(|error| error.to_string())?;
         let mut input = child.stdin.take();
@@ -95,6 +106,7 @@ impl Parent {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             round.go_on(&self.checker);
+            self.follow_script(&mut round)?;
         }
         let status = round.child.wait().map_err(|error| error.to_string())?;
         let flight = self.checker.flight();
@@ -140,7 +152,30 @@ impl Parent {
         Ok(())
     }
 
+    fn follow_script(&mut self, round: &mut Round) -> Result<(), String> {
+        let is_over = round.is_killed || round.stopped_at.is_some();
+        let Some(script) = self.script.as_mut().filter(|_| !is_over) else {
+            return Ok(());
+        };
+        if self.checker.broken().len() > ENOUGH_TO_END {
+            round.kill();
+            return Ok(());
+        }
+        match script.go_on(&self.seen) {
+            Next::Wait => {}
+            Next::Order(order) => round.order(order),
+            Next::Kill => round.kill(),
+            Next::Stop => round.stop(),
+            Next::Failed(what) => {
+                self.note(Line::Wrong(what))?;
+                round.kill();
+            }
+        }
+        Ok(())
+    }
+
     fn note(&mut self, line: Line) -> Result<(), String> {
+        self.seen.note(&line);
         writeln!(self.log, "{line}").map_err(|error| error.to_string())?;
         self.checker.feed(line);
         Ok(())
@@ -154,8 +189,10 @@ impl Parent {
             self.note(Line::Wrong(text))?;
         }
         let line = match (round.is_killed, round.until) {
-            (true, Until::Killed { .. }) => Line::Killed,
-            (false, Until::ClockDone | Until::Delivered) if status.success() => Line::Stopped,
+            (true, Until::Killed { .. } | Until::Scripted) => Line::Killed,
+            (false, Until::ClockDone | Until::Delivered | Until::Scripted) if status.success() => {
+                Line::Stopped
+            }
             (is_killed, until) => {
                 let why = if is_killed { "hung" } else { "ended by itself" };
                 self.note(Line::Wrong(format!("the child {why}: {status}, {until:?}")))?;
@@ -198,7 +235,7 @@ impl Round {
                 }
             }
             Until::ClockDone if silent > SILENCE => self.kill(),
-            Until::ClockDone => {}
+            Until::ClockDone | Until::Scripted => {}
             Until::Delivered if self.stopped_at.is_some() || silent < QUIET => {}
             Until::Delivered if checker.owed() == 0 => self.stop(),
             // What is lost is never delivered.
@@ -241,6 +278,13 @@ impl Round {
         self.is_killed = true;
         // It may have ended by itself: its status says so.
         let _ = self.child.kill();
+    }
+
+    /// A child that has ended by itself obeys no order: its status says so.
+    fn order(&mut self, order: &str) {
+        if let Some(input) = &mut self.input {
+            let _ = writeln!(input, "{order}").and_then(|()| input.flush());
+        }
     }
 
     /// The end of its input is the child's order to stop.

@@ -38,6 +38,9 @@ pub(crate) fn verdict(checker: &mut Checker) -> bool {
             summary.in_flight, summary.duplicates
         );
     }
+    if summary.full > 0 {
+        println!("{} inserts were refused: full", summary.full);
+    }
     if summary.clock_moves > 0 {
         println!(
             "the wall clock was moved {} times; {} deliveries were on their way to a handler as it was set back",

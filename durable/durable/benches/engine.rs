@@ -95,7 +95,9 @@ fn burst(bench: &mut Bench) {
     bench.begin();
     while !bench.store.is_empty() {
         let rows = std::mem::take(&mut bench.delivered);
-        bench.call(rows.iter(), |engine, row| engine.ended(row.id, Ended::Well));
+        bench.call(rows.iter(), |engine, row| {
+            engine.ended(row.id, Ended::Well);
+        });
         bench.reply();
         bench.call([bench.now], Engine::turn);
     }

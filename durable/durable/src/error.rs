@@ -39,7 +39,8 @@ pub enum Error {
     },
     /// The namespace has used up its [quota of inserts](crate::Policy::insert_rate), and nothing was written.
     Quota {
-        /// After this time, one more timer can be inserted, if no other caller comes before.
+        /// After this time, the timer can be inserted, or the whole batch, if no other caller comes before. [`Duration::MAX`] if never: a batch may not have more timers of
+        /// a namespace than its quota's [burst](crate::Rate::burst).
         retry_after: Duration,
     },
     /// A calendar has a part that is wrong.

@@ -6,6 +6,9 @@ pub const DEFAULT: &str = "default";
 /// The longest name of a handler, in bytes.
 pub const NAME_LIMIT: usize = 255;
 
+/// The longest name of a namespace: with the shortest name of a handler, it is as long as a name may be.
+pub(crate) const LONGEST_NAMESPACE: usize = NAME_LIMIT - 2;
+
 /// Whether this is a handler's name: `name`, or `namespace/name`.
 pub(crate) fn is_handler_name(name: &str) -> bool {
     let is_whole = match name.split_once('/') {

@@ -48,6 +48,7 @@ impl Metrics {
             unhandled: look.unhandled(),
             has_failed: look.failure().is_some(),
             namespaces: namespaces
+                .filter(|it| it.is_known || it.has_handlers())
                 .map(|it| NamespaceMetrics::of(engine, &it.name))
                 .collect(),
         }
@@ -78,7 +79,7 @@ pub struct NamespaceMetrics {
     pub dead: u64,
     /// How many dead letters were made timers again.
     pub redriven: u64,
-    /// How often timers were ready and had to wait for the [rate](crate::Policy::rate).
+    /// How many attempts had to wait for the [rate](crate::Policy::rate) before they began.
     pub throttled: u64,
     /// How many deliveries are with their handlers.
     pub running: usize,
@@ -87,7 +88,7 @@ pub struct NamespaceMetrics {
     pub oldest_overdue: Option<SystemTime>,
     /// Whether it is paused.
     pub is_paused: bool,
-    /// How late its attempts began.
+    /// How late its handlers were called, of the attempts that have ended.
     pub lateness: Lateness,
 }
 
@@ -127,7 +128,7 @@ impl NamespaceMetrics {
     }
 }
 
-/// How late attempts began, as a histogram: from the due time, or the time of the retry, to the call of the handler.
+/// How late attempts began, as a histogram: from the due time, or the time of the retry, to the call of the handler. An attempt is counted as it ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lateness(Histogram);
 

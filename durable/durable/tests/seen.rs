@@ -76,6 +76,9 @@ fn a_recorder_has_what_the_metrics_say(timers: &Durable) {
         0.0
     );
     assert_eq!(value("waterwheel_timers_failed", &[]), 0.0);
+    assert_eq!(value("waterwheel_timers_failed_attempts_total", &[]), 1.0);
+    assert_eq!(value("waterwheel_timers_full", &[]), 0.0);
+    assert_eq!(value("waterwheel_timers_full_total", &[]), 0.0);
     assert!(value("waterwheel_timers_commits_total", &[]) >= 2.0);
     let last = [("namespace", "shop"), ("le", "+Inf")];
     assert_eq!(

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::Choice;
 use super::content::{Content, rename};
 use super::file::File;
+use super::vfs::{cut_after, failed};
 
 /// What SQLite does with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,6 +33,8 @@ pub enum Kind {
     Main,
     /// The log.
     Log,
+    /// What takes space so that there is some.
+    Reserve,
     /// SQLite's older journal, and temporary files.
     Other,
 }
@@ -106,9 +109,25 @@ pub(crate) struct State {
     cut_at: Option<(Moment, bool)>,
     cut: Option<Cut>,
     fault: Option<(Moment, Fault)>,
+    /// The fault is gone once the reserve is.
+    ends_with_reserve: bool,
     counts: BTreeMap<(Call, Kind), u64>,
-    /// How many bytes all files have together at most.
+    /// How many bytes all files have together at most, by a fault.
     space: Option<usize>,
+    pub(crate) room: Room,
+}
+
+/// How much fits on the disk.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Room {
+    /// How many bytes all files have together at most. `None` is any number.
+    capacity: Option<usize>,
+    /// How many of them are another's files.
+    foreign: usize,
+    /// What is written over is kept until the file is synced, so it takes space as well.
+    copies_on_write: bool,
+    /// It is a quota that is used up, and not the disk.
+    pub(crate) is_quota: bool,
 }
 
 impl Disk {
@@ -134,28 +153,6 @@ impl Disk {
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
         Path::new(&*self.name).join(name)
-    }
-
-    /// Reads a part of a file by its [path](Disk::path), beside SQLite: so many bytes, or fewer if it ends before.
-    ///
-    /// # Errors
-    ///
-    /// There is no such file, or no power.
-    pub fn read_path(path: &Path, at: u64, most: usize) -> Result<Vec<u8>, Error> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let disk = path.parent().unwrap_or(path).to_string_lossy();
-        let disk = lock(&DISKS).get(&*disk).cloned();
-        let disk = disk.ok_or(ErrorKind::NotFound)?;
-        match disk.cut() {
-            Some(_) => Err(no_power()),
-            None => {
-                let mut bytes = disk.read(&name).ok_or(ErrorKind::NotFound)?;
-                let at = usize::try_from(at).map_or(bytes.len(), |at| at.min(bytes.len()));
-                bytes.drain(..at);
-                bytes.truncate(most);
-                Ok(bytes)
-            }
-        }
     }
 
     /// The name of the VFS.
@@ -213,18 +210,64 @@ impl Disk {
         let left = state.content.left(choice);
         *state = State {
             content: left,
+            room: state.room,
             ..State::default()
         };
     }
 
     /// Lets the calls fail from that moment on, until [`mend`](Disk::mend).
     pub fn fail(&self, from: Moment, fault: Fault) {
-        self.state().fault = Some((from, fault));
+        let mut state = self.state();
+        state.fault = Some((from, fault));
+        state.ends_with_reserve = false;
+    }
+
+    /// The same, until the reserve is deleted.
+    pub fn fail_beside_reserve(&self, from: Moment, fault: Fault) {
+        let mut state = self.state();
+        state.fault = Some((from, fault));
+        state.ends_with_reserve = true;
     }
 
     /// Lets all files together have so many bytes at most.
     pub fn limit(&self, bytes: usize) {
         self.state().space = Some(bytes);
+    }
+
+    /// The disk has so many bytes from now on, of which `foreign` are another's files; also after a restart, until the next [`put`](Disk::put).
+    pub fn set_capacity(&self, bytes: usize, foreign: usize) {
+        let mut state = self.state();
+        state.room.capacity = Some(bytes);
+        state.room.foreign = foreign;
+    }
+
+    /// Another's file takes all that is left. Returns how much that is.
+    pub fn fill(&self) -> usize {
+        let mut state = self.state();
+        let left = state.left();
+        state.room.foreign += left;
+        left
+    }
+
+    /// How many bytes another's files have.
+    #[must_use]
+    pub fn foreign(&self) -> usize {
+        self.state().room.foreign
+    }
+
+    /// Another's files have so many bytes from now on.
+    pub fn set_foreign(&self, bytes: usize) {
+        self.state().room.foreign = bytes;
+    }
+
+    /// Whether a write over old bytes takes space as well, until the file is synced.
+    pub fn set_copies_on_write(&self, copies: bool) {
+        self.state().room.copies_on_write = copies;
+    }
+
+    /// Whether what is missing is a quota.
+    pub fn set_quota(&self, is_quota: bool) {
+        self.state().room.is_quota = is_quota;
     }
 
     /// How many bytes all files have together.
@@ -310,6 +353,30 @@ impl State {
         self.content.name_changes.push(change);
     }
 
+    /// The bytes of a file, as the system has them.
+    pub(crate) fn bytes(&self, name: &str) -> Result<&[u8], Error> {
+        match self.cut {
+            Some(_) => Err(no_power()),
+            None => {
+                let file = self.find(name).ok_or(ErrorKind::NotFound)?;
+                Ok(self.content.files[file].bytes())
+            }
+        }
+    }
+
+    /// Deletes a file that is there.
+    pub(crate) fn delete(&mut self, name: &str, kind: Kind) -> Result<(), Error> {
+        let verdict = self.call(Call::Delete, kind)?;
+        match verdict {
+            Verdict::Go(call) | Verdict::GoAndCut(call) => self.name(name, None, call),
+            Verdict::Fail(..) => return Err(failed()),
+        }
+        if kind == Kind::Reserve && self.ends_with_reserve {
+            self.fault = None;
+        }
+        cut_after(verdict)
+    }
+
     pub(crate) fn file(&mut self, file: usize) -> &mut File {
         &mut self.content.files[file]
     }
@@ -325,15 +392,39 @@ impl State {
         }
     }
 
+    /// How many bytes are left.
+    fn left(&self) -> usize {
+        let most = [self.space, self.room.capacity].into_iter().flatten().min();
+        let copied = self.content.files.iter().map(File::copied).sum::<usize>();
+        let used = self.content.used() + self.room.foreign + copied;
+        most.map_or(usize::MAX, |most| most.saturating_sub(used))
+    }
+
     /// How many of the bytes of a write there is space for.
     pub(crate) fn space_for(&self, file: usize, at: usize, length: usize) -> usize {
-        let Some(space) = self.space else {
-            return length;
-        };
-        let has = self.content.files[file].bytes().len();
-        let most = has + space.saturating_sub(self.content.used());
-        most.saturating_sub(at).min(length)
+        let file = &self.content.files[file];
+        let left = self.left();
+        match self.room.copies_on_write {
+            true => file.fits_copied(at, length, left),
+            false => {
+                let most = file.bytes().len().saturating_add(left);
+                most.saturating_sub(at).min(length)
+            }
+        }
     }
+
+    /// Writes to a file. Returns whether there was no space for some of it.
+    pub(crate) fn write(&mut self, file: usize, at: usize, bytes: &[u8], call: u64) -> bool {
+        let space = self.space_for(file, at, bytes.len());
+        let copies = self.room.copies_on_write;
+        self.content.files[file].write(at, &bytes[..space], call, copies);
+        space < bytes.len()
+    }
+}
+
+/// The disk of this name.
+pub(crate) fn named(name: &str) -> Option<Disk> {
+    lock(&DISKS).get(name).cloned()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::Choice;
@@ -10,7 +10,12 @@ pub(crate) struct File {
     cached: Vec<u8>,
     /// What was done since the last sync, and when.
     changes: Vec<(u64, Change)>,
+    /// The blocks that were written over since, on a disk that keeps the old ones until then.
+    copied: BTreeSet<usize>,
 }
+
+/// What a disk that copies on write copies at a time.
+const BLOCK: usize = 4_096;
 
 #[derive(Debug, Clone)]
 enum Change {
@@ -24,14 +29,44 @@ impl File {
             synced: bytes.clone(),
             cached: bytes,
             changes: Vec::new(),
+            copied: BTreeSet::new(),
         }
+    }
+
+    /// How many bytes the old blocks have.
+    pub(crate) fn copied(&self) -> usize {
+        self.copied.len() * BLOCK
+    }
+
+    /// How many of the bytes of a write so much space is enough for, if what is written over is kept.
+    pub(crate) fn fits_copied(&self, at: usize, length: usize, mut space: usize) -> usize {
+        let mut end = at;
+        for block in blocks(at, length) {
+            let next = ((block + 1) * BLOCK).min(at + length);
+            let grows = next.saturating_sub(self.cached.len().max(end));
+            let copies = match block * BLOCK < self.cached.len() && !self.copied.contains(&block) {
+                true => BLOCK,
+                false => 0,
+            };
+            if grows + copies > space {
+                break;
+            }
+            space -= grows + copies;
+            end = next;
+        }
+        end - at
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.cached
     }
 
-    pub(crate) fn write(&mut self, at: usize, bytes: &[u8], call: u64) {
+    pub(crate) fn write(&mut self, at: usize, bytes: &[u8], call: u64, copies: bool) {
+        if copies {
+            let length = self.cached.len();
+            let over = blocks(at, bytes.len()).filter(|block| block * BLOCK < length);
+            self.copied.extend(over);
+        }
         let change = Change::Write(at, bytes.to_vec());
         change.apply(&mut self.cached);
         self.changes.push((call, change));
@@ -44,6 +79,7 @@ impl File {
     }
 
     pub(crate) fn sync(&mut self) {
+        self.copied.clear();
         for (_, change) in self.changes.drain(..) {
             change.apply(&mut self.synced);
         }
@@ -122,6 +158,11 @@ impl File {
     }
 }
 
+/// The blocks of a write.
+fn blocks(at: usize, length: usize) -> Range<usize> {
+    at / BLOCK..(at + length).div_ceil(BLOCK)
+}
+
 impl Change {
     fn length_after(&self, before: usize) -> usize {
         match self {
@@ -171,7 +212,7 @@ mod tests {
     #[test]
     fn a_write_is_lost_or_there_or_torn_at_a_sector() {
         let mut file = File::of(b"aaaabbbbcccc".to_vec());
-        file.write(2, b"12345678", 1);
+        file.write(2, b"12345678", 1, false);
         assert_eq!(file.bytes(), b"aa12345678cc");
         let expected = [
             "aaaabbbbcccc",
@@ -191,15 +232,15 @@ mod tests {
     #[test]
     fn a_sector_is_as_one_of_the_writes_has_left_it() {
         let mut file = File::of(b"aaaa".to_vec());
-        file.write(0, b"1", 1);
-        file.write(1, b"2", 2);
+        file.write(0, b"1", 1, false);
+        file.write(1, b"2", 2, false);
         assert_eq!(all_left(&file), texts(&["aaaa", "1aaa", "12aa"]));
     }
 
     #[test]
     fn a_file_may_have_grown_without_its_bytes() {
         let mut file = File::of(b"aaaa".to_vec());
-        file.write(4, b"12", 1);
+        file.write(4, b"12", 1, false);
         assert_eq!(all_left(&file), texts(&["aaaa", "aaaa\0\0", "aaaa12"]));
     }
 
@@ -207,7 +248,7 @@ mod tests {
     fn what_was_cut_off_is_not_seen_again() {
         let mut file = File::of(b"aaaabbbb".to_vec());
         file.set_length(0, 1);
-        file.write(4, b"wxyz", 2);
+        file.write(4, b"wxyz", 2, false);
         let expected = [
             // Nothing, or the end alone, then the writes.
             "aaaabbbb",
@@ -218,9 +259,9 @@ mod tests {
         ];
         assert_eq!(all_left(&file), texts(&expected));
         let mut file = File::of(Vec::new());
-        file.write(0, b"old!", 1);
+        file.write(0, b"old!", 1, false);
         file.set_length(0, 2);
-        file.write(0, b"new", 3);
+        file.write(0, b"new", 3, false);
         let left = all_left(&file);
         assert!(!left.contains(&b"old"[..]) && left.contains(&b"old!"[..]));
     }

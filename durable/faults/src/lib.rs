@@ -27,7 +27,9 @@
 //! | `file` | what is in a file, and what is left of it? |
 //! | `choice` | which of the things that may be left is left? |
 //! | `vfs` | what does SQLite call? |
+//! | `beside` | what else is done with its files? |
 
+mod beside;
 mod choice;
 mod content;
 mod disk;

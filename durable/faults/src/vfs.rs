@@ -59,12 +59,7 @@ impl Vfs for Disk {
             true => Kind::Log,
             false => Kind::Other,
         };
-        let verdict = state.call(Call::Delete, kind)?;
-        match verdict {
-            Verdict::Go(call) | Verdict::GoAndCut(call) => state.name(name, None, call),
-            Verdict::Fail(..) => return Err(failed()),
-        }
-        cut_after(verdict)
+        state.delete(name, kind)
     }
 
     fn exists(&self, name: &str) -> Result<bool> {
@@ -121,17 +116,18 @@ impl DatabaseHandle for Handle {
         let at = position(at)?;
         let mut state = self.disk.state();
         let verdict = state.call(Call::Write, self.kind)?;
-        let (call, space) = match verdict {
-            Verdict::Go(call) | Verdict::GoAndCut(call) => {
-                (call, state.space_for(self.file, at, bytes.len()))
+        let is_full = match verdict {
+            Verdict::Go(call) | Verdict::GoAndCut(call) => state.write(self.file, at, bytes, call),
+            Verdict::Fail(call, Fault::NoSpace(space)) => {
+                state.write(self.file, at, &bytes[..space.min(bytes.len())], call);
+                true
             }
-            Verdict::Fail(call, Fault::NoSpace(space)) => (call, space.min(bytes.len())),
             Verdict::Fail(..) => return Err(failed()),
         };
-        state.file(self.file).write(at, &bytes[..space], call);
-        let is_full = space < bytes.len() || matches!(verdict, Verdict::Fail(..));
         cut_after(verdict)?;
         match is_full {
+            // SQLite has no word for a quota.
+            true if state.room.is_quota => Err(failed()),
             true => Err(ErrorKind::WriteZero.into()),
             false => Ok(()),
         }
@@ -206,7 +202,7 @@ impl WalIndex for Index {
 }
 
 /// The end of a call that has taken effect.
-fn cut_after(verdict: Verdict) -> Result<()> {
+pub(crate) fn cut_after(verdict: Verdict) -> Result<()> {
     match verdict {
         Verdict::GoAndCut(_) => Err(no_power()),
         _ => Ok(()),
@@ -222,6 +218,6 @@ fn position(at: u64) -> Result<usize> {
     usize::try_from(at).map_err(|_| ErrorKind::InvalidInput.into())
 }
 
-fn failed() -> Error {
+pub(crate) fn failed() -> Error {
     Error::new(ErrorKind::BrokenPipe, "the call was made to fail")
 }

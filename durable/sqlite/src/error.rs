@@ -49,6 +49,17 @@ impl OpenError {
         }
     }
 
+    /// Whether a full disk can be why: SQLite has several words for that as it opens a file.
+    pub(crate) fn may_be_full(&self) -> bool {
+        use rusqlite::ErrorCode::{CannotOpen, DiskFull, SystemIoFailure};
+        let OpenError::Sqlite(source) = self else {
+            return false;
+        };
+        let error = source.downcast_ref::<rusqlite::Error>();
+        let code = error.and_then(rusqlite::Error::sqlite_error_code);
+        matches!(code, Some(CannotOpen | DiskFull | SystemIoFailure))
+    }
+
     /// The same, of a file that has passed for a store: what is missing in it is damage.
     pub(crate) fn in_tables(error: rusqlite::Error) -> OpenError {
         use rusqlite::ErrorCode::{DatabaseCorrupt, Unknown};

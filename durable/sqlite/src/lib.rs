@@ -114,7 +114,9 @@ mod log;
 mod orders;
 mod read;
 mod reader;
+mod reserve;
 mod schema;
+mod space;
 mod store;
 mod trial;
 mod vacuum;
@@ -131,6 +133,6 @@ pub use reader::{Count, Extent, Pending, ReadError, Reader, Whose};
 pub use schema::{STEPS, Step, VERSION};
 pub use store::SqliteStore;
 #[doc(hidden)]
-pub use trial::Trial;
+pub use trial::{Files, Trial};
 #[doc(hidden)]
 pub use vacuum::Vacuum;

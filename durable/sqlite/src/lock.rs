@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::OpenError;
+use super::reserve::is_full;
 
 /// The lock file beside the store's, locked as long as this lives. The operating system releases the lock of a process that ends, however it ends.
 #[derive(Debug)]
@@ -30,14 +31,20 @@ impl Lock {
             let process = holder(&mut file);
             return Err(OpenError::Held { lock, process });
         }
-        let process = format!("{}\n", std::process::id());
-        let written = file
-            .set_len(0)
-            .and_then(|()| file.rewind())
-            .and_then(|()| file.write_all(process.as_bytes()));
-        written.map_err(refused)?;
-        Ok(Lock { _file: file })
+        match note_process(&mut file) {
+            // It is locked, and has no number on a disk that is full.
+            Err(error) if !is_full(&error) => Err(refused(error)),
+            _ => Ok(Lock { _file: file }),
+        }
     }
+}
+
+fn note_process(file: &mut File) -> io::Result<()> {
+    let process = format!("{}\n", std::process::id());
+    // The space that it has is not given up before.
+    file.rewind()?;
+    file.write_all(process.as_bytes())?;
+    file.set_len(process.len() as u64)
 }
 
 /// Who has a file open as a store.
@@ -124,7 +131,7 @@ const LOOKS: u32 = 1_000;
 
 /// Another user who could open it could lock it, and keep the service from starting.
 #[cfg(unix)]
-fn for_its_user_alone(options: &mut OpenOptions) {
+pub(crate) fn for_its_user_alone(options: &mut OpenOptions) {
     use std::os::unix::fs::OpenOptionsExt;
 
     options.mode(0o600);

@@ -15,7 +15,8 @@ use super::identity::Identity;
 use super::keys::Keys;
 use super::lock::Lock;
 use super::orders::{self, Orders};
-use super::trial::Trial;
+use super::space::Space;
+use super::trial::{Files, Trial};
 use super::vacuum::{self, Vacuum};
 use super::write::Writer;
 use super::{archive, log, read, schema};
@@ -43,7 +44,8 @@ pub struct SqliteStore {
     vacuum: Vacuum,
     /// How many pages the log has before they are copied into the file.
     long_log: i64,
-    read: fn(&Path, u64, usize) -> io::Result<Vec<u8>>,
+    files: Files,
+    space: Space,
     path: PathBuf,
     /// Of the file as it was opened. `None` on a VFS of a test.
     identity: Option<Identity>,
@@ -60,10 +62,30 @@ impl SqliteStore {
     /// [`OpenError`]: another process has it open, it is no file of this store, it is damaged, or of a newer version. The file is then as it was. One of an
     /// older version that cannot be brought up to date is of this version, or of one between.
     pub fn open(path: impl AsRef<Path>) -> Result<SqliteStore, OpenError> {
-        let path = resolve(path.as_ref()).map_err(|error| OpenError::Sqlite(error.into()))?;
+        SqliteStore::open_locked(path.as_ref(), &Trial::NONE)
+    }
+
+    /// The same, of a file that has so many bytes at most. Its log and its reserve, of some 30 MiB together at most, come on top of that.
+    ///
+    /// Once its timers, dead letters and so on take seven eighths of the limit, an insert is [`Full`](Outcome::Full), and the last eighth is for other steps: a
+    /// dead letter, a retry, an archive and a cascade take space. If even that is used, they are refused, while timers are settled and cancelled.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](SqliteStore::open). A file that is longer already is opened, and becomes no longer.
+    pub fn open_within(path: impl AsRef<Path>, bytes: u64) -> Result<SqliteStore, OpenError> {
+        let trial = Trial {
+            limit: Some(bytes),
+            ..Trial::NONE
+        };
+        SqliteStore::open_locked(path.as_ref(), &trial)
+    }
+
+    fn open_locked(path: &Path, trial: &Trial<'_>) -> Result<SqliteStore, OpenError> {
+        let path = resolve(path).map_err(|error| OpenError::Sqlite(error.into()))?;
         let lock = Lock::take(&path)?;
         refuse_log_alone(&path)?;
-        let mut store = SqliteStore::open_as(path, Some(lock), &Trial::NONE)?;
+        let mut store = SqliteStore::open_as(path, Some(lock), trial)?;
         let identity = Identity::of(&store.path);
         store.identity = Some(identity.map_err(|error| OpenError::Sqlite(error.into()))?);
         Ok(store)
@@ -80,10 +102,21 @@ impl SqliteStore {
         lock: Option<Lock>,
         trial: &Trial<'_>,
     ) -> Result<SqliteStore, OpenError> {
-        let (connection, handlers) = schema::open(&path, trial)?;
+        let mut space = Space::of(&path, trial);
+        let (connection, handlers) = schema::open(&path, trial).or_else(|error| {
+            // A full disk has no space for the index of the log, either.
+            match error.may_be_full() && space.give_up_to_open() {
+                true => schema::open(&path, trial),
+                false => Err(error),
+            }
+        })?;
+        if let Some(bytes) = trial.limit {
+            let limited = space.set_limit(&connection, bytes);
+            limited.map_err(OpenError::of)?;
+        }
         let keys = Keys::read(&connection, trial.key_sizes).map_err(OpenError::in_tables)?;
         let gives_back = vacuum::is_possible(&connection).map_err(OpenError::in_tables)?;
-        Ok(SqliteStore {
+        let mut store = SqliteStore {
             connection,
             handlers,
             keys,
@@ -96,11 +129,14 @@ impl SqliteStore {
             is_giving_back: false,
             vacuum: trial.vacuum,
             long_log: trial.long_log,
-            read: trial.read,
+            files: trial.files,
+            space,
             path,
             identity: None,
             _lock: lock,
-        })
+        };
+        store.keep_reserve().map_err(OpenError::of)?;
+        Ok(store)
     }
 
     /// The absolute path of the file.
@@ -109,53 +145,132 @@ impl SqliteStore {
         &self.path
     }
 
-    fn next_epoch(&self) -> Result<u64, StoreError> {
+    fn next_epoch(&self) -> Result<u64, Failed> {
         let sql = "UPDATE meta SET value = value + 1 WHERE key = 'epoch' RETURNING value";
         let begun = self.connection.unchecked_transaction();
-        let begun = begun.map_err(rolled_back)?;
+        let begun = begun.map_err(|error| self.in_a_step(error))?;
         let epoch: i64 = begun
             .query_row(sql, [], |row| row.get(0))
-            .map_err(rolled_back)?;
-        orders::clear(&begun).map_err(rolled_back)?;
-        begun.commit().map_err(of_commit)?;
+            .map_err(|error| self.in_a_step(error))?;
+        orders::clear(&begun).map_err(|error| self.in_a_step(error))?;
+        begun.commit().map_err(|error| self.at_the_commit(error))?;
         Ok(epoch.unsigned_abs())
     }
 
-    /// Does this in a transaction, or nothing of it.
+    /// Does all steps. If there is no space for that, the inserts give way, and then the reserve does.
+    fn commit_steps(&mut self, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
+        let has_inserts = steps.iter().any(|op| matches!(op, Op::Insert(..)));
+        if has_inserts {
+            self.look_for_space();
+        }
+        let was_full = self.space.is_full();
+        let mut tried = self.attempt(false, |store| store.steps(steps));
+        if let Err(failed) = &tried
+            && failed.is_full
+        {
+            self.space.found_none(&self.connection);
+            if has_inserts && !was_full {
+                let in_doubt = failed.in_doubt();
+                tried = self.attempt(in_doubt, |store| store.steps(steps));
+            }
+        }
+        if let Err(failed) = &tried
+            && failed.is_full
+            && self.space.give_up(&self.connection)
+        {
+            let in_doubt = failed.in_doubt();
+            tried = self.attempt(in_doubt, |store| store.steps(steps));
+        }
+        tried.map_err(|failed| failed.error)
+    }
+
+    /// Does this in a transaction, or nothing of it. It can wait for space: the reserve is not for it.
     fn transact<T>(
         &mut self,
         what: impl FnOnce(&mut SqliteStore) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
+        self.attempt(false, what).map_err(|failed| {
+            if failed.is_full {
+                self.space.found_none(&self.connection);
+            }
+            failed.error
+        })
+    }
+
+    /// Does this in a transaction, or nothing of it. `in_doubt`: the log may have the whole of a commit before, whose outcome was not handed out. So something
+    /// is written over it.
+    fn attempt<T>(
+        &mut self,
+        in_doubt: bool,
+        what: impl FnOnce(&mut SqliteStore) -> rusqlite::Result<T>,
+    ) -> Result<T, Failed> {
         let handlers = self.handlers.len();
-        let done = self.begin_and(what).map_err(rolled_back);
+        let done = self.begin_and(in_doubt, what);
+        let done = done.map_err(|error| self.in_a_step(error));
         let was_tried = done.is_ok();
         let done = done.and_then(|done| {
             let commit = self.connection.prepare_cached("COMMIT");
             let committed = commit.and_then(|mut commit| commit.execute([]));
-            committed.map_err(of_commit).map(|_| done)
+            committed
+                .map_err(|error| self.at_the_commit(error))
+                .map(|_| done)
         });
         match done {
-            Ok(_) => self.keys.keep(),
-            Err(_) => {
+            Ok(done) => {
+                self.keys.keep();
+                Ok(done)
+            }
+            Err(failed) => {
+                self.was_refused = true;
                 self.handlers.truncate(handlers);
                 self.keys.undo();
-                self.roll_back()?;
-                if was_tried {
-                    self.is_gone()?;
-                }
+                let is_gone = self.roll_back().and_then(|()| match was_tried || in_doubt {
+                    true => self.is_gone(),
+                    false => Ok(()),
+                });
+                Err(match is_gone {
+                    Ok(()) => failed,
+                    Err(error) => Failed { error, ..failed },
+                })
             }
         }
-        done
     }
 
     fn begin_and<T>(
         &mut self,
+        in_doubt: bool,
         what: impl FnOnce(&mut SqliteStore) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<T> {
         self.connection
             .prepare_cached("BEGIN IMMEDIATE")?
             .execute([])?;
-        what(self)
+        let done = what(self)?;
+        if in_doubt {
+            let sql = "INSERT INTO meta VALUES ('doubts', 1)
+                ON CONFLICT (key) DO UPDATE SET value = value + 1";
+            self.connection.execute(sql, [])?;
+        }
+        Ok(done)
+    }
+
+    /// The error of a read, or of a step: no commit was tried.
+    fn in_a_step(&self, error: rusqlite::Error) -> Failed {
+        let is_full = self.space.is_none(&error);
+        let error = match is_full {
+            true => StoreError::definite(error),
+            false => rolled_back(error),
+        };
+        Failed { error, is_full }
+    }
+
+    /// The error of a `COMMIT`. Whether the log has it nevertheless is looked at later.
+    fn at_the_commit(&self, error: rusqlite::Error) -> Failed {
+        let is_full = self.space.is_none(&error);
+        let error = match is_full {
+            true => StoreError::definite(error),
+            false => of_commit(error),
+        };
+        Failed { error, is_full }
     }
 
     /// Takes the orders that have come.
@@ -179,7 +294,7 @@ impl SqliteStore {
             return Ok(());
         };
         let log = log_of(&self.path);
-        let has_more = log::has_more(|at, most| (self.read)(&log, at, most), frames);
+        let has_more = log::has_more(|at, most| (self.files.read)(&log, at, most), frames);
         match has_more.map_err(StoreError::indeterminate)? {
             true => Err(StoreError::indeterminate(
                 "no space was left, and the log may have the whole commit",
@@ -196,12 +311,22 @@ impl SqliteStore {
     }
 
     fn steps(&mut self, steps: &[Op]) -> rusqlite::Result<Vec<Outcome>> {
-        let mut writer = Writer::new(&self.connection, &mut self.handlers, &mut self.keys);
+        let has_inserts = steps.iter().any(|op| matches!(op, Op::Insert(..)));
+        let room = match has_inserts {
+            true => self.space.room(&self.connection)?,
+            false => None,
+        };
+        let (handlers, keys) = (&mut self.handlers, &mut self.keys);
+        let mut writer = Writer::new(&self.connection, handlers, keys, room);
         let outcomes: Vec<_> = steps
             .iter()
             .map(|op| writer.step(op))
             .collect::<Result<_, _>>()?;
+        let is_full = writer.is_full();
         writer.finish()?;
+        if has_inserts {
+            self.space.were_refused(is_full);
+        }
         Ok(outcomes)
     }
 
@@ -238,7 +363,11 @@ impl SqliteStore {
 
     /// Copies a long log into the file, and one that could not become longer: the next commit begins it again, in the space that it has. Says whether it has.
     fn checkpoint(&self) -> rusqlite::Result<bool> {
-        let is_long = self.was_refused || self.log_length()? >= self.long_log;
+        let long_log = match self.space.is_full() {
+            true => self.long_log.min(SHORT_LOG),
+            false => self.long_log,
+        };
+        let is_long = self.was_refused || self.log_length()? >= long_log;
         if is_long {
             let mut copy = self
                 .connection
@@ -246,6 +375,43 @@ impl SqliteStore {
             copy.query_row([], |_| Ok(()))?;
         }
         Ok(is_long)
+    }
+
+    /// The same, in the space of the reserve if there is no other.
+    fn checkpoint_in_space(&mut self) -> Result<bool, StoreError> {
+        let mut copied = self.checkpoint();
+        if let Err(error) = &copied
+            && self.space.is_none(error)
+        {
+            self.was_refused = true;
+            if !self.space.give_up(&self.connection) {
+                return copied.map_err(StoreError::definite);
+            }
+            copied = self.checkpoint();
+        }
+        copied.map_err(|error| self.in_a_step(error).error)
+    }
+
+    fn look_for_space(&mut self) {
+        if self.space.is_full() {
+            let on_disk = self.on_disk();
+            self.space.look_again(on_disk.unwrap_or(u64::MAX));
+        }
+    }
+
+    fn keep_reserve(&mut self) -> rusqlite::Result<()> {
+        if !self.space.is_whole() {
+            let on_disk = self.on_disk()?;
+            self.space.keep(on_disk);
+        }
+        Ok(())
+    }
+
+    /// How many bytes the file and its log have.
+    fn on_disk(&self) -> rusqlite::Result<u64> {
+        let file = (self.files.length)(&self.path).unwrap_or(0);
+        let frames = self.log_length()?.max(0).unsigned_abs();
+        Ok(file + frames * FRAME)
     }
 
     /// What is written to a file that was removed is lost with the process, and another process may open a new one under its name.
@@ -280,6 +446,27 @@ impl SqliteStore {
         result
     }
 }
+
+/// An attempt has failed.
+#[derive(Debug)]
+struct Failed {
+    error: StoreError,
+    /// For want of space.
+    is_full: bool,
+}
+
+impl Failed {
+    /// Whether the log may have it nevertheless.
+    fn in_doubt(&self) -> bool {
+        !self.error.is_definite()
+    }
+}
+
+/// On a full disk, the log is copied when it has so many pages: it does not use up the last space.
+const SHORT_LOG: i64 = 64;
+
+/// How many bytes a page has in the log, about.
+const FRAME: u64 = 4_120;
 
 /// The one path of a file, which may not be there yet: without links, so that all who name the file take the same lock.
 pub(crate) fn resolve(path: &Path) -> io::Result<PathBuf> {
@@ -334,8 +521,17 @@ impl Store for SqliteStore {
     fn begin(&mut self) -> Result<u64, StoreError> {
         self.is_well()?;
         self.last = None;
-        let epoch = self.next_epoch();
-        self.note(epoch)
+        let mut epoch = self.next_epoch();
+        if epoch.as_ref().is_err_and(|failed| failed.is_full) {
+            // The reserve may have gone before. Then the log has space, once what it has is copied.
+            self.space.give_up(&self.connection);
+            self.was_refused = true;
+            match self.checkpoint_in_space() {
+                Err(error) if !error.is_definite() => return self.note(Err(error)),
+                _ => epoch = self.next_epoch(),
+            }
+        }
+        self.note(epoch.map_err(|failed| failed.error))
     }
 
     fn commit(&mut self, number: u64, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
@@ -346,8 +542,8 @@ impl Store for SqliteStore {
         }
         self.is_well()?;
         self.is_idle = false;
-        let outcomes = self.transact(|store| store.steps(steps));
-        self.was_refused = outcomes.is_err();
+        self.was_refused = false;
+        let outcomes = self.commit_steps(steps);
         let outcomes = self.note(outcomes)?;
         self.orders.answered(steps);
         self.last = Some((number, outcomes.clone()));
@@ -359,9 +555,12 @@ impl Store for SqliteStore {
         let there = self.is_there();
         self.note(there)?;
         let is_idle = std::mem::replace(&mut self.is_idle, true);
-        let copied = self.checkpoint().map_err(rolled_back);
+        let copied = self.checkpoint_in_space();
         let has_copied = self.note(copied)?;
-        if self.was_refused {
+        self.look_for_space();
+        let kept = self.keep_reserve().map_err(rolled_back);
+        self.note(kept)?;
+        if std::mem::take(&mut self.was_refused) {
             // There may be no space for a longer log.
             return Ok(());
         }
@@ -457,8 +656,11 @@ impl Store for SqliteStore {
 impl Drop for SqliteStore {
     fn drop(&mut self) {
         if self.failure.is_none() && self.roll_back().is_ok() {
-            // What is not copied now is read from the log the next time.
-            let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+            // What is not copied now is read from the log the next time. On a full disk, the log keeps the space that it has.
+            let sql = match self.space.is_full() {
+                true => "PRAGMA wal_checkpoint(PASSIVE)",
+                false => "PRAGMA wal_checkpoint(TRUNCATE)",
+            };
             let _: rusqlite::Result<()> = self.connection.query_row(sql, [], |_| Ok(()));
         }
     }

@@ -1,8 +1,10 @@
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
+use std::time::Duration;
 
 use super::keys::Sizes;
+use super::lock::for_its_user_alone;
 use super::schema::Step;
 use super::vacuum::Vacuum;
 
@@ -12,8 +14,8 @@ use super::vacuum::Vacuum;
 pub struct Trial<'a> {
     /// The name of the VFS that has the file. `None` is SQLite's own.
     pub vfs: Option<&'a str>,
-    /// What reads a file of it: from this byte on so many, or fewer if it ends before.
-    pub read: fn(&Path, u64, usize) -> io::Result<Vec<u8>>,
+    /// The calls that SQLite does not make.
+    pub files: Files,
     /// The value of `PRAGMA synchronous`, to see a test fail.
     pub synchronous: &'a str,
     /// How many pages the log has before they are copied into the file.
@@ -24,18 +26,52 @@ pub struct Trial<'a> {
     pub vacuum: Vacuum,
     /// The steps from older versions of the tables.
     pub steps: &'a [Step],
+    /// How long the reserve is, at least and at most. None, if both are 0.
+    pub reserve: (u64, u64),
+    /// How long a full disk is taken to be full before it is looked at again.
+    pub full: Duration,
+    /// How long the file may be.
+    pub limit: Option<u64>,
+}
+
+/// What is done with files beside SQLite: its log is read, and the reserve is written.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy)]
+pub struct Files {
+    /// What a file has from this byte on: so many, or fewer if it ends before.
+    pub read: fn(&Path, u64, usize) -> io::Result<Vec<u8>>,
+    /// How long a file is. A link is none.
+    pub length: fn(&Path) -> io::Result<u64>,
+    /// Writes at the end of a file, and creates it if it is not there. A part may be written though it fails.
+    pub append: fn(&Path, &[u8]) -> io::Result<()>,
+    /// Lets what was written take its space.
+    pub sync: fn(&Path) -> io::Result<()>,
+    /// Cuts a file off at this length.
+    pub shorten: fn(&Path, u64) -> io::Result<()>,
+    /// Deletes a file, and gives its space to the disk.
+    pub remove: fn(&Path) -> io::Result<()>,
 }
 
 impl Trial<'_> {
     /// None: what is used.
     pub const NONE: Trial<'static> = Trial {
         vfs: None,
-        read,
+        files: Files {
+            read,
+            length,
+            append,
+            sync: |path| OpenOptions::new().write(true).open(path)?.sync_all(),
+            shorten: |path, length| OpenOptions::new().write(true).open(path)?.set_len(length),
+            remove,
+        },
         synchronous: "EXTRA",
         long_log: 1_000,
         key_sizes: Sizes::USUAL,
         vacuum: Vacuum::USUAL,
         steps: &super::schema::STEPS,
+        reserve: (1 << 20, 16 << 20),
+        full: Duration::from_secs(1),
+        limit: None,
     };
 }
 
@@ -45,4 +81,33 @@ fn read(path: &Path, at: u64, most: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(most as u64).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+fn length(path: &Path) -> io::Result<u64> {
+    let file = fs::symlink_metadata(path)?;
+    match file.is_file() {
+        true => Ok(file.len()),
+        // By a link, another file would be written to.
+        false => Err(io::Error::other("it is no file")),
+    }
+}
+
+fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    match length(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    for_its_user_alone(&mut options);
+    options.open(path)?.write_all(bytes)
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    fs::remove_file(path)?;
+    // A file system with a journal may have the space only once the journal has it. It may fail: then a later commit finds it.
+    if let Some(folder) = path.parent() {
+        let _: io::Result<()> = File::open(folder).and_then(|folder| folder.sync_all());
+    }
+    Ok(())
 }

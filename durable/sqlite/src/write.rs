@@ -43,7 +43,14 @@ pub(crate) struct Writer<'a> {
     moved: Kept<'a>,
     archive: Kept<'a>,
     blocks: Blocks,
+    /// How many bytes inserts may have. `None` is any number.
+    room: Option<u64>,
+    /// Whether one has found too little.
+    is_full: bool,
 }
+
+/// About how much a row has beside its payload and its key, in all tables.
+const BESIDE: u64 = 100;
 
 /// A statement that many steps of a commit use: it is looked up once.
 type Kept<'a> = Option<CachedStatement<'a>>;
@@ -64,6 +71,7 @@ impl<'a> Writer<'a> {
         connection: &'a Connection,
         handlers: &'a mut Handlers,
         keys: &'a mut Keys,
+        room: Option<u64>,
     ) -> Writer<'a> {
         Writer {
             connection,
@@ -75,12 +83,22 @@ impl<'a> Writer<'a> {
             moved: None,
             archive: None,
             blocks: Blocks::default(),
+            room,
+            is_full: false,
         }
+    }
+
+    /// Whether an insert was refused for want of space.
+    pub(crate) fn is_full(&self) -> bool {
+        self.is_full
     }
 
     pub(crate) fn step(&mut self, op: &Op) -> rusqlite::Result<Outcome> {
         match op {
-            Op::Insert(row, bucket) => self.insert(row, *bucket),
+            Op::Insert(row, bucket) => match self.has_room(row) {
+                true => self.insert(row, *bucket),
+                false => self.refuse(row),
+            },
             Op::Settle(row) => {
                 if !self.settle_plain(row)?
                     && let Some(row) = self.take_near(row)?
@@ -151,8 +169,11 @@ impl<'a> Writer<'a> {
                 Ok(Outcome::Done)
             }
             Op::All(steps) => {
+                let room = self.room.take();
                 let outcomes = steps.iter().map(|op| self.step(op));
-                outcomes.collect::<Result<_, _>>().map(Outcome::All)
+                let outcomes = outcomes.collect::<Result<_, _>>().map(Outcome::All);
+                self.room = room;
+                outcomes
             }
         }
     }
@@ -183,11 +204,12 @@ impl<'a> Writer<'a> {
     }
 
     fn start(&self, row: &Row) -> rusqlite::Result<Outcome> {
-        let sql = "UPDATE timers SET starts = starts + 1
+        let sql = "UPDATE timers SET starts = ?4
             WHERE level = 0 AND handler = ?1 AND bucket = ?2 AND id = ?3";
         let mut start = self.connection.prepare_cached(sql)?;
         let handler = self.handlers.number(&row.handler);
-        start.execute((handler, row.due.second(), stored(row.id)))?;
+        let starts = row.starts.saturating_add(1);
+        start.execute((handler, row.due.second(), stored(row.id), starts))?;
         Ok(Outcome::Done)
     }
 
@@ -207,6 +229,38 @@ impl<'a> Writer<'a> {
         Ok(Outcome::Done)
     }
 
+    /// Counts an insert. Those after one that has found no room find none either.
+    fn has_room(&mut self, row: &Row) -> bool {
+        let Some(room) = &mut self.room else {
+            return true;
+        };
+        // Pages that are split are half empty.
+        let takes = 2 * (row.bytes() as u64 + BESIDE);
+        *room = room.saturating_sub(takes);
+        *room > 0
+    }
+
+    /// An insert that is not written, but for what it is answered if its key is another timer's.
+    fn refuse(&mut self, row: &Row) -> rusqlite::Result<Outcome> {
+        let handler = self.handlers.number(&row.handler);
+        if let (Some(handler), Some(key)) = (handler, &row.key)
+            && let Some(other) = self.holder(row, handler, key)?
+        {
+            return Ok(Outcome::Exists(other));
+        }
+        self.is_full = true;
+        Ok(Outcome::Full)
+    }
+
+    /// The other timer that has the key.
+    fn holder(&self, row: &Row, handler: i64, key: &[u8]) -> rusqlite::Result<Option<Handle>> {
+        let found = self
+            .keys
+            .find(self.connection, self.keys.name(handler, key))?;
+        let other = found.filter(|holder| holder.id != stored(row.id));
+        Ok(other.map(|holder| handle(row, holder)))
+    }
+
     fn insert(&mut self, row: &Row, bucket: Bucket) -> rusqlite::Result<Outcome> {
         if let Some(key) = &row.key {
             let handler = self.handlers.intern(&row.handler, self.connection)?;
@@ -214,13 +268,7 @@ impl<'a> Writer<'a> {
             match self.keys.find(self.connection, name)? {
                 // It is written once more, in the same place.
                 Some(Holder { id, .. }) if id == stored(row.id) => {}
-                Some(Holder { id, due }) => {
-                    return Ok(Outcome::Exists(Handle {
-                        id: Id::from_stored(id.unsigned_abs()),
-                        due: Due::from_millis(due),
-                        handler: Arc::clone(&row.handler),
-                    }));
-                }
+                Some(other) => return Ok(Outcome::Exists(handle(row, other))),
                 None => {
                     let (id, due) = (stored(row.id), row.due.as_millis());
                     self.keys.take(name, Holder { id, due });
@@ -361,5 +409,14 @@ impl<'a> Writer<'a> {
             row(from, self.handlers.name(from.get(7)?)?)
         })
         .optional()
+    }
+}
+
+/// The timer that has the key of a row.
+fn handle(row: &Row, Holder { id, due }: Holder) -> Handle {
+    Handle {
+        id: Id::from_stored(id.unsigned_abs()),
+        due: Due::from_millis(due),
+        handler: Arc::clone(&row.handler),
     }
 }

@@ -2,12 +2,14 @@
 
 mod trial;
 
+use std::time::Duration;
+
 use fastrand::Rng;
 use trial::*;
 use waterwheel_conformance::all;
 use waterwheel_faults::{Call, Chance, Choice, Content, Disk, Each, Fault, Kind, Moment};
 use waterwheel_store::{Due, Id, Level, Most, Op, Outcome, Position, Store, StoreError};
-use waterwheel_store_sqlite::{Sizes, SqliteStore, Trial};
+use waterwheel_store_sqlite::{Sizes, SqliteStore};
 
 #[test]
 fn a_store_on_the_disk_of_the_tests_passes_all_cases() {
@@ -17,12 +19,23 @@ fn a_store_on_the_disk_of_the_tests_passes_all_cases() {
 /// A store with the timers 1 to 3, and its disk.
 fn begun(long_log: i64) -> (SqliteStore, Disk) {
     let disk = disk();
-    let mut store = open_with(&disk, long_log).unwrap();
+    let store = open_with(&disk, long_log).unwrap();
+    (with_three(store), disk)
+}
+
+/// The same, without a reserve.
+fn begun_bare(long_log: i64) -> (SqliteStore, Disk) {
+    let disk = disk();
+    let store = open_bare(&disk, long_log).unwrap();
+    (with_three(store), disk)
+}
+
+fn with_three(mut store: SqliteStore) -> SqliteStore {
     store.begin().unwrap();
     for number in 1..=3 {
         is_done(store.commit(number, &[insert(number, 64)]));
     }
-    (store, disk)
+    store
 }
 
 /// Each of these is left after a power cut, and nothing else.
@@ -121,8 +134,8 @@ fn a_failed_sync_of_a_checkpoint_is_final_and_loses_nothing() {
 
 #[test]
 fn a_full_disk_refuses_a_commit_that_never_comes_back() {
-    let (mut store, disk) = begun(1_000);
-    let steps = [insert(4, 3_000), insert(5, 3_000), insert(6, 64)];
+    let (mut store, disk) = begun_bare(1_000);
+    let steps = [kept(4, 3_000), kept(5, 3_000), kept(6, 64)];
     let used = disk.used();
     let mut number = 4;
     let mut refused = 0;
@@ -142,7 +155,7 @@ fn a_full_disk_refuses_a_commit_that_never_comes_back() {
     }
     assert!(refused > 8, "{refused} commits were refused");
     disk.mend();
-    is_done(store.commit(number + 1, &[insert(7, 64)]));
+    is_done(store.commit(number + 1, &[kept(7, 64)]));
     expect_left(&disk.content(), &[&[1, 2, 3, 4, 5, 6, 7]]);
 }
 
@@ -155,14 +168,13 @@ fn no_space_in_a_used_log_is_definite_if_nothing_is_left() {
         for after in 0..6 {
             for written in [0, 1, 24, 512, 2_048, 3_000, 4_000, 4_095] {
                 let disk = disk_of(used.clone());
-                let mut store = open(&disk).unwrap();
+                let mut store = open_bare(&disk, 1_000).unwrap();
                 let moment = Moment {
                     after,
                     ..Moment::next(Call::Write, Kind::Log)
                 };
                 disk.fail(moment, Fault::NoSpace(written));
-                let Err(error) = store.commit(1, &[insert(100, payload), insert(101, payload)])
-                else {
+                let Err(error) = store.commit(1, &[kept(100, payload), kept(101, payload)]) else {
                     continue;
                 };
                 disk.mend();
@@ -170,11 +182,11 @@ fn no_space_in_a_used_log_is_definite_if_nothing_is_left() {
                 if error.is_definite() {
                     definite += 1;
                     expect_left(&content, &[&all]);
-                    is_done(store.commit(2, &[insert(102, payload)]));
+                    is_done(store.commit(2, &[kept(102, payload)]));
                 } else {
                     indeterminate += 1;
                     is_back |= left(&disk_of(content)).contains(&100);
-                    is_indeterminate(store.commit(2, &[insert(102, payload)]));
+                    is_indeterminate(store.commit(2, &[kept(102, payload)]));
                 }
             }
         }
@@ -185,7 +197,7 @@ fn no_space_in_a_used_log_is_definite_if_nothing_is_left() {
 
 /// What is on a disk whose log has old frames after those that count, and its timers.
 fn used_log(payload: usize) -> (Content, Vec<u64>) {
-    let (mut store, disk) = begun(8);
+    let (mut store, disk) = begun_bare(8);
     for number in 4..40 {
         does(&mut store, number, &[insert(number, payload)]);
     }
@@ -215,9 +227,9 @@ fn a_write_that_fails_in_a_commit_is_final() {
 
 #[test]
 fn a_commit_larger_than_memory_that_finds_no_space_is_definite() {
-    let (mut store, disk) = begun(1_000);
+    let (mut store, disk) = begun_bare(1_000);
     let megabyte = 1 << 20;
-    let large: Vec<_> = (10..34).map(|number| insert(number, megabyte)).collect();
+    let large: Vec<_> = (10..34).map(|number| kept(number, megabyte)).collect();
     let writes = disk.count(Call::Write, Kind::Log);
     disk.limit(disk.used() + 3 * megabyte);
     is_definite(store.commit(4, &large));
@@ -227,19 +239,19 @@ fn a_commit_larger_than_memory_that_finds_no_space_is_definite() {
     let refused = disk.content();
     assert_eq!(left(&disk_of(refused)), [1, 2, 3]);
     disk.mend();
-    is_done(store.commit(5, &[insert(4, 64)]));
+    is_done(store.commit(5, &[kept(4, 64)]));
     assert_eq!(left(&disk_of(disk.content())), [1, 2, 3, 4]);
 }
 
 #[test]
 fn a_checkpoint_without_space_is_made_up_for_later() {
-    let (mut store, disk) = begun(8);
+    let (mut store, disk) = begun_bare(8);
     let mut number = 4;
     // Room for the log, which is used again and again, but not for the file.
     let log = disk.read(LOG).unwrap().len();
     disk.fail(Moment::next(Call::Write, Kind::Main), Fault::NoSpace(0));
     while disk.read(LOG).unwrap().len() < 10 * log {
-        is_done(store.commit(number, &[insert(number, 900)]));
+        is_done(store.commit(number, &[kept(number, 900)]));
         if let Err(error) = store.tend() {
             assert!(error.is_definite(), "{error:?}");
         }
@@ -247,7 +259,7 @@ fn a_checkpoint_without_space_is_made_up_for_later() {
     }
     let main = disk.read(FILE).unwrap().len();
     disk.mend();
-    does(&mut store, number, &[insert(number, 900)]);
+    does(&mut store, number, &[kept(number, 900)]);
     assert!(disk.read(FILE).unwrap().len() > main, "it was copied");
     let all: Vec<u64> = (1..=number).collect();
     expect_left(&disk.content(), &[&all]);
@@ -256,9 +268,9 @@ fn a_checkpoint_without_space_is_made_up_for_later() {
 #[test]
 fn a_refused_commit_finds_the_space_of_the_log() {
     // The file has room for all, and the log is in the way: some commits that write the same pages again and again.
-    let (store, disk) = begun(1_000);
+    let (store, disk) = begun_bare(1_000);
     drop(store);
-    let mut store = open(&disk).unwrap();
+    let mut store = open_bare(&disk, 1_000).unwrap();
     store.begin().unwrap();
     let mut number = 0;
     let mut next = || {
@@ -266,15 +278,15 @@ fn a_refused_commit_finds_the_space_of_the_log() {
         number
     };
     for _ in 0..20 {
-        does(&mut store, next(), &[insert(4, 64)]);
+        does(&mut store, next(), &[kept(4, 64)]);
     }
     let log = disk.read(LOG).unwrap().len();
     disk.limit(disk.used());
     let before = disk.count(Call::Write, Kind::Main);
-    is_definite(store.commit(next(), &[insert(5, 64)]));
+    is_definite(store.commit(next(), &[kept(5, 64)]));
     assert_eq!(disk.count(Call::Write, Kind::Main), before);
     store.tend().unwrap();
-    does(&mut store, next(), &[insert(5, 64)]);
+    does(&mut store, next(), &[kept(5, 64)]);
     assert_eq!(disk.read(LOG).unwrap().len(), log);
     expect_left(&disk.content(), &[&[1, 2, 3, 4, 5]]);
 }
@@ -306,13 +318,11 @@ fn keyed(runs: u64) -> (SqliteStore, Disk) {
 }
 
 fn open_keyed(disk: &Disk) -> SqliteStore {
-    let trial = Trial {
-        vfs: Some(disk.vfs()),
-        read: Disk::read_path,
-        key_sizes: Sizes { fresh: 8, step: 1 },
-        ..Trial::NONE
-    };
-    SqliteStore::open_for_trial(&disk.path(FILE), &trial).unwrap()
+    let opened = open_as(disk, |trial| {
+        trial.key_sizes = Sizes { fresh: 8, step: 1 };
+        trial.full = Duration::ZERO;
+    });
+    opened.unwrap()
 }
 
 fn keyed_insert(number: u64, key: u64) -> Op {
@@ -353,6 +363,8 @@ fn keys_that_find_no_space_to_be_ordered_stay_taken() {
                 break;
             }
             is_definite(tended);
+            // It is for what cannot wait.
+            assert!(disk.read(RESERVE).is_some());
             refused += 1;
             expect_keys(&mut store, runs * 8 + 1, runs * 8);
             for _ in 0..9 {

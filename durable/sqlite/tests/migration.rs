@@ -73,7 +73,7 @@ fn oldest() -> Content {
 fn migrate(disk: &Disk) -> Result<SqliteStore, OpenError> {
     let trial = Trial {
         vfs: Some(disk.vfs()),
-        read: Disk::read_path,
+        files: FILES,
         steps: &STEPS,
         ..Trial::NONE
     };

@@ -172,8 +172,8 @@ impl MemoryStore {
             } => self.expire(handler, *before, *most),
             Op::Start(row) => {
                 let at = (Arc::clone(&row.handler), row.position());
-                if let Some(row) = self.near.get_mut(&at) {
-                    row.starts = row.starts.saturating_add(1);
+                if let Some(stored) = self.near.get_mut(&at) {
+                    stored.starts = row.starts.saturating_add(1);
                 }
                 Outcome::Done
             }

@@ -31,7 +31,8 @@ pub enum Op {
     /// Moves a timer, wherever it lies, to another due time, in this bucket: [`Rescheduled`](Outcome::Rescheduled). From then on it is found there by its
     /// handle.
     Reschedule(Handle, Due, Bucket),
-    /// Notes that an attempt of a timer begins, in its place: [`Done`](Outcome::Done), also if it is gone.
+    /// Notes that an attempt of a timer begins, in its place: it has one start more than this row says, whatever was noted before. [`Done`](Outcome::Done), also if it is
+    /// gone.
     Start(Row),
     /// Moves a timer whose attempt has failed, with one failure more, as `Reschedule` does: [`Done`](Outcome::Done).
     Retry(Row, Due, Bucket),

@@ -26,8 +26,8 @@ impl Id {
         Some(Id(epoch << 40 | count))
     }
 
-    /// The occurrence of a calendar in this second since 1970: the same id, however often it is asked for, and no inserted timer's. `None` beyond 4 million
-    /// calendars, before 1970, and after the year 10 000.
+    /// The occurrence in this second since 1970 of the calendar with this number: no inserted timer's id. `None` beyond 4 million numbers, before 1970, and after
+    /// the year 10 000.
     #[must_use]
     pub const fn of_occurrence(calendar: u32, second: i64) -> Option<Id> {
         if calendar >> 22 != 0 || second < 0 || second >> 38 != 0 {
@@ -166,7 +166,7 @@ pub struct Row {
     pub handler: Arc<str>,
     /// How many attempts have failed.
     pub failures: u32,
-    /// How many [starts](crate::Op::Start) were noted since its insert, its last retry or its last move.
+    /// How many [starts](crate::Op::Start) are noted. A retry and a move forget them.
     pub starts: u32,
     /// Whether the store notes that it is no longer due as its [`Handle`] says.
     pub has_moved: bool,

@@ -41,6 +41,25 @@ impl Checker {
         }
     }
 
+    /// An insert was refused: from now on, no timer is from it.
+    pub(super) fn refused(&mut self, request: u64) {
+        match self.asked.remove(&request) {
+            Some(asked) if matches!(asked.what, What::Insert(_)) => {
+                self.seals(&asked);
+                self.summary.full += 1;
+            }
+            _ => self.breaks(Rule::Answer, format!("{request} was no insert")),
+        }
+    }
+
+    /// Whether an insert was done was not answered, and will not be.
+    pub(super) fn unknown(&mut self, request: u64) {
+        match self.asked.remove(&request).map(|asked| asked.what) {
+            Some(What::Insert(new)) => drop(self.unanswered.insert(request, new)),
+            _ => self.breaks(Rule::Answer, format!("{request} was no insert")),
+        }
+    }
+
     /// A timer is seen for the first time.
     pub(super) fn is_seen(&mut self, id: u64, new: &NewTimer, is_its_own: bool) {
         let first = Wanted {

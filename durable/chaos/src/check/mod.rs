@@ -121,6 +121,8 @@ impl Checker {
                 is_new,
                 timer,
             } => self.inserted(request, is_new, timer),
+            Line::Full { request } => self.refused(request),
+            Line::Unknown { request } => self.unknown(request),
             Line::Cancel {
                 request,
                 thread,
@@ -172,7 +174,7 @@ impl Checker {
                 wall,
             } => self.ended(thread, id, attempt, how, wall),
             Line::CommitBegins { steps } => self.commit = Some(steps),
-            Line::CommitReturned => self.commit = None,
+            Line::CommitReturned { .. } => self.commit = None,
             Line::ClockMoves { at, wall } => {
                 self.moved_at = None;
                 self.summary.clock_moves += 1;

@@ -66,6 +66,8 @@ pub(crate) struct Summary {
     /// Of those that were answered.
     pub(crate) inserts: u64,
     pub(crate) created: u64,
+    /// Inserts that were refused for want of space.
+    pub(crate) full: u64,
     pub(crate) cancels: u64,
     pub(crate) cancelled: u64,
     pub(crate) reschedules: u64,

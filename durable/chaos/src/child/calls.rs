@@ -8,7 +8,7 @@ use waterwheel_durable::{
     Cancelled, Durable, Error, Handle, Id, Inserted, NewTimer, Redriven, Rescheduled,
 };
 
-use super::Log;
+use super::{Log, Orders};
 use crate::log::{Answer, Line, Named};
 
 #[derive(Debug)]
@@ -16,6 +16,8 @@ pub(crate) struct Calls {
     pub(crate) log: Arc<Log>,
     /// The number of the next request. It is another one in each round.
     next: AtomicU64,
+    /// How many bytes payloads have at most, but for a few of 5 000.
+    largest: usize,
 }
 
 /// A timer to insert.
@@ -28,15 +30,20 @@ pub(crate) struct Wish {
 }
 
 impl Calls {
-    pub(crate) fn new(log: Arc<Log>, round: u64) -> Calls {
+    pub(crate) fn new(log: Arc<Log>, orders: &Orders) -> Calls {
         Calls {
             log,
-            next: AtomicU64::new(round * 1_000_000_000),
+            next: AtomicU64::new(orders.round * 1_000_000_000),
+            largest: orders.largest,
         }
     }
 
     fn number(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn payload(&self, request: u64) -> Vec<u8> {
+        payload(request, length(request, self.largest))
     }
 
     /// Announces an insert. What the timer carries names the request.
@@ -49,7 +56,7 @@ impl Calls {
             due: wish.due,
             key: wish.key.clone(),
         });
-        let timer = NewTimer::at(wish.handler, time(wish.due)).bytes(payload(request));
+        let timer = NewTimer::at(wish.handler, time(wish.due)).bytes(self.payload(request));
         let timer = match &wish.key {
             Some(key) => timer.key(key),
             None => timer,
@@ -70,13 +77,17 @@ impl Calls {
         let (request, _) = self.announce(wish);
         let insert = timers
             .at(wish.handler, time(wish.due))
-            .bytes(payload(request));
+            .bytes(self.payload(request));
         let insert = match &wish.key {
             Some(key) => insert.key(key),
             None => insert,
         };
         match insert.insert().await {
             Ok(inserted) => Some(self.inserted(request, inserted)),
+            Err(Error::Full) => {
+                self.log.say(&Line::Full { request });
+                None
+            }
             Err(error) => self.failed("an insert", &error),
         }
     }
@@ -89,6 +100,12 @@ impl Calls {
                 let all = requests.into_iter().zip(all);
                 all.map(|(request, it)| self.inserted(request, it))
                     .collect()
+            }
+            Err(Error::Full) => {
+                for request in requests {
+                    self.log.say(&Line::Unknown { request });
+                }
+                Vec::new()
             }
             Err(error) => {
                 self.failed::<()>("inserts", &error);
@@ -152,7 +169,7 @@ impl Calls {
         self.log.say(&Line::Answered { request, answer });
     }
 
-    /// The store of a child has no faults: no request fails.
+    /// The store of a child has no faults, and a full disk is one for inserts alone: no request fails.
     fn failed<T>(&self, what: &str, error: &Error) -> Option<T> {
         self.log.wrong(format!("{what} has failed: {error}"));
         None
@@ -171,21 +188,28 @@ fn time(micros: i64) -> SystemTime {
     UNIX_EPOCH + Duration::from_micros(micros.unsigned_abs())
 }
 
-/// The request's number, and some bytes that follow from it.
-fn payload(request: u64) -> Vec<u8> {
+/// The request's number, how many bytes follow, and these, which follow from the number.
+fn payload(request: u64, length: usize) -> Vec<u8> {
     let mut rng = fastrand::Rng::with_seed(request);
     let mut payload = request.to_le_bytes().to_vec();
-    let length = match rng.u8(..) {
-        0 => 5_000,
-        _ => rng.usize(0..80),
-    };
+    payload.extend((length as u64).to_le_bytes());
     payload.extend(std::iter::repeat_with(|| rng.u8(..)).take(length));
     payload
+}
+
+/// How many bytes follow in the payload of a request: so many at most, but for a few.
+fn length(request: u64, largest: usize) -> usize {
+    let mut rng = fastrand::Rng::with_seed(!request);
+    match rng.u8(..) {
+        0 => 5_000,
+        _ => rng.usize(0..largest),
+    }
 }
 
 /// The request's number, if nothing has become of the payload.
 pub(super) fn request_of(read: &[u8]) -> Option<u64> {
     let number = read.get(..8)?.try_into().ok()?;
     let request = u64::from_le_bytes(number);
-    (payload(request) == read).then_some(request)
+    let length = read.len().checked_sub(16)?;
+    (payload(request, length) == read).then_some(request)
 }

@@ -3,6 +3,7 @@
 mod callers;
 mod calls;
 mod handlers;
+mod memory;
 mod moves;
 mod watched;
 
@@ -16,11 +17,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::Notify;
 use waterwheel_chaos::arguments::Arguments;
 use waterwheel_durable::{Drain, Durable, Event, Handle, Id, Shift};
-use waterwheel_store_sqlite::SqliteStore;
+use waterwheel_store_sqlite::{SqliteStore, Trial};
 
 use crate::check::LADDER_MILLIS;
 use crate::log::Line;
 use calls::Calls;
+use memory::Memory;
 use watched::Watched;
 
 /// No request waits for so long, even on a busy machine.
@@ -40,9 +42,18 @@ pub(crate) struct Orders {
     pub(crate) callers: usize,
     /// The clock is moved while it runs.
     pub(crate) moves: bool,
+    /// How many bytes payloads have at most, but for a few.
+    pub(crate) largest: usize,
+    /// How many bytes the file may have. No limit, if it is 0.
+    pub(crate) limit: u64,
+    /// How many bytes the disk in memory has. If it is 0, the file is a real one.
+    pub(crate) memory: usize,
     /// None if empty.
     pub(crate) fault: String,
 }
+
+/// The fault that the store has no reserve. It is planted by opening the store without one.
+pub(crate) const WITHOUT_RESERVE: &str = "without-reserve";
 
 impl Orders {
     /// Of the first child: the clock is the machine's, and stays so.
@@ -55,6 +66,9 @@ impl Orders {
             shift: 0,
             callers,
             moves: false,
+            largest: 80,
+            limit: 0,
+            memory: 0,
             fault,
         }
     }
@@ -68,6 +82,9 @@ impl Orders {
             ("--shift", self.shift.to_string()),
             ("--callers", self.callers.to_string()),
             ("--moves", self.moves.to_string()),
+            ("--largest", self.largest.to_string()),
+            ("--limit", self.limit.to_string()),
+            ("--memory", self.memory.to_string()),
             ("--break", self.fault.clone()),
         ]
         .into_iter()
@@ -84,6 +101,9 @@ impl Orders {
             shift: arguments.take("shift", 0)?,
             callers: arguments.take("callers", 0)?,
             moves: arguments.take("moves", false)?,
+            largest: arguments.take("largest", 80)?,
+            limit: arguments.take("limit", 0)?,
+            memory: arguments.take("memory", 0)?,
             fault: arguments.take("break", String::new())?,
         };
         arguments.end()?;
@@ -146,7 +166,9 @@ struct Before {
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, String> {
     let orders = Orders::read(arguments)?;
-    crate::fault::plant(&orders.fault)?;
+    if orders.fault != WITHOUT_RESERVE {
+        crate::fault::plant(&orders.fault)?;
+    }
     let mut builder = match orders.single {
         true => tokio::runtime::Builder::new_current_thread(),
         false => tokio::runtime::Builder::new_multi_thread(),
@@ -168,16 +190,24 @@ async fn live(orders: Orders) -> Result<(), String> {
     let before = before();
     let stop = Arc::new(Stop::default());
     let waits = Arc::clone(&stop);
+    let disk = (orders.memory > 0)
+        .then(|| Memory::of(&orders))
+        .transpose()?;
+    let fills = disk.clone();
     // The end of the input is the parent's order to stop.
     std::thread::spawn(move || {
-        for _ in stdin().lines() {}
+        for line in stdin().lines().map_while(Result::ok) {
+            if let Some(disk) = &fills {
+                disk.obey(&line);
+            }
+        }
         waits.set();
     });
 
     let mut rng = fastrand::Rng::with_seed(orders.seed);
-    let timers = open(&orders, &log, &mut rng).await?;
+    let timers = open(&orders, &log, disk.as_ref(), &mut rng).await?;
     log.say(&Line::Opened);
-    let calls = Arc::new(Calls::new(Arc::clone(&log), orders.round));
+    let calls = Arc::new(Calls::new(Arc::clone(&log), &orders));
     handlers::add(&timers, &calls, &orders, &mut rng);
     let callers = callers::start(&timers, &calls, &orders, &stop, before.alive, before.dead);
     let mover = orders.moves.then(|| {
@@ -202,6 +232,9 @@ async fn live(orders: Orders) -> Result<(), String> {
         Ok(stopped) if stopped.abandoned == 0 => {}
         other => log.wrong(format!("the shutdown: {other:?}")),
     }
+    if let Some(disk) = &disk {
+        disk.write_to(&orders.file)?;
+    }
     letters(&orders, &log).await
 }
 
@@ -221,7 +254,12 @@ fn before() -> Before {
     before
 }
 
-async fn open(orders: &Orders, log: &Arc<Log>, rng: &mut fastrand::Rng) -> Result<Durable, String> {
+async fn open(
+    orders: &Orders,
+    log: &Arc<Log>,
+    disk: Option<&Memory>,
+    rng: &mut fastrand::Rng,
+) -> Result<Durable, String> {
     let events = Arc::clone(log);
     // In the end, all is due at once: it must not fit.
     let most = match rng.u8(..3) {
@@ -244,7 +282,19 @@ async fn open(orders: &Orders, log: &Arc<Log>, rng: &mut fastrand::Rng) -> Resul
     if orders.callers == 0 {
         return builder.open(&orders.file).await.map_err(in_words);
     }
-    let store = SqliteStore::open(&orders.file).map_err(in_words)?;
+    let store = match disk {
+        Some(disk) => disk.open(orders),
+        None if orders.fault == WITHOUT_RESERVE => {
+            let without = Trial {
+                reserve: (0, 0),
+                ..Trial::NONE
+            };
+            SqliteStore::open_for_trial(&orders.file, &without)
+        }
+        None if orders.limit > 0 => SqliteStore::open_within(&orders.file, orders.limit),
+        None => SqliteStore::open(&orders.file),
+    };
+    let store = store.map_err(in_words)?;
     let store = Watched::new(store, Arc::clone(log));
     builder.open_store(store).await.map_err(in_words)
 }

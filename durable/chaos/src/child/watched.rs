@@ -25,9 +25,24 @@ impl<S: Store> Store for Watched<S> {
         let steps_count = steps.len();
         self.log.say(&Line::CommitBegins { steps: steps_count });
         let outcomes = self.store.commit(number, steps);
-        self.log.say(&Line::CommitReturned);
+        if let Err(error) = &outcomes {
+            // On a full disk as well: it keeps space for what must be written.
+            self.log.wrong(format!("a commit has failed: {error}"));
+        }
+        let done = outcomes.as_deref().unwrap_or_default();
+        self.log.say(&Line::CommitReturned {
+            settled: steps.iter().zip(done).filter(settles).count() as u64,
+            full: done.iter().filter(|it| **it == Outcome::Full).count() as u64,
+        });
         outcomes
     }
 
     pass_on!(this => this.store; tend reads);
+}
+
+fn settles((step, _): &(&Op, &Outcome)) -> bool {
+    matches!(
+        step,
+        Op::Settle(_) | Op::Archive(..) | Op::Retry(..) | Op::Bury { .. }
+    )
 }

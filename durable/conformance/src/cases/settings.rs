@@ -88,6 +88,13 @@ pub(super) fn a_start_is_noted_in_place(it: &mut Subject<'_>) -> Done {
         first.starts = starts;
         same("the rows", it.near(MAIL)?, vec![first.clone(), row(2, NOW)])?;
     }
+    // The row says what the starts are counted from.
+    for starts in [1, 8] {
+        first.starts = starts - 1;
+        it.does([(Op::Start(first.clone()), Outcome::Done)])?;
+        first.starts = starts;
+        same("the rows", it.near(MAIL)?, vec![first.clone(), row(2, NOW)])?;
+    }
     it.commit(&[Op::Settle(first), Op::Settle(row(2, NOW))])?;
     it.is_empty()
 }

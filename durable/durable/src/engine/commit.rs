@@ -54,6 +54,20 @@ impl Commits {
         waiting.chain(&self.steps).filter(ends).count()
     }
 
+    /// Takes out the notes of starts that the next commit would have.
+    pub(super) fn take_starts(&mut self) -> Vec<Row> {
+        let (starts, others) = std::mem::take(&mut self.steps)
+            .into_iter()
+            .partition(|op| matches!(op, Op::Start(_)));
+        self.steps = others;
+        let starts: VecDeque<Op> = starts;
+        let rows = starts.into_iter().filter_map(|op| match op {
+            Op::Start(row) => Some(row),
+            _ => None,
+        });
+        rows.collect()
+    }
+
     /// When what was refused is tried again.
     pub(super) fn tries_again_at(&self) -> Option<u64> {
         let waits = self.waiting.is_none() && self.has_steps();
@@ -287,6 +301,9 @@ impl Engine {
             }
         }
         self.refuse_deferred(&why);
+        if self.is_stopping {
+            self.give_back_starts();
+        }
     }
 
     /// What waits for a timer that is to be tried again would wait for as long as the store refuses.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use waterwheel_store::{Due, Id, Op, Row};
 
+use super::near::Up;
 use super::planted::{self, Planted};
 use super::{Ended, Engine};
 
@@ -17,53 +18,79 @@ impl Engine {
 
     /// Begins the next delivery of a lane, if it has a place and something is ready.
     pub(super) fn begin_one(&mut self, index: usize) -> bool {
-        let lane = &mut self.lanes[index];
-        if lane.running >= lane.concurrency {
+        let namespace = self.lanes[index].namespace;
+        if self.lanes[index].running >= self.lanes[index].concurrency {
             return false;
         }
-        while let Some(up) = lane.ready.pop_front() {
+        while let Some(up) = self.next_up(index) {
             let Some(row) = self.near.run(&up, self.now) else {
                 continue;
             };
-            let namespace = lane.namespace;
-            lane.running += 1;
-            self.namespaces[namespace].begins(self.now.boot_micros);
-            match self.is_suspect(&row) {
-                false => self.hand_out(row),
-                true if self.is_poison(&row, namespace) => self.give_up(&row),
-                true => self.commits.push(Op::Start(row)),
+            if self.is_poison(&row, namespace) {
+                self.give_up(&row);
+                continue;
             }
+            self.lanes[index].running += 1;
+            self.namespaces[namespace].begins(self.now.boot_micros);
+            self.start(row);
             return true;
         }
         false
     }
 
+    /// Takes the next one out of the queues of a lane. It may have left.
+    fn next_up(&mut self, index: usize) -> Option<Up> {
+        if !self.poison.is_watchful() {
+            return self.lanes[index].ready.pop_front();
+        }
+        let may_try = self.may_try(self.lanes[index].namespace);
+        if may_try && let Some(up) = self.lanes[index].accused.pop_front() {
+            return Some(up);
+        }
+        while let Some(up) = self.lanes[index].ready.pop_front() {
+            let is_accused = |row| self.is_accused(row);
+            if may_try || !self.near.waiting(&up).is_some_and(is_accused) {
+                return Some(up);
+            }
+            self.lanes[index].accused.push_back(up);
+        }
+        None
+    }
+
     /// Whether a lane would begin a delivery.
-    pub(super) fn is_ready(&self, lane: usize) -> bool {
-        let lane = &self.lanes[lane];
-        lane.running < lane.concurrency && lane.ready.iter().any(|up| self.near.is_up(up))
+    pub(super) fn is_ready(&mut self, index: usize) -> bool {
+        let may_try = self.may_try(self.lanes[index].namespace);
+        let (lane, near) = (&mut self.lanes[index], &self.near);
+        for queue in [&mut lane.ready, &mut lane.accused] {
+            while queue.front().is_some_and(|up| near.waiting(up).is_none()) {
+                queue.pop_front();
+            }
+        }
+        let is_any = !lane.ready.is_empty() || may_try && !lane.accused.is_empty();
+        is_any && lane.running < lane.concurrency
     }
 
     /// What was cancelled would stay in the queues for as long as a handler hangs, or its namespace is paused.
     pub(super) fn tidy(&mut self) {
         for lane in &mut self.lanes {
-            if lane.ready.len() > 2 * lane.held {
-                lane.ready.retain(|up| self.near.is_up(up));
+            for queue in [&mut lane.ready, &mut lane.accused] {
+                if queue.len() > 2 * lane.held {
+                    queue.retain(|up| self.near.waiting(up).is_some());
+                }
             }
         }
-    }
-
-    /// A delivery does not go on.
-    pub(super) fn place_is_free(&mut self, lane: usize) {
-        let lane = &mut self.lanes[lane];
-        lane.running -= 1;
-        self.namespaces[lane.namespace].running -= 1;
     }
 
     /// When the first timer of a lane was due that is overdue and waits: of a timer that is not in memory, only the second is known.
     pub(super) fn oldest_of(&self, lane: usize) -> Option<Due> {
         let lane = &self.lanes[lane];
-        let ready = lane.ready.iter().find_map(|up| self.near.due_of(up));
+        let mut ready: Option<Due> = None;
+        // They are in the order in which they came up. Few are older than all before them, and only those are looked up.
+        for up in lane.ready.iter().chain(&lane.accused) {
+            if ready.is_none_or(|oldest| up.due < oldest) && self.near.waiting(up).is_some() {
+                ready = Some(up.due);
+            }
+        }
         let stored = lane
             .next_second()
             .map(|second| Due::from_millis(second.saturating_mul(1_000)));
@@ -71,29 +98,40 @@ impl Engine {
         ready.into_iter().chain(stored).min()
     }
 
-    /// A delivery has ended.
-    pub fn ended(&mut self, id: Id, ended: Ended) {
+    /// The handler of a delivery was called at this time of the wall clock. It is known once that has ended.
+    pub fn called(&mut self, handler: &str, due: Due, wall_micros: i64) {
+        let due = due.as_millis().saturating_mul(1_000);
+        let late = wall_micros.saturating_sub(due).max(0);
+        if let Some(at) = self.namespace_of(handler) {
+            self.namespaces[at].lateness.count(late.unsigned_abs());
+        }
+    }
+
+    /// A delivery has ended. Returns whether it has failed, and the timer is tried again.
+    pub fn ended(&mut self, id: Id, ended: Ended) -> bool {
         if self.has_failed {
-            return;
+            return false;
         }
         let Some((row, lane)) = self.near.end(id) else {
-            return;
+            return false;
         };
-        self.place_is_free(lane);
+        self.place_is_free(lane, &row);
         let namespace = self.lanes[lane].namespace;
         if planted::is(Planted::NeverSettled) && ended == Ended::Well && id.get().is_multiple_of(16)
         {
             self.retire(id);
-            return self.deliver_after(lane);
+            self.deliver_after(lane);
+            return false;
         }
         let op = match ended {
             Ended::Well => self.settling(row, namespace),
             Ended::Dead(error) => self.burial(row, error),
             Ended::Failed(error) => self.retrial(row, error, namespace),
         };
+        let is_retried = matches!(op, Op::Retry(..));
         let comes_back = match planted::is(Planted::GivenUpComesBack) {
             true => !matches!(op, Op::Settle(_) | Op::Archive(..)),
-            false => matches!(op, Op::Retry(..)),
+            false => is_retried,
         };
         if comes_back {
             self.near.comes_back(id);
@@ -104,6 +142,7 @@ impl Engine {
         self.commits.push(op);
         self.deliver_after(lane);
         self.commit();
+        is_retried
     }
 
     pub(super) fn burial(&self, row: Row, error: Arc<str>) -> Op {

@@ -15,7 +15,8 @@ pub struct Config {
     pub page: usize,
     /// How many timers of a handler are in memory at most. The others wait in the store.
     pub most_in_memory: usize,
-    /// How many bytes the timers of all handlers take in memory, about. One handler's may take as many as are left free; a row always finds a place.
+    /// How many bytes the timers of all handlers take in memory, about. One handler's may take as many as are left free, and always
+    /// 64 KiB (where this is less than 2 MiB, a 32nd of it) and a row.
     pub most_bytes_in_memory: usize,
     /// The delays after the first, second … failure. After the last one, a failure is the end.
     pub ladder: Vec<Duration>,

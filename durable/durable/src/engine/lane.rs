@@ -24,6 +24,8 @@ pub(super) struct Lane {
     pub(super) running: usize,
     /// Due, in order. Some may have left since.
     pub(super) ready: VecDeque<Up>,
+    /// Of those, the accused that wait until another one was tried.
+    pub(super) accused: VecDeque<Up>,
     /// How many timers of it are in memory,
     pub(super) held: usize,
     /// and how large they are.
@@ -58,6 +60,7 @@ impl Lane {
             concurrency: 1,
             running: 0,
             ready: VecDeque::new(),
+            accused: VecDeque::new(),
             held: 0,
             bytes: 0,
             last: i64::MIN,
@@ -148,6 +151,10 @@ impl Engine {
                 let horizon = self.horizon();
                 if first > horizon {
                     return Some(start(first.saturating_sub(self.config.window)));
+                }
+                // The end of that brings it up.
+                if self.namespaces[self.lanes[index].namespace].is_closed() {
+                    return None;
                 }
                 // Else the reply to a commit brings it up.
                 let most = self.room(index).or_else(|| self.make_room(index, first))?;

@@ -95,7 +95,7 @@ pub struct Engine {
     /// The first is the default one.
     namespaces: Vec<Namespace>,
     namespace_at: HashMap<Arc<str>, usize>,
-    /// Whose turn it is, where places are short.
+    /// Whose turn it is, where places are short or timers are tried one after another.
     turn: usize,
     /// All places were taken the last time that something might have begun: more may wait for one.
     is_short: bool,
@@ -185,6 +185,8 @@ impl Engine {
         self.namespace_at = std::mem::take(&mut ended.namespace_at);
         for namespace in &mut self.namespaces {
             namespace.lanes.clear();
+            // What was given up does not run.
+            namespace.running = 0;
         }
     }
 
@@ -213,6 +215,7 @@ impl Engine {
     /// Begins no delivery from now on, and takes nothing new.
     pub fn stop(&mut self) {
         self.is_stopping = true;
+        self.give_back_starts();
         self.go_on();
     }
 
@@ -294,6 +297,7 @@ impl Engine {
             if shift.unsigned_abs() >= JUMP_MICROS {
                 self.jumps += 1;
                 self.calm_since = now.boot_micros;
+                self.poison.clock_was_set(now, self.begun);
             }
             self.filed_by = now;
             if !planted::is(planted::Planted::LaterKeepsOutSooner) {
@@ -337,7 +341,8 @@ impl Engine {
         let wall = wall.map(|at| self.now.boot_at(at));
         let calendars = self.calendars_turn();
         let rates = self.rates_let_at();
-        [asked, near, wall, calendars, self.expires_at, rates]
+        let trial = self.tries_at();
+        [asked, near, wall, calendars, self.expires_at, rates, trial]
             .into_iter()
             .flatten()
             .min()

@@ -81,6 +81,7 @@ struct Filed {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Up {
     id: Id,
+    pub(super) due: Due,
     key: Key,
 }
 
@@ -244,15 +245,10 @@ impl Near {
         }
     }
 
-    /// Whether a timer that came up still waits for its handler.
-    pub(super) fn is_up(&self, up: &Up) -> bool {
-        matches!(self.known.get(&up.id), Some(Known::Held(_, _, Awaits::Turn(key))) if *key == up.key)
-    }
-
-    /// When it was due, if it still waits for its handler.
-    pub(super) fn due_of(&self, up: &Up) -> Option<Due> {
+    /// A timer that came up, if it still waits for its handler.
+    pub(super) fn waiting(&self, up: &Up) -> Option<&Row> {
         match self.known.get(&up.id) {
-            Some(Known::Held(row, _, Awaits::Turn(key))) if *key == up.key => Some(row.due),
+            Some(Known::Held(row, _, Awaits::Turn(key))) if *key == up.key => Some(row),
             _ => None,
         }
     }
@@ -265,7 +261,15 @@ impl Near {
             BATCH,
             |key, _, filed| match now.is_past(filed.due) {
                 true => {
-                    each(filed.lane, Up { id: filed.id, key });
+                    let Filed { id, due, lane } = filed;
+                    each(
+                        *lane,
+                        Up {
+                            id: *id,
+                            due: *due,
+                            key,
+                        },
+                    );
                     Verdict::Due
                 }
                 false => {

@@ -1,29 +1,83 @@
 //! Which timers may be what ends the process, again and again?
 //!
 //! A run that ends in order notes its epoch in a setting, so the next run knows how many runs in a row before it have not. After two such ends, a run notes each
-//! start of a timer that was overdue as the run began, before the handler is called. A timer that was started too often, and never ended, is given up before it
-//! is started once more. So nothing is written for a timer in a service that ends in order, or once without order.
+//! start of a timer that was overdue as the run began, before the handler is called. So nothing is written for a timer in a service that ends in order, or once
+//! without order.
+//!
+//! The starts are counted anew by the first run that notes them: what was noted before the last end in order is of no consequence.
+//!
+//! A timer that was started and has not ended is accused: it is what has ended that run, or it was with its handler beside what has. So the accused of a namespace
+//! are tried one after another, and what has ended well by then is innocent. One that was started too often is given up before it is started once more.
+//!
+//! Namespaces do not wait for one another, but for a moment: trials do not begin together, so that what ends the process at once does so alone. What is with its
+//! handler for longer than that may be accused for the fault of another, each time, and is given up with it.
 
 use std::sync::Arc;
 
-use waterwheel_store::{Due, Op, Row};
+use waterwheel_store::{Due, Id, Op, Row};
 
-use super::{Engine, Output};
+use super::{Engine, Now, Output};
+use crate::policy::{NOTED_FROM, STARTS};
 
 /// The setting: the epoch of the last run that ended in order, in decimal.
 const CLEAN: &str = "clean";
 
-/// From so many unclean ends in a row on, starts are noted.
-const NOTED_FROM: u64 = 2;
+/// So long an accused timer is tried as the only one of its namespace. What ends the process later may be tried beside others: a handler that hangs keeps none of
+/// them waiting for ever.
+const TRIAL_MICROS: u64 = 60_000_000;
+
+/// So long it is tried as the only one of all.
+const ALONE_MICROS: u64 = 1_000_000;
+
+/// An accused timer that is with its handler.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Trial {
+    id: Id,
+    /// In microseconds since boot.
+    begun: u64,
+}
+
+impl Trial {
+    fn alone_until(self) -> u64 {
+        self.begun.saturating_add(ALONE_MICROS)
+    }
+
+    fn until(self) -> u64 {
+        self.begun.saturating_add(TRIAL_MICROS)
+    }
+}
 
 #[derive(Debug, Default)]
 pub(super) struct Poison {
     /// The last run that ended in order.
     clean: u64,
-    /// What was due by then may have been started by them.
+    /// What was due by then may have been started by runs before.
     suspects_until: Option<Due>,
+    /// This run is the first in a row to note starts.
+    counts_anew: bool,
+    /// A trial has ended, and what came of it is not written.
+    rests: bool,
     /// The end of this run was noted as clean.
     is_clean: bool,
+}
+
+impl Poison {
+    /// Whether any timer may be suspect.
+    pub(super) fn is_watchful(&self) -> bool {
+        self.suspects_until.is_some()
+    }
+
+    /// The wall clock was set: what was due as the run began, by the clock as it is now, may have been started before as well.
+    pub(super) fn clock_was_set(&mut self, now: Now, begun: u64) {
+        let open = now.boot_micros.saturating_sub(begun);
+        let began_at = Now {
+            wall_micros: now.wall_micros.saturating_sub_unsigned(open),
+            ..now
+        };
+        if let Some(until) = &mut self.suspects_until {
+            *until = began_at.due().max(*until);
+        }
+    }
 }
 
 impl Engine {
@@ -37,12 +91,14 @@ impl Engine {
 
     /// All settings are known.
     pub(super) fn look_for_suspects(&mut self) {
+        // A copy of a store has a later epoch than its runs: then there are suspects without need, which costs a commit each.
         let unclean = self
             .epoch
             .saturating_sub(self.poison.clean)
             .saturating_sub(1);
-        if unclean >= NOTED_FROM {
+        if unclean >= u64::from(NOTED_FROM) {
             self.poison.suspects_until = Some(self.now.due());
+            self.poison.counts_anew = unclean == u64::from(NOTED_FROM);
         }
     }
 
@@ -56,8 +112,42 @@ impl Engine {
         }
     }
 
+    /// Whether an accused timer of a namespace may be tried.
+    pub(super) fn may_try(&self, namespace: usize) -> bool {
+        let now = self.now.boot_micros;
+        let mut others = self.namespaces.iter().filter_map(|it| it.trial);
+        let own = self.namespaces[namespace].trial;
+        let is_over = own.is_none_or(|it| it.until() <= now);
+        is_over && !self.poison.rests && others.all(|it| it.alone_until() <= now)
+    }
+
+    /// All namespaces are looked at.
+    pub(super) fn goes_on_with_trials(&mut self) {
+        self.poison.rests = false;
+    }
+
+    /// When the next accused timer may be tried though the last one has not ended, in microseconds since boot.
+    pub(super) fn tries_at(&self) -> Option<u64> {
+        let trials = self.namespaces.iter().filter_map(|it| it.trial);
+        let times = trials.flat_map(|it| [it.alone_until(), it.until()]);
+        times.filter(|at| *at > self.now.boot_micros).min()
+    }
+
+    /// The trial of an accused timer begins, or goes on to its handler.
+    fn tries(&mut self, row: &Row) {
+        let lane = self.lane(&row.handler);
+        if self.is_accused(row) {
+            let (id, begun) = (row.id, self.now.boot_micros);
+            let namespace = self.lanes[lane].namespace;
+            self.namespaces[namespace].trial = Some(Trial { id, begun });
+            if self.config.concurrency.is_none() {
+                self.turn = namespace + 1;
+            }
+        }
+    }
+
     /// Whether its start is to be noted.
-    pub(super) fn is_suspect(&self, row: &Row) -> bool {
+    fn is_suspect(&self, row: &Row) -> bool {
         let is_overdue = self
             .poison
             .suspects_until
@@ -65,12 +155,39 @@ impl Engine {
         is_overdue && row.id.epoch() != Some(self.epoch)
     }
 
+    /// Whether it was started by a run before that has noted it, and has not ended.
+    pub(super) fn is_accused(&self, row: &Row) -> bool {
+        row.starts > 0 && !self.poison.counts_anew && self.is_suspect(row)
+    }
+
+    /// Whether a timer was started as often as its namespace bears: as often as that was noted, and at the ends before that, at which nothing was.
+    pub(super) fn is_poison(&self, row: &Row, namespace: usize) -> bool {
+        let most = self.namespaces[namespace].policy.starts.unwrap_or(STARTS);
+        row.starts >= most - NOTED_FROM && self.is_accused(row)
+    }
+
+    /// The delivery of a timer begins: its start is noted first, if it is suspect.
+    pub(super) fn start(&mut self, mut row: Row) {
+        if !self.poison.is_watchful() || !self.is_suspect(&row) {
+            return self.hand_out(row);
+        }
+        self.tries(&row);
+        if self.poison.counts_anew {
+            row.starts = 0;
+        }
+        self.commits.push(Op::Start(row));
+    }
+
     /// The start of a timer was noted: it goes to its handler.
     pub(super) fn started(&mut self, row: &Row) {
-        if self.is_stopping {
-            // Not any more. The note is one too many, which a clean end makes good.
+        let lane = self.lane(&row.handler);
+        let namespace = self.lanes[lane].namespace;
+        if self.is_stopping || self.namespaces[namespace].is_closed() {
+            // Not any more. The note is one too many: a pause or a stop came with it.
             return self.give_back(row);
         }
+        // Its time begins anew: a store may be slow to note it.
+        self.tries(row);
         let row = Row {
             starts: row.starts.saturating_add(1),
             ..row.clone()
@@ -80,33 +197,48 @@ impl Engine {
 
     /// A timer that ends the process is given up.
     pub(super) fn give_up(&mut self, row: &Row) {
-        let starts = row.starts.saturating_add(2);
         let error = format!(
-            "the process has ended {starts} times while it was with its handler, or was to be"
+            "the process has ended {} times in a row after its handler was called, or was to be",
+            row.starts.saturating_add(NOTED_FROM)
         );
-        if let Some((row, lane)) = self.near.end(row.id) {
-            self.place_is_free(lane);
+        if let Some((row, _)) = self.near.end(row.id) {
             let op = self.burial(row, Arc::from(error));
             self.commits.push(op);
         }
     }
 
     /// A timer whose delivery was to begin stays in the store.
-    fn give_back(&mut self, row: &Row) {
+    pub(super) fn give_back(&mut self, row: &Row) {
         if let Some((row, lane)) = self.near.end(row.id) {
-            self.place_is_free(lane);
+            self.place_is_free(lane, &row);
             self.restore(row.id);
         }
     }
 
+    /// Timers whose starts are not noted yet do not start any more. A store that refuses that note holds nothing up.
+    pub(super) fn give_back_starts(&mut self) {
+        for row in self.commits.take_starts() {
+            self.give_back(&row);
+        }
+    }
+
+    /// A delivery does not go on. If it was tried, the next accused one begins once what came of it is written.
+    pub(super) fn place_is_free(&mut self, lane: usize, row: &Row) {
+        let lane = &mut self.lanes[lane];
+        lane.running -= 1;
+        let namespace = &mut self.namespaces[lane.namespace];
+        namespace.running -= 1;
+        if namespace.trial.take_if(|it| it.id == row.id).is_some() {
+            // Until then, so that other namespaces have their turn.
+            self.poison.rests = true;
+        }
+    }
+
     /// A timer goes to its handler.
-    pub(super) fn hand_out(&mut self, row: Row) {
+    fn hand_out(&mut self, row: Row) {
         let lane = self.lane(&row.handler);
         let namespace = &mut self.namespaces[self.lanes[lane].namespace];
         namespace.counts.delivered += 1;
-        let due = row.due.as_millis().saturating_mul(1_000);
-        let late = self.now.wall_micros.saturating_sub(due).max(0);
-        namespace.lateness.count(late.unsigned_abs());
         self.output
             .push_back(Output::Deliver(super::Delivery { row }));
     }

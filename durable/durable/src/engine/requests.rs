@@ -46,13 +46,22 @@ impl Deferred {
 }
 
 impl Engine {
-    /// Inserts a timer: [`Created`](Answer::Created), or [`Existing`](Answer::Existing) if another one of its handler has its key.
+    /// Inserts a timer: [`Created`](Answer::Created), or [`Existing`](Answer::Existing) if another one of its handler has its key; or what
+    /// [`charge`](Engine::charge) has against it.
     pub fn insert(&mut self, token: Token, timer: NewTimer) {
         if self.refuses(token) {
             return;
         }
-        if let Some(answer) = self.exceeds(&timer.handler) {
+        if let Err(answer) = self.charge_one(&timer.handler) {
             return self.answer(token, answer);
+        }
+        self.insert_charged(token, timer);
+    }
+
+    /// Inserts a timer whose insert was [charged](Engine::charge).
+    pub fn insert_charged(&mut self, token: Token, timer: NewTimer) {
+        if self.refuses(token) {
+            return;
         }
         let Some(id) = Id::new(self.epoch, self.inserted) else {
             return self.answer(token, Answer::OutOfIds);

@@ -32,6 +32,8 @@ pub struct Builder {
     config: Config,
     hook: Option<Hook>,
     clock: Clock,
+    #[cfg(feature = "sqlite")]
+    disk_limit: Option<u64>,
 }
 
 impl Builder {
@@ -64,8 +66,8 @@ impl Builder {
 
     /// How many bytes the timers of all handlers take in memory at most, about: their payloads, their keys, and 256 bytes each. Default: 64 MiB.
     ///
-    /// A handler that has nothing in memory may load a timer however large it is, so the bound may be passed by a timer a handler. Requests that wait for
-    /// their commit do not count.
+    /// A handler that has little in memory may always load some, so that none keeps the others from going on: the bound may be passed by 64 KiB and a timer a
+    /// handler (where it is less than 2 MiB, by a 32nd of it and a timer). Requests that wait for their commit do not count.
     pub fn most_bytes_in_memory(mut self, bytes: usize) -> Builder {
         self.config.most_bytes_in_memory = bytes;
         self
@@ -78,6 +80,18 @@ impl Builder {
     /// [attempt limit](crate::HandlerOptions::attempt_limit), or it leaves none to the others.
     pub fn concurrency(mut self, deliveries: usize) -> Builder {
         self.config.concurrency = Some(deliveries.max(1));
+        self
+    }
+
+    /// How many bytes the file that is [opened](Builder::open) has at most. Its log and its reserve come on top of that: some 30 MiB together at most. Default: as
+    /// many as the disk has.
+    ///
+    /// Once seven eighths are used, an insert is refused as [`Error::Full`](crate::Error::Full), until some timers have gone. The last eighth is for what settles
+    /// the others: retries, dead letters, what is archived, and timers that come nearer, which takes space for a while. A file that is longer already becomes no
+    /// longer.
+    #[cfg(feature = "sqlite")]
+    pub fn disk_limit(mut self, bytes: u64) -> Builder {
+        self.disk_limit = Some(bytes);
         self
     }
 
@@ -107,9 +121,15 @@ impl Builder {
     /// Outside of a tokio runtime, or in one without `enable_time`.
     #[cfg(feature = "sqlite")]
     pub async fn open(self, path: impl AsRef<std::path::Path>) -> Result<Durable, OpenError> {
+        use waterwheel_store_sqlite::SqliteStore;
+
         let path = path.as_ref().to_owned();
+        let limit = self.disk_limit;
         self.open_by(move || {
-            let store = waterwheel_store_sqlite::SqliteStore::open(path);
+            let store = match limit {
+                Some(bytes) => SqliteStore::open_within(path, bytes),
+                None => SqliteStore::open(path),
+            };
             let store = store.map_err(|error| OpenError::File(FileError(error)))?;
             Ok(Box::new(store) as Box<dyn Store>)
         })
@@ -173,7 +193,6 @@ fn begin(
         reply_micros: u64::MAX,
         ..builder.config
     };
-    let ladder = config.ladder.len();
     let mut engine = Engine::new(config, epoch, handlers, builder.clock.now());
     let settings = store.settings().map_err(OpenError::Store)?;
     engine.restore_settings(&settings).map_err(|name| {
@@ -181,7 +200,7 @@ fn begin(
         OpenError::Store(StoreError::definite(what))
     })?;
     engine.restore_calendars(calendars(&settings));
-    let shared = Shared::new(engine, ladder, builder.clock, runtime, timer, builder.hook);
+    let shared = Shared::new(engine, builder.clock, runtime, timer, builder.hook);
     Ok((store, shared))
 }
 

@@ -25,14 +25,14 @@ impl Durable {
     /// # }
     /// ```
     ///
-    /// **Each occurrence once.** It becomes a timer at its time, in one commit with a note of how far the calendar has come. Its id says which occurrence it is. The
-    /// handler may be called again with the same id, as for each timer.
+    /// **Each occurrence once.** It becomes a timer at its time, in one commit with a note of how far the calendar has come.
+    /// [`Delivery::occurrence`](crate::Delivery::occurrence) says for which time it is. The handler may be called again with the same id, as for each timer.
     ///
     /// **What was missed**, because the service was off or its store refused, is for the [`Misfire`](crate::Misfire) to say. A handler that fails for long holds
     /// up no later occurrence.
     ///
     /// **The clock.** If it is set back by a day or less, the calendar waits until it is where it was. By more, the calendar goes on by the clock as it is: an
-    /// occurrence that came by the other clock may come again at its right time, with the same id. A clock that was never set, as one of 1970, has missed
+    /// occurrence that came by the other clock may come again at its right time, as another timer. A clock that was never set, as one of 1970, has missed
     /// nothing once it is set.
     ///
     /// **The zone's rules** are read at the opening and by a declaration. If they have changed, the calendar goes by the new ones. No time of the wall clock

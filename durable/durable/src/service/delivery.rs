@@ -40,7 +40,8 @@ impl Delivery {
         self.row.due.time().unwrap_or(UNIX_EPOCH)
     }
 
-    /// Which occurrence of a [calendar](crate::Calendar) it is, by its time, if it is one: the same in each attempt.
+    /// Which occurrence of a [calendar](crate::Calendar) it is, by its time, if it is one: the same in each attempt. A handler that notes it bears what a clock
+    /// may do that was wrong by days.
     #[must_use]
     pub fn occurrence(&self) -> Option<SystemTime> {
         let (_, second) = self.row.id.occurrence()?;

@@ -11,6 +11,7 @@ use crate::dead_letter::DeadLetter;
 use crate::engine::{Answer, Ended, Engine, Token, namespace_in};
 use crate::error::Error;
 use crate::failure::Failure;
+use crate::limits::LONGEST_NAMESPACE;
 use crate::metrics::Metrics;
 use crate::new_timer::{NewTimer, When, check_name, check_namespace};
 use crate::options::{Drain, HandlerOptions, Stopped};
@@ -138,9 +139,10 @@ impl Durable {
         assert!(is_new, "there is a handler named {name:?} already");
     }
 
-    /// Creates a namespace with this policy, durably. One that is there keeps its own policy: [`Namespace::set_policy`] changes that.
+    /// Creates a namespace with this policy, durably. One that was created before keeps its own policy: [`Namespace::set_policy`] changes that. Of several calls at the same
+    /// time, the last one's policy holds.
     ///
-    /// There is a namespace `default`, of the handlers whose name has no `/`.
+    /// There is always a namespace `default`, of the handlers whose name has no `/`. The first call with its name gives it a policy.
     ///
     /// # Errors
     ///
@@ -151,6 +153,9 @@ impl Durable {
     /// If the future is dropped after its first poll, the namespace may be there or not.
     pub async fn create_namespace(&self, name: &str, policy: Policy) -> Result<Namespace, Error> {
         check_namespace(name)?;
+        if name.len() > LONGEST_NAMESPACE {
+            return Err(Error::Name { name: name.into() });
+        }
         policy.check()?;
         let name: Arc<str> = name.into();
         let answer = self
@@ -200,8 +205,8 @@ impl Durable {
     ///
     /// # Errors
     ///
-    /// [`Error`], of the first timer that has one. If it is one of the batch's own, such as a name that is too long, nothing was inserted. If it is the
-    /// store's, or of a shutdown, some may have been: insert the batch again, with keys.
+    /// [`Error`], of the first timer that has one. If it is one of the batch's own, such as a name that is too long, or if the batch is beyond a
+    /// [quota](crate::Policy::insert_rate), nothing was inserted. If it is the store's, or of a shutdown, some may have been: insert the batch again, with keys.
     ///
     /// # Cancellation
     ///
@@ -212,7 +217,9 @@ impl Durable {
     ) -> Result<Vec<Inserted>, Error> {
         let wall = self.shared.clock.wall();
         let timers: Result<Vec<_>, _> = batch.into_iter().map(|it| it.ready(wall)).collect();
-        let mut timers = timers?.into_iter();
+        let timers = timers?;
+        self.shared.charge(&timers)?;
+        let mut timers = timers.into_iter();
         let mut inserted = Vec::with_capacity(timers.len());
         let mut pending = Vec::new();
         loop {

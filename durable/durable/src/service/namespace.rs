@@ -14,6 +14,9 @@ use crate::new_timer::check_namespace;
 use crate::options::{Drain, HandlerOptions};
 use crate::policy::Policy;
 
+/// How much of what is kept is read in a call of the store.
+const READ_AT_A_TIME: usize = 4_096;
+
 /// One business's timers, with handlers, a [policy](Policy) and limits of its own: see [`Durable::create_namespace`].
 ///
 /// A cheap handle: clones are the same namespace. It keeps the service alive as a clone of [`Durable`] does. The full name of a handler is `namespace/name`, and that
@@ -89,9 +92,6 @@ impl Namespace {
         F: Fn(Delivery) -> A + Send + Sync + 'static,
         A: Future<Output = Result<(), Failure>> + Send + 'static,
     {
-        if let Err(error) = check_namespace(name) {
-            panic!("{error}");
-        }
         self.timers
             .handle_with(&self.full_name(name), options, handler);
     }
@@ -115,6 +115,19 @@ impl Namespace {
 
     /// Gives it another policy, durably and without a restart. What is with handlers goes on; the limits hold for what begins from then on. A rate that changes
     /// begins with one delivery, and not with a burst. Retention holds for what is settled from then on, and what is kept expires by the new one.
+    ///
+    /// The policy takes the place of all of the old one. To change a part of it, start from [`policy`](Namespace::policy): from [`Policy::default`], a new rate would
+    /// also end the retention, and what was kept would be deleted at once.
+    ///
+    /// ```
+    /// # use waterwheel_durable::{Error, Namespace, Rate};
+    /// # async fn example(shop: &Namespace) -> Result<(), Error> {
+    /// shop.set_policy(shop.policy().rate(Rate::per_second(20))).await?;
+    /// // Later, without a limit again:
+    /// shop.set_policy(shop.policy().rate(None)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
@@ -209,23 +222,28 @@ impl Namespace {
         let handler: Arc<str> = self.full_name(handler).into();
         let first = Mark::before(since.day());
         let mut after = after.map_or(first, |after| after.max(first));
-        let read = move |store: &mut dyn waterwheel_store::Store| {
-            let mut found = Vec::new();
-            while found.len() < most {
-                let page = store.archived(&handler, after, i64::MAX, most)?;
-                let Some((last, _)) = page.last() else {
-                    break;
-                };
-                after = *last;
-                let page = page
-                    .into_iter()
-                    .filter(|(_, archived)| archived.at >= since);
-                let page = page.map(|(mark, archived)| Delivered::new(&handler, mark, archived));
-                found.extend(page.take(most - found.len()));
-            }
-            Ok(found)
-        };
-        self.timers.shared.read(read).await
+        let mut found = Vec::new();
+        let mut size = most.min(READ_AT_A_TIME);
+        while found.len() < most {
+            // A call of the store each: other calls, and commits, come in between.
+            let of = Arc::clone(&handler);
+            let read = move |store: &mut dyn waterwheel_store::Store| {
+                store.archived(&of, after, i64::MAX, size)
+            };
+            let page = self.timers.shared.read(read).await?;
+            // What was settled before that time on its day is passed over.
+            size = READ_AT_A_TIME;
+            let Some((last, _)) = page.last() else {
+                break;
+            };
+            after = *last;
+            let page = page
+                .into_iter()
+                .filter(|(_, archived)| archived.at >= since);
+            let page = page.map(|(mark, archived)| Delivered::new(&handler, mark, archived));
+            found.extend(page.take(most - found.len()));
+        }
+        Ok(found)
     }
 
     async fn ask(&self, request: impl FnOnce(&mut Engine, Token)) -> Result<(), Error> {

@@ -14,7 +14,7 @@ use super::handlers::{Handler, Handlers};
 use super::state::{Closes, Left, Look, State, Todo};
 use super::store_thread::{Job, Read, StoreQueue, guarded};
 use super::trace;
-use super::worker::{Workers, unwound};
+use super::worker::{Called, Workers, unwound};
 use crate::engine::{Answer, Config, Ended, Engine, NewTimer, Now, Output, Reply, Token};
 use crate::error::Error;
 use crate::event::{Event, Hook};
@@ -34,8 +34,6 @@ pub(crate) struct Shared {
     /// Its own one: another owner of the runtime's timer may stop that.
     pub(crate) timer: Timer,
     hook: Mutex<Option<Arc<Hook>>>,
-    /// How many attempts of a timer may fail before the last one.
-    ladder: usize,
     /// How many [`Durable`](crate::Durable)s there are.
     users: AtomicUsize,
 }
@@ -43,7 +41,6 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(
         engine: Engine,
-        ladder: usize,
         clock: Clock,
         runtime: Runtime,
         timer: Timer,
@@ -59,7 +56,6 @@ impl Shared {
             runtime,
             timer,
             hook: Mutex::new(hook.map(Arc::new)),
-            ladder,
             users: AtomicUsize::new(0),
         })
     }
@@ -97,7 +93,14 @@ impl Shared {
         })
     }
 
-    /// Inserts many timers, under one lock.
+    /// Takes the inserts of a batch off the quotas of their namespaces.
+    pub(crate) fn charge(self: &Arc<Shared>, timers: &[NewTimer]) -> Result<(), Error> {
+        let handlers = timers.iter().map(|timer| &*timer.handler);
+        let charged = self.with(|state| state.engine.charge(handlers));
+        charged.map_err(Error::from_answer)
+    }
+
+    /// Inserts many timers whose inserts were charged, under one lock.
     pub(crate) fn submit_all(
         self: &Arc<Shared>,
         timers: Vec<NewTimer>,
@@ -112,7 +115,7 @@ impl Shared {
             let insert = |timer| {
                 let (answer, receiver) = oneshot::channel();
                 let token = state.waiting.insert(answer);
-                state.engine.insert(token as Token, timer);
+                state.engine.insert_charged(token as Token, timer);
                 receiver
             };
             Ok(timers.into_iter().map(insert).collect())
@@ -157,29 +160,26 @@ impl Shared {
     /// A delivery has ended. Returns the next one of the same handler, if there is one.
     pub(super) fn ended(
         self: &Arc<Shared>,
-        id: waterwheel_store::Id,
-        number: u32,
+        called: &Called,
         ended: Ended,
         handler: &Handler,
     ) -> Option<Row> {
         let failed = match &ended {
-            Ended::Failed(error) if number as usize <= self.ladder => Some(Event::AttemptFailed {
-                id,
+            Ended::Failed(error) => Some(Event::AttemptFailed {
+                id: called.id,
                 handler: Arc::clone(&handler.name),
-                attempt: number,
+                attempt: called.number,
                 error: Arc::clone(error),
             }),
-            // The engine reports what was given up, once that is written.
             _ => None,
         };
-        let (has_failed, mut todo) = self.collect(STALE_MICROS, |state| {
+        let (is_retried, mut todo) = self.collect(STALE_MICROS, |state| {
             state.failed_attempts += u64::from(ended != Ended::Well);
-            state.engine.ended(id, ended);
-            state.failure.is_some()
+            state.engine.called(&handler.name, called.due, called.wall);
+            state.engine.ended(called.id, ended)
         });
-        if !has_failed {
-            todo.extend(failed.map(Todo::Report));
-        }
+        // The engine reports what was given up, once that is written.
+        todo.extend(failed.filter(|_| is_retried).map(Todo::Report));
         let is_next = |it: &Todo| matches!(it, Todo::Deliver(row) if row.handler == handler.name);
         let next = todo.iter().position(is_next).map(|at| todo.remove(at));
         self.carry_out_all(todo);

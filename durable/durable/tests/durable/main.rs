@@ -4,6 +4,7 @@
 mod support;
 
 mod backpressure;
+mod bad_input;
 mod batches;
 mod calendars;
 mod cancels;
@@ -15,11 +16,17 @@ mod full;
 mod handlers;
 mod hooks;
 mod inside;
+mod jumps;
 mod keys;
+mod ladders;
 mod letters;
 mod life;
+mod limits;
 mod moves;
+mod namespaces;
 mod opening;
+mod poison;
+mod retention;
 mod runtimes;
 mod stopping;
 mod types;

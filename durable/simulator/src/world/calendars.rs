@@ -19,10 +19,10 @@ impl World {
     pub(super) fn ask_for_calendar(&mut self) {
         let name = self.rng.usize(0..NAMES);
         let before = self.calendars.beat(name);
-        let beat = match (self.rng.u32(0..5), before) {
+        let beat = match (self.rng.u32(0..10), before) {
             (0, _) => return self.remove_calendar(name),
-            (1, Some(before)) => before,
-            (2, Some(before)) => Beat {
+            (1..4, Some(before)) => before,
+            (4..7, Some(before)) => Beat {
                 period: before.period,
                 ..self.some_beat()
             },

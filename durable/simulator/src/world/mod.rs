@@ -182,7 +182,7 @@ impl World {
     }
 
     fn step(&mut self) -> Result<(), String> {
-        if self.has_calendars && self.rng.u32(0..16) == 0 {
+        if self.has_calendars && self.rng.u32(0..20) == 0 {
             self.ask_for_calendar();
             return self.follow();
         }
@@ -279,11 +279,16 @@ impl World {
 
     /// The wall clock is set.
     fn jump(&mut self) {
-        let by = match self.rng.u32(0..5) {
+        let kinds = if self.has_calendars { 9 } else { 5 };
+        let by = match self.rng.u32(0..kinds) {
             0 => self.rng.i64(-3_000..3_000),
             1 => self.rng.i64(-2 * SECOND..2 * SECOND),
             2 => 3_600 * SECOND,
             3 => -3_600 * SECOND,
+            // So that some occurrences come again, and some are missed.
+            5..7 => self.rng.i64(-100 * SECOND..0),
+            7 => self.rng.i64(-DAY..0),
+            8 => self.rng.i64(0..2 * DAY),
             _ => self.rng.i64(-400 * DAY..400 * DAY),
         };
         self.now.wall_micros += by;

@@ -6,10 +6,22 @@ use std::fmt::Debug;
 
 use waterwheel_faults::{Call, Content, Disk, Kind};
 use waterwheel_store::{Due, Level, Most, Op, Outcome, Position, Row, Store, StoreError};
-use waterwheel_store_sqlite::{OpenError, SqliteStore, Trial};
+use waterwheel_store_sqlite::{Files, OpenError, SqliteStore, Trial};
 
 pub(crate) const FILE: &str = "timers.db";
 pub(crate) const LOG: &str = "timers.db-wal";
+
+pub(crate) const RESERVE: &str = "timers.db-reserve";
+
+/// The files that a disk has.
+pub(crate) const FILES: Files = Files {
+    read: Disk::read_path,
+    length: Disk::length_path,
+    append: Disk::append_path,
+    sync: Disk::sync_path,
+    shorten: Disk::shorten_path,
+    remove: Disk::remove_path,
+};
 
 /// Opens the store on a disk.
 pub(crate) fn open(disk: &Disk) -> Result<SqliteStore, OpenError> {
@@ -18,12 +30,29 @@ pub(crate) fn open(disk: &Disk) -> Result<SqliteStore, OpenError> {
 
 /// Opens the store on a disk. It copies its log when that has so many pages.
 pub(crate) fn open_with(disk: &Disk, long_log: i64) -> Result<SqliteStore, OpenError> {
-    let trial = Trial {
+    open_as(disk, |trial| trial.long_log = long_log)
+}
+
+/// The same, without a reserve.
+pub(crate) fn open_bare(disk: &Disk, long_log: i64) -> Result<SqliteStore, OpenError> {
+    open_as(disk, |trial| {
+        trial.long_log = long_log;
+        trial.reserve = (0, 0);
+    })
+}
+
+/// Opens the store on a disk, with a small reserve, and with what is set.
+pub(crate) fn open_as(
+    disk: &Disk,
+    set: impl FnOnce(&mut Trial<'_>),
+) -> Result<SqliteStore, OpenError> {
+    let mut trial = Trial {
         vfs: Some(disk.vfs()),
-        read: Disk::read_path,
-        long_log,
+        files: FILES,
+        reserve: (32 << 10, 256 << 10),
         ..Trial::NONE
     };
+    set(&mut trial);
     SqliteStore::open_for_trial(&disk.path(FILE), &trial)
 }
 
@@ -40,24 +69,33 @@ pub(crate) fn disk_of(content: Content) -> Disk {
 
 /// A timer of `mail`, which is due in the second of its number.
 pub(crate) fn insert(number: u64, payload: usize) -> Op {
-    let due = Due::from_millis(number.cast_signed() * 1_000);
-    let row = Row {
+    let row = row(number, payload);
+    let bucket = Level::Second.bucket(row.due);
+    Op::Insert(row, bucket)
+}
+
+pub(crate) fn row(number: u64, payload: usize) -> Row {
+    Row {
         id: waterwheel_store::Id::from_stored(number),
-        due,
+        due: Due::from_millis(number.cast_signed() * 1_000),
         handler: "mail".into(),
         failures: 0,
         starts: 0,
         has_moved: false,
         key: None,
         payload: vec![number as u8; payload].into(),
-    };
-    Op::Insert(row, Level::Second.bucket(due))
+    }
+}
+
+/// The same insert, which no store refuses for want of space.
+pub(crate) fn kept(number: u64, payload: usize) -> Op {
+    Op::All(vec![insert(number, payload)])
 }
 
 /// The numbers of all timers of `mail`.
 pub(crate) fn numbers(store: &mut SqliteStore) -> Vec<u64> {
     let rows = store
-        .load("mail", Position::START, i64::MAX, Most::rows(10_000))
+        .load("mail", Position::START, i64::MAX, Most::rows(100_000))
         .unwrap();
     rows.iter().map(|row| row.id.get()).collect()
 }
@@ -90,7 +128,7 @@ pub(crate) fn is_indeterminate<T: Debug>(answer: Result<T, StoreError>) {
 /// How many calls change something, or sync it.
 pub(crate) fn changes(disk: &Disk) -> u64 {
     let calls = [Call::Write, Call::Sync, Call::Length, Call::Delete];
-    let kinds = [Kind::Main, Kind::Log, Kind::Other];
+    let kinds = [Kind::Main, Kind::Log, Kind::Reserve, Kind::Other];
     let all = calls
         .iter()
         .flat_map(|call| kinds.map(|kind| disk.count(*call, kind)));

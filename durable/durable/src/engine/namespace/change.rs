@@ -20,8 +20,7 @@ impl Engine {
         if self.refuses(token) {
             return;
         }
-        let at = self.seen(name);
-        if is_new && self.namespaces[at].is_created {
+        if is_new && self.namespace(name).is_some_and(|it| it.is_created) {
             return self.answer(token, Answer::Done);
         }
         let setting = format!("{POLICY}{name}").into();
@@ -48,6 +47,7 @@ impl Engine {
         if let Some(at) = self.namespace(name).map(|it| Arc::clone(&it.name)) {
             let at = self.seen(&at);
             self.namespaces[at].is_drained = is_drained;
+            self.closed(at);
             self.go_on();
         }
     }
@@ -58,12 +58,20 @@ impl Engine {
             let at = self.seen(name);
             self.namespaces[at].is_paused =
                 value.is_some() && !planted::is(Planted::PauseForgotten);
+            self.closed(at);
         } else if let Some(name) = name.strip_prefix(POLICY) {
             let policy = value.and_then(Policy::from_stored).unwrap_or_default();
             let (at, boot) = (self.seen(name), self.now.boot_micros);
             self.namespaces[at].is_created |= value.is_some();
             self.namespaces[at].is_known |= value.is_some();
             self.namespaces[at].set_policy(policy, boot);
+        }
+    }
+
+    /// A namespace was paused, drained or resumed.
+    fn closed(&mut self, at: usize) {
+        if self.namespaces[at].is_closed() {
+            self.let_go_of_closed(at);
         }
     }
 

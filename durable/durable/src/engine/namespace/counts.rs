@@ -12,6 +12,6 @@ pub struct Counts {
     pub retried: u64,
     pub dead: u64,
     pub redriven: u64,
-    /// How often something was ready and had to wait for the rate.
+    /// Attempts that had to wait for the rate before they began.
     pub throttled: u64,
 }

@@ -14,11 +14,14 @@ impl Engine {
             return;
         }
         self.tidy();
+        self.goes_on_with_trials();
         match self.config.concurrency {
             Some(most) => self.serve_fairly(most),
             None => {
-                for namespace in 0..self.namespaces.len() {
-                    self.serve(namespace, usize::MAX);
+                // It matters only where they wait for one another's trials.
+                let (count, first) = (self.namespaces.len(), self.turn);
+                for at in 0..count {
+                    self.serve((first + at) % count, usize::MAX);
                 }
             }
         }
@@ -46,12 +49,9 @@ impl Engine {
 
     /// When a rate lets the next delivery begin that waits for it, in microseconds since boot.
     pub(in super::super) fn rates_let_at(&self) -> Option<u64> {
-        if self
-            .config
-            .concurrency
-            .is_some_and(|most| self.near.running() >= most)
-        {
-            // The end of a delivery brings it up.
+        // Without a place, it waits for the end of a delivery, and not for this.
+        let most = self.config.concurrency;
+        if most.is_some_and(|most| self.near.running() >= most) {
             return None;
         }
         let until = self.namespaces.iter().filter_map(|it| it.waits_until());
@@ -98,6 +98,7 @@ impl Engine {
     fn serve(&mut self, at: usize, most: usize) -> usize {
         let boot = self.now.boot_micros;
         let (mut begun, mut idle) = (0, 0);
+        let has_waited = self.namespaces[at].waits;
         let is_limited = !planted::is(Planted::RateIgnored);
         loop {
             let namespace = &mut self.namespaces[at];
@@ -113,13 +114,14 @@ impl Engine {
                     idle += 1;
                     continue;
                 }
-                let namespace = &mut self.namespaces[at];
-                namespace.counts.throttled += u64::from(!namespace.waits);
-                namespace.waits = true;
+                self.namespaces[at].waits = true;
                 return begun;
             }
             match self.begin_one(lane) {
-                true => (begun, idle) = (begun + 1, 0),
+                true => {
+                    self.namespaces[at].counts.throttled += u64::from(has_waited);
+                    (begun, idle) = (begun + 1, 0);
+                }
                 false => idle += 1,
             }
         }

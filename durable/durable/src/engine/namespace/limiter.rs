@@ -27,10 +27,18 @@ impl Limiter {
         }
     }
 
-    /// Takes one.
-    pub(crate) fn take(&mut self, boot_micros: u64) {
+    /// Begins with a burst.
+    pub(crate) fn full(rate: Rate, boot_micros: u64) -> Limiter {
+        Limiter {
+            empty_at: nanos(boot_micros),
+            ..Limiter::new(rate, boot_micros)
+        }
+    }
+
+    /// Takes so many.
+    pub(crate) fn take(&mut self, count: u64, boot_micros: u64) {
         let empty_at = self.empty_at.max(nanos(boot_micros));
-        self.empty_at = empty_at.saturating_add(self.interval);
+        self.empty_at = empty_at.saturating_add(self.interval.saturating_mul(count));
     }
 
     /// Whether there is one.
@@ -38,9 +46,11 @@ impl Limiter {
         self.empty_at.saturating_sub(self.tolerance) <= nanos(boot_micros)
     }
 
-    /// When there is one, in microseconds since boot.
-    pub(crate) fn next(&self) -> u64 {
-        self.empty_at.saturating_sub(self.tolerance).div_ceil(1_000)
+    /// When there are so many, in microseconds since boot. `None` if there are never so many at once.
+    pub(crate) fn next(&self, count: u64) -> Option<u64> {
+        let others = self.interval.saturating_mul(count.saturating_sub(1));
+        let tolerance = self.tolerance.checked_sub(others)?;
+        Some(self.empty_at.saturating_sub(tolerance).div_ceil(1_000))
     }
 }
 
@@ -60,10 +70,10 @@ mod tests {
         let mut taken = Vec::new();
         for now in looks {
             while limiter.has_one(now) {
-                limiter.take(now);
+                limiter.take(1, now);
                 taken.push(now);
             }
-            assert!(limiter.next() > now);
+            assert!(limiter.next(1).unwrap() > now);
         }
         taken
     }
@@ -117,6 +127,33 @@ mod tests {
     fn it_begins_with_one() {
         let rate = Rate::new(1, Duration::from_secs(3_600)).burst(50);
         assert_eq!(taken(rate, [0, 1, 3_599_999_999].into_iter()), [0]);
-        assert_eq!(Limiter::new(rate, 5).next(), 5);
+        assert_eq!(Limiter::new(rate, 5).next(1), Some(5));
+    }
+
+    #[test]
+    fn many_at_once_are_there_when_each_of_them_is() {
+        let rate = Rate::new(3, Duration::from_secs(1)).burst(20);
+        let mut rng = fastrand::Rng::with_seed(3);
+        let mut limiter = Limiter::new(rate, 0);
+        let mut now = 0;
+        for _ in 0..3_000 {
+            let count = rng.u64(1..=21);
+            let Some(at) = limiter.next(count) else {
+                assert_eq!(count, 21);
+                continue;
+            };
+            // One by one, at that time and a little before.
+            for (look, taken) in [(at.max(now), count), (at.saturating_sub(1).max(now), count)] {
+                let mut others = limiter.clone();
+                let mut lets = 0;
+                while lets < taken && others.has_one(look) {
+                    others.take(1, look);
+                    lets += 1;
+                }
+                assert_eq!(lets == taken, look >= at, "{count} at {look} of {at}");
+            }
+            now = at.max(now) + rng.u64(0..2_000_000);
+            limiter.take(count, now);
+        }
     }
 }

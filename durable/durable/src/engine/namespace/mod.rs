@@ -5,6 +5,7 @@
 //! | `limiter` | has its time come, at this rate? |
 //! | `fair` | whose delivery begins next? |
 //! | `change` | what follows from a request for another policy, or a pause? |
+//! | `quota` | may so many timers be inserted now? |
 //! | `counts`, `lateness` | what has come of it so far? |
 
 mod change;
@@ -12,6 +13,7 @@ mod counts;
 mod fair;
 mod lateness;
 mod limiter;
+mod quota;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,12 +24,10 @@ pub use counts::Counts;
 pub use lateness::{BOUNDS, Histogram};
 use limiter::Limiter;
 
-use super::{Answer, Engine};
+use super::Engine;
+use super::poison::Trial;
 pub use crate::limits::DEFAULT;
 use crate::policy::Policy;
-
-/// How many unclean ends of the process a timer may be with its handler at, if its namespace does not say.
-const STARTS: u32 = 5;
 
 #[derive(Debug)]
 pub(crate) struct Namespace {
@@ -52,6 +52,8 @@ pub(crate) struct Namespace {
     deficit: usize,
     /// Something is ready, and waits for the rate.
     waits: bool,
+    /// A timer of it that may be what ends the process, and is with its handler.
+    pub(super) trial: Option<Trial>,
     pub(crate) counts: Counts,
     pub(crate) lateness: Histogram,
 }
@@ -72,6 +74,7 @@ impl Namespace {
             insert_rate: None,
             deficit: 0,
             waits: false,
+            trial: None,
             counts: Counts::default(),
             lateness: Histogram::default(),
         }
@@ -79,14 +82,18 @@ impl Namespace {
 
     /// Takes over another policy. A limiter whose rate stays goes on.
     fn set_policy(&mut self, policy: Policy, boot_micros: u64) {
-        let limiter = |rate: Option<_>| rate.map(|rate| Limiter::new(rate, boot_micros));
         if policy.rate != self.policy.rate {
-            self.rate = limiter(policy.rate);
+            self.rate = policy.rate.map(|it| Limiter::new(it, boot_micros));
         }
         if policy.insert_rate != self.policy.insert_rate {
-            self.insert_rate = limiter(policy.insert_rate);
+            // Nothing behind it is harmed: a service that inserts a batch as it starts is not refused for that.
+            self.insert_rate = policy.insert_rate.map(|it| Limiter::full(it, boot_micros));
         }
         self.policy = policy;
+    }
+
+    pub(crate) fn has_handlers(&self) -> bool {
+        !self.lanes.is_empty()
     }
 
     /// Whether it has no limit but those of its handlers.
@@ -94,7 +101,8 @@ impl Namespace {
         !self.is_closed() && self.rate.is_none() && self.policy.concurrency.is_none()
     }
 
-    fn is_closed(&self) -> bool {
+    /// Whether nothing of it begins.
+    pub(super) fn is_closed(&self) -> bool {
         self.is_paused || self.is_drained
     }
 
@@ -111,7 +119,7 @@ impl Namespace {
     pub(super) fn begins(&mut self, boot_micros: u64) {
         self.running += 1;
         if let Some(rate) = &mut self.rate {
-            rate.take(boot_micros);
+            rate.take(1, boot_micros);
         }
     }
 
@@ -121,7 +129,7 @@ impl Namespace {
 
     /// When its rate lets one more delivery begin, if one waits for it.
     fn waits_until(&self) -> Option<u64> {
-        self.rate.as_ref().filter(|_| self.waits).map(Limiter::next)
+        self.rate.as_ref().filter(|_| self.waits)?.next(1)
     }
 
     /// The delay after a failure. `None` after the last one.
@@ -191,26 +199,6 @@ impl Engine {
         at
     }
 
-    /// Why a timer of this handler is not inserted now, if so. One that is counts against the quota.
-    pub(super) fn exceeds(&mut self, handler: &str) -> Option<Answer> {
-        let at = self.namespace_of(handler);
-        let boot = self.now.boot_micros;
-        let Some(namespace) = at
-            .map(|at| &mut self.namespaces[at])
-            .filter(|it| it.is_known)
-        else {
-            return Some(Answer::UnknownNamespace(namespace_in(handler).into()));
-        };
-        let limiter = namespace.insert_rate.as_mut()?;
-        if limiter.has_one(boot) {
-            limiter.take(boot);
-            return None;
-        }
-        namespace.counts.refused_by_quota += 1;
-        let after = Duration::from_micros(limiter.next().saturating_sub(boot));
-        Some(Answer::Quota(after))
-    }
-
     /// What follows from the end of a delivery that went well.
     pub(super) fn settling(&self, row: Row, namespace: usize) -> Op {
         match self.namespaces[namespace].policy.retention {
@@ -228,12 +216,6 @@ impl Engine {
             }
             None => self.burial(row, error),
         }
-    }
-
-    /// Whether a timer has been with its handler at as many unclean ends as its namespace bears: those that were noted, and the two before them.
-    pub(super) fn is_poison(&self, row: &Row, namespace: usize) -> bool {
-        let most = self.namespaces[namespace].policy.starts.unwrap_or(STARTS);
-        row.starts.saturating_add(2) >= most
     }
 
     /// When the first of a namespace's timers was due that is overdue and waits, as far as the engine knows: from what is in memory, and by the second from what

@@ -9,9 +9,9 @@ use crate::engine::calendar::{
 
 const HOUR: i64 = 3_600;
 
-/// Each hour, in UTC.
+/// Each hour, in a zone that is so many seconds ahead of UTC.
 #[derive(Debug)]
-struct Hourly;
+struct Hourly(i64);
 
 impl Occurrences for Hourly {
     fn next_after(&self, after: Due) -> Option<Due> {
@@ -20,15 +20,15 @@ impl Occurrences for Hourly {
     }
 
     fn civil(&self, at: Due) -> i64 {
-        at.as_millis()
+        at.as_millis() + self.0 * 1_000
     }
 
     fn instant(&self, civil: i64, _: Due) -> Due {
-        Due::from_millis(civil)
+        Due::from_millis(civil - self.0 * 1_000)
     }
 
     fn rules(&self, _: Due) -> u64 {
-        0
+        self.0.cast_unsigned()
     }
 
     fn stored(&self, kept: &Kept) -> Arc<[u8]> {
@@ -46,13 +46,16 @@ fn plan(definition: &str, payload: usize) -> Plan {
         handler: "mail".into(),
         payload: vec![7; payload].into(),
         misfire: Misfire::All(1_000),
-        occurrences: Arc::new(Hourly),
+        occurrences: Arc::new(Hourly(0)),
     }
 }
 
 /// The first hour after the start.
 fn first_hour() -> i64 {
-    Hourly.next_after(Due::from_millis(NOW)).unwrap().second()
+    Hourly(0)
+        .next_after(Due::from_millis(NOW))
+        .unwrap()
+        .second()
 }
 
 impl Subject {
@@ -163,6 +166,7 @@ fn a_refused_occurrence_is_tried_again_and_holds_up_no_removal() {
     }
     it.reply(refused());
     assert_eq!((it.refusals.len(), &it.answers[..]), (1, &[][..]));
+    assert_eq!(it.engine.calendars.len(), (2, 2));
     let next = it.engine.next_turn().unwrap();
     let now = it.engine.now().boot_micros;
     assert!(next > now, "it would turn without a pause");
@@ -420,7 +424,7 @@ fn a_restored_calendar_goes_on_from_its_cursor() {
     let at = Due::from_second(first_hour() - 3 * HOUR);
     let kept = Kept {
         number: 5,
-        cursor: Cursor::starting(at, &Hourly),
+        cursor: Cursor::starting(at, &Hourly(0)),
     };
     let stored = Stored {
         name: "h".into(),
@@ -436,4 +440,39 @@ fn a_restored_calendar_goes_on_from_its_cursor() {
         next,
         it.engine.now().boot_at(Due::from_second(first_hour()))
     );
+}
+
+#[test]
+fn other_times_bring_no_time_of_the_wall_twice_by_new_rules() {
+    let mut it = Subject::new(Config::default()).handles(9);
+    // By the rules of then, the wall has shown the next hour.
+    let kept = Kept {
+        number: 5,
+        cursor: Cursor::starting(Due::from_millis(NOW), &Hourly(HOUR)),
+    };
+    let stored = Stored {
+        name: "h".into(),
+        read: Ok((plan("a", 0), kept)),
+    };
+    it.engine.restore_calendars([stored]);
+    it.pass(0);
+    let other = Plan {
+        times: "others".into(),
+        ..plan("b", 0)
+    };
+    // The store refuses to write that the calendar goes by other rules.
+    it.declare("h", other);
+    while !matches!(it.asked[0].call, Call::Commit(..)) {
+        it.asked.pop_front();
+    }
+    it.reply(refused());
+    it.pass(SECOND);
+    it.settle();
+    assert_eq!(it.answers, [REPLACED]);
+    for hour in 0..2 {
+        it.pass_to(hour);
+        it.settle();
+    }
+    it.pass(SECOND);
+    assert_eq!(it.delivered_hours(), [1]);
 }

@@ -116,13 +116,15 @@ async fn after_days_off_each_policy_has_its_share() {
     for (name, ..) in policies {
         until_next(&timers, name, "2027-07-09T01:00:00Z").await;
     }
-    until(|| timers.metrics().in_memory == 0).await;
+    let share: u64 = policies.iter().map(|(.., days)| days.len() as u64).sum();
+    until(|| timers.metrics().namespaces[0].settled == share).await;
     // The next one is each calendar's again.
     clock.set("2027-07-09T01:00:00Z");
     for (name, ..) in policies {
         until_next(&timers, name, "2027-07-10T01:00:00Z").await;
     }
-    until(|| timers.metrics().in_memory == 0).await;
+    let share = share + policies.len() as u64;
+    until(|| timers.metrics().namespaces[0].settled == share).await;
     shut_down(&timers).await;
     for (seen, (name, _, days)) in seen.into_iter().zip(policies) {
         let days = days.iter().chain(&["2027-07-09"]);

@@ -2,20 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, Error};
+use rusqlite::{Connection, Error, Row};
 use siphasher::sip128::SipHasher24;
-
-use super::tables::each;
 
 /// The timer that has a key, and its due time as it was inserted, by the names of the keys.
 #[derive(Debug)]
-pub(super) struct Names {
+pub struct Names {
     secret: (u64, u64),
     holders: BTreeMap<u128, (i64, i64)>,
 }
 
 /// Reads all.
-pub(super) fn read(connection: &Connection) -> rusqlite::Result<Names> {
+pub fn read(connection: &Connection) -> rusqlite::Result<Names> {
     let secret = |key: &str| {
         let sql = "SELECT value FROM meta WHERE key = ?1";
         connection.query_row(sql, [key], |row| row.get::<_, i64>(0))
@@ -71,13 +69,28 @@ impl Names {
     }
 
     /// Takes out the timer that has a key.
-    pub(super) fn take(&mut self, handler: i64, key: &[u8]) -> Option<(i64, i64)> {
+    pub fn take(&mut self, handler: i64, key: &[u8]) -> Option<(i64, i64)> {
         let named = [&handler.to_le_bytes(), key].concat();
         let hash = SipHasher24::new_with_keys(self.secret.0, self.secret.1).hash(&named);
         self.holders.remove(&hash.as_u128())
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.holders.is_empty()
+    /// How many keys are left.
+    pub fn left(&self) -> usize {
+        self.holders.len()
     }
+}
+
+/// Reads each row.
+pub fn each(
+    connection: &Connection,
+    sql: &str,
+    mut take: impl FnMut(&Row<'_>) -> rusqlite::Result<()>,
+) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare(sql)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        take(row)?;
+    }
+    Ok(())
 }

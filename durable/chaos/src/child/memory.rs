@@ -1,0 +1,70 @@
+//! A disk in memory with a capacity, for machines on which no small file system can be mounted.
+
+use std::fs;
+use std::path::Path;
+
+use waterwheel_faults::{Content, Disk};
+use waterwheel_store_sqlite::{Files, OpenError, SqliteStore, Trial};
+
+use super::{Orders, WITHOUT_RESERVE};
+
+const FILE: &str = "timers.db";
+/// Without the reserve: at the end there is space.
+const FILES: [&str; 2] = [FILE, "timers.db-wal"];
+
+#[derive(Debug, Clone)]
+pub(super) struct Memory(Disk);
+
+impl Memory {
+    /// A disk that has what the file and its log have.
+    pub(super) fn of(orders: &Orders) -> Result<Memory, String> {
+        let disk = Disk::new()?;
+        let folder = orders.file.parent().unwrap_or(&orders.file);
+        let files = FILES.iter().filter_map(|name| {
+            let bytes = fs::read(folder.join(name)).ok()?;
+            Some((*name, bytes))
+        });
+        disk.put(Content::of(files));
+        disk.set_capacity(orders.memory, 0);
+        Ok(Memory(disk))
+    }
+
+    /// Does what the parent says: lets another's file take all space, or none.
+    pub(super) fn obey(&self, order: &str) {
+        match order {
+            "fill" => drop(self.0.fill()),
+            "free" => self.0.set_foreign(0),
+            _ => {}
+        }
+    }
+
+    pub(super) fn open(&self, orders: &Orders) -> Result<SqliteStore, OpenError> {
+        let mut trial = Trial {
+            vfs: Some(self.0.vfs()),
+            files: Files {
+                read: Disk::read_path,
+                length: Disk::length_path,
+                append: Disk::append_path,
+                sync: Disk::sync_path,
+                shorten: Disk::shorten_path,
+                remove: Disk::remove_path,
+            },
+            limit: (orders.limit > 0).then_some(orders.limit),
+            ..Trial::NONE
+        };
+        if orders.fault == WITHOUT_RESERVE {
+            trial.reserve = (0, 0);
+        }
+        SqliteStore::open_for_trial(&self.0.path(FILE), &trial)
+    }
+
+    /// Writes the file and its log to a real folder, once the store is closed.
+    pub(super) fn write_to(&self, file: &Path) -> Result<(), String> {
+        let folder = file.parent().unwrap_or(file);
+        for name in FILES {
+            let bytes = self.0.read(name).unwrap_or_default();
+            fs::write(folder.join(name), bytes).map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+}

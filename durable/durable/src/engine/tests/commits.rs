@@ -1,0 +1,123 @@
+//! What goes into a commit, and when is the store asked?
+
+use super::*;
+
+#[test]
+fn replies_that_cannot_be_lost_ask_for_no_turn() {
+    let config = Config {
+        reply_micros: u64::MAX,
+        ..Config::default()
+    };
+    let mut it = Subject::new(config).handles(1);
+    it.insert(86_400_000 * 365);
+    assert_eq!(it.asked.len(), 1);
+    assert_eq!(it.engine.next_turn(), None);
+    it.pass(1_000 * SECOND);
+    assert_eq!(it.asked.len(), 1);
+}
+
+#[test]
+fn what_callers_ask_for_keeps_no_step_of_the_engine_waiting() {
+    let config = Config {
+        most_in_commit: 10,
+        ..Config::default()
+    };
+    let mut it = Subject::new(config).handles(1);
+    it.insert(0);
+    it.settle();
+    it.pass(10_000);
+    for _ in 0..100 {
+        it.insert(1);
+    }
+    let id = it.delivered[0].id;
+    it.engine.ended(id, Ended::Well);
+    it.follow();
+    let first = it.next_commit();
+    assert!(first.iter().all(|op| matches!(op, Op::Insert(..))));
+    let second = it.next_commit();
+    assert!(
+        matches!(&second[0], Op::Settle(row) if row.id == id),
+        "{second:?}"
+    );
+    assert_eq!(second.len(), 10);
+}
+
+#[test]
+fn a_commit_of_large_timers_has_few_of_them() {
+    let config = Config {
+        // Each timer has 64.
+        most_bytes_in_commit: 130,
+        ..Config::default()
+    };
+    let mut it = Subject::new(config).handles(1);
+    for _ in 0..8 {
+        it.insert(1);
+    }
+    let commits: Vec<_> = (0..4).map(|_| it.next_commit().len()).collect();
+    assert_eq!(commits, [1, 3, 3, 1]);
+    assert_eq!(it.created().len(), 8);
+}
+
+#[test]
+fn steps_of_the_engine_leave_a_half_of_each_commit_to_callers() {
+    let config = Config {
+        most_in_commit: 10,
+        ..Config::default()
+    };
+    let mut it = Subject::new(config).handles(100);
+    for _ in 0..100 {
+        it.insert(0);
+    }
+    it.settle();
+    it.pass(10_000);
+    for row in std::mem::take(&mut it.delivered) {
+        it.engine.ended(row.id, Ended::Well);
+    }
+    for _ in 0..3 {
+        it.insert(1_000_000_000);
+    }
+    it.follow();
+    it.next_commit();
+    let second = it.next_commit();
+    let inserts = second.iter().filter(|op| matches!(op, Op::Insert(..)));
+    assert_eq!((inserts.count(), second.len()), (3, 10));
+}
+
+#[test]
+fn requests_for_one_timer_share_a_commit() {
+    let mut it = Subject::new(Config::default()).handles(1);
+    it.insert(3_600_000);
+    it.settle();
+    let handle = it.created().remove(0);
+    for count in 0..100 {
+        let due = Due::from_millis(NOW + 1_000 + count);
+        it.engine.reschedule(0, handle.clone(), due);
+    }
+    it.follow();
+    assert_eq!((it.next_commit().len(), it.answers.len()), (1, 1));
+    let last = Due::from_millis(NOW + 1_099);
+    let second = it.next_commit();
+    assert!(matches!(&second[..], [Op::Reschedule(_, due, _)] if *due == last));
+    assert_eq!(it.answers, vec![Answer::Done; 100]);
+    it.answers.clear();
+    let mut other = handle.clone();
+    other.handler = "another".into();
+    for _ in 0..100 {
+        it.engine.cancel(0, other.clone());
+    }
+    for _ in 0..100 {
+        it.engine.cancel(0, handle.clone());
+    }
+    it.engine.reschedule(0, handle, last);
+    it.follow();
+    // The last one of these finds the timer: none after it can.
+    for (answers, done) in [(1, 0), (100, 0), (201, 1)] {
+        assert_eq!(it.next_commit().len(), 1);
+        assert_eq!(it.answers.len(), answers);
+        let is_done = |answer: &&Answer| **answer == Answer::Done;
+        assert_eq!(it.answers.iter().filter(is_done).count(), done);
+    }
+    it.settle();
+    assert!(it.store.is_empty() && it.engine.is_idle() && it.engine.deferred.is_empty());
+    assert_eq!((it.engine.in_memory(), it.answers.len()), (0, 201));
+}

@@ -1,0 +1,164 @@
+//! What is in memory, and what leaves it?
+
+use super::*;
+
+#[test]
+fn a_handle_of_an_unknown_handler_leaves_nothing() {
+    let mut it = Subject::new(Config::default()).handles(1);
+    for count in 0..100 {
+        let handle = format!("7@5@handler {count}").parse().unwrap();
+        it.engine.cancel(0, handle);
+        it.settle();
+        assert_eq!(it.answers.pop(), Some(Answer::NotFound));
+    }
+    assert_eq!((it.engine.lanes.len(), it.engine.in_memory()), (1, 0));
+}
+
+#[test]
+fn what_is_cancelled_leaves_the_queue_of_a_handler_that_hangs() {
+    let mut it = Subject::new(Config::default()).handles(1);
+    for _ in 0..3 {
+        it.insert(0);
+    }
+    it.settle();
+    it.pass(10_000);
+    assert_eq!((it.delivered.len(), it.created().len()), (1, 3));
+    for _ in 0..100 {
+        for _ in 0..10 {
+            it.insert(0);
+        }
+        it.settle();
+        it.pass(10_000);
+        for handle in it.created() {
+            it.engine.cancel(0, handle);
+        }
+        it.settle();
+        assert!(it.answers.drain(..).all(|answer| answer == Answer::Done));
+        it.pass(10_000);
+    }
+    assert_eq!((it.delivered.len(), it.engine.held()), (1, 3));
+    assert!(it.engine.lanes[0].ready.len() < 20);
+    for count in 1..=3 {
+        assert_eq!(it.delivered.len(), count);
+        it.engine.ended(it.delivered[count - 1].id, Ended::Well);
+        it.settle();
+    }
+    assert!(it.store.is_empty());
+}
+
+#[test]
+fn what_left_is_forgotten_though_some_load_always_goes_on() {
+    let mut it = Subject::new(Config::default()).handles(1_000);
+    let mut loads = VecDeque::new();
+    for round in 0..50 {
+        // The load of a new handler is asked for before that of the last one is answered.
+        it.handler = format!("handler {round}").into();
+        it.insert(0);
+        it.settle();
+        it.engine.handle(&it.handler, 1);
+        it.follow();
+        loads.extend(it.asked.drain(..));
+        if loads.len() > 1 {
+            let Request { number, call } = loads.pop_front().unwrap();
+            let reply = call.ask(&mut it.store);
+            it.engine.replied(number, reply);
+        }
+        it.pass(10_000);
+        for row in std::mem::take(&mut it.delivered) {
+            it.engine.ended(row.id, Ended::Well);
+        }
+        it.follow();
+        let mut others = std::mem::take(&mut it.asked);
+        while let Some(position) = others
+            .iter()
+            .position(|it| matches!(it.call, Call::Commit(..)))
+        {
+            let Request { number, call } = others.remove(position).unwrap();
+            let reply = call.ask(&mut it.store);
+            it.engine.replied(number, reply);
+            it.follow();
+        }
+        assert!(it.engine.asked.loading().is_some());
+    }
+    let gone = it.engine.near.gone.len();
+    assert!(gone < 5, "{gone} of 50 are kept");
+}
+
+#[test]
+fn a_clock_set_back_lets_go_of_what_is_far_again() {
+    let mut it = Subject::new(Config::default()).handles(0);
+    // The only place is taken.
+    it.insert(0);
+    it.settle();
+    it.pass(SECOND);
+    assert_eq!(it.delivered.len(), 1);
+    for count in 0..100 {
+        it.insert(3_600_000 + count * 10);
+    }
+    it.settle();
+    assert_eq!(it.engine.held(), 1);
+    let hour = 3_600 * SECOND.cast_signed();
+    // Half of them come up, and wait for the handler.
+    for by in [hour - 500_000, -hour] {
+        it.set(by);
+        it.settle();
+        let is_ahead = by > 0;
+        assert_eq!(it.engine.held(), if is_ahead { 101 } else { 1 });
+    }
+    it.engine.ended(it.delivered[0].id, Ended::Well);
+    it.settle();
+    assert_eq!((it.engine.held(), it.engine.held_bytes()), (0, 0));
+    it.set(hour + SECOND.cast_signed());
+    it.settle();
+    for count in 1..=100 {
+        it.pass(1_000);
+        it.settle();
+        it.engine.ended(it.delivered[count].id, Ended::Well);
+        it.settle();
+    }
+    assert!(it.store.is_empty());
+}
+
+#[test]
+fn backlogs_of_many_handlers_leave_another_its_places() {
+    let config = Config {
+        most_bytes_in_memory: 4 << 20,
+        ..Config::default()
+    };
+    let most_bytes = config.most_bytes_in_memory;
+    let mut it = Subject::new(config);
+    let others: Vec<_> = (0..40).map(|count| format!("other {count}")).collect();
+    for name in &others {
+        it.handle(name, 1);
+        for _ in 0..800 {
+            it.insert_to(name, 0);
+        }
+    }
+    it.settle();
+    // Some come up in a turn, and the others in the next ones.
+    for _ in 0..10 {
+        it.pass(SECOND);
+        it.settle();
+    }
+    // They have a timer with the handler each, which hangs, and all the memory that there is.
+    assert_eq!(it.delivered.len(), 40);
+    it.delivered.clear();
+    it.handle("mail", 64);
+    for _ in 0..1_000 {
+        it.insert(0);
+    }
+    it.settle();
+    it.pass(1_000);
+    it.settle();
+    assert!(it.engine.held_bytes() <= most_bytes + 41 * ((64 << 10) + 512));
+    let mut rounds = 0;
+    while !it.delivered.is_empty() {
+        // But for what the last round leaves.
+        rounds += 1;
+        it.end_all(&Ended::Well);
+        it.pass(1_000);
+        it.settle();
+    }
+    assert!(rounds <= 1_000_usize.div_ceil(64) + 4, "{rounds} rounds");
+    assert!(it.engine.lanes[40].held == 0 && it.engine.has_handler("mail"));
+}

@@ -1,0 +1,273 @@
+//! What the simulator cannot see from outside, or meets too seldom.
+//!
+//! | file | question |
+//! |---|---|
+//! | `calendars` | which occurrences become timers, and when? |
+//! | `commits` | what goes into a commit, and when is the store asked? |
+//! | `fair` | whose delivery begins next, where places are short? |
+//! | `memory` | what is in memory, and what leaves it? |
+//! | `missing` | which names are reported that have no handler? |
+//! | `pauses` | what goes on in a namespace that is paused or drained? |
+//! | `poison` | which timer is given up, after how many ends of the process? |
+//! | `quotas` | which inserts are refused, and for how long? |
+//! | `rates` | when does a delivery begin that waits for a rate? |
+//! | `refusals` | what becomes of what the store refuses? |
+//! | `retention` | what is archived, and when does it expire? |
+//! | `retries` | when is a timer tried again? |
+//! | `settings` | what becomes of a policy? |
+
+mod calendars;
+mod commits;
+mod fair;
+mod memory;
+mod missing;
+mod pauses;
+mod poison;
+mod quotas;
+mod rates;
+mod refusals;
+mod retention;
+mod retries;
+mod settings;
+
+use std::time::Duration;
+
+use waterwheel_store::{Handle, MemoryStore, Op, Row, Store, StoreError};
+
+use super::*;
+use crate::policy::{BackOff, Policy, Rate};
+
+const SECOND: u64 = 1_000_000;
+const NOW: i64 = 1_800_000_000_000;
+
+/// An engine on a store that does what it is asked when the test says so.
+struct Subject {
+    engine: Engine,
+    store: MemoryStore,
+    asked: VecDeque<Request>,
+    answers: Vec<Answer>,
+    delivered: Vec<Row>,
+    /// What was put out of names without a handler.
+    reports: Vec<String>,
+    refusals: Vec<Arc<str>>,
+    /// Those that were given up, and why.
+    dead: Vec<(Row, Arc<str>)>,
+    handler: Arc<str>,
+    config: Config,
+    handled: Vec<(Arc<str>, usize)>,
+}
+
+impl Subject {
+    fn new(config: Config) -> Subject {
+        let now = Now {
+            boot_micros: 5 * SECOND,
+            wall_micros: NOW * 1_000,
+        };
+        let mut store = MemoryStore::new();
+        let epoch = store.begin().unwrap();
+        Subject {
+            engine: Engine::new(config.clone(), epoch, Vec::new(), now),
+            store,
+            asked: VecDeque::new(),
+            answers: Vec::new(),
+            delivered: Vec::new(),
+            reports: Vec::new(),
+            refusals: Vec::new(),
+            dead: Vec::new(),
+            handler: Arc::from("mail"),
+            config,
+            handled: Vec::new(),
+        }
+    }
+
+    fn handles(mut self, concurrency: usize) -> Subject {
+        self.handle("mail", concurrency);
+        self
+    }
+
+    fn handle(&mut self, name: &str, concurrency: usize) {
+        let name = Arc::from(name);
+        self.engine.handle(&name, concurrency);
+        self.handled.push((name, concurrency));
+        self.settle();
+    }
+
+    /// Creates a namespace, or gives it another policy, and has a handler `mail` in it.
+    fn namespace(&mut self, name: &str, policy: &Policy) {
+        self.set_policy(name, policy);
+        self.handle(&format!("{name}/mail"), 1_000);
+    }
+
+    fn set_policy(&mut self, name: &str, policy: &Policy) {
+        self.engine.set_policy(7, &name.into(), policy, false);
+        self.settle();
+        assert_eq!(self.answers.pop(), Some(Answer::Done));
+    }
+
+    fn pause(&mut self, name: &str, is_paused: bool) {
+        self.engine.pause(7, &name.into(), is_paused);
+        self.settle();
+        assert_eq!(self.answers.pop(), Some(Answer::Done));
+    }
+
+    /// The process ends as it is, and the next one begins a second later.
+    fn start_again(&mut self) {
+        let mut now = self.engine.now();
+        now.boot_micros += SECOND;
+        now.wall_micros += SECOND.cast_signed();
+        self.begin(now);
+    }
+
+    /// A process begins at this time.
+    fn begin(&mut self, now: Now) {
+        self.begin_without_turn(now);
+        self.settle();
+        self.run_until(now.boot_micros);
+    }
+
+    fn begin_without_turn(&mut self, now: Now) {
+        self.asked.clear();
+        self.delivered.clear();
+        let epoch = self.store.begin().unwrap();
+        let names = self.store.handlers().unwrap();
+        self.engine = Engine::new(self.config.clone(), epoch, names, now);
+        let settings = self.store.settings().unwrap();
+        self.engine.restore_settings(&settings).unwrap();
+        for (name, concurrency) in &self.handled {
+            self.engine.handle(name, *concurrency);
+        }
+        self.follow();
+    }
+
+    /// Time goes on to the next turn that the engine asks for, but not beyond this. It asks for one in the past no more than once.
+    fn run_until(&mut self, boot: u64) {
+        let mut turns_at_once = 0;
+        loop {
+            let now = self.engine.now().boot_micros;
+            let next = self.engine.next_turn().unwrap_or(u64::MAX).max(now);
+            if next > boot {
+                return self.go_on_until(boot);
+            }
+            turns_at_once = if next == now { turns_at_once + 1 } else { 0 };
+            assert!(turns_at_once < 2, "it turns again and again at {now}");
+            self.go_on_until(next);
+        }
+    }
+
+    fn go_on_until(&mut self, boot: u64) {
+        self.pass(boot - self.engine.now().boot_micros);
+        self.settle();
+    }
+
+    /// Ends what is with a handler, and returns the rows.
+    fn end_all(&mut self, ended: &Ended) -> Vec<Row> {
+        let rows = std::mem::take(&mut self.delivered);
+        for row in &rows {
+            self.engine.ended(row.id, ended.clone());
+        }
+        self.settle();
+        rows
+    }
+
+    fn follow(&mut self) {
+        while let Some(output) = self.engine.output() {
+            match output {
+                Output::Store(request) => self.asked.push_back(request),
+                Output::Answer(_, answer) => self.answers.push(answer),
+                Output::Deliver(delivery) => self.delivered.push(delivery.row),
+                Output::Unhandled(name) => self.reports.push(format!("{name} is missed")),
+                Output::NoneDue(name) => self.reports.push(format!("{name} is not missed")),
+                Output::Refused(why) => self.refusals.push(why),
+                Output::Dead(row, why) => self.dead.push((row, why)),
+                Output::Failed(_) | Output::UnreadableCalendar(..) => {}
+            }
+        }
+    }
+
+    /// The store does all that it is asked.
+    fn settle(&mut self) {
+        self.follow();
+        while let Some(Request { number, call }) = self.asked.pop_front() {
+            let reply = call.ask(&mut self.store);
+            self.engine.replied(number, reply);
+            self.follow();
+        }
+    }
+
+    /// The next request, which is to be of this kind, is replied to like this.
+    fn reply(&mut self, reply: Result<Reply, StoreError>) {
+        let request = self.asked.pop_front().unwrap();
+        self.engine.replied(request.number, reply);
+        self.follow();
+    }
+
+    /// The store does what it is asked, up to and with the next commit, whose steps these are.
+    fn next_commit(&mut self) -> Vec<Op> {
+        loop {
+            let Request { number, call } = self.asked.pop_front().unwrap();
+            let steps = match &call {
+                Call::Commit(_, steps) => Some(steps.to_vec()),
+                _ => None,
+            };
+            let reply = call.ask(&mut self.store);
+            self.engine.replied(number, reply);
+            self.follow();
+            if let Some(steps) = steps {
+                return steps;
+            }
+        }
+    }
+
+    fn pass(&mut self, micros: u64) {
+        let mut now = self.engine.now();
+        now.boot_micros += micros;
+        now.wall_micros += micros.cast_signed();
+        self.engine.turn(now);
+        self.follow();
+    }
+
+    /// The wall clock is set.
+    fn set(&mut self, by: i64) {
+        let mut now = self.engine.now();
+        now.wall_micros += by;
+        self.engine.turn(now);
+        self.follow();
+    }
+
+    fn insert(&mut self, millis: i64) {
+        self.insert_to(&Arc::clone(&self.handler), millis);
+    }
+
+    fn insert_to(&mut self, handler: &str, millis: i64) {
+        let timer = NewTimer {
+            handler: handler.into(),
+            due: Due::from_millis(NOW + millis),
+            key: None,
+            payload: Arc::from([7; 64]),
+        };
+        self.engine.insert(0, timer);
+        self.follow();
+    }
+
+    /// The handles of what was inserted and answered.
+    fn created(&mut self) -> Vec<Handle> {
+        let answers = std::mem::take(&mut self.answers).into_iter();
+        let handles = answers.map(|answer| match answer {
+            Answer::Created(handle) => handle,
+            other => panic!("{other:?}"),
+        });
+        handles.collect()
+    }
+}
+
+fn failed() -> Ended {
+    Ended::Failed(Arc::from("no"))
+}
+
+fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+fn refused() -> Result<Reply, StoreError> {
+    Err(StoreError::definite("the disk is full"))
+}

@@ -1,0 +1,127 @@
+//! Which inserts are refused, and for how long?
+
+use super::*;
+
+/// A namespace `a` with this quota, and one without any.
+fn subject(quota: Rate) -> Subject {
+    let mut it = Subject::new(Config::default());
+    it.namespace("a", &Policy::default().insert_rate(quota));
+    it.namespace("b", &Policy::default());
+    it
+}
+
+/// Inserts one. For how long it is refused.
+fn insert(it: &mut Subject, handler: &str) -> Option<Duration> {
+    it.insert_to(handler, 1_000_000);
+    it.settle();
+    match it.answers.pop() {
+        Some(Answer::Quota(after)) => Some(after),
+        Some(Answer::Created(_)) => None,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Asks for a batch.
+fn charge(it: &mut Subject, handlers: &[(&str, usize)]) -> Option<Duration> {
+    let all = handlers.iter();
+    let all = all.flat_map(|(name, count)| std::iter::repeat_n(*name, *count));
+    match it.engine.charge(all) {
+        Ok(()) => None,
+        Err(Answer::Quota(after)) => Some(after),
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+fn wait(it: &mut Subject, duration: Duration) {
+    it.pass(duration.as_micros() as u64);
+    it.settle();
+}
+
+/// Inserts as many as a quota begins with.
+fn use_up(it: &mut Subject, quota: Rate) {
+    for _ in 0..quota.at_once() {
+        assert_eq!(insert(it, "a/mail"), None);
+    }
+}
+
+#[test]
+fn a_quota_begins_with_its_burst() {
+    // What is given for a second, if nothing else is said.
+    let mut it = subject(Rate::per_second(1_000));
+    assert_eq!(charge(&mut it, &[("a/mail", 1_001)]), Some(Duration::MAX));
+    assert_eq!(charge(&mut it, &[("a/mail", 1_000)]), None);
+    let milli = Duration::from_millis(1);
+    assert_eq!(charge(&mut it, &[("a/mail", 50)]), Some(50 * milli));
+    // So it does after an opening: a batch of a service that starts is taken.
+    it.start_again();
+    assert_eq!(charge(&mut it, &[("a/mail", 1_000)]), None);
+    assert_eq!(charge(&mut it, &[("a/mail", 1)]), Some(milli));
+}
+
+const MICRO: Duration = Duration::from_micros(1);
+
+#[test]
+fn an_insert_beyond_the_quota_may_come_after_the_time_it_is_given() {
+    for quota in [
+        Rate::per_second(3).burst(1),
+        Rate::per_second(7).burst(4),
+        Rate::per_minute(1).burst(2),
+    ] {
+        let mut it = subject(quota);
+        use_up(&mut it, quota);
+        for _ in 0..5 {
+            let after = insert(&mut it, "a/mail").expect("beyond the quota");
+            assert_eq!(insert(&mut it, "b/mail"), None);
+            wait(&mut it, after - MICRO);
+            assert_eq!(insert(&mut it, "a/mail"), Some(MICRO));
+            wait(&mut it, MICRO);
+            assert_eq!(insert(&mut it, "a/mail"), None);
+        }
+        let counts = it.engine.namespace("a").unwrap().counts;
+        let inserted = u64::from(quota.at_once()) + 5;
+        assert_eq!((counts.inserted, counts.refused_by_quota), (inserted, 10));
+        // What was refused was not written.
+        assert_eq!(it.store.len() as u64, inserted + 5);
+    }
+}
+
+#[test]
+fn a_batch_is_within_the_quota_or_none_of_it_is() {
+    let mut it = subject(Rate::per_second(10).burst(20));
+    let tenth = Duration::from_millis(100);
+    assert_eq!(charge(&mut it, &[("a/mail", 15), ("b/mail", 99)]), None);
+    let sixth = Some(tenth);
+    assert_eq!(charge(&mut it, &[("a/mail", 6)]), sixth);
+    assert_eq!(
+        charge(&mut it, &[("a/mail", 3), ("b/mail", 7), ("a/x", 3)]),
+        sixth
+    );
+    // Nothing was used up by that.
+    assert_eq!(charge(&mut it, &[("a/mail", 5)]), None);
+    assert_eq!(charge(&mut it, &[("a/mail", 20)]), Some(tenth * 20));
+    wait(&mut it, tenth * 20 - MICRO);
+    assert_eq!(charge(&mut it, &[("a/mail", 20)]), Some(MICRO));
+    wait(&mut it, MICRO);
+    assert_eq!(charge(&mut it, &[("a/mail", 20)]), None);
+    // There are never so many.
+    wait(&mut it, seconds(60));
+    assert_eq!(charge(&mut it, &[("a/mail", 21)]), Some(Duration::MAX));
+    assert_eq!(charge(&mut it, &[("a/mail", 20)]), None);
+    let unknown = it.engine.charge(["b/mail", "c/mail"].into_iter());
+    assert_eq!(unknown, Err(Answer::UnknownNamespace("c".into())));
+}
+
+#[test]
+fn a_quota_that_changes_holds_at_once() {
+    let mut it = subject(Rate::per_minute(1).burst(1));
+    assert_eq!(insert(&mut it, "a/mail"), None);
+    assert_eq!(insert(&mut it, "a/mail"), Some(seconds(60)));
+    let faster = Rate::per_second(1).burst(9);
+    it.set_policy("a", &Policy::default().insert_rate(faster));
+    use_up(&mut it, faster);
+    assert_eq!(insert(&mut it, "a/mail"), Some(seconds(1)));
+    it.set_policy("a", &Policy::default());
+    for _ in 0..50 {
+        assert_eq!(insert(&mut it, "a/mail"), None);
+    }
+}

@@ -1,0 +1,156 @@
+//! When does a delivery begin that waits for a rate?
+
+use super::*;
+
+/// A namespace `slow` with this rate and one without a limit, with so many timers each that are due in ten seconds.
+fn subject(rate: Rate, timers: usize) -> Subject {
+    let mut it = Subject::new(Config::default());
+    it.namespace("slow", &Policy::default().rate(rate));
+    it.namespace("fast", &Policy::default());
+    for name in ["slow/mail", "fast/mail"] {
+        for _ in 0..timers {
+            it.insert_to(name, 10_000);
+        }
+    }
+    it.settle();
+    it.created();
+    it
+}
+
+/// When the deliveries of a namespace begin until then, in microseconds since boot; each ends at once.
+fn begun(it: &mut Subject, name: &str, until: u64) -> Vec<u64> {
+    let mut begun = Vec::new();
+    while it.engine.now().boot_micros < until {
+        let now = it.engine.now().boot_micros;
+        for row in it.end_all(&Ended::Well) {
+            assert_eq!((row.failures, row.starts), (0, 0));
+            if namespace_in(&row.handler) == name {
+                begun.push(now);
+            }
+        }
+        let next = it.engine.next_turn().unwrap_or(u64::MAX);
+        it.run_until(next.clamp(now + 1, until));
+    }
+    begun
+}
+
+const DUE: u64 = 15 * SECOND;
+
+#[test]
+fn a_rate_begins_each_at_its_slot_and_delays_no_other() {
+    let mut it = subject(Rate::per_second(10).burst(1), 50);
+    let mut other = subject(Rate::per_second(10).burst(1), 50);
+    assert_eq!(begun(&mut other, "fast", 30 * SECOND), [DUE; 50]);
+    let slots: Vec<_> = (0..50).map(|slot| DUE + slot * 100_000).collect();
+    assert_eq!(begun(&mut it, "slow", 30 * SECOND), slots);
+    assert_eq!(it.engine.next_turn(), None);
+    assert!(it.store.is_empty() && it.engine.is_idle());
+    // All but the first had to wait.
+    assert_eq!(it.engine.namespace("slow").unwrap().counts.throttled, 49);
+}
+
+#[test]
+fn a_burst_comes_at_once_after_a_time_without_any() {
+    let mut it = subject(Rate::per_second(2).burst(5), 9);
+    let half = SECOND / 2;
+    let mut slots = vec![DUE; 5];
+    slots.extend((1..5).map(|slot| DUE + slot * half));
+    assert_eq!(begun(&mut it, "slow", 30 * SECOND), slots);
+}
+
+#[test]
+fn an_opening_begins_with_one_and_not_with_a_burst() {
+    let mut it = subject(Rate::per_second(2).burst(5), 9);
+    let mut now = it.engine.now();
+    now.boot_micros += 20 * SECOND;
+    now.wall_micros += 20 * SECOND.cast_signed();
+    it.begin(now);
+    let from = now.boot_micros;
+    let slots: Vec<_> = (0..9).map(|slot| from + slot * SECOND / 2).collect();
+    assert_eq!(begun(&mut it, "slow", from + 30 * SECOND), slots);
+}
+
+#[test]
+fn another_rate_holds_at_once_for_what_waits() {
+    let policy = |rate| Policy::default().rate(rate);
+    let mut it = subject(Rate::per_minute(1).burst(1), 30);
+    assert_eq!(begun(&mut it, "slow", DUE + 1), [DUE]);
+    let faster = policy(Rate::per_second(10).burst(4));
+    it.set_policy("slow", &faster);
+    // With one at first, and no burst.
+    let from = it.engine.now().boot_micros;
+    let slots: Vec<_> = (0..10).map(|slot| from + slot * 100_000).collect();
+    assert_eq!(begun(&mut it, "slow", from + SECOND), slots);
+    // The same rate again is no fresh start.
+    it.set_policy("slow", &faster.priority(3));
+    let begun_then = begun(&mut it, "slow", from + 2 * SECOND);
+    assert_eq!(begun_then.len(), 10);
+    it.set_policy("slow", &Policy::default());
+    assert_eq!(it.delivered.len(), 9);
+}
+
+#[test]
+fn a_retry_counts_against_the_rate() {
+    let mut it = subject(Rate::per_second(1).burst(1), 0);
+    let ladder = Policy::default().rate(Rate::per_second(1).burst(1));
+    it.set_policy("slow", &ladder.ladder([Duration::ZERO; 5]));
+    it.insert_to("slow/mail", 0);
+    it.settle();
+    let mut at = Vec::new();
+    for _ in 0..6 {
+        while it.delivered.is_empty() {
+            let next = it.engine.next_turn().unwrap();
+            it.run_until(next);
+        }
+        at.push(it.engine.now().boot_micros / SECOND);
+        it.end_all(&failed());
+    }
+    assert_eq!(at, [5, 6, 7, 8, 9, 10]);
+    assert_eq!(it.dead.len(), 1);
+}
+
+#[test]
+fn what_waits_for_a_rate_can_be_cancelled() {
+    let mut it = Subject::new(Config::default());
+    it.namespace("slow", &Policy::default().rate(Rate::per_minute(1)));
+    for _ in 0..100 {
+        it.insert_to("slow/mail", 0);
+    }
+    it.settle();
+    it.pass(SECOND);
+    let first = it.delivered[0].id;
+    for handle in it.created() {
+        it.engine.cancel(0, handle);
+    }
+    it.settle();
+    let done = it.answers.iter().filter(|it| **it == Answer::Done);
+    assert_eq!((done.count(), it.answers.len()), (99, 100));
+    it.engine.ended(first, Ended::Well);
+    it.settle();
+    // Nothing waits any more, so no turn is asked for.
+    assert!(it.store.is_empty() && it.engine.is_idle());
+    it.run_until(200 * SECOND);
+    assert_eq!((it.delivered.len(), it.engine.next_turn()), (1, None));
+}
+
+#[test]
+fn the_oldest_that_waits_is_not_the_first_that_came_up() {
+    let mut it = subject(Rate::per_minute(1), 0);
+    for millis in [0, 10, -3_600_000, 5] {
+        it.insert_to("slow/mail", millis);
+        it.settle();
+        it.pass(SECOND);
+        it.settle();
+    }
+    let oldest = |it: &Subject| {
+        let slow = it.engine.namespace("slow").unwrap();
+        it.engine.oldest_overdue(slow)
+    };
+    let due = |millis| Some(Due::from_millis(NOW + millis));
+    assert_eq!((it.delivered.len(), oldest(&it)), (1, due(-3_600_000)));
+    // One that has left is not counted.
+    let handle = it.created().remove(2);
+    it.engine.cancel(1, handle);
+    it.settle();
+    assert_eq!(oldest(&it), due(5));
+}

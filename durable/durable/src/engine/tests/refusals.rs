@@ -1,0 +1,186 @@
+//! What becomes of what the store refuses?
+
+use super::*;
+
+#[test]
+fn what_is_refused_counts_as_written_until_its_next_try() {
+    let mut it = Subject::new(Config::default()).handles(1);
+    it.insert(0);
+    it.settle();
+    it.pass(SECOND);
+    it.engine.ended(it.delivered[0].id, Ended::Well);
+    it.follow();
+    assert!(!it.engine.is_written() && !it.engine.is_idle());
+    assert_eq!(it.engine.unsettled(), 1);
+    it.engine.stop();
+    it.reply(refused());
+    assert!(it.engine.is_written() && !it.engine.is_idle());
+    assert_eq!(it.engine.unsettled(), 1);
+    it.pass(SECOND);
+    assert!(!it.engine.is_written());
+    it.settle();
+    assert!(it.engine.is_written() && it.engine.is_idle() && it.store.is_empty());
+    assert_eq!(it.engine.unsettled(), 0);
+}
+
+#[test]
+fn what_waits_for_a_refused_retry_is_refused() {
+    let mut it = Subject::new(Config::default()).handles(1);
+    it.insert(0);
+    it.settle();
+    let handle = it.created().remove(0);
+    it.pass(SECOND);
+    it.engine.ended(handle.id, Ended::Failed(Arc::from("no")));
+    it.follow();
+    it.engine.cancel(1, handle.clone());
+    let later = Due::from_millis(NOW + 3_600_000);
+    it.engine.reschedule(2, handle.clone(), later);
+    it.follow();
+    assert_eq!(it.answers, []);
+    it.reply(refused());
+    let why = "the store refused, and nothing was written: the disk is full";
+    let refused = Answer::Refused(why.into());
+    assert_eq!(it.answers, [refused.clone(), refused]);
+    // The failure is written as soon as the store takes it, and the timer is as good as before.
+    it.answers.clear();
+    it.pass(SECOND);
+    it.settle();
+    it.engine.cancel(3, handle);
+    it.settle();
+    assert!(it.answers == [Answer::Done] && it.store.is_empty());
+}
+
+#[test]
+fn a_reply_of_other_outcomes_is_a_failure_and_answers_all() {
+    let mut it = Subject::new(Config::default());
+    it.settle();
+    it.insert(0);
+    for _ in 0..2 {
+        it.insert(1);
+    }
+    it.reply(Ok(Reply::Committed(Vec::new())));
+    assert!(it.engine.has_failed());
+    let is = |answer: &Answer| matches!(answer, Answer::Unknown(_));
+    assert!(is(&it.answers[0]), "{:?}", it.answers);
+    // These were never asked of the store.
+    let is = |answer: &Answer| matches!(answer, Answer::Failed(_));
+    assert!(it.answers[1..].iter().all(is) && it.answers.len() == 3);
+}
+
+#[test]
+fn an_insert_without_space_is_answered_and_nothing_else_waits() {
+    let mut it = Subject::new(Config::default()).handles(1);
+    it.insert(0);
+    it.settle();
+    it.pass(SECOND);
+    it.engine.ended(it.delivered[0].id, Ended::Well);
+    it.store.set_full(true);
+    it.answers.clear();
+    it.insert(1);
+    it.settle();
+    assert_eq!(it.answers, [Answer::Full]);
+    assert!(it.store.is_empty() && it.engine.is_idle() && it.engine.in_memory() == 0);
+    it.store.set_full(false);
+    it.answers.clear();
+    it.insert(1);
+    it.settle();
+    assert_eq!(it.created().len(), 1);
+}
+
+#[test]
+fn a_refused_commit_is_tried_with_half_its_steps() {
+    let mut it = Subject::new(Config::default()).handles(100);
+    for _ in 0..100 {
+        it.insert(0);
+    }
+    it.settle();
+    it.pass(10_000);
+    let rows = std::mem::take(&mut it.delivered);
+    assert_eq!(rows.len(), 100);
+    it.engine.ended(rows[0].id, Ended::Well);
+    it.follow();
+    for row in &rows[1..] {
+        it.engine.ended(row.id, Ended::Well);
+    }
+    it.next_commit();
+    // A caller's step has its turn as well.
+    it.insert(1_000_000_000);
+    it.created();
+    let mut first = Vec::new();
+    for most in [99, 49, 24, 12, 6, 3, 1, 1, 1, 1] {
+        let Call::Commit(_, steps) = &it.asked[0].call else {
+            panic!("{:?}", it.asked);
+        };
+        assert_eq!(steps.len(), most);
+        first.push(steps[0].clone());
+        it.reply(refused());
+        it.pass(SECOND);
+    }
+    assert!(matches!(it.answers[..], [Answer::Refused(_)]));
+    it.insert(1_000_000_000);
+    for _ in 0..3 {
+        it.reply(refused());
+        it.pass(SECOND);
+    }
+    let [_, Answer::Refused(_)] = it.answers[..] else {
+        panic!(
+            "a caller has its turn where there is room for one: {:?}",
+            it.answers
+        );
+    };
+    let (second_last, last) = (&first[first.len() - 2], &first[first.len() - 1]);
+    assert_ne!(second_last, last, "another one has its turn");
+    for most in [1, 2, 4, 8] {
+        assert_eq!(it.next_commit().len(), most);
+    }
+    it.settle();
+    assert!(it.store.is_empty() && it.engine.is_idle());
+}
+
+#[test]
+fn a_cascade_that_is_refused_is_tried_with_half_its_rows() {
+    let mut it = Subject::new(Config::default()).handles(1);
+    for _ in 0..3_000 {
+        it.insert(3_600_000 * 24);
+    }
+    it.settle();
+    it.set(3_600_000_000 * 24);
+    for page in [4_096, 2_048, 1_024] {
+        let Call::Commit(_, steps) = &it.asked[0].call else {
+            panic!("{:?}", it.asked);
+        };
+        assert!(matches!(&steps[..], [Op::Cascade { most, .. }] if most.rows == page));
+        it.reply(refused());
+        it.pass(SECOND);
+    }
+    it.settle();
+    it.pass(SECOND);
+    assert_eq!((it.delivered.len(), it.engine.held()), (1, 3_000));
+}
+
+#[test]
+fn a_store_that_refuses_is_reported_once_and_counted() {
+    let mut it = Subject::new(Config::default());
+    it.pass(0);
+    it.settle();
+    for reports in 1..=2 {
+        for count in 1..=3 {
+            it.insert(0);
+            it.reply(refused());
+            it.pass(SECOND);
+            assert_eq!(it.refusals.len(), reports, "{count}");
+        }
+        it.insert(0);
+        it.settle();
+    }
+    assert_eq!(it.engine.refusals(), 6);
+    assert!(it.refusals[0].contains("the disk is full"));
+    // Of reads, too.
+    it.engine.handle(&it.handler.clone(), 1);
+    it.follow();
+    for _ in 0..3 {
+        it.reply(refused());
+        it.pass(SECOND);
+    }
+    assert_eq!((it.refusals.len(), it.engine.refusals()), (3, 9));
+}

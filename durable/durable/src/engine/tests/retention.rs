@@ -1,0 +1,313 @@
+//! What is archived, and when does it expire?
+
+use waterwheel_store::Mark;
+
+use super::*;
+
+const DAY: u64 = 86_400 * SECOND;
+const MINUTE: u64 = 60 * SECOND;
+
+/// How long after an opening or a jump nothing expires.
+const CALM: u64 = 10 * MINUTE;
+
+/// A namespace `a` that keeps what was delivered for so many days, and one that keeps nothing.
+fn subject(days: u32) -> Subject {
+    let mut it = Subject::new(Config::default());
+    it.namespace("a", &Policy::default().retention(days));
+    it.handle("a/other", 1_000);
+    it.namespace("b", &Policy::default());
+    it
+}
+
+/// Inserts timers that are due, and delivers them.
+fn deliver(it: &mut Subject, handler: &str, count: usize) {
+    for _ in 0..count {
+        let now = it.engine.now().due().as_millis() - NOW;
+        it.insert_to(handler, now);
+    }
+    it.settle();
+    it.created();
+    it.pass(1_000);
+    it.settle();
+    assert_eq!(it.end_all(&Ended::Well).len(), count);
+}
+
+fn archived(it: &mut Subject, handler: &str) -> usize {
+    let all = it
+        .store
+        .archived(handler, Mark::START, i64::MAX, usize::MAX);
+    all.unwrap().len()
+}
+
+/// Time goes on.
+fn wait(it: &mut Subject, micros: u64) {
+    it.run_until(it.engine.now().boot_micros + micros);
+}
+
+/// Microseconds until a day begins.
+fn to_midnight(it: &Subject) -> u64 {
+    DAY - it
+        .engine
+        .now()
+        .wall_micros
+        .rem_euclid(DAY.cast_signed())
+        .unsigned_abs()
+}
+
+#[test]
+fn what_was_delivered_is_kept_for_its_days_and_then_expires() {
+    let mut it = subject(3);
+    deliver(&mut it, "a/mail", 5);
+    deliver(&mut it, "b/mail", 5);
+    assert_eq!(
+        (archived(&mut it, "a/mail"), archived(&mut it, "b/mail")),
+        (5, 0)
+    );
+    assert!(it.store.is_empty());
+    // The day of the delivery does not count.
+    let midnight = to_midnight(&it);
+    wait(&mut it, midnight + 3 * DAY - 1);
+    assert_eq!(archived(&mut it, "a/mail"), 5);
+    wait(&mut it, 1);
+    assert_eq!(archived(&mut it, "a/mail"), 0);
+    // It asks for no turn for what is gone.
+    assert_eq!(it.engine.next_turn(), None);
+}
+
+#[test]
+fn days_expire_one_after_another_and_of_each_handler() {
+    let mut it = subject(2);
+    let midnight = to_midnight(&it);
+    wait(&mut it, midnight + SECOND);
+    for day in 0..6 {
+        let kept = 3.min(day + 1);
+        deliver(&mut it, "a/mail", 10);
+        if day > 0 {
+            deliver(&mut it, "a/other", 1);
+        }
+        assert_eq!(archived(&mut it, "a/mail"), 10 * kept);
+        assert_eq!(archived(&mut it, "a/other"), kept.min(day));
+        let midnight = to_midnight(&it);
+        wait(&mut it, midnight + SECOND);
+    }
+    // An opening in between looks for what there is.
+    it.start_again();
+    wait(&mut it, 2 * DAY);
+    assert_eq!(
+        (archived(&mut it, "a/mail"), archived(&mut it, "a/other")),
+        (0, 0)
+    );
+}
+
+#[test]
+fn a_clock_that_is_a_year_ahead_for_a_while_deletes_nothing() {
+    for ahead in [MINUTE, CALM - 1, CALM] {
+        let mut it = subject(7);
+        deliver(&mut it, "a/mail", 5);
+        wait(&mut it, DAY);
+        let year = 365 * DAY.cast_signed();
+        it.set(year);
+        it.settle();
+        wait(&mut it, ahead);
+        it.set(-year);
+        it.settle();
+        wait(&mut it, DAY);
+        let kept = if ahead < CALM { 5 } else { 0 };
+        assert_eq!(archived(&mut it, "a/mail"), kept, "{ahead}");
+    }
+}
+
+#[test]
+fn a_clock_that_is_wrong_as_a_service_is_opened_deletes_nothing() {
+    let mut it = subject(7);
+    deliver(&mut it, "a/mail", 5);
+    let mut now = it.engine.now();
+    now.wall_micros += 400 * DAY.cast_signed();
+    it.begin(now);
+    wait(&mut it, CALM - 1);
+    it.set(-400 * DAY.cast_signed());
+    it.settle();
+    wait(&mut it, DAY);
+    assert_eq!(archived(&mut it, "a/mail"), 5);
+    // A suspension is no jump: those days have passed.
+    let mut now = it.engine.now();
+    now.boot_micros += 30 * DAY;
+    now.wall_micros += 30 * DAY.cast_signed();
+    it.engine.turn(now);
+    it.settle();
+    assert_eq!(archived(&mut it, "a/mail"), 0);
+}
+
+#[test]
+fn what_has_expired_while_off_is_deleted_after_a_calm() {
+    let mut it = subject(7);
+    deliver(&mut it, "a/mail", 5);
+    let mut now = it.engine.now();
+    now.wall_micros += 30 * DAY.cast_signed();
+    it.begin(now);
+    // It asks for that turn.
+    let at = now.boot_micros + CALM;
+    assert_eq!(
+        (it.engine.next_turn(), archived(&mut it, "a/mail")),
+        (Some(at), 5)
+    );
+    it.run_until(at);
+    assert_eq!(
+        (it.engine.next_turn(), archived(&mut it, "a/mail")),
+        (None, 0)
+    );
+}
+
+#[test]
+fn a_retention_that_is_lowered_holds_for_what_is_kept() {
+    let mut it = subject(30);
+    deliver(&mut it, "a/mail", 5);
+    wait(&mut it, 5 * DAY);
+    deliver(&mut it, "a/mail", 2);
+    assert_eq!(archived(&mut it, "a/mail"), 7);
+    let days = |days| Policy::default().retention(days);
+    it.set_policy("a", &days(4));
+    assert_eq!(archived(&mut it, "a/mail"), 2);
+    it.set_policy("a", &days(9));
+    assert_eq!(archived(&mut it, "a/mail"), 2);
+    for none in [Policy::default(), days(0)] {
+        it.set_policy("a", &none);
+        assert_eq!(archived(&mut it, "a/mail"), 0);
+        deliver(&mut it, "a/mail", 3);
+        let kept = archived(&mut it, "a/mail");
+        assert_eq!((kept, it.engine.next_turn()), (0, None));
+    }
+}
+
+#[test]
+fn what_a_clock_ahead_has_kept_expires_without_retention() {
+    let mut it = subject(7);
+    let years = 3_650 * DAY.cast_signed();
+    it.set(years);
+    it.settle();
+    deliver(&mut it, "a/mail", 5);
+    it.set(-years);
+    it.settle();
+    deliver(&mut it, "a/mail", 2);
+    // By its day, it is kept for ten years more.
+    wait(&mut it, 30 * DAY);
+    assert_eq!(archived(&mut it, "a/mail"), 5);
+    it.set_policy("a", &Policy::default().retention(0));
+    wait(&mut it, CALM);
+    assert_eq!(archived(&mut it, "a/mail"), 0);
+    assert_eq!(it.engine.next_turn(), None);
+}
+
+#[test]
+fn much_expires_some_at_a_time() {
+    let mut it = subject(1);
+    deliver(&mut it, "a/mail", 900);
+    for _ in 0..3 {
+        deliver(&mut it, "a/mail", 900);
+        deliver(&mut it, "a/other", 900);
+    }
+    it.pass(3 * DAY);
+    let mut steps = Vec::new();
+    while let Some(Request { number, call }) = it.asked.pop_front() {
+        let before = archived(&mut it, "a/mail") + archived(&mut it, "a/other");
+        if let Call::Commit(_, ops) = &call {
+            let expires = |op: &&Op| matches!(op, Op::Expire { .. });
+            steps.push(ops.iter().filter(expires).count());
+        }
+        let reply = call.ask(&mut it.store);
+        let left = archived(&mut it, "a/mail") + archived(&mut it, "a/other");
+        assert!(before - left <= 1_024);
+        it.engine.replied(number, reply);
+        it.follow();
+        // A caller's step goes beside it.
+        if steps.len() == 2 {
+            it.insert_to("b/mail", 1_000_000_000_000);
+        }
+    }
+    assert_eq!(
+        archived(&mut it, "a/mail") + archived(&mut it, "a/other"),
+        0
+    );
+    assert!(steps.iter().all(|count| *count <= 1), "{steps:?}");
+    let expiring = steps.iter().filter(|count| **count == 1);
+    assert_eq!(expiring.count(), 7, "{steps:?}");
+    assert!(it.engine.is_idle());
+}
+
+#[test]
+fn what_expires_is_tried_again_if_the_store_refuses() {
+    let mut it = subject(1);
+    deliver(&mut it, "a/mail", 10);
+    it.pass(3 * DAY);
+    for _ in 0..3 {
+        assert!(
+            matches!(&it.asked[0].call, Call::Commit(_, ops) if matches!(ops[..], [Op::Expire { .. }]))
+        );
+        it.reply(refused());
+        it.pass(SECOND);
+    }
+    it.settle();
+    assert_eq!(archived(&mut it, "a/mail"), 0);
+}
+
+#[test]
+fn a_key_is_taken_as_long_as_its_timer_is_kept() {
+    let mut it = subject(2);
+    let insert = |it: &mut Subject| {
+        let timer = NewTimer {
+            handler: "a/mail".into(),
+            due: it.engine.now().due(),
+            key: Some(Arc::from(*b"order 17")),
+            payload: Arc::from([]),
+        };
+        it.engine.insert(1, timer);
+        it.settle();
+        it.answers.pop().unwrap()
+    };
+    let Answer::Created(handle) = insert(&mut it) else {
+        panic!("it is the first");
+    };
+    it.pass(1_000);
+    it.settle();
+    it.end_all(&Ended::Well);
+    let midnight = to_midnight(&it);
+    for _ in 0..2 {
+        assert_eq!(insert(&mut it), Answer::Existing(handle.clone()));
+        // What is kept cannot be cancelled or moved any more.
+        it.engine.cancel(2, handle.clone());
+        it.settle();
+        assert_eq!(it.answers.pop(), Some(Answer::NotFound));
+        wait(&mut it, midnight + 2 * DAY - 1_000_000);
+    }
+    wait(&mut it, 1_000_000);
+    assert!(matches!(insert(&mut it), Answer::Created(_)));
+    assert_eq!(it.engine.namespace("a").unwrap().counts.duplicates, 2);
+}
+
+#[test]
+fn a_dead_letter_and_a_cancelled_timer_are_not_archived() {
+    let mut it = subject(9);
+    it.set_policy("a", &Policy::default().retention(9).ladder([]));
+    for _ in 0..3 {
+        it.insert_to("a/mail", 0);
+    }
+    it.settle();
+    let handle = it.created().remove(2);
+    it.engine.cancel(1, handle);
+    it.settle();
+    it.pass(1_000);
+    it.settle();
+    let row = it.delivered.remove(0);
+    it.engine.ended(row.id, failed());
+    it.settle();
+    assert_eq!((it.dead.len(), archived(&mut it, "a/mail")), (1, 0));
+    it.end_all(&Ended::Well);
+    assert_eq!(archived(&mut it, "a/mail"), 1);
+    // One that is redriven is, as it ends well.
+    it.engine.redrive(1, row.id);
+    it.settle();
+    it.pass(1_000);
+    it.settle();
+    it.end_all(&Ended::Well);
+    assert_eq!(archived(&mut it, "a/mail"), 2);
+}

@@ -1,0 +1,132 @@
+//! When is a timer tried again?
+
+use super::*;
+
+/// The delays after each failure of the first timer of a namespace, in milliseconds, until it is given up.
+fn delays(it: &mut Subject, handler: &str) -> Vec<u64> {
+    it.insert_to(handler, 0);
+    it.settle();
+    it.created();
+    it.run_until(it.engine.now().boot_micros + 1);
+    let mut delays = Vec::new();
+    loop {
+        let failed_at = it.engine.now().boot_micros;
+        it.end_all(&failed());
+        let Some(next) = it.engine.next_turn() else {
+            return delays;
+        };
+        it.run_until(next);
+        while it.delivered.is_empty() {
+            it.run_until(it.engine.next_turn().unwrap());
+        }
+        assert_eq!(it.delivered[0].failures as usize, delays.len() + 1);
+        delays.push((it.engine.now().boot_micros - failed_at).div_ceil(1_000));
+    }
+}
+
+#[test]
+fn each_namespace_has_a_ladder_of_its_own() {
+    let config = Config {
+        ladder: vec![seconds(7)],
+        ..Config::default()
+    };
+    let mut it = Subject::new(config).handles(1);
+    it.namespace("a", &Policy::default().ladder([seconds(15), seconds(180)]));
+    it.namespace("b", &Policy::default());
+    it.namespace("c", &Policy::default().ladder([]));
+    for (handler, expected) in [
+        ("mail", &[7_000][..]),
+        ("a/mail", &[15_000, 180_000]),
+        ("b/mail", &[7_000]),
+        ("c/mail", &[]),
+    ] {
+        let delays = delays(&mut it, handler);
+        assert_eq!(delays.len(), expected.len(), "{handler}: {delays:?}");
+        for (delay, expected) in delays.iter().zip(expected) {
+            assert!(delay.abs_diff(*expected) <= 1, "{handler}: {delays:?}");
+        }
+    }
+    assert_eq!((it.dead.len(), it.store.len()), (4, 0));
+}
+
+#[test]
+fn a_back_off_doubles_and_scatters() {
+    let mut it = Subject::new(Config::default());
+    let back_off = BackOff::new(seconds(10), seconds(60)).attempts(7);
+    it.namespace("a", &Policy::default().back_off(back_off));
+    let mut seen = std::collections::BTreeSet::new();
+    for _ in 0..50 {
+        let delays = delays(&mut it, "a/mail");
+        assert_eq!(delays.len(), 6);
+        for (delay, whole) in delays
+            .iter()
+            .zip([10_000, 20_000, 40_000, 60_000, 60_000, 60_000])
+        {
+            assert!((whole / 2..=whole + 1).contains(delay), "{delays:?}");
+        }
+        assert_ne!(delays[4], delays[5], "{delays:?}");
+        // What fails together does not come again together.
+        seen.insert(delays[5]);
+    }
+    assert!(seen.len() > 40, "{seen:?}");
+    let (least, most) = (seen.first().unwrap(), seen.last().unwrap());
+    assert!(*least < 34_000 && *most > 56_000, "{least} to {most}");
+    assert_eq!(it.dead.len(), 50);
+}
+
+#[test]
+fn a_failure_says_whether_it_is_tried_again() {
+    let mut it = Subject::new(Config::default());
+    it.namespace("a", &Policy::default().ladder([seconds(1); 3]));
+    it.insert_to("a/mail", 0);
+    it.settle();
+    for is_retried in [true, true, true, false] {
+        while it.delivered.is_empty() {
+            it.run_until(it.engine.now().boot_micros + SECOND);
+        }
+        let row = it.delivered.remove(0);
+        assert_eq!(it.engine.ended(row.id, failed()), is_retried);
+        it.settle();
+    }
+    it.insert_to("a/mail", 0);
+    it.settle();
+    it.pass(SECOND);
+    let row = it.delivered.remove(0);
+    assert!(!it.engine.ended(row.id, Ended::Well));
+    assert!(!it.engine.ended(row.id, failed()), "it has ended");
+}
+
+#[test]
+fn another_ladder_counts_from_the_failures_there_are() {
+    let mut it = Subject::new(Config::default());
+    it.namespace("a", &Policy::default().ladder([seconds(1); 9]));
+    for _ in 0..2 {
+        it.insert_to("a/mail", 0);
+    }
+    it.settle();
+    for _ in 0..3 {
+        while it.delivered.len() < 2 {
+            it.run_until(it.engine.now().boot_micros + SECOND);
+        }
+        it.end_all(&failed());
+    }
+    // They wait for their fourth attempt. The delay that was written stays; what follows is the new ladder's.
+    let longer = [seconds(1), seconds(2), seconds(3), seconds(60)];
+    it.set_policy("a", &Policy::default().ladder(longer));
+    it.run_until(it.engine.now().boot_micros + SECOND + 1_000);
+    let row = it.delivered.remove(0);
+    it.engine.ended(row.id, failed());
+    it.settle();
+    it.set_policy("a", &Policy::default().ladder([seconds(1); 2]));
+    let row = it.delivered.remove(0);
+    it.engine.ended(row.id, failed());
+    it.settle();
+    assert_eq!(it.dead.len(), 1);
+    let failed_at = it.engine.now().boot_micros;
+    while it.delivered.is_empty() {
+        it.run_until(it.engine.next_turn().unwrap());
+    }
+    let waited = it.engine.now().boot_micros - failed_at;
+    assert!(waited.abs_diff(60 * SECOND) <= 1_000, "{waited}");
+    assert_eq!(it.delivered[0].failures, 4);
+}

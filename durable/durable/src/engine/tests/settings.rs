@@ -1,0 +1,120 @@
+//! What becomes of a policy?
+
+use waterwheel_store::Setting;
+
+use super::*;
+
+fn policy(it: &Subject, name: &str) -> Policy {
+    it.engine.namespace(name).unwrap().policy.clone()
+}
+
+#[test]
+fn a_policy_outlives_the_process() {
+    let mut it = Subject::new(Config::default());
+    let full = Policy::default().rate(Rate::per_second(5)).retention(9);
+    it.namespace("a", &full);
+    it.namespace("b", &Policy::default());
+    it.set_policy(DEFAULT, &Policy::default().priority(7));
+    it.start_again();
+    assert_eq!(policy(&it, "a"), full);
+    assert_eq!(policy(&it, "b"), Policy::default());
+    assert_eq!(policy(&it, DEFAULT), Policy::default().priority(7));
+    assert!(it.engine.namespace("b").unwrap().is_known);
+}
+
+#[test]
+fn a_policy_that_the_store_refuses_changes_nothing() {
+    let mut it = Subject::new(Config::default());
+    it.namespace("a", &Policy::default().priority(2));
+    for (name, is_new) in [("a", false), ("c", true)] {
+        let other = Policy::default().priority(9);
+        it.pass(SECOND);
+        it.engine.set_policy(1, &name.into(), &other, is_new);
+        it.follow();
+        it.reply(refused());
+        assert!(matches!(it.answers.pop(), Some(Answer::Refused(_))));
+    }
+    assert_eq!(policy(&it, "a"), Policy::default().priority(2));
+    assert!(it.engine.namespace("c").is_none());
+    it.insert_to("c/mail", 0);
+    assert_eq!(it.answers.pop(), Some(Answer::UnknownNamespace("c".into())));
+    // Nor is it tried again later: the caller knows.
+    it.pass(SECOND);
+    it.settle();
+    assert_eq!(it.store.settings().unwrap().len(), 1);
+}
+
+#[test]
+fn a_namespace_that_was_created_keeps_its_policy() {
+    let mut it = Subject::new(Config::default());
+    // The default one is always there, and the first call gives it a policy.
+    for name in ["a", DEFAULT] {
+        for _ in 0..2 {
+            for priority in [3, 4] {
+                let policy = Policy::default().priority(priority);
+                it.engine.set_policy(1, &name.into(), &policy, true);
+                it.settle();
+                assert_eq!(it.answers.pop(), Some(Answer::Done));
+            }
+            assert_eq!(policy(&it, name), Policy::default().priority(3));
+            it.start_again();
+        }
+    }
+}
+
+#[test]
+fn a_policy_holds_for_what_waits() {
+    let mut it = Subject::new(Config::default());
+    it.namespace("a", &Policy::default().concurrency(2));
+    for _ in 0..20 {
+        it.insert_to("a/mail", 0);
+    }
+    it.settle();
+    it.created();
+    it.pass(SECOND);
+    for (concurrency, running) in [(5, 5), (3, 5), (6, 6), (1, 6)] {
+        it.set_policy("a", &Policy::default().concurrency(concurrency));
+        assert_eq!(it.delivered.len(), running);
+    }
+    // Lowered, it lets what runs go on, and begins nothing until there is a place.
+    for left in (1..6).rev() {
+        let row = it.delivered.remove(0);
+        it.engine.ended(row.id, Ended::Well);
+        it.settle();
+        assert_eq!(it.delivered.len(), left);
+    }
+    for _ in 0..14 {
+        let row = it.delivered.remove(0);
+        it.engine.ended(row.id, Ended::Well);
+        it.settle();
+        assert_eq!(it.delivered.len(), 1);
+    }
+    it.end_all(&Ended::Well);
+    assert!(it.store.is_empty());
+}
+
+#[test]
+fn a_setting_that_makes_no_sense_is_named() {
+    let mut it = Subject::new(Config::default());
+    for (value, is_good) in [
+        (&b"{}"[..], true),
+        (b"{\"colour\":7}", true),
+        (b"", false),
+        (
+            b"{\"rate\":{\"count\":0,\"per\":{\"secs\":1,\"nanos\":0}}}",
+            false,
+        ),
+    ] {
+        let setting = Setting {
+            name: "namespace/a".into(),
+            value: value.into(),
+        };
+        let restored = it.engine.restore_settings(&[setting]);
+        let expected = if is_good {
+            Ok(())
+        } else {
+            Err("namespace/a".into())
+        };
+        assert_eq!(restored, expected);
+    }
+}

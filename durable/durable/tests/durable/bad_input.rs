@@ -1,0 +1,205 @@
+//! What makes no sense is refused by an error that names it, and harms nothing.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, UNIX_EPOCH};
+
+use waterwheel_durable::{BackOff, Durable, Error, NewTimer, Policy, Rate};
+
+use crate::namespaces::create;
+use crate::support::{Deliveries, HOUR, Place, Shelf, in_an_hour, shut_down, soon, within};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+async fn open() -> (Durable, Shelf) {
+    let shelf = Shelf::default();
+    let timers = Durable::builder().open_store(shelf.clone());
+    (within(timers).await.unwrap(), shelf)
+}
+
+#[tokio::test]
+async fn an_unknown_namespace_is_named() {
+    let (timers, shelf) = open().await;
+    let unknown = || Error::UnknownNamespace {
+        name: "shop".into(),
+    };
+    assert_eq!(timers.namespace("shop").unwrap_err(), unknown());
+    let inserted = within(timers.at("shop/mail", soon()).insert()).await;
+    assert_eq!(inserted, Err(unknown()));
+    let batch = [
+        NewTimer::at("mail", soon()),
+        NewTimer::at("shop/mail", soon()),
+    ];
+    assert_eq!(within(timers.insert_many(batch)).await, Err(unknown()));
+    let handled = AssertUnwindSafe(|| timers.handle("shop/mail", |_| async { Ok(()) }));
+    let panic = catch_unwind(handled).unwrap_err();
+    let text = panic.downcast_ref::<String>().unwrap();
+    assert!(
+        text.contains("no namespace \"shop\"") && text.contains("create_namespace"),
+        "{text}"
+    );
+    assert_eq!((shelf.len(), shelf.commits()), (0, 0));
+    // Nothing is left of it: it is created, and is as good as any.
+    assert_eq!(timers.metrics().namespaces.len(), 1);
+    create(&timers, "shop", Policy::default()).await;
+    let mut deliveries = Deliveries::of(&timers, "shop/mail");
+    within(timers.at("shop/mail", soon()).insert())
+        .await
+        .unwrap();
+    deliveries.next().await;
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_policy_that_makes_no_sense_names_the_field() {
+    let (timers, shelf) = open().await;
+    let shop = create(&timers, "shop", Policy::default().priority(7)).await;
+    let commits = shelf.commits();
+    let policy = Policy::default;
+    for (field, wrong) in [
+        ("rate", policy().rate(Rate::per_second(0))),
+        ("rate", policy().rate(Rate::per_second(5).burst(0))),
+        ("rate", policy().rate(Rate::new(1, Duration::ZERO))),
+        ("rate", policy().rate(Rate::per_minute(1).burst(u32::MAX))),
+        ("insert_rate", policy().insert_rate(Rate::per_minute(0))),
+        ("concurrency", policy().concurrency(0)),
+        ("priority", policy().priority(0)),
+        ("retention", policy().retention(u32::MAX)),
+        ("starts", policy().starts(1)),
+        ("ladder", policy().ladder(vec![SECOND; 1_001])),
+        (
+            "back_off",
+            policy().back_off(BackOff::new(SECOND, HOUR).attempts(0)),
+        ),
+        ("back_off", policy().back_off(BackOff::new(HOUR, SECOND))),
+    ] {
+        for error in [
+            within(shop.set_policy(wrong.clone())).await.unwrap_err(),
+            within(timers.create_namespace("bank", wrong))
+                .await
+                .unwrap_err(),
+        ] {
+            let Error::Policy { field: named, .. } = &error else {
+                panic!("{error:?}");
+            };
+            assert_eq!(*named, field);
+            assert!(error.to_string().contains(field), "{error}");
+            assert!(error.is_definite());
+        }
+    }
+    // Nothing of it was written.
+    assert_eq!(shop.policy(), Policy::default().priority(7));
+    assert!(timers.namespace("bank").is_err());
+    assert_eq!(shelf.commits(), commits);
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_bad_name_of_a_namespace_is_refused() {
+    let (timers, shelf) = open().await;
+    let long = "x".repeat(254);
+    for name in ["", "a/b", "/", "a/", &long] {
+        let refused = within(timers.create_namespace(name, Policy::default())).await;
+        assert_eq!(refused.unwrap_err(), Error::Name { name: name.into() });
+        assert!(timers.namespace(name).is_err());
+    }
+    assert_eq!(shelf.commits(), 0);
+    // The longest has room for the shortest handler.
+    let longest = "x".repeat(253);
+    let shop = create(&timers, &longest, Policy::default()).await;
+    within(shop.at("h", in_an_hour()).insert()).await.unwrap();
+    for handler in ["", "hh", "a/b", "/"] {
+        let name = shop.full_name(handler);
+        let refused = within(shop.at(handler, soon()).insert()).await;
+        assert_eq!(refused, Err(Error::Name { name: name.into() }));
+        let refused = within(shop.delivered("a/b", soon(), None, 1)).await;
+        assert!(matches!(refused, Err(Error::Name { .. })));
+    }
+    // A handler of the default one has one name.
+    let default = timers.namespace("default").unwrap();
+    for insert in [
+        timers.at("default/mail", soon()),
+        default.at("shop/mail", soon()),
+    ] {
+        let refused = within(insert.insert()).await;
+        assert!(matches!(refused, Err(Error::Name { .. })), "{refused:?}");
+    }
+    assert_eq!(shelf.len(), 1);
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_key_may_be_empty_or_long() {
+    let place = Place::new();
+    let timers = place.open().await;
+    create(&timers, "shop", Policy::default().retention(1)).await;
+    let mut deliveries = Deliveries::of(&timers, "shop/mail");
+    let long = [7; 10_000];
+    let other = [[7; 9_999].as_slice(), &[8]].concat();
+    for key in [&b""[..], &long, &other] {
+        let insert = || async {
+            timers
+                .at("shop/mail", soon())
+                .key(key)
+                .insert()
+                .await
+                .unwrap()
+        };
+        let first = within(insert()).await;
+        assert!(first.is_new());
+        let again = within(insert()).await;
+        assert!(!again.is_new() && again.handle() == first.handle());
+        assert_eq!(deliveries.next().await.id, first.handle().id);
+        // It stays taken by what is kept.
+        assert!(!within(insert()).await.is_new());
+    }
+    shut_down(&timers).await;
+    let timers = place.open().await;
+    let shop = timers.namespace("shop").unwrap();
+    let kept = within(shop.delivered("mail", UNIX_EPOCH, None, 9))
+        .await
+        .unwrap();
+    let lengths: Vec<_> = kept.iter().map(|it| it.key().unwrap().len()).collect();
+    assert_eq!(lengths, [0, 10_000, 10_000]);
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_due_time_may_be_before_1970_and_after_9999() {
+    let place = Place::new();
+    let timers = place.open().await;
+    create(&timers, "shop", Policy::default()).await;
+    let mut deliveries = Deliveries::of(&timers, "shop/mail");
+    let year = Duration::from_secs(365 * 86_400);
+    for past in [UNIX_EPOCH, UNIX_EPOCH - SECOND, UNIX_EPOCH - year * 300] {
+        let timer = within(timers.at("shop/mail", past).insert()).await.unwrap();
+        let seen = deliveries.next().await;
+        assert_eq!((seen.id, seen.due), (timer.handle().id, past));
+    }
+    for years in [8_000, 8_100, 200_000_000] {
+        let far = UNIX_EPOCH + year * years;
+        let timer = within(timers.at("shop/mail", far).insert()).await.unwrap();
+        let moved = within(timers.reschedule(&timer, soon())).await.unwrap();
+        assert_eq!(moved, waterwheel_durable::Rescheduled::Done);
+        assert_eq!(deliveries.next().await.id, timer.handle().id);
+    }
+    let beyond = UNIX_EPOCH + year * 300_000_000;
+    let refused = within(timers.at("shop/mail", beyond).insert()).await;
+    assert_eq!(refused, Err(Error::DueOutOfRange));
+    let refused = within(timers.after("shop/mail", Duration::MAX).insert()).await;
+    assert_eq!(refused, Err(Error::DueOutOfRange));
+    // A ladder may be as long as it likes: what is beyond all time waits at its end.
+    let endless = Policy::default().ladder([Duration::MAX]);
+    let shop = create(&timers, "endless", endless).await;
+    let mut failing = Deliveries::ended(&timers, "endless/mail", |_| {
+        Err(waterwheel_durable::Retry::backoff("no"))
+    });
+    let timer = within(shop.at("mail", soon()).insert()).await.unwrap();
+    failing.next().await;
+    crate::support::until(|| shop.metrics().retried == 1).await;
+    assert_eq!(
+        within(timers.cancel(&timer)).await.unwrap(),
+        waterwheel_durable::Cancelled::Done
+    );
+    shut_down(&timers).await;
+    assert!(deliveries.rest().await.is_empty() && failing.rest().await.is_empty());
+}

@@ -1,0 +1,210 @@
+//! How many in a time, how many at a time, and what is inserted.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use waterwheel_durable::{Durable, Error, NewTimer, Policy, Rate, Shift};
+
+use crate::namespaces::create;
+use crate::support::{Deliveries, Gate, HOUR, Shelf, millis, shut_down, soon, until, within};
+
+/// When an attempt has begun and ended.
+type Span = (Instant, Instant);
+
+/// The spans of a handler, whose attempts come one after another.
+fn spans(timers: &Durable, handler: &str) -> Arc<Mutex<Vec<Span>>> {
+    let spans = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&spans);
+    timers.handle(handler, move |_| {
+        let begun = Instant::now();
+        noted.lock().unwrap().push((begun, Instant::now()));
+        async { Ok(()) }
+    });
+    spans
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_window_has_more_deliveries_than_the_rate_gives() {
+    let builder = Durable::builder();
+    let timers = within(builder.open_store(Shelf::default())).await.unwrap();
+    let limits = [("slow", 100_u32, 1_u32), ("fast", 400, 20)];
+    let mut all = Vec::new();
+    for (name, count, burst) in limits {
+        // One at a time: so an attempt has not begun before the one before it has ended, however busy the machine is.
+        let rate = Rate::per_second(count).burst(burst);
+        create(&timers, name, Policy::default().rate(rate).concurrency(1)).await;
+        all.push(spans(&timers, &format!("{name}/mail")));
+    }
+    let mut unlimited = Deliveries::of(&timers, "mail");
+    let due = soon();
+    for (handler, count) in [("slow/mail", 150), ("fast/mail", 600), ("mail", 500)] {
+        let batch = (0..count).map(|_| NewTimer::at(handler, due));
+        within(timers.insert_many(batch)).await.unwrap();
+    }
+    // What has no limit waits for none.
+    for _ in 0..500 {
+        unlimited.next().await;
+    }
+    let settled = |name: &str| timers.namespace(name).unwrap().metrics().settled;
+    assert!(settled("fast") < 600 && settled("slow") < 150);
+    until(|| settled("fast") == 600 && settled("slow") == 150).await;
+    for ((name, count, burst), spans) in limits.into_iter().zip(all) {
+        let spans = spans.lock().unwrap();
+        for first in 1..spans.len() {
+            // The engine's time is up to a millisecond old.
+            let from = spans[first - 1].1 - millis(1);
+            for last in first..spans.len() {
+                let window = spans[last].0.duration_since(from).as_secs_f64();
+                let most = f64::from(burst) + window * f64::from(count);
+                let begun = last - first + 1;
+                assert!(begun as f64 <= most, "{name}: {begun} in {window} s");
+            }
+        }
+        let metrics = timers.namespace(name).unwrap().metrics();
+        assert!(metrics.throttled > 0 && metrics.retried == 0);
+    }
+    let default = timers.namespace("default").unwrap().metrics();
+    assert_eq!(default.throttled, 0);
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_rate_goes_by_a_clock_that_is_not_set() {
+    let shift = Arc::new(Shift::default());
+    let builder = Durable::builder().shifted_clocks(Arc::clone(&shift));
+    let timers = within(builder.open_store(Shelf::default())).await.unwrap();
+    let policy = Policy::default().rate(Rate::per_minute(1).burst(1));
+    let shop = create(&timers, "shop", policy).await;
+    let mut deliveries = Deliveries::of(&timers, "shop/mail");
+    let mut control = Deliveries::of(&timers, "mail");
+    let batch = (0..6).map(|_| NewTimer::at("shop/mail", soon()));
+    within(timers.insert_many(batch)).await.unwrap();
+    deliveries.next().await;
+    // A clock that is set gives nothing, and takes nothing.
+    for hours in [3, -3, 100, 50] {
+        shift.set_wall(hours * 3_600_000_000);
+        timers.after("mail", millis(1)).insert().await.unwrap();
+        control.next().await;
+        assert!(deliveries.so_far().is_empty());
+    }
+    // A suspension counts: but the burst is one, however long it was.
+    for seconds in [60, 600, 86_400] {
+        shift.suspend(seconds * 1_000_000);
+        deliveries.next().await;
+        timers.after("mail", millis(1)).insert().await.unwrap();
+        control.next().await;
+        assert!(deliveries.so_far().is_empty());
+    }
+    assert_eq!(shop.metrics().delivered, 4);
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn so_many_deliveries_of_a_namespace_go_on_as_it_allows() {
+    let builder = Durable::builder();
+    let timers = within(builder.open_store(Shelf::default())).await.unwrap();
+    let shop = create(&timers, "shop", Policy::default().concurrency(5)).await;
+    let gates = ["shop/a", "shop/b", "shop/c"].map(|handler| Gate::of(&timers, handler));
+    for handler in ["shop/a", "shop/b", "shop/c"] {
+        let batch = (0..10).map(|_| NewTimer::at(handler, soon()));
+        within(timers.insert_many(batch)).await.unwrap();
+    }
+    until(|| timers.metrics().in_memory == 30).await;
+    until(|| shop.metrics().running == 5).await;
+    for gate in &gates {
+        gate.go_on.add_permits(10);
+    }
+    let mut most = 0;
+    until(|| {
+        most = most.max(shop.metrics().running);
+        shop.metrics().settled == 30
+    })
+    .await;
+    assert!(most <= 5, "{most} at a time");
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn an_insert_beyond_the_quota_says_how_long_to_wait() {
+    let shift = Arc::new(Shift::default());
+    let shelf = Shelf::default();
+    let builder = Durable::builder().shifted_clocks(Arc::clone(&shift));
+    let timers = within(builder.open_store(shelf.clone())).await.unwrap();
+    let policy = Policy::default().insert_rate(Rate::per_minute(1).burst(1));
+    let shop = create(&timers, "shop", policy).await;
+    let insert = || async { within(shop.after("mail", HOUR).insert()).await };
+    let other = || async { within(timers.after("mail", HOUR).insert()).await };
+    let minute = Duration::from_secs(60);
+    insert().await.unwrap();
+    for count in 1..=3 {
+        let Err(Error::Quota { retry_after }) = insert().await else {
+            panic!("it is beyond the quota");
+        };
+        assert!(
+            retry_after <= minute && retry_after > minute / 2,
+            "{retry_after:?}"
+        );
+        assert!(Error::Quota { retry_after }.is_definite());
+        other().await.unwrap();
+        assert_eq!(shelf.len(), 2 * count);
+        // Before its time it is refused again, for the rest of it.
+        let early = retry_after - Duration::from_secs(20);
+        shift.suspend(u64::try_from(early.as_micros()).unwrap());
+        let Err(Error::Quota { retry_after }) = insert().await else {
+            panic!("it is still beyond the quota");
+        };
+        assert!(retry_after <= Duration::from_secs(20), "{retry_after:?}");
+        shift.suspend(u64::try_from(retry_after.as_micros()).unwrap());
+        insert().await.unwrap();
+    }
+    assert_eq!((shop.metrics().inserted, shop.metrics().over_quota), (4, 6));
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_batch_beyond_the_quota_is_not_inserted_in_part() {
+    let shift = Arc::new(Shift::default());
+    let shelf = Shelf::default();
+    let builder = Durable::builder().shifted_clocks(Arc::clone(&shift));
+    let timers = within(builder.open_store(shelf.clone())).await.unwrap();
+    let policy = Policy::default().insert_rate(Rate::per_minute(60).burst(30));
+    create(&timers, "shop", policy).await;
+    let batch = |count: u8| {
+        let of = |at: u8| NewTimer::after("shop/mail", HOUR).key([at]);
+        let others = (0..5).map(|at: u8| NewTimer::after("mail", HOUR).key([at]));
+        (0..count).map(of).chain(others)
+    };
+    // It begins with a burst, and has as many as a batch needs after a while.
+    let first = (0..20).map(|_| NewTimer::after("shop/mail", HOUR));
+    within(timers.insert_many(first)).await.unwrap();
+    let commits = shelf.commits();
+    let Err(Error::Quota { retry_after }) = within(timers.insert_many(batch(30))).await else {
+        panic!("it is beyond the quota");
+    };
+    assert!(retry_after <= Duration::from_secs(20) && retry_after > Duration::from_secs(9));
+    assert_eq!((shelf.len(), shelf.commits()), (20, commits));
+    shift.suspend(u64::try_from(retry_after.as_micros()).unwrap());
+    let inserted = within(timers.insert_many(batch(30))).await.unwrap();
+    assert!(inserted.len() == 35 && inserted.iter().all(|it| it.is_new()));
+    // One that is larger than a burst never is.
+    shift.suspend(3_600_000_000);
+    let never = Error::Quota {
+        retry_after: Duration::MAX,
+    };
+    assert_eq!(within(timers.insert_many(batch(31))).await, Err(never));
+    assert_eq!(shelf.len(), 55);
+    // A batch with a timer of an unknown namespace is not inserted either.
+    let unknown = [
+        NewTimer::after("mail", HOUR),
+        NewTimer::after("nowhere/mail", HOUR),
+    ];
+    let refused = within(timers.insert_many(unknown)).await;
+    assert_eq!(
+        refused,
+        Err(Error::UnknownNamespace {
+            name: "nowhere".into()
+        })
+    );
+    assert_eq!(shelf.len(), 55);
+    shut_down(&timers).await;
+}

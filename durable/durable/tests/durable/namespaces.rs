@@ -1,0 +1,359 @@
+//! One business delays no other, and is changed, paused and drained while the others go on.
+
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, SystemTime};
+
+use waterwheel_durable::{
+    Delivery, Drain, Durable, HandlerOptions, Namespace, NewTimer, Policy, Rate, Retry, Shift,
+};
+
+use crate::support::{
+    Deliveries, Gate, HOUR, Place, Shelf, millis, shut_down, soon, until, within,
+};
+
+on_both_flavors! {
+    a_namespace_that_hangs_delays_no_other
+    a_slow_namespace_leaves_the_others_their_places
+}
+
+pub(crate) async fn create(timers: &Durable, name: &str, policy: Policy) -> Namespace {
+    within(timers.create_namespace(name, policy)).await.unwrap()
+}
+
+async fn open() -> Durable {
+    let builder = Durable::builder();
+    within(builder.open_store(Shelf::default())).await.unwrap()
+}
+
+/// Timers that are due soon, at the same time.
+async fn insert(timers: &Durable, handler: &str, count: usize) {
+    let batch = (0..count).map(|_| NewTimer::at(handler, soon()));
+    within(timers.insert_many(batch)).await.unwrap();
+}
+
+async fn a_namespace_that_hangs_delays_no_other() {
+    let timers = open().await;
+    for name in ["shop", "bank"] {
+        create(&timers, name, Policy::default()).await;
+    }
+    timers.handle("shop/hangs", |_| pending());
+    let mut other = Deliveries::of(&timers, "shop/mail");
+    let mut bank = Deliveries::of(&timers, "bank/mail");
+    // More than are with it at a time.
+    insert(&timers, "shop/hangs", 200).await;
+    until(|| timers.metrics().running == 64).await;
+    for _ in 0..50 {
+        for (handler, deliveries) in [("bank/mail", &mut bank), ("shop/mail", &mut other)] {
+            let timer = timers.at(handler, soon()).insert().await.unwrap();
+            assert_eq!(deliveries.next().await.id, timer.handle().id);
+        }
+    }
+    // It still hangs, and that can be seen.
+    let of = |name: &str| timers.namespace(name).unwrap().metrics();
+    until(|| of("shop").settled == 50).await;
+    assert_eq!((of("shop").running, of("shop").delivered), (64, 114));
+    assert!(of("shop").oldest_overdue.is_some());
+    until(|| of("bank").running == 0).await;
+    assert_eq!(
+        (of("bank").delivered, of("bank").oldest_overdue),
+        (50, None)
+    );
+    let stopped = within(timers.shutdown(Drain::within(millis(10)))).await;
+    assert_eq!(stopped.unwrap().abandoned, 64);
+}
+
+async fn a_slow_namespace_leaves_the_others_their_places() {
+    let builder = Durable::builder().concurrency(4);
+    let timers = within(builder.open_store(Shelf::default())).await.unwrap();
+    create(&timers, "shop", Policy::default().concurrency(3)).await;
+    create(&timers, "bank", Policy::default()).await;
+    let gate = Gate::of(&timers, "shop/slow");
+    let mut bank = Deliveries::of(&timers, "bank/mail");
+    insert(&timers, "shop/slow", 20).await;
+    for _ in 0..3 {
+        gate.has_begun().await;
+    }
+    // The fourth place is the others', for as long as it takes.
+    for _ in 0..50 {
+        insert(&timers, "bank/mail", 2).await;
+        bank.next().await;
+        bank.next().await;
+        assert_eq!(timers.namespace("shop").unwrap().metrics().running, 3);
+    }
+    gate.go_on.add_permits(20);
+    until(|| gate.ended() == 20).await;
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn an_outage_of_an_hour_delays_no_other_and_drains_at_the_limit() {
+    const MINUTES: usize = 60;
+    const PARTNERS: usize = 40;
+    const MOST: usize = 128;
+    let shift = Arc::new(Shift::default());
+    let builder = Durable::builder().shifted_clocks(Arc::clone(&shift));
+    let builder = builder.most_in_memory(MOST);
+    let timers = within(builder.open_store(Shelf::default())).await.unwrap();
+    // What its handler calls is down: most attempts fail, and some hang until their limit.
+    let policy = Policy::default()
+        .ladder([15, 60, 180, 600, 600, 600, 600, 600, 600, 600].map(Duration::from_secs));
+    let rate = Rate::per_second(20).burst(10);
+    let partner = create(&timers, "partner", policy.concurrency(8).rate(rate)).await;
+    create(&timers, "bank", Policy::default()).await;
+    let is_down = Arc::new(AtomicBool::new(true));
+    let attempts = Arc::new(AtomicUsize::new(0));
+    let (down, count) = (Arc::clone(&is_down), Arc::clone(&attempts));
+    let options = HandlerOptions::default().attempt_limit(millis(20));
+    partner.handle_with("notify", options, move |_| {
+        let hangs = count.fetch_add(1, Ordering::SeqCst).is_multiple_of(16);
+        let is_down = down.load(Ordering::SeqCst);
+        async move {
+            match is_down {
+                true if hangs => pending().await,
+                true => Err(Retry::backoff("connection refused")),
+                false => Ok(()),
+            }
+        }
+    });
+    let mut bank = Deliveries::of(&timers, "bank/mail");
+    let now = || SystemTime::now() + Duration::from_micros(shift.wall().unsigned_abs());
+    for _ in 0..MINUTES {
+        let batch = (0..PARTNERS).map(|_| NewTimer::at("partner/notify", now()));
+        within(timers.insert_many(batch)).await.unwrap();
+        let due = now() + Duration::from_secs(60);
+        let batch = (0..10).map(|_| NewTimer::at("bank/mail", due));
+        within(timers.insert_many(batch)).await.unwrap();
+        // Those of the bank come with the clock, whatever the partner does.
+        assert!(bank.so_far().is_empty());
+        shift.suspend(60_000_000);
+        for _ in 0..10 {
+            bank.next().await;
+        }
+        let in_memory = timers.metrics().in_memory;
+        assert!(in_memory <= 2 * MOST, "{in_memory} timers are in memory");
+    }
+    let during = partner.metrics();
+    assert!(
+        during.retried > 100 && (during.settled, during.dead) == (0, 0),
+        "{during:?}"
+    );
+    let overdue = now()
+        .duration_since(during.oldest_overdue.unwrap())
+        .unwrap();
+    assert!(overdue > Duration::from_secs(300), "{overdue:?}");
+
+    // It is up again: the backlog drains, and by the limit.
+    is_down.store(false, Ordering::SeqCst);
+    let from = (partner.metrics().delivered, now());
+    while partner.metrics().settled < (PARTNERS * MINUTES) as u64 {
+        let at = partner.metrics().delivered;
+        let most = 10.0 + 20.0 * now().duration_since(from.1).unwrap().as_secs_f64();
+        assert!((at - from.0) as f64 <= most + 1.0, "{at} of {most}");
+        // By steps that the burst covers.
+        shift.suspend(400_000);
+        tokio::time::sleep(millis(1)).await;
+        let in_memory = timers.metrics().in_memory;
+        assert!(in_memory <= 2 * MOST, "{in_memory} timers are in memory");
+    }
+    assert_eq!(partner.metrics().dead, 0);
+    let bank = timers.namespace("bank").unwrap().metrics();
+    assert_eq!(bank.settled, 10 * MINUTES as u64);
+    let latest = bank.lateness.quantile(1.0).unwrap();
+    assert!(latest <= Duration::from_secs(60), "{latest:?} of an hour");
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_policy_changes_without_a_restart_and_outlives_one() {
+    let place = Place::new();
+    let timers = place.open().await;
+    let shop = create(&timers, "shop", Policy::default().concurrency(1)).await;
+    let gate = Gate::of(&timers, "shop/mail");
+    insert(&timers, "shop/mail", 10).await;
+    gate.has_begun().await;
+    until(|| timers.metrics().in_memory == 10).await;
+    assert_eq!(shop.metrics().running, 1);
+    for running in [4, 7] {
+        within(shop.set_policy(Policy::default().concurrency(running)))
+            .await
+            .unwrap();
+        until(|| shop.metrics().running == running).await;
+    }
+    // Another handle of it sees the same, and so does the next process.
+    let policy = Policy::default()
+        .ladder([millis(1)])
+        .priority(7)
+        .concurrency(10);
+    within(shop.set_policy(policy.clone())).await.unwrap();
+    assert_eq!(timers.namespace("shop").unwrap().policy(), policy);
+    gate.go_on.add_permits(10);
+    until(|| gate.ended() == 10).await;
+    shut_down(&timers).await;
+
+    let timers = place.open().await;
+    assert_eq!(timers.namespace("shop").unwrap().policy(), policy);
+    // Created again, it keeps what it has.
+    let shop = create(&timers, "shop", Policy::default()).await;
+    assert_eq!(shop.policy(), policy);
+    let mut deliveries = Deliveries::ended(&timers, "shop/mail", |_| Err(Retry::backoff("no")));
+    insert(&timers, "shop/mail", 1).await;
+    for attempt in 1..=2 {
+        assert_eq!(deliveries.next().await.attempt, attempt);
+    }
+    until(|| shop.metrics().dead == 1).await;
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_paused_namespace_delivers_nothing_until_it_is_resumed() {
+    let place = Place::new();
+    let timers = place.open().await;
+    let shop = create(&timers, "shop", Policy::default()).await;
+    within(shop.pause()).await.unwrap();
+    let mut deliveries = Deliveries::of(&timers, "shop/mail");
+    let mut control = Deliveries::of(&timers, "mail");
+    // It takes timers, and cancels them.
+    insert(&timers, "shop/mail", 20).await;
+    let cancelled = shop.at("mail", soon()).insert().await.unwrap();
+    insert(&timers, "mail", 1).await;
+    control.next().await;
+    within(timers.cancel(&cancelled)).await.unwrap();
+    until(|| shop.metrics().oldest_overdue.is_some()).await;
+    assert_eq!((shop.metrics().delivered, shop.is_paused()), (0, true));
+    shut_down(&timers).await;
+    assert!(deliveries.so_far().is_empty());
+
+    let timers = place.open().await;
+    let shop = timers.namespace("shop").unwrap();
+    assert!(shop.is_paused() && timers.metrics().namespaces[1].is_paused);
+    let mut deliveries = Deliveries::of(&timers, "shop/mail");
+    let mut control = Deliveries::of(&timers, "mail");
+    insert(&timers, "mail", 1).await;
+    control.next().await;
+    until(|| shop.metrics().oldest_overdue.is_some()).await;
+    assert!(deliveries.so_far().is_empty());
+    within(shop.resume()).await.unwrap();
+    for _ in 0..20 {
+        let seen = deliveries.next().await;
+        // A pause uses up no attempt.
+        assert!(seen.attempt == 1 && seen.id != cancelled.handle().id);
+    }
+    // What runs as it is paused again goes on to its end.
+    let gate = Gate::of(&timers, "shop/slow");
+    insert(&timers, "shop/slow", 1).await;
+    gate.has_begun().await;
+    within(shop.pause()).await.unwrap();
+    gate.go_on.add_permits(1);
+    until(|| shop.metrics().settled == 21).await;
+    assert_eq!((gate.ended(), shop.metrics().running), (1, 0));
+    shut_down(&timers).await;
+    assert!(deliveries.rest().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_drain_waits_for_handlers_and_begins_none() {
+    let place = Place::new();
+    let timers = place.open().await;
+    let shop = create(&timers, "shop", Policy::default().concurrency(2)).await;
+    let gate = Gate::of(&timers, "shop/slow");
+    insert(&timers, "shop/slow", 5).await;
+    for _ in 0..2 {
+        gate.has_begun().await;
+    }
+    assert_eq!(within(shop.drain(Drain::within(millis(20)))).await, 2);
+    let drain = tokio::spawn({
+        let shop = shop.clone();
+        async move { shop.drain(Drain::within(HOUR)).await }
+    });
+    gate.go_on.add_permits(5);
+    assert_eq!(within(drain).await.unwrap(), 0);
+    // The others wait for the next process, or for a resume.
+    let mut control = Deliveries::of(&timers, "mail");
+    insert(&timers, "mail", 1).await;
+    control.next().await;
+    assert_eq!((gate.ended(), shop.metrics().delivered), (2, 2));
+    assert!(!shop.is_paused());
+    within(shop.resume()).await.unwrap();
+    until(|| gate.ended() == 5).await;
+    until(|| shop.metrics().settled == 5).await;
+    insert(&timers, "shop/slow", 1).await;
+    assert_eq!(within(shop.drain(Drain::within(HOUR))).await, 0);
+    shut_down(&timers).await;
+    // Once the service has ended, nothing runs, also if it was abandoned.
+    assert_eq!(within(shop.drain(Drain::within(HOUR))).await, 0);
+
+    let timers = place.open().await;
+    let mut deliveries = Deliveries::of(&timers, "shop/slow");
+    deliveries.next().await;
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_drain_of_an_abandoned_service_ends() {
+    let timers = open().await;
+    let shop = create(&timers, "shop", Policy::default()).await;
+    shop.handle("hangs", |_| pending());
+    insert(&timers, "shop/hangs", 1).await;
+    until(|| shop.metrics().running == 1).await;
+    let stopped = within(timers.shutdown(Drain::within(millis(1)))).await;
+    assert_eq!(stopped.unwrap().abandoned, 1);
+    assert_eq!(shop.metrics().running, 0);
+    assert_eq!(within(shop.drain(Drain::within(HOUR))).await, 0);
+    // What was counted stays.
+    assert_eq!((shop.metrics().inserted, shop.metrics().delivered), (1, 1));
+}
+
+#[tokio::test]
+async fn a_handler_changes_its_own_namespace() {
+    let timers = open().await;
+    let shop = create(&timers, "shop", Policy::default().concurrency(1)).await;
+    let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+    shop.handle("mail", move |delivery: Delivery| {
+        let sender = sender.clone();
+        async move {
+            let own = delivery.timers().namespace("shop")?;
+            // It waits for itself, and that is counted.
+            let running = own.drain(Drain::within(millis(5))).await;
+            own.pause().await?;
+            own.set_policy(Policy::default().priority(2)).await?;
+            sender.send(running)?;
+            Ok(())
+        }
+    });
+    insert(&timers, "shop/mail", 2).await;
+    assert_eq!(within(receiver.recv()).await, Some(1));
+    until(|| shop.metrics().settled == 1).await;
+    assert_eq!(shop.policy(), Policy::default().priority(2));
+    assert!(shop.is_paused());
+    within(shop.resume()).await.unwrap();
+    assert_eq!(within(receiver.recv()).await, Some(1));
+    until(|| shop.metrics().settled == 2).await;
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn the_default_namespace_is_one_like_the_others() {
+    let timers = open().await;
+    let default = timers.namespace("default").unwrap();
+    assert_eq!(
+        (default.name(), default.full_name("mail")),
+        ("default", "mail".into())
+    );
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    within(default.pause()).await.unwrap();
+    let timer = within(default.at("mail", soon()).insert()).await.unwrap();
+    until(|| default.metrics().oldest_overdue.is_some()).await;
+    assert!(deliveries.so_far().is_empty());
+    within(default.resume()).await.unwrap();
+    assert_eq!(deliveries.next().await.id, timer.handle().id);
+    // The first call with its name gives it a policy, and the next one leaves it.
+    for _ in 0..2 {
+        create(&timers, "default", Policy::default().priority(3)).await;
+        assert_eq!(default.policy(), Policy::default().priority(3));
+    }
+    create(&timers, "default", Policy::default()).await;
+    assert_eq!(default.policy(), Policy::default().priority(3));
+    shut_down(&timers).await;
+}

@@ -1,0 +1,95 @@
+//! A timer that ends the process each time is given up, and the others go on.
+
+use std::process::{Command, Output};
+use std::time::{Duration, SystemTime};
+
+use waterwheel_durable::{Durable, NewTimer, Policy};
+
+use crate::support::{Place, shut_down, until, within};
+
+const PLAYS: &str = "WATERWHEEL_PLAYS_POISON";
+
+/// How many timers are delivered beside the one that ends the process.
+const OTHERS: usize = 100;
+
+/// One life of the service: a handler aborts the process, the others end well a little later. What has ended is printed.
+async fn life(path: std::ffi::OsString) {
+    let timers = within(Durable::open(path)).await.unwrap();
+    timers.handle("shop/poison", |_| async { std::process::abort() });
+    timers.handle("shop/mail", |delivery| async move {
+        // So the process ends while it is with its handler, at first.
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        println!("\nended {}", delivery.id());
+        Ok(())
+    });
+    let shop = timers.namespace("shop").unwrap();
+    until(|| {
+        let metrics = shop.metrics();
+        let some = metrics.delivered + metrics.dead > 0;
+        some && metrics.running == 0 && metrics.oldest_overdue.is_none()
+    })
+    .await;
+    shut_down(&timers).await;
+}
+
+fn run(place: &Place) -> Output {
+    let name = "poison::a_timer_that_aborts_the_process_is_given_up_and_no_other_is";
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", name, "--nocapture"])
+        .env(PLAYS, place.file())
+        .output()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_timer_that_aborts_the_process_is_given_up_and_no_other_is() {
+    if let Some(path) = std::env::var_os(PLAYS) {
+        return life(path).await;
+    }
+    for starts in [5, 4] {
+        let place = Place::new();
+        let timers = place.open().await;
+        let policy = Policy::default().starts(starts);
+        within(timers.create_namespace("shop", policy))
+            .await
+            .unwrap();
+        let past = SystemTime::now();
+        let mail = || NewTimer::at("shop/mail", past);
+        let mut batch: Vec<_> = (0..OTHERS).map(|_| mail()).collect();
+        batch.insert(7, NewTimer::at("shop/poison", past));
+        let inserted = within(timers.insert_many(batch)).await.unwrap();
+        let poison = inserted[7].handle().id;
+        shut_down(&timers).await;
+
+        let mut ended = std::collections::BTreeSet::new();
+        let mut aborts = 0;
+        loop {
+            let output = run(&place);
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let of = text.lines().filter_map(|line| line.strip_prefix("ended "));
+            ended.extend(of.map(str::to_owned));
+            if output.status.success() {
+                break;
+            }
+            let error = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(
+                output.status.code(),
+                None,
+                "it did not abort: {text} {error}"
+            );
+            aborts += 1;
+            assert!(aborts <= starts, "it is never given up: {text} {error}");
+        }
+        assert_eq!(aborts, starts);
+        let timers = place.open().await;
+        let dead = within(timers.dead_letters(None, OTHERS)).await.unwrap();
+        assert_eq!((dead.len(), dead[0].id()), (1, poison));
+        assert!(
+            dead[0].error().contains("the process has ended"),
+            "{}",
+            dead[0].error()
+        );
+        assert_eq!(ended.len(), OTHERS);
+        shut_down(&timers).await;
+    }
+}

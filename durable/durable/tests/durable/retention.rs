@@ -1,0 +1,201 @@
+//! What was delivered is kept for some days, and can be asked for.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use waterwheel_durable::{Delivered, Durable, Namespace, NewTimer, Policy, Retry, Shift};
+
+use crate::namespaces::create;
+use crate::support::{Deliveries, Place, Shelf, millis, shut_down, soon, until, within};
+
+const DAY: u64 = 86_400_000_000;
+const MINUTE: u64 = 60_000_000;
+
+/// All that is kept of a handler `mail`, by pages of this size.
+async fn kept(shop: &Namespace, since: SystemTime, page: usize) -> Vec<Delivered> {
+    let mut all = Vec::new();
+    let mut after = None;
+    loop {
+        let next = within(shop.delivered("mail", since, after, page))
+            .await
+            .unwrap();
+        assert!(next.len() <= page);
+        let Some(last) = next.last() else {
+            return all;
+        };
+        after = Some(last.mark());
+        all.extend(next);
+    }
+}
+
+/// Delivers timers with these keys, and waits until that is written.
+async fn deliver(timers: &Durable, deliveries: &mut Deliveries, keys: std::ops::Range<u8>) {
+    let settled = || timers.namespace("shop").unwrap().metrics().settled;
+    let before = settled();
+    let count = keys.len();
+    // What is past is delivered at once, whatever the clock of the service shows.
+    let batch = keys.map(|key| NewTimer::at("shop/mail", UNIX_EPOCH).key([key]));
+    let inserted = within(timers.insert_many(batch)).await.unwrap();
+    assert!(inserted.iter().all(|it| it.is_new()));
+    for _ in 0..count {
+        deliveries.next().await;
+    }
+    until(|| settled() == before + count as u64).await;
+}
+
+#[tokio::test]
+async fn what_was_delivered_is_listed_by_pages_across_a_restart() {
+    let place = Place::new();
+    let timers = place.open().await;
+    let policy = Policy::default().retention(7).ladder([millis(1)]);
+    create(&timers, "shop", policy).await;
+    // Each second attempt goes well.
+    let mut deliveries =
+        Deliveries::ended(&timers, "shop/mail", |delivery| match delivery.attempt() {
+            1 => Err(Retry::backoff("no")),
+            _ => Ok(()),
+        });
+    let before = SystemTime::now() - millis(2);
+    let batch = (0..25_u8).map(|key| NewTimer::at("shop/mail", soon()).key([key]));
+    let inserted = within(timers.insert_many(batch)).await.unwrap();
+    for _ in 0..50 {
+        deliveries.next().await;
+    }
+    let shop = timers.namespace("shop").unwrap();
+    until(|| shop.metrics().settled == 25).await;
+    let after = SystemTime::now();
+    shut_down(&timers).await;
+
+    let timers = place.open().await;
+    let shop = timers.namespace("shop").unwrap();
+    let all = kept(&shop, UNIX_EPOCH, 100).await;
+    assert_eq!(all.len(), 25);
+    for (size, since) in [(1, UNIX_EPOCH), (10, before), (25, before), (24, before)] {
+        assert_eq!(kept(&shop, since, size).await, all, "{size}");
+    }
+    for it in &all {
+        assert_eq!((it.handler(), it.attempts()), ("shop/mail", 2));
+        assert!(it.at() >= before && it.at() <= after && it.due() <= it.at());
+        let key = usize::from(it.key().unwrap()[0]);
+        assert_eq!(it.id(), inserted[key].handle().id);
+    }
+    assert!(all.is_sorted_by_key(|it| (it.mark(), it.at())));
+    // From a time on, in the middle of what came at the same day.
+    let middle = all[12].at();
+    let rest: Vec<_> = all.iter().filter(|it| it.at() >= middle).cloned().collect();
+    assert_eq!(kept(&shop, middle, 3).await, rest);
+    assert_eq!(kept(&shop, after + millis(2), 3).await, []);
+    assert_eq!(
+        within(shop.delivered("other", before, None, 9))
+            .await
+            .unwrap(),
+        []
+    );
+    assert_eq!(
+        within(shop.delivered("mail", before, None, 0))
+            .await
+            .unwrap(),
+        []
+    );
+    shut_down(&timers).await;
+    assert!(
+        within(shop.delivered("mail", before, None, 9))
+            .await
+            .is_err()
+    );
+}
+
+#[tokio::test]
+async fn a_key_stays_taken_while_its_timer_is_kept() {
+    for file in [false, true] {
+        let (place, shift) = (Place::new(), Arc::new(Shift::default()));
+        let builder = Durable::builder().shifted_clocks(Arc::clone(&shift));
+        let timers = match file {
+            true => within(builder.open(place.file())).await.unwrap(),
+            false => within(builder.open_store(Shelf::default())).await.unwrap(),
+        };
+        let shop = create(&timers, "shop", Policy::default().retention(1)).await;
+        let mut deliveries = Deliveries::of(&timers, "shop/mail");
+        let insert = || async {
+            let timer = timers.at("shop/mail", UNIX_EPOCH).key("order 17");
+            within(timer.insert()).await.unwrap()
+        };
+        let first = insert().await;
+        deliveries.next().await;
+        until(|| shop.metrics().settled == 1).await;
+        for _ in 0..3 {
+            let again = insert().await;
+            assert!(!again.is_new() && again.handle() == first.handle());
+        }
+        shift.suspend(3 * DAY);
+        within(async {
+            while !kept(&shop, UNIX_EPOCH, 10).await.is_empty() {
+                tokio::time::sleep(millis(1)).await;
+            }
+        })
+        .await;
+        assert!(insert().await.is_new());
+        deliveries.next().await;
+        assert_eq!(shop.metrics().duplicates, 3);
+        shut_down(&timers).await;
+    }
+}
+
+#[tokio::test]
+async fn a_clock_that_jumps_deletes_nothing_that_is_kept() {
+    let year = 365 * DAY.cast_signed();
+    for by in [year, -year] {
+        let shift = Arc::new(Shift::default());
+        let builder = Durable::builder().shifted_clocks(Arc::clone(&shift));
+        let timers = within(builder.open_store(Shelf::default())).await.unwrap();
+        let shop = create(&timers, "shop", Policy::default().retention(2)).await;
+        let mut deliveries = Deliveries::of(&timers, "shop/mail");
+        // The calm after the opening is over.
+        shift.suspend(20 * MINUTE);
+        deliver(&timers, &mut deliveries, 0..20).await;
+        let first = kept(&shop, UNIX_EPOCH, 50).await;
+        assert_eq!(first.len(), 20);
+        let at = shift.wall();
+        for (key, wall, jumps) in [(20, at + by, 1), (21, at, 2)] {
+            shift.set_wall(wall);
+            until(|| timers.metrics().clock_jumps == jumps).await;
+            // What would expire goes into the same commits as this, or into earlier ones.
+            deliver(&timers, &mut deliveries, key..key + 1).await;
+            shift.suspend(if jumps == 1 { MINUTE } else { 20 * MINUTE });
+            deliver(&timers, &mut deliveries, key + 100..key + 101).await;
+            let all = kept(&shop, UNIX_EPOCH, 50).await;
+            assert!(first.iter().all(|it| all.contains(it)), "{by}");
+        }
+        // Time that goes by is another matter, also if the machine was suspended.
+        shift.suspend(4 * DAY);
+        within(async {
+            while kept(&shop, UNIX_EPOCH, 50).await.contains(&first[0]) {
+                tokio::time::sleep(millis(1)).await;
+            }
+        })
+        .await;
+        shut_down(&timers).await;
+    }
+}
+
+#[tokio::test]
+async fn much_that_is_kept_is_asked_for_beside_commits() {
+    let timers = Durable::builder().open_store(Shelf::default());
+    let timers = within(timers).await.unwrap();
+    let shop = create(&timers, "shop", Policy::default().retention(7)).await;
+    let mut deliveries = Deliveries::of(&timers, "shop/mail");
+    let batch = (0..10_000).map(|_| NewTimer::at("shop/mail", UNIX_EPOCH));
+    within(timers.insert_many(batch)).await.unwrap();
+    for _ in 0..10_000 {
+        deliveries.next().await;
+    }
+    until(|| shop.metrics().settled == 10_000).await;
+    let all = within(shop.delivered("mail", UNIX_EPOCH, None, usize::MAX)).await;
+    let all = all.unwrap();
+    assert_eq!(all.len(), 10_000);
+    // What was settled before on the same day is passed over, some thousand at a time.
+    let last = all[9_990].at();
+    let rest = all.iter().filter(|it| it.at() >= last).count();
+    assert_eq!(kept(&shop, last, 4).await.len(), rest);
+    shut_down(&timers).await;
+}

@@ -1,0 +1,141 @@
+//! What is done with files beside SQLite, by their [paths](Disk::path).
+
+use std::io::{Error, ErrorKind, Result};
+use std::path::Path;
+
+use super::disk::{State, Verdict, named};
+use super::vfs::{cut_after, failed};
+use super::{Call, Disk, Fault, Kind};
+
+impl Disk {
+    /// Reads a part of a file: so many bytes, or fewer if it ends before.
+    ///
+    /// # Errors
+    ///
+    /// There is no such file, or no power.
+    pub fn read_path(path: &Path, at: u64, most: usize) -> Result<Vec<u8>> {
+        with(path, |state, name| {
+            let bytes = state.bytes(name)?;
+            let at = usize::try_from(at).map_or(bytes.len(), |at| at.min(bytes.len()));
+            let end = at.saturating_add(most).min(bytes.len());
+            Ok(bytes[at..end].to_vec())
+        })
+    }
+
+    /// How long a file is.
+    ///
+    /// # Errors
+    ///
+    /// There is no such file, or no power.
+    pub fn length_path(path: &Path) -> Result<u64> {
+        with(path, |state, name| Ok(state.bytes(name)?.len() as u64))
+    }
+
+    /// Writes at the end of a file, and creates it if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// There is no space, or no power.
+    pub fn append_path(path: &Path, bytes: &[u8]) -> Result<()> {
+        with(path, |state, name| {
+            if state.find(name).is_none() {
+                let verdict = state.call(Call::Open, kind(name))?;
+                match verdict {
+                    Verdict::Go(call) | Verdict::GoAndCut(call) => state.create(name, call),
+                    Verdict::Fail(_, fault) => return Err(refusal(state, fault)),
+                };
+                cut_after(verdict)?;
+            }
+            let file = state.find(name).ok_or(ErrorKind::NotFound)?;
+            let end = state.file(file).bytes().len();
+            let verdict = state.call(Call::Write, kind(name))?;
+            let is_full = match verdict {
+                Verdict::Go(call) | Verdict::GoAndCut(call) => state.write(file, end, bytes, call),
+                Verdict::Fail(call, fault) => {
+                    if let Fault::NoSpace(space) = fault {
+                        state.write(file, end, &bytes[..space.min(bytes.len())], call);
+                    }
+                    return Err(refusal(state, fault));
+                }
+            };
+            cut_after(verdict)?;
+            match is_full {
+                true => Err(refusal(state, Fault::NoSpace(0))),
+                false => Ok(()),
+            }
+        })
+    }
+
+    /// Syncs a file, and not the folder.
+    ///
+    /// # Errors
+    ///
+    /// There is no such file, or no power, or it fails.
+    pub fn sync_path(path: &Path) -> Result<()> {
+        with(path, |state, name| {
+            let file = state.find(name).ok_or(ErrorKind::NotFound)?;
+            let verdict = state.call(Call::Sync, kind(name))?;
+            match verdict {
+                Verdict::Go(_) | Verdict::GoAndCut(_) => state.file(file).sync(),
+                Verdict::Fail(_, fault) => return Err(refusal(state, fault)),
+            }
+            cut_after(verdict)
+        })
+    }
+
+    /// Cuts a file off at this length.
+    ///
+    /// # Errors
+    ///
+    /// There is no such file, or no power, or it fails.
+    pub fn shorten_path(path: &Path, length: u64) -> Result<()> {
+        with(path, |state, name| {
+            let file = state.find(name).ok_or(ErrorKind::NotFound)?;
+            let length = usize::try_from(length).map_err(|_| ErrorKind::InvalidInput)?;
+            let verdict = state.call(Call::Length, kind(name))?;
+            match verdict {
+                Verdict::Go(call) | Verdict::GoAndCut(call) => {
+                    state.file(file).set_length(length, call);
+                }
+                Verdict::Fail(_, fault) => return Err(refusal(state, fault)),
+            }
+            cut_after(verdict)
+        })
+    }
+
+    /// Deletes a file.
+    ///
+    /// # Errors
+    ///
+    /// There is no such file, or no power, or it fails.
+    pub fn remove_path(path: &Path) -> Result<()> {
+        with(path, |state, name| match state.find(name) {
+            Some(_) => state.delete(name, kind(name)),
+            None => Err(ErrorKind::NotFound.into()),
+        })
+    }
+}
+
+/// Does something with a file by its name on its disk.
+fn with<T>(path: &Path, act: impl FnOnce(&mut State, &str) -> Result<T>) -> Result<T> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let disk = path.parent().unwrap_or(path).to_string_lossy();
+    let disk = named(&disk).ok_or(ErrorKind::NotFound)?;
+    let mut state = disk.state();
+    act(&mut state, &name)
+}
+
+fn kind(name: &str) -> Kind {
+    match name.ends_with("-wal") {
+        true => Kind::Log,
+        false => Kind::Reserve,
+    }
+}
+
+fn refusal(state: &State, fault: Fault) -> Error {
+    match fault {
+        Fault::NoSpace(_) if state.room.is_quota => ErrorKind::QuotaExceeded.into(),
+        Fault::NoSpace(_) => ErrorKind::StorageFull.into(),
+        _ => failed(),
+    }
+}

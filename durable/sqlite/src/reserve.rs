@@ -1,0 +1,111 @@
+//! A file that takes space, so that there is some when the disk is full.
+//!
+//! SQLite's log needs space to grow, and the file to have the log copied into it, also if all that is written is that rows are gone. So some MiB lie beside them,
+//! and are given up when there is no other space. What is in it means nothing, so a crash may leave as much of it as it likes.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::trial::Files;
+
+/// How many bytes are written at a time.
+const PIECE: usize = 64 << 10;
+
+#[derive(Debug)]
+pub(crate) struct Reserve {
+    files: Files,
+    path: PathBuf,
+    length: u64,
+}
+
+impl Reserve {
+    /// The one of this store, as it is.
+    pub(crate) fn of(store: &Path, files: Files) -> Reserve {
+        let mut path = store.as_os_str().to_owned();
+        path.push("-reserve");
+        let path = PathBuf::from(path);
+        let length = (files.length)(&path).unwrap_or(0);
+        Reserve {
+            files,
+            path,
+            length,
+        }
+    }
+
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Gives its space to the disk. Returns whether there was some.
+    pub(crate) fn give_up(&mut self) -> bool {
+        let had_some = self.length > 0;
+        // One that cannot be removed is of no use.
+        let is_removed = had_some && (self.files.remove)(&self.path).is_ok();
+        if is_removed {
+            self.length = 0;
+        }
+        is_removed
+    }
+
+    /// Makes it so long, if it is shorter, and only if there is space for so many bytes more. Otherwise it is as it was.
+    pub(crate) fn extend(&mut self, length: u64, beyond: u64) -> io::Result<()> {
+        let length = length.max(self.length);
+        let extended = self.write_up_to(length + beyond);
+        if extended.is_ok() && (beyond == 0 || (self.files.shorten)(&self.path, length).is_ok()) {
+            self.length = length;
+            return Ok(());
+        }
+        // What is left of it is longer than it is known to be, at worst. Something else of its name stays as it is.
+        if (self.files.length)(&self.path).is_ok() {
+            let _: io::Result<()> = match self.length {
+                0 => (self.files.remove)(&self.path),
+                _ => (self.files.shorten)(&self.path, self.length),
+            };
+        }
+        extended
+    }
+
+    /// Whether a write fails now because a quota is used up.
+    pub(crate) fn meets_quota(&self) -> bool {
+        let mut probe = self.path.clone().into_os_string();
+        probe.push("-probe");
+        let probe = PathBuf::from(probe);
+        let mut piece = vec![0; PIECE];
+        fill(&mut piece, 0);
+        let written = (self.files.append)(&probe, &piece);
+        let written = written.and_then(|()| (self.files.sync)(&probe));
+        let _: io::Result<()> = (self.files.remove)(&probe);
+        written.is_err_and(|error| error.kind() == io::ErrorKind::QuotaExceeded)
+    }
+
+    fn write_up_to(&self, end: u64) -> io::Result<()> {
+        let mut at = self.length;
+        let mut piece = vec![0; PIECE];
+        while at < end {
+            let left = usize::try_from(end - at).map_or(PIECE, |left| left.min(PIECE));
+            fill(&mut piece[..left], at);
+            (self.files.append)(&self.path, &piece[..left])?;
+            at += left as u64;
+        }
+        (self.files.sync)(&self.path)
+    }
+}
+
+/// Bytes that no file system can compress: what it saves would not be given up.
+fn fill(piece: &mut [u8], at: u64) {
+    // xorshift64*, by G. Marsaglia and S. Vigna. Its state is never 0.
+    let mut state = at ^ 0x9e37_79b9_7f4a_7c15;
+    for eight in piece.chunks_mut(8) {
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        let number = state.wrapping_mul(0x2545_f491_4f6c_dd1d).to_le_bytes();
+        eight.copy_from_slice(&number[..eight.len()]);
+    }
+}
+
+/// Whether the disk, or what a user may take of it, is full.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind::{QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded)
+}

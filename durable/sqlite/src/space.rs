@@ -1,0 +1,195 @@
+//! Is there space for inserts?
+//!
+//! | the disk, or what the file may have of it | inserts | the rest |
+//! |---|---|---|
+//! | has space | are written | is written |
+//! | is full: a commit has found no space | are [`Full`](waterwheel_store::Outcome::Full), until there is space for the reserve and for some more | is written, where rows that have gone have left space |
+//! | and even that has found none | the same | is written, in the space of the reserve, which is given up |
+//! | is used but for an eighth, of a file with a limit | are `Full`, until a little more has gone | is written, up to the limit |
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rusqlite::ffi::{SQLITE_IOERR_SHMSIZE, SQLITE_IOERR_WRITE};
+use rusqlite::{Connection, ErrorCode};
+
+use super::reserve::{self, Reserve};
+use super::trial::Trial;
+
+/// Of a limit, one such part is kept for other steps than inserts.
+const KEPT: u64 = 8;
+
+/// So many pages are not looked at one by one.
+const NEARLY: u64 = 64;
+
+#[derive(Debug)]
+pub(crate) struct Space {
+    reserve: Reserve,
+    /// How long the reserve is, at least and at most.
+    lengths: (u64, u64),
+    /// When the disk was last found full, unless there is space.
+    full_at: Option<Instant>,
+    /// How long it is full before it is looked at again.
+    pause: Duration,
+    limit: Option<Limit>,
+}
+
+/// How large a file may become, in pages.
+#[derive(Debug)]
+struct Limit {
+    pages: u64,
+    page: u64,
+    /// Inserts have met it.
+    is_met: bool,
+}
+
+impl Space {
+    pub(crate) fn of(store: &Path, trial: &Trial<'_>) -> Space {
+        Space {
+            reserve: Reserve::of(store, trial.files),
+            lengths: trial.reserve,
+            full_at: None,
+            pause: trial.full,
+            limit: None,
+        }
+    }
+
+    /// Lets the file have so many bytes at most: SQLite itself refuses more.
+    pub(crate) fn set_limit(&mut self, on: &Connection, bytes: u64) -> rusqlite::Result<()> {
+        let page = number(on, "PRAGMA page_size")?.max(1);
+        let pages = (bytes / page).max(1);
+        // It is the number of pages that there are, if these are more.
+        let most = i64::from(u32::MAX - 1).min(i64::try_from(pages).unwrap_or(i64::MAX));
+        number(on, &format!("PRAGMA max_page_count = {most}"))?;
+        self.limit = Some(Limit {
+            pages,
+            page,
+            is_met: false,
+        });
+        Ok(())
+    }
+
+    /// Whether the disk is full.
+    pub(crate) fn is_full(&self) -> bool {
+        self.full_at.is_some()
+    }
+
+    /// A commit has found no space: on the disk, or within the limit.
+    pub(crate) fn found_none(&mut self, on: &Connection) {
+        match &mut self.limit {
+            Some(limit) if limit.is_used(on) => limit.is_met = true,
+            _ => self.full_at = Some(Instant::now()),
+        }
+    }
+
+    /// The disk is full: gives the reserve to it. Returns whether there was one, and it is of use.
+    pub(crate) fn give_up(&mut self, on: &Connection) -> bool {
+        self.found_none(on);
+        self.is_full() && self.reserve.give_up()
+    }
+
+    /// The same, before there is a connection.
+    pub(crate) fn give_up_to_open(&mut self) -> bool {
+        self.full_at = Some(Instant::now());
+        self.reserve.give_up()
+    }
+
+    /// How many bytes inserts may have in the transaction that is open. `None` is any number.
+    pub(crate) fn room(&self, on: &Connection) -> rusqlite::Result<Option<u64>> {
+        let Some(limit) = &self.limit else {
+            return Ok(self.is_full().then_some(0));
+        };
+        if self.is_full() {
+            return Ok(Some(0));
+        }
+        let free = number(on, "PRAGMA freelist_count")?;
+        let used = number(on, "PRAGMA page_count")?.saturating_sub(free);
+        Ok(Some(limit.room(used) * limit.page))
+    }
+
+    /// Whether inserts of a commit were refused: then the limit is met, unless the disk is full.
+    pub(crate) fn were_refused(&mut self, were: bool) {
+        if let Some(limit) = &mut self.limit
+            && self.full_at.is_none()
+        {
+            limit.is_met = were;
+        }
+    }
+
+    /// Whether an error says that there is no space.
+    pub(crate) fn is_none(&self, error: &rusqlite::Error) -> bool {
+        if error.sqlite_error_code() == Some(ErrorCode::DiskFull) {
+            return true;
+        }
+        match error.sqlite_error().map(|error| error.extended_code) {
+            // The index of the log cannot become longer.
+            Some(SQLITE_IOERR_SHMSIZE) => true,
+            // SQLite has no word for a quota.
+            Some(SQLITE_IOERR_WRITE) => self.reserve.meets_quota(),
+            _ => false,
+        }
+    }
+
+    /// Looks whether a disk that was full has space again, if it was not done just now.
+    pub(crate) fn look_again(&mut self, on_disk: u64) {
+        if self.full_at.is_none_or(|at| at.elapsed() < self.pause) {
+            return;
+        }
+        let length = self.wanted(on_disk).max(self.reserve.length());
+        // As much again as settling needs for long: else inserts would find it full at once.
+        let restored = self.reserve.extend(length, length / 4);
+        self.full_at = match restored {
+            Err(error) if reserve::is_full(&error) => Some(Instant::now()),
+            // One that cannot be written for another reason says nothing about space. The next insert does.
+            _ => None,
+        };
+    }
+
+    /// Makes the reserve as long as it is to be beside files of so many bytes.
+    pub(crate) fn keep(&mut self, on_disk: u64) {
+        let wanted = self.wanted(on_disk);
+        if !self.is_full()
+            && self.reserve.length() < wanted
+            && let Err(error) = self.reserve.extend(wanted, 0)
+            && reserve::is_full(&error)
+        {
+            self.full_at = Some(Instant::now());
+        }
+    }
+
+    /// Whether the reserve is as long as it ever is.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.reserve.length() >= self.lengths.1
+    }
+
+    /// The log can be copied into the file in the space of the reserve, and some is left: it is as long as all of it twice, but for large files.
+    fn wanted(&self, on_disk: u64) -> u64 {
+        let (least, most) = self.lengths;
+        let twice = on_disk.saturating_mul(2).min(most);
+        twice.next_power_of_two().clamp(least, most)
+    }
+}
+
+impl Limit {
+    /// Whether the file is as long as it may be, or nearly: then no space of the disk is of use.
+    fn is_used(&self, on: &Connection) -> bool {
+        let pages = number(on, "PRAGMA page_count").unwrap_or(0);
+        pages + NEARLY >= self.pages
+    }
+
+    /// How many pages inserts may take. Once they have met the limit, some must have gone: else the service would say "full" and "no longer full" all the time.
+    fn room(&self, used: u64) -> u64 {
+        let kept = self.pages / KEPT;
+        let end = self.pages - kept;
+        match self.is_met && used > end.saturating_sub(kept / 4) {
+            true => 0,
+            false => end.saturating_sub(used),
+        }
+    }
+}
+
+fn number(on: &Connection, sql: &str) -> rusqlite::Result<u64> {
+    let mut statement = on.prepare_cached(sql)?;
+    let number: i64 = statement.query_row([], |row| row.get(0))?;
+    Ok(number.unsigned_abs())
+}
