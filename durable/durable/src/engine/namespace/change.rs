@@ -35,9 +35,6 @@ impl Engine {
         if self.namespace(name).is_none_or(|it| !it.is_known) {
             return self.answer(token, Answer::UnknownNamespace(Arc::clone(name)));
         }
-        if !is_paused {
-            self.drain(name, false);
-        }
         let value = is_paused.then(|| Arc::from([]));
         self.request(Op::Set(format!("{PAUSED}{name}").into(), value), token);
     }
@@ -58,6 +55,8 @@ impl Engine {
             let at = self.seen(name);
             self.namespaces[at].is_paused =
                 value.is_some() && !planted::is(Planted::PauseForgotten);
+            // A resume lifts a drain, once it is durable.
+            self.namespaces[at].is_drained &= value.is_some();
             self.closed(at);
         } else if let Some(name) = name.strip_prefix(POLICY) {
             let policy = value.and_then(Policy::from_stored).unwrap_or_default();

@@ -133,6 +133,16 @@ fn a_pause_that_is_refused_pauses_nothing() {
     it.pass(SECOND);
     assert!(matches!(it.answers[..], [Answer::Refused(_)]));
     assert_eq!(it.delivered.len(), 1);
+    // Also one that would end a drain.
+    it.answers.clear();
+    it.pass(SECOND);
+    it.pause("a", false);
+    it.engine.drain("a", true);
+    it.engine.pause(1, &"a".into(), false);
+    it.follow();
+    it.reply(refused());
+    it.pass(SECOND);
+    assert!(it.engine.namespace("a").unwrap().is_drained);
 }
 
 #[test]
