@@ -198,10 +198,7 @@ fn begin(
     };
     let mut engine = Engine::new(config, epoch, handlers, builder.clock.now());
     let settings = store.settings().map_err(OpenError::Store)?;
-    engine.restore_settings(&settings).map_err(|name| {
-        let what = format!("the setting {name:?} makes no sense");
-        OpenError::Store(StoreError::definite(what))
-    })?;
+    engine.restore_settings(&settings);
     engine.restore_calendars(calendars(&settings));
     let shared = Shared::new(engine, builder.clock, runtime, timer, builder.hook);
     Ok((store, shared))
