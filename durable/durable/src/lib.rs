@@ -122,10 +122,18 @@
 
 #![forbid(unsafe_code)]
 
-/// The README's example is tested.
-#[cfg(all(doctest, feature = "sqlite"))]
-#[doc = include_str!("../../README.md")]
-struct Readme;
+/// The code of the pages is tested.
+#[cfg(all(doctest, feature = "calendar", feature = "sqlite"))]
+mod pages {
+    #[doc = include_str!("../../README.md")]
+    struct Readme;
+
+    #[doc = include_str!("../../docs/recipes.md")]
+    struct Recipes;
+
+    #[doc = include_str!("../../docs/coming-from.md")]
+    struct ComingFrom;
+}
 
 mod answer;
 #[cfg(feature = "calendar")]
