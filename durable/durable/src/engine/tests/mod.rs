@@ -180,7 +180,7 @@ impl Subject {
                 Output::Refused(why) => self.refusals.push(why),
                 Output::Dead(row, why) => self.dead.push((row, why)),
                 Output::UnreadablePolicy(name) => {
-                    self.reports.push(format!("{name} is unreadable"))
+                    self.reports.push(format!("{name} is unreadable"));
                 }
                 Output::Failed(_) | Output::UnreadableCalendar(..) => {}
             }
