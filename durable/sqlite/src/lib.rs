@@ -114,14 +114,15 @@
 //!
 //! # How long the file is
 //!
-//! Free pages are used again. When more than 4 MB of them are a sixth of the file, it becomes shorter, until a twentieth is left: by half a megabyte each time
-//! that the log is copied, and by two a second while there is no commit. That needs notes of who refers to which page (`auto_vacuum=INCREMENTAL`), which new
+//! Free pages are used again. When more than 4 MB of them are a sixth of the file, it becomes shorter, until a twentieth is left: by half a megabyte at most
+//! each time that the log is copied, and by two a second while there is no commit, in steps of some 5 ms. That needs notes of who refers to which page (`auto_vacuum=INCREMENTAL`), which new
 //! files have, and which cost inserts and settles 1 to 3 % more bytes. A file that was made by version 1 has none, and stays as long as it is. To change that
 //! once, while no process has it open: `sqlite3 timers.db 'PRAGMA auto_vacuum = INCREMENTAL; VACUUM'`, which needs as much space again as the file.
 
 mod archive;
 mod backup;
 mod cascade;
+mod epoch;
 mod error;
 mod failure;
 mod handlers;
@@ -140,7 +141,8 @@ mod trial;
 mod vacuum;
 mod write;
 
-pub use backup::{Backup, BackupError, EPOCHS_AHEAD, backup};
+pub use backup::{Backup, BackupError, backup};
+pub use epoch::EPOCHS_AHEAD;
 pub use error::OpenError;
 #[doc(hidden)]
 pub use keys::Sizes;

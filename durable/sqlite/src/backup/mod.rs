@@ -15,15 +15,10 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 
 pub use self::error::BackupError;
+use super::epoch;
 use super::reader::Reader;
 use super::schema::VERSION;
 use super::store::{log_of, resolve};
-
-/// How much further the epoch of a copy is than that of its file.
-///
-/// Ids begin with the epoch, which rises by one each time a store is opened. So the ids that are given after the copy was made are not given again after it was
-/// restored, unless the store was opened so many times in between.
-pub const EPOCHS_AHEAD: u64 = 4_096;
 
 /// After how many bytes a copy is synced, and how often it is looked at.
 const PART: u64 = 4 << 20;
@@ -37,14 +32,15 @@ pub struct Backup {
     pub path: PathBuf,
     /// How many bytes it has.
     pub bytes: u64,
-    /// Its epoch. It is [further](EPOCHS_AHEAD) than the file's.
+    /// Its epoch. It is [further](crate::EPOCHS_AHEAD) than the file's, and its first opening may raise it more.
     pub epoch: u64,
 }
 
 /// Copies the file of a store, also while a process has it open: the copy has what one commit has left, without the pages that were free. It is synced to the
 /// disk, and it is one file, without a log, with the rights of the file and this process's user.
 ///
-/// Commits go on meanwhile. The log is not begun again until the copy is made, so it grows by what is committed, and shrinks later.
+/// Commits go on meanwhile. The log is not begun again until the copy is made, so it grows by what is committed, and shrinks later:
+/// the store copies all of it into the file once this has ended, and commits wait meanwhile.
 ///
 /// To restore a copy, stop the service, delete the file with its `-wal` and `-shm`, put the copy in its place, and start the service. A log that was left there
 /// would be taken for that of the copy. What was inserted after the copy was made is missing then, and what was delivered after it is delivered again.
@@ -89,21 +85,15 @@ fn make_ready(copy: &Path) -> rusqlite::Result<u64> {
     // A copy that is broken off is deleted. It is synced as a whole.
     connection.query_row("PRAGMA journal_mode = MEMORY", [], |_| Ok(()))?;
     connection.pragma_update(None, "synchronous", "OFF")?;
-    let sql = "UPDATE meta SET value = value + ?1 WHERE key = 'epoch' RETURNING value";
-    let ahead = EPOCHS_AHEAD.cast_signed();
-    let epoch: i64 = connection.query_row(sql, [ahead], |row| row.get(0))?;
-    // They are not for the service that begins with the copy. Tables of version 1 have none.
+    // Tables of version 1 have no settings and no orders.
     let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    let epoch = epoch::of_copy(&connection, version == VERSION)?;
     if version == VERSION {
+        // They are not for the service that begins with the copy.
         connection.execute("DELETE FROM orders", [])?;
-        // The engine counts from the epoch that ended in order last.
-        let clean =
-            "UPDATE settings SET value = CAST(CAST(CAST(value AS TEXT) AS INTEGER) + ?1 AS BLOB)
-            WHERE name = 'clean'";
-        connection.execute(clean, [ahead])?;
     }
     connection.close().map_err(|(_, error)| error)?;
-    Ok(epoch.unsigned_abs())
+    Ok(epoch)
 }
 
 /// A copy that is being made, by a name of its own, which is deleted.
