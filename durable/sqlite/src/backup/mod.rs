@@ -137,13 +137,12 @@ impl Partial {
                         self.file.sync_data()?;
                         synced = length;
                     }
-                    thread::park_timeout(PAUSE);
+                    thread::sleep(PAUSE);
                 }
                 Ok(())
             });
             let written = write(name);
             is_written.store(true, Ordering::Release);
-            syncing.thread().unpark();
             // A thread that has panicked has said so, and the last sync is still to come.
             let synced: io::Result<()> = syncing.join().unwrap_or(Ok(()));
             written.and(synced.map_err(|source| BackupError::io(&self.path, source)))
