@@ -1,5 +1,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 use std::{fmt, fs, io, path};
 
 use rusqlite::Connection;
@@ -19,7 +20,7 @@ use super::space::Space;
 use super::trial::{Files, Trial};
 use super::vacuum::{self, Vacuum};
 use super::write::Writer;
-use super::{archive, log, read, schema};
+use super::{archive, epoch, log, read, schema};
 
 /// A store in a SQLite file.
 ///
@@ -45,6 +46,7 @@ pub struct SqliteStore {
     /// How many pages the log has before they are copied into the file.
     long_log: i64,
     files: Files,
+    now: fn() -> SystemTime,
     space: Space,
     path: PathBuf,
     /// Of the file as it was opened. `None` on a VFS of a test.
@@ -130,6 +132,7 @@ impl SqliteStore {
             vacuum: trial.vacuum,
             long_log: trial.long_log,
             files: trial.files,
+            now: trial.now,
             space,
             path,
             identity: None,
@@ -146,15 +149,13 @@ impl SqliteStore {
     }
 
     fn next_epoch(&self) -> Result<u64, Failed> {
-        let sql = "UPDATE meta SET value = value + 1 WHERE key = 'epoch' RETURNING value";
         let begun = self.connection.unchecked_transaction();
         let begun = begun.map_err(|error| self.in_a_step(error))?;
-        let epoch: i64 = begun
-            .query_row(sql, [], |row| row.get(0))
-            .map_err(|error| self.in_a_step(error))?;
+        let epoch = epoch::next(&begun, (self.now)());
+        let epoch = epoch.map_err(|error| self.in_a_step(error))?;
         orders::clear(&begun).map_err(|error| self.in_a_step(error))?;
         begun.commit().map_err(|error| self.at_the_commit(error))?;
-        Ok(epoch.unsigned_abs())
+        Ok(epoch)
     }
 
     /// Does all steps. If there is no space for that, the inserts give way, and then the reserve does.

@@ -1,7 +1,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use super::keys::Sizes;
 use super::lock::for_its_user_alone;
@@ -30,6 +30,8 @@ pub struct Trial<'a> {
     pub reserve: (u64, u64),
     /// How long a full disk is taken to be full before it is looked at again.
     pub full: Duration,
+    /// The wall clock, which the first opening of a copy asks for its epoch.
+    pub now: fn() -> SystemTime,
     /// How long the file may be.
     pub limit: Option<u64>,
 }
@@ -71,6 +73,7 @@ impl Trial<'_> {
         steps: &super::schema::STEPS,
         reserve: (1 << 20, 16 << 20),
         full: Duration::from_secs(1),
+        now: SystemTime::now,
         limit: None,
     };
 }

@@ -6,12 +6,13 @@ mod rows;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, UNIX_EPOCH};
 
 use folder::Folder;
 use rows::{fill, near, row};
 use waterwheel_store::{Due, Id, Most, Op, Position, Store};
 use waterwheel_store_sqlite::{
-    BackupError, EPOCHS_AHEAD, OpenError, Reader, SqliteStore, Whose, backup,
+    BackupError, EPOCHS_AHEAD, OpenError, Reader, SqliteStore, Trial, Whose, backup,
 };
 
 const NOW: Due = Due::from_millis(1_800_000_000_000);
@@ -167,6 +168,55 @@ fn a_restored_copy_gives_no_id_again() {
     assert!(store.begin().unwrap() > later);
     let dead = store.dead(Id::NONE, 1_000).unwrap();
     assert!(!dead.is_empty());
+}
+
+/// Opens a file as a store, so many times ten minutes after the start of 2027.
+fn opened<const TENS: u64>(path: &Path) -> SqliteStore {
+    let trial = Trial {
+        now: || UNIX_EPOCH + Duration::from_secs(1_798_761_600 + TENS * 600),
+        ..Trial::NONE
+    };
+    SqliteStore::open_for_trial(path, &trial).unwrap()
+}
+
+#[test]
+fn a_copy_that_is_restored_twice_gives_no_id_again() {
+    let folder = Folder::new("twice");
+    let (path, copy) = (folder.file("timers.db"), folder.file("copy.db"));
+    let mut store = filled(&path);
+    let clean = |epoch: u64| Some(epoch.to_string().into_bytes().into());
+    store
+        .commit(99, &[Op::Set("clean".into(), clean(1))])
+        .unwrap();
+    let made = backup(&path, &copy).unwrap();
+    drop(store);
+    let restored = |name: &str| {
+        let path = folder.file(name);
+        fs::copy(&copy, &path).unwrap();
+        path
+    };
+    let first = restored("first.db");
+    let mut store = opened::<0>(&first);
+    let epoch = store.begin().unwrap();
+    assert!(epoch > made.epoch, "{epoch}");
+    // The distance to the last clean end is as it was.
+    let settings = store.settings().unwrap();
+    let ended = settings.iter().find(|it| &*it.name == "clean").unwrap();
+    assert_eq!(Some(&ended.value), clean(epoch - 1).as_ref());
+    drop(store);
+    // From then on it is counted, whatever the time is.
+    assert_eq!(opened::<1_000>(&first).begin().unwrap(), epoch + 1);
+    assert_eq!(opened::<0>(&first).begin().unwrap(), epoch + 2);
+    let second = opened::<3>(&restored("second.db")).begin().unwrap();
+    assert_eq!(second, epoch + 3);
+    // A copy of one that was restored is ahead of it, whatever the time is.
+    let again = folder.file("again.db");
+    backup(&first, &again).unwrap();
+    let third = opened::<0>(&again).begin().unwrap();
+    assert_eq!(third, epoch + 2 + EPOCHS_AHEAD + 1);
+    // A clock that is far off is not believed.
+    let wrong = opened::<4_000_000>(&restored("wrong.db")).begin();
+    assert_eq!(wrong.unwrap(), made.epoch + 1);
 }
 
 #[test]

@@ -52,7 +52,12 @@ pub(super) fn beside_another(results: &Results) -> Option<Chart> {
             results,
             "outage-fails",
             "late",
-            look("own-precise", "B, while A's handler fails", Mark::Ring, 0),
+            look(
+                "own-precise",
+                "B, while A's handler fails",
+                Mark::TriangleDown,
+                0,
+            ),
         ),
         curve(results, "outage-none", "late", peer(alone)),
         curve(results, "outage-hangs", "thread", thread()),

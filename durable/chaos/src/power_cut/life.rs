@@ -161,6 +161,8 @@ impl<'a> Life<'a> {
             vacuum: Vacuum {
                 least: 0,
                 step: rng.i64(1..10),
+                // A seed is one life, however busy the machine is.
+                time: Duration::MAX,
             },
             acked: None,
             under_way: None,

@@ -125,7 +125,7 @@ async fn so_many_deliveries_of_a_namespace_go_on_as_it_allows() {
 }
 
 #[tokio::test]
-async fn an_insert_beyond_the_quota_is_told_how_long_to_wait() {
+async fn an_insert_beyond_the_quota_says_how_long_to_wait() {
     let shift = Arc::new(Shift::default());
     let shelf = Shelf::default();
     let builder = Durable::builder().shifted_clocks(Arc::clone(&shift));
