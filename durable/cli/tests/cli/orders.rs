@@ -126,6 +126,10 @@ async fn a_service_redrives_and_discards_its_dead_letters() {
     }
     let letters = || beside(&file, "dead --json");
     while letters().await.json()["dead"].as_array().unwrap().len() < 3 {}
+    // As `DeadLetter::attempts` has it.
+    assert_eq!(letters().await.json()["dead"][1]["attempts"], 1);
+    let shown = beside(&file, &format!("show {}", ids[1])).await.well();
+    assert!(shown.contains("attempts  1\n"), "{shown}");
     let said = beside(&file, &format!("redrive {}", ids[1])).await.well();
     assert_eq!(said, format!("redriven {}\n", ids[1]));
     assert_eq!(delivered.recv().await, Some(ids[1]));

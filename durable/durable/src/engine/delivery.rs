@@ -109,13 +109,13 @@ impl Engine {
 
     /// A delivery has ended. Returns whether it has failed, and the timer is tried again.
     pub fn ended(&mut self, id: Id, ended: Ended) -> bool {
-        if self.has_failed {
-            return false;
-        }
         let Some((row, lane)) = self.near.end(id) else {
             return false;
         };
         self.place_is_free(lane, &row);
+        if self.has_failed {
+            return false;
+        }
         let namespace = self.lanes[lane].namespace;
         if planted::is(Planted::NeverSettled) && ended == Ended::Well && id.get().is_multiple_of(16)
         {

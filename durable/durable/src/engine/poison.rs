@@ -33,17 +33,19 @@ const ALONE_MICROS: u64 = 1_000_000;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Trial {
     id: Id,
-    /// In microseconds since boot.
-    begun: u64,
+    /// When its handler was called, in microseconds since boot. `None` as long as its start is not noted.
+    begun: Option<u64>,
 }
 
 impl Trial {
     fn alone_until(self) -> u64 {
-        self.begun.saturating_add(ALONE_MICROS)
+        self.begun
+            .map_or(u64::MAX, |begun| begun.saturating_add(ALONE_MICROS))
     }
 
     fn until(self) -> u64 {
-        self.begun.saturating_add(TRIAL_MICROS)
+        self.begun
+            .map_or(u64::MAX, |begun| begun.saturating_add(TRIAL_MICROS))
     }
 }
 
@@ -129,15 +131,16 @@ impl Engine {
     /// When the next accused timer may be tried though the last one has not ended, in microseconds since boot.
     pub(super) fn tries_at(&self) -> Option<u64> {
         let trials = self.namespaces.iter().filter_map(|it| it.trial);
+        let trials = trials.filter(|it| it.begun.is_some());
         let times = trials.flat_map(|it| [it.alone_until(), it.until()]);
         times.filter(|at| *at > self.now.boot_micros).min()
     }
 
     /// The trial of an accused timer begins, or goes on to its handler.
-    fn tries(&mut self, row: &Row) {
+    fn tries(&mut self, row: &Row, begun: Option<u64>) {
         let lane = self.lane(&row.handler);
         if self.is_accused(row) {
-            let (id, begun) = (row.id, self.now.boot_micros);
+            let id = row.id;
             let namespace = self.lanes[lane].namespace;
             self.namespaces[namespace].trial = Some(Trial { id, begun });
             if self.config.concurrency.is_none() {
@@ -171,7 +174,7 @@ impl Engine {
         if !self.poison.is_watchful() || !self.is_suspect(&row) {
             return self.hand_out(row);
         }
-        self.tries(&row);
+        self.tries(&row, None);
         if self.poison.counts_anew {
             row.starts = 0;
         }
@@ -186,8 +189,7 @@ impl Engine {
             // Not any more. The note is one too many: a pause or a stop came with it.
             return self.give_back(row);
         }
-        // Its time begins anew: a store may be slow to note it.
-        self.tries(row);
+        self.tries(row, Some(self.now.boot_micros));
         let row = Row {
             starts: row.starts.saturating_add(1),
             ..row.clone()

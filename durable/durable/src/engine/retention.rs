@@ -52,6 +52,10 @@ impl Engine {
                 }
                 Next::At(day) => day,
             };
+            if self.namespaces[self.lanes[lane].namespace].is_unreadable {
+                // It may say that all of this is kept. Another policy brings it up.
+                continue;
+            }
             let before = self.kept_from(lane);
             if first >= before {
                 let at = first

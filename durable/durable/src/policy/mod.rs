@@ -24,6 +24,9 @@ pub(crate) const STARTS: u32 = 5;
 /// The longest ladder, and the most attempts.
 const MOST_ATTEMPTS: u32 = 1_000;
 
+/// The longest delay after a failure.
+pub(crate) const LONGEST_DELAY: Duration = Duration::from_secs(366 * 86_400);
+
 /// How long what was delivered may be kept: ten years.
 const LONGEST_RETENTION: u32 = 3_660;
 
@@ -73,7 +76,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The delays after the first, second … failure of a timer, at most 1 000. After the last one, a failure makes it a dead letter. In the place of a
+    /// The delays after the first, second … failure of a timer, at most 1 000, of a year each at most. After the last one, a failure makes it a dead letter. In the place of a
     /// [back-off](Policy::back_off).
     ///
     /// Default: the [ladder](crate::Builder::ladder) of the service.
@@ -153,6 +156,11 @@ impl Policy {
             .is_some_and(|it| it.len() > MOST_ATTEMPTS as usize)
         {
             return wrong("ladder", "it has at most 1 000 delays");
+        }
+        if let Some(ladder) = &self.ladder
+            && ladder.iter().any(|delay| *delay > LONGEST_DELAY)
+        {
+            return wrong("ladder", "a delay is a year at most");
         }
         if let Some(back_off) = &self.back_off {
             back_off.check(MOST_ATTEMPTS)?;
@@ -272,6 +280,11 @@ mod tests {
             (Policy::default().retention(3_661), "retention"),
             (Policy::default().starts(3), "starts"),
             (Policy::default().ladder(vec![SECOND; 1_001]), "ladder"),
+            (Policy::default().ladder([SECOND, Duration::MAX]), "ladder"),
+            (
+                Policy::default().back_off(BackOff::new(SECOND, SECOND * 367 * 86_400)),
+                "back_off",
+            ),
             (
                 Policy::default().back_off(BackOff::new(SECOND, SECOND).attempts(0)),
                 "back_off",

@@ -17,6 +17,7 @@ use crate::engine::{Config, Engine};
 use crate::error::FileError;
 use crate::error::OpenError;
 use crate::event::{Event, Hook};
+use crate::policy::LONGEST_DELAY;
 use crate::shell::clock::{Clock, Shift};
 use crate::shell::shared::Shared;
 use crate::shell::store_thread;
@@ -37,11 +38,13 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// The delays after the first, second … failure of a timer. After the last one, a failure makes it a dead letter. An empty ladder: the first failure does.
+    /// The delays after the first, second … failure of a timer. After the last one, a failure makes it a dead letter. An empty ladder: the first failure does. A
+    /// delay longer than a year counts as a year.
     ///
     /// Default: 15 s, 30 s, 3 min, 10 min, 20 min, 30 min, 1 h, 2 h, 3 h, 6 h.
     pub fn ladder(mut self, delays: impl IntoIterator<Item = Duration>) -> Builder {
-        self.config.ladder = delays.into_iter().collect();
+        let delays = delays.into_iter().map(|delay| delay.min(LONGEST_DELAY));
+        self.config.ladder = delays.collect();
         self
     }
 
@@ -195,10 +198,7 @@ fn begin(
     };
     let mut engine = Engine::new(config, epoch, handlers, builder.clock.now());
     let settings = store.settings().map_err(OpenError::Store)?;
-    engine.restore_settings(&settings).map_err(|name| {
-        let what = format!("the setting {name:?} makes no sense");
-        OpenError::Store(StoreError::definite(what))
-    })?;
+    engine.restore_settings(&settings);
     engine.restore_calendars(calendars(&settings));
     let shared = Shared::new(engine, builder.clock, runtime, timer, builder.hook);
     Ok((store, shared))
@@ -227,6 +227,12 @@ mod tests {
     use waterwheel_store::Level;
 
     use super::*;
+
+    #[test]
+    fn a_delay_of_a_ladder_is_a_year_at_most() {
+        let builder = Builder::default().ladder([Duration::MAX, Duration::ZERO]);
+        assert_eq!(builder.config.ladder, [LONGEST_DELAY, Duration::ZERO]);
+    }
 
     #[test]
     fn a_window_is_as_long_as_far_timers_can_be_loaded_before() {

@@ -171,11 +171,14 @@ impl Namespace {
             .await
     }
 
-    /// Whether it is [paused](Namespace::pause).
+    /// Whether it is [paused](Namespace::pause), or its policy [cannot be read](crate::Event::UnreadablePolicy).
     #[must_use]
     pub fn is_paused(&self) -> bool {
-        let is_paused =
-            |engine: &Engine| engine.namespace(&self.name).is_some_and(|it| it.is_paused);
+        let is_paused = |engine: &Engine| {
+            engine
+                .namespace(&self.name)
+                .is_some_and(|it| it.is_paused())
+        };
         self.timers.shared.look(|look| is_paused(look.engine()))
     }
 

@@ -29,7 +29,7 @@ async fn relay(
 
 fn first_rows(database: &Mutex<Connection>) -> rusqlite::Result<Vec<Row>> {
     let database = database.lock().unwrap_or_else(PoisonError::into_inner);
-    let sql = "SELECT id, handler, due_millis, payload FROM timer_outbox ORDER BY id LIMIT 1000";
+    let sql = "SELECT id, handler, due_millis, payload FROM timer_outbox ORDER BY id LIMIT 100";
     let mut statement = database.prepare(sql)?;
     let rows = statement.query_map([], |row| {
         let due: i64 = row.get(2)?;

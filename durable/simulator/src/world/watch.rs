@@ -67,6 +67,7 @@ impl World {
                 | Output::NoneDue(_)
                 | Output::Dead(..)
                 | Output::UnreadableCalendar(..)
+                | Output::UnreadablePolicy(_)
                 | Output::Refused(_) => {}
             }
         }

@@ -8,6 +8,9 @@ mod error;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
@@ -16,6 +19,10 @@ use super::epoch;
 use super::reader::Reader;
 use super::schema::VERSION;
 use super::store::{log_of, resolve};
+
+/// After how many bytes a copy is synced, and how often it is looked at.
+const PART: u64 = 4 << 20;
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// A copy that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,13 +56,14 @@ pub fn backup(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Backup, Ba
         refuse_existing(&taken)?;
     }
     let partial = Partial::create(with(&path, "-partial"))?;
-    reader.copy_to(partial.name()?)?;
+    partial.fill(|name| reader.copy_to(name))?;
     let epoch = make_ready(&partial.path).map_err(|error| BackupError::Sqlite(error.into()))?;
-    let synced = File::open(&partial.path).and_then(|copy| {
-        // What the others may read of the file, they may read of its copy.
-        copy.set_permissions(fs::metadata(reader.path())?.permissions())?;
-        copy.sync_all()?;
-        Ok(copy.metadata()?.len())
+    // What the others may read of the file, they may read of its copy.
+    let rights = fs::metadata(reader.path()).map(|file| file.permissions());
+    let synced = rights.and_then(|rights| {
+        partial.file.set_permissions(rights)?;
+        partial.file.sync_all()?;
+        Ok(partial.file.metadata()?.len())
     });
     let bytes = synced.map_err(|source| BackupError::io(&partial.path, source))?;
     partial.publish(&path)?;
@@ -91,14 +99,16 @@ fn make_ready(copy: &Path) -> rusqlite::Result<u64> {
 /// A copy that is being made, by a name of its own, which is deleted.
 struct Partial {
     path: PathBuf,
+    file: File,
     is_renamed: bool,
 }
 
 impl Partial {
     fn create(path: PathBuf) -> Result<Partial, BackupError> {
         match private().open(&path) {
-            Ok(_) => Ok(Partial {
+            Ok(file) => Ok(Partial {
                 path,
+                file,
                 is_renamed: false,
             }),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -112,6 +122,31 @@ impl Partial {
     fn name(&self) -> Result<&str, BackupError> {
         let name = self.path.to_str();
         name.ok_or_else(|| BackupError::io(&self.path, io::ErrorKind::InvalidFilename.into()))
+    }
+
+    /// Has it written, and synced part by part meanwhile: a sync of a gigabyte at its end would hold up the service's own syncs for as long as it takes.
+    fn fill(&self, write: impl FnOnce(&str) -> Result<(), BackupError>) -> Result<(), BackupError> {
+        let name = self.name()?;
+        let is_written = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let syncing = scope.spawn(|| {
+                let mut synced = 0;
+                while !is_written.load(Ordering::Acquire) {
+                    let length = self.file.metadata()?.len();
+                    if length >= synced + PART {
+                        self.file.sync_data()?;
+                        synced = length;
+                    }
+                    thread::sleep(PAUSE);
+                }
+                Ok(())
+            });
+            let written = write(name);
+            is_written.store(true, Ordering::Release);
+            // A thread that has panicked has said so, and the last sync is still to come.
+            let synced: io::Result<()> = syncing.join().unwrap_or(Ok(()));
+            written.and(synced.map_err(|source| BackupError::io(&self.path, source)))
+        })
     }
 
     /// Gives the copy its name, unless that is taken by now.

@@ -37,8 +37,10 @@ pub(crate) struct Namespace {
     /// It has a policy of its own in the store.
     is_created: bool,
     pub(crate) policy: Policy,
+    /// What the store has of its policy cannot be read: nothing of it begins, or expires, until it has another one.
+    pub(super) is_unreadable: bool,
     /// As long as the store says so.
-    pub(crate) is_paused: bool,
+    is_paused: bool,
     /// Nothing more begins in this run.
     pub(crate) is_drained: bool,
     pub(crate) running: usize,
@@ -65,6 +67,7 @@ impl Namespace {
             is_created: false,
             name,
             policy: Policy::default(),
+            is_unreadable: false,
             is_paused: false,
             is_drained: false,
             running: 0,
@@ -101,9 +104,14 @@ impl Namespace {
         !self.is_closed() && self.rate.is_none() && self.policy.concurrency.is_none()
     }
 
+    /// Whether nothing of it begins, in this run and in the next.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.is_paused || self.is_unreadable
+    }
+
     /// Whether nothing of it begins.
     pub(super) fn is_closed(&self) -> bool {
-        self.is_paused || self.is_drained
+        self.is_paused() || self.is_drained
     }
 
     /// Whether one more delivery may begin, but for the rate.

@@ -85,7 +85,7 @@ fn a_pause_outlives_the_process_and_a_drain_does_not() {
     it.pass(SECOND);
     assert_eq!(names(&it.delivered), "");
     it.start_again();
-    assert!(it.engine.namespace("a").unwrap().is_paused);
+    assert!(it.engine.namespace("a").unwrap().is_paused());
     assert_eq!(names(&it.delivered), "b");
     resume(&mut it, "a");
     assert_eq!(names(&it.delivered), "ba");
@@ -120,7 +120,7 @@ fn a_pause_that_is_refused_pauses_nothing() {
     it.pass(SECOND);
     it.settle();
     assert_eq!(names(&it.delivered), "a");
-    assert!(!it.engine.namespace("a").unwrap().is_paused);
+    assert!(!it.engine.namespace("a").unwrap().is_paused());
     // Nor does a resume that is refused resume anything.
     it.answers.clear();
     it.pause("a", true);
@@ -133,6 +133,16 @@ fn a_pause_that_is_refused_pauses_nothing() {
     it.pass(SECOND);
     assert!(matches!(it.answers[..], [Answer::Refused(_)]));
     assert_eq!(it.delivered.len(), 1);
+    // Also one that would end a drain.
+    it.answers.clear();
+    it.pass(SECOND);
+    it.pause("a", false);
+    it.engine.drain("a", true);
+    it.engine.pause(1, &"a".into(), false);
+    it.follow();
+    it.reply(refused());
+    it.pass(SECOND);
+    assert!(it.engine.namespace("a").unwrap().is_drained);
 }
 
 #[test]

@@ -406,6 +406,30 @@ fn an_accused_timer_that_waits_may_be_the_oldest() {
 }
 
 #[test]
+fn a_trial_begins_once_its_start_is_noted() {
+    let mut it = accused(&[("a", 1), ("b", 1)]);
+    let now = it.engine.now();
+    it.begin_without_turn(now);
+    while !is_noting(&it) {
+        let Request { number, call } = it.asked.pop_front().expect("it notes the start");
+        let reply = call.ask(&mut it.store);
+        it.engine.replied(number, reply);
+        it.follow();
+        it.pass(1_000);
+    }
+    // The store is slow.
+    it.pass(5 * SECOND);
+    assert_eq!(it.engine.running(), 1);
+    it.settle();
+    it.pass(SECOND - 1_000);
+    it.settle();
+    assert_eq!(it.delivered.len(), 1);
+    it.pass(1_000);
+    it.settle();
+    assert_eq!(it.delivered.len(), 2);
+}
+
+#[test]
 fn namespaces_have_their_trials_by_turns() {
     let mut it = accused(&[("a", 30), ("b", 30), ("c", 30)]);
     let mut tried = String::new();
