@@ -125,7 +125,7 @@ impl fmt::Display for Error {
                 f,
                 "there is no namespace {name:?}: it has to be created, by `create_namespace`"
             ),
-            Error::Policy { field, why } => write!(f, "the policy's `{field}`: {why}"),
+            Error::Policy { field, why } => Wrong { field, why }.fmt(f),
             Error::Quota { retry_after } => write!(
                 f,
                 "the namespace has used up its quota of inserts, for {retry_after:?}"

@@ -8,11 +8,12 @@ use super::{LONGEST_DELAY, Wrong};
 ///
 /// Each is cut by chance to between a half of it and the whole of it, so that timers which fail together do not come again together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[must_use]
 pub struct BackOff {
-    first: Duration,
-    longest: Duration,
-    attempts: u32,
+    pub(super) first: Duration,
+    pub(super) longest: Duration,
+    pub(super) attempts: u32,
 }
 
 impl BackOff {

@@ -4,10 +4,15 @@
 //! |---|---|
 //! | `rate` | how many in a time? |
 //! | `back_off` | how long does a timer wait after a failure? |
+//! | `form` | what do users write as a policy, in a file of settings for example? |
+//! | `stored` | how does it lie in the store? |
 
 mod back_off;
+mod form;
 mod rate;
+mod stored;
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -37,6 +42,13 @@ pub(crate) struct Wrong {
     pub(crate) why: &'static str,
 }
 
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Wrong { field, why } = self;
+        write!(f, "the policy's `{field}`: {why}")
+    }
+}
+
 /// How a [namespace](crate::Namespace) is served: its retries, its limits, and what is kept of it.
 ///
 /// A policy is stored with the timers. What it does not set is as in [`Policy::default`].
@@ -53,8 +65,23 @@ pub(crate) struct Wrong {
 ///     .insert_rate(Rate::per_second(5_000))
 ///     .retention(7);
 /// ```
+///
+/// By serde, a policy is a map with the names of these methods, for a file of settings. A field that there is not, and a value that
+/// [`create_namespace`](crate::Durable::create_namespace) would refuse, are errors that name the field.
+///
+/// ```
+/// # use std::time::Duration;
+/// # use waterwheel_durable::{Policy, Rate};
+/// let text = r#"{ "concurrency": 32, "rate": { "count": 100, "per": { "secs": 1, "nanos": 0 }, "burst": 20 } }"#;
+/// let policy: Policy = serde_json::from_str(text)?;
+/// assert_eq!(policy, Policy::default().concurrency(32).rate(Rate::per_second(100).burst(20)));
+///
+/// let error = serde_json::from_str::<Policy>(r#"{ "concurency": 32 }"#).unwrap_err();
+/// assert!(error.to_string().contains("unknown field `concurency`"));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(try_from = "form::Form")]
 #[must_use]
 pub struct Policy {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -191,18 +218,6 @@ impl Policy {
         }
         Ok(())
     }
-
-    /// As it is stored: JSON.
-    pub(crate) fn to_stored(&self) -> Vec<u8> {
-        // Durations and numbers: there is nothing that JSON does not have.
-        serde_json::to_vec(self).unwrap_or_default()
-    }
-
-    /// As it was stored. `None` if that makes no sense.
-    pub(crate) fn from_stored(value: &[u8]) -> Option<Policy> {
-        let policy: Policy = serde_json::from_slice(value).ok()?;
-        policy.check().is_ok().then_some(policy)
-    }
 }
 
 #[cfg(test)]
@@ -210,32 +225,6 @@ mod tests {
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
-
-    #[test]
-    fn a_policy_is_read_as_it_is_stored() {
-        let ladder = Policy::default()
-            .ladder([SECOND, Duration::from_millis(1)])
-            .starts(4);
-        let back_off = BackOff::new(SECOND, SECOND * 60).attempts(7);
-        let full = Policy::default()
-            .back_off(back_off)
-            .concurrency(3)
-            .rate(Rate::new(5, SECOND).burst(9))
-            .priority(7)
-            .insert_rate(Rate::per_minute(9))
-            .retention(30);
-        for policy in [Policy::default(), ladder, full] {
-            let stored = policy.to_stored();
-            assert_eq!(Policy::from_stored(&stored), Some(policy));
-        }
-        assert_eq!(Policy::default().to_stored(), b"{}");
-        // A field of a newer version is passed over.
-        let newer = Policy::from_stored(b"{\"colour\":1,\"priority\":2}");
-        assert_eq!(newer, Some(Policy::default().priority(2)));
-        for wrong in [&b""[..], b"{\"rate\":1}", b"{\"concurrency\":0}"] {
-            assert_eq!(Policy::from_stored(wrong), None);
-        }
-    }
 
     #[test]
     fn each_limit_of_a_policy_can_be_lifted() {

@@ -10,12 +10,13 @@ const LONGEST_BURST: u64 = 100 * 366 * 86_400 * 1_000_000_000;
 /// It holds over any window: in a time of any length, there are no more than the rate gives for it, and the [burst](Rate::burst) beside. As the service is opened, and as the
 /// rate changes, a rate of deliveries begins with one, since it is not known what the other side has had; a quota of inserts begins with its burst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[must_use]
 pub struct Rate {
-    count: u32,
-    per: Duration,
+    pub(super) count: u32,
+    pub(super) per: Duration,
     #[serde(skip_serializing_if = "Option::is_none")]
-    burst: Option<u32>,
+    pub(super) burst: Option<u32>,
 }
 
 impl Rate {

@@ -94,6 +94,50 @@ async fn a_policy_that_makes_no_sense_names_the_field() {
     shut_down(&timers).await;
 }
 
+#[test]
+fn an_unknown_field_of_a_policy_is_named() {
+    let second = r#"{"secs":1,"nanos":0}"#;
+    for (text, expected) in [
+        (
+            r#"{"concurency":4}"#.to_owned(),
+            "unknown field `concurency`",
+        ),
+        (
+            format!(r#"{{"rate":{{"count":1,"per":{second},"brust":2}}}}"#),
+            "unknown field `brust`",
+        ),
+        (
+            format!(
+                r#"{{"back_off":{{"first":{second},"longest":{second},"attempts":3,"jitter":1}}}}"#
+            ),
+            "unknown field `jitter`",
+        ),
+        (r#"{"priority":0}"#.to_owned(), "the policy's `priority`"),
+        (
+            format!(r#"{{"insert_rate":{{"count":0,"per":{second}}}}}"#),
+            "the policy's `insert_rate`",
+        ),
+        (
+            format!(
+                r#"{{"ladder":[],"back_off":{{"first":{second},"longest":{second},"attempts":3}}}}"#
+            ),
+            "the policy's `back_off`",
+        ),
+    ] {
+        let error = serde_json::from_str::<Policy>(&text).unwrap_err();
+        assert!(error.to_string().contains(expected), "{text}: {error}");
+    }
+    // What it writes, it reads.
+    let back_off = Policy::default().back_off(BackOff::new(SECOND, HOUR));
+    let ladder = Policy::default().ladder([SECOND]).starts(9).retention(7);
+    let limits = Policy::default().concurrency(3).priority(2);
+    let limits = limits.rate(Rate::per_second(5).burst(2));
+    for policy in [Policy::default(), back_off, ladder, limits] {
+        let text = serde_json::to_string(&policy).unwrap();
+        assert_eq!(serde_json::from_str::<Policy>(&text).unwrap(), policy);
+    }
+}
+
 #[tokio::test]
 async fn a_bad_name_of_a_namespace_is_refused() {
     let (timers, shelf) = open().await;

@@ -1,0 +1,46 @@
+//! What do users write as a policy, in a file of settings for example?
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::{BackOff, Policy, Rate, Wrong};
+
+/// All that a policy may have. A field with a slip in its name would leave a namespace without the limit that was meant.
+#[derive(Deserialize, Default)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Form {
+    ladder: Option<Vec<Duration>>,
+    back_off: Option<BackOff>,
+    concurrency: Option<usize>,
+    rate: Option<Rate>,
+    priority: Option<u32>,
+    insert_rate: Option<Rate>,
+    retention: Option<u32>,
+    starts: Option<u32>,
+}
+
+impl TryFrom<Form> for Policy {
+    type Error = Wrong;
+
+    fn try_from(form: Form) -> Result<Policy, Wrong> {
+        if form.ladder.is_some() && form.back_off.is_some() {
+            return Err(Wrong {
+                field: "back_off",
+                why: "it stands in the place of a ladder, and there is one",
+            });
+        }
+        let policy = Policy {
+            ladder: form.ladder,
+            back_off: form.back_off,
+            concurrency: form.concurrency,
+            rate: form.rate,
+            priority: form.priority,
+            insert_rate: form.insert_rate,
+            retention: form.retention,
+            starts: form.starts,
+        };
+        policy.check()?;
+        Ok(policy)
+    }
+}

@@ -1,0 +1,158 @@
+//! How does a policy lie in the store? Apart from what users write, so that either may change without the other.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{BackOff, Policy, Rate};
+
+/// JSON. A field of a newer version is passed over.
+#[derive(Serialize, Deserialize, Default)]
+#[serde(default)]
+struct Stored {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ladder: Option<Vec<Duration>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    back_off: Option<StoredBackOff>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    concurrency: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate: Option<StoredRate>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    priority: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    insert_rate: Option<StoredRate>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retention: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    starts: Option<u32>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredBackOff {
+    first: Duration,
+    longest: Duration,
+    attempts: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredRate {
+    count: u32,
+    per: Duration,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    burst: Option<u32>,
+}
+
+impl Policy {
+    /// As it is stored.
+    pub(crate) fn to_stored(&self) -> Vec<u8> {
+        let stored = Stored {
+            ladder: self.ladder.clone(),
+            back_off: self.back_off.as_ref().map(StoredBackOff::of),
+            concurrency: self.concurrency,
+            rate: self.rate.map(StoredRate::of),
+            priority: self.priority,
+            insert_rate: self.insert_rate.map(StoredRate::of),
+            retention: self.retention,
+            starts: self.starts,
+        };
+        // Durations and numbers: there is nothing that JSON does not have.
+        serde_json::to_vec(&stored).unwrap_or_default()
+    }
+
+    /// As it was stored. `None` if that makes no sense.
+    pub(crate) fn from_stored(value: &[u8]) -> Option<Policy> {
+        let stored: Stored = serde_json::from_slice(value).ok()?;
+        let policy = Policy {
+            ladder: stored.ladder,
+            back_off: stored.back_off.map(StoredBackOff::back_off),
+            concurrency: stored.concurrency,
+            rate: stored.rate.map(StoredRate::rate),
+            priority: stored.priority,
+            insert_rate: stored.insert_rate.map(StoredRate::rate),
+            retention: stored.retention,
+            starts: stored.starts,
+        };
+        policy.check().is_ok().then_some(policy)
+    }
+}
+
+impl StoredBackOff {
+    fn of(back_off: &BackOff) -> StoredBackOff {
+        StoredBackOff {
+            first: back_off.first,
+            longest: back_off.longest,
+            attempts: back_off.attempts,
+        }
+    }
+
+    fn back_off(self) -> BackOff {
+        BackOff {
+            first: self.first,
+            longest: self.longest,
+            attempts: self.attempts,
+        }
+    }
+}
+
+impl StoredRate {
+    fn of(rate: Rate) -> StoredRate {
+        StoredRate {
+            count: rate.count,
+            per: rate.per,
+            burst: rate.burst,
+        }
+    }
+
+    fn rate(self) -> Rate {
+        Rate {
+            count: self.count,
+            per: self.per,
+            burst: self.burst,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn a_policy_is_read_as_it_is_stored() {
+        let ladder = Policy::default()
+            .ladder([SECOND, Duration::from_millis(1)])
+            .starts(4);
+        let back_off = BackOff::new(SECOND, SECOND * 60).attempts(7);
+        let full = Policy::default()
+            .back_off(back_off)
+            .concurrency(3)
+            .rate(Rate::new(5, SECOND).burst(9))
+            .priority(7)
+            .insert_rate(Rate::per_minute(9))
+            .retention(30);
+        // Files have it in these words.
+        for (policy, text) in [
+            (Policy::default(), "{}"),
+            (
+                ladder,
+                r#"{"ladder":[{"secs":1,"nanos":0},{"secs":0,"nanos":1000000}],"starts":4}"#,
+            ),
+            (
+                full,
+                r#"{"back_off":{"first":{"secs":1,"nanos":0},"longest":{"secs":60,"nanos":0},"attempts":7},"concurrency":3,"rate":{"count":5,"per":{"secs":1,"nanos":0},"burst":9},"priority":7,"insert_rate":{"count":9,"per":{"secs":60,"nanos":0}},"retention":30}"#,
+            ),
+        ] {
+            assert_eq!(std::str::from_utf8(&policy.to_stored()), Ok(text));
+            assert_eq!(Policy::from_stored(text.as_bytes()), Some(policy));
+        }
+        // A field of a newer version is passed over.
+        let rate = r#"{"colour":1,"rate":{"count":2,"per":{"secs":1,"nanos":0},"shape":3}}"#;
+        let newer = Policy::from_stored(rate.as_bytes());
+        assert_eq!(newer, Some(Policy::default().rate(Rate::per_second(2))));
+        for wrong in [&b""[..], b"{\"rate\":1}", b"{\"concurrency\":0}"] {
+            assert_eq!(Policy::from_stored(wrong), None);
+        }
+    }
+}
