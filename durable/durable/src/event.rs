@@ -37,8 +37,8 @@ pub enum Event {
         /// What its last attempt said.
         error: Arc<str>,
     },
-    /// What the file has of this calendar cannot be read, or the machine does not know its zone. It files nothing until the file is opened where it can be
-    /// read, or it is declared anew.
+    /// What the file has of this calendar cannot be read, or the machine does not know its zone, or there are more than four million calendars. It files nothing
+    /// until the file is opened where it can be read, or it is declared anew.
     #[non_exhaustive]
     UnreadableCalendar {
         /// The name.

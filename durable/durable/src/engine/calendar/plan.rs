@@ -5,7 +5,8 @@ use waterwheel_store::Due;
 
 /// When a calendar's occurrences are. The engine knows no zones, so a simulator needs none.
 pub trait Occurrences: fmt::Debug + Send + Sync {
-    /// The first occurrence after this time, in a whole second from 1970 on. `None` if there is none any more.
+    /// The first occurrence after this time, in a whole second that [ids](waterwheel_store::Id::of_occurrence) have: from 1970 to the year 10 000. `None` if there is
+    /// none any more.
     fn next_after(&self, after: Due) -> Option<Due>;
 
     /// What a clock on the wall shows there at this time: milliseconds since it showed the start of 1970.

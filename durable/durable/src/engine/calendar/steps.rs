@@ -8,7 +8,7 @@ use super::decide::decide;
 use super::kept::{State, Writes};
 use super::plan::{Cursor, Kept, Plan};
 use crate::engine::planted::{self, Planted};
-use crate::engine::{Answer, Engine, Token};
+use crate::engine::{Answer, Engine, Output, Token};
 
 /// The settings that are calendars.
 pub const SETTINGS: &str = "calendar/";
@@ -53,6 +53,8 @@ impl Engine {
             }
             let (plan, before) = (plan.clone(), *kept);
             let Some(after) = self.goes_on(&name, before, decision.cursor) else {
+                let why = "there are so many calendars that no number is left for it".into();
+                self.output.push_back(Output::UnreadableCalendar(name, why));
                 continue;
             };
             let writes = Writes::Occurrences(after, decision.looks_at);
@@ -163,8 +165,11 @@ impl Engine {
 /// The occurrences and how far the calendar has come with them, together.
 fn step(name: &str, plan: &Plan, kept: &Kept, occurrences: &[Due], now: Due) -> Op {
     let row = |due: &Due| {
+        let id = Id::of_occurrence(kept.number, due.second());
+        debug_assert!(id.is_some(), "{name:?} has no id for {due:?}");
         let row = Row {
-            id: Id::of_occurrence(kept.number, due.second())?,
+            // Each time that a calendar knows has one: see `Occurrences::next_after`.
+            id: id?,
             due: *due,
             handler: Arc::clone(&plan.handler),
             failures: 0,

@@ -364,6 +364,24 @@ fn a_cursor_that_goes_back_uses_no_id_twice() {
 }
 
 #[test]
+fn a_calendar_that_no_number_is_left_for_is_reported() {
+    let mut it = Subject::new(Config::default()).handles(9);
+    it.declare("h", plan("a", 0));
+    it.pass_to(0);
+    it.settle();
+    it.engine.calendars.use_up_numbers();
+    it.set(-48 * HOUR * 1_000_000);
+    it.settle();
+    let [report] = &it.reports[..] else {
+        panic!("{:?}", it.reports);
+    };
+    assert!(report.starts_with("the calendar h: "), "{report}");
+    // A new one says so to its caller.
+    it.declare("i", plan("a", 0));
+    assert_eq!(it.answers.pop(), Some(Answer::OutOfIds));
+}
+
+#[test]
 fn a_large_backlog_is_filed_in_small_steps() {
     for (payload, largest) in [(0, 64), (300_000, 3), (2 << 20, 1)] {
         let mut it = Subject::new(Config::default()).handles(1_000);

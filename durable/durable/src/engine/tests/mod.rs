@@ -182,7 +182,10 @@ impl Subject {
                 Output::UnreadablePolicy(name) => {
                     self.reports.push(format!("{name} is unreadable"));
                 }
-                Output::Failed(_) | Output::UnreadableCalendar(..) => {}
+                Output::UnreadableCalendar(name, why) => {
+                    self.reports.push(format!("the calendar {name}: {why}"));
+                }
+                Output::Failed(_) => {}
             }
         }
     }
