@@ -7,7 +7,8 @@ use crate::engine;
 use crate::error::Error;
 use crate::limits::{PAYLOAD_LIMIT, is_handler_name, is_namespace_name};
 
-/// A timer to insert, for [`Durable::insert_many`](crate::Durable::insert_many).
+/// A timer to insert, for [`Durable::insert_many`](crate::Durable::insert_many), where its handler has its full name, or for
+/// [`Namespace::insert_many`](crate::Namespace::insert_many), where it has its name in the namespace.
 #[derive(Debug, Clone)]
 #[must_use = "a timer has to be inserted"]
 pub struct NewTimer {
@@ -64,6 +65,12 @@ impl NewTimer {
     /// What the handler is handed, as it is.
     pub fn bytes(mut self, payload: impl Into<Arc<[u8]>>) -> NewTimer {
         self.payload = Ok(payload.into());
+        self
+    }
+
+    /// The same for another handler, whose name follows from this one's.
+    pub(crate) fn handled_by(mut self, name: impl FnOnce(&str) -> String) -> NewTimer {
+        self.handler = name(&self.handler).into();
         self
     }
 

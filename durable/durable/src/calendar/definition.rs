@@ -87,7 +87,8 @@ impl Calendar {
         self
     }
 
-    /// The handler that it is delivered to. Default: the calendar's own name.
+    /// The handler that it is delivered to, by its full name, or by its name in the namespace for [`Namespace::calendar`](crate::Namespace::calendar). Default: the
+    /// calendar's own name.
     pub fn handler(mut self, name: &str) -> Calendar {
         self.handler = Some(name.into());
         self
@@ -105,6 +106,12 @@ impl Calendar {
     /// What the handler is handed each time, as it is. At most [`CALENDAR_PAYLOAD_LIMIT`](crate::CALENDAR_PAYLOAD_LIMIT) bytes.
     pub fn bytes(mut self, payload: impl Into<Arc<[u8]>>) -> Calendar {
         self.payload = Ok(payload.into());
+        self
+    }
+
+    /// The same for another handler, whose name follows from this one's, if it has one.
+    pub(crate) fn handled_by(mut self, name: impl FnOnce(&str) -> String) -> Calendar {
+        self.handler = self.handler.map(|handler| name(&handler).into());
         self
     }
 

@@ -55,13 +55,13 @@ fn each(calendar: Calendar, begin: &str, end: &str) -> Vec<String> {
 fn the_first_and_the_last_occurrence_have_ids() {
     let each_second = plan(Calendar::cron("* * * * * *"));
     let next = |after| each_second.occurrences.next_after(after);
-    let first = next(Due::from_millis(i64::MIN)).or(next(due("-009999-01-03T00:00Z")));
-    assert_eq!(first.map(text).unwrap(), "1970-01-01T00:00:00Z");
+    let first = next(Due::from_millis(i64::MIN)).unwrap();
+    assert_eq!(text(first), "1970-01-01T00:00:00Z");
+    // None is later than what jiff's calendar has.
     let end = Due::from_millis(Timestamp::MAX.as_millisecond());
-    let before = |millis: i64| Due::from_millis(end.as_millis() - millis);
-    let last = (1_000..).find_map(|millis| next(before(millis))).unwrap();
+    let last = next(due("9999-12-30T21:59:58Z")).unwrap();
     assert_eq!(next(end), None);
-    for due in [first.unwrap(), last, end] {
+    for due in [first, last, end] {
         assert!(Id::of_occurrence(0, due.second()).is_some(), "{due:?}");
     }
 }

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::Durable;
+use super::{Durable, Namespace};
 use crate::calendar::{Calendar, CalendarInfo};
 use crate::engine::Answer;
 use crate::engine::calendar::Declared;
@@ -83,5 +83,35 @@ impl Durable {
     pub fn calendars(&self) -> Vec<CalendarInfo> {
         let shown: Vec<_> = self.shared.look(|it| it.engine().calendars().collect());
         shown.into_iter().map(CalendarInfo::new).collect()
+    }
+}
+
+impl Namespace {
+    /// As [`Durable::calendar`], for a [handler](Calendar::handler) of this namespace. The calendar's full name is `namespace/name`: [`Durable::calendars`] has it by
+    /// that.
+    ///
+    /// # Errors
+    ///
+    /// As [`Durable::calendar`].
+    ///
+    /// # Cancellation
+    ///
+    /// As [`Durable::calendar`].
+    pub async fn calendar(&self, name: &str, calendar: Calendar) -> Result<Declared, Error> {
+        let calendar = calendar.handled_by(|handler| self.full_name(handler));
+        self.timers.calendar(&self.full_name(name), calendar).await
+    }
+
+    /// As [`Durable::remove_calendar`], for one that was declared by this [`calendar`](Namespace::calendar).
+    ///
+    /// # Errors
+    ///
+    /// As [`Durable::remove_calendar`].
+    ///
+    /// # Cancellation
+    ///
+    /// As [`Durable::remove_calendar`].
+    pub async fn remove_calendar(&self, name: &str) -> Result<bool, Error> {
+        self.timers.remove_calendar(&self.full_name(name)).await
     }
 }

@@ -4,8 +4,9 @@ use std::collections::HashSet;
 use std::task::{Context, Waker};
 use std::time::{Duration, SystemTime};
 
-use waterwheel_durable::{Durable, Error, NewTimer};
+use waterwheel_durable::{Durable, Error, NewTimer, Policy, Rate};
 
+use crate::namespaces::create;
 use crate::support::{Deliveries, Fault, Place, Shelf, in_an_hour, shut_down, soon, within};
 
 #[tokio::test]
@@ -126,4 +127,33 @@ async fn a_batch_that_is_refused_half_way_says_so() {
     let new = inserted.iter().filter(|it| it.is_new()).count();
     assert!(new + some == 20_000 && shelf.len() == 20_000);
     shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_batch_of_a_namespace_is_for_its_own_handlers() {
+    let timers = Durable::builder().open_store(Shelf::default());
+    let timers = within(timers).await.unwrap();
+    let quota = Policy::default().insert_rate(Rate::per_minute(1).burst(3));
+    let shop = create(&timers, "shop", quota).await;
+    let mut own = Deliveries::of(&timers, "shop/mail");
+    let mut default = Deliveries::of(&timers, "mail");
+    let batch = |count| (0..count).map(|at| NewTimer::at("mail", soon()).key([at]));
+    let inserted = within(shop.insert_many(batch(2))).await.unwrap();
+    let ids: HashSet<_> = inserted.iter().map(|it| it.handle().id).collect();
+    for handle in inserted.iter().map(|it| it.handle()) {
+        assert_eq!(&*handle.handler, "shop/mail");
+        assert!(ids.contains(&own.next().await.id));
+    }
+    // It is the namespace's quota, and one that is beyond it inserts none.
+    let refused = within(shop.insert_many(batch(2))).await;
+    assert!(matches!(refused, Err(Error::Quota { .. })), "{refused:?}");
+    // A name with a `/` is no handler of it, not even of another namespace.
+    let refused = within(shop.insert_many([NewTimer::at("bank/mail", soon())])).await;
+    assert!(matches!(refused, Err(Error::Name { .. })), "{refused:?}");
+    // Those of the default one have no other name.
+    let of_default = timers.namespace("default").unwrap();
+    let inserted = within(of_default.insert_many(batch(1))).await.unwrap();
+    assert_eq!(default.next().await.id, inserted[0].handle().id);
+    shut_down(&timers).await;
+    assert!(own.rest().await.is_empty() && default.rest().await.is_empty());
 }

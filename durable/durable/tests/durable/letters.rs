@@ -5,9 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
-use waterwheel_durable::{Cancelled, Dead, Durable, Error, Event, Id, NewTimer, Redriven};
+use waterwheel_durable::{
+    Cancelled, Dead, Delivery, Durable, Error, Event, Id, Metrics, NewTimer, Policy, Redriven,
+};
 
-use crate::support::{Deliveries, Place, millis, shut_down, soon, until, within};
+use crate::namespaces::create;
+use crate::support::{Deliveries, Place, Shelf, millis, shut_down, soon, until, within};
 
 /// Handles all timers, and gives them up while this is set.
 fn moody(timers: &Durable, is_down: &Arc<AtomicBool>) -> Deliveries {
@@ -157,4 +160,46 @@ async fn a_discarded_letter_does_not_come_back() {
     shut_down(&timers).await;
     let closed = within(timers.discard(second)).await;
     assert!(matches!(closed, Err(Error::ShuttingDown)), "{closed:?}");
+}
+
+#[tokio::test]
+async fn dead_letters_of_a_namespace_are_listed_among_others() {
+    let timers = Durable::builder().open_store(Shelf::default());
+    let timers = within(timers).await.unwrap();
+    let gives_up = |_: &Delivery| Err(Dead::because("no"));
+    let mut all = Vec::new();
+    for (name, handler) in [("shop", "shop/mail"), ("shop2", "shop2/mail")] {
+        create(&timers, name, Policy::default()).await;
+        all.push(Deliveries::ended(&timers, handler, gives_up));
+    }
+    all.push(Deliveries::ended(&timers, "shop", gives_up));
+    // Those of the others are more than a page of the store, before, between and after its own.
+    let mut own = Vec::new();
+    for count in [300, 0, 130, 1] {
+        let others = (0..count).map(|at| match at % 2 {
+            0 => NewTimer::at("shop2/mail", soon()),
+            _ => NewTimer::at("shop", soon()),
+        });
+        within(timers.insert_many(others)).await.unwrap();
+        let inserted = within(timers.at("shop/mail", soon()).insert()).await;
+        own.push(inserted.unwrap().handle().id);
+    }
+    let dead = |metrics: Metrics| metrics.namespaces.iter().map(|it| it.dead).sum::<u64>();
+    until(|| dead(timers.metrics()) == 435).await;
+    let shop = timers.namespace("shop").unwrap();
+    let (mut found, mut after) = (Vec::new(), None);
+    loop {
+        let page = within(shop.dead_letters(after, 3)).await.unwrap();
+        let Some(last) = page.last() else { break };
+        after = Some(last.id());
+        assert!(page.iter().all(|it| it.handler() == "shop/mail"));
+        found.push(page.iter().map(|it| it.id()).collect::<Vec<_>>());
+    }
+    assert_eq!(found, [&own[..3], &own[3..]]);
+    assert!(within(shop.dead_letters(None, 0)).await.unwrap().is_empty());
+    // The default one has those of handlers without a namespace.
+    let default = timers.namespace("default").unwrap();
+    let page = within(default.dead_letters(None, 1_000)).await.unwrap();
+    assert_eq!(page.len(), 215);
+    shut_down(&timers).await;
 }

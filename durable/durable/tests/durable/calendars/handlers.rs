@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
-use waterwheel_durable::{Dead, Durable, Error, Policy, Redriven, Retry};
+use waterwheel_durable::{Calendar, CalendarField, Dead, Durable, Error, Policy, Redriven, Retry};
 
 use super::{Clock, Occurrences, declare, hourly, text, time, until_next};
 use crate::support::{HOUR, Shelf, shut_down, until, within};
@@ -117,4 +117,50 @@ async fn a_full_store_refuses_inserts_and_no_occurrence() {
     assert_eq!(seen.next().await, "2027-07-08T11:00:00Z");
     shut_down(&timers).await;
     assert!(seen.rest().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_calendar_of_a_namespace_is_for_its_own_handlers() {
+    let (shelf, clock) = (Shelf::default(), Clock::at("2027-07-08T10:30Z"));
+    let timers = clock.open(&shelf).await;
+    let biz = within(timers.create_namespace("biz", Policy::default()));
+    let biz = biz.await.unwrap();
+    let mut own = Occurrences::of(&timers, "biz/mail");
+    let mut default = Occurrences::of(&timers, "mail");
+    let calendar = Calendar::cron("0 * * * *");
+    within(biz.calendar("mail", calendar.clone()))
+        .await
+        .unwrap();
+    // By another name than its handler's, and one of the default namespace.
+    within(biz.calendar("h", calendar.clone().handler("mail")))
+        .await
+        .unwrap();
+    let of_default = timers.namespace("default").unwrap();
+    within(of_default.calendar("h", calendar.clone().handler("mail")))
+        .await
+        .unwrap();
+    let calendars = timers.calendars();
+    let names = calendars.iter().map(|it| (&*it.name, &*it.handler));
+    assert_eq!(
+        Vec::from_iter(names),
+        [
+            ("biz/h", "biz/mail"),
+            ("biz/mail", "biz/mail"),
+            ("h", "mail")
+        ]
+    );
+    clock.set("2027-07-08T11:00:00Z");
+    for seen in [own.next().await, own.next().await, default.next().await] {
+        assert_eq!(seen, "2027-07-08T11:00:00Z");
+    }
+    let elsewhere = within(biz.calendar("x", calendar.handler("bank/mail"))).await;
+    let Err(Error::Calendar(error)) = elsewhere else {
+        panic!("{elsewhere:?}");
+    };
+    assert_eq!(error.field(), CalendarField::Handler);
+    assert_eq!(within(biz.remove_calendar("h")).await, Ok(true));
+    assert_eq!(within(biz.remove_calendar("h")).await, Ok(false));
+    assert_eq!(timers.calendars().len(), 2);
+    shut_down(&timers).await;
+    assert!(own.rest().await.is_empty() && default.rest().await.is_empty());
 }
