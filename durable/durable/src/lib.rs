@@ -80,7 +80,7 @@
 //! - **No distance and no backlog is too large.** Far timers lie in the file in buckets that are coarser with distance, and [`Builder::most_in_memory`] bounds what
 //!   is loaded.
 //! - **A namespace delays no other.** Not if it has a million timers due, is limited to few a second, fails for an hour, or is paused. Its rate holds over any
-//!   window, and a wait for it uses up no attempt.
+//!   window but for one delivery at each opening, also while it is changed, and a wait for it uses up no attempt.
 //! - **A handler delays no other.** Not if it hangs, fails or panics; if it blocks its thread, on a runtime of several workers that has another one.
 //!
 //! # What it does not

@@ -7,8 +7,9 @@ const LONGEST_BURST: u64 = 100 * 366 * 86_400 * 1_000_000_000;
 
 /// How many in a time.
 ///
-/// It holds over any window: in a time of any length, there are no more than the rate gives for it, and the [burst](Rate::burst) beside. As the service is opened, and as the
-/// rate changes, a rate of deliveries begins with one, since it is not known what the other side has had; a quota of inserts begins with its burst.
+/// It holds over any window: in a time of any length, there are no more than the rate gives for it, and the [burst](Rate::burst) beside. As the service is opened, a rate
+/// of deliveries begins with one, since it is not known what the other side has had. Another rate begins where the one before it would have gone on, or its own interval
+/// after the last delivery if that is sooner, and without a burst. A quota of inserts begins with its burst, each time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[must_use]

@@ -171,7 +171,7 @@ impl Namespace {
     }
 
     /// Gives it another policy, durably and without a restart. What is with handlers goes on; the limits hold for what begins from then on. A rate that changes
-    /// begins with one delivery, and not with a burst. Retention holds for what is settled from then on, and what is kept expires by the new one.
+    /// begins without a burst. Retention holds for what is settled from then on, and what is kept expires by the new one.
     ///
     /// The policy takes the place of all of the old one. To change a part of it, start from [`policy`](Namespace::policy): from [`Policy::default`], a new rate would
     /// also end the retention, and what was kept would be deleted at once.

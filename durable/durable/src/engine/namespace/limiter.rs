@@ -13,10 +13,12 @@ pub(crate) struct Limiter {
     tolerance: u64,
     /// In nanoseconds since boot.
     empty_at: u64,
+    /// When one was taken last, by the same clock.
+    taken_at: Option<u64>,
 }
 
 impl Limiter {
-    /// Begins with one, and not with a burst: what was taken before the service was opened, or the rate was changed, is not known.
+    /// Begins with one, and not with a burst: what was taken before the service was opened is not known.
     pub(crate) fn new(rate: Rate, boot_micros: u64) -> Limiter {
         let interval = rate.interval();
         let tolerance = interval.saturating_mul(u64::from(rate.at_once()) - 1);
@@ -24,6 +26,23 @@ impl Limiter {
             interval,
             tolerance,
             empty_at: nanos(boot_micros).saturating_add(tolerance),
+            taken_at: None,
+        }
+    }
+
+    /// In the place of another one. The first comes when the other one would have let it, or its own interval after the last one if that is sooner: a rate that is changed
+    /// again and again lets no more begin than the fastest of them.
+    pub(crate) fn after(before: &Limiter, rate: Rate, boot_micros: u64) -> Limiter {
+        let limiter = Limiter::new(rate, boot_micros);
+        let by_the_other = before.empty_at.saturating_sub(before.tolerance);
+        let first = before.taken_at.map_or(by_the_other, |at| {
+            by_the_other.min(at.saturating_add(limiter.interval))
+        });
+        let first = first.max(nanos(boot_micros));
+        Limiter {
+            empty_at: first.saturating_add(limiter.tolerance),
+            taken_at: before.taken_at,
+            ..limiter
         }
     }
 
@@ -37,7 +56,9 @@ impl Limiter {
 
     /// Takes so many.
     pub(crate) fn take(&mut self, count: u64, boot_micros: u64) {
-        let empty_at = self.empty_at.max(nanos(boot_micros));
+        let now = nanos(boot_micros);
+        let empty_at = self.empty_at.max(now);
+        self.taken_at = Some(now);
         self.empty_at = empty_at.saturating_add(self.interval.saturating_mul(count));
     }
 
@@ -128,6 +149,39 @@ mod tests {
         let rate = Rate::new(1, Duration::from_secs(3_600)).burst(50);
         assert_eq!(taken(rate, [0, 1, 3_599_999_999].into_iter()), [0]);
         assert_eq!(Limiter::new(rate, 5).next(1), Some(5));
+    }
+
+    #[test]
+    fn changes_of_a_rate_grant_none() {
+        let rates = [59, 60, 30].map(|count| Rate::per_minute(count).burst(1));
+        let fast = Rate::per_second(10).burst(5);
+        let mut limiter = Limiter::new(rates[0], 0);
+        let mut taken = Vec::new();
+        for milli in 0..10_000_u64 {
+            let now = milli * 1_000;
+            limiter = Limiter::after(&limiter, rates[milli as usize % 3], now);
+            while limiter.has_one(now) {
+                limiter.take(1, now);
+                taken.push(milli);
+            }
+        }
+        // As many as the fastest of them gives.
+        assert_eq!(taken.len(), 10);
+        assert!(taken.windows(2).all(|it| it[1] - it[0] >= 1_000));
+        // A faster one does not wait for the slot of a slow one, and begins without a burst. Nor does one that had time for a burst.
+        let limiter = Limiter::new(Rate::new(1, Duration::from_secs(3_600)).burst(3), 0);
+        for (now, first) in [(5, 5), (7_200_000_000_000, 7_200_000_000_000)] {
+            assert_eq!(Limiter::after(&limiter, fast, now).next(1), Some(first));
+        }
+        let mut slow = limiter;
+        slow.take(1, 0);
+        let mut fast = Limiter::after(&slow, fast, 5);
+        assert_eq!(fast.next(1), Some(100_000));
+        fast.take(1, 100_005);
+        assert_eq!(fast.next(1), Some(200_000));
+        // Another one that is slower begins no later than the one before it.
+        let slower = Limiter::after(&fast, rates[0], 100_006);
+        assert_eq!(slower.next(1), Some(200_000));
     }
 
     #[test]

@@ -86,7 +86,11 @@ impl Namespace {
     /// Takes over another policy. A limiter whose rate stays goes on.
     fn set_policy(&mut self, policy: Policy, boot_micros: u64) {
         if policy.rate != self.policy.rate {
-            self.rate = policy.rate.map(|it| Limiter::new(it, boot_micros));
+            let limiter = |rate| match &self.rate {
+                Some(before) => Limiter::after(before, rate, boot_micros),
+                None => Limiter::new(rate, boot_micros),
+            };
+            self.rate = policy.rate.map(limiter);
         }
         if policy.insert_rate != self.policy.insert_rate {
             // Nothing behind it is harmed: a service that inserts a batch as it starts is not refused for that.

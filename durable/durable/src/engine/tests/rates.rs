@@ -77,8 +77,8 @@ fn another_rate_holds_at_once_for_what_waits() {
     assert_eq!(begun(&mut it, "slow", DUE + 1), [DUE]);
     let faster = policy(Rate::per_second(10).burst(4));
     it.set_policy("slow", &faster);
-    // With one at first, and no burst.
-    let from = it.engine.now().boot_micros;
+    // Its own interval after the last one, which is sooner than the old one's, and without a burst.
+    let from = DUE + 100_000;
     let slots: Vec<_> = (0..10).map(|slot| from + slot * 100_000).collect();
     assert_eq!(begun(&mut it, "slow", from + SECOND), slots);
     // The same rate again is no fresh start.
