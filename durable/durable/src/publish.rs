@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use metrics::{counter, gauge};
 
-use crate::metrics::{Metrics, NamespaceMetrics};
+use crate::seen::{Metrics, NamespaceMetrics};
 
 impl Metrics {
     /// Hands all of it to the recorder of the crate [`metrics`](https://docs.rs/metrics) that this process has installed. To be called before each scrape, or every

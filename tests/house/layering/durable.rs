@@ -29,8 +29,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("new_timer", &["engine", "error", "limits"]),
     // What the engine needs to run.
     ("shell", &["engine", "error", "event", "options"]),
-    ("metrics", &["engine", "shell"]),
-    ("publish", &["metrics"]),
+    ("seen", &["engine", "shell"]),
+    ("publish", &["seen"]),
     // What users have: each is a way into the shell.
     (
         "service",
@@ -46,7 +46,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "answer",
             "new_timer",
             "shell",
-            "metrics",
+            "seen",
             "policy",
         ],
     ),

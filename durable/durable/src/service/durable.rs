@@ -12,7 +12,7 @@ use crate::engine::{Answer, Ended, Engine, Token, namespace_in};
 use crate::error::Error;
 use crate::failure::Failure;
 use crate::limits::LONGEST_NAMESPACE;
-use crate::metrics::Metrics;
+use crate::seen::Metrics;
 use crate::new_timer::{NewTimer, When, check_name, check_namespace};
 use crate::options::{Drain, HandlerOptions, Stopped};
 use crate::policy::Policy;

@@ -11,10 +11,10 @@ use crate::dead_letter::DeadLetter;
 use crate::engine::{Answer, DEFAULT, Engine, Token, namespace_in};
 use crate::error::Error;
 use crate::failure::Failure;
-use crate::metrics::NamespaceMetrics;
 use crate::new_timer::{NewTimer, check_namespace};
 use crate::options::{Drain, HandlerOptions};
 use crate::policy::Policy;
+use crate::seen::NamespaceMetrics;
 
 /// How much of what is kept is read in a call of the store.
 const READ_AT_A_TIME: usize = 4_096;
@@ -261,7 +261,10 @@ impl Namespace {
     #[must_use]
     pub fn metrics(&self) -> NamespaceMetrics {
         let shared = &self.timers.shared;
-        shared.look(|look| NamespaceMetrics::of(look.engine(), &self.name))
+        shared.look(|look| {
+            let namespace = look.engine().namespace(&self.name);
+            NamespaceMetrics::of(look.engine(), &self.name, namespace)
+        })
     }
 
     /// What was delivered by a handler of it and is [kept](Policy::retention), from this time on: the first entries after `after`, at most so many. `None` for the first

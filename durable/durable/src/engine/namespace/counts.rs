@@ -12,6 +12,6 @@ pub struct Counts {
     pub retried: u64,
     pub dead: u64,
     pub redriven: u64,
-    /// Attempts that had to wait for the rate before they began.
+    /// Attempts that had to wait for the rate before they began, and those that began together with them.
     pub throttled: u64,
 }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use crate::engine::{BOUNDS, Counts, Engine, Histogram};
+use crate::engine::{BOUNDS, Counts, Engine, Histogram, Namespace};
 use crate::shell::state::Look;
 
 /// What goes on: see [`Durable::metrics`](crate::Durable::metrics).
@@ -49,7 +49,7 @@ impl Metrics {
             has_failed: look.failure().is_some(),
             namespaces: namespaces
                 .filter(|it| it.is_known || it.has_handlers())
-                .map(|it| NamespaceMetrics::of(engine, &it.name))
+                .map(|it| NamespaceMetrics::of(engine, &it.name, Some(it)))
                 .collect(),
         }
     }
@@ -79,7 +79,7 @@ pub struct NamespaceMetrics {
     pub dead: u64,
     /// How many dead letters were made timers again.
     pub redriven: u64,
-    /// How many attempts had to wait for the [rate](crate::Policy::rate) before they began.
+    /// How many attempts had to wait for the [rate](crate::Policy::rate) before they began, about: one that begins together with one that has waited counts as well.
     pub throttled: u64,
     /// How many deliveries are with their handlers.
     pub running: usize,
@@ -95,8 +95,12 @@ pub struct NamespaceMetrics {
 }
 
 impl NamespaceMetrics {
-    pub(crate) fn of(engine: &Engine, name: &str) -> NamespaceMetrics {
-        let namespace = engine.namespace(name);
+    /// Of one that has not been seen, there is nothing.
+    pub(crate) fn of(
+        engine: &Engine,
+        name: &Arc<str>,
+        namespace: Option<&Namespace>,
+    ) -> NamespaceMetrics {
         let Counts {
             inserted,
             duplicates,
@@ -111,7 +115,7 @@ impl NamespaceMetrics {
         } = namespace.map_or(Counts::default(), |it| it.counts);
         let oldest = namespace.and_then(|it| engine.oldest_overdue(it));
         NamespaceMetrics {
-            name: name.into(),
+            name: Arc::clone(name),
             inserted,
             duplicates,
             over_quota: refused_by_quota,
