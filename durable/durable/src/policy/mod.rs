@@ -152,6 +152,9 @@ impl Policy {
     /// For so many days, up to 3 660, it is kept that and when a timer was delivered, and its [key](crate::NewTimer::key) stays taken. Days are those of UTC, and the day
     /// of the delivery is not counted. Default: 0, so nothing is kept, and a key is free when its timer is settled.
     ///
+    /// A retention that is lowered, or that another policy leaves out, deletes at once what has been kept for longer, and frees its keys. There is no time in which a slip
+    /// can be taken back: start another policy from [`Namespace::policy`](crate::Namespace::policy).
+    ///
     /// Nothing expires in the first ten minutes after an opening, and after the wall clock was set by a second or more: a clock that is wrong for a while deletes
     /// nothing. A process that lives for less than that, or a clock that is set all the time, keeps everything. What is settled while the clock is wrong is kept by that wrong
     /// day: of a clock that is a year ahead, for a year longer, and of one that is a year behind, until ten minutes after it is right. A policy with a retention of 0 for a
