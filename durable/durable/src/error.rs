@@ -10,7 +10,7 @@ use waterwheel_store_sqlite::OpenError as File;
 #[cfg(feature = "calendar")]
 use crate::calendar::CalendarError;
 use crate::engine::Answer;
-use crate::limits::{NAME_LIMIT, PAYLOAD_LIMIT};
+use crate::limits::{LONGEST_NAMESPACE, NAME_LIMIT, PAYLOAD_LIMIT};
 use crate::policy::Wrong;
 
 /// How much of a name is shown.
@@ -20,8 +20,13 @@ const LONGEST_SHOWN: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// The name of a handler or of a namespace is empty or too long, or has a `/` where there is none.
+    /// The full name of a handler is empty or too long, or has a `/` where there is none.
     Name {
+        /// The name.
+        name: Arc<str>,
+    },
+    /// The name of a namespace that was to be created is empty or too long, or has a `/`.
+    NamespaceName {
         /// The name.
         name: Arc<str>,
     },
@@ -113,13 +118,23 @@ pub(crate) fn in_words(error: &StoreError) -> String {
     }
 }
 
+/// The beginning of a name.
+fn shown(name: &str) -> String {
+    name.chars().take(LONGEST_SHOWN).collect()
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Name { name } => write!(
                 f,
                 "{:?} is no name: a handler's is `name` or `namespace/name`, of 1 to {NAME_LIMIT} bytes",
-                name.chars().take(LONGEST_SHOWN).collect::<String>()
+                shown(name)
+            ),
+            Error::NamespaceName { name } => write!(
+                f,
+                "{:?} is no name of a namespace: that has 1 to {LONGEST_NAMESPACE} bytes, and no `/`",
+                shown(name)
             ),
             Error::UnknownNamespace { name } => write!(
                 f,
@@ -157,7 +172,8 @@ impl From<Wrong> for Error {
 }
 
 /// A store could not be opened.
-#[derive(Debug)]
+///
+/// Its `Debug` says it in words, with its causes, since that is what a `main` that returns it prints, and an `unwrap`. `{:#?}` shows the parts.
 #[non_exhaustive]
 pub enum OpenError {
     /// The file is held by another process, damaged, or no file of ours.
@@ -171,13 +187,22 @@ pub enum OpenError {
 
 /// A file could not be opened: [`OpenError`] says which kind of failure it is, and this says it in words.
 #[cfg(feature = "sqlite")]
-#[derive(Debug)]
 pub struct FileError(pub(crate) waterwheel_store_sqlite::OpenError);
 
 #[cfg(feature = "sqlite")]
 impl fmt::Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+#[cfg(feature = "sqlite")]
+impl fmt::Debug for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match f.alternate() {
+            true => f.debug_tuple("FileError").field(&self.0).finish(),
+            false => with_causes(self, f),
+        }
     }
 }
 
@@ -215,6 +240,32 @@ impl OpenError {
     #[must_use]
     pub fn is_newer(&self) -> bool {
         matches!(self, OpenError::File(FileError(File::Newer { .. })))
+    }
+}
+
+impl fmt::Debug for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !f.alternate() {
+            return with_causes(self, f);
+        }
+        match self {
+            #[cfg(feature = "sqlite")]
+            OpenError::File(error) => f.debug_tuple("File").field(error).finish(),
+            OpenError::Store(error) => f.debug_tuple("Store").field(error).finish(),
+            OpenError::Thread(error) => f.debug_tuple("Thread").field(error).finish(),
+        }
+    }
+}
+
+/// An error in one line, with all that has led to it.
+fn with_causes(error: &dyn StdError, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "{error}")?;
+    match error.source() {
+        Some(cause) => {
+            f.write_str(": ")?;
+            with_causes(cause, f)
+        }
+        None => Ok(()),
     }
 }
 

@@ -5,7 +5,7 @@ use waterwheel_store::Due;
 
 use crate::engine;
 use crate::error::Error;
-use crate::limits::{PAYLOAD_LIMIT, is_handler_name, is_namespace_name};
+use crate::limits::{LONGEST_NAMESPACE, PAYLOAD_LIMIT, is_handler_name, is_namespace_name};
 
 /// A timer to insert, for [`Durable::insert_many`](crate::Durable::insert_many), where its handler has its full name, or for
 /// [`Namespace::insert_many`](crate::Namespace::insert_many), where it has its name in the namespace.
@@ -114,10 +114,10 @@ pub(crate) fn check_name(name: &str) -> Result<(), Error> {
     }
 }
 
-/// The name of a namespace, or of a handler in it.
+/// The name of a namespace that has room for a handler's.
 pub(crate) fn check_namespace(name: &str) -> Result<(), Error> {
-    match is_namespace_name(name) {
+    match is_namespace_name(name) && name.len() <= LONGEST_NAMESPACE {
         true => Ok(()),
-        false => Err(Error::Name { name: name.into() }),
+        false => Err(Error::NamespaceName { name: name.into() }),
     }
 }

@@ -11,11 +11,10 @@ use crate::dead_letter::DeadLetter;
 use crate::engine::{Answer, Ended, Engine, Token, namespace_in};
 use crate::error::Error;
 use crate::failure::Failure;
-use crate::limits::LONGEST_NAMESPACE;
-use crate::seen::Metrics;
 use crate::new_timer::{NewTimer, When, check_name, check_namespace};
 use crate::options::{Drain, HandlerOptions, Stopped};
 use crate::policy::Policy;
+use crate::seen::Metrics;
 use crate::shell::handlers::Handler;
 use crate::shell::shared::Shared;
 use crate::shell::state::Look;
@@ -146,16 +145,13 @@ impl Durable {
     ///
     /// # Errors
     ///
-    /// [`Error::Name`], [`Error::Policy`], or an [`Error`] of the store, or of a shutdown.
+    /// [`Error::NamespaceName`], [`Error::Policy`], or an [`Error`] of the store, or of a shutdown.
     ///
     /// # Cancellation
     ///
     /// If the future is dropped after its first poll, the namespace may be there or not.
     pub async fn create_namespace(&self, name: &str, policy: Policy) -> Result<Namespace, Error> {
         check_namespace(name)?;
-        if name.len() > LONGEST_NAMESPACE {
-            return Err(Error::Name { name: name.into() });
-        }
         policy.check()?;
         let name: Arc<str> = name.into();
         let answer = self

@@ -11,7 +11,7 @@ use crate::dead_letter::DeadLetter;
 use crate::engine::{Answer, DEFAULT, Engine, Token, namespace_in};
 use crate::error::Error;
 use crate::failure::Failure;
-use crate::new_timer::{NewTimer, check_namespace};
+use crate::new_timer::{NewTimer, check_name};
 use crate::options::{Drain, HandlerOptions};
 use crate::policy::Policy;
 use crate::seen::NamespaceMetrics;
@@ -272,7 +272,7 @@ impl Namespace {
     ///
     /// # Errors
     ///
-    /// [`Error`] of the store, or of a shutdown.
+    /// [`Error::Name`], [`Error::DueOutOfRange`], or an [`Error`] of the store, or of a shutdown.
     pub async fn delivered(
         &self,
         handler: &str,
@@ -280,9 +280,9 @@ impl Namespace {
         after: Option<Mark>,
         most: usize,
     ) -> Result<Vec<Delivered>, Error> {
-        check_namespace(handler)?;
-        let since = Due::at_or_after(since).ok_or(Error::DueOutOfRange)?;
         let handler: Arc<str> = self.full_name(handler).into();
+        check_name(&handler)?;
+        let since = Due::at_or_after(since).ok_or(Error::DueOutOfRange)?;
         let first = Mark::before(since.day());
         let mut after = after.map_or(first, |after| after.max(first));
         let mut found = Vec::new();

@@ -144,7 +144,13 @@ async fn a_bad_name_of_a_namespace_is_refused() {
     let long = "x".repeat(254);
     for name in ["", "a/b", "/", "a/", &long] {
         let refused = within(timers.create_namespace(name, Policy::default())).await;
-        assert_eq!(refused.unwrap_err(), Error::Name { name: name.into() });
+        let error = refused.unwrap_err();
+        assert_eq!(error, Error::NamespaceName { name: name.into() });
+        let words = error.to_string();
+        assert!(
+            words.contains("name of a namespace") && !words.contains("handler"),
+            "{words}"
+        );
         assert!(timers.namespace(name).is_err());
     }
     assert_eq!(shelf.commits(), 0);

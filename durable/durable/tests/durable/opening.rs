@@ -39,6 +39,10 @@ async fn another_process_is_named_that_has_the_file_open() {
     let name = format!("process {} has the store open", other.id());
     assert!(error.to_string().starts_with(&name), "{error}");
     assert!(error.is_held() && error.holder() == Some(other.id()));
+    // A `main` that returns it prints the same.
+    let boxed: Box<dyn Error> = error.into();
+    assert_eq!(format!("{boxed:?}"), boxed.to_string());
+    assert!(format!("{boxed:#?}").contains("Held"), "{boxed:#?}");
     other.kill().unwrap();
     other.wait().unwrap();
     shut_down(&place.open().await).await;
@@ -55,6 +59,24 @@ async fn a_second_service_on_a_file_is_refused() {
     timers.at("mail", soon()).insert().await.unwrap();
     deliveries.next().await;
     shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_failed_opening_says_its_cause_once() {
+    let place = Place::new();
+    let no_folder = place.file().join("no folder").join("timers.db");
+    fs::write(place.file(), "").unwrap();
+    let error = within(Durable::open(no_folder)).await.unwrap_err();
+    let cause = error.source().unwrap().to_string();
+    assert!(!cause.is_empty() && !error.to_string().contains(&cause));
+    assert_eq!(format!("{error:?}"), format!("{error}: {cause}"));
+    // Of a store of another kind as well.
+    let failed = StoreError::indeterminate("the disk is gone");
+    let error = OpenError::Store(failed);
+    assert!(
+        format!("{error:?}").contains("the disk is gone"),
+        "{error:?}"
+    );
 }
 
 #[tokio::test]
