@@ -4,14 +4,15 @@
 //! start of a timer that was overdue as the run began, before the handler is called. So nothing is written for a timer in a service that ends in order, or once
 //! without order.
 //!
-//! The starts are counted anew by the first run that notes them: what was noted before the last end in order is of no consequence.
+//! The first run that notes starts counts those that it notes anew: what was noted of them before the last end in order is of no consequence.
 //!
 //! A timer that was started and has not ended is accused: it is what has ended that run, or it was with its handler beside what has. So the accused are tried one
 //! after another, and what has ended well by then is innocent. One that was started too often is given up before it is started once more.
 
 use std::sync::Arc;
 
-use waterwheel_store::{Due, Op, Row};
+use foldhash::HashMap;
+use waterwheel_store::{Due, Id, Op, Row};
 
 use super::{Engine, Now, Output};
 use crate::policy::{NOTED_FROM, STARTS};
@@ -31,7 +32,9 @@ pub(super) struct Poison {
     /// This run is the first in a row to note starts.
     counts_anew: bool,
     /// An accused timer that is with its handler, and until when none other is tried, in microseconds since boot.
-    trial: Option<(waterwheel_store::Id, u64)>,
+    trial: Option<(Id, u64)>,
+    /// Timers that were noted as started by this run and were not, and how often they had been before.
+    given_back: HashMap<Id, u32>,
     /// The end of this run was noted as clean.
     is_clean: bool,
 }
@@ -114,13 +117,22 @@ impl Engine {
 
     /// Whether it was started by a run before that has noted it, and has not ended.
     pub(super) fn is_accused(&self, row: &Row) -> bool {
-        row.starts > 0 && !self.poison.counts_anew && self.is_suspect(row)
+        self.starts_before(row) > 0 && self.is_suspect(row)
+    }
+
+    /// How often it was started by runs before that have noted it.
+    fn starts_before(&self, row: &Row) -> u32 {
+        match self.poison.given_back.get(&row.id) {
+            _ if self.poison.counts_anew => 0,
+            Some(starts) => *starts,
+            None => row.starts,
+        }
     }
 
     /// Whether a timer was started as often as its namespace bears: as often as that was noted, and at the ends before that, at which nothing was.
     pub(super) fn is_poison(&self, row: &Row, namespace: usize) -> bool {
         let most = self.namespaces[namespace].policy.starts.unwrap_or(STARTS);
-        row.starts >= most - NOTED_FROM && self.is_accused(row)
+        self.is_accused(row) && self.starts_before(row) >= most - NOTED_FROM
     }
 
     /// The delivery of a timer begins: its start is noted first, if it is suspect.
@@ -132,9 +144,7 @@ impl Engine {
             let until = self.now.boot_micros.saturating_add(TRIAL_MICROS);
             self.poison.trial = Some((row.id, until));
         }
-        if self.poison.counts_anew {
-            row.starts = 0;
-        }
+        row.starts = self.starts_before(&row);
         self.commits.push(Op::Start(row));
     }
 
@@ -142,10 +152,13 @@ impl Engine {
     pub(super) fn started(&mut self, row: &Row) {
         let lane = self.lane(&row.handler);
         let namespace = self.lanes[lane].namespace;
-        if self.is_stopping || self.namespaces[namespace].is_closed() {
-            // Not any more. The note is one too many: a pause or a stop came with it.
+        let is_closed = self.is_stopping || self.namespaces[namespace].is_closed();
+        if is_closed || !self.now.is_past(row.due) {
+            // Not any more: a pause, a stop, or a clock that was set back came with it.
+            self.poison.given_back.insert(row.id, row.starts);
             return self.give_back(row);
         }
+        self.poison.given_back.remove(&row.id);
         let row = Row {
             starts: row.starts.saturating_add(1),
             ..row.clone()
@@ -157,7 +170,7 @@ impl Engine {
     pub(super) fn give_up(&mut self, row: &Row) {
         let error = format!(
             "the process has ended {} times in a row after its handler was called, or was to be",
-            row.starts
+            self.starts_before(row)
         );
         if let Some((row, _)) = self.near.end(row.id) {
             let op = self.burial(row, Arc::from(error));

@@ -99,6 +99,43 @@ async fn each_namespace_follows_a_clock_that_is_set_both_ways() {
 }
 
 #[tokio::test]
+async fn what_a_pause_has_held_is_not_early_after_a_clock_is_set_back() {
+    let shift = Arc::new(Shift::default());
+    let timers = open(&shift, &Shelf::default()).await;
+    let shop = create(&timers, "shop", Policy::default()).await;
+    let mut deliveries = Deliveries::of(&timers, "shop/mail");
+    // From within the seconds that stay in memory, and from beyond.
+    for back in [SECOND + SECOND / 2, 3_600 * SECOND] {
+        shift.set_wall(0);
+        within(shop.pause()).await.unwrap();
+        let due = present(&shift);
+        let held = timers.at("shop/mail", due).insert().await.unwrap();
+        until(|| shop.metrics().oldest_overdue.is_some()).await;
+        let jumps = timers.metrics().clock_jumps;
+        shift.set_wall(-back);
+        until(|| timers.metrics().clock_jumps == jumps + 1).await;
+        within(shop.resume()).await.unwrap();
+        let now = timers
+            .at("shop/mail", present(&shift))
+            .insert()
+            .await
+            .unwrap();
+        let first = deliveries.next().await;
+        if first.id == held.handle().id {
+            // The machine is so slow that its time has come again.
+            assert!(present(&shift) >= due);
+            assert_eq!(deliveries.next().await.id, now.handle().id);
+        } else {
+            assert_eq!(first.id, now.handle().id);
+            shift.set_wall(0);
+            assert_eq!(deliveries.next().await.id, held.handle().id);
+            assert!(present(&shift) >= due);
+        }
+    }
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
 async fn a_suspension_counts_in_each_namespace() {
     let shift = Arc::new(Shift::default());
     let timers = open(&shift, &Shelf::default()).await;

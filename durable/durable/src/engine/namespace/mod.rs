@@ -86,6 +86,7 @@ impl Namespace {
             self.insert_rate = limiter(policy.insert_rate);
         }
         self.policy = policy;
+        self.deficit = self.deficit.min(self.priority());
     }
 
     pub(crate) fn has_handlers(&self) -> bool {

@@ -1,5 +1,7 @@
 //! Which timer is given up, after how many ends of the process?
 
+use waterwheel_store::Position;
+
 use super::*;
 
 /// A timer of this name ends the process as soon as its handler is called.
@@ -251,6 +253,18 @@ fn about_to_note() -> Subject {
     it
 }
 
+impl Subject {
+    /// How often the first timer was started, as the store has noted.
+    fn starts(&mut self) -> u32 {
+        let most = waterwheel_store::Most {
+            rows: 1,
+            bytes: usize::MAX,
+        };
+        let rows = self.store.load("mail", Position::START, i64::MAX, most);
+        rows.unwrap()[0].starts
+    }
+}
+
 fn is_noting(it: &Subject) -> bool {
     let first = it.asked.front().map(|request| &request.call);
     matches!(first, Some(Call::Commit(_, steps)) if matches!(steps[..], [Op::Start(_)]))
@@ -317,7 +331,24 @@ fn a_pause_before_a_start_is_noted_delivers_nothing() {
         it.settle();
     }
     assert!(it.delivered.is_empty() && it.engine.running() == 0);
+    let noted = it.starts();
     it.pause(DEFAULT, false);
+    it.run_until(it.engine.now().boot_micros + SECOND);
+    // It is noted once, however often it was to start.
+    assert_eq!((it.starts(), it.delivered[0].starts), (noted, noted));
+    assert_eq!(it.end_all(&Ended::Well).len(), 1);
+    assert!(it.store.is_empty() && it.engine.is_idle());
+}
+
+#[test]
+fn a_clock_set_back_while_a_start_is_noted_makes_no_early_delivery() {
+    let mut it = about_to_note();
+    let hour = 3_600 * SECOND.cast_signed();
+    it.set(-hour);
+    it.settle();
+    assert!(it.delivered.is_empty() && it.engine.running() == 0);
+    it.set(hour);
+    it.settle();
     it.run_until(it.engine.now().boot_micros + SECOND);
     assert_eq!(it.end_all(&Ended::Well).len(), 1);
     assert!(it.store.is_empty() && it.engine.is_idle());
