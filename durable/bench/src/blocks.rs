@@ -7,7 +7,7 @@ use crate::targets::{self, Target, Unit, Want};
 type Make = fn(&Results) -> String;
 
 /// By the names that the page has for them, in its order.
-pub(crate) const ALL: [(&str, Make); 6] = [
+pub(crate) const ALL: [(&str, Make); 7] = [
     ("conditions", conditions),
     ("targets", |results| targets(results, targets::ENGINE)),
     ("targets of a service", |results| {
@@ -15,6 +15,7 @@ pub(crate) const ALL: [(&str, Make); 6] = [
     }),
     ("calls", calls),
     ("lateness", lateness),
+    ("isolation", isolation),
     ("syncs", syncs),
 ];
 
@@ -78,17 +79,26 @@ fn shown(unit: Unit, spread: Spread) -> String {
     }
 }
 
-const CALLS: [(&str, &str); 11] = [
+const CALLS: [(&str, &str); 17] = [
     ("insert-1", "insert, 1 caller"),
+    ("insert-1-policies", "the same, all policies on"),
     ("insert-64", "insert, 64 callers"),
+    ("insert-64-policies", "the same, all policies on"),
     ("insert-1024", "insert, 1 024 callers"),
+    ("insert-1024-policies", "the same, all policies on"),
     ("month", "insert over 30 days"),
     ("year", "insert over a year"),
     ("pending-month", "insert over 30 days, millions pending"),
     ("pending-year", "insert over a year, millions pending"),
+    ("keyed", "insert over 30 days, a random key"),
+    (
+        "pending-keyed",
+        "insert over 30 days, a random key, millions with keys pending",
+    ),
     ("cancel", "cancel"),
     ("pending-cancel", "cancel, anywhere among the millions"),
     ("burst", "burst, a delivery and its settle"),
+    ("burst-policies", "the same, all policies on"),
     ("day", "a day of the millions, a delivery with its cascades"),
 ];
 
@@ -122,19 +132,49 @@ fn calls(results: &Results) -> String {
     text
 }
 
+const DELIVERY: (&str, &str) = ("late", "a delivery, at its handler");
+const THREAD: (&str, &str) = ("thread", "a thread that only sleeps");
+const TASK: (&str, &str) = ("tokio", "a task that only sleeps, `tokio::time`");
+
 fn lateness(results: &Results) -> String {
-    let mut text =
-        "| a second | lateness of | p50 | p99 | p99.9 | max |\n|---|---|--:|--:|--:|--:|\n"
-            .to_owned();
-    for (row, rates) in [
+    let rows = [
         ("steady", "20 000 in, 10 000 due"),
         ("steady-2", "40 000 in, 20 000 due"),
-    ] {
-        for (of, what) in [
-            ("late", "a delivery, at its handler"),
-            ("thread", "a thread that only sleeps"),
-            ("tokio", "a task that only sleeps, `tokio::time`"),
-        ] {
+    ];
+    late(results, "a second", &rows, &[DELIVERY, THREAD, TASK])
+}
+
+fn isolation(results: &Results) -> String {
+    let rows = [
+        ("limited-not", "only B"),
+        (
+            "limited",
+            "A is limited to 100 a second, and has a million overdue",
+        ),
+        ("outage-none", "A and B, 1 000 due a second of each"),
+        (
+            "outage-hangs",
+            "A's handler takes a minute, 600 000 wait for it",
+        ),
+        (
+            "outage-fails",
+            "A's handler has failed for an hour, and fails 1 000 times a second",
+        ),
+    ];
+    let b = ("late", "a delivery of B, at its handler");
+    let table = late(results, "beside it", &rows, &[b, THREAD]);
+    // There is a chart of what was measured.
+    match results.row("outage-fails") {
+        Some(_) => format!("![lateness of B by percentile](charts/isolation.svg)\n\n{table}"),
+        None => table,
+    }
+}
+
+fn late(results: &Results, first: &str, rows: &[(&str, &str)], of: &[(&str, &str)]) -> String {
+    let mut text =
+        format!("| {first} | lateness of | p50 | p99 | p99.9 | max |\n|---|---|--:|--:|--:|--:|\n");
+    for (row, rates) in rows {
+        for (of, what) in of {
             let cell = |name: &str| {
                 let name = format!("{of} {name} ms");
                 let spread = results.spread(row, |sample| sample.value(&name));

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo run --release -p waterwheel-durable-bench                    # all of it: writes the page, the results and the charts
-//! cargo run --release -p waterwheel-durable-bench -- --quick         # is it plausible? Less than a minute
+//! cargo run --release -p waterwheel-durable-bench -- --quick         # is it plausible? Two minutes
 //! cargo run --release -p waterwheel-durable-bench -- --only steady   # some rows
 //! cargo run --release -p waterwheel-durable-bench -- --pages         # writes the page and the charts of the results that are there
 //! ```
@@ -14,8 +14,8 @@
 //! | `place`, `callers`, `lateness`, `seen`, `store` | how is it measured? |
 //! | `policies` | what does it cost to have policies? |
 //! | `disk`, `control` | what does the machine do without us? |
-//! | `targets` | what is wanted, and is it reached? |
-//! | `page`, `blocks`, `charts`, `results` | where does it go? |
+//! | `targets/` | what is wanted, and is it reached? |
+//! | `page`, `blocks`, `charts/`, `results` | where does it go? |
 //!
 //! Drawing and filling pages are the root's `tools/suite`'s, whose sources are compiled here too.
 #![expect(clippy::print_stdout, reason = "it prints what it measures")]

@@ -22,7 +22,8 @@ impl Longest {
     }
 }
 
-/// A store that notes how long it is busy with a commit and with what follows that: no other commit begins meanwhile.
+/// A store that notes how long it is busy with a commit and with what follows it, and with a step while there is none: no other commit begins
+/// meanwhile.
 #[derive(Debug)]
 pub(crate) struct Timed<S> {
     store: S,
@@ -52,12 +53,49 @@ impl<S: Store> Store for Timed<S> {
     }
 
     fn tend(&mut self) -> Result<(), StoreError> {
+        // Without a commit before it, it is a step of its own.
+        let begun = self.begun.take().unwrap_or_else(Instant::now);
         let tended = self.store.tend();
-        if let Some(begun) = self.begun.take() {
-            self.longest.note(begun.elapsed());
-        }
+        self.longest.note(begun.elapsed());
         tended
     }
 
     pass_on!(this => this.store; reads);
+}
+
+#[cfg(test)]
+mod tests {
+    use waterwheel_durable::store::MemoryStore;
+
+    use super::*;
+
+    /// Its steps take a while.
+    struct Slow(MemoryStore);
+
+    impl Store for Slow {
+        pass_on!(this => this.0; begin);
+
+        fn commit(&mut self, number: u64, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
+            self.0.commit(number, steps)
+        }
+
+        fn tend(&mut self) -> Result<(), StoreError> {
+            std::thread::sleep(Duration::from_millis(2));
+            Ok(())
+        }
+
+        pass_on!(this => this.0; reads);
+    }
+
+    #[test]
+    fn a_step_is_noted_with_its_commit_and_without() {
+        let longest = Arc::new(Longest::default());
+        let mut store = Timed::new(Slow(MemoryStore::new()), &longest);
+        store.begin().unwrap();
+        store.commit(1, &[]).unwrap();
+        store.tend().unwrap();
+        assert!(longest.take() >= 2.0);
+        store.tend().unwrap();
+        assert!(longest.take() >= 2.0);
+    }
 }

@@ -4,6 +4,8 @@
 //! |---|---|
 //! | `kill` | does a file keep its promises over a hundred kills? |
 //! | `clocks` | is a timer early, lost or delivered twice when the wall clock is moved? |
+//! | `disk_full` | does a service go on when its disk is full, and take inserts again? |
+//! | `script` | what becomes of a child's disk, and what must be seen before the next thing is done? |
 //! | `parent` | when does a child start, and when is it killed? |
 //! | `child` | which handlers and callers does the process have that is killed? |
 //! | `log` | what does a child say, and how is it read? |
@@ -13,6 +15,7 @@
 //! | `power_cut/life` | what does the life of a seed do, and when is its power cut? |
 //! | `power_cut/steps` | what is a store asked to commit? |
 //! | `power_cut/tables` | what must the tables have, and what do they have? |
+//! | `power_cut/archive` | what must be archived, and what is? |
 //! | `keys` | which timers have business keys, by what is in the file? |
 //! | `arguments` | what was asked for? |
 //!

@@ -1,12 +1,13 @@
 //! Is each commit that was answered there after a power cut, and nothing else?
 //!
 //! Each seed is a life of a [`SqliteStore`](waterwheel_store_sqlite::SqliteStore) on a [`Disk`] in memory: it is opened, commits, copies its log, is closed.
-//! In one of three lives the disk fails before the end, or has no space. At a random moment the power is cut, and the disk keeps what was synced, and of the
+//! In one of three lives the disk fails before the end, and in one of three it is full now and then, by files of others. At a random moment the power is cut, and the disk keeps what was synced, and of the
 //! rest what it likes. A checker reads what is left: SQLite's integrity check passes, and the tables are those after the last commit that was answered, or
 //! those after the one that was under way. Nothing is left of a commit that was refused. Then the life goes on with that.
 //!
 //! What the store is asked, and when the power is cut, is the seed's. SQLite draws the salt of its log itself, so a seed differs in these bytes alone.
 
+mod archive;
 mod life;
 mod steps;
 mod tables;
@@ -37,6 +38,8 @@ pub struct Tally {
     lost: u64,
     unsynced: u64,
     refused: u64,
+    full: u64,
+    recovered: u64,
 }
 
 /// Runs the life of a seed.
@@ -97,6 +100,8 @@ impl Tally {
         self.lost += u64::from(fell.is_kept == Some(false));
         self.unsynced += u64::from(fell.had_unsynced);
         self.refused += fell.refused;
+        self.full += fell.full;
+        self.recovered += fell.recovered;
     }
 
     /// What has never occurred.
@@ -110,6 +115,9 @@ impl Tally {
         }
         if self.refused == 0 {
             return Some("a life with a refused commit".to_owned());
+        }
+        if self.full == 0 || self.recovered == 0 {
+            return Some("a life with refused inserts, and with some after them".to_owned());
         }
         match (self.kept, self.lost) {
             (0, _) => Some("a commit that was there afterwards".to_owned()),
@@ -131,9 +139,10 @@ impl fmt::Display for Tally {
             write!(f, " {during:?} {count}")?;
         }
         let (kept, lost, refused) = (self.kept, self.lost, self.refused);
+        let (full, recovered) = (self.full, self.recovered);
         write!(
             f,
-            "; {refused} commits were refused; what was under way was there {kept} times, and gone {lost} times"
+            "; {refused} commits were refused, and the inserts of {full}, {recovered} times for a while; what was under way was there {kept} times, and gone {lost} times"
         )
     }
 }

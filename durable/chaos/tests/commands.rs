@@ -25,6 +25,47 @@ fn a_clock_that_is_moved_breaks_no_promise() {
     assert!(is_kept && text.contains("every promise was kept"));
 }
 
+#[test]
+fn a_full_disk_refuses_inserts_and_breaks_no_promise() {
+    for place in ["false", "true"] {
+        let arguments = [
+            "disk-full",
+            "--rounds",
+            "2",
+            "--seed",
+            "5",
+            "--memory",
+            place,
+        ];
+        let (is_kept, text) = run(&arguments);
+        assert!(is_kept && text.contains("every promise was kept"));
+        for step in [
+            "on a full disk",
+            "at the limit",
+            "with space again",
+            "inserts were refused: full",
+        ] {
+            assert!(text.contains(step), "{step}");
+        }
+        // It says where it was. Not every machine can mount something.
+        let first = text.lines().next().unwrap();
+        assert!(
+            first.contains("A DISK IN MEMORY") || place == "false" && first.contains("on a tmpfs")
+        );
+    }
+}
+
+#[test]
+fn a_store_without_a_reserve_is_found() {
+    let fault = ["--break", "without-reserve"];
+    let (is_kept, text) =
+        run(&[&["disk-full", "--rounds", "1", "--seed", "5"], &fault[..]].concat());
+    assert!(!is_kept, "not found");
+    assert!(text.contains("the store refused, and nothing was written"));
+    let (_, folder) = text.rsplit_once(" are in ").unwrap();
+    std::fs::remove_dir_all(folder.trim()).unwrap();
+}
+
 #[cfg(feature = "planted")]
 mod planted {
     use super::run;

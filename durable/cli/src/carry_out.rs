@@ -3,6 +3,7 @@
 //! If no process has it, this one opens the store, and one commit carries out all orders. Else they are handed to the process, which answers each. What it has
 //! not taken in time is withdrawn, so that it is not carried out later.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
 use waterwheel_store::{Bucket, Op, Order, Outcome, Store};
@@ -13,6 +14,9 @@ use crate::time::now;
 
 /// What came of an order: it is done, or why not.
 pub(crate) type Carried = Result<(), String>;
+
+/// How long it waits before it tries again.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// What a service answers to an order that it has carried out.
 const DONE: &str = "done";
@@ -38,7 +42,7 @@ pub(crate) fn carry_out(
     }
     let begun = Instant::now();
     let asked = loop {
-        if let Some(carried) = here(reader, orders)? {
+        if let Some(carried) = here(reader, orders, begun + limit)? {
             return Ok(carried);
         }
         let asked = ask(reader.path(), orders, limit.saturating_sub(begun.elapsed()))?;
@@ -66,7 +70,11 @@ pub(crate) fn carry_out(
 }
 
 /// Carries out orders in this process. `None` if another one has the file open, or may have: its lock file may be another user's.
-fn here(reader: &Reader, orders: &[Order]) -> Result<Option<Vec<Carried>>, Failure> {
+fn here(
+    reader: &Reader,
+    orders: &[Order],
+    until: Instant,
+) -> Result<Option<Vec<Carried>>, Failure> {
     if reader.holder() != Holder::None {
         return Ok(None);
     }
@@ -89,7 +97,7 @@ fn here(reader: &Reader, orders: &[Order]) -> Result<Option<Vec<Carried>>, Failu
         })
         .collect();
     // No id is given, so this is no opening that counts: the store is not begun.
-    let mut outcomes = store.commit(1, &steps)?.into_iter();
+    let mut outcomes = commit(&mut store, &steps, until)?.into_iter();
     let ends = orders.iter().zip(has_step).map(|(order, has_step)| {
         let is_done = match has_step.then(|| outcomes.next()).flatten() {
             Some(Outcome::Cancelled(is_done)) => is_done,
@@ -100,6 +108,16 @@ fn here(reader: &Reader, orders: &[Order]) -> Result<Option<Vec<Carried>>, Failu
         if is_done { Ok(()) } else { Err(why_not(order)) }
     });
     Ok(Some(ends.collect()))
+}
+
+/// What is refused for now, because another command writes at that moment, is tried again.
+fn commit(store: &mut SqliteStore, steps: &[Op], until: Instant) -> Result<Vec<Outcome>, Failure> {
+    loop {
+        match store.commit(1, steps) {
+            Err(error) if error.is_definite() && Instant::now() < until => thread::sleep(PAUSE),
+            committed => return Ok(committed?),
+        }
+    }
 }
 
 fn step(order: &Order, known: &[&str]) -> Option<Op> {

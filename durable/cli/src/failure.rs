@@ -11,6 +11,8 @@ pub(crate) const USAGE: u8 = 2;
 pub(crate) enum Failure {
     /// The reader of the output has gone: there is nothing more to do, and nothing to say.
     Closed,
+    /// The same, of a command that changes something.
+    CutOff,
     /// The output cannot be written.
     Output(io::Error),
     /// Something is wrong with the file.
@@ -29,6 +31,9 @@ impl Failure {
         let file = file.display();
         match self {
             Failure::Closed | Failure::Said => {}
+            Failure::CutOff => {
+                say("the output was closed: what it does not show may be done or not");
+            }
             Failure::Output(error) => say(&format!("the output cannot be written: {error}")),
             Failure::File(error) => say(&format!("{file}: {}", chain(&**error))),
         }

@@ -53,7 +53,7 @@ pub(crate) fn clean(text: &str) -> String {
 
 /// Not control characters, nor those that turn the direction of what follows.
 fn is_printed(letter: char) -> bool {
-    let turns = matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let turns = matches!(letter, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     !letter.is_control() && !turns && !matches!(letter, '\u{2028}' | '\u{2029}')
 }
 
@@ -98,8 +98,8 @@ mod tests {
     #[test]
     fn what_a_terminal_would_follow_is_written_out() {
         assert_eq!(
-            clean("a\u{1b}[2Jb\nc\u{202e}d\u{9b}"),
-            "a\\u{1b}[2Jb\\nc\\u{202e}d\\u{9b}"
+            clean("a\u{1b}[2Jb\nc\u{202e}d\u{9b}\u{61c}"),
+            "a\\u{1b}[2Jb\\nc\\u{202e}d\\u{9b}\\u{61c}"
         );
         assert_eq!(clean("größer 日本"), "größer 日本");
     }

@@ -46,6 +46,13 @@ pub enum Event {
         /// What is wrong.
         error: Arc<str>,
     },
+    /// What the file has of this namespace's policy cannot be read: another version has written it, perhaps. The namespace is paused until the file is opened where
+    /// it can be read, or it is given [another policy](crate::Namespace::set_policy); nothing of it expires.
+    #[non_exhaustive]
+    UnreadablePolicy {
+        /// The name.
+        namespace: Arc<str>,
+    },
     /// The store has refused something, as with a full disk. Callers have that as their answer; the service tries its own again. Reported for the first
     /// refusal since the store last did what was asked of it: [`Metrics::refusals`](crate::Metrics::refusals) counts them all.
     #[non_exhaustive]

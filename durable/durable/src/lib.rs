@@ -104,8 +104,9 @@
 //! - The timers of a minute are made ready from 15 s before it on, those of all handlers together, in order of their inserts: some two million in time.
 //!   What is more in one minute comes later, the last inserted last, by some 5 s a million. After weeks off, the timers that have come due are made ready at
 //!   a fifth of that rate, since each goes to a second of its own.
-//! - A timer takes some 100 bytes in the file beside its payload. A [key](Insert::key) costs an entry in a second table. The figures are for
+//! - A timer takes some 100 bytes in the file beside its payload. A [key](Insert::key) costs an entry in an index, some 32 bytes. The figures are for
 //!   small payloads: with some hundred bytes each, fewer rows share a page, and each write costs more of them.
+//! - A reserve of 1 to 16 MiB lies beside the file. When the disk is full, inserts are [refused](Error::Full), and the service goes on in that space.
 //! - A disk that lies about an `fsync`, or a machine that does, breaks the promises with it. A failed `fsync` is never tried again: the service reports
 //!   [`Event::Failed`], and every call fails until the file is opened again.
 //!
@@ -122,10 +123,18 @@
 
 #![forbid(unsafe_code)]
 
-/// The README's example is tested.
-#[cfg(all(doctest, feature = "sqlite"))]
-#[doc = include_str!("../../README.md")]
-struct Readme;
+/// The code of the pages is tested.
+#[cfg(all(doctest, feature = "calendar", feature = "sqlite"))]
+mod pages {
+    #[doc = include_str!("../../README.md")]
+    struct Readme;
+
+    #[doc = include_str!("../../docs/recipes.md")]
+    struct Recipes;
+
+    #[doc = include_str!("../../docs/coming-from.md")]
+    struct ComingFrom;
+}
 
 mod answer;
 #[cfg(feature = "calendar")]

@@ -86,9 +86,11 @@ pub struct NamespaceMetrics {
     /// Since when the oldest timer has been due that waits: for its handler, for a place, for the rate, or for the end of a pause. `None` if none waits. Of timers
     /// that are not in memory, it is the start of their second.
     pub oldest_overdue: Option<SystemTime>,
-    /// Whether it is paused.
+    /// Whether it is paused, or its policy cannot be read.
     pub is_paused: bool,
-    /// How late its attempts began.
+    /// Whether it is [drained](crate::Namespace::drain).
+    pub is_drained: bool,
+    /// How late its handlers were called, of the attempts that have ended.
     pub lateness: Lateness,
 }
 
@@ -122,13 +124,14 @@ impl NamespaceMetrics {
             throttled,
             running: namespace.map_or(0, |it| it.running),
             oldest_overdue: oldest.and_then(|due| due.time()),
-            is_paused: namespace.is_some_and(|it| it.is_paused),
+            is_drained: namespace.is_some_and(|it| it.is_drained),
+            is_paused: namespace.is_some_and(|it| it.is_paused()),
             lateness: Lateness(namespace.map_or(Histogram::default(), |it| it.lateness.clone())),
         }
     }
 }
 
-/// How late attempts began, as a histogram: from the due time, or the time of the retry, to the call of the handler.
+/// How late attempts began, as a histogram: from the due time, or the time of the retry, to the call of the handler. An attempt is counted as it ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lateness(Histogram);
 

@@ -43,10 +43,10 @@ impl NewTimer {
         }
     }
 
-    /// A business key, such as an order's number. While a timer of this handler has the key, an insert with it inserts nothing, and returns
-    /// [`Inserted::Existing`](crate::Inserted::Existing).
+    /// A business key, such as an order's number. While a timer of this handler has the key, and then as long as the namespace's
+    /// [retention](crate::Policy::retention), an insert with it inserts nothing, and returns [`Inserted::Existing`](crate::Inserted::Existing).
     ///
-    /// It costs an entry in a second table, and with random keys a page of it for each insert.
+    /// It costs an entry in an index, however random keys are, and however many.
     pub fn key(mut self, key: impl AsRef<[u8]>) -> NewTimer {
         self.key = Some(key.as_ref().into());
         self

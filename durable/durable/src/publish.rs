@@ -10,10 +10,15 @@ impl Metrics {
     /// Hands all of it to the recorder of the crate [`metrics`](https://docs.rs/metrics) that this process has installed. To be called before each scrape, or every
     /// some seconds: nothing is counted in between, so a delivery costs no more than without.
     ///
+    /// For one service a process, opened once: names have no label for the service, and a counter stands still while that of a service that was opened later is lower.
+    ///
     /// | name | kind | labels | what |
     /// |---|---|---|---|
     /// | `waterwheel_timers_in_memory` | gauge | | [`in_memory`](Metrics::in_memory) |
     /// | `waterwheel_timers_commits_total` | counter | | [`commits`](Metrics::commits) |
+    /// | `waterwheel_timers_failed_attempts_total` | counter | | [`failed_attempts`](Metrics::failed_attempts) |
+    /// | `waterwheel_timers_full_total` | counter | | [`full`](Metrics::full): inserts refused for want of space |
+    /// | `waterwheel_timers_full` | gauge | | 1 if the store [is full](Metrics::is_full) |
     /// | `waterwheel_timers_clock_jumps_total` | counter | | [`clock_jumps`](Metrics::clock_jumps) |
     /// | `waterwheel_timers_refusals_total` | counter | | [`refusals`](Metrics::refusals) |
     /// | `waterwheel_timers_unhandled` | gauge | | how many names are [`unhandled`](Metrics::unhandled) |
@@ -37,6 +42,9 @@ impl Metrics {
     pub fn publish(&self) {
         gauge!("waterwheel_timers_in_memory").set(self.in_memory as f64);
         counter!("waterwheel_timers_commits_total").absolute(self.commits);
+        counter!("waterwheel_timers_failed_attempts_total").absolute(self.failed_attempts);
+        counter!("waterwheel_timers_full_total").absolute(self.full);
+        gauge!("waterwheel_timers_full").set(f64::from(u8::from(self.is_full)));
         counter!("waterwheel_timers_clock_jumps_total").absolute(self.clock_jumps);
         counter!("waterwheel_timers_refusals_total").absolute(self.refusals);
         gauge!("waterwheel_timers_unhandled").set(self.unhandled.len() as f64);

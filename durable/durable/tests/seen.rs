@@ -46,7 +46,10 @@ async fn served() -> Durable {
 fn a_recorder_has_what_the_metrics_say(timers: &Durable) {
     let recorder = DebuggingRecorder::new();
     let snapshotter = recorder.snapshotter();
-    metrics::with_local_recorder(&recorder, || timers.metrics().publish());
+    let mut metrics = timers.metrics();
+    // As of a store that is full.
+    (metrics.full, metrics.is_full) = (7, true);
+    metrics::with_local_recorder(&recorder, || metrics.publish());
     let all = snapshotter.snapshot().into_vec();
     let value = |name: &str, labels: &[(&str, &str)]| {
         let found = all.iter().find(|(key, ..)| {
@@ -76,6 +79,9 @@ fn a_recorder_has_what_the_metrics_say(timers: &Durable) {
         0.0
     );
     assert_eq!(value("waterwheel_timers_failed", &[]), 0.0);
+    assert_eq!(value("waterwheel_timers_failed_attempts_total", &[]), 1.0);
+    assert_eq!(value("waterwheel_timers_full_total", &[]), 7.0);
+    assert_eq!(value("waterwheel_timers_full", &[]), 1.0);
     assert!(value("waterwheel_timers_commits_total", &[]) >= 2.0);
     let last = [("namespace", "shop"), ("le", "+Inf")];
     assert_eq!(

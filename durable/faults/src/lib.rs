@@ -15,6 +15,12 @@
 //!
 //! A [`Choice`] is asked for each sector: [`Chance`] by a random number, [`Each`] goes through all there are.
 //!
+//! # How much fits on it
+//!
+//! A disk may have a [capacity](Disk::set_capacity), of which others' files take some. It counts bytes, not blocks. If it [copies on
+//! write](Disk::set_copies_on_write), what is written over is kept until the file is synced, and takes space as well. What is missing may be a
+//! [quota](Disk::set_quota): SQLite has no word for that.
+//!
 //! # What differs from a real file
 //!
 //! One connection at a time has a file: there are no locks between connections. The index of the log is the connection's own, and is built again by the

@@ -1,7 +1,7 @@
 //! How does what was delivered lie in the file?
 //!
-//! A block is one row: what one commit has archived of a handler on a day. So archiving costs the table an entry a commit and not an entry a timer, and what
-//! has expired is deleted by some large rows. An entry in a block is some 10 bytes and its key: each number is written in groups of seven bits, and times and ids
+//! A block is one row: what one commit has archived of a handler on a day, or a part of it. So archiving costs the table an entry a commit and not an entry a
+//! timer, and what has expired is deleted by some large rows. These have a limit, because a block expires as a whole: each key of it is looked up and freed. An entry in a block is some 10 bytes and its key: each number is written in groups of seven bits, and times and ids
 //! as their distance from those of the entry before.
 
 use std::sync::Arc;
@@ -22,6 +22,9 @@ const BLOCKS: &str = "
 
 const FIRST: &str = "
     SELECT day FROM archive WHERE handler = ?1 ORDER BY day, block LIMIT 1";
+
+/// How many entries a block has at most.
+const MOST: u32 = 512;
 
 /// What a commit archives, by handlers and days.
 #[derive(Debug, Default)]
@@ -47,7 +50,8 @@ struct Last {
 impl Blocks {
     pub(crate) fn add(&mut self, handler: i64, archived: &Archived) {
         let day = archived.at.day();
-        let is_it = |it: &&mut (i64, i64, Block)| (it.0, it.1) == (handler, day);
+        let is_it =
+            |it: &&mut (i64, i64, Block)| (it.0, it.1) == (handler, day) && it.2.count < MOST;
         match self.0.iter_mut().find(is_it) {
             Some((_, _, block)) => block.add(archived),
             None => {

@@ -34,6 +34,7 @@
 //! |---|---|
 //! | `timers.db` | the tables |
 //! | `timers.db-wal`, `timers.db-shm` | SQLite's log and its index. The log has committed rows: copy it with the file |
+//! | `timers.db-reserve` | space that is given up when the disk is full: twice as long as the others together, from 1 to 16 MiB, of bytes that mean nothing. It may be deleted while no process has the store open |
 //! | `timers.db-lock` | a file that the process locks which has the store open; its process number is in it. Its user alone may read it; the others have the modes that the process gives new files (`umask`) |
 //!
 //! # Beside the process that has the file open
@@ -72,13 +73,30 @@
 //! | the power is cut, the process is killed | what was answered is there; the commit that was under way is there as a whole, or not at all |
 //! | an `fsync` fails, in a commit or as the log is copied | the store fails. Nothing is written or synced any more, nor as it is dropped |
 //! | a read or a write fails, a page or a row makes no sense, a value is too large for SQLite | the same |
-//! | the disk is full | the commit is refused, and the store goes on; the log is copied once there is space. On a file system that copies as it writes, the log may have the whole of that commit: then the store fails |
+//! | the disk is full, or a quota is used up | inserts are answered with [`Full`](waterwheel_store::Outcome::Full), and all else goes on: see [below](#when-the-disk-is-full) |
+//! | the file has a [limit](SqliteStore::open_within), and seven eighths of it are used | the same |
 //! | the file is removed or replaced while it is open | the store fails after the next commit, which it has answered |
-//! | a quota is used up (`EDQUOT`) | SQLite calls it an I/O error, so the store fails |
 //! | another connection writes | after 50 ms the commit is refused, and the store goes on |
 //! | another connection reads, in a transaction that stays open | the log grows until it ends, and the disk may fill. Then the log becomes short again |
 //! | a file is damaged, newer, or another application's | it is not opened, and not written to |
 //! | a file is of an older version | it is brought up to date, each version in one transaction, so that it is never between two of them |
+//!
+//! # When the disk is full
+//!
+//! SQLite's log needs space also to delete rows, and the file does to have the log copied into it. So the last space is kept for that:
+//!
+//! 1. A commit that finds no space is done without its inserts. The log is copied, and begun again in the space that it has.
+//! 2. If there is none without them either, or none to copy the log, the reserve is deleted, and it is done in that space. What is settled leaves free pages for
+//!    retries, dead letters and what is archived.
+//! 3. Once a second, the reserve is written again, with a quarter of it more to see that there is space for inserts, too. Then they are done again.
+//!
+//! What was answered with `Full` was certainly not written. If even the reserve is used up, commits are refused, and nothing is lost. A full disk keeps no store
+//! from opening either. A copy that [`backup`] makes, and what [`ask`] writes, have no reserve.
+//!
+//! On a file system that copies what is written over (btrfs, ZFS), the log may have the whole of a commit that found no space for its last bytes. It is written
+//! over in the space of the reserve. If that is gone, the store fails. And on btrfs, a disk on which no byte is left ends the process (`SIGBUS`): SQLite has the
+//! index of the log as memory that is mapped, which needs new blocks as well. Nothing is lost by that, and the next start goes on when there is space. A limit or
+//! a quota that leaves the file system some space avoids it. `waterwheel-chaos disk-full` was kept on ext4, XFS and tmpfs.
 //!
 //! Damage is found where it is read. SQLite checks how its pages are built, and the log by checksums, but not what is in a row: a flipped bit in a payload is
 //! delivered, and a damaged log ends before the damage, as it does after a power cut. To look for damage at each opening, as `PRAGMA quick_check` does, would
@@ -96,14 +114,15 @@
 //!
 //! # How long the file is
 //!
-//! Free pages are used again. When more than 4 MB of them are a sixth of the file, it becomes shorter, until a twentieth is left: by half a megabyte each time
-//! that the log is copied, and by two a second while there is no commit. That needs notes of who refers to which page (`auto_vacuum=INCREMENTAL`), which new
+//! Free pages are used again. When more than 4 MB of them are a sixth of the file, it becomes shorter, until a twentieth is left: by half a megabyte at most
+//! each time that the log is copied, and by two a second while there is no commit, in steps of some 5 ms. That needs notes of who refers to which page (`auto_vacuum=INCREMENTAL`), which new
 //! files have, and which cost inserts and settles 1 to 3 % more bytes. A file that was made by version 1 has none, and stays as long as it is. To change that
 //! once, while no process has it open: `sqlite3 timers.db 'PRAGMA auto_vacuum = INCREMENTAL; VACUUM'`, which needs as much space again as the file.
 
 mod archive;
 mod backup;
 mod cascade;
+mod epoch;
 mod error;
 mod failure;
 mod handlers;
@@ -122,7 +141,8 @@ mod trial;
 mod vacuum;
 mod write;
 
-pub use backup::{Backup, BackupError, EPOCHS_AHEAD, backup};
+pub use backup::{Backup, BackupError, backup};
+pub use epoch::EPOCHS_AHEAD;
 pub use error::OpenError;
 #[doc(hidden)]
 pub use keys::Sizes;

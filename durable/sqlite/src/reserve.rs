@@ -55,16 +55,29 @@ impl Reserve {
             self.length = length;
             return Ok(());
         }
-        // What is left of it is longer than it is known to be, at worst.
-        let _: io::Result<()> = match self.length {
-            0 => (self.files.remove)(&self.path),
-            _ => (self.files.shorten)(&self.path, self.length),
-        };
+        // What is left of it is longer than it is known to be, at worst. Something else of its name stays as it is.
+        if (self.files.length)(&self.path).is_ok() {
+            let _: io::Result<()> = match self.length {
+                0 => (self.files.remove)(&self.path),
+                _ => (self.files.shorten)(&self.path, self.length),
+            };
+        }
         extended
     }
 
     /// Whether a write fails now because a quota is used up.
     pub(crate) fn meets_quota(&self) -> bool {
+        let is_quota = |error: io::Error| error.kind() == io::ErrorKind::QuotaExceeded;
+        self.probe().is_err_and(is_quota)
+    }
+
+    /// Whether a write fails now for want of space on the disk.
+    pub(crate) fn meets_full_disk(&self) -> bool {
+        self.probe().is_err_and(|error| is_full(&error))
+    }
+
+    /// Writes a little to a file of its own.
+    fn probe(&self) -> io::Result<()> {
         let mut probe = self.path.clone().into_os_string();
         probe.push("-probe");
         let probe = PathBuf::from(probe);
@@ -73,7 +86,7 @@ impl Reserve {
         let written = (self.files.append)(&probe, &piece);
         let written = written.and_then(|()| (self.files.sync)(&probe));
         let _: io::Result<()> = (self.files.remove)(&probe);
-        written.is_err_and(|error| error.kind() == io::ErrorKind::QuotaExceeded)
+        written
     }
 
     fn write_up_to(&self, end: u64) -> io::Result<()> {

@@ -22,6 +22,9 @@ const KEPT: u64 = 8;
 /// So many pages are not looked at one by one.
 const NEARLY: u64 = 64;
 
+/// From a second to 16.
+const MOST_DOUBLED: u32 = 4;
+
 #[derive(Debug)]
 pub(crate) struct Space {
     reserve: Reserve,
@@ -29,8 +32,10 @@ pub(crate) struct Space {
     lengths: (u64, u64),
     /// When the disk was last found full, unless there is space.
     full_at: Option<Instant>,
-    /// How long it is full before it is looked at again.
+    /// How long it is full before it is looked at again for the first time.
     pause: Duration,
+    /// How often it was found full again: each time, the pause is twice as long.
+    looks: u32,
     limit: Option<Limit>,
 }
 
@@ -50,6 +55,7 @@ impl Space {
             lengths: trial.reserve,
             full_at: None,
             pause: trial.full,
+            looks: 0,
             limit: None,
         }
     }
@@ -77,7 +83,10 @@ impl Space {
     /// A commit has found no space: on the disk, or within the limit.
     pub(crate) fn found_none(&mut self, on: &Connection) {
         match &mut self.limit {
-            Some(limit) if limit.is_used(on) => limit.is_met = true,
+            // Both may be: then the reserve is of use, for the log.
+            Some(limit) if limit.is_used(on) && !self.reserve.meets_full_disk() => {
+                limit.is_met = true;
+            }
             _ => self.full_at = Some(Instant::now()),
         }
     }
@@ -132,16 +141,18 @@ impl Space {
 
     /// Looks whether a disk that was full has space again, if it was not done just now.
     pub(crate) fn look_again(&mut self, on_disk: u64) {
-        if self.full_at.is_none_or(|at| at.elapsed() < self.pause) {
+        // A look takes what space there is for a moment, and writes all of it.
+        let pause = self.pause.saturating_mul(1 << self.looks.min(MOST_DOUBLED));
+        if self.full_at.is_none_or(|at| at.elapsed() < pause) {
             return;
         }
         let length = self.wanted(on_disk).max(self.reserve.length());
         // As much again as settling needs for long: else inserts would find it full at once.
         let restored = self.reserve.extend(length, length / 4);
-        self.full_at = match restored {
-            Err(error) if reserve::is_full(&error) => Some(Instant::now()),
+        (self.full_at, self.looks) = match restored {
+            Err(error) if reserve::is_full(&error) => (Some(Instant::now()), self.looks + 1),
             // One that cannot be written for another reason says nothing about space. The next insert does.
-            _ => None,
+            _ => (None, 0),
         };
     }
 
@@ -192,4 +203,43 @@ fn number(on: &Connection, sql: &str) -> rusqlite::Result<u64> {
     let mut statement = on.prepare_cached(sql)?;
     let number: i64 = statement.query_row([], |row| row.get(0))?;
     Ok(number.unsigned_abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind::StorageFull;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+    use crate::trial::Files;
+
+    static LOOKS: AtomicU32 = AtomicU32::new(0);
+
+    #[test]
+    fn a_disk_that_stays_full_is_looked_at_less_and_less() {
+        let append = |_: &Path, _: &[u8]| {
+            LOOKS.fetch_add(1, Ordering::Relaxed);
+            Err(StorageFull.into())
+        };
+        let files = Files {
+            append,
+            ..Trial::NONE.files
+        };
+        let trial = Trial {
+            files,
+            full: Duration::from_millis(10),
+            ..Trial::NONE
+        };
+        let mut space = Space::of(Path::new("/nowhere/timers.db"), &trial);
+        space.give_up_to_open();
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_millis(640) {
+            space.look_again(0);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // After 10 ms, 20, 40, 80, and then each 160.
+        let looks = LOOKS.load(Ordering::Relaxed);
+        assert!((1..=8).contains(&looks), "{looks} looks");
+        assert!(space.is_full());
+    }
 }

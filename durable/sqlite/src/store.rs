@@ -1,5 +1,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 use std::{fmt, fs, io, path};
 
 use rusqlite::Connection;
@@ -19,7 +20,7 @@ use super::space::Space;
 use super::trial::{Files, Trial};
 use super::vacuum::{self, Vacuum};
 use super::write::Writer;
-use super::{archive, log, read, schema};
+use super::{archive, epoch, log, read, schema};
 
 /// A store in a SQLite file.
 ///
@@ -45,6 +46,7 @@ pub struct SqliteStore {
     /// How many pages the log has before they are copied into the file.
     long_log: i64,
     files: Files,
+    now: fn() -> SystemTime,
     space: Space,
     path: PathBuf,
     /// Of the file as it was opened. `None` on a VFS of a test.
@@ -130,6 +132,7 @@ impl SqliteStore {
             vacuum: trial.vacuum,
             long_log: trial.long_log,
             files: trial.files,
+            now: trial.now,
             space,
             path,
             identity: None,
@@ -146,15 +149,13 @@ impl SqliteStore {
     }
 
     fn next_epoch(&self) -> Result<u64, Failed> {
-        let sql = "UPDATE meta SET value = value + 1 WHERE key = 'epoch' RETURNING value";
         let begun = self.connection.unchecked_transaction();
         let begun = begun.map_err(|error| self.in_a_step(error))?;
-        let epoch: i64 = begun
-            .query_row(sql, [], |row| row.get(0))
-            .map_err(|error| self.in_a_step(error))?;
+        let epoch = epoch::next(&begun, (self.now)());
+        let epoch = epoch.map_err(|error| self.in_a_step(error))?;
         orders::clear(&begun).map_err(|error| self.in_a_step(error))?;
         begun.commit().map_err(|error| self.at_the_commit(error))?;
-        Ok(epoch.unsigned_abs())
+        Ok(epoch)
     }
 
     /// Does all steps. If there is no space for that, the inserts give way, and then the reserve does.
@@ -174,32 +175,27 @@ impl SqliteStore {
                 tried = self.attempt(in_doubt, |store| store.steps(steps));
             }
         }
-        let done = self.or_in_reserve(tried, |store| store.steps(steps));
-        done.map_err(|failed| failed.error)
+        if let Err(failed) = &tried
+            && failed.is_full
+            && self.space.give_up(&self.connection)
+        {
+            let in_doubt = failed.in_doubt();
+            tried = self.attempt(in_doubt, |store| store.steps(steps));
+        }
+        tried.map_err(|failed| failed.error)
     }
 
-    /// Does this in a transaction, or nothing of it. If there is no space for it, the reserve is given up.
+    /// Does this in a transaction, or nothing of it. It can wait for space: the reserve is not for it.
     fn transact<T>(
         &mut self,
-        mut what: impl FnMut(&mut SqliteStore) -> rusqlite::Result<T>,
-    ) -> Result<T, StoreError> {
-        let tried = self.attempt(false, &mut what);
-        let done = self.or_in_reserve(tried, what);
-        done.map_err(|failed| failed.error)
-    }
-
-    /// Tries once more, in the space of the reserve, what has failed for want of space.
-    fn or_in_reserve<T>(
-        &mut self,
-        tried: Result<T, Failed>,
         what: impl FnOnce(&mut SqliteStore) -> rusqlite::Result<T>,
-    ) -> Result<T, Failed> {
-        match tried {
-            Err(failed) if failed.is_full && self.space.give_up(&self.connection) => {
-                self.attempt(failed.in_doubt(), what)
+    ) -> Result<T, StoreError> {
+        self.attempt(false, what).map_err(|failed| {
+            if failed.is_full {
+                self.space.found_none(&self.connection);
             }
-            tried => tried,
-        }
+            failed.error
+        })
     }
 
     /// Does this in a transaction, or nothing of it. `in_doubt`: the log may have the whole of a commit before, whose outcome was not handed out. So something

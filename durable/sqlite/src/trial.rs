@@ -1,7 +1,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use super::keys::Sizes;
 use super::lock::for_its_user_alone;
@@ -30,6 +30,8 @@ pub struct Trial<'a> {
     pub reserve: (u64, u64),
     /// How long a full disk is taken to be full before it is looked at again.
     pub full: Duration,
+    /// The wall clock, which the first opening of a copy asks for its epoch.
+    pub now: fn() -> SystemTime,
     /// How long the file may be.
     pub limit: Option<u64>,
 }
@@ -40,7 +42,7 @@ pub struct Trial<'a> {
 pub struct Files {
     /// What a file has from this byte on: so many, or fewer if it ends before.
     pub read: fn(&Path, u64, usize) -> io::Result<Vec<u8>>,
-    /// How long a file is.
+    /// How long a file is. A link is none.
     pub length: fn(&Path) -> io::Result<u64>,
     /// Writes at the end of a file, and creates it if it is not there. A part may be written though it fails.
     pub append: fn(&Path, &[u8]) -> io::Result<()>,
@@ -58,7 +60,7 @@ impl Trial<'_> {
         vfs: None,
         files: Files {
             read,
-            length: |path| Ok(fs::symlink_metadata(path)?.len()),
+            length,
             append,
             sync: |path| OpenOptions::new().write(true).open(path)?.sync_all(),
             shorten: |path, length| OpenOptions::new().write(true).open(path)?.set_len(length),
@@ -71,6 +73,7 @@ impl Trial<'_> {
         steps: &super::schema::STEPS,
         reserve: (1 << 20, 16 << 20),
         full: Duration::from_secs(1),
+        now: SystemTime::now,
         limit: None,
     };
 }
@@ -83,10 +86,19 @@ fn read(path: &Path, at: u64, most: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+fn length(path: &Path) -> io::Result<u64> {
+    let file = fs::symlink_metadata(path)?;
+    match file.is_file() {
+        true => Ok(file.len()),
+        // By a link, another file would be written to.
+        false => Err(io::Error::other("it is no file")),
+    }
+}
+
 fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if path.is_symlink() {
-        // Another file would be written to.
-        return Err(io::Error::other("it is a symbolic link"));
+    match length(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
     }
     let mut options = OpenOptions::new();
     options.append(true).create(true);

@@ -363,6 +363,8 @@ fn keys_that_find_no_space_to_be_ordered_stay_taken() {
                 break;
             }
             is_definite(tended);
+            // It is for what cannot wait.
+            assert!(disk.read(RESERVE).is_some());
             refused += 1;
             expect_keys(&mut store, runs * 8 + 1, runs * 8);
             for _ in 0..9 {

@@ -4,11 +4,12 @@ mod folder;
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use folder::Folder;
 use rusqlite::Connection;
-use waterwheel_store::{Due, Id, Level, Most, Op, Position, Row, Store};
-use waterwheel_store_sqlite::SqliteStore;
+use waterwheel_store::{Due, Id, Level, Mark, Most, Op, Position, Row, Store};
+use waterwheel_store_sqlite::{SqliteStore, Trial, Vacuum};
 
 const COUNT: u64 = 20_000;
 const IN_COMMIT: u64 = 100;
@@ -108,6 +109,69 @@ fn a_file_whose_timers_are_gone_becomes_shorter() {
     assert!(after > 2_500 && free <= 1_024 && length(&path) < 6 << 20);
     let mut used = Used::open(&path);
     used.expect_left();
+}
+
+#[test]
+fn what_expires_in_a_step_is_not_what_a_commit_has_kept() {
+    const KEPT: u64 = 3_000;
+    let folder = Folder::new("expiry");
+    let mut used = Used::open(&folder.file("timers.db"));
+    let rows: Vec<Row> = (1..=KEPT).map(row).collect();
+    let insert = |row: &Row| Op::Insert(row.clone(), Level::Second.bucket(row.due));
+    used.does(&rows.iter().map(insert).collect::<Vec<_>>());
+    let archive = |row: &Row| Op::Archive(row.clone(), row.due);
+    used.does(&rows.iter().map(archive).collect::<Vec<_>>());
+    let all = used.0.archived("mail", Mark::START, i64::MAX, usize::MAX);
+    let kept = all.unwrap().into_iter().map(|(_, it)| it.id);
+    assert!(kept.eq(rows.iter().map(|row| row.id)));
+    let mut left = KEPT as usize;
+    for step in 1.. {
+        let expire = Op::Expire {
+            handler: "mail".into(),
+            before: i64::MAX,
+            most: 100,
+        };
+        used.does(&[expire]);
+        let now = used.0.archived("mail", Mark::START, i64::MAX, usize::MAX);
+        let now = now.unwrap().len();
+        let gone = left - now;
+        left = now;
+        if left == 0 {
+            assert!(step > 2, "all in {step} steps");
+            break;
+        }
+        assert!((100..=1_024).contains(&gone), "{gone} in a step");
+    }
+    // All keys are free again.
+    used.does(&rows.iter().map(insert).collect::<Vec<_>>());
+    let there = used
+        .0
+        .load("mail", Position::START, i64::MAX, Most::rows(usize::MAX));
+    assert_eq!(there.unwrap(), rows);
+}
+
+#[test]
+fn a_step_whose_time_is_over_gives_one_page_back() {
+    let folder = Folder::new("time");
+    let path = folder.file("timers.db");
+    Used::open(&path).come_and_go();
+    let given_by_a_step = |time| {
+        let vacuum = Vacuum {
+            time,
+            ..Vacuum::USUAL
+        };
+        let trial = Trial {
+            vacuum,
+            ..Trial::NONE
+        };
+        let mut store = SqliteStore::open_for_trial(&path, &trial).unwrap();
+        let before = pages(&path, "page_count");
+        store.tend().unwrap();
+        before - pages(&path, "page_count")
+    };
+    // The notes of the pages take one now and then, which goes with it.
+    assert!((1..=2).contains(&given_by_a_step(Duration::ZERO)));
+    assert!((512..=514).contains(&given_by_a_step(Duration::MAX)));
 }
 
 #[test]

@@ -377,3 +377,51 @@ fn the_lock_file_is_its_users_alone_and_no_link() {
     );
     assert_eq!(fs::read(folder.file("another")).unwrap(), b"its text");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_reserve_that_is_a_link_is_not_written_to() {
+    use std::os::unix::fs::symlink;
+    let folder = Folder::new("reserve link");
+    let path = folder.file("timers.db");
+    fs::write(folder.file("precious"), "data").unwrap();
+    symlink(folder.file("precious"), folder.file("timers.db-reserve")).unwrap();
+    let mut store = SqliteStore::open(&path).unwrap();
+    store.begin().unwrap();
+    for number in 1..=20 {
+        store.commit(number, &[near(row(number, 100_000))]).unwrap();
+        store.tend().unwrap();
+    }
+    drop(store);
+    assert_eq!(fs::read(folder.file("precious")).unwrap(), b"data");
+}
+
+#[test]
+fn the_reserve_is_as_long_as_the_file_needs_it() {
+    let folder = Folder::new("reserve");
+    let path = folder.file("timers.db");
+    let reserve = || {
+        fs::metadata(folder.file("timers.db-reserve"))
+            .unwrap()
+            .len()
+    };
+    let mut store = SqliteStore::open(&path).unwrap();
+    assert_eq!(reserve(), 1 << 20);
+    store.begin().unwrap();
+    for number in 1..=20 {
+        store.commit(number, &[near(row(number, 100_000))]).unwrap();
+        store.tend().unwrap();
+    }
+    let grown = reserve();
+    assert!(((4 << 20)..=(16 << 20)).contains(&grown), "{grown}");
+    drop(store);
+    let bytes = fs::read(folder.file("timers.db-reserve")).unwrap();
+    // No file system makes it shorter.
+    let mut pieces: Vec<&[u8]> = bytes.chunks(4_096).collect();
+    pieces.sort_unstable();
+    pieces.dedup();
+    assert_eq!(pieces.len() as u64, grown / 4_096);
+    let store = SqliteStore::open(&path).unwrap();
+    assert_eq!(reserve(), grown);
+    drop(store);
+}

@@ -49,6 +49,26 @@ fn rows_of_orders(path: &Path) -> i64 {
 }
 
 #[test]
+fn an_order_to_a_file_that_is_empty_leaves_its_log() {
+    let folder = Folder::new("log-alone");
+    let path = folder.file("timers.db");
+    let mut store = open(&path);
+    store.commit(1, &[near(row(1, "mail", 5_000))]).unwrap();
+    // As after a crash, with a file that was cut off.
+    let (alone, log) = (folder.file("alone.db"), folder.file("alone.db-wal"));
+    fs::copy(folder.file("timers.db-wal"), &log).unwrap();
+    fs::write(&alone, "").unwrap();
+    let length = fs::metadata(&log).unwrap().len();
+    assert!(length > 0);
+    let asked = ask(&alone, &[pause("shop")], Duration::ZERO);
+    assert!(
+        matches!(asked, Err(AskError::Open(OpenError::Corrupt(_)))),
+        "{asked:?}"
+    );
+    assert_eq!(fs::metadata(&log).unwrap().len(), length);
+}
+
+#[test]
 fn an_order_is_answered_by_the_commit_that_carries_it_out() {
     let folder = Folder::new("answered");
     let path = folder.file("timers.db");

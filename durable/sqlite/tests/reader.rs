@@ -306,7 +306,7 @@ fn a_file_of_version_1_is_read_as_it_is() {
     let mut store = SqliteStore::open(&path).unwrap();
     fill(&mut store, now, 500);
     let name = "namespace/shop".into();
-    store.commit(3, &[Op::Set(name, Some([7].into()))]).unwrap();
+    store.commit(4, &[Op::Set(name, Some([7].into()))]).unwrap();
     let of = |path| {
         let reader = Reader::open(path).unwrap();
         let count = || {

@@ -603,8 +603,8 @@ fn a_limited_file_refuses_inserts_and_does_the_rest() {
     assert_eq!(it.insert(), Outcome::Inserted);
 }
 
-#[test]
-fn a_file_at_its_limit_settles_and_keeps_its_reserve() {
+/// A store whose file has all pages that it may have.
+fn at_its_limit() -> Subject {
     let mut it = limited(LIMIT);
     it.insert_all();
     // As the inserts of a calendar, which are not refused for the reserve.
@@ -614,6 +614,34 @@ fn a_file_at_its_limit_settles_and_keeps_its_reserve() {
     });
     assert!(refused.unwrap().is_definite());
     it.next -= 1;
+    it
+}
+
+#[test]
+fn a_full_disk_is_known_in_a_file_at_its_limit() {
+    let it = at_its_limit();
+    // The log is empty after that, and takes the space that it grows by.
+    drop(it.store);
+    let mut store = open_as(&it.disk, |trial| {
+        trial.limit = Some(LIMIT as u64);
+        trial.full = HOUR;
+    })
+    .unwrap();
+    store.begin().unwrap();
+    it.disk.fill();
+    assert!(it.disk.read(RESERVE).is_some());
+    let timers = (it.first..).take(20);
+    for (commit, number) in (1..).zip(timers) {
+        let steps = [Op::Settle(row(number, 200)), insert(1_000_000, 200)];
+        let outcomes = store.commit(commit, &steps).unwrap();
+        assert_eq!(outcomes, [Outcome::Done, Outcome::Full]);
+    }
+    assert!(it.disk.read(RESERVE).is_none());
+}
+
+#[test]
+fn a_file_at_its_limit_settles_and_keeps_its_reserve() {
+    let mut it = at_its_limit();
     let reserve = it.reserve();
     assert!(reserve > 0);
     for _ in 0..200 {

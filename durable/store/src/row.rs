@@ -8,7 +8,7 @@ use super::{Archived, Due, Position};
 const OCCURRENCE: u64 = 1 << 62;
 
 /// A timer's name for life: the same in each attempt, and never used again in its store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(u64);
 
 impl Id {
@@ -72,6 +72,13 @@ impl Id {
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:x}", self.0)
+    }
+}
+
+/// In hexadecimal as well: what is copied from a log is asked for by its id.
+impl fmt::Debug for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Id({self})")
     }
 }
 
@@ -264,6 +271,7 @@ mod tests {
             Id::MAX,
         ] {
             assert_eq!(id.to_string().parse(), Ok(id));
+            assert_eq!(format!("{id:?}"), format!("Id({id})"));
         }
         for wrong in [
             "",

@@ -460,3 +460,36 @@ fn a_line_is_read_as_it_is_written() {
         }
     }
 }
+
+#[test]
+fn what_was_refused_for_space_is_never_delivered() {
+    let refused = "
+        round 1
+        insert 1 0 plain 2000 -
+        full 1
+        opened
+        stopped";
+    is_kept(refused);
+    let delivered = "begin 10 a 1 1 3000 2000 plain -
+        end 0 a 1 well 3100";
+    let broken = broken(&refused.replace("opened", delivered));
+    assert!(broken.contains(&Rule::Id), "{broken:?}");
+    // Of a batch it is not known: it may be there, or not.
+    let unknown = refused.replace("full 1", "unknown 1");
+    is_kept(&unknown);
+    is_kept(&unknown.replace("opened", delivered));
+}
+
+#[test]
+fn an_answer_for_want_of_space_is_that_of_an_insert() {
+    let log = "
+        round 1
+        insert 1 0 plain 2000 -
+        created 1 a@2@plain
+        insert 2 0 plain 2000 -
+        full 2
+        begin 10 a 1 1 3000 2000 plain -
+        end 0 a 1 well 3100
+        stopped";
+    breaks(log, "full 2", "full 3\n full 2", Rule::Answer);
+}

@@ -1,11 +1,12 @@
 //! What does the life of a seed do, and when is its power cut?
 
 use std::error::Error;
+use std::time::Duration;
 
 use fastrand::Rng;
 use rusqlite::{Connection, OpenFlags};
 use waterwheel_faults::{Call, Chance, Content, Disk, Fault, Kind, Moment};
-use waterwheel_store::{Store, StoreError};
+use waterwheel_store::{Outcome, Store, StoreError};
 use waterwheel_store_sqlite::{Files, Sizes, SqliteStore, Trial, Vacuum};
 
 use super::tables::Tables;
@@ -45,9 +46,11 @@ pub enum During {
     CheckpointSync,
     /// A write to the log after a commit was answered: the keys are put in order, or the file becomes shorter.
     TendWrite,
+    /// A write of the reserve, its sync, or its deletion.
+    Reserve,
     /// The end of an orderly life, which copies the log and empties it.
     Closing,
-    /// Nothing: a commit had just been refused, because there was no space.
+    /// Nothing: a commit, or inserts of one, had just been refused, because there was no space.
     Refusal,
     /// Nothing: a sync, a read or a write had failed, and the store with it.
     Failure,
@@ -57,7 +60,7 @@ pub enum During {
 
 impl During {
     /// All there are.
-    pub const ALL: [During; 14] = [
+    pub const ALL: [During; 15] = [
         During::Creation,
         During::Opening,
         During::Beginning,
@@ -68,6 +71,7 @@ impl During {
         During::CheckpointWrite,
         During::CheckpointSync,
         During::TendWrite,
+        During::Reserve,
         During::Closing,
         During::Refusal,
         During::Failure,
@@ -86,6 +90,26 @@ pub struct Fell {
     pub had_unsynced: bool,
     /// How many commits were refused before, because there was no space.
     pub refused: u64,
+    /// How many were done without their inserts.
+    pub full: u64,
+    /// How often inserts were done after that.
+    pub recovered: u64,
+}
+
+/// What is there if the commit that is under way has done its work.
+#[derive(Debug, Clone)]
+pub(super) struct UnderWay {
+    pub(super) done: Tables,
+    /// The same, if there is no space for its inserts.
+    pub(super) full: Tables,
+}
+
+impl UnderWay {
+    /// Of what has no inserts.
+    fn only(done: Tables) -> UnderWay {
+        let full = done.clone();
+        UnderWay { done, full }
+    }
 }
 
 /// What the store says.
@@ -108,12 +132,18 @@ pub(crate) struct Life<'a> {
     /// What the store has answered. `None` before the first opening.
     acked: Option<Tables>,
     /// What is there if the call that is under way has done its work.
-    pub(super) under_way: Option<Tables>,
+    pub(super) under_way: Option<UnderWay>,
     pub(super) now: i64,
     pub(super) inserted: u64,
     /// Whether the disk may fail, or may have failed, in this life.
     has_faults: bool,
+    /// Whether the disk is full now and then.
+    fills: bool,
+    /// Whether inserts were refused last.
+    is_full: bool,
     refused: u64,
+    full: u64,
+    recovered: u64,
 }
 
 impl<'a> Life<'a> {
@@ -131,19 +161,36 @@ impl<'a> Life<'a> {
             vacuum: Vacuum {
                 least: 0,
                 step: rng.i64(1..10),
+                // A seed is one life, however busy the machine is.
+                time: Duration::MAX,
             },
             acked: None,
             under_way: None,
             now: 1_800_000_000_000 + rng.i64(0..86_400_000),
             inserted: 0,
             has_faults: false,
+            fills: false,
+            is_full: false,
             refused: 0,
+            full: 0,
+            recovered: 0,
             rng,
         }
     }
 
     /// Lives until the power is cut, and looks at what is left.
     pub(crate) fn go_on(&mut self) -> Result<Fell, String> {
+        if self.acked.is_some() && self.rng.u32(0..4) == 0 {
+            self.order().map_err(|error| error.to_string())?;
+        }
+        self.fills = self.rng.u32(0..3) == 0;
+        if self.fills {
+            let used = self.disk.used();
+            let room = 1 << self.rng.u32(10..19);
+            self.disk.set_capacity(used + self.rng.usize(0..room), 0);
+            self.disk.set_copies_on_write(self.rng.bool());
+            self.disk.set_quota(self.rng.u32(0..4) == 0);
+        }
         let (moment, after_it) = self.moment();
         // From the first commit on, or from the opening.
         let is_late = self.rng.bool();
@@ -172,6 +219,10 @@ impl<'a> Life<'a> {
             },
             other => other,
         };
+        let during = match cut.kind {
+            Kind::Reserve => During::Reserve,
+            _ => during,
+        };
         let refused = std::mem::take(&mut self.refused);
         let had_unsynced = !self.disk.content().is_synced();
         let calls = self.disk.calls();
@@ -182,13 +233,32 @@ impl<'a> Life<'a> {
             is_kept,
             had_unsynced,
             refused,
+            full: std::mem::take(&mut self.full),
+            recovered: std::mem::take(&mut self.recovered),
         })
+    }
+
+    /// Another process asks for something, while no store is open.
+    fn order(&mut self) -> rusqlite::Result<()> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
+        let other = Connection::open_with_flags_and_vfs(FILE, flags, self.disk.vfs())?;
+        let sql = "INSERT INTO orders (body, until) VALUES (?1, 1 << 60)";
+        other.execute(sql, ["pause billing"])?;
+        self.acked = Tables::read(&other).ok().flatten();
+        drop(other);
+        let names = [FILE, "timers.db-wal", "timers.db-reserve"];
+        let files: Vec<_> = names
+            .into_iter()
+            .filter_map(|name| Some((name, self.disk.read(name)?)))
+            .collect();
+        self.disk.put(Content::of(files));
+        Ok(())
     }
 
     /// When the power is cut.
     fn moment(&mut self) -> (Moment, bool) {
         let rng = &mut self.rng;
-        let (call, kind, most) = match rng.u32(0..16) {
+        let (call, kind, most) = match rng.u32(0..17) {
             0 => (None, None, 4),
             1 => (None, None, 6),
             2 => (None, None, 12),
@@ -199,6 +269,7 @@ impl<'a> Life<'a> {
             10 | 11 => (Some(Call::Write), Some(Kind::Main), 5),
             12 | 13 => (Some(Call::Sync), Some(Kind::Main), 2),
             14 => (Some(Call::Length), None, 1),
+            15 => (None, Some(Kind::Reserve), 4),
             // Not before the end.
             _ => (Some(Call::Write), None, 62),
         };
@@ -249,7 +320,12 @@ impl<'a> Life<'a> {
             None => During::Creation,
             Some(_) => During::Opening,
         };
-        self.under_way = self.acked.is_none().then(Tables::default);
+        let new = self.acked.is_none().then(Tables::default);
+        self.under_way = new.map(UnderWay::only);
+        let reserve = match self.rng.u32(0..4) {
+            0 => (0, 0),
+            _ => (16 << 10, 128 << 10),
+        };
         let trial = Trial {
             vfs: Some(self.disk.vfs()),
             files: FILES,
@@ -257,6 +333,8 @@ impl<'a> Life<'a> {
             long_log: self.long_log,
             key_sizes: self.key_sizes,
             vacuum: self.vacuum,
+            reserve,
+            full: Duration::ZERO,
             ..Trial::NONE
         };
         let store = SqliteStore::open_for_trial(&self.disk.path(FILE), &trial);
@@ -265,8 +343,8 @@ impl<'a> Life<'a> {
         };
         self.acked.get_or_insert_default();
         let mut begun = self.tables();
-        begun.epoch += 1;
-        self.under_way = Some(begun);
+        begun.begin();
+        self.under_way = Some(UnderWay::only(begun));
         let begun = store.begin();
         let Said::Done(epoch) = self.said(begun, StoreError::is_definite)? else {
             return Ok(self.ends(During::Beginning));
@@ -280,10 +358,31 @@ impl<'a> Life<'a> {
             self.disk.cut_at(moment, after_it);
         }
         for number in 1..=self.rng.u64(1..120) {
+            match self.rng.u32(0..10) {
+                0 if self.fills => drop(self.disk.fill()),
+                1 if self.fills => self.disk.set_foreign(0),
+                2 => {
+                    let mut taken = self.tables();
+                    taken.take_orders();
+                    self.under_way = Some(UnderWay::only(taken));
+                    let orders = store.orders();
+                    match self.said(orders, StoreError::is_definite)? {
+                        Said::Done(_) => self.is_acked(),
+                        Said::Refused => self.under_way = None,
+                        Said::Failed => return Ok(self.ends(During::CommitRead)),
+                    }
+                }
+                _ => {}
+            }
             let steps = self.steps();
             let committed = store.commit(number, &steps);
             match self.said(committed, StoreError::is_definite)? {
-                Said::Done(_) => self.is_acked(),
+                Said::Done(outcomes) => {
+                    self.is_done(&outcomes)?;
+                    if self.is_full && self.rng.u32(0..20) == 0 {
+                        return Ok(During::Refusal);
+                    }
+                }
                 Said::Refused => {
                     // It must not come back, also if nothing is written over what it has left.
                     self.under_way = None;
@@ -323,11 +422,11 @@ impl<'a> Life<'a> {
         match answer {
             Ok(answer) => Ok(Said::Done(answer)),
             Err(_) if self.disk.cut().is_some() => Ok(Said::Failed),
-            Err(error) if self.has_faults && is_definite(&error) => {
+            Err(error) if (self.has_faults || self.fills) && is_definite(&error) => {
                 self.refused += 1;
                 Ok(Said::Refused)
             }
-            Err(_) if self.has_faults => Ok(Said::Failed),
+            Err(_) if self.has_faults || self.fills => Ok(Said::Failed),
             Err(error) => {
                 let source = error.source().map(ToString::to_string);
                 Err(format!("{error}: {}", source.unwrap_or_default()))
@@ -348,15 +447,36 @@ impl<'a> Life<'a> {
     }
 
     fn is_acked(&mut self) {
-        if let Some(done) = self.under_way.take() {
-            self.acked = Some(done);
+        if let Some(under_way) = self.under_way.take() {
+            self.acked = Some(under_way.done);
         }
+    }
+
+    /// A commit was answered: with its inserts, or without them.
+    fn is_done(&mut self, outcomes: &[Outcome]) -> Result<(), String> {
+        let has = |outcome| outcomes.contains(outcome);
+        match (has(&Outcome::Full), has(&Outcome::Inserted)) {
+            (true, true) => return Err(format!("some inserts are refused: {outcomes:?}")),
+            (true, false) => {
+                self.acked = self.under_way.take().map(|under_way| under_way.full);
+                self.full += 1;
+                self.is_full = true;
+            }
+            (false, is_inserted) => {
+                self.is_acked();
+                self.recovered += u64::from(is_inserted && self.is_full);
+                self.is_full &= !is_inserted;
+            }
+        }
+        Ok(())
     }
 
     /// What is left is what was answered, and perhaps what was under way. Says whether it is.
     fn check(&mut self) -> Result<Option<bool>, String> {
         // The checker's connection would write to the disk as it closes.
         let content = self.disk.content();
+        // It has space, too.
+        self.disk.put(content.clone());
         let left = match self.disk.read(FILE) {
             Some(_) => {
                 let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
@@ -371,8 +491,10 @@ impl<'a> Life<'a> {
         if left == self.acked {
             return Ok(was_under_way.map(|_| false));
         }
-        if was_under_way.is_some() && left == was_under_way {
-            self.acked = left;
+        if let (Some(left), Some(under_way)) = (&left, &was_under_way)
+            && (*left == under_way.done || *left == under_way.full)
+        {
+            self.acked = Some(left.clone());
             return Ok(Some(true));
         }
         Err(match (&left, &self.acked) {

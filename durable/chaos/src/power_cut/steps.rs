@@ -2,7 +2,7 @@
 
 use waterwheel_store::{Bucket, Due, Handle, Id, Most, Op, Row};
 
-use super::life::Life;
+use super::life::{Life, UnderWay};
 use super::tables::{Tables, Timer};
 
 const HANDLERS: [&str; 4] = ["mail", "close", "notify", "end the trial"];
@@ -21,18 +21,68 @@ impl Life<'_> {
             0 => self.rng.usize(20..120),
             _ => self.rng.usize(1..8),
         };
+        let mut full = tables.clone();
         let steps: Vec<Op> = (0..count)
             .map(|_| {
-                let step = self.one(&tables);
+                let step = self.some(&tables);
                 tables.step(&step);
+                if !matches!(step, Op::Insert(..)) {
+                    full.step(&step);
+                }
                 step
             })
             .collect();
-        self.under_way = Some(tables);
+        tables.end_commit();
+        full.end_commit();
+        self.under_way = Some(UnderWay { done: tables, full });
         steps
     }
 
+    /// A step, or some that stay together.
+    fn some(&mut self, tables: &Tables) -> Op {
+        if self.rng.u32(0..30) > 0 {
+            return self.one(tables);
+        }
+        let mut tables = tables.clone();
+        let steps = (0..self.rng.usize(1..5)).map(|_| {
+            let step = self.one(&tables);
+            tables.step(&step);
+            step
+        });
+        Op::All(steps.collect())
+    }
+
     fn one(&mut self, tables: &Tables) -> Op {
+        match self.rng.u32(0..10) {
+            0 => self.one_beside(tables),
+            _ => self.one_of_timers(tables),
+        }
+    }
+
+    /// What concerns no timer that waits.
+    fn one_beside(&mut self, tables: &Tables) -> Op {
+        match self.rng.u32(0..6) {
+            0..2 if tables.archive.len() > 0 => Op::Expire {
+                handler: HANDLERS[self.rng.usize(0..HANDLERS.len())].into(),
+                before: Due::from_millis(self.now).day() + self.rng.i64(-2..2),
+                most: self.rng.usize(1..30),
+            },
+            2 if !tables.orders.is_empty() => {
+                let numbers = tables.orders.keys();
+                let number = self.rng.choice(numbers).copied().unwrap_or_default();
+                Op::Reply(number.unsigned_abs(), "it is done".into())
+            }
+            3 => Op::Reply(self.rng.u64(0..5), "there is none".into()),
+            _ => {
+                let name = ["due-by", "namespace/a", "calendar/nightly"][self.rng.usize(0..3)];
+                let value = vec![self.rng.u8(..); self.rng.usize(0..3_000)];
+                let value = (self.rng.u32(0..4) > 0).then(|| value.into());
+                Op::Set(name.into(), value)
+            }
+        }
+    }
+
+    fn one_of_timers(&mut self, tables: &Tables) -> Op {
         // Else the file grows without end.
         let many = tables.timers.len() > 300;
         let chosen = self.any(tables);
@@ -40,6 +90,7 @@ impl Life<'_> {
         match (self.rng.u32(0..100), chosen) {
             (0..45, Some((id, timer))) if many => self.settle_or_cancel(id, timer),
             (45..60, Some((id, timer))) => self.settle_or_cancel(id, timer),
+            (60..63, Some((id, timer))) if timer.level == 0 => Op::Start(row(id, timer)),
             (60..70, Some((id, timer))) => Op::Reschedule(handle(id, timer), due, bucket),
             (70..76, Some((id, timer))) if timer.level == 0 => {
                 Op::Retry(row(id, timer), due, bucket)
@@ -77,9 +128,11 @@ impl Life<'_> {
     }
 
     fn settle_or_cancel(&mut self, id: i64, timer: &Timer) -> Op {
-        match timer.level == 0 && self.rng.bool() {
-            true => Op::Settle(row(id, timer)),
-            false => Op::Cancel(handle(id, timer)),
+        let now = Due::from_millis(self.now);
+        match self.rng.u32(0..4) {
+            0 if timer.level == 0 => Op::Settle(row(id, timer)),
+            1 if timer.level == 0 => Op::Archive(row(id, timer), now),
+            _ => Op::Cancel(handle(id, timer)),
         }
     }
 
@@ -129,7 +182,7 @@ fn row(id: i64, timer: &Timer) -> Row {
         due: Due::from_millis(timer.due),
         handler: timer.handler.as_str().into(),
         failures: u32::try_from(timer.failures).unwrap_or(u32::MAX),
-        starts: 0,
+        starts: u32::try_from(timer.starts).unwrap_or(u32::MAX),
         has_moved: timer.has_moved,
         key: timer.key.as_deref().map(Into::into),
         payload: timer.payload.as_slice().into(),

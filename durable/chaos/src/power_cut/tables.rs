@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rusqlite::{Connection, Row as SqlRow};
 use waterwheel_store::{Bucket, Due, Handle, Level, Most, Op, Row};
 
+use super::archive::Archive;
 use crate::keys::{self, each};
 
 type Bytes = Vec<u8>;
@@ -22,7 +23,10 @@ pub(crate) struct Tables {
     keys: BTreeMap<(String, Bytes), (i64, i64)>,
     moved: BTreeMap<i64, i64>,
     pub(crate) dead: BTreeMap<i64, Dead>,
-    handlers: BTreeSet<String>,
+    pub(crate) archive: Archive,
+    settings: BTreeMap<String, Bytes>,
+    pub(crate) orders: BTreeMap<i64, Order>,
+    pub(crate) handlers: BTreeSet<String>,
 }
 
 /// A timer, and where it lies.
@@ -36,6 +40,15 @@ pub(crate) struct Timer {
     pub(crate) has_moved: bool,
     pub(crate) key: Option<Bytes>,
     pub(crate) payload: Bytes,
+    pub(crate) starts: i64,
+}
+
+/// What another process asks of the one that has the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Order {
+    body: String,
+    pub(crate) is_taken: bool,
+    answer: Option<String>,
 }
 
 /// A dead letter.
@@ -49,6 +62,7 @@ pub(crate) struct Dead {
     payload: Bytes,
     at: i64,
     error: String,
+    starts: i64,
 }
 
 /// The lengths of the levels, and how long before its start a bucket cascades.
@@ -93,6 +107,7 @@ impl Tables {
                         payload: timer.payload,
                         at: at.as_millis(),
                         error: error.to_string(),
+                        starts: timer.starts,
                     };
                     self.dead.insert(number(row.id.get()), dead);
                 }
@@ -108,19 +123,85 @@ impl Tables {
                         has_moved: true,
                         key: None,
                         payload: dead.payload,
+                        starts: 0,
                     };
                     self.shift(number(id.get()), timer, *due, *bucket);
                 }
             }
             Op::Discard(id) => drop(self.dead.remove(&number(id.get()))),
             Op::Cascade { bucket, now, most } => self.cascade(*bucket, now.as_millis(), *most),
-            Op::Archive(..)
-            | Op::Expire { .. }
-            | Op::Start(_)
-            | Op::Set(..)
-            | Op::Reply(..)
-            | Op::All(_) => unreachable!("no life has such a step: {op:?}"),
+            Op::Archive(row, at) => {
+                if self.take_near(row).is_some() {
+                    // It keeps its key.
+                    self.moved.remove(&number(row.id.get()));
+                    self.archive.add(row, *at);
+                }
+            }
+            Op::Expire {
+                handler,
+                before,
+                most,
+            } => self.expire(handler, *before, *most),
+            Op::Start(row) => {
+                if self.is_near(row)
+                    && let Some(timer) = self.timers.get_mut(&number(row.id.get()))
+                {
+                    timer.starts += 1;
+                }
+            }
+            Op::Set(name, Some(value)) => {
+                self.settings.insert(name.to_string(), value.to_vec());
+            }
+            Op::Set(name, None) => drop(self.settings.remove(&**name)),
+            Op::Reply(order, answer) => {
+                if let Some(order) = self.orders.get_mut(&number(*order)) {
+                    order.answer = Some(answer.to_string());
+                }
+            }
+            Op::All(steps) => steps.iter().for_each(|step| self.step(step)),
         }
+    }
+
+    /// All steps of the commit were done.
+    pub(crate) fn end_commit(&mut self) {
+        self.archive.end_commit();
+    }
+
+    /// The file is opened once more.
+    pub(crate) fn begin(&mut self) {
+        self.epoch += 1;
+        // A process that has ended answers nothing.
+        self.orders
+            .retain(|_, order| !order.is_taken || order.answer.is_some());
+    }
+
+    /// The store has taken all orders.
+    pub(crate) fn take_orders(&mut self) {
+        let open = self.orders.values_mut();
+        for order in open.filter(|order| order.answer.is_none()) {
+            order.is_taken = true;
+        }
+    }
+
+    fn expire(&mut self, handler: &str, before: i64, most: usize) {
+        for archived in self.archive.expire(handler, before, most) {
+            if let Some(key) = archived.key {
+                let key = (handler.to_owned(), key);
+                if self
+                    .keys
+                    .get(&key)
+                    .is_some_and(|(id, _)| *id == archived.id)
+                {
+                    self.keys.remove(&key);
+                }
+            }
+        }
+    }
+
+    fn is_near(&self, row: &Row) -> bool {
+        let timer = self.timers.get(&number(row.id.get()));
+        let second = row.due.as_millis().div_euclid(1_000);
+        timer.is_some_and(|timer| (timer.level, timer.bucket) == (0, second))
     }
 
     fn insert(&mut self, row: &Row, bucket: Bucket) {
@@ -143,15 +224,16 @@ impl Tables {
             has_moved: row.has_moved,
             key: row.key.as_deref().map(<[u8]>::to_vec),
             payload: row.payload.to_vec(),
+            starts: i64::from(row.starts),
         };
         self.timers.insert(id, timer);
     }
 
     fn take_near(&mut self, row: &Row) -> Option<Timer> {
-        let id = number(row.id.get());
-        let timer = self.timers.get(&id)?;
-        let is_there = timer.level == 0 && timer.bucket == row.due.as_millis().div_euclid(1_000);
-        is_there.then(|| self.timers.remove(&id))?
+        match self.is_near(row) {
+            true => self.timers.remove(&number(row.id.get())),
+            false => None,
+        }
     }
 
     fn take(&mut self, handle: &Handle) -> Option<Timer> {
@@ -172,6 +254,7 @@ impl Tables {
     fn shift(&mut self, id: i64, mut timer: Timer, due: Due, bucket: Bucket) {
         timer.due = due.as_millis();
         timer.has_moved = true;
+        timer.starts = 0;
         timer.level = i64::from(bucket.level.number());
         timer.bucket = bucket.number;
         self.moved.insert(id, timer.due);
@@ -252,6 +335,7 @@ impl Tables {
                 has_moved: row.get(6)?,
                 key: row.get(8)?,
                 payload: row.get(9)?,
+                starts: row.get(10)?,
             };
             if tables.timers.insert(row.get(3)?, timer).is_some() {
                 // It lies in two buckets: no model has that.
@@ -285,8 +369,24 @@ impl Tables {
                 payload: row.get(6)?,
                 at: row.get(7)?,
                 error: row.get(8)?,
+                starts: row.get(9)?,
             };
             tables.dead.insert(row.get(0)?, dead);
+            Ok(())
+        })?;
+        tables.archive = Archive::read(connection, &handlers)?;
+        each(connection, "SELECT name, value FROM settings", |row| {
+            tables.settings.insert(row.get(0)?, row.get(1)?);
+            Ok(())
+        })?;
+        let sql = "SELECT number, body, is_taken, answer FROM orders";
+        each(connection, sql, |row| {
+            let order = Order {
+                body: row.get(1)?,
+                is_taken: row.get(2)?,
+                answer: row.get(3)?,
+            };
+            tables.orders.insert(row.get(0)?, order);
             Ok(())
         })?;
         Ok(tables)
@@ -320,12 +420,15 @@ impl Tables {
         }
         let (here, there, changed) = (some(&here), some(&there), some(&changed));
         format!(
-            "epoch {} and {}; timers missing: {there}; too many: {here}; changed: {changed}; keys {}, moved {}, dead letters {}, handlers {}",
+            "epoch {} and {}; timers missing: {there}; too many: {here}; changed: {changed}; keys {}, moved {}, dead letters {}, archive {}, settings {}, orders {}, handlers {}",
             self.epoch,
             other.epoch,
             same(&self.keys, &other.keys),
             same(&self.moved, &other.moved),
             same(&self.dead, &other.dead),
+            same(&self.archive, &other.archive),
+            same(&self.settings, &other.settings),
+            same(&self.orders, &other.orders),
             same(&self.handlers, &other.handlers),
         )
     }

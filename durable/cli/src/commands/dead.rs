@@ -1,7 +1,7 @@
 //! What was given up?
 
 use serde::Serialize;
-use waterwheel_store::{Dead as Letter, Id, Most};
+use waterwheel_store::{Dead as Letter, Id, Most, Row};
 use waterwheel_store_sqlite::Reader;
 
 use super::list::PAYLOAD;
@@ -16,7 +16,7 @@ const COLUMNS: [Column; 6] = [
     Column::text("DIED"),
     Column::text("ID"),
     Column::cut("HANDLER", 12),
-    Column::number("FAILED"),
+    Column::number("ATTEMPTS"),
     Column::cut("ERROR", 12),
     Column::cut("PAYLOAD", 10),
 ];
@@ -32,6 +32,7 @@ struct Page {
 pub(super) struct Listed {
     #[serde(flatten)]
     timer: Timer,
+    attempts: u32,
     died: String,
     died_ms: i64,
     error: String,
@@ -41,11 +42,17 @@ impl Listed {
     pub(super) fn new(letter: &Letter) -> Listed {
         Listed {
             timer: Timer::new(&letter.row, letter.at),
+            attempts: attempts(&letter.row),
             died: time::iso(letter.at),
             died_ms: letter.at.as_millis(),
             error: letter.error.to_string(),
         }
     }
+}
+
+/// How many attempts a dead letter had: its failures before the last one, and that.
+pub(super) fn attempts(row: &Row) -> u32 {
+    row.failures.saturating_add(1)
 }
 
 pub(crate) fn run(reader: &Reader, asked: &Dead, output: &mut Output) -> Result<(), Failure> {
@@ -63,7 +70,7 @@ pub(crate) fn run(reader: &Reader, asked: &Dead, output: &mut Output) -> Result<
             time::iso(*at),
             row.id.to_string(),
             text::clean(&row.handler),
-            row.failures.to_string(),
+            attempts(row).to_string(),
             text::one_line(error.as_bytes(), PAYLOAD),
             text::one_line(&row.payload, PAYLOAD),
         ]

@@ -100,15 +100,23 @@ fn all(
             Order::Pause(name) | Order::Resume(name) => name.to_string(),
         });
         match carried {
-            Ok(()) => output.line(&format!("{done} {name}"))?,
+            Ok(()) => output.line(&format!("{done} {name}")).map_err(cut_off)?,
             Err(why) => {
                 say(&format!("{name}: {why}"));
                 failed += 1;
             }
         }
     }
-    output.flush()?;
+    output.flush().map_err(cut_off)?;
     Ok(failed)
+}
+
+/// To a command that only reads, a reader that has had enough is no failure. Here it may leave orders that were not carried out.
+fn cut_off(failure: Failure) -> Failure {
+    match failure {
+        Failure::Closed => Failure::CutOff,
+        other => other,
+    }
 }
 
 fn said(failed: usize) -> Result<(), Failure> {

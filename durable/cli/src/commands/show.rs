@@ -4,7 +4,7 @@ use serde::Serialize;
 use waterwheel_store::{Id, Level, Row};
 use waterwheel_store_sqlite::Reader;
 
-use super::dead::Listed as DeadListed;
+use super::dead::{Listed as DeadListed, attempts};
 use super::timer::{Timer, level};
 use crate::arguments::{Name, Show};
 use crate::failure::Failure;
@@ -62,7 +62,10 @@ pub(crate) fn run(reader: &Reader, asked: &Show, output: &mut Output) -> Result<
     line("state", &state)?;
     let due = format!("{} ({})", time::iso(row.due), time::from(now, row.due));
     line("due", &due)?;
-    line("failures", &row.failures.to_string())?;
+    match &letter {
+        Some(_) => line("attempts", &attempts(row).to_string())?,
+        None => line("failures", &row.failures.to_string())?,
+    }
     if row.starts > 0 {
         line("starts", &row.starts.to_string())?;
     }

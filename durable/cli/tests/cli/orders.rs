@@ -126,6 +126,10 @@ async fn a_service_redrives_and_discards_its_dead_letters() {
     }
     let letters = || beside(&file, "dead --json");
     while letters().await.json()["dead"].as_array().unwrap().len() < 3 {}
+    // As `DeadLetter::attempts` has it.
+    assert_eq!(letters().await.json()["dead"][1]["attempts"], 1);
+    let shown = beside(&file, &format!("show {}", ids[1])).await.well();
+    assert!(shown.contains("attempts  1\n"), "{shown}");
     let said = beside(&file, &format!("redrive {}", ids[1])).await.well();
     assert_eq!(said, format!("redriven {}\n", ids[1]));
     assert_eq!(delivered.recv().await, Some(ids[1]));
@@ -364,6 +368,27 @@ fn a_process_that_ends_without_an_answer_leaves_it_to_the_command() {
         asking.join().unwrap().well()
     });
     assert_eq!(said, "paused shop\n");
+    assert_eq!(settings(&file), ["shop"]);
+}
+
+#[test]
+fn what_another_connection_holds_up_is_done_after_it() {
+    let folder = Folder::new();
+    let file = folder.file("timers.db");
+    free(&file);
+    let connection = rusqlite::Connection::open(&file).unwrap();
+    connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let said = thread::scope(|scope| {
+        let asking = scope.spawn(|| cli(&file, words("pause shop --wait 60")));
+        // Ten times as long as the store itself waits.
+        thread::sleep(Duration::from_millis(500));
+        connection.execute_batch("ROLLBACK").unwrap();
+        asking.join().unwrap().well()
+    });
+    assert_eq!(said, "paused shop\n");
+    connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let said = cli(&file, words("resume shop --wait 0.2")).failure();
+    assert!(said.contains("database is locked"), "{said}");
     assert_eq!(settings(&file), ["shop"]);
 }
 

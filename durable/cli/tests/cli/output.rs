@@ -1,11 +1,13 @@
 //! Its exit codes, and what becomes of its output.
 
-use std::io::Read;
+use std::path::Path;
 use std::process::Stdio;
 
 use waterwheel_store::{Op, Row};
 
-use crate::support::{Folder, cli, command, dead, filled, insert, row, run, set, store, words};
+use crate::support::{
+    Folder, Said, cli, command, dead, filled, insert, row, run, set, store, words,
+};
 
 #[test]
 fn what_is_not_understood_has_the_exit_code_2() {
@@ -61,31 +63,47 @@ fn a_reader_that_goes_away_is_no_failure() {
     let file = folder.file("timers.db");
     // More than a pipe takes.
     let rows: Vec<_> = (0..3_000).map(|it| row(it, "mail", 5_000)).collect();
-    let mut steps: Vec<_> = rows.iter().map(insert).collect();
-    for it in 0..1_000 {
-        steps.extend(dead(&row(10_000 + it, "mail", 0), "it said no"));
-    }
+    let steps: Vec<_> = rows.iter().map(insert).collect();
     drop(store(&file, &steps));
-    for line in [
-        "list --limit 100000",
-        "list --limit 100000 --json",
-        "dead --limit 100000",
-        "redrive --all",
-    ] {
-        let mut child = command()
-            .arg(&file)
-            .args(words(line))
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        drop(child.stdout.take());
-        let mut said = String::new();
-        let mut err = child.stderr.take().unwrap();
-        err.read_to_string(&mut said).unwrap();
-        let ended = child.wait().unwrap();
-        assert_eq!((ended.code(), &*said), (Some(0), ""), "{line}");
+    for line in ["list --limit 100000", "list --limit 100000 --json"] {
+        let said = unread(&file, line);
+        assert_eq!((said.code, &*said.err), (0, ""), "{line}");
     }
+}
+
+/// Runs the command with an output whose reader has gone.
+fn unread(file: &Path, line: &str) -> Said {
+    let mut command = command();
+    command.arg(file).args(words(line));
+    let (reader, output) = std::io::pipe().unwrap();
+    drop(reader);
+    command.stdout(output).stderr(Stdio::piped());
+    let ended = command.spawn().unwrap().wait_with_output().unwrap();
+    Said {
+        code: ended.status.code().unwrap_or(-1),
+        out: String::new(),
+        err: String::from_utf8(ended.stderr).unwrap(),
+    }
+}
+
+#[test]
+fn orders_that_an_output_cut_off_are_no_success() {
+    let folder = Folder::new();
+    let file = folder.file("timers.db");
+    // More than are asked for in one commit.
+    let letters = (0..1_200).flat_map(|it| dead(&row(it, "mail", 0), "it said no"));
+    let mut steps: Vec<_> = letters.collect();
+    steps.push(set("namespace/shop", "{}"));
+    drop(store(&file, &steps));
+    let said = unread(&file, "redrive --all").failure();
+    assert!(said.contains("may be done or not"), "{said}");
+    let stats = cli(&file, ["stats", "--json"]).json();
+    assert!(stats["dead"].as_i64() > Some(0), "{stats}");
+    // All is done, and it cannot be said.
+    let said = unread(&file, "pause shop").failure();
+    assert!(said.contains("may be done or not"), "{said}");
+    // A letter that is looked at is left.
+    assert_eq!(unread(&file, "dead").code, 0);
 }
 
 #[cfg(target_os = "linux")]

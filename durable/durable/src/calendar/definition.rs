@@ -35,16 +35,17 @@ pub struct Calendar {
 
 /// What becomes of occurrences that are more than a minute late when the service notices them, because it was off, or its store refused.
 ///
-/// What is a minute late or less counts as in time, and is delivered in any case.
+/// What is a minute late or less counts as in time. If the first that was not noticed is in time, all of them are delivered, by any of these. If it is late,
+/// [`Once`](Misfire::Once) and [`All`](Misfire::All) count those in time that follow it with the late ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Misfire {
-    /// The last one is delivered, for all of them. The default.
+    /// The last one is delivered, for all of them, in time or not. The default.
     #[default]
     Once,
-    /// The last so many are delivered, from 1 to [`MISFIRE_LIMIT`](crate::MISFIRE_LIMIT).
+    /// The last so many are delivered, in time or not, from 1 to [`MISFIRE_LIMIT`](crate::MISFIRE_LIMIT).
     All(u32),
-    /// None of them is.
+    /// None that is late is. What is in time is delivered.
     Skip,
 }
 

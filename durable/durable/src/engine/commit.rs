@@ -92,8 +92,13 @@ impl Commits {
             1 => usize::from(self.count.is_multiple_of(2)),
             _ => most - self.requests.len().min(most / 2),
         };
-        let own = own.min(self.steps.len());
-        let asked = self.within(most - own, most_bytes);
+        let half = match self.requests.is_empty() {
+            true => most_bytes,
+            false => most_bytes / 2,
+        };
+        let (own, bytes) = within(self.steps.iter(), own, half);
+        let requests = self.requests.iter().map(|(op, _)| op);
+        let (asked, _) = within(requests, most - own, most_bytes.saturating_sub(bytes));
         let mut steps = Vec::with_capacity(own + asked);
         let mut callers = Vec::with_capacity(own + asked);
         steps.extend(self.steps.drain(..own));
@@ -104,18 +109,32 @@ impl Commits {
         }
         (steps, callers)
     }
+}
 
-    /// How many of the first requests a commit takes: as many as this, and those after so many bytes are left for the next one.
-    fn within(&self, most: usize, most_bytes: usize) -> usize {
-        let mut bytes = 0;
-        let first = self.requests.iter().take(most).take_while(|(op, _)| {
-            let fits = bytes < most_bytes.max(1);
-            if let Op::Insert(row, _) = op {
-                bytes += row.bytes();
-            }
-            fits
-        });
-        first.count()
+/// How many of the first steps a commit takes, and how many bytes they insert: as many as this, and those after so many bytes are left for the next one.
+fn within<'a>(
+    steps: impl Iterator<Item = &'a Op>,
+    most: usize,
+    most_bytes: usize,
+) -> (usize, usize) {
+    let (mut count, mut bytes) = (0, 0);
+    for op in steps.take(most) {
+        if bytes >= most_bytes.max(1) {
+            break;
+        }
+        count += 1;
+        bytes += inserted(op);
+    }
+    (count, bytes)
+}
+
+/// How many bytes a step inserts.
+fn inserted(op: &Op) -> usize {
+    match op {
+        Op::Insert(row, _) => row.bytes(),
+        // A calendar's occurrences.
+        Op::All(steps) => steps.iter().map(inserted).sum(),
+        _ => 0,
     }
 }
 

@@ -43,7 +43,7 @@ impl Engine {
         if !self.poison.is_watchful() {
             return self.lanes[index].ready.pop_front();
         }
-        let may_try = self.poison.may_try(self.now);
+        let may_try = self.may_try(self.lanes[index].namespace);
         if may_try && let Some(up) = self.lanes[index].accused.pop_front() {
             return Some(up);
         }
@@ -59,7 +59,7 @@ impl Engine {
 
     /// Whether a lane would begin a delivery.
     pub(super) fn is_ready(&mut self, index: usize) -> bool {
-        let may_try = self.poison.may_try(self.now);
+        let may_try = self.may_try(self.lanes[index].namespace);
         let (lane, near) = (&mut self.lanes[index], &self.near);
         for queue in [&mut lane.ready, &mut lane.accused] {
             while queue.front().is_some_and(|up| near.waiting(up).is_none()) {
@@ -91,8 +91,13 @@ impl Engine {
     /// When the first timer of a lane was due that is overdue and waits: of a timer that is not in memory, only the second is known.
     pub(super) fn oldest_of(&self, lane: usize) -> Option<Due> {
         let lane = &self.lanes[lane];
-        let mut ready = [&lane.ready, &lane.accused].into_iter().flatten();
-        let ready = ready.find_map(|up| self.near.waiting(up).map(|row| row.due));
+        let mut ready: Option<Due> = None;
+        // They are in the order in which they came up. Few are older than all before them, and only those are looked up.
+        for up in lane.ready.iter().chain(&lane.accused) {
+            if ready.is_none_or(|oldest| up.due < oldest) && self.near.waiting(up).is_some() {
+                ready = Some(up.due);
+            }
+        }
         let stored = lane
             .next_second()
             .map(|second| Due::from_millis(second.saturating_mul(1_000)));
@@ -100,15 +105,24 @@ impl Engine {
         ready.into_iter().chain(stored).min()
     }
 
+    /// The handler of a delivery was called at this time of the wall clock. It is known once that has ended.
+    pub fn called(&mut self, handler: &str, due: Due, wall_micros: i64) {
+        let due = due.as_millis().saturating_mul(1_000);
+        let late = wall_micros.saturating_sub(due).max(0);
+        if let Some(at) = self.namespace_of(handler) {
+            self.namespaces[at].lateness.count(late.unsigned_abs());
+        }
+    }
+
     /// A delivery has ended. Returns whether it has failed, and the timer is tried again.
     pub fn ended(&mut self, id: Id, ended: Ended) -> bool {
-        if self.has_failed {
-            return false;
-        }
         let Some((row, lane)) = self.near.end(id) else {
             return false;
         };
         self.place_is_free(lane, &row);
+        if self.has_failed {
+            return false;
+        }
         let namespace = self.lanes[lane].namespace;
         if planted::is(Planted::NeverSettled) && ended == Ended::Well && id.get().is_multiple_of(16)
         {

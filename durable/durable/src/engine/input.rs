@@ -15,7 +15,8 @@ pub struct Config {
     pub page: usize,
     /// How many timers of a handler are in memory at most. The others wait in the store.
     pub most_in_memory: usize,
-    /// How many bytes the timers of all handlers take in memory, about. One handler's may take as many as are left free; a row always finds a place.
+    /// How many bytes the timers of all handlers take in memory, about. One handler's may take as many as are left free, and always
+    /// 64 KiB (where this is less than 2 MiB, a 32nd of it) and a row.
     pub most_bytes_in_memory: usize,
     /// The delays after the first, second … failure. After the last one, a failure is the end.
     pub ladder: Vec<Duration>,
@@ -23,7 +24,7 @@ pub struct Config {
     pub concurrency: Option<usize>,
     /// How many steps a commit has at most.
     pub most_in_commit: usize,
-    /// How many bytes the inserts of a commit have, about. A store that runs out of space has a reserve for what it has not yet copied from its log, and the
+    /// How many bytes the inserts of a commit have, about, those of calendars among them. A store that runs out of space has a reserve for what it has not yet copied from its log, and the
     /// reserve is not without end.
     pub most_bytes_in_commit: usize,
     /// After so many microseconds without a reply, the store is asked again.

@@ -152,6 +152,10 @@ impl Engine {
                 if first > horizon {
                     return Some(start(first.saturating_sub(self.config.window)));
                 }
+                // The end of that brings it up.
+                if self.namespaces[self.lanes[index].namespace].is_closed() {
+                    return None;
+                }
                 // Else the reply to a commit brings it up.
                 let most = self.room(index).or_else(|| self.make_room(index, first))?;
                 self.load_rows(index, horizon.saturating_add(1), most);

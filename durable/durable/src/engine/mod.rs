@@ -95,7 +95,7 @@ pub struct Engine {
     /// The first is the default one.
     namespaces: Vec<Namespace>,
     namespace_at: HashMap<Arc<str>, usize>,
-    /// Whose turn it is, where places are short.
+    /// Whose turn it is, where places are short or timers are tried one after another.
     turn: usize,
     /// All places were taken the last time that something might have begun: more may wait for one.
     is_short: bool,
@@ -349,7 +349,7 @@ impl Engine {
         let wall = wall.map(|at| self.now.boot_at(at));
         let calendars = self.calendars_turn();
         let rates = self.rates_let_at();
-        let trial = self.poison.tries_at(self.now);
+        let trial = self.tries_at();
         [asked, near, wall, calendars, self.expires_at, rates, trial]
             .into_iter()
             .flatten()

@@ -81,6 +81,7 @@ struct Filed {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Up {
     id: Id,
+    pub(super) due: Due,
     key: Key,
 }
 
@@ -260,7 +261,15 @@ impl Near {
             BATCH,
             |key, _, filed| match now.is_past(filed.due) {
                 true => {
-                    each(filed.lane, Up { id: filed.id, key });
+                    let Filed { id, due, lane } = filed;
+                    each(
+                        *lane,
+                        Up {
+                            id: *id,
+                            due: *due,
+                            key,
+                        },
+                    );
                     Verdict::Due
                 }
                 false => {

@@ -23,6 +23,8 @@ pub enum Output {
     Dead(Row, Arc<str>),
     /// What the store has of this calendar cannot be read, for this reason. It files nothing until it is declared anew.
     UnreadableCalendar(Arc<str>, Arc<str>),
+    /// What the store has of this namespace's policy cannot be read. Nothing of it is delivered until it is given another one.
+    UnreadablePolicy(Arc<str>),
     /// The store has refused something, for this reason. Put out for the first refusal since it last did what was asked of it.
     Refused(Arc<str>),
     /// The store has failed, so nothing goes on.

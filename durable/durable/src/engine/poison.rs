@@ -6,8 +6,11 @@
 //!
 //! The first run that notes starts counts those that it notes anew: what was noted of them before the last end in order is of no consequence.
 //!
-//! A timer that was started and has not ended is accused: it is what has ended that run, or it was with its handler beside what has. So the accused are tried one
-//! after another, and what has ended well by then is innocent. One that was started too often is given up before it is started once more.
+//! A timer that was started and has not ended is accused: it is what has ended that run, or it was with its handler beside what has. So the accused of a namespace
+//! are tried one after another, and what has ended well by then is innocent. One that was started too often is given up before it is started once more.
+//!
+//! Namespaces do not wait for one another, but for a moment: trials do not begin together, so that what ends the process at once does so alone. What is with its
+//! handler for longer than that may be accused for the fault of another, each time, and is given up with it.
 
 use std::sync::Arc;
 
@@ -20,8 +23,32 @@ use crate::policy::{NOTED_FROM, STARTS};
 /// The setting: the epoch of the last run that ended in order, in decimal.
 const CLEAN: &str = "clean";
 
-/// So long an accused timer is tried alone. What ends the process later may be tried beside others: a handler that hangs keeps none of them waiting for ever.
+/// So long an accused timer is tried as the only one of its namespace. What ends the process later may be tried beside others: a handler that hangs keeps none of
+/// them waiting for ever.
 const TRIAL_MICROS: u64 = 60_000_000;
+
+/// So long it is tried as the only one of all.
+const ALONE_MICROS: u64 = 1_000_000;
+
+/// An accused timer that is with its handler.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Trial {
+    id: Id,
+    /// When its handler was called, in microseconds since boot. `None` as long as its start is not noted.
+    begun: Option<u64>,
+}
+
+impl Trial {
+    fn alone_until(self) -> u64 {
+        self.begun
+            .map_or(u64::MAX, |begun| begun.saturating_add(ALONE_MICROS))
+    }
+
+    fn until(self) -> u64 {
+        self.begun
+            .map_or(u64::MAX, |begun| begun.saturating_add(TRIAL_MICROS))
+    }
+}
 
 #[derive(Debug, Default)]
 pub(super) struct Poison {
@@ -31,8 +58,8 @@ pub(super) struct Poison {
     suspects_until: Option<Due>,
     /// This run is the first in a row to note starts.
     counts_anew: bool,
-    /// An accused timer that is with its handler, and until when none other is tried, in microseconds since boot.
-    trial: Option<(Id, u64)>,
+    /// A trial has ended, and what came of it is not written.
+    rests: bool,
     /// Timers that were noted as started by this run and were not, and how often they had been before.
     given_back: HashMap<Id, u32>,
     /// The end of this run was noted as clean.
@@ -43,22 +70,6 @@ impl Poison {
     /// Whether any timer may be suspect.
     pub(super) fn is_watchful(&self) -> bool {
         self.suspects_until.is_some()
-    }
-
-    /// Whether an accused timer may be tried.
-    pub(super) fn may_try(&self, now: Now) -> bool {
-        self.trial.is_none_or(|(_, until)| until <= now.boot_micros)
-    }
-
-    /// When the next accused timer may be tried though the last one has not ended, in microseconds since boot.
-    pub(super) fn tries_at(&self, now: Now) -> Option<u64> {
-        let until = self.trial.map(|(_, until)| until);
-        until.filter(|until| *until > now.boot_micros)
-    }
-
-    /// A delivery has ended, perhaps the one that was tried.
-    fn end_trial(&mut self, row: &Row) {
-        self.trial.take_if(|(id, _)| *id == row.id);
     }
 
     /// The wall clock was set: what was due as the run began, by the clock as it is now, may have been started before as well.
@@ -106,6 +117,41 @@ impl Engine {
         }
     }
 
+    /// Whether an accused timer of a namespace may be tried.
+    pub(super) fn may_try(&self, namespace: usize) -> bool {
+        let now = self.now.boot_micros;
+        let mut others = self.namespaces.iter().filter_map(|it| it.trial);
+        let own = self.namespaces[namespace].trial;
+        let is_over = own.is_none_or(|it| it.until() <= now);
+        is_over && !self.poison.rests && others.all(|it| it.alone_until() <= now)
+    }
+
+    /// All namespaces are looked at.
+    pub(super) fn goes_on_with_trials(&mut self) {
+        self.poison.rests = false;
+    }
+
+    /// When the next accused timer may be tried though the last one has not ended, in microseconds since boot.
+    pub(super) fn tries_at(&self) -> Option<u64> {
+        let trials = self.namespaces.iter().filter_map(|it| it.trial);
+        let trials = trials.filter(|it| it.begun.is_some());
+        let times = trials.flat_map(|it| [it.alone_until(), it.until()]);
+        times.filter(|at| *at > self.now.boot_micros).min()
+    }
+
+    /// The trial of an accused timer begins, or goes on to its handler.
+    fn tries(&mut self, row: &Row, begun: Option<u64>) {
+        let lane = self.lane(&row.handler);
+        if self.is_accused(row) {
+            let id = row.id;
+            let namespace = self.lanes[lane].namespace;
+            self.namespaces[namespace].trial = Some(Trial { id, begun });
+            if self.config.concurrency.is_none() {
+                self.turn = namespace + 1;
+            }
+        }
+    }
+
     /// Whether its start is to be noted.
     fn is_suspect(&self, row: &Row) -> bool {
         let is_overdue = self
@@ -140,10 +186,7 @@ impl Engine {
         if !self.poison.is_watchful() || !self.is_suspect(&row) {
             return self.hand_out(row);
         }
-        if self.is_accused(&row) {
-            let until = self.now.boot_micros.saturating_add(TRIAL_MICROS);
-            self.poison.trial = Some((row.id, until));
-        }
+        self.tries(&row, None);
         row.starts = self.starts_before(&row);
         self.commits.push(Op::Start(row));
     }
@@ -159,6 +202,7 @@ impl Engine {
             return self.give_back(row);
         }
         self.poison.given_back.remove(&row.id);
+        self.tries(row, Some(self.now.boot_micros));
         let row = Row {
             starts: row.starts.saturating_add(1),
             ..row.clone()
@@ -170,7 +214,7 @@ impl Engine {
     pub(super) fn give_up(&mut self, row: &Row) {
         let error = format!(
             "the process has ended {} times in a row after its handler was called, or was to be",
-            self.starts_before(row)
+            self.starts_before(row).saturating_add(NOTED_FROM)
         );
         if let Some((row, _)) = self.near.end(row.id) {
             let op = self.burial(row, Arc::from(error));
@@ -197,8 +241,12 @@ impl Engine {
     pub(super) fn place_is_free(&mut self, lane: usize, row: &Row) {
         let lane = &mut self.lanes[lane];
         lane.running -= 1;
-        self.namespaces[lane.namespace].running -= 1;
-        self.poison.end_trial(row);
+        let namespace = &mut self.namespaces[lane.namespace];
+        namespace.running -= 1;
+        if namespace.trial.take_if(|it| it.id == row.id).is_some() {
+            // Until then, so that other namespaces have their turn.
+            self.poison.rests = true;
+        }
     }
 
     /// A timer goes to its handler.
@@ -206,9 +254,6 @@ impl Engine {
         let lane = self.lane(&row.handler);
         let namespace = &mut self.namespaces[self.lanes[lane].namespace];
         namespace.counts.delivered += 1;
-        let due = row.due.as_millis().saturating_mul(1_000);
-        let late = self.now.wall_micros.saturating_sub(due).max(0);
-        namespace.lateness.count(late.unsigned_abs());
         self.output
             .push_back(Output::Deliver(super::Delivery { row }));
     }

@@ -52,6 +52,10 @@ impl Engine {
                 }
                 Next::At(day) => day,
             };
+            if self.namespaces[self.lanes[lane].namespace].is_unreadable {
+                // It may say that all of this is kept. Another policy brings it up.
+                continue;
+            }
             let before = self.kept_from(lane);
             if first >= before {
                 let at = first
@@ -88,8 +92,8 @@ impl Engine {
     /// The first day that is kept.
     fn kept_from(&self, lane: usize) -> i64 {
         match self.retention_of(lane) {
-            // Nothing is, not even of today: an earlier policy has kept it.
-            0 => self.present().day().saturating_add(1),
+            // Nothing is, not even of today: an earlier policy has kept it. Nor of a day to come, which a clock that was ahead has left behind.
+            0 => i64::MAX,
             days => self.present().day().saturating_sub(days),
         }
     }

@@ -1,16 +1,23 @@
 //! How much may be in memory?
 //!
 //! So many timers of each handler, and so many bytes of all. The timers of a handler may take as many bytes as are left free. So one that hangs has half of
-//! them at most, the next one a quarter, and a handler whose timers are light goes on beside both. One that has nothing in memory may always load a row,
-//! however large: the bound is passed by a row a handler at most.
+//! them at most, the next one a quarter, and a handler whose timers are light goes on beside both. After some twenty of them nothing would be left: so each
+//! handler has a floor, which it may fill however little is free, and beyond it one row, however large. The bound is passed by that much a handler at most.
+//!
+//! A namespace that is paused or drained has nothing in memory but what is with its handlers: how much of it is overdue is nothing to the others.
 //!
 //! What is in memory for its time keeps nothing out that is due in an earlier second: it leaves memory again, and is read once there is room.
 
+use foldhash::HashSet;
 use waterwheel_store::{Id, Most, Row};
 
 use super::Engine;
 use super::near::{ROW_BYTES, Share};
 use super::planted::{self, Planted};
+
+/// What a handler may have in memory however little is free: some hundred light timers, so that its places are taken while the next ones are loaded. It is less
+/// where there is little memory at all.
+const FLOOR_BYTES: usize = 64 << 10;
 
 /// Rows that are in memory, or that the store was asked for.
 #[derive(Debug, Default)]
@@ -75,7 +82,13 @@ impl Engine {
         }
     }
 
-    /// Timers that have not come up leave memory. Their rows are read again.
+    /// Nothing of a namespace begins any more: what waits leaves memory.
+    pub(super) fn let_go_of_closed(&mut self, namespace: usize) {
+        let closed: HashSet<_> = self.namespaces[namespace].lanes.iter().copied().collect();
+        self.let_go(|lane, _| closed.contains(&lane));
+    }
+
+    /// Timers that are not with their handlers leave memory. Their rows are read again.
     fn let_go(&mut self, leaves: impl Fn(usize, i64) -> bool) {
         for share in self.near.let_go(leaves) {
             self.release(Some(share));
@@ -87,7 +100,8 @@ impl Engine {
     pub(super) fn fits(&self, lane: usize) -> bool {
         let lane = &self.lanes[lane];
         let is_light = lane.bytes == 0 || lane.bytes < self.free();
-        is_light && lane.held < self.config.most_in_memory
+        let is_open = !self.namespaces[lane.namespace].is_closed();
+        is_open && is_light && lane.held < self.config.most_in_memory
     }
 
     /// Takes a row into memory.
@@ -131,8 +145,10 @@ impl Engine {
         }
     }
 
+    /// What the timers of a handler may take.
     fn free(&self) -> usize {
+        let most = self.config.most_bytes_in_memory;
         let taken = self.room.held.saturating_add(self.room.asked);
-        self.config.most_bytes_in_memory.saturating_sub(taken)
+        most.saturating_sub(taken).max(FLOOR_BYTES.min(most / 32))
     }
 }

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::Wrong;
+use super::{LONGEST_DELAY, Wrong};
 
 /// Delays that double from failure to failure, up to a longest one.
 ///
@@ -16,7 +16,7 @@ pub struct BackOff {
 }
 
 impl BackOff {
-    /// From this delay to that one, for 20 attempts.
+    /// From this delay to that one, which is a year at most, for 20 attempts.
     pub fn new(first: Duration, longest: Duration) -> BackOff {
         BackOff {
             first,
@@ -38,6 +38,8 @@ impl BackOff {
             "the first delay is longer than 0"
         } else if self.longest < self.first {
             "the longest delay is not shorter than the first"
+        } else if self.longest > LONGEST_DELAY {
+            "the longest delay is a year at most"
         } else {
             return Ok(());
         };

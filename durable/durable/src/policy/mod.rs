@@ -24,6 +24,9 @@ pub(crate) const STARTS: u32 = 5;
 /// The longest ladder, and the most attempts.
 const MOST_ATTEMPTS: u32 = 1_000;
 
+/// The longest delay after a failure.
+pub(crate) const LONGEST_DELAY: Duration = Duration::from_secs(366 * 86_400);
+
 /// How long what was delivered may be kept: ten years.
 const LONGEST_RETENTION: u32 = 3_660;
 
@@ -73,7 +76,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The delays after the first, second … failure of a timer, at most 1 000. After the last one, a failure makes it a dead letter. In the place of a
+    /// The delays after the first, second … failure of a timer, at most 1 000, of a year each at most. After the last one, a failure makes it a dead letter. In the place of a
     /// [back-off](Policy::back_off).
     ///
     /// Default: the [ladder](crate::Builder::ladder) of the service.
@@ -83,42 +86,51 @@ impl Policy {
         self
     }
 
-    /// Delays that double, in the place of a ladder.
-    pub fn back_off(mut self, back_off: BackOff) -> Policy {
-        self.back_off = Some(back_off);
+    /// Delays that double, in the place of a ladder. `None`: the [ladder](crate::Builder::ladder) of the service.
+    pub fn back_off(mut self, back_off: impl Into<Option<BackOff>>) -> Policy {
+        self.back_off = back_off.into();
         self.ladder = None;
         self
     }
 
-    /// How many deliveries of the namespace, by all of its handlers, go on at a time, at least one. Default: as many as its handlers take.
-    pub fn concurrency(mut self, deliveries: usize) -> Policy {
-        self.concurrency = Some(deliveries);
+    /// How many deliveries of the namespace, by all of its handlers, go on at a time, at least one. Default, and `None`: as many as its handlers take.
+    pub fn concurrency(mut self, deliveries: impl Into<Option<usize>>) -> Policy {
+        self.concurrency = deliveries.into();
         self
     }
 
-    /// How many deliveries begin in a time. Retries are deliveries. What has to wait uses up no attempt, and delays no other namespace. Default: no limit.
-    pub fn rate(mut self, rate: Rate) -> Policy {
-        self.rate = Some(rate);
+    /// How many deliveries begin in a time. Retries are deliveries. What has to wait uses up no attempt, and delays no other namespace. Default, and
+    /// `None`: no limit.
+    pub fn rate(mut self, rate: impl Into<Option<Rate>>) -> Policy {
+        self.rate = rate.into();
         self
     }
 
     /// The namespace's share of the [places](crate::Builder::concurrency) where they are short, from 1 to 1 000: one of priority 3 gets three for each one that
-    /// another of priority 1 gets. None of them starves. Default: 1.
-    pub fn priority(mut self, share: u32) -> Policy {
-        self.priority = Some(share);
+    /// another of priority 1 gets. None of them starves. Default, and `None`: 1.
+    pub fn priority(mut self, share: impl Into<Option<u32>>) -> Policy {
+        self.priority = share.into();
         self
     }
 
-    /// How many timers may be inserted in a time: a quota. What is beyond it gets [`Error::Quota`](crate::Error::Quota). Timers of calendars do not count. Default: no quota.
-    pub fn insert_rate(mut self, rate: Rate) -> Policy {
-        self.insert_rate = Some(rate);
+    /// How many timers may be inserted in a time: a quota. What is beyond it gets [`Error::Quota`](crate::Error::Quota). Timers of calendars do not count. Default,
+    /// and `None`: no quota.
+    ///
+    /// An insert uses up its part of the quota as it is asked for, also if it turns out to be [`Existing`](crate::Inserted::Existing) or fails later.
+    pub fn insert_rate(mut self, rate: impl Into<Option<Rate>>) -> Policy {
+        self.insert_rate = rate.into();
         self
     }
 
     /// For so many days, up to 3 660, it is kept that and when a timer was delivered, and its [key](crate::NewTimer::key) stays taken. Days are those of UTC, and the day
     /// of the delivery is not counted. Default: 0, so nothing is kept, and a key is free when its timer is settled.
-    pub fn retention(mut self, days: u32) -> Policy {
-        self.retention = Some(days);
+    ///
+    /// Nothing expires in the first ten minutes after an opening, and after the wall clock was set by a second or more: a clock that is wrong for a while deletes
+    /// nothing. A process that lives for less than that, or a clock that is set all the time, keeps everything. What is settled while the clock is wrong is kept by that wrong
+    /// day: of a clock that is a year ahead, for a year longer, and of one that is a year behind, until ten minutes after it is right. A policy with a retention of 0 for a
+    /// while lets all of it expire, of days to come as well.
+    pub fn retention(mut self, days: impl Into<Option<u32>>) -> Policy {
+        self.retention = days.into();
         self
     }
 
@@ -126,9 +138,12 @@ impl Policy {
     ///
     /// An end is unclean without a [shutdown](crate::Durable::shutdown): an abort, a kill, a power cut. Two in a row are borne, and count as if the timer had been with its handler.
     /// After them, the service notes which timers it starts of those that were overdue as it was opened. What was with its handler as the process ended once more is tried
-    /// alone, so that no timer is given up for the fault of another.
-    pub fn starts(mut self, starts: u32) -> Policy {
-        self.starts = Some(starts);
+    /// as the only one of its namespace for up to a minute, and of all for a second.
+    ///
+    /// It is the timer's fault only by what can be seen: it was with its handler at each of those ends. So a timer that takes minutes may be given up for the fault of
+    /// another, or of something else that ends the process each time. Handlers that take long belong in a namespace that bears more starts, 50 for example.
+    pub fn starts(mut self, starts: impl Into<Option<u32>>) -> Policy {
+        self.starts = starts.into();
         self
     }
 
@@ -141,6 +156,11 @@ impl Policy {
             .is_some_and(|it| it.len() > MOST_ATTEMPTS as usize)
         {
             return wrong("ladder", "it has at most 1 000 delays");
+        }
+        if let Some(ladder) = &self.ladder
+            && ladder.iter().any(|delay| *delay > LONGEST_DELAY)
+        {
+            return wrong("ladder", "a delay is a year at most");
         }
         if let Some(back_off) = &self.back_off {
             back_off.check(MOST_ATTEMPTS)?;
@@ -218,6 +238,30 @@ mod tests {
     }
 
     #[test]
+    fn each_limit_of_a_policy_can_be_lifted() {
+        let full = Policy::default()
+            .back_off(BackOff::new(SECOND, SECOND))
+            .concurrency(3)
+            .rate(Rate::per_second(5))
+            .priority(7)
+            .insert_rate(Rate::per_minute(9))
+            .retention(30)
+            .starts(9);
+        // What is not named stays.
+        let without_rate = full.clone().rate(None);
+        assert_eq!(without_rate.rate(Rate::per_second(5)), full);
+        let lifted = full
+            .back_off(None)
+            .concurrency(None)
+            .rate(None)
+            .priority(None)
+            .insert_rate(None)
+            .retention(None)
+            .starts(None);
+        assert_eq!(lifted, Policy::default());
+    }
+
+    #[test]
     fn a_policy_that_makes_no_sense_names_the_field() {
         let rate = |rate| (Policy::default().rate(rate), "rate");
         for (policy, expected) in [
@@ -236,6 +280,11 @@ mod tests {
             (Policy::default().retention(3_661), "retention"),
             (Policy::default().starts(3), "starts"),
             (Policy::default().ladder(vec![SECOND; 1_001]), "ladder"),
+            (Policy::default().ladder([SECOND, Duration::MAX]), "ladder"),
+            (
+                Policy::default().back_off(BackOff::new(SECOND, SECOND * 367 * 86_400)),
+                "back_off",
+            ),
             (
                 Policy::default().back_off(BackOff::new(SECOND, SECOND).attempts(0)),
                 "back_off",

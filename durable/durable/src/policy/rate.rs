@@ -7,8 +7,8 @@ const LONGEST_BURST: u64 = 100 * 366 * 86_400 * 1_000_000_000;
 
 /// How many in a time.
 ///
-/// It holds over any window: in a time of any length, there are no more than the rate gives for it, and the [burst](Rate::burst) beside. As the service is opened, and as a
-/// rate changes, there is one at first, and no burst.
+/// It holds over any window: in a time of any length, there are no more than the rate gives for it, and the [burst](Rate::burst) beside. As the service is opened, and as the
+/// rate changes, a rate of deliveries begins with one, since it is not known what the other side has had; a quota of inserts begins with its burst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[must_use]
 pub struct Rate {
@@ -38,7 +38,8 @@ impl Rate {
         Rate::new(count, Duration::from_secs(60))
     }
 
-    /// How many may come at once after a time without any, at least one. Default: what the rate gives in a tenth of a second, and at least one.
+    /// How many may come at once after a time without any, at least one. Default: what the rate gives in a second, and at least one. A batch of inserts that is larger
+    /// than the burst is never taken.
     ///
     /// A service looks at its limits every millisecond or so. A burst of 1 at a high rate is therefore slower than the rate.
     pub const fn burst(mut self, burst: u32) -> Rate {
@@ -78,9 +79,28 @@ impl Rate {
 
     /// How many may come at once.
     pub(crate) fn at_once(self) -> u32 {
-        let tenth = Duration::from_millis(100).as_nanos() / u128::from(self.interval());
+        let of_a_second = 1_000_000_000 / self.interval();
         self.burst
-            .unwrap_or(u32::try_from(tenth).unwrap_or(u32::MAX))
+            .unwrap_or(u32::try_from(of_a_second).unwrap_or(u32::MAX))
             .max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_is_what_a_rate_gives_in_a_second() {
+        for (rate, expected) in [
+            (Rate::per_second(5_000), 5_000),
+            (Rate::per_second(1), 1),
+            (Rate::per_minute(120), 2),
+            (Rate::per_minute(59), 1),
+            (Rate::new(1, Duration::from_secs(86_400)), 1),
+            (Rate::per_second(5_000).burst(7), 7),
+        ] {
+            assert_eq!((rate.at_once(), rate.wrong()), (expected, None), "{rate:?}");
+        }
     }
 }

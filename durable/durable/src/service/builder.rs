@@ -17,6 +17,7 @@ use crate::engine::{Config, Engine};
 use crate::error::FileError;
 use crate::error::OpenError;
 use crate::event::{Event, Hook};
+use crate::policy::LONGEST_DELAY;
 use crate::shell::clock::{Clock, Shift};
 use crate::shell::shared::Shared;
 use crate::shell::store_thread;
@@ -32,14 +33,18 @@ pub struct Builder {
     config: Config,
     hook: Option<Hook>,
     clock: Clock,
+    #[cfg(feature = "sqlite")]
+    disk_limit: Option<u64>,
 }
 
 impl Builder {
-    /// The delays after the first, second … failure of a timer. After the last one, a failure makes it a dead letter. An empty ladder: the first failure does.
+    /// The delays after the first, second … failure of a timer. After the last one, a failure makes it a dead letter. An empty ladder: the first failure does. A
+    /// delay longer than a year counts as a year.
     ///
     /// Default: 15 s, 30 s, 3 min, 10 min, 20 min, 30 min, 1 h, 2 h, 3 h, 6 h.
     pub fn ladder(mut self, delays: impl IntoIterator<Item = Duration>) -> Builder {
-        self.config.ladder = delays.into_iter().collect();
+        let delays = delays.into_iter().map(|delay| delay.min(LONGEST_DELAY));
+        self.config.ladder = delays.collect();
         self
     }
 
@@ -64,8 +69,8 @@ impl Builder {
 
     /// How many bytes the timers of all handlers take in memory at most, about: their payloads, their keys, and 256 bytes each. Default: 64 MiB.
     ///
-    /// A handler that has nothing in memory may load a timer however large it is, so the bound may be passed by a timer a handler. Requests that wait for
-    /// their commit do not count.
+    /// A handler that has little in memory may always load some, so that none keeps the others from going on: the bound may be passed by 64 KiB and a timer a
+    /// handler (where it is less than 2 MiB, by a 32nd of it and a timer). Requests that wait for their commit do not count.
     pub fn most_bytes_in_memory(mut self, bytes: usize) -> Builder {
         self.config.most_bytes_in_memory = bytes;
         self
@@ -78,6 +83,18 @@ impl Builder {
     /// [attempt limit](crate::HandlerOptions::attempt_limit), or it leaves none to the others.
     pub fn concurrency(mut self, deliveries: usize) -> Builder {
         self.config.concurrency = Some(deliveries.max(1));
+        self
+    }
+
+    /// How many bytes the file that is [opened](Builder::open) has at most. Its log and its reserve come on top of that: some 30 MiB together at most. Default: as
+    /// many as the disk has.
+    ///
+    /// Once seven eighths are used, an insert is refused as [`Error::Full`](crate::Error::Full), until some timers have gone. The last eighth is for what settles
+    /// the others: retries, dead letters, what is archived, and timers that come nearer, which takes space for a while. A file that is longer already becomes no
+    /// longer.
+    #[cfg(feature = "sqlite")]
+    pub fn disk_limit(mut self, bytes: u64) -> Builder {
+        self.disk_limit = Some(bytes);
         self
     }
 
@@ -107,9 +124,15 @@ impl Builder {
     /// Outside of a tokio runtime, or in one without `enable_time`.
     #[cfg(feature = "sqlite")]
     pub async fn open(self, path: impl AsRef<std::path::Path>) -> Result<Durable, OpenError> {
+        use waterwheel_store_sqlite::SqliteStore;
+
         let path = path.as_ref().to_owned();
+        let limit = self.disk_limit;
         self.open_by(move || {
-            let store = waterwheel_store_sqlite::SqliteStore::open(path);
+            let store = match limit {
+                Some(bytes) => SqliteStore::open_within(path, bytes),
+                None => SqliteStore::open(path),
+            };
             let store = store.map_err(|error| OpenError::File(FileError(error)))?;
             Ok(Box::new(store) as Box<dyn Store>)
         })
@@ -175,10 +198,7 @@ fn begin(
     };
     let mut engine = Engine::new(config, epoch, handlers, builder.clock.now());
     let settings = store.settings().map_err(OpenError::Store)?;
-    engine.restore_settings(&settings).map_err(|name| {
-        let what = format!("the setting {name:?} makes no sense");
-        OpenError::Store(StoreError::definite(what))
-    })?;
+    engine.restore_settings(&settings);
     engine.restore_calendars(calendars(&settings));
     let shared = Shared::new(engine, builder.clock, runtime, timer, builder.hook);
     Ok((store, shared))
@@ -207,6 +227,12 @@ mod tests {
     use waterwheel_store::Level;
 
     use super::*;
+
+    #[test]
+    fn a_delay_of_a_ladder_is_a_year_at_most() {
+        let builder = Builder::default().ladder([Duration::MAX, Duration::ZERO]);
+        assert_eq!(builder.config.ladder, [LONGEST_DELAY, Duration::ZERO]);
+    }
 
     #[test]
     fn a_window_is_as_long_as_far_timers_can_be_loaded_before() {

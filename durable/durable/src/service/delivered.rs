@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use waterwheel_store::{Archived, Id, Mark};
+use waterwheel_store::{Archived, Due, Id, Mark};
 
 /// What is kept of a timer that was delivered: see [`Namespace::delivered`](crate::Namespace::delivered). Its payload is not.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +42,13 @@ impl Delivered {
     #[must_use]
     pub fn due(&self) -> SystemTime {
         self.archived.due.time().unwrap_or(UNIX_EPOCH)
+    }
+
+    /// Which occurrence of a [calendar](crate::Calendar) it was, by its time, if it was one.
+    #[must_use]
+    pub fn occurrence(&self) -> Option<SystemTime> {
+        let (_, second) = self.archived.id.occurrence()?;
+        Due::from_second(second).time()
     }
 
     /// When its last attempt ended.

@@ -116,6 +116,19 @@ impl Namespace {
     /// Gives it another policy, durably and without a restart. What is with handlers goes on; the limits hold for what begins from then on. A rate that changes
     /// begins with one delivery, and not with a burst. Retention holds for what is settled from then on, and what is kept expires by the new one.
     ///
+    /// The policy takes the place of all of the old one. To change a part of it, start from [`policy`](Namespace::policy): from [`Policy::default`], a new rate would
+    /// also end the retention, and what was kept would be deleted at once.
+    ///
+    /// ```
+    /// # use waterwheel_durable::{Error, Namespace, Rate};
+    /// # async fn example(shop: &Namespace) -> Result<(), Error> {
+    /// shop.set_policy(shop.policy().rate(Rate::per_second(20))).await?;
+    /// // Later, without a limit again:
+    /// shop.set_policy(shop.policy().rate(None)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Error::Policy`], or an [`Error`] of the store, or of a shutdown.
@@ -158,11 +171,14 @@ impl Namespace {
             .await
     }
 
-    /// Whether it is [paused](Namespace::pause).
+    /// Whether it is [paused](Namespace::pause), or its policy [cannot be read](crate::Event::UnreadablePolicy).
     #[must_use]
     pub fn is_paused(&self) -> bool {
-        let is_paused =
-            |engine: &Engine| engine.namespace(&self.name).is_some_and(|it| it.is_paused);
+        let is_paused = |engine: &Engine| {
+            engine
+                .namespace(&self.name)
+                .is_some_and(|it| it.is_paused())
+        };
         self.timers.shared.look(|look| is_paused(look.engine()))
     }
 

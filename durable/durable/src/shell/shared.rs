@@ -14,7 +14,7 @@ use super::handlers::{Handler, Handlers};
 use super::state::{Closes, Left, Look, State, Todo};
 use super::store_thread::{Job, Read, StoreQueue, guarded};
 use super::trace;
-use super::worker::{Workers, unwound};
+use super::worker::{Called, Workers, unwound};
 use crate::engine::{Answer, Config, Ended, Engine, NewTimer, Now, Output, Reply, Token};
 use crate::error::Error;
 use crate::event::{Event, Hook};
@@ -160,23 +160,23 @@ impl Shared {
     /// A delivery has ended. Returns the next one of the same handler, if there is one.
     pub(super) fn ended(
         self: &Arc<Shared>,
-        id: waterwheel_store::Id,
-        number: u32,
+        called: &Called,
         ended: Ended,
         handler: &Handler,
     ) -> Option<Row> {
         let failed = match &ended {
             Ended::Failed(error) => Some(Event::AttemptFailed {
-                id,
+                id: called.id,
                 handler: Arc::clone(&handler.name),
-                attempt: number,
+                attempt: called.number,
                 error: Arc::clone(error),
             }),
             _ => None,
         };
         let (is_retried, mut todo) = self.collect(STALE_MICROS, |state| {
             state.failed_attempts += u64::from(ended != Ended::Well);
-            state.engine.ended(id, ended)
+            state.engine.called(&handler.name, called.due, called.wall);
+            state.engine.ended(called.id, ended)
         });
         // The engine reports what was given up, once that is written.
         todo.extend(failed.filter(|_| is_retried).map(Todo::Report));

@@ -118,6 +118,9 @@ impl State {
             Output::UnreadableCalendar(calendar, error) => {
                 todo.push(Todo::Report(Event::UnreadableCalendar { calendar, error }));
             }
+            Output::UnreadablePolicy(namespace) => {
+                todo.push(Todo::Report(Event::UnreadablePolicy { namespace }));
+            }
             Output::Refused(error) => todo.push(Todo::Report(Event::Refused { error })),
             Output::Failed(error) => {
                 self.failure = Some(Arc::clone(&error));

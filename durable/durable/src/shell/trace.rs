@@ -44,6 +44,9 @@ pub(super) fn event(event: &Event) {
         Event::UnreadableCalendar { calendar, error } => {
             error!(target: TARGET, calendar = &**calendar, error = &**error, "a calendar cannot be read");
         }
+        Event::UnreadablePolicy { namespace } => {
+            error!(target: TARGET, namespace = &**namespace, "a policy cannot be read: the namespace is paused");
+        }
         Event::ClockJumped => info!(target: TARGET, "the wall clock was set"),
         Event::Full => error!(target: TARGET, "the store is full: inserts are refused"),
         Event::HasSpace => info!(target: TARGET, "the store is no longer full"),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
 use tokio::task::AbortHandle;
-use waterwheel_store::Row;
+use waterwheel_store::{Due, Id, Row};
 
 use super::give_way::give_way;
 use super::handlers::Handler;
@@ -74,6 +74,16 @@ impl Workers {
     }
 }
 
+/// An attempt whose handler was called.
+pub(super) struct Called {
+    pub(super) id: Id,
+    pub(super) due: Due,
+    /// Of the attempt, from 1 on.
+    pub(super) number: u32,
+    /// When, by the wall clock.
+    pub(super) wall: i64,
+}
+
 /// Counts as an attempt.
 struct Running(Arc<AtomicUsize>);
 
@@ -88,15 +98,22 @@ async fn work(shared: Arc<Shared>, handler: Arc<Handler>, row: Row, running: Run
     let mut next = Some((row, running));
     let mut count = 0_usize;
     while let Some((row, running)) = next {
-        let (id, number) = (row.id, row.failures.saturating_add(1));
+        let (id, due, number) = (row.id, row.due, row.failures.saturating_add(1));
         #[cfg(feature = "tracing")]
         let span = super::trace::span(&row);
-        let ended = attempt(&shared, &handler, row);
+        let wall = shared.clock.wall();
+        let ended = attempt(&shared, &handler, row, wall);
         #[cfg(feature = "tracing")]
         let ended = tracing::Instrument::instrument(ended, span);
         let ended = ended.await;
         drop(running);
-        let row = shared.ended(id, number, ended, &handler);
+        let called = Called {
+            id,
+            due,
+            number,
+            wall,
+        };
+        let row = shared.ended(&called, ended, &handler);
         next = row.map(|row| (row, shared.workers.begin()));
         count += 1;
         if next.is_some() && count.is_multiple_of(AT_A_TIME) {
@@ -105,8 +122,7 @@ async fn work(shared: Arc<Shared>, handler: Arc<Handler>, row: Row, running: Run
     }
 }
 
-async fn attempt(shared: &Arc<Shared>, handler: &Handler, row: Row) -> Ended {
-    let wall = shared.clock.wall();
+async fn attempt(shared: &Arc<Shared>, handler: &Handler, row: Row, wall: i64) -> Ended {
     let begun = catch_unwind(AssertUnwindSafe(|| (handler.function)(row, wall, shared)));
     let attempt = match begun {
         Ok(attempt) => attempt,

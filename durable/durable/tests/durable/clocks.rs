@@ -1,9 +1,10 @@
 //! Due times are the wall clock's, which is set, and stands while the machine is suspended.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
-use waterwheel_durable::{Durable, Event, Shift};
+use waterwheel_durable::{Durable, Event, NewTimer, Shift};
 
 use crate::support::{Deliveries, HOUR, Shelf, millis, shut_down, until, within};
 
@@ -174,6 +175,33 @@ async fn a_delivery_knows_how_late_it_is() {
     assert!(
         late + millis(1) >= HOUR * 2 && late <= HOUR * 2 + took,
         "{late:?}"
+    );
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn the_lateness_counted_is_that_of_the_call() {
+    let shift = Arc::new(Shift::default());
+    let timers = open(&shift).await;
+    let clock = Arc::clone(&shift);
+    let is_first = AtomicBool::new(true);
+    // Both are handed out at once. The first that is called sets the clock, so the other one is late.
+    timers.handle("mail", move |_| {
+        if is_first.swap(false, Ordering::SeqCst) {
+            clock.set_wall(2 * 3_600 * SECOND);
+        }
+        async { Ok(()) }
+    });
+    let due = present(&shift) + millis(100);
+    let both = [(); 2].map(|()| NewTimer::at("mail", due));
+    within(timers.insert_many(both)).await.unwrap();
+    let default = timers.namespace("default").unwrap();
+    until(|| default.metrics().settled == 2).await;
+    let lateness = default.metrics().lateness;
+    assert_eq!(lateness.count(), 2);
+    assert!(
+        lateness.quantile(0.5).unwrap() <= HOUR && lateness.quantile(1.0).unwrap() > HOUR,
+        "{lateness:?}"
     );
     shut_down(&timers).await;
 }

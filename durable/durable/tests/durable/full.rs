@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use waterwheel_durable::{Durable, Error, Event};
+use waterwheel_durable::{Durable, Error, Event, NewTimer};
 
-use crate::support::{Deliveries, Shelf, in_an_hour, shut_down, soon, until, within};
+use crate::support::{Deliveries, Place, Shelf, in_an_hour, shut_down, soon, until, within};
 
 on_both_flavors! {
     a_full_store_refuses_inserts_and_delivers
@@ -41,7 +41,7 @@ async fn a_full_store_refuses_inserts_and_delivers() {
     assert!(!same.is_new() && same.handle() == kept.handle());
     within(timers.reschedule(&kept, soon())).await.unwrap();
     assert_eq!(deliveries.next().await.id, kept.handle().id);
-    let batch = (0..3).map(|_| waterwheel_durable::NewTimer::at("mail", soon()));
+    let batch = (0..3).map(|_| NewTimer::at("mail", soon()));
     assert_eq!(within(timers.insert_many(batch)).await, Err(Error::Full));
     shelf.set_full(false);
     within(timers.at("mail", soon()).insert()).await.unwrap();
@@ -50,4 +50,42 @@ async fn a_full_store_refuses_inserts_and_delivers() {
     shut_down(&timers).await;
     assert_eq!(shelf.len(), 0);
     assert_eq!(*events.lock().unwrap(), [Event::Full, Event::HasSpace]);
+}
+
+#[tokio::test]
+async fn a_file_at_its_limit_is_full_until_timers_have_gone() {
+    const LIMIT: u64 = 2 << 20;
+    let place = Place::new();
+    let builder = Durable::builder().disk_limit(LIMIT);
+    let timers = within(builder.open(place.file())).await.unwrap();
+    let mut kept = Vec::new();
+    let refused = loop {
+        let insert = timers.at("mail", in_an_hour()).bytes([7; 50_000]);
+        match within(insert.insert()).await {
+            Ok(inserted) => kept.push(inserted),
+            Err(error) => break error,
+        }
+        assert!(kept.len() < 100, "it takes more than its limit");
+    };
+    assert_eq!(refused, Error::Full);
+    assert!(kept.len() > 20, "{} fit", kept.len());
+    // They are delivered, and the next one is taken by the same service.
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    for timer in &kept {
+        within(timers.reschedule(timer, soon())).await.unwrap();
+    }
+    for _ in &kept {
+        deliveries.next().await;
+    }
+    loop {
+        let insert = timers.at("mail", soon()).bytes([7; 50_000]);
+        match within(insert.insert()).await {
+            Ok(_) => break,
+            Err(error) => assert_eq!(error, Error::Full),
+        }
+    }
+    deliveries.next().await;
+    shut_down(&timers).await;
+    let length = std::fs::metadata(place.file()).unwrap().len();
+    assert!(length <= LIMIT, "{length} bytes");
 }

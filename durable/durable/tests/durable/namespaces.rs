@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
 use waterwheel_durable::{
-    Delivery, Drain, Durable, HandlerOptions, Namespace, NewTimer, Policy, Rate, Retry, Shift,
+    Delivery, Drain, Durable, Event, HandlerOptions, Namespace, NewTimer, Policy, Rate, Retry,
+    Shift,
 };
 
 use crate::support::{
@@ -274,8 +275,9 @@ async fn a_drain_waits_for_handlers_and_begins_none() {
     insert(&timers, "mail", 1).await;
     control.next().await;
     assert_eq!((gate.ended(), shop.metrics().delivered), (2, 2));
-    assert!(!shop.is_paused());
+    assert!(!shop.is_paused() && shop.metrics().is_drained);
     within(shop.resume()).await.unwrap();
+    assert!(!shop.metrics().is_drained);
     until(|| gate.ended() == 5).await;
     until(|| shop.metrics().settled == 5).await;
     insert(&timers, "shop/slow", 1).await;
@@ -287,6 +289,36 @@ async fn a_drain_waits_for_handlers_and_begins_none() {
     let timers = place.open().await;
     let mut deliveries = Deliveries::of(&timers, "shop/slow");
     deliveries.next().await;
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_policy_that_cannot_be_read_closes_no_other_namespace() {
+    let shelf = Shelf::default();
+    let timers = within(Durable::builder().open_store(shelf.clone()))
+        .await
+        .unwrap();
+    create(&timers, "shop", Policy::default().retention(9)).await;
+    shut_down(&timers).await;
+    shelf.set("namespace/shop", "{\"retention\":\"long\"}");
+    let (sender, mut events) = tokio::sync::mpsc::unbounded_channel();
+    let builder = Durable::builder().on_event(move |event| drop(sender.send(event.clone())));
+    let timers = within(builder.open_store(shelf.clone())).await.unwrap();
+    let event = within(events.recv()).await.unwrap();
+    let shop = timers.namespace("shop").unwrap();
+    assert!(
+        matches!(&event, Event::UnreadablePolicy { namespace, .. } if **namespace == *shop.name()),
+        "{event:?}"
+    );
+    assert!(shop.is_paused() && shop.metrics().is_paused);
+    let mut deliveries = Deliveries::of(&timers, "shop/mail");
+    let mut control = Deliveries::of(&timers, "mail");
+    let waiting = within(shop.at("mail", soon()).insert()).await.unwrap();
+    insert(&timers, "mail", 1).await;
+    control.next().await;
+    assert!(deliveries.so_far().is_empty());
+    within(shop.set_policy(Policy::default())).await.unwrap();
+    assert_eq!(deliveries.next().await.id, waiting.handle().id);
     shut_down(&timers).await;
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use waterwheel_durable::engine::{Answer, Token};
 use waterwheel_store::Handle;
 
-use super::timer::{Archived, Timer};
+use super::timer::{Archived, Settled, Timer};
 use super::{Asked, Kept, Model, Process};
 
 /// After so many unclean ends, starts are noted.
@@ -143,7 +143,7 @@ impl Model {
     /// # Errors
     ///
     /// It has.
-    pub fn has_free_key(&self, handle: &Handle, is_kept: impl Fn(i64) -> bool) -> Kept {
+    pub fn has_free_key(&self, handle: &Handle, is_kept: impl Fn(Settled) -> bool) -> Kept {
         let Some(key) = self.timers.get(&handle.id).and_then(|it| it.key.as_ref()) else {
             return Ok(());
         };
@@ -152,9 +152,9 @@ impl Model {
             is_other && other.key.as_ref() == Some(key) && !other.was_redriven
         };
         let is_archived = |other: &Timer| match other.archived {
-            Archived::At(wall) => {
+            Archived::At(at) => {
                 let has_ended = other.has_ended == Some(Process::This);
-                has_ended && !other.was_given_up && is_kept(wall)
+                has_ended && !other.was_given_up && is_kept(at)
             }
             _ => false,
         };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use waterwheel_durable::engine::{NewTimer, Token};
 use waterwheel_store::{Due, Handle, Id, Op, Row};
 
-use super::timer::{Archived, Timer};
+use super::timer::{Archived, Settled, Timer};
 use super::{Insert, Kept, Model, Process};
 
 impl Model {
@@ -65,12 +65,12 @@ impl Model {
     }
 
     /// A delivery has ended well: whether it is archived, if that is known.
-    pub fn settles(&mut self, id: Id, is_archived: Option<bool>, wall_micros: i64) {
+    pub fn settles(&mut self, id: Id, is_archived: Option<bool>, at: Settled) {
         if let Some(timer) = self.timers.get_mut(&id) {
             timer.archived = match is_archived {
                 None => Archived::Unknown,
                 Some(false) => Archived::Not,
-                Some(true) => Archived::At(wall_micros),
+                Some(true) => Archived::At(at),
             };
         }
     }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use waterwheel_store::{Archived as Archive, Dead, Id};
 
-use super::timer::{Archived, Timer};
+use super::timer::{Archived, Settled, Timer};
 use super::{Asked, Kept, Model, Process};
 
 impl Model {
@@ -104,7 +104,7 @@ impl Model {
         &self,
         handler: &str,
         archive: &[Archive],
-        is_kept: impl Fn(i64) -> bool,
+        is_kept: impl Fn(Settled) -> bool,
     ) -> Kept {
         let mut found = HashMap::new();
         for archived in archive {
@@ -129,12 +129,13 @@ impl Model {
                 && !it.was_given_up
         });
         for timer in timers {
-            let Archived::At(wall) = timer.archived else {
+            let Archived::At(at) = timer.archived else {
                 continue;
             };
             let archived = found.get(&timer.handle.id);
-            let is_right = archived.is_some_and(|it| it.at.as_millis() == wall.div_euclid(1_000));
-            if is_kept(wall) && !is_right {
+            let is_right =
+                archived.is_some_and(|it| it.at.as_millis() == at.wall.div_euclid(1_000));
+            if is_kept(at) && !is_right {
                 return Err(format!("{archived:?} is archived, of {timer:?}"));
             }
         }

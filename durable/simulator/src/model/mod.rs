@@ -17,6 +17,7 @@ use std::collections::{HashMap, HashSet};
 use waterwheel_durable::engine::{NewTimer, Token};
 use waterwheel_store::{Due, Handle, Id};
 
+pub use timer::Settled;
 use timer::Timer;
 
 /// What is known of the timers from outside: from answers, and from deliveries.

@@ -48,8 +48,17 @@ pub(super) enum Archived {
     Unknown,
     /// Not at all.
     Not,
-    /// At this time, in microseconds.
-    At(i64),
+    /// Then.
+    At(Settled),
+}
+
+/// When a timer was archived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settled {
+    /// In microseconds of the wall clock.
+    pub wall: i64,
+    /// How often all that was archived of its handler was to expire before.
+    pub cleared: u64,
 }
 
 impl Timer {

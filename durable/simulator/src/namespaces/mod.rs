@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use waterwheel_durable::engine::{Answer, Token};
 use waterwheel_store::{Op, Row, Setting};
 
-use crate::model::Kept;
+use crate::model::{Kept, Settled};
 pub use shares::Shares;
 pub use terms::{Retries, Terms};
 pub use windows::{Limit, Windows};
@@ -43,6 +43,7 @@ pub struct Namespaces {
     tokens: Token,
     /// The first day that is certainly kept of a handler: what is older was to expire.
     kept_from: HashMap<String, i64>,
+    cleared: HashMap<String, u64>,
     /// Since then, in microseconds since boot, the clock has not jumped.
     calm_since: u64,
     /// Before which day what is archived may expire.
@@ -90,6 +91,7 @@ impl Namespaces {
             asked: HashMap::new(),
             tokens: 0,
             kept_from: HashMap::new(),
+            cleared: HashMap::new(),
             calm_since: boot,
             may_expire: [i64::MIN; NAMES.len()],
         }
@@ -115,7 +117,6 @@ impl Namespaces {
 
     /// Notes a request to pause or to resume, and names it.
     pub fn pauses(&mut self, at: usize, is_paused: bool) -> Token {
-        self.all[at].is_drained &= is_paused;
         self.note(Asked::Pause(at, is_paused))
     }
 
@@ -151,6 +152,7 @@ impl Namespaces {
             }
             (Asked::Pause(at, is_paused), Answer::Done) => {
                 self.all[at].is_paused = Some(is_paused);
+                self.all[at].is_drained &= is_paused;
                 Ok(())
             }
             (asked, Answer::Unknown(_)) => {
@@ -251,12 +253,15 @@ impl Namespaces {
     #[must_use]
     pub fn is_open(&self, at: usize) -> Option<bool> {
         let namespace = &self.all[at];
-        let mut asked = self.asked.values();
-        let mut is_asked =
-            |pause| asked.any(|it| matches!(it, Asked::Pause(of, to) if (*of, *to) == (at, pause)));
+        let is_asked = |pause| {
+            let mut asked = self.asked.values();
+            asked.any(|it| matches!(it, Asked::Pause(of, to) if (*of, *to) == (at, pause)))
+        };
+        let is_resumed = is_asked(false);
         match namespace.is_paused {
+            _ if namespace.is_drained && is_resumed => None,
             _ if namespace.is_drained => Some(false),
-            Some(true) if !is_asked(false) => Some(false),
+            Some(true) if !is_resumed => Some(false),
             Some(false) if !is_asked(true) => Some(true),
             _ => None,
         }
@@ -360,7 +365,7 @@ impl Namespaces {
             let from = match self.terms(at).map(|it| it.retention.unwrap_or_default()) {
                 None => i64::MAX,
                 Some(_) if !is_calm => i64::MIN,
-                Some(0) => today + 1,
+                Some(0) => i64::MAX,
                 Some(days) => today - i64::from(days),
             };
             let may_expire = &mut self.may_expire[at];
@@ -392,16 +397,27 @@ impl Namespaces {
                 ));
             }
             let name = handler.to_string();
+            if *before == i64::MAX {
+                *self.cleared.entry(name).or_default() += 1;
+                continue;
+            }
             let kept_from = self.kept_from.entry(name).or_insert(i64::MIN);
             *kept_from = (*kept_from).max(*before);
         }
         Ok(())
     }
 
-    /// Whether what was archived of a handler at this time is certainly there.
+    /// How often all that was archived of a handler was to expire.
     #[must_use]
-    pub fn is_kept(&self, handler: &str, wall: i64) -> bool {
+    pub fn cleared(&self, handler: &str) -> u64 {
+        self.cleared.get(handler).copied().unwrap_or_default()
+    }
+
+    /// Whether what was archived of a handler is certainly there.
+    #[must_use]
+    pub fn is_kept(&self, handler: &str, archived: Settled) -> bool {
         let kept_from = self.kept_from.get(handler).copied();
-        kept_from.is_none_or(|from| wall.div_euclid(DAY) >= from)
+        let is_young = kept_from.is_none_or(|from| archived.wall.div_euclid(DAY) >= from);
+        is_young && archived.cleared == self.cleared(handler)
     }
 }

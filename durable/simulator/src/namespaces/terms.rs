@@ -67,10 +67,10 @@ impl Terms {
     pub fn policy(&self) -> Policy {
         let mut policy = Policy::default();
         if let Some(rate) = self.rate {
-            policy = policy.rate(rate.into());
+            policy = policy.rate(Rate::from(rate));
         }
         if let Some(quota) = self.quota {
-            policy = policy.insert_rate(quota.into());
+            policy = policy.insert_rate(Rate::from(quota));
         }
         if let Some(concurrency) = self.concurrency {
             policy = policy.concurrency(concurrency);

@@ -25,7 +25,7 @@ use waterwheel_store::{Id, Row};
 
 use crate::calendars::Calendars;
 use crate::disk::{Broken, Disk};
-use crate::model::Model;
+use crate::model::{Model, Settled};
 use crate::namespaces::{NAMES, Namespaces, Shares, Terms, of};
 use namespaces::some_terms;
 use process::begin;
@@ -300,8 +300,11 @@ impl World {
         self.model.ended(row.id, is_given_up);
         if !is_given_up {
             self.archives = self.has_policies;
-            self.model
-                .settles(row.id, is_archived, self.now.wall_micros);
+            let at = Settled {
+                wall: self.now.wall_micros,
+                cleared: self.namespaces.cleared(&row.handler),
+            };
+            self.model.settles(row.id, is_archived, at);
         }
         Ok(())
     }

@@ -123,7 +123,7 @@ impl World {
             let archive = archive.unwrap_or_default().into_iter();
             let archive = archive.map(|(_, archived)| archived);
             let archive: Vec<_> = archive.filter(|it| it.id.occurrence().is_none()).collect();
-            let is_kept = |wall| self.namespaces.is_kept(handler, wall);
+            let is_kept = |at| self.namespaces.is_kept(handler, at);
             self.model.is_archived(handler, &archive, is_kept)?;
         }
         Ok(())

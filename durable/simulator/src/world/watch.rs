@@ -70,6 +70,9 @@ impl World {
                 Output::Unhandled(name) if self.engine.has_handler(&name) => {
                     return Err(format!("{name} has a handler, and is reported"));
                 }
+                Output::UnreadablePolicy(name) => {
+                    return Err(format!("the policy of {name} cannot be read"));
+                }
                 Output::Unhandled(_)
                 | Output::NoneDue(_)
                 | Output::Dead(..)
@@ -146,7 +149,7 @@ impl World {
         self.model.answered(token, answer)?;
         let namespaces = &self.namespaces;
         created.map_or(Ok(()), |handle| {
-            let is_kept = |wall| namespaces.is_kept(&handle.handler, wall);
+            let is_kept = |at| namespaces.is_kept(&handle.handler, at);
             self.model.has_free_key(&handle, is_kept)
         })
     }
@@ -195,12 +198,13 @@ impl World {
         }
     }
 
-    /// No more is in memory than may be: a row of each handler beside the bytes.
+    /// No more is in memory than may be: a floor and a row of each handler beside the bytes.
     pub(super) fn is_bounded(&self) -> Result<(), String> {
         let payloads: usize = self.with_handlers.iter().map(Row::bytes).sum();
         let (held, bytes) = (self.engine.held(), self.engine.held_bytes());
         let most = HANDLERS.len() * self.config.most_in_memory;
-        let largest = HANDLERS.len() * (self.largest + ROW_BYTES);
+        let floor = (self.config.most_bytes_in_memory / 32).min(64 << 10);
+        let largest = HANDLERS.len() * (floor + self.largest + ROW_BYTES);
         let most_bytes = self.config.most_bytes_in_memory.saturating_add(largest);
         match held <= most && bytes <= most_bytes && payloads <= bytes {
             true => Ok(()),

@@ -8,19 +8,21 @@ mod error;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
 pub use self::error::BackupError;
+use super::epoch;
 use super::reader::Reader;
 use super::schema::VERSION;
 use super::store::{log_of, resolve};
 
-/// How much further the epoch of a copy is than that of its file.
-///
-/// Ids begin with the epoch, which rises by one each time a store is opened. So the ids that are given after the copy was made are not given again after it was
-/// restored, unless the store was opened so many times in between.
-pub const EPOCHS_AHEAD: u64 = 4_096;
+/// After how many bytes a copy is synced, and how often it is looked at.
+const PART: u64 = 4 << 20;
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// A copy that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,14 +32,15 @@ pub struct Backup {
     pub path: PathBuf,
     /// How many bytes it has.
     pub bytes: u64,
-    /// Its epoch. It is [further](EPOCHS_AHEAD) than the file's.
+    /// Its epoch. It is [further](crate::EPOCHS_AHEAD) than the file's, and its first opening may raise it more.
     pub epoch: u64,
 }
 
 /// Copies the file of a store, also while a process has it open: the copy has what one commit has left, without the pages that were free. It is synced to the
 /// disk, and it is one file, without a log, with the rights of the file and this process's user.
 ///
-/// Commits go on meanwhile. The log is not begun again until the copy is made, so it grows by what is committed, and shrinks later.
+/// Commits go on meanwhile. The log is not begun again until the copy is made, so it grows by what is committed, and shrinks later:
+/// the store copies all of it into the file once this has ended, and commits wait meanwhile.
 ///
 /// To restore a copy, stop the service, delete the file with its `-wal` and `-shm`, put the copy in its place, and start the service. A log that was left there
 /// would be taken for that of the copy. What was inserted after the copy was made is missing then, and what was delivered after it is delivered again.
@@ -53,13 +56,14 @@ pub fn backup(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Backup, Ba
         refuse_existing(&taken)?;
     }
     let partial = Partial::create(with(&path, "-partial"))?;
-    reader.copy_to(partial.name()?)?;
+    partial.fill(|name| reader.copy_to(name))?;
     let epoch = make_ready(&partial.path).map_err(|error| BackupError::Sqlite(error.into()))?;
-    let synced = File::open(&partial.path).and_then(|copy| {
-        // What the others may read of the file, they may read of its copy.
-        copy.set_permissions(fs::metadata(reader.path())?.permissions())?;
-        copy.sync_all()?;
-        Ok(copy.metadata()?.len())
+    // What the others may read of the file, they may read of its copy.
+    let rights = fs::metadata(reader.path()).map(|file| file.permissions());
+    let synced = rights.and_then(|rights| {
+        partial.file.set_permissions(rights)?;
+        partial.file.sync_all()?;
+        Ok(partial.file.metadata()?.len())
     });
     let bytes = synced.map_err(|source| BackupError::io(&partial.path, source))?;
     partial.publish(&path)?;
@@ -81,34 +85,30 @@ fn make_ready(copy: &Path) -> rusqlite::Result<u64> {
     // A copy that is broken off is deleted. It is synced as a whole.
     connection.query_row("PRAGMA journal_mode = MEMORY", [], |_| Ok(()))?;
     connection.pragma_update(None, "synchronous", "OFF")?;
-    let sql = "UPDATE meta SET value = value + ?1 WHERE key = 'epoch' RETURNING value";
-    let ahead = EPOCHS_AHEAD.cast_signed();
-    let epoch: i64 = connection.query_row(sql, [ahead], |row| row.get(0))?;
-    // They are not for the service that begins with the copy. Tables of version 1 have none.
+    // Tables of version 1 have no settings and no orders.
     let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    let epoch = epoch::of_copy(&connection, version == VERSION)?;
     if version == VERSION {
+        // They are not for the service that begins with the copy.
         connection.execute("DELETE FROM orders", [])?;
-        // The engine counts from the epoch that ended in order last.
-        let clean =
-            "UPDATE settings SET value = CAST(CAST(CAST(value AS TEXT) AS INTEGER) + ?1 AS BLOB)
-            WHERE name = 'clean'";
-        connection.execute(clean, [ahead])?;
     }
     connection.close().map_err(|(_, error)| error)?;
-    Ok(epoch.unsigned_abs())
+    Ok(epoch)
 }
 
 /// A copy that is being made, by a name of its own, which is deleted.
 struct Partial {
     path: PathBuf,
+    file: File,
     is_renamed: bool,
 }
 
 impl Partial {
     fn create(path: PathBuf) -> Result<Partial, BackupError> {
         match private().open(&path) {
-            Ok(_) => Ok(Partial {
+            Ok(file) => Ok(Partial {
                 path,
+                file,
                 is_renamed: false,
             }),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -122,6 +122,31 @@ impl Partial {
     fn name(&self) -> Result<&str, BackupError> {
         let name = self.path.to_str();
         name.ok_or_else(|| BackupError::io(&self.path, io::ErrorKind::InvalidFilename.into()))
+    }
+
+    /// Has it written, and synced part by part meanwhile: a sync of a gigabyte at its end would hold up the service's own syncs for as long as it takes.
+    fn fill(&self, write: impl FnOnce(&str) -> Result<(), BackupError>) -> Result<(), BackupError> {
+        let name = self.name()?;
+        let is_written = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let syncing = scope.spawn(|| {
+                let mut synced = 0;
+                while !is_written.load(Ordering::Acquire) {
+                    let length = self.file.metadata()?.len();
+                    if length >= synced + PART {
+                        self.file.sync_data()?;
+                        synced = length;
+                    }
+                    thread::sleep(PAUSE);
+                }
+                Ok(())
+            });
+            let written = write(name);
+            is_written.store(true, Ordering::Release);
+            // A thread that has panicked has said so, and the last sync is still to come.
+            let synced: io::Result<()> = syncing.join().unwrap_or(Ok(()));
+            written.and(synced.map_err(|source| BackupError::io(&self.path, source)))
+        })
     }
 
     /// Gives the copy its name, unless that is taken by now.

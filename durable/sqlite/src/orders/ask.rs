@@ -11,7 +11,7 @@ use super::{AskError, NOW, answer_of};
 use crate::OpenError;
 use crate::lock::{self, Holder};
 use crate::schema::{STEPS, VERSION, inspect};
-use crate::store::resolve;
+use crate::store::{refuse_log_alone, resolve};
 
 /// How often it looks for an answer.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -42,6 +42,7 @@ pub fn ask(
     within: Duration,
 ) -> Result<Vec<Asked>, AskError> {
     let path = resolve(path.as_ref()).map_err(|error| OpenError::Sqlite(error.into()))?;
+    refuse_log_alone(&path)?;
     let asking = Asking::open(&path, within)?;
     let numbers = asking.put(orders, within).map_err(AskError::of)?;
     let is_held = || lock::look(&path) != Holder::None;

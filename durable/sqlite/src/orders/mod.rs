@@ -6,10 +6,11 @@
 //! |---|---|---|
 //! | asked | the other process | is there, with a time until which it may be taken |
 //! | taken | the store, once a second | `is_taken`: it cannot be withdrawn any more |
-//! | answered | the store, in the commit that carries it out | has its `answer` |
+//! | answered | the store, in the commit that carries it out or in a later one | has its `answer` |
 //! | read, or withdrawn before it was taken | the other process | is deleted |
 //!
-//! So what was withdrawn, or has waited too long, is not carried out later. A store that is opened deletes what the one before had taken and not answered.
+//! So what was withdrawn, or has waited too long, is not carried out later. A store that is opened deletes what the one before had taken and not answered: that
+//! may have been carried out, and is `Unknown` to the other process.
 
 mod ask;
 mod error;

@@ -10,7 +10,7 @@ use crate::store::log_of;
 pub struct Extent {
     /// The version of its tables.
     pub version: i64,
-    /// How often it was opened as a store: the ids of the timers that are inserted now begin with it.
+    /// It rises each time that it is opened as a store: the ids of the timers that are inserted now begin with it.
     pub epoch: u64,
     /// The bytes of the file on the disk. What is committed is in the log first.
     pub bytes: u64,

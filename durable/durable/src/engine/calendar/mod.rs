@@ -6,6 +6,7 @@
 //! | `cursor` | how far has one come, if its zone's rules have changed, or the clock was wrong? |
 //! | `search` | which occurrences were the last ones, of millions? |
 //! | `kept` | which calendars are there, and what does each wait for? |
+//! | `requests` | what becomes of a declaration, a removal, and of what the store has at the opening? |
 //! | `steps` | what is written of a calendar, and what follows from that? |
 //! | `hash` | which number is the same on each machine? |
 //! | `decide` | which occurrences are filed now, and when is to be looked again? |
@@ -19,6 +20,7 @@ mod decide;
 mod hash;
 mod kept;
 mod plan;
+mod requests;
 mod search;
 mod steps;
 #[cfg(test)]
@@ -30,4 +32,5 @@ pub use hash::Hash;
 pub(super) use kept::Calendars;
 pub use kept::Declared;
 pub use plan::{Cursor, Kept, MISSED_AFTER, Misfire, Occurrences, Plan};
-pub use steps::{SETTINGS, Shown, Stored};
+pub use requests::{Shown, Stored};
+pub use steps::SETTINGS;

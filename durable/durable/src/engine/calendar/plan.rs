@@ -38,14 +38,14 @@ pub struct Plan {
     pub occurrences: Arc<dyn Occurrences>,
 }
 
-/// What becomes of occurrences that are more than a [minute](MISSED_AFTER) late when they are noticed.
+/// What becomes of occurrences if the first of them is more than a [minute](MISSED_AFTER) late when it is noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Misfire {
     /// The last one is delivered, for all of them.
     Once,
     /// The last so many are delivered.
     All(u32),
-    /// They are passed over.
+    /// Those that are late are passed over.
     Skip,
 }
 

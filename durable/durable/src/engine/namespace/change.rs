@@ -5,7 +5,7 @@ use std::sync::Arc;
 use waterwheel_store::{Op, Setting};
 
 use super::super::planted::{self, Planted};
-use super::super::{Answer, Engine, Token};
+use super::super::{Answer, Engine, Output, Token};
 use crate::policy::Policy;
 
 /// Before the name of a namespace, in the name of the setting that has its policy.
@@ -35,9 +35,6 @@ impl Engine {
         if self.namespace(name).is_none_or(|it| !it.is_known) {
             return self.answer(token, Answer::UnknownNamespace(Arc::clone(name)));
         }
-        if !is_paused {
-            self.drain(name, false);
-        }
         let value = is_paused.then(|| Arc::from([]));
         self.request(Op::Set(format!("{PAUSED}{name}").into(), value), token);
     }
@@ -47,6 +44,7 @@ impl Engine {
         if let Some(at) = self.namespace(name).map(|it| Arc::clone(&it.name)) {
             let at = self.seen(&at);
             self.namespaces[at].is_drained = is_drained;
+            self.closed(at);
             self.go_on();
         }
     }
@@ -57,29 +55,38 @@ impl Engine {
             let at = self.seen(name);
             self.namespaces[at].is_paused =
                 value.is_some() && !planted::is(Planted::PauseForgotten);
+            // A resume lifts a drain, once it is durable.
+            self.namespaces[at].is_drained &= value.is_some();
+            self.closed(at);
         } else if let Some(name) = name.strip_prefix(POLICY) {
-            let policy = value.and_then(Policy::from_stored).unwrap_or_default();
+            let policy = value.map(Policy::from_stored);
             let (at, boot) = (self.seen(name), self.now.boot_micros);
-            self.namespaces[at].is_created |= value.is_some();
-            self.namespaces[at].is_known |= value.is_some();
+            let namespace = &mut self.namespaces[at];
+            namespace.is_created |= value.is_some();
+            namespace.is_known |= value.is_some();
+            namespace.is_unreadable = matches!(policy, Some(None));
+            if namespace.is_unreadable {
+                let name = Arc::clone(&namespace.name);
+                self.output.push_back(Output::UnreadablePolicy(name));
+            }
+            let policy = policy.flatten().unwrap_or_default();
             self.namespaces[at].set_policy(policy, boot);
         }
     }
 
+    /// A namespace was paused, drained or resumed.
+    fn closed(&mut self, at: usize) {
+        if self.namespaces[at].is_closed() {
+            self.let_go_of_closed(at);
+        }
+    }
+
     /// Takes over what the store has kept.
-    ///
-    /// # Errors
-    ///
-    /// The name of a setting that makes no sense.
-    pub fn restore_settings(&mut self, settings: &[Setting]) -> Result<(), Arc<str>> {
+    pub fn restore_settings(&mut self, settings: &[Setting]) {
         for Setting { name, value } in settings {
-            if name.starts_with(POLICY) && Policy::from_stored(value).is_none() {
-                return Err(Arc::clone(name));
-            }
             self.was_set(name, Some(value));
             self.note_clean_end(name, value);
         }
         self.look_for_suspects();
-        Ok(())
     }
 }

@@ -14,11 +14,14 @@ impl Engine {
             return;
         }
         self.tidy();
+        self.goes_on_with_trials();
         match self.config.concurrency {
             Some(most) => self.serve_fairly(most),
             None => {
-                for namespace in 0..self.namespaces.len() {
-                    self.serve(namespace, usize::MAX);
+                // It matters only where they wait for one another's trials.
+                let (count, first) = (self.namespaces.len(), self.turn);
+                for at in 0..count {
+                    self.serve((first + at) % count, usize::MAX);
                 }
             }
         }

@@ -27,6 +27,14 @@ impl Limiter {
         }
     }
 
+    /// Begins with a burst.
+    pub(crate) fn full(rate: Rate, boot_micros: u64) -> Limiter {
+        Limiter {
+            empty_at: nanos(boot_micros),
+            ..Limiter::new(rate, boot_micros)
+        }
+    }
+
     /// Takes so many.
     pub(crate) fn take(&mut self, count: u64, boot_micros: u64) {
         let empty_at = self.empty_at.max(nanos(boot_micros));

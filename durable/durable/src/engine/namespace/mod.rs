@@ -25,6 +25,7 @@ pub use lateness::{BOUNDS, Histogram};
 use limiter::Limiter;
 
 use super::Engine;
+use super::poison::Trial;
 pub use crate::limits::DEFAULT;
 use crate::policy::Policy;
 
@@ -36,8 +37,10 @@ pub(crate) struct Namespace {
     /// It has a policy of its own in the store.
     is_created: bool,
     pub(crate) policy: Policy,
+    /// What the store has of its policy cannot be read: nothing of it begins, or expires, until it has another one.
+    pub(super) is_unreadable: bool,
     /// As long as the store says so.
-    pub(crate) is_paused: bool,
+    is_paused: bool,
     /// Nothing more begins in this run.
     pub(crate) is_drained: bool,
     pub(crate) running: usize,
@@ -51,6 +54,8 @@ pub(crate) struct Namespace {
     deficit: usize,
     /// Something is ready, and waits for the rate.
     waits: bool,
+    /// A timer of it that may be what ends the process, and is with its handler.
+    pub(super) trial: Option<Trial>,
     pub(crate) counts: Counts,
     pub(crate) lateness: Histogram,
 }
@@ -62,6 +67,7 @@ impl Namespace {
             is_created: false,
             name,
             policy: Policy::default(),
+            is_unreadable: false,
             is_paused: false,
             is_drained: false,
             running: 0,
@@ -71,6 +77,7 @@ impl Namespace {
             insert_rate: None,
             deficit: 0,
             waits: false,
+            trial: None,
             counts: Counts::default(),
             lateness: Histogram::default(),
         }
@@ -78,12 +85,12 @@ impl Namespace {
 
     /// Takes over another policy. A limiter whose rate stays goes on.
     fn set_policy(&mut self, policy: Policy, boot_micros: u64) {
-        let limiter = |rate: Option<_>| rate.map(|rate| Limiter::new(rate, boot_micros));
         if policy.rate != self.policy.rate {
-            self.rate = limiter(policy.rate);
+            self.rate = policy.rate.map(|it| Limiter::new(it, boot_micros));
         }
         if policy.insert_rate != self.policy.insert_rate {
-            self.insert_rate = limiter(policy.insert_rate);
+            // Nothing behind it is harmed: a service that inserts a batch as it starts is not refused for that.
+            self.insert_rate = policy.insert_rate.map(|it| Limiter::full(it, boot_micros));
         }
         self.policy = policy;
         self.deficit = self.deficit.min(self.priority());
@@ -98,9 +105,14 @@ impl Namespace {
         !self.is_closed() && self.rate.is_none() && self.policy.concurrency.is_none()
     }
 
+    /// Whether nothing of it begins, in this run and in the next.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.is_paused || self.is_unreadable
+    }
+
     /// Whether nothing of it begins.
     pub(super) fn is_closed(&self) -> bool {
-        self.is_paused || self.is_drained
+        self.is_paused() || self.is_drained
     }
 
     /// Whether one more delivery may begin, but for the rate.

@@ -121,3 +121,43 @@ fn requests_for_one_timer_share_a_commit() {
     assert!(it.store.is_empty() && it.engine.is_idle() && it.engine.deferred.is_empty());
     assert_eq!((it.engine.in_memory(), it.answers.len()), (0, 201));
 }
+
+#[test]
+fn a_commit_of_large_calendars_has_few_of_them() {
+    let config = Config {
+        most_bytes_in_commit: 1_000,
+        ..Config::default()
+    };
+    let mut it = Subject::new(config).handles(1_000);
+    let row = |count: u64| Row {
+        id: Id::new(9, count).unwrap(),
+        handler: Arc::from("mail"),
+        due: Due::from_millis(NOW),
+        key: None,
+        payload: Arc::from([7; 300]),
+        failures: 0,
+        starts: 0,
+        has_moved: false,
+    };
+    let bucket = waterwheel_store::Bucket::of(Due::from_millis(NOW), Due::from_millis(NOW));
+    for at in 0..8 {
+        let both = [1, 2].map(|count| Op::Insert(row(2 * at + count), bucket));
+        it.engine.commits.push(Op::All(both.to_vec()));
+    }
+    it.engine.commit();
+    it.follow();
+    let mut sizes = Vec::new();
+    while let Some(Request { number, call }) = it.asked.pop_front() {
+        if let Call::Commit(_, steps) = &call {
+            sizes.push(steps.len());
+        }
+        // A caller has its half.
+        if sizes.len() == 2 {
+            it.insert(3_600_000);
+        }
+        let reply = call.ask(&mut it.store);
+        it.engine.replied(number, reply);
+        it.follow();
+    }
+    assert_eq!(sizes[..4], [2, 2, 2, 2], "{sizes:?}");
+}

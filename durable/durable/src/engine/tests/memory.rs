@@ -118,3 +118,47 @@ fn a_clock_set_back_lets_go_of_what_is_far_again() {
     }
     assert!(it.store.is_empty());
 }
+
+#[test]
+fn backlogs_of_many_handlers_leave_another_its_places() {
+    let config = Config {
+        most_bytes_in_memory: 4 << 20,
+        ..Config::default()
+    };
+    let most_bytes = config.most_bytes_in_memory;
+    let mut it = Subject::new(config);
+    let others: Vec<_> = (0..40).map(|count| format!("other {count}")).collect();
+    for name in &others {
+        it.handle(name, 1);
+        for _ in 0..800 {
+            it.insert_to(name, 0);
+        }
+    }
+    it.settle();
+    // Some come up in a turn, and the others in the next ones.
+    for _ in 0..10 {
+        it.pass(SECOND);
+        it.settle();
+    }
+    // They have a timer with the handler each, which hangs, and all the memory that there is.
+    assert_eq!(it.delivered.len(), 40);
+    it.delivered.clear();
+    it.handle("mail", 64);
+    for _ in 0..1_000 {
+        it.insert(0);
+    }
+    it.settle();
+    it.pass(1_000);
+    it.settle();
+    assert!(it.engine.held_bytes() <= most_bytes + 41 * ((64 << 10) + 512));
+    let mut rounds = 0;
+    while !it.delivered.is_empty() {
+        // But for what the last round leaves.
+        rounds += 1;
+        it.end_all(&Ended::Well);
+        it.pass(1_000);
+        it.settle();
+    }
+    assert!(rounds <= 1_000_usize.div_ceil(64) + 4, "{rounds} rounds");
+    assert!(it.engine.lanes[40].held == 0 && it.engine.has_handler("mail"));
+}

@@ -47,7 +47,7 @@ struct Subject {
     asked: VecDeque<Request>,
     answers: Vec<Answer>,
     delivered: Vec<Row>,
-    /// What was put out of names without a handler.
+    /// What was put out of names without a handler, and of policies.
     reports: Vec<String>,
     refusals: Vec<Arc<str>>,
     /// Those that were given up, and why.
@@ -132,7 +132,7 @@ impl Subject {
         let names = self.store.handlers().unwrap();
         self.engine = Engine::new(self.config.clone(), epoch, names, now);
         let settings = self.store.settings().unwrap();
-        self.engine.restore_settings(&settings).unwrap();
+        self.engine.restore_settings(&settings);
         for (name, concurrency) in &self.handled {
             self.engine.handle(name, *concurrency);
         }
@@ -179,6 +179,9 @@ impl Subject {
                 Output::NoneDue(name) => self.reports.push(format!("{name} is not missed")),
                 Output::Refused(why) => self.refusals.push(why),
                 Output::Dead(row, why) => self.dead.push((row, why)),
+                Output::UnreadablePolicy(name) => {
+                    self.reports.push(format!("{name} is unreadable"));
+                }
                 Output::Failed(_) | Output::UnreadableCalendar(..) => {}
             }
         }

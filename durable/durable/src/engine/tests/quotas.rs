@@ -37,6 +37,27 @@ fn wait(it: &mut Subject, duration: Duration) {
     it.settle();
 }
 
+/// Inserts as many as a quota begins with.
+fn use_up(it: &mut Subject, quota: Rate) {
+    for _ in 0..quota.at_once() {
+        assert_eq!(insert(it, "a/mail"), None);
+    }
+}
+
+#[test]
+fn a_quota_begins_with_its_burst() {
+    // What is given for a second, if nothing else is said.
+    let mut it = subject(Rate::per_second(1_000));
+    assert_eq!(charge(&mut it, &[("a/mail", 1_001)]), Some(Duration::MAX));
+    assert_eq!(charge(&mut it, &[("a/mail", 1_000)]), None);
+    let milli = Duration::from_millis(1);
+    assert_eq!(charge(&mut it, &[("a/mail", 50)]), Some(50 * milli));
+    // So it does after an opening: a batch of a service that starts is taken.
+    it.start_again();
+    assert_eq!(charge(&mut it, &[("a/mail", 1_000)]), None);
+    assert_eq!(charge(&mut it, &[("a/mail", 1)]), Some(milli));
+}
+
 const MICRO: Duration = Duration::from_micros(1);
 
 #[test]
@@ -47,7 +68,7 @@ fn an_insert_beyond_the_quota_may_come_after_the_time_it_is_given() {
         Rate::per_minute(1).burst(2),
     ] {
         let mut it = subject(quota);
-        assert_eq!(insert(&mut it, "a/mail"), None);
+        use_up(&mut it, quota);
         for _ in 0..5 {
             let after = insert(&mut it, "a/mail").expect("beyond the quota");
             assert_eq!(insert(&mut it, "b/mail"), None);
@@ -57,16 +78,16 @@ fn an_insert_beyond_the_quota_may_come_after_the_time_it_is_given() {
             assert_eq!(insert(&mut it, "a/mail"), None);
         }
         let counts = it.engine.namespace("a").unwrap().counts;
-        assert_eq!((counts.inserted, counts.refused_by_quota), (6, 10));
+        let inserted = u64::from(quota.at_once()) + 5;
+        assert_eq!((counts.inserted, counts.refused_by_quota), (inserted, 10));
         // What was refused was not written.
-        assert_eq!(it.store.len(), 11);
+        assert_eq!(it.store.len() as u64, inserted + 5);
     }
 }
 
 #[test]
 fn a_batch_is_within_the_quota_or_none_of_it_is() {
     let mut it = subject(Rate::per_second(10).burst(20));
-    wait(&mut it, seconds(60));
     let tenth = Duration::from_millis(100);
     assert_eq!(charge(&mut it, &[("a/mail", 15), ("b/mail", 99)]), None);
     let sixth = Some(tenth);
@@ -95,9 +116,9 @@ fn a_quota_that_changes_holds_at_once() {
     let mut it = subject(Rate::per_minute(1).burst(1));
     assert_eq!(insert(&mut it, "a/mail"), None);
     assert_eq!(insert(&mut it, "a/mail"), Some(seconds(60)));
-    let faster = Policy::default().insert_rate(Rate::per_second(1).burst(9));
-    it.set_policy("a", &faster);
-    assert_eq!(insert(&mut it, "a/mail"), None);
+    let faster = Rate::per_second(1).burst(9);
+    it.set_policy("a", &Policy::default().insert_rate(faster));
+    use_up(&mut it, faster);
     assert_eq!(insert(&mut it, "a/mail"), Some(seconds(1)));
     it.set_policy("a", &Policy::default());
     for _ in 0..50 {

@@ -132,3 +132,25 @@ fn what_waits_for_a_rate_can_be_cancelled() {
     it.run_until(200 * SECOND);
     assert_eq!((it.delivered.len(), it.engine.next_turn()), (1, None));
 }
+
+#[test]
+fn the_oldest_that_waits_is_not_the_first_that_came_up() {
+    let mut it = subject(Rate::per_minute(1), 0);
+    for millis in [0, 10, -3_600_000, 5] {
+        it.insert_to("slow/mail", millis);
+        it.settle();
+        it.pass(SECOND);
+        it.settle();
+    }
+    let oldest = |it: &Subject| {
+        let slow = it.engine.namespace("slow").unwrap();
+        it.engine.oldest_overdue(slow)
+    };
+    let due = |millis| Some(Due::from_millis(NOW + millis));
+    assert_eq!((it.delivered.len(), oldest(&it)), (1, due(-3_600_000)));
+    // One that has left is not counted.
+    let handle = it.created().remove(2);
+    it.engine.cancel(1, handle);
+    it.settle();
+    assert_eq!(oldest(&it), due(5));
+}

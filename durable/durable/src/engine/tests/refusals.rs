@@ -184,3 +184,25 @@ fn a_store_that_refuses_is_reported_once_and_counted() {
     }
     assert_eq!((it.refusals.len(), it.engine.refusals()), (3, 9));
 }
+
+#[test]
+fn what_ends_after_the_store_has_failed_runs_no_more() {
+    let mut it = Subject::new(Config::default()).handles(2);
+    for _ in 0..2 {
+        it.insert(0);
+    }
+    it.settle();
+    it.pass(10_000);
+    assert_eq!(it.engine.running(), 2);
+    it.insert(0);
+    it.reply(Err(StoreError::indeterminate("the disk is gone")));
+    assert!(it.engine.has_failed());
+    for (left, row) in [1, 0].into_iter().zip(it.delivered.clone()) {
+        assert!(!it.engine.ended(row.id, failed()));
+        let default = it.engine.namespace(DEFAULT).unwrap();
+        assert_eq!((it.engine.running(), default.running), (left, left));
+    }
+    // Nothing is asked of the store.
+    it.follow();
+    assert!(it.asked.is_empty());
+}

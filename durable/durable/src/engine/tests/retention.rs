@@ -180,6 +180,25 @@ fn a_retention_that_is_lowered_holds_for_what_is_kept() {
 }
 
 #[test]
+fn what_a_clock_ahead_has_kept_expires_without_retention() {
+    let mut it = subject(7);
+    let years = 3_650 * DAY.cast_signed();
+    it.set(years);
+    it.settle();
+    deliver(&mut it, "a/mail", 5);
+    it.set(-years);
+    it.settle();
+    deliver(&mut it, "a/mail", 2);
+    // By its day, it is kept for ten years more.
+    wait(&mut it, 30 * DAY);
+    assert_eq!(archived(&mut it, "a/mail"), 5);
+    it.set_policy("a", &Policy::default().retention(0));
+    wait(&mut it, CALM);
+    assert_eq!(archived(&mut it, "a/mail"), 0);
+    assert_eq!(it.engine.next_turn(), None);
+}
+
+#[test]
 fn much_expires_some_at_a_time() {
     let mut it = subject(1);
     deliver(&mut it, "a/mail", 900);

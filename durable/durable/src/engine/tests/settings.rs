@@ -94,27 +94,55 @@ fn a_policy_holds_for_what_waits() {
 }
 
 #[test]
-fn a_setting_that_makes_no_sense_is_named() {
-    let mut it = Subject::new(Config::default());
-    for (value, is_good) in [
-        (&b"{}"[..], true),
-        (b"{\"colour\":7}", true),
-        (b"", false),
-        (
-            b"{\"rate\":{\"count\":0,\"per\":{\"secs\":1,\"nanos\":0}}}",
-            false,
-        ),
+fn a_policy_that_cannot_be_read_pauses_its_namespace() {
+    for value in [
+        &b""[..],
+        b"{\"rate\":{\"count\":0,\"per\":{\"secs\":1,\"nanos\":0}}}",
     ] {
-        let setting = Setting {
-            name: "namespace/a".into(),
-            value: value.into(),
-        };
-        let restored = it.engine.restore_settings(&[setting]);
-        let expected = if is_good {
-            Ok(())
-        } else {
-            Err("namespace/a".into())
-        };
-        assert_eq!(restored, expected);
+        let mut it = Subject::new(Config::default());
+        it.namespace("a", &Policy::default().retention(9));
+        it.namespace("b", &Policy::default());
+        // One of each is kept.
+        it.insert_to("a/mail", 0);
+        it.settle();
+        it.pass(1_000);
+        it.end_all(&Ended::Well);
+        it.insert_to("a/mail", 0);
+        it.insert_to("b/mail", 0);
+        it.settle();
+        it.created();
+        let unreadable = Op::Set("namespace/a".into(), Some(value.into()));
+        it.store.commit(u64::MAX, &[unreadable]).unwrap();
+        it.start_again();
+        assert_eq!(it.reports, ["a is unreadable"]);
+        // The others go on, and nothing of it is delivered or lost, also if it is resumed.
+        it.pause("a", false);
+        it.run_until(it.engine.now().boot_micros + 100 * 86_400 * SECOND);
+        let rows = it.end_all(&Ended::Well);
+        assert_eq!((rows.len(), &*rows[0].handler), (1, "b/mail"));
+        assert!(it.engine.namespace("a").unwrap().is_paused());
+        assert!(it.store.first_archived("a/mail").unwrap().is_some());
+        // It stays as it is where a service creates its namespaces, until it is given a policy.
+        it.engine
+            .set_policy(1, &"a".into(), &Policy::default(), true);
+        it.settle();
+        assert!(it.engine.namespace("a").unwrap().is_paused());
+        it.set_policy("a", &Policy::default().retention(9));
+        it.pass(1_000);
+        it.settle();
+        assert_eq!(it.end_all(&Ended::Well).len(), 1);
+        assert!(it.store.is_empty());
     }
+}
+
+#[test]
+fn a_field_of_a_newer_version_is_passed_over() {
+    let mut it = Subject::new(Config::default());
+    let setting = Setting {
+        name: "namespace/a".into(),
+        value: b"{\"colour\":7,\"priority\":3}"[..].into(),
+    };
+    it.engine.restore_settings(&[setting]);
+    assert_eq!(policy(&it, "a"), Policy::default().priority(3));
+    assert!(!it.engine.namespace("a").unwrap().is_paused());
 }

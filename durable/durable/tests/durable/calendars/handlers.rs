@@ -77,7 +77,7 @@ async fn a_paused_namespace_files_its_occurrences() {
     let unknown = within(timers.calendar("h", calendar.clone())).await;
     let name = Arc::from("biz");
     assert_eq!(unknown, Err(Error::UnknownNamespace { name }));
-    let created = timers.create_namespace("biz", Policy::default());
+    let created = timers.create_namespace("biz", Policy::default().retention(7));
     let namespace = within(created).await.unwrap();
     let mut seen = Occurrences::of(&timers, "biz/mail");
     declare(&timers, "h", calendar).await;
@@ -92,6 +92,14 @@ async fn a_paused_namespace_files_its_occurrences() {
     let mut both = seen.take(2).await;
     both.sort();
     assert_eq!(both, ["2027-07-08T11:00:00Z", "2027-07-08T12:00:00Z"]);
+    // What is kept of them says which they were.
+    until(|| namespace.metrics().settled == 2).await;
+    let since = time("2027-07-08T00:00Z");
+    let kept = namespace.delivered("mail", since, None, 10).await.unwrap();
+    let kept = kept.iter().filter_map(|it| it.occurrence());
+    let mut kept: Vec<_> = kept.map(text).collect();
+    kept.sort();
+    assert_eq!(kept, both);
     shut_down(&timers).await;
     assert!(seen.rest().await.is_empty());
 }

@@ -1,0 +1,175 @@
+//! What becomes of a declaration, a removal, and of what the store has at the opening?
+
+use std::sync::Arc;
+
+use waterwheel_store::{Due, Op};
+
+use super::kept::{Asked, Declared, State, Writes};
+use super::plan::{Cursor, Kept, Plan};
+use super::steps::setting;
+use crate::engine::{Answer, Engine, Output, Token, namespace_in};
+
+/// What the store has of a calendar.
+#[derive(Debug)]
+pub struct Stored {
+    /// The name.
+    pub name: Arc<str>,
+    /// What was read, or why it could not be, and the number if that could.
+    pub read: Result<(Plan, Kept), (Option<u32>, Arc<str>)>,
+}
+
+/// A calendar, as it is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// The name.
+    pub name: Arc<str>,
+    /// The definition, or why it cannot be read.
+    pub definition: Result<Arc<str>, Arc<str>>,
+    /// The next occurrence. `None` if there is none any more.
+    pub next: Option<Due>,
+    /// The last one that was filed.
+    pub last: Option<Due>,
+}
+
+impl Engine {
+    /// Takes over what the store has of calendars, as it is opened.
+    pub fn restore_calendars(&mut self, stored: impl IntoIterator<Item = Stored>) {
+        let now = self.present();
+        for Stored { name, read } in stored {
+            match read {
+                Ok((plan, kept)) => {
+                    self.calendars.set(&name, State::There(plan, kept));
+                    self.calendars.look_at(&name, Some(now));
+                }
+                Err((number, why)) => {
+                    let unreadable = State::Unreadable(number, Arc::clone(&why));
+                    self.calendars.set(&name, unreadable);
+                    self.output.push_back(Output::UnreadableCalendar(name, why));
+                }
+            }
+        }
+    }
+
+    /// Declares a calendar: [`Declared`](Answer::Declared). Declared again with the same definition, it stays as it is.
+    pub fn declare_calendar(&mut self, token: Token, name: &Arc<str>, plan: Plan) {
+        self.ask_calendar(name, Asked::Declare(token, plan));
+    }
+
+    /// Removes a calendar: [`Done`](Answer::Done) or [`NotFound`](Answer::NotFound). What it has filed stays.
+    pub fn remove_calendar(&mut self, token: Token, name: &Arc<str>) {
+        self.ask_calendar(name, Asked::Remove(token));
+    }
+
+    /// All calendars, in order of their names.
+    pub fn calendars(&self) -> impl Iterator<Item = Shown> {
+        self.calendars.all().filter_map(|(name, calendar)| {
+            let (definition, cursor) = match &calendar.state {
+                State::New => return None,
+                State::There(plan, kept) => (Ok(plan), Some(&kept.cursor)),
+                State::Unreadable(_, why) => (Err(Arc::clone(why)), None),
+            };
+            let next = definition.as_ref().ok().zip(cursor);
+            Some(Shown {
+                name: Arc::clone(name),
+                next: next.and_then(|(plan, cursor)| plan.occurrences.next_after(cursor.at)),
+                last: cursor.and_then(|it| it.last),
+                definition: definition.map(|plan| Arc::clone(&plan.definition)),
+            })
+        })
+    }
+
+    fn ask_calendar(&mut self, name: &Arc<str>, asked: Asked) {
+        if self.refuses(asked.token()) {
+            return;
+        }
+        let calendar = self.calendars.entry(name);
+        calendar.waiting.push_back(asked);
+        self.take_up_calendar(name);
+        self.commit();
+    }
+
+    /// Does what waits, unless a commit has the calendar.
+    pub(super) fn take_up_calendar(&mut self, name: &Arc<str>) {
+        while let Some(calendar) = self.calendars.get_mut(name)
+            && calendar.writes.is_none()
+        {
+            let Some(asked) = calendar.waiting.pop_front() else {
+                if matches!(calendar.state, State::New) {
+                    self.calendars.remove(name);
+                }
+                return;
+            };
+            if self.refuses(asked.token()) {
+                continue;
+            }
+            match asked {
+                Asked::Declare(token, plan) => self.declare(token, name, plan),
+                Asked::Remove(token) => self.remove(token, name),
+            }
+        }
+    }
+
+    fn declare(&mut self, token: Token, name: &Arc<str>, plan: Plan) {
+        let namespace = namespace_in(&plan.handler);
+        if self.namespace(namespace).is_none_or(|it| !it.is_known) {
+            return self.answer(token, Answer::UnknownNamespace(namespace.into()));
+        }
+        let now = self.present();
+        let of = &*plan.occurrences;
+        let (kept, declared) = match self.calendars.get(name).map(|it| &it.state) {
+            Some(State::There(before, _)) if before.definition == plan.definition => {
+                let unchanged = Answer::Declared(Declared::Unchanged);
+                return self.answer(token, unchanged);
+            }
+            Some(State::There(before, kept)) => {
+                let (kept, mut cursor) = (*kept, kept.cursor);
+                if before.times != plan.times {
+                    cursor = cursor.as_of(now, &*before.occurrences);
+                    cursor = cursor.moved(now.max(cursor.at), of);
+                }
+                let kept = self.goes_on(name, kept, cursor);
+                (kept, Declared::Replaced)
+            }
+            state => {
+                let declared = match state {
+                    Some(State::Unreadable(..)) => Declared::Replaced,
+                    _ => Declared::Created,
+                };
+                let number = self.calendars.draw(name, self.epoch);
+                let cursor = Cursor::starting(now, of);
+                (number.map(|number| Kept { number, cursor }), declared)
+            }
+        };
+        let Some(kept) = kept else {
+            return self.answer(token, Answer::OutOfIds);
+        };
+        let stored = of.stored(&kept);
+        self.write_calendar(
+            token,
+            name,
+            Some(stored),
+            Writes::Definition(plan, kept, declared),
+        );
+    }
+
+    fn remove(&mut self, token: Token, name: &Arc<str>) {
+        let state = self.calendars.get(name).map(|it| &it.state);
+        match state {
+            None | Some(State::New) => self.answer(token, Answer::NotFound),
+            Some(_) => self.write_calendar(token, name, None, Writes::Removal),
+        }
+    }
+
+    fn write_calendar(
+        &mut self,
+        token: Token,
+        name: &Arc<str>,
+        value: Option<Arc<[u8]>>,
+        writes: Writes,
+    ) {
+        self.calendars.look_at(name, None);
+        self.calendars.entry(name).writes = Some(writes);
+        let set = Op::Set(setting(name), value);
+        self.commits.request(Op::All(vec![set]), token.into());
+    }
+}

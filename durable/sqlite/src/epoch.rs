@@ -1,0 +1,69 @@
+//! Which number has an opening?
+//!
+//! Ids begin with it, and it rises each time that the store is opened, so that no id is given twice. A copy would give those again that its file gives after
+//! it was made, and those that the same copy has given where it was restored before. So a copy counts on from further ahead, and it has a mark, which its first
+//! opening as a store takes away: that one counts on from the tens of minutes since 2026, if these are more.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rusqlite::Connection;
+
+/// How much further the epoch of a copy is than that of its file, at least.
+///
+/// Ids begin with the epoch, which rises by one each time a store is opened. So the ids that a file gives after it was copied are not given again by its copy,
+/// unless the file is opened so many times. A copy that is restored twice gives other ids the second time if that is ten minutes later, by a clock that is right,
+/// and if the store is opened no more often than each ten minutes in between, on average.
+pub const EPOCHS_AHEAD: u64 = 4_096;
+
+/// 2026-01-01.
+const START: Duration = Duration::from_secs(1_767_225_600);
+
+const TEN_MINUTES: u64 = 600;
+
+/// Half of the epochs that ids have space for. A clock that is later, beyond 2065, is taken to be wrong.
+const LAST: u64 = 1 << 21;
+
+/// The epoch of an opening, in a transaction that is open.
+pub(crate) fn next(connection: &Connection, now: SystemTime) -> rusqlite::Result<u64> {
+    let is_copy = connection.execute("DELETE FROM meta WHERE key = 'copied'", [])? > 0;
+    if is_copy {
+        let sql = "SELECT value FROM meta WHERE key = 'epoch'";
+        let epoch: i64 = connection.query_row(sql, [], |row| row.get(0))?;
+        if let Some(more) = by_clock(now).checked_sub(epoch.unsigned_abs()) {
+            raise(connection, more)?;
+            raise_clean(connection, more)?;
+        }
+    }
+    raise(connection, 1)
+}
+
+/// Raises the epoch of a copy, and marks it. Returns the epoch.
+pub(crate) fn of_copy(copy: &Connection, has_settings: bool) -> rusqlite::Result<u64> {
+    copy.execute("INSERT OR IGNORE INTO meta VALUES ('copied', 1)", [])?;
+    if has_settings {
+        raise_clean(copy, EPOCHS_AHEAD)?;
+    }
+    raise(copy, EPOCHS_AHEAD)
+}
+
+fn by_clock(now: SystemTime) -> u64 {
+    let since = now.duration_since(UNIX_EPOCH + START).unwrap_or_default();
+    match since.as_secs() / TEN_MINUTES {
+        epoch if epoch > LAST => 0,
+        epoch => epoch,
+    }
+}
+
+fn raise(connection: &Connection, by: u64) -> rusqlite::Result<u64> {
+    let sql = "UPDATE meta SET value = value + ?1 WHERE key = 'epoch' RETURNING value";
+    let epoch: i64 = connection.query_row(sql, [by.cast_signed()], |row| row.get(0))?;
+    Ok(epoch.unsigned_abs())
+}
+
+/// The engine counts from the epoch that ended in order last.
+fn raise_clean(connection: &Connection, by: u64) -> rusqlite::Result<()> {
+    let sql = "UPDATE settings SET value = CAST(CAST(CAST(value AS TEXT) AS INTEGER) + ?1 AS BLOB)
+        WHERE name = 'clean'";
+    connection.execute(sql, [by.cast_signed()])?;
+    Ok(())
+}

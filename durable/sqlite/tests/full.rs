@@ -1,0 +1,135 @@
+//! A real file system that is full. Where users may have no namespaces, none can be mounted, and only `space` and `waterwheel-chaos` are left.
+#![cfg(target_os = "linux")]
+
+mod folder;
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use folder::Folder;
+use waterwheel_store::{Due, Id, Level, Op, Outcome, Row, Store};
+use waterwheel_store_sqlite::{OpenError, SqliteStore};
+
+const MOUNTED: &str = "WATERWHEEL_MOUNTED";
+const MOUNT: &str = "mount -t tmpfs -o size=8m tmpfs \"$0\"";
+
+/// The folder of a file system of 8 MiB, in a process of its own. `None` in the other one, which has waited for it.
+fn on_a_small_disk(test: &str) -> Option<PathBuf> {
+    if let Some(folder) = std::env::var_os(MOUNTED) {
+        return Some(folder.into());
+    }
+    let folder = Folder::new(test);
+    let point = folder.file("");
+    let shell = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]);
+        command.arg(&point);
+        command
+    };
+    let probe = shell(MOUNT).stderr(Stdio::null()).status();
+    if !probe.is_ok_and(|status| status.success()) {
+        println!("not tried: no file system can be mounted here");
+        return None;
+    }
+    let program = std::env::current_exe().unwrap();
+    let mut again = shell(&format!("{MOUNT} && exec \"$@\""));
+    again.arg(program).args(["--exact", "--nocapture", test]);
+    assert!(again.env(MOUNTED, &point).status().unwrap().success());
+    None
+}
+
+fn fill(folder: &Path) {
+    let mut file = File::options()
+        .create(true)
+        .append(true)
+        .open(folder.join("foreign"))
+        .unwrap();
+    for size in [65_536, 4_096, 1] {
+        while file.write_all(&vec![1; size]).is_ok() {}
+    }
+}
+
+fn row(number: u64) -> Row {
+    Row {
+        id: Id::from_stored(number),
+        due: Due::from_millis(number.cast_signed() * 1_000),
+        handler: "mail".into(),
+        failures: 0,
+        starts: 0,
+        has_moved: false,
+        key: None,
+        payload: [7; 200].into(),
+    }
+}
+
+fn insert(number: u64) -> Op {
+    let row = row(number);
+    let bucket = Level::Second.bucket(row.due);
+    Op::Insert(row, bucket)
+}
+
+/// A file with 100 timers, which is closed.
+fn closed(path: &Path) {
+    let mut store = SqliteStore::open(path).unwrap();
+    store.begin().unwrap();
+    let inserts: Vec<_> = (1..=100).map(insert).collect();
+    store.commit(1, &inserts).unwrap();
+    store.tend().unwrap();
+}
+
+#[test]
+fn a_store_opens_settles_and_recovers_on_a_full_file_system() {
+    let test = "a_store_opens_settles_and_recovers_on_a_full_file_system";
+    let Some(folder) = on_a_small_disk(test) else {
+        return;
+    };
+    let path = folder.join("timers.db");
+    closed(&path);
+    // The index of the log is made again by each first opening. Another process has taken the space of it, and of the number in the lock file.
+    fs::remove_file(folder.join("timers.db-shm")).unwrap();
+    fs::write(folder.join("timers.db-lock"), "").unwrap();
+    fill(&folder);
+    let mut store = SqliteStore::open(&path).unwrap();
+    assert!(!folder.join("timers.db-reserve").exists());
+    assert_eq!(store.begin().unwrap(), 2);
+    for number in 1..=50 {
+        let steps = [Op::Settle(row(number)), insert(number + 100)];
+        let outcomes = store.commit(number, &steps).unwrap();
+        assert_eq!(outcomes, [Outcome::Done, Outcome::Full]);
+        store.tend().unwrap();
+    }
+    fs::remove_file(folder.join("foreign")).unwrap();
+    let begun = std::time::Instant::now();
+    let mut number = 51;
+    while store.commit(number, &[insert(500)]).unwrap() == [Outcome::Full] {
+        assert!(begun.elapsed().as_secs() < 60, "it is full for ever");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        number += 1;
+    }
+    assert!(folder.join("timers.db-reserve").exists());
+}
+
+#[test]
+fn a_full_file_system_without_a_reserve_is_an_error() {
+    let Some(folder) = on_a_small_disk("a_full_file_system_without_a_reserve_is_an_error") else {
+        return;
+    };
+    let path = folder.join("timers.db");
+    closed(&path);
+    for name in ["timers.db-shm", "timers.db-reserve"] {
+        fs::remove_file(folder.join(name)).unwrap();
+    }
+    fill(&folder);
+    match SqliteStore::open(&path) {
+        Err(OpenError::Sqlite(_)) => {}
+        other => panic!("{other:?}"),
+    }
+    // Nothing is lost by that.
+    fs::remove_file(folder.join("foreign")).unwrap();
+    let mut store = SqliteStore::open(&path).unwrap();
+    assert_eq!(store.begin().unwrap(), 2);
+    let outcomes = store.commit(1, &[insert(1)]).unwrap();
+    assert_eq!(outcomes, [Outcome::Inserted]);
+}
