@@ -72,6 +72,11 @@ impl Poison {
         self.suspects_until.is_some()
     }
 
+    /// A timer has left, or has moved, with which the store forgets its starts.
+    pub(super) fn forget(&mut self, id: Id) {
+        self.given_back.remove(&id);
+    }
+
     /// The wall clock was set: what was due as the run began, by the clock as it is now, may have been started before as well.
     pub(super) fn clock_was_set(&mut self, now: Now, begun: u64) {
         let open = now.boot_micros.saturating_sub(begun);

@@ -119,6 +119,27 @@ fn a_pause_before_a_start_is_noted_delivers_nothing() {
 }
 
 #[test]
+fn a_move_forgets_a_start_that_was_given_back() {
+    let mut it = about_to_note();
+    let handle = it.created().remove(0);
+    // The store takes the pause first.
+    it.reply(refused());
+    it.engine.pause(1, &DEFAULT.into(), true);
+    it.follow();
+    it.pass(SECOND);
+    it.settle();
+    assert_eq!(it.answers.pop(), Some(Answer::Done));
+    assert!(it.delivered.is_empty() && it.starts() > 1);
+    let sooner = Due::from_millis(NOW - 1_000);
+    it.engine.reschedule(1, handle, sooner);
+    it.settle();
+    assert_eq!(it.answers.pop(), Some(Answer::Done));
+    it.pause(DEFAULT, false);
+    it.run_until(it.engine.now().boot_micros + SECOND);
+    assert_eq!((it.starts(), it.delivered[0].starts), (1, 1));
+}
+
+#[test]
 fn a_clock_set_back_while_a_start_is_noted_makes_no_early_delivery() {
     let mut it = about_to_note();
     let hour = 3_600 * SECOND.cast_signed();
