@@ -100,26 +100,21 @@ async fn each_namespace_follows_a_clock_that_is_set_both_ways() {
 
 #[tokio::test]
 async fn what_a_pause_has_held_is_not_early_after_a_clock_is_set_back() {
-    let shift = Arc::new(Shift::default());
-    let timers = open(&shift, &Shelf::default()).await;
-    let shop = create(&timers, "shop", Policy::default()).await;
-    let mut deliveries = Deliveries::of(&timers, "shop/mail");
     // From within the seconds that stay in memory, and from beyond.
     for back in [SECOND + SECOND / 2, 3_600 * SECOND] {
-        shift.set_wall(0);
+        let shift = Arc::new(Shift::default());
+        let timers = open(&shift, &Shelf::default()).await;
+        let shop = create(&timers, "shop", Policy::default()).await;
+        let mut deliveries = Deliveries::of(&timers, "shop/mail");
         within(shop.pause()).await.unwrap();
         let due = present(&shift);
         let held = timers.at("shop/mail", due).insert().await.unwrap();
         until(|| shop.metrics().oldest_overdue.is_some()).await;
-        let jumps = timers.metrics().clock_jumps;
         shift.set_wall(-back);
-        until(|| timers.metrics().clock_jumps == jumps + 1).await;
+        until(|| timers.metrics().clock_jumps == 1).await;
         within(shop.resume()).await.unwrap();
-        let now = timers
-            .at("shop/mail", present(&shift))
-            .insert()
-            .await
-            .unwrap();
+        let now = present(&shift);
+        let now = timers.at("shop/mail", now).insert().await.unwrap();
         let first = deliveries.next().await;
         if first.id == held.handle().id {
             // The machine is so slow that its time has come again.
@@ -131,8 +126,8 @@ async fn what_a_pause_has_held_is_not_early_after_a_clock_is_set_back() {
             assert_eq!(deliveries.next().await.id, held.handle().id);
             assert!(present(&shift) >= due);
         }
+        shut_down(&timers).await;
     }
-    shut_down(&timers).await;
 }
 
 #[tokio::test]
@@ -167,7 +162,7 @@ async fn a_suspension_counts_in_each_namespace() {
 }
 
 #[tokio::test]
-async fn a_wrong_clock_at_the_first_start_delays_and_hastes_nothing() {
+async fn a_wrong_clock_at_the_first_start_loses_nothing() {
     // A machine without a clock of its own begins in 1970, or in 2100, until it has asked another one.
     for start in [
         UNIX_EPOCH + Duration::from_secs(30),
