@@ -99,7 +99,7 @@ impl Model {
                 }
                 Op::Start(row) if row.id.occurrence().is_none() => {
                     let token = self.is_as_inserted(row)?;
-                    self.timer(token, row.id, row.due)?.noted += 1;
+                    self.timer(token, row.id, row.due)?.is_noted = true;
                 }
                 _ => {}
             }
@@ -107,7 +107,7 @@ impl Model {
         Ok(())
     }
 
-    /// A timer is given up without a delivery: it was started so often.
+    /// A timer is given up without a delivery: it was started in so many processes before.
     ///
     /// # Errors
     ///
@@ -116,13 +116,14 @@ impl Model {
         let timer = self.known(row.id)?;
         if timer.noted < starts || timer.is_with_handler {
             return Err(format!(
-                "given up, and it was not started {starts} times: {timer:?}"
+                "given up, and it was not started in {starts} processes: {timer:?}"
             ));
         }
         timer.has_ended = Some(Process::This);
         timer.was_given_up = true;
         Ok(())
     }
+
     /// The timer of an insert, which has this id, and is due then if it was not known before.
     pub(super) fn timer(&mut self, token: Token, id: Id, due: Due) -> Result<&mut Timer, String> {
         let Some(insert) = self.inserts.get_mut(&token) else {
@@ -155,6 +156,7 @@ impl Model {
             retried_within: None,
             archived: Archived::Unknown,
             noted: 0,
+            is_noted: false,
         }))
     }
 

@@ -15,7 +15,10 @@ impl Model {
     /// A request was not answered.
     pub fn stopped(&mut self, was_idle: bool) -> Kept {
         match was_idle {
-            true => self.unclean_ends = 0,
+            true => {
+                self.unclean_ends = 0;
+                self.ends();
+            }
             false => self.crashed(),
         }
         self.is_answered()
@@ -24,6 +27,7 @@ impl Model {
     /// The process ends. What was not answered may have been done.
     pub fn crashed(&mut self) {
         self.unclean_ends += 1;
+        self.ends();
         for asked in std::mem::take(&mut self.asked).into_values() {
             self.unknown(asked);
         }
@@ -34,6 +38,12 @@ impl Model {
             timer.least_failures = timer.written_failures;
             // What had ended may not have been settled.
             timer.has_ended = timer.has_ended.map(|_| Process::Earlier);
+        }
+    }
+
+    fn ends(&mut self) {
+        for timer in self.timers.values_mut() {
+            timer.noted += u32::from(std::mem::take(&mut timer.is_noted));
         }
     }
 

@@ -37,8 +37,10 @@ pub(super) struct Timer {
     pub(super) retried_within: Option<(i64, i64)>,
     /// Whether it was archived as it ended well, and when.
     pub(super) archived: Archived,
-    /// How often its start was noted, at most.
+    /// In how many processes before this one its start was noted, at most.
     pub(super) noted: u32,
+    /// It was, or was to be, in this one.
+    pub(super) is_noted: bool,
 }
 
 /// Whether a timer that has ended well is archived.

@@ -3,9 +3,13 @@
 //! | file | question |
 //! |---|---|
 //! | `terms` | what is a namespace served by? |
+//! | `limits` | may it begin, or be inserted, now? |
+//! | `archive` | what may expire, and what is certainly kept? |
 //! | `windows` | does any window have more than a rate gives? |
 //! | `shares` | does each get its share where places are short? |
 
+mod archive;
+mod limits;
 mod shares;
 mod terms;
 mod windows;
@@ -13,9 +17,9 @@ mod windows;
 use std::collections::HashMap;
 
 use waterwheel_durable::engine::{Answer, Token};
-use waterwheel_store::{Op, Row, Setting};
+use waterwheel_store::Setting;
 
-use crate::model::{Kept, Settled};
+use crate::model::Kept;
 pub use shares::Shares;
 pub use terms::{Retries, Terms};
 pub use windows::{Limit, Windows};
@@ -265,159 +269,5 @@ impl Namespaces {
             Some(false) if !is_asked(true) => Some(true),
             _ => None,
         }
-    }
-
-    /// Whether one more delivery would begin at once, certainly, beside so many.
-    #[must_use]
-    pub fn has_place(&self, at: usize, running: usize, boot: u64) -> bool {
-        let Some(terms) = self.terms(at).filter(|_| self.is_open(at) == Some(true)) else {
-            return false;
-        };
-        let has_rate = terms
-            .rate
-            .is_none_or(|rate| self.all[at].begun.has_one(boot, rate));
-        has_rate && terms.concurrency.is_none_or(|most| running < most)
-    }
-
-    /// Checks that a delivery may begin, after which so many of its namespace go on. If its start was noted first, it had its place and its turn then.
-    ///
-    /// # Errors
-    ///
-    /// It is paused, or beyond a limit.
-    pub fn delivered(&mut self, row: &Row, was_noted: bool, running: usize, boot: u64) -> Kept {
-        let at = of(&row.handler);
-        if self.is_open(at) == Some(false) {
-            return Err(format!("{} is closed: {row:?}", NAMES[at]));
-        }
-        if was_noted {
-            return Ok(());
-        }
-        let Some(terms) = self.terms(at).cloned() else {
-            self.all[at].begun.restart(boot);
-            return Ok(());
-        };
-        if terms.concurrency.is_some_and(|most| running > most) {
-            return Err(format!("{running} of {} go on: {terms:?}", NAMES[at]));
-        }
-        match terms.rate {
-            Some(rate) if !self.all[at].begun.note(boot, rate) => {
-                Err(format!("{} exceeds its rate, {rate:?}", NAMES[at]))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// The start of a timer is noted: it takes its turn now, and is delivered later.
-    pub fn starts(&mut self, row: &Row, boot: u64) {
-        self.all[of(&row.handler)].begun.restart(boot);
-    }
-
-    /// Checks that an insert was within the quota, or was not and is refused.
-    ///
-    /// # Errors
-    ///
-    /// It was not.
-    pub fn inserts(&mut self, handler: &str, boot: u64, is_refused: bool) -> Kept {
-        let at = of(handler);
-        let Some(terms) = self.terms(at).cloned() else {
-            self.all[at].inserted.restart(boot);
-            return Ok(());
-        };
-        let inserted = &mut self.all[at].inserted;
-        let kept = match (terms.quota, is_refused) {
-            (None, is_refused) => !is_refused,
-            (Some(quota), true) => !inserted.has_one(boot, quota),
-            (Some(quota), false) => inserted.note(boot, quota),
-        };
-        match kept {
-            true => Ok(()),
-            false => Err(format!(
-                "an insert was refused: {is_refused}, {terms:?} {inserted:?}"
-            )),
-        }
-    }
-
-    /// For how many days is kept what was delivered, if that is certain.
-    #[must_use]
-    pub fn retention(&self, handler: &str) -> Option<u32> {
-        let terms = self.terms(of(handler))?;
-        Some(terms.retention.unwrap_or_default())
-    }
-
-    /// How many starts may be noted of a timer before it is given up, at least.
-    #[must_use]
-    pub fn starts_noted(&self, handler: &str) -> u32 {
-        let at = of(handler);
-        let asked = self.asked.values().filter_map(|asked| match asked {
-            Asked::Policy(of, terms) if *of == at => Some(terms),
-            _ => None,
-        });
-        let terms = self.all[at].terms.iter().chain(asked);
-        let starts = terms.map(|terms| terms.starts.unwrap_or(STARTS)).min();
-        starts.unwrap_or(STARTS) - NOT_NOTED
-    }
-
-    /// What may expire now may be asked for by a later commit. `is_written`: there is nothing that was to be asked for before.
-    pub fn look(&mut self, boot: u64, wall: i64, is_written: bool) {
-        let today = wall.div_euclid(DAY);
-        let is_calm = boot >= self.calm_since + CALM;
-        for at in 0..NAMES.len() {
-            let from = match self.terms(at).map(|it| it.retention.unwrap_or_default()) {
-                None => i64::MAX,
-                Some(_) if !is_calm => i64::MIN,
-                Some(0) => i64::MAX,
-                Some(days) => today - i64::from(days),
-            };
-            let may_expire = &mut self.may_expire[at];
-            *may_expire = if is_written {
-                from
-            } else {
-                from.max(*may_expire)
-            };
-        }
-    }
-
-    /// Checks and notes what a commit lets expire.
-    ///
-    /// # Errors
-    ///
-    /// It is too early.
-    pub fn expires(&mut self, steps: &[Op]) -> Kept {
-        for op in steps {
-            let Op::Expire {
-                handler, before, ..
-            } = op
-            else {
-                continue;
-            };
-            let most = self.may_expire[of(handler)];
-            if *before > most {
-                return Err(format!(
-                    "{handler} expires before day {before}, and not {most}"
-                ));
-            }
-            let name = handler.to_string();
-            if *before == i64::MAX {
-                *self.cleared.entry(name).or_default() += 1;
-                continue;
-            }
-            let kept_from = self.kept_from.entry(name).or_insert(i64::MIN);
-            *kept_from = (*kept_from).max(*before);
-        }
-        Ok(())
-    }
-
-    /// How often all that was archived of a handler was to expire.
-    #[must_use]
-    pub fn cleared(&self, handler: &str) -> u64 {
-        self.cleared.get(handler).copied().unwrap_or_default()
-    }
-
-    /// Whether what was archived of a handler is certainly there.
-    #[must_use]
-    pub fn is_kept(&self, handler: &str, archived: Settled) -> bool {
-        let kept_from = self.kept_from.get(handler).copied();
-        let is_young = kept_from.is_none_or(|from| archived.wall.div_euclid(DAY) >= from);
-        is_young && archived.cleared == self.cleared(handler)
     }
 }

@@ -44,7 +44,13 @@ impl Windows {
     /// Whether it may certainly happen again: so long after the last time, there is always one.
     #[must_use]
     pub fn has_one(&self, at: u64, limit: Limit) -> bool {
+        self.next(limit).is_none_or(|next| next <= at)
+    }
+
+    /// When it may certainly happen again. `None` if it may at any time.
+    #[must_use]
+    pub fn next(&self, limit: Limit) -> Option<u64> {
         let interval = (limit.per_millis * 1_000).div_ceil(u64::from(limit.count)) + 1;
-        self.last.is_none_or(|last| last + interval <= at)
+        self.last.map(|last| last + interval)
     }
 }

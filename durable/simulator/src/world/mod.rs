@@ -3,12 +3,14 @@
 //! | file | question |
 //! |---|---|
 //! | `calendars` | which calendars are declared and removed? |
+//! | `deliveries` | how does a delivery end? |
 //! | `namespaces` | which policies are given, and which namespaces are paused? |
 //! | `requests` | what do callers ask for? |
 //! | `process` | how does a process end, and the next one begin? |
 //! | `watch` | what does the engine put out, and what must hold each time? |
 
 mod calendars;
+mod deliveries;
 mod namespaces;
 mod process;
 mod requests;
@@ -20,13 +22,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
-use waterwheel_durable::engine::{Config, Ended, Engine, Now, Reply, Token};
+use waterwheel_durable::engine::{Config, Engine, Now, Reply, Token};
 use waterwheel_store::{Id, Row};
 
 use crate::calendars::Calendars;
 use crate::disk::{Broken, Disk};
-use crate::model::{Model, Settled};
-use crate::namespaces::{NAMES, Namespaces, Shares, Terms, of};
+use crate::model::Model;
+use crate::namespaces::{NAMES, Namespaces, Shares, Terms};
 use namespaces::some_terms;
 use process::begin;
 
@@ -256,57 +258,6 @@ impl World {
             _ => {}
         }
         self.follow()
-    }
-
-    fn end_delivery(&mut self) -> Result<(), String> {
-        if self.with_handlers.is_empty() {
-            return Ok(());
-        }
-        let which = self.rng.usize(0..self.with_handlers.len());
-        let row = self.with_handlers.swap_remove(which);
-        let fate = if self.is_ending {
-            9
-        } else {
-            self.rng.u32(0..10)
-        };
-        let ended = match fate {
-            0..3 => Ended::Failed(Arc::from("no")),
-            3 => Ended::Dead(Arc::from("never")),
-            _ => Ended::Well,
-        };
-        let terms = self.namespaces.terms(of(&row.handler));
-        let is_archived = terms.map(|it| it.retention.is_some_and(|days| days > 0));
-        let delays = terms.map(|it| it.delays(row.failures, &LADDER));
-        let is_retried = self.engine.ended(row.id, ended.clone());
-        if let (Ended::Failed(_), Some(delays)) = (&ended, delays)
-            && is_retried != delays.is_some()
-        {
-            return Err(format!(
-                "tried again: {is_retried}, and not {delays:?}: {row:?}"
-            ));
-        }
-        let is_given_up = !is_retried && ended != Ended::Well;
-        if row.id.occurrence().is_some() {
-            self.calendars.ended(&row, !is_retried, is_given_up);
-            return Ok(());
-        }
-        if is_retried {
-            // The engine's time is that of its last turn.
-            let from = self.now.wall_micros.div_euclid(1_000) * 1_000;
-            let (least, most) = delays.flatten().unwrap_or((0, DAY));
-            self.model.failed(row.id, (from + least, from + most));
-            return Ok(());
-        }
-        self.model.ended(row.id, is_given_up);
-        if !is_given_up {
-            self.archives = self.has_policies;
-            let at = Settled {
-                wall: self.now.wall_micros,
-                cleared: self.namespaces.cleared(&row.handler),
-            };
-            self.model.settles(row.id, is_archived, at);
-        }
-        Ok(())
     }
 
     /// Time goes on, towards what the engine waits for, or not.

@@ -87,7 +87,7 @@ impl World {
             _ => self.is_bounded(),
         }?;
         if let Some((_, handler)) = self.inserts.take() {
-            self.namespaces.inserts(&handler, boot, false)?;
+            self.namespaces.inserts(&handler, boot, None)?;
         }
         self.namespaces.look(boot, wall, self.engine.is_written());
         self.has_shares()?;
@@ -130,12 +130,9 @@ impl World {
         }
         if let Some((_, handler)) = self.inserts.take_if(|(inserted, _)| *inserted == token) {
             match &answer {
-                Answer::Quota(after) if after.is_zero() => {
-                    return Err("refused for no time".to_owned());
-                }
-                Answer::Quota(_) => {
+                Answer::Quota(after) => {
                     let boot = self.now.boot_micros;
-                    self.namespaces.inserts(&handler, boot, true)?;
+                    self.namespaces.inserts(&handler, boot, Some(*after))?;
                 }
                 // Which a planted fault answers at once.
                 Answer::Created(_) => self.inserts = Some((token, handler)),
