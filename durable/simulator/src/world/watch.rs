@@ -66,7 +66,11 @@ impl World {
                     }
                     self.answered(token, answer)?;
                 }
-                Output::Failed(_) => return self.crash(),
+                Output::Failed(_) => {
+                    self.crash()?;
+                    // What the next process wants done as it begins.
+                    return self.follow();
+                }
                 Output::Unhandled(name) if self.engine.has_handler(&name) => {
                     return Err(format!("{name} has a handler, and is reported"));
                 }
