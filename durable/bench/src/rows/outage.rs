@@ -17,6 +17,8 @@ use crate::seen::{Seen, micros_late};
 
 /// Timers a second, of each of the two.
 const RATE: u32 = 1_000;
+/// What A may begin at once beside its rate: a fortieth of what is counted as it drains.
+const BURST: u32 = 125;
 const HOUR: Duration = Duration::from_secs(3_600);
 const LONGEST_DELAY: Duration = Duration::from_secs(600);
 /// In an hour that is simulated, time passes by so much at once, and then for a moment as it does.
@@ -56,7 +58,7 @@ pub(crate) async fn play(place: Place, outage: Outage) -> Played {
         fail_for_an_hour(&place, &timers, &failing, &shift, &mut sample).await?;
         let attempts = calls.failed.load(Ordering::SeqCst);
         sample.set("attempts in the hour", attempts as f64);
-        let limit = policy.clone().rate(Rate::per_second(RATE));
+        let limit = policy.clone().rate(Rate::per_second(RATE).burst(BURST));
         failing.set_policy(limit).await?;
         shift.suspend(u64::try_from(LONGEST_DELAY.as_micros())?);
     }

@@ -15,7 +15,7 @@ pub(crate) const DAY: Duration = Duration::from_secs(86_400);
 /// Over so many days the pending timers are due.
 pub(crate) const DAYS: u32 = 30;
 /// So many of them are let pass by other rows, at most.
-const PLAYED: u32 = 10;
+const PLAYED: u32 = 15;
 /// About so many handles are kept, for the row that cancels.
 const HANDLES: u64 = 800_000;
 const BATCH: usize = 16_384;
@@ -127,6 +127,13 @@ impl Calendar {
     /// The time has passed up to here.
     pub(crate) fn pass(mut self, place: &Place, passed: SystemTime) -> Result<(), Failure> {
         self.days += 1;
+        if self.days > PLAYED {
+            return Err(format!(
+                "{} days have passed, and handles are kept of what is due after {PLAYED}",
+                self.days
+            )
+            .into());
+        }
         self.passed = passed;
         self.write(place)
     }
