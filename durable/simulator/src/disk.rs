@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::namespaces::Terms;
 use fastrand::Rng;
 use waterwheel_durable::engine::{Call, Reply, Request};
 use waterwheel_store::{MemoryStore, Op, Outcome, Row, Store, StoreError};
@@ -23,15 +24,26 @@ pub enum Broken {
     FailuresForgotten,
     /// Timers have the payloads of others.
     PayloadsSwapped,
+    /// What is to be archived is deleted.
+    ArchiveLost,
+    /// What expires is deleted whatever its day.
+    ExpiresAll,
+    /// A setting is not written.
+    SettingsLost,
     /// What is written is answered with "full".
     FullAndWritten,
 }
+
+/// The fault, of a hundred, that is a commit whose sync has failed.
+const FAILS: u32 = 5;
 
 /// A store with one thread, which answers in order, later.
 #[derive(Debug)]
 pub(crate) struct Disk {
     store: MemoryStore,
-    /// The store as it may be after a crash: a commit was made, and perhaps not synced.
+    /// A commit was made, and perhaps not synced.
+    is_unsynced: bool,
+    /// The store as it may be after a crash then.
     unsynced: Vec<MemoryStore>,
     asked: VecDeque<Request>,
     replies: VecDeque<(u64, Result<Reply, StoreError>)>,
@@ -46,6 +58,7 @@ impl Disk {
     pub(crate) fn new(broken: Option<Broken>, refuses: u32) -> Disk {
         Disk {
             store: MemoryStore::new(),
+            is_unsynced: false,
             unsynced: Vec::new(),
             asked: VecDeque::new(),
             replies: VecDeque::new(),
@@ -64,13 +77,29 @@ impl Disk {
         self.store.set_full(is_full);
     }
 
+    /// An earlier process has created these namespaces.
+    pub(crate) fn create<'a>(&mut self, namespaces: impl Iterator<Item = (&'a str, &'a Terms)>) {
+        let create = |(name, terms): (&str, &Terms)| {
+            let name = format!("namespace/{name}").into();
+            Op::Set(name, Some(terms.stored().into()))
+        };
+        let steps: Vec<_> = namespaces.map(create).collect();
+        let created = self.store.commit(u64::MAX, &steps);
+        debug_assert!(created.is_ok());
+    }
+
     pub(crate) fn ask(&mut self, request: Request) {
         self.asked.push_back(request);
     }
 
     /// Whether a commit was made that is not answered.
     pub(crate) fn is_unsynced(&self) -> bool {
-        !self.unsynced.is_empty()
+        self.is_unsynced
+    }
+
+    fn is_synced(&mut self) {
+        self.is_unsynced = false;
+        self.unsynced.clear();
     }
 
     pub(crate) fn is_asked(&self) -> bool {
@@ -81,14 +110,14 @@ impl Disk {
         !self.replies.is_empty()
     }
 
-    /// Does the next thing that it was asked, and replies, if nothing goes wrong. Returns whether there is a reply, if it was asked for one.
-    pub(crate) fn work(&mut self, rng: &mut Rng, has_faults: bool) -> bool {
+    /// Does the next thing that it was asked, and replies, if nothing goes wrong. Returns whether there is a reply, if it was asked for one. `stops`: the machine is
+    /// to stop before a commit is synced.
+    pub(crate) fn work(&mut self, rng: &mut Rng, has_faults: bool, stops: bool) -> bool {
         let Some(Request { number, call }) = self.asked.pop_front() else {
             return true;
         };
         // It has one thread: what came before is synced.
-        self.unsynced.clear();
-        let before = self.store.clone();
+        self.is_synced();
         let fault = if has_faults { rng.u32(0..100) } else { 100 };
         // What was done cannot be refused when it is asked again.
         let is_done = matches!(call, Call::Commit(commit, _) if commit == self.done);
@@ -100,8 +129,12 @@ impl Disk {
         }
         let reply = match call {
             Call::Commit(commit, steps) => {
-                self.plant(&before, &steps);
-                self.unsynced.push(before);
+                self.is_unsynced = true;
+                // A copy costs more than all else. Without one, the commit was synced just before the machine stops.
+                if stops || fault == FAILS {
+                    self.plant(&steps);
+                    self.unsynced.push(self.store.clone());
+                }
                 self.done = commit;
                 let steps = self.broken_steps(&steps);
                 let outcomes = self.store.commit(commit, &steps);
@@ -120,7 +153,7 @@ impl Disk {
                 self.replies.push_back((number, copy(&reply)));
                 self.replies.push_back((number, reply));
             }
-            5 if matches!(reply, Ok(Reply::Committed(_))) => {
+            FAILS if matches!(reply, Ok(Reply::Committed(_))) => {
                 let failed = StoreError::indeterminate("an fsync failed in the simulator");
                 self.replies.push_back((number, Err(failed)));
             }
@@ -143,7 +176,7 @@ impl Disk {
         let reply = self.replies.remove(first);
         if let Some((_, Ok(Reply::Committed(_)))) = &reply {
             // It was synced before it was answered.
-            self.unsynced.clear();
+            self.is_synced();
         }
         reply
     }
@@ -161,12 +194,19 @@ impl Disk {
         self.done = 0;
         self.asked.clear();
         self.replies.clear();
-        self.unsynced.clear();
+        self.is_synced();
     }
 
     fn broken_steps(&self, steps: &[Op]) -> Vec<Op> {
         let step = |op: &Op| match (self.broken, op) {
             (Some(Broken::LettersLost), Op::Bury { row, .. }) => Op::Settle(row.clone()),
+            (Some(Broken::ArchiveLost), Op::Archive(row, _)) => Op::Settle(row.clone()),
+            (Some(Broken::ExpiresAll), Op::Expire { handler, most, .. }) => Op::Expire {
+                handler: Arc::clone(handler),
+                before: i64::MAX,
+                most: *most,
+            },
+            (Some(Broken::SettingsLost), Op::Set(..)) => Op::Set("nowhere".into(), None),
             (Some(Broken::KeysIgnored), Op::Insert(row, bucket)) => {
                 let mut row = row.clone();
                 // Each is another key.
@@ -214,11 +254,11 @@ impl Disk {
         rows
     }
 
-    fn plant(&mut self, before: &MemoryStore, steps: &[Op]) {
+    fn plant(&mut self, steps: &[Op]) {
         if self.broken == Some(Broken::CascadeInTwo) {
             for step in steps {
                 if let Op::Cascade { bucket, most, .. } = step {
-                    self.unsynced.push(before.without(*bucket, *most));
+                    self.unsynced.push(self.store.without(*bucket, *most));
                 }
             }
         }

@@ -6,6 +6,7 @@
 //! | `world` | what happens next? |
 //! | `disk` | what does the store do, and what is left of it after a crash? |
 //! | `model` | what was promised, and was it kept? |
+//! | `namespaces/` | and of namespaces? |
 //! | `calendars` | and of calendars? |
 //! | `beat` | when do these come? |
 //!
@@ -15,6 +16,7 @@ pub mod beat;
 pub mod calendars;
 mod disk;
 pub mod model;
+pub mod namespaces;
 mod world;
 
 pub use disk::Broken;

@@ -1,9 +1,15 @@
 //! `cargo run --release -p waterwheel-simulator -- [--seeds N] [--from SEED]`
 
 use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::Instant;
 
-use waterwheel_simulator::run;
+use waterwheel_simulator::{Broke, run};
+
+/// How many lives a thread takes at a time.
+const AT_A_TIME: u64 = 64;
 
 fn main() -> ExitCode {
     let (mut seeds, mut from) = (100_000_u64, 0_u64);
@@ -20,17 +26,46 @@ fn main() -> ExitCode {
         }
     }
     let start = Instant::now();
-    for seed in from..from.saturating_add(seeds) {
-        if let Err(broke) = run(seed, None) {
-            eprintln!(
-                "{broke}\nrepeat it: cargo run --release -p waterwheel-simulator -- --seeds 1 --from {seed}"
-            );
-            return ExitCode::FAILURE;
-        }
+    if let Some(broke) = live(from, from.saturating_add(seeds)) {
+        eprintln!(
+            "{broke}\nrepeat it: cargo run --release -p waterwheel-simulator -- --seeds 1 --from {}",
+            broke.seed
+        );
+        return ExitCode::FAILURE;
     }
     println!(
         "{seeds} seeds from {from} on: every promise was kept ({:.1?})",
         start.elapsed()
     );
     ExitCode::SUCCESS
+}
+
+/// Runs these lives, on all processors. The first one in which a promise was not kept.
+fn live(from: u64, to: u64) -> Option<Broke> {
+    let (next, first) = (AtomicU64::new(from), Mutex::new(None::<Broke>));
+    let broke = |broke: Broke| {
+        let Ok(mut first) = first.lock() else { return };
+        // None after it is of interest.
+        next.store(to, Ordering::Relaxed);
+        if first.as_ref().is_none_or(|it| broke.seed < it.seed) {
+            *first = Some(broke);
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(AT_A_TIME, Ordering::Relaxed);
+                    if seed >= to {
+                        return;
+                    }
+                    let mut lives = (seed..to.min(seed + AT_A_TIME)).map(|seed| run(seed, None));
+                    if let Some(it) = lives.find_map(Result::err) {
+                        return broke(it);
+                    }
+                }
+            });
+        }
+    });
+    first.into_inner().ok().flatten()
 }

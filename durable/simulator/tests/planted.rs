@@ -7,15 +7,12 @@ const SEEDS: u64 = 10_000;
 /// How many of them find each fault, at least.
 const FIND: usize = 5;
 
-/// The first seeds that find it.
+/// The first seeds that find it. All of them with `RATES=1`, to see how often it is found.
 fn found(broken: Option<Broken>) -> Vec<Broke> {
     let found = (0..SEEDS).filter_map(|seed| run(seed, broken).err());
+    let counts_all = std::env::var_os("RATES").is_some();
     found
-        .take(if std::env::var_os("RATES").is_some() {
-            10000
-        } else {
-            FIND
-        })
+        .take(if counts_all { usize::MAX } else { FIND })
         .collect()
 }
 
@@ -98,6 +95,21 @@ fn a_timer_kept_out_by_those_due_later_is_found() {
 }
 
 #[test]
+fn a_pause_that_is_forgotten_is_found() {
+    is_found(Planted::PauseForgotten);
+}
+
+#[test]
+fn a_rate_that_is_ignored_is_found() {
+    is_found(Planted::RateIgnored);
+}
+
+#[test]
+fn a_quantum_that_is_forgotten_is_found() {
+    is_found(Planted::QuantumForgotten);
+}
+
+#[test]
 fn an_occurrence_without_its_cursor_is_found() {
     is_found(Planted::CursorNotWritten);
 }
@@ -139,4 +151,19 @@ fn an_insert_that_is_refused_and_written_is_found() {
 #[test]
 fn a_payload_of_another_timer_is_found() {
     is_found_in_the_store(Broken::PayloadsSwapped);
+}
+
+#[test]
+fn what_is_not_archived_is_found() {
+    is_found_in_the_store(Broken::ArchiveLost);
+}
+
+#[test]
+fn what_expires_too_early_is_found() {
+    is_found_in_the_store(Broken::ExpiresAll);
+}
+
+#[test]
+fn a_setting_that_is_lost_is_found() {
+    is_found_in_the_store(Broken::SettingsLost);
 }

@@ -74,6 +74,11 @@ impl Commits {
         self.tries_again_at.filter(|_| waits)
     }
 
+    /// Until when nothing is written, since the store has refused.
+    pub(super) fn is_put_off(&self, now: u64) -> Option<u64> {
+        self.tries_again_at.filter(|at| now < *at)
+    }
+
     fn has_steps(&self) -> bool {
         !self.steps.is_empty() || !self.requests.is_empty()
     }
@@ -306,6 +311,11 @@ impl Engine {
                     self.answer_all(callers, &Answer::Refused(Arc::clone(&why)));
                 }
                 self.calendar_refused(steps);
+                continue;
+            }
+            if let Op::Expire { .. } = op {
+                // The clock and the policy may be others by then.
+                self.expiry_refused();
                 continue;
             }
             let Some(callers) = callers else {

@@ -70,6 +70,13 @@ impl Engine {
         is_any && lane.running < lane.concurrency
     }
 
+    /// The same, of what is not cleared of what has left.
+    pub(super) fn has_ready(&self, lane: usize) -> bool {
+        let lane = &self.lanes[lane];
+        let is_up = |up: &Up| self.near.waiting(up).is_some();
+        lane.running < lane.concurrency && lane.ready.iter().any(is_up)
+    }
+
     /// What was cancelled would stay in the queues for as long as a handler hangs, or its namespace is paused.
     pub(super) fn tidy(&mut self) {
         for lane in &mut self.lanes {

@@ -325,6 +325,14 @@ impl Engine {
         self.room.held
     }
 
+    /// Whether a namespace has something that would begin if there were a place for it.
+    #[must_use]
+    pub fn waits_for_place(&self, namespace: &str) -> bool {
+        let lanes = self.namespace(namespace).into_iter();
+        let mut lanes = lanes.flat_map(|it| it.lanes.iter());
+        lanes.any(|lane| self.has_ready(*lane))
+    }
+
     /// When there is something to do next, in microseconds since boot. `None` if only a call can bring something.
     #[must_use]
     pub fn next_turn(&self) -> Option<u64> {

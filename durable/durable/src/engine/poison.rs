@@ -4,7 +4,7 @@
 //! start of a timer that was overdue as the run began, before the handler is called. So nothing is written for a timer in a service that ends in order, or once
 //! without order.
 //!
-//! The starts are counted anew by the first run that notes them: what was noted before the last end in order is of no consequence.
+//! The first run that notes starts counts those that it notes anew: what was noted of them before the last end in order is of no consequence.
 //!
 //! A timer that was started and has not ended is accused: it is what has ended that run, or it was with its handler beside what has. So the accused of a namespace
 //! are tried one after another, and what has ended well by then is innocent. One that was started too often is given up before it is started once more.
@@ -14,6 +14,7 @@
 
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use waterwheel_store::{Due, Id, Op, Row};
 
 use super::{Engine, Now, Output};
@@ -59,6 +60,8 @@ pub(super) struct Poison {
     counts_anew: bool,
     /// A trial has ended, and what came of it is not written.
     rests: bool,
+    /// Timers that were noted as started by this run and were not, and how often they had been before.
+    given_back: HashMap<Id, u32>,
     /// The end of this run was noted as clean.
     is_clean: bool,
 }
@@ -67,6 +70,11 @@ impl Poison {
     /// Whether any timer may be suspect.
     pub(super) fn is_watchful(&self) -> bool {
         self.suspects_until.is_some()
+    }
+
+    /// A timer has left, or has moved, with which the store forgets its starts.
+    pub(super) fn forget(&mut self, id: Id) {
+        self.given_back.remove(&id);
     }
 
     /// The wall clock was set: what was due as the run began, by the clock as it is now, may have been started before as well.
@@ -160,13 +168,22 @@ impl Engine {
 
     /// Whether it was started by a run before that has noted it, and has not ended.
     pub(super) fn is_accused(&self, row: &Row) -> bool {
-        row.starts > 0 && !self.poison.counts_anew && self.is_suspect(row)
+        self.starts_before(row) > 0 && self.is_suspect(row)
+    }
+
+    /// How often it was started by runs before that have noted it.
+    fn starts_before(&self, row: &Row) -> u32 {
+        match self.poison.given_back.get(&row.id) {
+            _ if self.poison.counts_anew => 0,
+            Some(starts) => *starts,
+            None => row.starts,
+        }
     }
 
     /// Whether a timer was started as often as its namespace bears: as often as that was noted, and at the ends before that, at which nothing was.
     pub(super) fn is_poison(&self, row: &Row, namespace: usize) -> bool {
         let most = self.namespaces[namespace].policy.starts.unwrap_or(STARTS);
-        row.starts >= most - NOTED_FROM && self.is_accused(row)
+        self.is_accused(row) && self.starts_before(row) >= most - NOTED_FROM
     }
 
     /// The delivery of a timer begins: its start is noted first, if it is suspect.
@@ -175,9 +192,7 @@ impl Engine {
             return self.hand_out(row);
         }
         self.tries(&row, None);
-        if self.poison.counts_anew {
-            row.starts = 0;
-        }
+        row.starts = self.starts_before(&row);
         self.commits.push(Op::Start(row));
     }
 
@@ -185,10 +200,13 @@ impl Engine {
     pub(super) fn started(&mut self, row: &Row) {
         let lane = self.lane(&row.handler);
         let namespace = self.lanes[lane].namespace;
-        if self.is_stopping || self.namespaces[namespace].is_closed() {
-            // Not any more. The note is one too many: a pause or a stop came with it.
+        let is_closed = self.is_stopping || self.namespaces[namespace].is_closed();
+        if is_closed || !self.now.is_past(row.due) {
+            // Not any more: a pause, a stop, or a clock that was set back came with it.
+            self.poison.given_back.insert(row.id, row.starts);
             return self.give_back(row);
         }
+        self.poison.given_back.remove(&row.id);
         self.tries(row, Some(self.now.boot_micros));
         let row = Row {
             starts: row.starts.saturating_add(1),
@@ -201,7 +219,7 @@ impl Engine {
     pub(super) fn give_up(&mut self, row: &Row) {
         let error = format!(
             "the process has ended {} times in a row after its handler was called, or was to be",
-            row.starts.saturating_add(NOTED_FROM)
+            self.starts_before(row).saturating_add(NOTED_FROM)
         );
         if let Some((row, _)) = self.near.end(row.id) {
             let op = self.burial(row, Arc::from(error));

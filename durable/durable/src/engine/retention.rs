@@ -66,6 +66,8 @@ impl Engine {
                 next = Some(next.map_or(at, |first| first.min(at)));
             } else if !is_calm {
                 next = Some(calm_at);
+            } else if let Some(at) = self.commits.is_put_off(self.now.boot_micros) {
+                next = Some(next.map_or(at, |first| first.min(at)));
             } else if !self.is_expiring {
                 self.is_expiring = true;
                 self.commits.push(Op::Expire {
@@ -123,6 +125,11 @@ impl Engine {
             );
         }
         archive.first.lower(at.day());
+    }
+
+    /// Nothing has expired. It is decided again when the store is asked next.
+    pub(super) fn expiry_refused(&mut self) {
+        self.is_expiring = false;
     }
 
     /// Something has expired.

@@ -116,6 +116,7 @@ impl Engine {
 
     /// A timer that left, or was noted so that no load takes it, has left.
     pub(super) fn retire(&mut self, id: Id) {
+        self.poison.forget(id);
         let share = self.near.forget(id, self.asked.loading());
         self.release(share);
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use waterwheel_durable::{BackOff, Durable, Policy, Rate, Retry, Shift};
 
 use crate::namespaces::create;
-use crate::support::{Deliveries, HOUR, Shelf, millis, shut_down, until, within};
+use crate::support::{Deliveries, Gate, HOUR, Shelf, millis, shut_down, until, within};
 
 const SECOND: i64 = 1_000_000;
 
@@ -99,6 +99,72 @@ async fn each_namespace_follows_a_clock_that_is_set_both_ways() {
 }
 
 #[tokio::test]
+async fn what_a_pause_has_held_is_not_early_after_a_clock_is_set_back() {
+    // From within the seconds that stay in memory, and from beyond.
+    for back in [SECOND + SECOND / 2, 3_600 * SECOND] {
+        let shift = Arc::new(Shift::default());
+        let timers = open(&shift, &Shelf::default()).await;
+        let shop = create(&timers, "shop", Policy::default()).await;
+        let mut deliveries = Deliveries::of(&timers, "shop/mail");
+        within(shop.pause()).await.unwrap();
+        let due = present(&shift);
+        let held = timers.at("shop/mail", due).insert().await.unwrap();
+        until(|| shop.metrics().oldest_overdue.is_some()).await;
+        shift.set_wall(-back);
+        until(|| timers.metrics().clock_jumps == 1).await;
+        within(shop.resume()).await.unwrap();
+        let now = present(&shift);
+        let now = timers.at("shop/mail", now).insert().await.unwrap();
+        let first = deliveries.next().await;
+        if first.id == held.handle().id {
+            // The machine is so slow that its time has come again.
+            assert!(present(&shift) >= due);
+            assert_eq!(deliveries.next().await.id, now.handle().id);
+        } else {
+            assert_eq!(first.id, now.handle().id);
+            shift.set_wall(0);
+            assert_eq!(deliveries.next().await.id, held.handle().id);
+            assert!(present(&shift) >= due);
+        }
+        shut_down(&timers).await;
+    }
+}
+
+#[tokio::test]
+async fn what_waits_for_a_place_is_not_early_once_a_clock_is_set_back() {
+    // From within the seconds that stay in memory, and from beyond.
+    for back in [SECOND + SECOND / 2, 3_600 * SECOND] {
+        let shift = Arc::new(Shift::default());
+        let timers = open(&shift, &Shelf::default()).await;
+        let shop = create(&timers, "shop", Policy::default().concurrency(1)).await;
+        let gate = Gate::of(&timers, "shop/slow");
+        let mut deliveries = Deliveries::of(&timers, "shop/mail");
+        let now = present(&shift);
+        timers.at("shop/slow", now).insert().await.unwrap();
+        gate.has_begun().await;
+        let due = present(&shift);
+        let held = timers.at("shop/mail", due).insert().await.unwrap();
+        until(|| shop.metrics().oldest_overdue.is_some()).await;
+        shift.set_wall(-back);
+        until(|| timers.metrics().clock_jumps == 1).await;
+        gate.go_on.add_permits(1);
+        let now = present(&shift);
+        let now = timers.at("shop/mail", now).insert().await.unwrap();
+        let first = deliveries.next().await;
+        if first.id == held.handle().id {
+            // The machine is so slow that its time has come again.
+            assert!(present(&shift) >= due);
+            assert_eq!(deliveries.next().await.id, now.handle().id);
+        } else {
+            assert_eq!(first.id, now.handle().id);
+            shift.set_wall(0);
+            assert_eq!(deliveries.next().await.id, held.handle().id);
+        }
+        shut_down(&timers).await;
+    }
+}
+
+#[tokio::test]
 async fn a_suspension_counts_in_each_namespace() {
     let shift = Arc::new(Shift::default());
     let timers = open(&shift, &Shelf::default()).await;
@@ -130,7 +196,7 @@ async fn a_suspension_counts_in_each_namespace() {
 }
 
 #[tokio::test]
-async fn a_wrong_clock_at_the_first_start_delays_and_hastes_nothing() {
+async fn a_wrong_clock_at_the_first_start_loses_nothing() {
     // A machine without a clock of its own begins in 1970, or in 2100, until it has asked another one.
     for start in [
         UNIX_EPOCH + Duration::from_secs(30),

@@ -25,6 +25,7 @@ mod limits;
 mod moves;
 mod namespaces;
 mod opening;
+mod pauses;
 mod poison;
 mod retention;
 mod runtimes;

@@ -3,26 +3,33 @@
 //! | file | question |
 //! |---|---|
 //! | `calendars` | which calendars are declared and removed? |
+//! | `deliveries` | how does a delivery end? |
+//! | `namespaces` | which policies are given, and which namespaces are paused? |
 //! | `requests` | what do callers ask for? |
 //! | `process` | how does a process end, and the next one begin? |
 //! | `watch` | what does the engine put out, and what must hold each time? |
 
 mod calendars;
+mod deliveries;
+mod namespaces;
 mod process;
 mod requests;
 mod watch;
 
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
-use waterwheel_durable::engine::{Config, Ended, Engine, Now, Reply};
-use waterwheel_store::Row;
+use waterwheel_durable::engine::{Config, Engine, Now, Reply, Token};
+use waterwheel_store::{Id, Row};
 
 use crate::calendars::Calendars;
 use crate::disk::{Broken, Disk};
 use crate::model::Model;
+use crate::namespaces::{NAMES, Namespaces, Shares, Terms};
+use namespaces::some_terms;
 use process::begin;
 
 const SECOND: i64 = 1_000_000;
@@ -30,7 +37,7 @@ const DAY: i64 = 86_400 * SECOND;
 /// A tick of the engine's wheel, in microseconds.
 const TICK: u64 = 1_000;
 const LADDER: [u64; 3] = [1, 20, 400];
-const HANDLERS: [&str; 3] = ["mail", "close", "later"];
+const HANDLERS: [&str; 4] = ["mail", "shop/close", "shop/later", "bank/mail"];
 
 /// A promise that was not kept in the life of a seed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +77,9 @@ pub fn run(seed: u64, broken: Option<Broken>) -> Result<(), Broke> {
         world.come_to_an_end()
     };
     let lived: Result<(), String> = live();
+    if world.traces {
+        eprintln!("{:?}\n{:?}", world.config, world.namespaces);
+    }
     lived.map_err(|what| Broke { seed, step, what })
 }
 
@@ -106,6 +116,23 @@ struct World {
     concurrency: [usize; HANDLERS.len()],
     /// The store has refused, or a reply was lost: until then, in microseconds since boot, the engine may wait before it asks again.
     may_wait_until: u64,
+    /// What is known of namespaces, if they have policies.
+    namespaces: Namespaces,
+    has_policies: bool,
+    shares: Shares,
+    /// Namespaces have priorities and nothing else, and most timers wait for a place.
+    is_crowded: bool,
+    /// Something may have been archived, or has expired, since that was looked at.
+    archives: bool,
+    /// How often the engine has seen the clock jump.
+    jumps_seen: u64,
+    /// Timers whose starts were noted in this process, and those that may wait until another one was tried: they were with their handlers as processes ended.
+    noted: Vec<(Id, Arc<str>)>,
+    accused: HashMap<Id, Arc<str>>,
+    /// Those whose starts are being noted.
+    starting: HashSet<Id>,
+    /// An insert that was not answered at once, and its handler.
+    inserts: Option<(Token, Arc<str>)>,
     /// What is known of calendars, if there are some.
     calendars: Calendars,
     has_calendars: bool,
@@ -128,16 +155,18 @@ impl World {
             wall_micros: wall,
         };
         let has_faults = rng.bool();
+        let has_policies = rng.bool();
+        let is_crowded = has_policies && rng.u32(0..3) == 0;
         let config = Config {
             window: rng.i64(0..4),
             page: rng.usize(1..8),
-            most_in_memory: rng.usize(1..20),
+            most_in_memory: if is_crowded { 64 } else { rng.usize(1..20) },
             most_bytes_in_memory: match rng.u32(0..4) {
                 0 => rng.usize(0..10_000),
                 _ => usize::MAX,
             },
             ladder: LADDER.map(Duration::from_secs).to_vec(),
-            concurrency: None,
+            concurrency: (is_crowded || has_policies && rng.bool()).then(|| rng.usize(1..6)),
             most_in_commit: rng.usize(1..12),
             most_bytes_in_commit: rng.usize(0..2_000),
             reply_micros: if has_faults { 5_000_000 } else { u64::MAX },
@@ -147,19 +176,34 @@ impl World {
         };
         let refuses = if rng.u32(0..4) == 0 { 30 } else { 2 };
         let mut disk = Disk::new(broken, refuses);
+        let terms = std::array::from_fn(|_| match has_policies && rng.bool() {
+            true => some_terms(&mut rng, is_crowded),
+            false => Terms::default(),
+        });
+        disk.create(NAMES.into_iter().zip(&terms));
         let engine = begin(&mut disk, &config, now, 0);
         let mut world = World {
             has_faults,
             fills: rng.u32(0..4) == 0,
             jumps: rng.bool(),
             crashes: rng.bool(),
-            most_concurrency: if rng.bool() { 1 } else { 5 },
+            most_concurrency: if rng.bool() && !is_crowded { 1 } else { 5 },
             asks_for_near: rng.bool(),
             forges: rng.bool(),
-            is_near: rng.u32(0..3) == 0,
+            is_near: is_crowded || rng.u32(0..3) == 0,
             largest: [1, 1_000][rng.usize(0..2)],
             concurrency: [0; HANDLERS.len()],
             may_wait_until: 0,
+            namespaces: Namespaces::new(terms, now.boot_micros),
+            has_policies,
+            shares: Shares::default(),
+            is_crowded,
+            archives: false,
+            jumps_seen: 0,
+            noted: Vec::new(),
+            accused: HashMap::new(),
+            starting: HashSet::new(),
+            inserts: None,
             calendars: Calendars::default(),
             has_calendars: rng.u32(0..3) == 0,
             ahead: 0,
@@ -186,15 +230,20 @@ impl World {
             self.ask_for_calendar();
             return self.follow();
         }
+        if self.has_policies && self.rng.u32(0..16) == 0 {
+            self.change_namespace();
+            return self.follow();
+        }
         match self.rng.u32(0..100) {
             0..14 => self.insert(),
             14..18 => self.cancel(),
             18..22 => self.reschedule(),
             22 if self.rng.bool() => self.redrive(),
-            23..38 => self.end_delivery(),
+            23..38 => self.end_delivery()?,
             38..58 => {
-                self.work(self.has_faults);
-                if self.crashes && self.disk.is_unsynced() && self.rng.u32(0..6) == 0 {
+                let stops = self.crashes && self.rng.u32(0..6) == 0;
+                self.work(self.has_faults, stops);
+                if stops && self.disk.is_unsynced() {
                     self.crash()?;
                 }
             }
@@ -209,47 +258,6 @@ impl World {
             _ => {}
         }
         self.follow()
-    }
-
-    fn end_delivery(&mut self) {
-        if self.with_handlers.is_empty() {
-            return;
-        }
-        let which = self.rng.usize(0..self.with_handlers.len());
-        let row = self.with_handlers.swap_remove(which);
-        let fate = if self.is_ending {
-            9
-        } else {
-            self.rng.u32(0..10)
-        };
-        let ended = match fate {
-            0..3 => Ended::Failed(Arc::from("no")),
-            3 => Ended::Dead(Arc::from("never")),
-            _ => Ended::Well,
-        };
-        if row.id.occurrence().is_some() {
-            let is_over = match &ended {
-                Ended::Failed(_) => LADDER.len() <= row.failures as usize,
-                _ => true,
-            };
-            let is_given_up = is_over && ended != Ended::Well;
-            self.calendars.ended(&row, is_over, is_given_up);
-            self.engine.ended(row.id, ended);
-            return;
-        }
-        match &ended {
-            Ended::Failed(_) => match LADDER.get(row.failures as usize) {
-                Some(delay) => {
-                    let delay = *delay as i64 * SECOND;
-                    // The engine's time is that of its last turn.
-                    let from = self.now.wall_micros.div_euclid(1_000) * 1_000;
-                    self.model.failed(row.id, from + delay);
-                }
-                None => self.model.ended(row.id, true),
-            },
-            _ => self.model.ended(row.id, ended != Ended::Well),
-        }
-        self.engine.ended(row.id, ended);
     }
 
     /// Time goes on, towards what the engine waits for, or not.
@@ -312,8 +320,8 @@ impl World {
         }
     }
 
-    fn work(&mut self, has_faults: bool) {
-        if !self.disk.work(&mut self.rng, has_faults) {
+    fn work(&mut self, has_faults: bool, stops: bool) {
+        if !self.disk.work(&mut self.rng, has_faults, stops) {
             self.may_wait(self.config.reply_micros);
         }
     }

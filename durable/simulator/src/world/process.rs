@@ -28,14 +28,16 @@ impl World {
                 self.model.stopped(self.engine.is_idle())?;
                 if !self.engine.is_idle() {
                     self.calendars.crashed();
+                    self.namespaces.crashed();
                 }
+                self.namespaces.is_answered()?;
                 self.calendars.is_answered()?;
                 self.with_handlers.clear();
                 return self.start_again();
             }
             match self.rng.u32(0..4) {
-                0 if !self.with_handlers.is_empty() => self.end_delivery(),
-                1 if self.disk.is_asked() => self.work(self.has_faults),
+                0 if !self.with_handlers.is_empty() => self.end_delivery()?,
+                1 if self.disk.is_asked() => self.work(self.has_faults, false),
                 2 if self.disk.has_replied() => self.reply(),
                 3 if self.rng.u32(0..8) == 0 => self.cancel(),
                 _ if self.disk.is_asked() || self.disk.has_replied() => {}
@@ -58,6 +60,7 @@ impl World {
         self.disk.crash(&mut self.rng);
         self.model.crashed();
         self.calendars.crashed();
+        self.namespaces.crashed();
         self.with_handlers.clear();
         self.start_again()
     }
@@ -79,7 +82,16 @@ impl World {
         self.last_commit = 0;
         self.engine = begin(&mut self.disk, &self.config, self.now, self.ahead);
         (self.concurrency, self.may_wait_until) = ([0; HANDLERS.len()], 0);
+        (self.inserts, self.jumps_seen) = (None, 0);
+        self.accused.extend(self.noted.drain(..));
+        self.starting.clear();
+        self.shares.clear();
+        let settings = self.disk.store().settings().unwrap_or_default();
+        self.namespaces.begins(&settings, self.now.boot_micros)?;
         self.deploy();
+        if self.is_ending {
+            self.open_all();
+        }
         Ok(())
     }
 
@@ -88,6 +100,7 @@ impl World {
         (self.is_ending, self.has_faults) = (true, false);
         self.disk.set_full(false);
         self.deploy();
+        self.open_all();
         self.follow()?;
         let mut crashes = if self.crashes { 8 } else { 0 };
         for _ in 0..20_000 {
@@ -95,19 +108,21 @@ impl World {
             if self.disk.has_replied() {
                 self.reply();
             } else if self.disk.is_asked() {
-                self.work(false);
                 // Most cascades are now.
-                if crashes > 0 && self.disk.is_unsynced() && self.rng.u32(0..8) == 0 {
+                let stops = crashes > 0 && self.rng.u32(0..8) == 0;
+                self.work(false, stops);
+                if stops && self.disk.is_unsynced() {
                     crashes -= 1;
                     self.crash()?;
                 }
             } else if !self.with_handlers.is_empty() {
-                self.end_delivery();
+                self.end_delivery()?;
             } else {
                 match self.engine.next_turn() {
                     // What is overdue as it is loaded comes up at the next tick.
                     Some(next)
                         if next > self.now.boot_micros + TICK
+                            && self.now.boot_micros > self.may_wait_until
                             && self.calendars.is_answered().is_ok()
                             && self.engine.calendars().next().is_some() =>
                     {
@@ -152,6 +167,7 @@ pub(super) fn begin(disk: &mut Disk, config: &Config, now: Now, ahead: i64) -> E
     let handlers = store.handlers().unwrap_or_default();
     let settings = store.settings().unwrap_or_default();
     let mut engine = Engine::new(config.clone(), epoch, handlers, now);
+    engine.restore_settings(&settings);
     engine.restore_calendars(read(&settings, ahead, &HANDLERS));
     engine
 }

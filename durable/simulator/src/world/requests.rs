@@ -17,6 +17,7 @@ impl World {
             payload: vec![7; self.rng.usize(0..self.largest)].into(),
         };
         let token = self.model.inserts(&mut timer);
+        self.inserts = Some((token, Arc::clone(&timer.handler)));
         self.engine.insert(token, timer);
     }
 

@@ -1,10 +1,13 @@
 //! What does the engine put out, and what must hold each time?
 
-use waterwheel_durable::engine::{Answer, Call, Output};
-use waterwheel_store::{Most, Row};
+use std::sync::Arc;
+
+use waterwheel_durable::engine::{Answer, Call, Output, Token};
+use waterwheel_store::{Most, Op, Row};
 
 use super::{HANDLERS, SECOND, TICK, World};
 use crate::calendars::Calendars;
+use crate::namespaces::{Namespaces, of};
 
 /// More than a row takes beside its payload, as the engine counts.
 const ROW_BYTES: usize = 300;
@@ -16,6 +19,12 @@ const LATE: i64 = SECOND + 3_000;
 impl World {
     /// Does what the engine wants done.
     pub(super) fn follow(&mut self) -> Result<(), String> {
+        let (boot, wall) = (self.now.boot_micros, self.now.wall_micros);
+        if self.engine.jumps() != self.jumps_seen {
+            self.jumps_seen = self.engine.jumps();
+            self.namespaces.clock_was_set(boot);
+        }
+        self.namespaces.look(boot, wall, false);
         while let Some(output) = self.engine.output() {
             if self.traces {
                 eprintln!("{:?} {output:?}", self.now);
@@ -29,6 +38,10 @@ impl World {
                             self.last_commit = *commit;
                             self.calendars
                                 .commits(request.number, steps, is_again, self.ahead)?;
+                            self.model.commits(steps)?;
+                            self.namespaces.expires(steps)?;
+                            self.archives |= self.has_policies;
+                            self.note_poison(steps)?;
                         }
                         Call::Load { most, .. } => self.is_light(*most)?,
                         _ => {}
@@ -38,36 +51,36 @@ impl World {
                 Output::Deliver(delivery) if self.is_stopping => {
                     return Err(format!("delivered after a stop: {:?}", delivery.row));
                 }
-                Output::Deliver(delivery) if delivery.row.id.occurrence().is_some() => {
-                    let wall = self.now.wall_micros;
-                    self.calendars.delivered(&delivery.row, wall)?;
-                    self.with_handlers.push(delivery.row);
-                }
                 Output::Deliver(delivery) => {
-                    self.model.delivered(&delivery.row, self.now.wall_micros)?;
-                    self.with_handlers.push(delivery.row);
+                    let row = delivery.row;
+                    match row.id.occurrence() {
+                        Some(_) => self.calendars.delivered(&row, wall)?,
+                        None => self.model.delivered(&row, wall)?,
+                    }
+                    self.with_handlers.push(row.clone());
+                    self.begins(&row)?;
                 }
                 Output::Answer(token, answer) => {
                     if answer == Answer::OutOfIds {
                         return Err("out of ids".to_owned());
                     }
-                    match Calendars::is_asked(token) {
-                        true => {
-                            let wall = self.now.wall_micros;
-                            self.calendars.answered(token, &answer, wall)?;
-                        }
-                        false => self.model.answered(token, answer)?,
-                    }
+                    self.answered(token, answer)?;
                 }
-                Output::Failed(_) => return self.crash(),
+                Output::Failed(_) => {
+                    self.crash()?;
+                    // What the next process wants done as it begins.
+                    return self.follow();
+                }
                 Output::Unhandled(name) if self.engine.has_handler(&name) => {
                     return Err(format!("{name} has a handler, and is reported"));
+                }
+                Output::UnreadablePolicy(name) => {
+                    return Err(format!("the policy of {name} cannot be read"));
                 }
                 Output::Unhandled(_)
                 | Output::NoneDue(_)
                 | Output::Dead(..)
                 | Output::UnreadableCalendar(..)
-                | Output::UnreadablePolicy(_)
                 | Output::Refused(_) => {}
             }
         }
@@ -77,7 +90,69 @@ impl World {
             )),
             _ => self.is_bounded(),
         }?;
+        if let Some((_, handler)) = self.inserts.take() {
+            self.namespaces.inserts(&handler, boot, None)?;
+        }
+        self.namespaces.look(boot, wall, self.engine.is_written());
+        self.has_shares()?;
+        self.is_archived()?;
         self.is_prompt()
+    }
+
+    /// What may have ended the process is noted as it starts, and given up in the end.
+    fn note_poison(&mut self, steps: &[Op]) -> Result<(), String> {
+        for op in steps {
+            match op {
+                Op::Start(row) => {
+                    self.namespaces.starts(row, self.now.boot_micros);
+                    self.noted.push((row.id, Arc::clone(&row.handler)));
+                    self.starting.insert(row.id);
+                }
+                Op::Bury { row, error, .. } if error.starts_with("the process has ended") => {
+                    match row.id.occurrence() {
+                        Some(_) => self.calendars.ended(row, true, true),
+                        None => {
+                            let starts = self.namespaces.starts_noted(&row.handler);
+                            self.model.poisoned(row, starts)?;
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn answered(&mut self, token: Token, answer: Answer) -> Result<(), String> {
+        if Namespaces::is_asked(token) {
+            self.shares.clear();
+            return self.namespaces.answered(token, &answer);
+        }
+        if Calendars::is_asked(token) {
+            let wall = self.now.wall_micros;
+            return self.calendars.answered(token, &answer, wall);
+        }
+        if let Some((_, handler)) = self.inserts.take_if(|(inserted, _)| *inserted == token) {
+            match &answer {
+                Answer::Quota(after) => {
+                    let boot = self.now.boot_micros;
+                    self.namespaces.inserts(&handler, boot, Some(*after))?;
+                }
+                // Which a planted fault answers at once.
+                Answer::Created(_) => self.inserts = Some((token, handler)),
+                _ => {}
+            }
+        }
+        let created = match &answer {
+            Answer::Created(handle) => Some(handle.clone()),
+            _ => None,
+        };
+        self.model.answered(token, answer)?;
+        let namespaces = &self.namespaces;
+        created.map_or(Ok(()), |handle| {
+            let is_kept = |at| namespaces.is_kept(&handle.handler, at);
+            self.model.has_free_key(&handle, is_kept)
+        })
     }
 
     /// What is due is with its handler, or on its way: the store has something to do, or the engine has, or the handler has no place for it.
@@ -95,11 +170,19 @@ impl World {
         for (handler, places) in HANDLERS.into_iter().zip(self.concurrency) {
             let with_handler = self.with_handlers.iter();
             let running = with_handler.filter(|row| *row.handler == *handler).count();
-            // What is with its handler is in memory, and may leave no room there.
-            let leaves_room = running == 0
+            // What is with its handler is in memory, and may leave no room there. So is what waits until another one was tried.
+            let accused = self.accused.values().filter(|of| ***of == *handler);
+            let known = running + accused.count();
+            let leaves_room = known == 0
                 || self.config.most_bytes_in_memory == usize::MAX
-                    && running <= self.config.most_in_memory / 4 * 3;
-            if running < places && leaves_room {
+                    && known <= self.config.most_in_memory / 4 * 3;
+            let at = of(handler);
+            let in_namespace = self.with_handlers.iter();
+            let in_namespace = in_namespace.filter(|row| of(&row.handler) == at).count();
+            let places_left = self.config.concurrency;
+            let has_place = places_left.is_none_or(|most| self.with_handlers.len() < most)
+                && self.namespaces.has_place(at, in_namespace, now);
+            if running < places && leaves_room && has_place {
                 let due = self.now.wall_micros - LATE;
                 self.model.is_prompt(handler, due)?;
             }

@@ -97,6 +97,7 @@ impl Namespace {
             self.insert_rate = policy.insert_rate.map(|it| Limiter::full(it, boot_micros));
         }
         self.policy = policy;
+        self.deficit = self.deficit.min(self.priority());
     }
 
     pub(crate) fn has_handlers(&self) -> bool {

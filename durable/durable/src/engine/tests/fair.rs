@@ -78,6 +78,31 @@ fn what_it_could_not_begin_for_want_of_places_it_begins_first() {
 }
 
 #[test]
+fn a_priority_that_is_lowered_holds_at_once() {
+    let mut it = subject(1, &[("a", 100), ("b", 1)], 200);
+    it.pass(SECOND);
+    let mut begun = String::new();
+    let mut next = |it: &mut Subject| {
+        let row = it.delivered.remove(0);
+        begun += &row.handler[..1];
+        it.engine.ended(row.id, Ended::Well);
+        it.settle();
+        begun.ends_with('a')
+    };
+    // In the middle of a quantum of a hundred.
+    while !next(&mut it) {}
+    it.set_policy("a", &Policy::default().priority(1));
+    for _ in 0..40 {
+        next(&mut it);
+    }
+    assert!(
+        begun.ends_with("abababab") || begun.ends_with("babababa"),
+        "{begun}"
+    );
+    assert!(!begun.contains("aaaa"), "{begun}");
+}
+
+#[test]
 fn an_idle_namespace_keeps_nothing_for_later() {
     let mut it = subject(2, &[("a", 1), ("b", 4)], 0);
     for _ in 0..200 {

@@ -15,6 +15,8 @@
 //! | `retention` | what is archived, and when does it expire? |
 //! | `retries` | when is a timer tried again? |
 //! | `settings` | what becomes of a policy? |
+//! | `starts` | what becomes of a timer whose start is noted first? |
+//! | `trials` | which accused timer is tried next? |
 
 mod calendars;
 mod commits;
@@ -29,6 +31,8 @@ mod refusals;
 mod retention;
 mod retries;
 mod settings;
+mod starts;
+mod trials;
 
 use std::time::Duration;
 

@@ -251,6 +251,23 @@ fn what_expires_is_tried_again_if_the_store_refuses() {
 }
 
 #[test]
+fn what_the_store_has_refused_to_delete_is_decided_again() {
+    let mut it = subject(1);
+    deliver(&mut it, "a/mail", 10);
+    let ahead = 3 * DAY.cast_signed();
+    it.set(ahead);
+    it.settle();
+    it.pass(CALM);
+    it.reply(refused());
+    // The clock is set right meanwhile.
+    it.set(-ahead);
+    it.pass(SECOND);
+    it.settle();
+    assert_eq!(archived(&mut it, "a/mail"), 10);
+    assert!(it.engine.is_idle());
+}
+
+#[test]
 fn a_key_is_taken_as_long_as_its_timer_is_kept() {
     let mut it = subject(2);
     let insert = |it: &mut Subject| {

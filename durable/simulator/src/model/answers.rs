@@ -1,0 +1,190 @@
+//! Is what an answer says so?
+
+use std::sync::Arc;
+
+use waterwheel_durable::engine::{Answer, Token};
+use waterwheel_store::Handle;
+
+use super::timer::{Archived, Settled, Timer};
+use super::{Asked, Kept, Model, Process};
+
+/// After so many unclean ends, starts are noted.
+const NOTED_FROM: u32 = 2;
+
+impl Model {
+    /// Checks an answer.
+    ///
+    /// # Errors
+    ///
+    /// What it says is not so.
+    pub fn answered(&mut self, token: Token, answer: Answer) -> Kept {
+        let Some(asked) = self.asked.remove(&token) else {
+            return Err(format!(
+                "request {token} was answered twice, with {answer:?}"
+            ));
+        };
+        let unclean_ends = self.unclean_ends;
+        match (asked, answer) {
+            (_, Answer::NotFound) if self.forged.contains(&token) => Ok(()),
+            (Asked::Insert, Answer::Full | Answer::Quota(_)) => {
+                self.is_undone(token);
+                Ok(())
+            }
+            (_, Answer::Refused(_) | Answer::Failed(_) | Answer::ShuttingDown) => {
+                self.is_undone(token);
+                Ok(())
+            }
+            (asked, Answer::Unknown(_)) => {
+                self.unknown(asked);
+                Ok(())
+            }
+            (Asked::Insert, Answer::Created(handle)) => self.is_created(token, &handle),
+            (Asked::Insert, Answer::Existing(handle)) => {
+                self.is_undone(token);
+                self.exists(token, &handle)
+            }
+            (Asked::Cancel(id), Answer::Done) => {
+                let timer = self.known(id)?;
+                timer.is_cancelled = true;
+                match timer.is_with_handler || timer.has_ended == Some(Process::This) {
+                    true => Err(format!(
+                        "a timer that was delivered is cancelled: {timer:?}"
+                    )),
+                    false => Ok(()),
+                }
+            }
+            (Asked::Reschedule(id, due), Answer::Done) => {
+                let others = self.asked.values().filter_map(|asked| match asked {
+                    Asked::Reschedule(other, due) if *other == id => Some(*due),
+                    _ => None,
+                });
+                let mut dues: Vec<_> = others.collect();
+                dues.push(due);
+                let timer = self.known(id)?;
+                if timer.is_with_handler || timer.has_ended == Some(Process::This) {
+                    return Err(format!("a timer that was delivered is moved: {timer:?}"));
+                }
+                timer.dues = dues;
+                timer.not_before = None;
+                Ok(())
+            }
+            (Asked::Redrive(id), Answer::Done) => {
+                let timer = self.known(id)?;
+                if timer.has_ended == Some(Process::Earlier) {
+                    timer.has_ended = None;
+                }
+                Ok(())
+            }
+            (Asked::Redrive(_), Answer::NotFound) => Ok(()),
+            (Asked::Cancel(id) | Asked::Reschedule(id, _), Answer::AlreadyFired) => {
+                let timer = self.known(id)?;
+                let has_fired = timer.is_with_handler || timer.has_ended.is_some();
+                // Its start may be being noted.
+                match has_fired || unclean_ends >= NOTED_FROM {
+                    true => Ok(()),
+                    false => Err(format!(
+                        "a timer that was not delivered had fired: {timer:?}"
+                    )),
+                }
+            }
+            (Asked::Cancel(id) | Asked::Reschedule(id, _), Answer::NotFound) => {
+                let timer = self.known(id)?;
+                let may_be_gone =
+                    timer.has_ended.is_some() || timer.is_cancelled || timer.may_be_cancelled;
+                match may_be_gone || !timer.is_durable {
+                    true => Ok(()),
+                    false => Err(format!("a timer is lost: {timer:?}")),
+                }
+            }
+            (asked, answer) => Err(format!("{answer:?} is no answer to {asked:?}")),
+        }
+    }
+
+    pub(super) fn unknown(&mut self, asked: Asked) {
+        match asked {
+            Asked::Cancel(id) => {
+                if let Some(timer) = self.timers.get_mut(&id) {
+                    timer.may_be_cancelled = true;
+                }
+            }
+            // What is asked was noted as possible.
+            Asked::Redrive(_) | Asked::Reschedule(..) | Asked::Insert => {}
+        }
+    }
+
+    /// Nothing came of this request.
+    pub(super) fn is_undone(&mut self, token: Token) {
+        if let Some(insert) = self.inserts.get_mut(&token) {
+            insert.is_undone = true;
+        }
+    }
+
+    pub(super) fn is_created(&mut self, token: Token, handle: &Handle) -> Kept {
+        let insert = &self.inserts[&token].timer;
+        let (due, key, handler) = (insert.due, insert.key.clone(), Arc::clone(&insert.handler));
+        if handle.due != due || handle.handler != handler {
+            return Err(format!("{handle:?} is not of {insert:?}"));
+        }
+        let mut others = self.timers.values().filter(|it| it.handle.id != handle.id);
+        let other = others.find(|it| {
+            it.key == key && it.handle.handler == handler && it.is_durable && !it.is_over()
+        });
+        if key.is_some()
+            && let Some(other) = other.filter(|it| !it.was_redriven)
+        {
+            return Err(format!("{handle:?} has the key of {other:?}"));
+        }
+        self.timer(token, handle.id, due)?.is_durable = true;
+        Ok(())
+    }
+
+    /// Checks that a timer which was created has the key of none that is archived.
+    ///
+    /// # Errors
+    ///
+    /// It has.
+    pub fn has_free_key(&self, handle: &Handle, is_kept: impl Fn(Settled) -> bool) -> Kept {
+        let Some(key) = self.timers.get(&handle.id).and_then(|it| it.key.as_ref()) else {
+            return Ok(());
+        };
+        let has_key = |other: &&Timer| {
+            let is_other = other.handle.id != handle.id && other.handle.handler == handle.handler;
+            is_other && other.key.as_ref() == Some(key) && !other.was_redriven
+        };
+        let is_archived = |other: &Timer| match other.archived {
+            Archived::At(at) => {
+                let has_ended = other.has_ended == Some(Process::This);
+                has_ended && !other.was_given_up && is_kept(at)
+            }
+            _ => false,
+        };
+        let mut others = self.timers.values().filter(has_key);
+        match others.find(|other| is_archived(other)) {
+            None => Ok(()),
+            Some(other) => Err(format!(
+                "{handle:?} has the key of {other:?}, which is archived"
+            )),
+        }
+    }
+
+    /// This timer is said to have the key of an insert.
+    pub(super) fn exists(&self, token: Token, handle: &Handle) -> Kept {
+        let insert = &self.inserts[&token].timer;
+        let has_key = match self.timers.get(&handle.id) {
+            Some(timer) => {
+                timer.key == insert.key && timer.handle == *handle && !timer.is_cancelled
+            }
+            // Made by an insert whose answer was lost.
+            None => self.inserts.values().any(|it| {
+                it.id.is_none()
+                    && !it.is_undone
+                    && (&it.timer.key, &it.timer.handler) == (&insert.key, &handle.handler)
+                    && it.timer.due == handle.due
+            }),
+        };
+        match has_key && insert.key.is_some() && handle.handler == insert.handler {
+            true => Ok(()),
+            false => Err(format!("{handle:?} is said to have the key of {insert:?}")),
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Is a delivery one that was to come, and as it was inserted?
+
+use std::sync::Arc;
+
+use waterwheel_durable::engine::{NewTimer, Token};
+use waterwheel_store::{Due, Handle, Id, Op, Row};
+
+use super::timer::{Archived, Settled, Timer};
+use super::{Insert, Kept, Model, Process};
+
+impl Model {
+    /// Checks a delivery.
+    ///
+    /// # Errors
+    ///
+    /// It is early, is one too many, or was cancelled.
+    pub fn delivered(&mut self, row: &Row, wall_micros: i64) -> Kept {
+        if row.due.as_millis() * 1_000 > wall_micros {
+            return Err(format!("early, at {wall_micros} us: {row:?}"));
+        }
+        let token = self.is_as_inserted(row)?;
+        let timer = self.timer(token, row.id, row.due)?;
+        let wrong = if timer.is_cancelled {
+            "it was cancelled"
+        } else if timer.is_with_handler {
+            "it is with its handler"
+        } else if timer.has_ended == Some(Process::This) {
+            "it has ended"
+        } else if timer.not_before.is_some_and(|at| wall_micros < at) {
+            "it is to be tried later"
+        } else if row.failures > timer.failures {
+            "it has not failed so often"
+        } else if row.failures < timer.least_failures {
+            "it has failed more often"
+        } else if !timer.may_be_due(row) {
+            "it was not due then"
+        } else {
+            timer.is_with_handler = true;
+            (timer.failures, timer.written_failures) = (row.failures, row.failures);
+            timer.least_failures = row.failures;
+            timer.not_before = None;
+            return Ok(());
+        };
+        Err(format!("{wrong}: {row:?} {timer:?}"))
+    }
+
+    /// A delivery has ended well, or the timer was given up.
+    pub fn ended(&mut self, id: Id, was_given_up: bool) {
+        if let Some(timer) = self.timers.get_mut(&id) {
+            timer.is_with_handler = false;
+            timer.has_ended = Some(Process::This);
+            timer.was_given_up = was_given_up;
+        }
+    }
+
+    /// A delivery has failed. It is tried again between these times, as a commit will say.
+    pub fn failed(&mut self, id: Id, within: (i64, i64)) {
+        if let Some(timer) = self.timers.get_mut(&id) {
+            timer.is_with_handler = false;
+            timer.failures += 1;
+            timer.least_failures = timer.failures;
+            timer.not_before = Some(within.0);
+            timer.retried_within = Some(within);
+        }
+    }
+
+    /// A delivery has ended well: whether it is archived, if that is known.
+    pub fn settles(&mut self, id: Id, is_archived: Option<bool>, at: Settled) {
+        if let Some(timer) = self.timers.get_mut(&id) {
+            timer.archived = match is_archived {
+                None => Archived::Unknown,
+                Some(false) => Archived::Not,
+                Some(true) => Archived::At(at),
+            };
+        }
+    }
+
+    /// Checks what a commit writes of deliveries that have failed, and notes starts.
+    ///
+    /// # Errors
+    ///
+    /// A retry is too early or too late.
+    pub fn commits(&mut self, steps: &[Op]) -> Kept {
+        for op in steps {
+            match op {
+                Op::Retry(row, due, _) => {
+                    let timer = self.timers.get_mut(&row.id);
+                    let within = timer.and_then(|timer| {
+                        let within = timer.retried_within.take()?;
+                        timer.not_before = Some(due.as_millis() * 1_000);
+                        Some(within)
+                    });
+                    let due = due.as_millis() * 1_000;
+                    if within.is_some_and(|(from, to)| due < from || due > to) {
+                        return Err(format!(
+                            "tried again at {due}, and not within {within:?}: {row:?}"
+                        ));
+                    }
+                }
+                Op::Start(row) if row.id.occurrence().is_none() => {
+                    let token = self.is_as_inserted(row)?;
+                    self.timer(token, row.id, row.due)?.is_noted = true;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// A timer is given up without a delivery: it was started in so many processes before.
+    ///
+    /// # Errors
+    ///
+    /// It was not.
+    pub fn poisoned(&mut self, row: &Row, starts: u32) -> Kept {
+        let timer = self.known(row.id)?;
+        if timer.noted < starts || timer.is_with_handler {
+            return Err(format!(
+                "given up, and it was not started in {starts} processes: {timer:?}"
+            ));
+        }
+        timer.has_ended = Some(Process::This);
+        timer.was_given_up = true;
+        Ok(())
+    }
+
+    /// The timer of an insert, which has this id, and is due then if it was not known before.
+    pub(super) fn timer(&mut self, token: Token, id: Id, due: Due) -> Result<&mut Timer, String> {
+        let Some(insert) = self.inserts.get_mut(&token) else {
+            return Err(format!("no insert has made {id}"));
+        };
+        let made = *insert.id.get_or_insert(id);
+        if made != id || insert.is_undone {
+            return Err(format!("{insert:?} has made {id}"));
+        }
+        let NewTimer { handler, key, .. } = &insert.timer;
+        Ok(self.timers.entry(id).or_insert_with(|| Timer {
+            handle: Handle {
+                id,
+                due: insert.timer.due,
+                handler: Arc::clone(handler),
+            },
+            key: key.clone(),
+            dues: vec![due],
+            was_redriven: false,
+            is_durable: false,
+            is_with_handler: false,
+            has_ended: None,
+            is_cancelled: false,
+            may_be_cancelled: false,
+            was_given_up: false,
+            failures: 0,
+            least_failures: 0,
+            written_failures: 0,
+            not_before: None,
+            retried_within: None,
+            archived: Archived::Unknown,
+            noted: 0,
+            is_noted: false,
+        }))
+    }
+
+    pub(super) fn known(&mut self, id: Id) -> Result<&mut Timer, String> {
+        self.timers
+            .get_mut(&id)
+            .ok_or_else(|| format!("{id} was never inserted"))
+    }
+
+    /// Checks that a row has what it was inserted with. Returns the token of the insert.
+    pub(super) fn is_as_inserted(&self, row: &Row) -> Result<Token, String> {
+        let token = row.payload.first_chunk().copied().map(Token::from_le_bytes);
+        let insert = token.and_then(|token| self.inserts.get(&token));
+        let (Some(token), Some(Insert { timer, .. })) = (token, insert) else {
+            return Err(format!("never inserted: {row:?}"));
+        };
+        let was_redriven = self.timers.get(&row.id).is_some_and(|it| it.was_redriven);
+        let has_key = row.key == timer.key || was_redriven && row.key.is_none();
+        match has_key && row.handler == timer.handler && row.payload == timer.payload {
+            true => Ok(token),
+            false => Err(format!("{row:?} was inserted as {timer:?}")),
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! What is left at an end, of a process and of a life?
+
+use std::collections::{HashMap, HashSet};
+
+use waterwheel_store::{Archived as Archive, Dead, Id};
+
+use super::timer::{Archived, Settled, Timer};
+use super::{Asked, Kept, Model, Process};
+
+impl Model {
+    /// The service has shut down. If it was idle, nothing is done a second time because of it.
+    ///
+    /// # Errors
+    ///
+    /// A request was not answered.
+    pub fn stopped(&mut self, was_idle: bool) -> Kept {
+        match was_idle {
+            true => {
+                self.unclean_ends = 0;
+                self.ends();
+            }
+            false => self.crashed(),
+        }
+        self.is_answered()
+    }
+
+    /// The process ends. What was not answered may have been done.
+    pub fn crashed(&mut self) {
+        self.unclean_ends += 1;
+        self.ends();
+        for asked in std::mem::take(&mut self.asked).into_values() {
+            self.unknown(asked);
+        }
+        for timer in self.timers.values_mut() {
+            timer.is_with_handler = false;
+            timer.not_before = None;
+            timer.retried_within = None;
+            timer.least_failures = timer.written_failures;
+            // What had ended may not have been settled.
+            timer.has_ended = timer.has_ended.map(|_| Process::Earlier);
+        }
+    }
+
+    fn ends(&mut self) {
+        for timer in self.timers.values_mut() {
+            timer.noted += u32::from(std::mem::take(&mut timer.is_noted));
+        }
+    }
+
+    /// Checks that no timer of this handler waits that was certainly due by then.
+    ///
+    /// # Errors
+    ///
+    /// One waits.
+    pub fn is_prompt(&self, handler: &str, wall_micros: i64) -> Kept {
+        let timers = self.timers.values().filter(|it| it.is_open());
+        let mut late = timers.filter(|it| {
+            *it.handle.handler == *handler && it.certain_due().is_some_and(|at| at <= wall_micros)
+        });
+        // A request takes the timer out of memory until it is answered.
+        let is_asked_for = |timer: &Timer| {
+            let mut asked = self.asked.values();
+            asked.any(|it| matches!(it, Asked::Cancel(id) | Asked::Reschedule(id, _) if *id == timer.handle.id))
+        };
+        // What was with its handler as the process ended may wait until another one was tried.
+        let is_accused = |timer: &Timer| timer.noted > 0;
+        match late.find(|timer| !is_asked_for(timer) && !is_accused(timer)) {
+            None => Ok(()),
+            Some(timer) => Err(format!("late, {wall_micros} us are past: {timer:?}")),
+        }
+    }
+
+    /// Checks that nothing is left to do.
+    ///
+    /// # Errors
+    ///
+    /// A timer was lost, a request was not answered, or the dead letters are not those that were given up.
+    pub fn is_done(&mut self, dead: &[Dead]) -> Kept {
+        self.is_answered()?;
+        for Dead { row, .. } in dead {
+            self.is_as_inserted(row)?;
+            let timer = self.known(row.id)?;
+            if !timer.was_given_up || timer.is_cancelled {
+                return Err(format!("a dead letter that was not given up: {timer:?}"));
+            }
+        }
+        let dead: HashSet<Id> = dead.iter().map(|dead| dead.row.id).collect();
+        for timer in self.timers.values() {
+            if timer.is_durable && !timer.is_over() {
+                return Err(format!("never delivered: {timer:?}"));
+            }
+            let may_be_cancelled = timer.is_cancelled || timer.may_be_cancelled;
+            let is_dead = timer.has_ended.is_some() && timer.was_given_up;
+            if is_dead && !may_be_cancelled && !dead.contains(&timer.handle.id) {
+                return Err(format!("given up, and no dead letter: {timer:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn is_answered(&self) -> Kept {
+        match self.asked.iter().min_by_key(|(token, _)| **token) {
+            None => Ok(()),
+            Some((token, asked)) => Err(format!("request {token} was not answered: {asked:?}")),
+        }
+    }
+
+    /// Checks what is archived of a handler, while nothing is to be written.
+    ///
+    /// # Errors
+    ///
+    /// Something is there that should not be, or twice, or is not there that should be.
+    pub fn is_archived(
+        &self,
+        handler: &str,
+        archive: &[Archive],
+        is_kept: impl Fn(Settled) -> bool,
+    ) -> Kept {
+        let mut found = HashMap::new();
+        for archived in archive {
+            if found.insert(archived.id, archived).is_some() {
+                return Err(format!("archived twice: {archived:?}"));
+            }
+            let timer = self.timers.get(&archived.id);
+            let is_right = timer.is_some_and(|timer| {
+                let has_key = archived.key == timer.key || timer.was_redriven;
+                let is_it = *timer.handle.handler == *handler && has_key;
+                let is_not =
+                    timer.archived == Archived::Not && timer.has_ended == Some(Process::This);
+                is_it && timer.has_ended.is_some() && !timer.is_cancelled && !is_not
+            });
+            if !is_right {
+                return Err(format!("{archived:?} is archived, of {timer:?}"));
+            }
+        }
+        let timers = self.timers.values().filter(|it| {
+            *it.handle.handler == *handler
+                && it.has_ended == Some(Process::This)
+                && !it.was_given_up
+        });
+        for timer in timers {
+            let Archived::At(at) = timer.archived else {
+                continue;
+            };
+            let archived = found.get(&timer.handle.id);
+            let is_right =
+                archived.is_some_and(|it| it.at.as_millis() == at.wall.div_euclid(1_000));
+            if is_kept(at) && !is_right {
+                return Err(format!("{archived:?} is archived, of {timer:?}"));
+            }
+        }
+        Ok(())
+    }
+}

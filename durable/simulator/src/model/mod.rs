@@ -1,0 +1,139 @@
+//! What was promised, and was it kept?
+//!
+//! | file | question |
+//! |---|---|
+//! | `timer` | what is known of a timer? |
+//! | `answers` | is what an answer says so? |
+//! | `deliveries` | is a delivery one that was to come, and as it was inserted? |
+//! | `ends` | what is left at an end, of a process and of a life? |
+
+mod answers;
+mod deliveries;
+mod ends;
+mod timer;
+
+use std::collections::{HashMap, HashSet};
+
+use waterwheel_durable::engine::{NewTimer, Token};
+use waterwheel_store::{Due, Handle, Id};
+
+pub use timer::Settled;
+use timer::Timer;
+
+/// What is known of the timers from outside: from answers, and from deliveries.
+#[derive(Debug, Default)]
+pub struct Model {
+    timers: HashMap<Id, Timer>,
+    asked: HashMap<Token, Asked>,
+    /// All inserts there were, by their tokens: a payload begins with the token of its insert.
+    inserts: HashMap<Token, Insert>,
+    /// Requests whose handle is wrong. They may find the timer in spite of it.
+    forged: HashSet<Token>,
+    tokens: Token,
+    /// How many processes in a row have ended without order.
+    unclean_ends: u32,
+}
+
+#[derive(Debug)]
+struct Insert {
+    timer: NewTimer,
+    /// The timer that it has made.
+    id: Option<Id>,
+    /// The answer was that nothing was done.
+    is_undone: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Process {
+    This,
+    Earlier,
+}
+
+#[derive(Debug)]
+enum Asked {
+    Insert,
+    Cancel(Id),
+    Reschedule(Id, Due),
+    Redrive(Id),
+}
+
+/// A promise that was not kept, in words.
+pub type Kept = Result<(), String>;
+
+impl Model {
+    /// Notes an insert, names it, and writes its name before the payload.
+    pub fn inserts(&mut self, timer: &mut NewTimer) -> Token {
+        let token = self.note(Asked::Insert);
+        timer.payload = [&token.to_le_bytes()[..], &timer.payload].concat().into();
+        let insert = Insert {
+            timer: timer.clone(),
+            id: None,
+            is_undone: false,
+        };
+        self.inserts.insert(token, insert);
+        token
+    }
+
+    /// Notes a cancel, and names it.
+    pub fn cancels(&mut self, id: Id) -> Token {
+        self.note(Asked::Cancel(id))
+    }
+
+    /// Notes a reschedule, and names it.
+    pub fn reschedules(&mut self, id: Id, due: Due) -> Token {
+        if let Some(timer) = self.timers.get_mut(&id) {
+            // From now on it may be due then.
+            timer.dues.push(due);
+        }
+        self.note(Asked::Reschedule(id, due))
+    }
+
+    /// Whether a redrive of this timer waits for its answer.
+    #[must_use]
+    pub fn is_redriven(&self, id: Id) -> bool {
+        let mut asked = self.asked.values();
+        asked.any(|asked| matches!(asked, Asked::Redrive(other) if *other == id))
+    }
+
+    /// Notes a redrive, and names it.
+    pub fn redrives(&mut self, id: Id) -> Token {
+        if let Some(timer) = self.timers.get_mut(&id) {
+            // It may be delivered again before the answer.
+            timer.has_ended = timer.has_ended.map(|_| Process::Earlier);
+            (timer.failures, timer.least_failures, timer.written_failures) = (0, 0, 0);
+            timer.not_before = None;
+            timer.was_redriven = true;
+        }
+        self.note(Asked::Redrive(id))
+    }
+
+    /// The handle of this request is wrong.
+    pub fn forges(&mut self, token: Token) {
+        self.forged.insert(token);
+    }
+
+    fn note(&mut self, asked: Asked) -> Token {
+        self.tokens += 1;
+        self.asked.insert(self.tokens, asked);
+        self.tokens
+    }
+
+    /// A timer that was inserted, by chance.
+    #[must_use]
+    pub fn any(&self, rng: &mut fastrand::Rng) -> Option<Handle> {
+        let mut ids: Vec<_> = self.timers.keys().copied().collect();
+        ids.sort_unstable();
+        let id = rng.choice(ids)?;
+        Some(self.timers[&id].handle.clone())
+    }
+
+    /// One of the timers that are to be delivered next, by chance: most of the engine's work is on them.
+    #[must_use]
+    pub fn any_near(&self, rng: &mut fastrand::Rng) -> Option<Handle> {
+        let near = self.timers.values().filter(|it| it.is_open());
+        let mut near: Vec<_> = near.map(|it| (it.dues.last(), &it.handle)).collect();
+        near.sort_unstable_by_key(|(due, handle)| (*due, handle.id));
+        near.truncate(4);
+        rng.choice(near).map(|(_, handle)| handle.clone())
+    }
+}

@@ -1,0 +1,72 @@
+//! What may expire, and what is certainly kept?
+
+use waterwheel_store::Op;
+
+use super::{CALM, DAY, NAMES, Namespaces, of};
+use crate::model::{Kept, Settled};
+
+impl Namespaces {
+    /// What may expire now may be asked for by a later commit. `is_written`: there is nothing that was to be asked for before.
+    pub fn look(&mut self, boot: u64, wall: i64, is_written: bool) {
+        let today = wall.div_euclid(DAY);
+        let is_calm = boot >= self.calm_since + CALM;
+        for at in 0..NAMES.len() {
+            let from = match self.terms(at).map(|it| it.retention.unwrap_or_default()) {
+                None => i64::MAX,
+                Some(_) if !is_calm => i64::MIN,
+                Some(0) => i64::MAX,
+                Some(days) => today - i64::from(days),
+            };
+            let may_expire = &mut self.may_expire[at];
+            *may_expire = if is_written {
+                from
+            } else {
+                from.max(*may_expire)
+            };
+        }
+    }
+
+    /// Checks and notes what a commit lets expire.
+    ///
+    /// # Errors
+    ///
+    /// It is too early.
+    pub fn expires(&mut self, steps: &[Op]) -> Kept {
+        for op in steps {
+            let Op::Expire {
+                handler, before, ..
+            } = op
+            else {
+                continue;
+            };
+            let most = self.may_expire[of(handler)];
+            if *before > most {
+                return Err(format!(
+                    "{handler} expires before day {before}, and not {most}"
+                ));
+            }
+            let name = handler.to_string();
+            if *before == i64::MAX {
+                *self.cleared.entry(name).or_default() += 1;
+                continue;
+            }
+            let kept_from = self.kept_from.entry(name).or_insert(i64::MIN);
+            *kept_from = (*kept_from).max(*before);
+        }
+        Ok(())
+    }
+
+    /// How often all that was archived of a handler was to expire.
+    #[must_use]
+    pub fn cleared(&self, handler: &str) -> u64 {
+        self.cleared.get(handler).copied().unwrap_or_default()
+    }
+
+    /// Whether what was archived of a handler is certainly there.
+    #[must_use]
+    pub fn is_kept(&self, handler: &str, archived: Settled) -> bool {
+        let kept_from = self.kept_from.get(handler).copied();
+        let is_young = kept_from.is_none_or(|from| archived.wall.div_euclid(DAY) >= from);
+        is_young && archived.cleared == self.cleared(handler)
+    }
+}

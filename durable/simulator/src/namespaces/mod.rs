@@ -1,0 +1,273 @@
+//! What was promised of namespaces, and was it kept?
+//!
+//! | file | question |
+//! |---|---|
+//! | `terms` | what is a namespace served by? |
+//! | `limits` | may it begin, or be inserted, now? |
+//! | `archive` | what may expire, and what is certainly kept? |
+//! | `windows` | does any window have more than a rate gives? |
+//! | `shares` | does each get its share where places are short? |
+
+mod archive;
+mod limits;
+mod shares;
+mod terms;
+mod windows;
+
+use std::collections::HashMap;
+
+use waterwheel_durable::engine::{Answer, Token};
+use waterwheel_store::Setting;
+
+use crate::model::Kept;
+pub use shares::Shares;
+pub use terms::{Retries, Terms};
+pub use windows::{Limit, Windows};
+
+/// Those that there are. The first is always there.
+pub const NAMES: [&str; 3] = ["default", "shop", "bank"];
+
+/// How many unclean ends a timer may be with its handler at, and at how many of them that is not noted.
+const STARTS: u32 = 5;
+const NOT_NOTED: u32 = 2;
+
+/// So long after a start and a jump nothing expires, in microseconds.
+const CALM: u64 = 600_000_000;
+
+const DAY: i64 = 86_400_000_000;
+
+/// Tokens of namespaces, apart from those of timers and of calendars.
+const TOKENS: Token = 1 << 39;
+
+/// What is known of namespaces from outside.
+#[derive(Debug)]
+pub struct Namespaces {
+    all: [Namespace; NAMES.len()],
+    asked: HashMap<Token, Asked>,
+    tokens: Token,
+    /// The first day that is certainly kept of a handler: what is older was to expire.
+    kept_from: HashMap<String, i64>,
+    cleared: HashMap<String, u64>,
+    /// Since then, in microseconds since boot, the clock has not jumped.
+    calm_since: u64,
+    /// Before which day what is archived may expire.
+    may_expire: [i64; NAMES.len()],
+}
+
+#[derive(Debug)]
+struct Namespace {
+    /// What it may be served by. The last one is what was answered last.
+    terms: Vec<Terms>,
+    /// Whether it is paused, as far as it is known.
+    is_paused: Option<bool>,
+    is_drained: bool,
+    /// When deliveries have begun, and timers were inserted, since the process has begun or the rate has changed.
+    begun: Windows,
+    inserted: Windows,
+}
+
+#[derive(Debug)]
+enum Asked {
+    Policy(usize, Terms),
+    Pause(usize, bool),
+}
+
+/// Which namespace a handler is of.
+#[must_use]
+pub fn of(handler: &str) -> usize {
+    let name = handler.split_once('/').map_or(NAMES[0], |(name, _)| name);
+    let at = NAMES.iter().position(|it| *it == name);
+    at.unwrap_or_default()
+}
+
+impl Namespaces {
+    /// Namespaces that are served by this.
+    #[must_use]
+    pub fn new(terms: [Terms; NAMES.len()], boot: u64) -> Namespaces {
+        Namespaces {
+            all: terms.map(|terms| Namespace {
+                terms: vec![terms],
+                is_paused: Some(false),
+                is_drained: false,
+                begun: Windows::default(),
+                inserted: Windows::default(),
+            }),
+            asked: HashMap::new(),
+            tokens: 0,
+            kept_from: HashMap::new(),
+            cleared: HashMap::new(),
+            calm_since: boot,
+            may_expire: [i64::MIN; NAMES.len()],
+        }
+    }
+
+    /// Whether an answer is to be checked here.
+    #[must_use]
+    pub fn is_asked(token: Token) -> bool {
+        (TOKENS..2 * TOKENS).contains(&token)
+    }
+
+    fn note(&mut self, asked: Asked) -> Token {
+        self.tokens += 1;
+        let token = TOKENS + self.tokens;
+        self.asked.insert(token, asked);
+        token
+    }
+
+    /// Notes a request for another policy, and names it.
+    pub fn asks_for(&mut self, at: usize, terms: Terms) -> Token {
+        self.note(Asked::Policy(at, terms))
+    }
+
+    /// Notes a request to pause or to resume, and names it.
+    pub fn pauses(&mut self, at: usize, is_paused: bool) -> Token {
+        self.note(Asked::Pause(at, is_paused))
+    }
+
+    /// Nothing begins any more in this process, or does again.
+    pub fn drains(&mut self, at: usize, is_drained: bool) {
+        self.all[at].is_drained = is_drained;
+    }
+
+    /// Checks an answer.
+    ///
+    /// # Errors
+    ///
+    /// What it says is not so.
+    pub fn answered(&mut self, token: Token, answer: &Answer) -> Kept {
+        let Some(asked) = self.asked.remove(&token) else {
+            return Err(format!("request {token} was answered twice: {answer:?}"));
+        };
+        match (asked, answer) {
+            (Asked::Policy(at, terms), Answer::Done) => {
+                let namespace = &mut self.all[at];
+                let is_same = |of: fn(&Terms) -> Option<Limit>| {
+                    namespace.terms.iter().all(|it| of(it) == of(&terms))
+                };
+                let (same_rate, same_quota) = (is_same(|it| it.rate), is_same(|it| it.quota));
+                if !same_rate {
+                    namespace.begun.clear();
+                }
+                if !same_quota {
+                    namespace.inserted.clear();
+                }
+                namespace.terms = vec![terms];
+                Ok(())
+            }
+            (Asked::Pause(at, is_paused), Answer::Done) => {
+                self.all[at].is_paused = Some(is_paused);
+                self.all[at].is_drained &= is_paused;
+                Ok(())
+            }
+            (asked, Answer::Unknown(_)) => {
+                self.unknown(asked);
+                Ok(())
+            }
+            (_, Answer::Refused(_) | Answer::Failed(_) | Answer::ShuttingDown) => Ok(()),
+            (asked, answer) => Err(format!("{answer:?} is no answer to {asked:?}")),
+        }
+    }
+
+    fn unknown(&mut self, asked: Asked) {
+        match asked {
+            Asked::Policy(at, terms) => self.all[at].terms.push(terms),
+            Asked::Pause(at, _) => self.all[at].is_paused = None,
+        }
+    }
+
+    /// The process ends. What was not answered may have been done.
+    pub fn crashed(&mut self) {
+        for asked in std::mem::take(&mut self.asked).into_values() {
+            self.unknown(asked);
+        }
+    }
+
+    /// Checks that all requests were answered.
+    ///
+    /// # Errors
+    ///
+    /// One was not.
+    pub fn is_answered(&self) -> Kept {
+        match self.asked.iter().next() {
+            None => Ok(()),
+            Some(asked) => Err(format!("a namespace's request was not answered: {asked:?}")),
+        }
+    }
+
+    /// A process begins, with these settings.
+    ///
+    /// # Errors
+    ///
+    /// They are not what was answered.
+    pub fn begins(&mut self, settings: &[Setting], boot: u64) -> Kept {
+        let value = |prefix: &str, name: &str| {
+            let mut settings = settings.iter();
+            let is_it = |it: &&Setting| it.name.strip_prefix(prefix) == Some(name);
+            settings.find(is_it).map(|it| it.value.to_vec())
+        };
+        for (namespace, name) in self.all.iter_mut().zip(NAMES) {
+            let stored = value("namespace/", name);
+            let is_stored = |terms: &mut Terms| match &stored {
+                Some(stored) => terms.stored() == *stored,
+                None => *terms == Terms::default(),
+            };
+            let known = namespace.terms.clone();
+            namespace.terms.retain_mut(is_stored);
+            namespace.terms.truncate(1);
+            if namespace.terms.is_empty() {
+                return Err(format!("{name} has {stored:?}, and not {known:?}"));
+            }
+            let is_paused = value("paused/", name).is_some();
+            if namespace.is_paused.is_some_and(|known| known != is_paused) {
+                return Err(format!(
+                    "{name} is paused: {is_paused}, which was not asked"
+                ));
+            }
+            namespace.is_paused = Some(is_paused);
+            namespace.is_drained = false;
+            namespace.begun.clear();
+            namespace.inserted.clear();
+        }
+        self.calm_since = boot;
+        self.may_expire = [i64::MIN; NAMES.len()];
+        Ok(())
+    }
+
+    /// The clock was set, by more than a second.
+    pub fn clock_was_set(&mut self, boot: u64) {
+        self.calm_since = boot;
+    }
+
+    fn is_changing(&self, at: usize) -> bool {
+        self.asked
+            .values()
+            .any(|asked| matches!(asked, Asked::Policy(of, _) if *of == at))
+    }
+
+    /// What a namespace is served by, if that is certain.
+    #[must_use]
+    pub fn terms(&self, at: usize) -> Option<&Terms> {
+        match &self.all[at].terms[..] {
+            [terms] if !self.is_changing(at) => Some(terms),
+            _ => None,
+        }
+    }
+
+    /// Whether deliveries begin, if that is certain.
+    #[must_use]
+    pub fn is_open(&self, at: usize) -> Option<bool> {
+        let namespace = &self.all[at];
+        let is_asked = |pause| {
+            let mut asked = self.asked.values();
+            asked.any(|it| matches!(it, Asked::Pause(of, to) if (*of, *to) == (at, pause)))
+        };
+        let is_resumed = is_asked(false);
+        match namespace.is_paused {
+            _ if namespace.is_drained && is_resumed => None,
+            _ if namespace.is_drained => Some(false),
+            Some(true) if !is_resumed => Some(false),
+            Some(false) if !is_asked(true) => Some(true),
+            _ => None,
+        }
+    }
+}

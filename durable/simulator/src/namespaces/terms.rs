@@ -1,0 +1,128 @@
+use std::time::Duration;
+
+use fastrand::Rng;
+use waterwheel_durable::{BackOff, Policy, Rate};
+
+use super::windows::Limit;
+
+/// What a namespace is served by, as the simulator knows it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Terms {
+    /// How many deliveries begin in a time.
+    pub rate: Option<Limit>,
+    /// How many timers are inserted in a time.
+    pub quota: Option<Limit>,
+    /// How many deliveries go on at a time.
+    pub concurrency: Option<usize>,
+    /// The share of the places where they are short.
+    pub priority: Option<u32>,
+    /// How many days what was delivered is kept.
+    pub retention: Option<u32>,
+    /// At how many unclean ends a timer may be with its handler.
+    pub starts: Option<u32>,
+    /// When timers are tried again.
+    pub retries: Retries,
+}
+
+/// When timers are tried again.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Retries {
+    /// As the service says.
+    #[default]
+    AsElsewhere,
+    /// After so many seconds.
+    Ladder(Vec<u64>),
+    /// After so many seconds, doubled up to the second number, for so many attempts.
+    BackOff(u64, u64, u32),
+}
+
+impl Terms {
+    /// Some, by chance.
+    pub fn some(rng: &mut Rng) -> Terms {
+        let mut maybe = |most: u32| rng.u32(0..3 * most).checked_sub(2 * most);
+        let (concurrency, priority) = (maybe(3), maybe(4));
+        let (retention, starts, retries) = (maybe(4), maybe(3), maybe(2));
+        let (rate, quota) = (maybe(1), maybe(1));
+        let mut limit = |burst| Limit {
+            count: rng.u32(1..5),
+            per_millis: [700, 3_000, 20_000][rng.usize(0..3)],
+            burst: rng.u32(1..burst),
+        };
+        Terms {
+            rate: rate.map(|_| limit(4)),
+            quota: quota.map(|_| limit(9)),
+            concurrency: concurrency.map(|most| most as usize + 1),
+            priority: priority.map(|priority| priority + 1),
+            retention,
+            starts: starts.map(|starts| starts + 4),
+            retries: match retries {
+                None => Retries::AsElsewhere,
+                Some(0) => Retries::Ladder((0..rng.u64(0..4)).map(|step| step * 7).collect()),
+                Some(_) => Retries::BackOff(2, 60, rng.u32(1..8)),
+            },
+        }
+    }
+
+    /// As the engine has it.
+    pub fn policy(&self) -> Policy {
+        let mut policy = Policy::default();
+        if let Some(rate) = self.rate {
+            policy = policy.rate(Rate::from(rate));
+        }
+        if let Some(quota) = self.quota {
+            policy = policy.insert_rate(Rate::from(quota));
+        }
+        if let Some(concurrency) = self.concurrency {
+            policy = policy.concurrency(concurrency);
+        }
+        if let Some(priority) = self.priority {
+            policy = policy.priority(priority);
+        }
+        if let Some(retention) = self.retention {
+            policy = policy.retention(retention);
+        }
+        if let Some(starts) = self.starts {
+            policy = policy.starts(starts);
+        }
+        let seconds = Duration::from_secs;
+        match &self.retries {
+            Retries::AsElsewhere => policy,
+            Retries::Ladder(delays) => policy.ladder(delays.iter().copied().map(seconds)),
+            Retries::BackOff(first, longest, attempts) => {
+                let back_off = BackOff::new(seconds(*first), seconds(*longest));
+                policy.back_off(back_off.attempts(*attempts))
+            }
+        }
+    }
+
+    /// As a store has it.
+    #[must_use]
+    pub fn stored(&self) -> Vec<u8> {
+        serde_json::to_vec(&self.policy()).unwrap_or_default()
+    }
+
+    /// Between which delays, in microseconds, a timer is tried again after so many failures before this one. `None` if it is given up.
+    #[must_use]
+    pub fn delays(&self, failures: u32, elsewhere: &[u64]) -> Option<(i64, i64)> {
+        let exact = |ladder: &[u64]| {
+            let micros = ladder.get(failures as usize)?.cast_signed() * 1_000_000;
+            Some((micros, micros))
+        };
+        match &self.retries {
+            Retries::AsElsewhere => exact(elsewhere),
+            Retries::Ladder(delays) => exact(delays),
+            Retries::BackOff(first, longest, attempts) => {
+                let whole = (first << failures.min(20)).min(*longest).cast_signed() * 1_000_000;
+                // It is rounded up to a millisecond.
+                (failures + 1 < *attempts).then_some((whole / 2, whole + 1_000))
+            }
+        }
+    }
+}
+
+impl From<Limit> for Rate {
+    fn from(limit: Limit) -> Rate {
+        let per = Duration::from_millis(limit.per_millis);
+        Rate::new(limit.count, per).burst(limit.burst)
+    }
+}

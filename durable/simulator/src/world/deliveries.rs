@@ -1,0 +1,63 @@
+//! How does a delivery end?
+
+use std::sync::Arc;
+
+use waterwheel_durable::engine::Ended;
+
+use super::{DAY, LADDER, World};
+use crate::model::Settled;
+use crate::namespaces::of;
+
+impl World {
+    /// One of those that go on ends, well or not.
+    pub(super) fn end_delivery(&mut self) -> Result<(), String> {
+        if self.with_handlers.is_empty() {
+            return Ok(());
+        }
+        let which = self.rng.usize(0..self.with_handlers.len());
+        let row = self.with_handlers.swap_remove(which);
+        let fate = if self.is_ending {
+            9
+        } else {
+            self.rng.u32(0..10)
+        };
+        let ended = match fate {
+            0..3 => Ended::Failed(Arc::from("no")),
+            3 => Ended::Dead(Arc::from("never")),
+            _ => Ended::Well,
+        };
+        let terms = self.namespaces.terms(of(&row.handler));
+        let is_archived = terms.map(|it| it.retention.is_some_and(|days| days > 0));
+        let delays = terms.map(|it| it.delays(row.failures, &LADDER));
+        let is_retried = self.engine.ended(row.id, ended.clone());
+        if let (Ended::Failed(_), Some(delays)) = (&ended, delays)
+            && is_retried != delays.is_some()
+        {
+            return Err(format!(
+                "tried again: {is_retried}, and not {delays:?}: {row:?}"
+            ));
+        }
+        let is_given_up = !is_retried && ended != Ended::Well;
+        if row.id.occurrence().is_some() {
+            self.calendars.ended(&row, !is_retried, is_given_up);
+            return Ok(());
+        }
+        if is_retried {
+            // The engine's time is that of its last turn.
+            let from = self.now.wall_micros.div_euclid(1_000) * 1_000;
+            let (least, most) = delays.flatten().unwrap_or((0, DAY));
+            self.model.failed(row.id, (from + least, from + most));
+            return Ok(());
+        }
+        self.model.ended(row.id, is_given_up);
+        if !is_given_up {
+            self.archives = self.has_policies;
+            let at = Settled {
+                wall: self.now.wall_micros,
+                cleared: self.namespaces.cleared(&row.handler),
+            };
+            self.model.settles(row.id, is_archived, at);
+        }
+        Ok(())
+    }
+}
