@@ -4,7 +4,8 @@
 //! start of a timer that was overdue as the run began, before the handler is called. So nothing is written for a timer in a service that ends in order, or once
 //! without order.
 //!
-//! The first run that notes starts counts those that it notes anew: what was noted of them before the last end in order is of no consequence.
+//! What was noted before the last end in order is of no consequence. A setting has how many runs have noted starts since then, and no timer was started by more
+//! of them: a greater count is an older one. So it is with a copy that is restored, though its epochs say that many runs had no end in order.
 //!
 //! A timer that was started and has not ended is accused: it is what has ended that run, or it was with its handler beside what has. So the accused of a namespace
 //! are tried one after another, and what has ended well by then is innocent. One that was started too often is given up before it is started once more.
@@ -22,6 +23,9 @@ use crate::policy::{NOTED_FROM, STARTS};
 
 /// The setting: the epoch of the last run that ended in order, in decimal.
 const CLEAN: &str = "clean";
+
+/// The setting: that epoch as it was when a run noted starts for the last time, and how many runs had done so since then, that one among them.
+const NOTED: &str = "noted";
 
 /// So long an accused timer is tried as the only one of its namespace. What ends the process later may be tried beside others: a handler that hangs keeps none of
 /// them waiting for ever.
@@ -56,8 +60,10 @@ pub(super) struct Poison {
     clean: u64,
     /// What was due by then may have been started by runs before.
     suspects_until: Option<Due>,
-    /// This run is the first in a row to note starts.
-    counts_anew: bool,
+    /// What the store has said of runs that have noted starts: after which end in order, and how many.
+    noted: (u64, u32),
+    /// This run is one of them.
+    has_noted: bool,
     /// A trial has ended, and what came of it is not written.
     rests: bool,
     /// Timers that were noted as started by this run and were not, and how often they had been before.
@@ -67,6 +73,14 @@ pub(super) struct Poison {
 }
 
 impl Poison {
+    /// How many runs before this one have noted starts since the last end in order.
+    fn noting_runs(&self) -> u32 {
+        match self.noted {
+            (clean, runs) if clean == self.clean => runs,
+            _ => 0,
+        }
+    }
+
     /// Whether any timer may be suspect.
     pub(super) fn is_watchful(&self) -> bool {
         self.suspects_until.is_some()
@@ -93,9 +107,15 @@ impl Poison {
 impl Engine {
     /// A setting that was found at the opening.
     pub(super) fn note_clean_end(&mut self, name: &str, value: &[u8]) {
-        if name == CLEAN {
-            let epoch = std::str::from_utf8(value).ok();
-            self.poison.clean = epoch.and_then(|it| it.parse().ok()).unwrap_or(0);
+        let text = || std::str::from_utf8(value).ok();
+        let noted = |text: &str| {
+            let (clean, runs) = text.split_once(' ')?;
+            Some((clean.parse().ok()?, runs.parse().ok()?))
+        };
+        match name {
+            CLEAN => self.poison.clean = text().and_then(|it| it.parse().ok()).unwrap_or(0),
+            NOTED => self.poison.noted = text().and_then(noted).unwrap_or_default(),
+            _ => {}
         }
     }
 
@@ -108,7 +128,6 @@ impl Engine {
             .saturating_sub(1);
         if unclean >= u64::from(NOTED_FROM) {
             self.poison.suspects_until = Some(self.now.due());
-            self.poison.counts_anew = unclean == u64::from(NOTED_FROM);
         }
     }
 
@@ -173,10 +192,12 @@ impl Engine {
 
     /// How often it was started by runs before that have noted it.
     fn starts_before(&self, row: &Row) -> u32 {
-        match self.poison.given_back.get(&row.id) {
-            _ if self.poison.counts_anew => 0,
-            Some(starts) => *starts,
-            None => row.starts,
+        let given_back = self.poison.given_back.get(&row.id);
+        let starts = given_back.copied().unwrap_or(row.starts);
+        match starts <= self.poison.noting_runs() {
+            true => starts,
+            // It was noted before the last end in order.
+            false => 0,
         }
     }
 
@@ -193,6 +214,12 @@ impl Engine {
         }
         self.tries(&row, None);
         row.starts = self.starts_before(&row);
+        if !self.poison.has_noted {
+            self.poison.has_noted = true;
+            let (clean, runs) = (self.poison.clean, self.poison.noting_runs());
+            let noted = format!("{clean} {}", runs.saturating_add(1)).into_bytes();
+            self.commits.push(Op::Set(NOTED.into(), Some(noted.into())));
+        }
         self.commits.push(Op::Start(row));
     }
 

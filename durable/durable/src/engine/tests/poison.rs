@@ -136,6 +136,70 @@ fn a_clean_end_begins_the_count_again() {
     }
 }
 
+/// A timer of a paused namespace has been with its handler at five ends, of which three were noted. The last end was in order.
+fn with_an_old_count() -> Subject {
+    let mut it = subject(None);
+    it.namespace("b", &Policy::default());
+    it.insert_to("b/mail", 0);
+    it.settle();
+    for _ in 0..4 {
+        it.pass(1_000);
+        it.settle();
+        it.start_again();
+    }
+    it.pass(1_000);
+    it.settle();
+    assert_eq!(it.delivered[0].starts, 3);
+    it.pause("b", true);
+    it.engine.stop();
+    it.engine.abandon();
+    it.settle();
+    it
+}
+
+#[test]
+fn a_count_of_older_ends_is_not_taken_for_one_of_these() {
+    let mut it = with_an_old_count();
+    it.start_again();
+    it.insert_to("mail", 0);
+    it.settle();
+    // Another one ends the process three times, and that was noted once.
+    for noted in [0, 0, 1] {
+        it.pass(1_000);
+        it.settle();
+        assert_eq!(it.delivered[0].starts, noted);
+        it.start_again();
+    }
+    it.delivered.clear();
+    it.pause("b", false);
+    it.run_until(it.engine.now().boot_micros + 100 * SECOND);
+    let starts = it.delivered.iter().find(|row| &*row.handler == "b/mail");
+    assert_eq!((starts.unwrap().starts, it.dead.len()), (1, 0));
+    // It counts from there.
+    it.start_again();
+    it.run_until(it.engine.now().boot_micros + 100 * SECOND);
+    let starts = it.delivered.iter().find(|row| &*row.handler == "b/mail");
+    assert_eq!(starts.unwrap().starts, 2);
+}
+
+#[test]
+fn a_copy_that_is_restored_counts_anew() {
+    let mut it = with_an_old_count();
+    it.start_again();
+    it.pause("b", false);
+    it.engine.stop();
+    it.engine.abandon();
+    it.settle();
+    // Its epochs begin later, as if many runs had had no end in order.
+    for _ in 0..4_096 {
+        it.store.begin().unwrap();
+    }
+    it.start_again();
+    it.run_until(it.engine.now().boot_micros + SECOND);
+    assert_eq!((it.delivered.len(), it.dead.len()), (1, 0));
+    assert_eq!(it.delivered[0].starts, 1);
+}
+
 #[test]
 fn no_start_is_noted_without_need() {
     let mut it = subject(None);

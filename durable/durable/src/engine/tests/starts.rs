@@ -45,7 +45,7 @@ impl Subject {
 
 pub(super) fn is_noting(it: &Subject) -> bool {
     let first = it.asked.front().map(|request| &request.call);
-    matches!(first, Some(Call::Commit(_, steps)) if matches!(steps[..], [Op::Start(_)]))
+    matches!(first, Some(Call::Commit(_, steps)) if matches!(steps[..], [.., Op::Start(_)] | [Op::Set(..)]))
 }
 
 #[test]
