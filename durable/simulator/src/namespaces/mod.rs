@@ -146,7 +146,7 @@ impl Namespaces {
                 };
                 let (same_rate, same_quota) = (is_same(|it| it.rate), is_same(|it| it.quota));
                 if !same_rate {
-                    namespace.begun.clear();
+                    namespace.begun.change();
                 }
                 if !same_quota {
                     namespace.inserted.clear();

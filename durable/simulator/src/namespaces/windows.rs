@@ -23,6 +23,11 @@ impl Windows {
         *self = Windows::default();
     }
 
+    /// Another limit holds. It grants nothing: what is certain is still counted from the last time.
+    pub fn change(&mut self) {
+        self.times.clear();
+    }
+
     /// It has happened by now, perhaps by another limit: what was before is of no consequence for what comes.
     pub fn restart(&mut self, at: u64) {
         self.times.clear();
