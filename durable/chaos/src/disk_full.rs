@@ -15,7 +15,7 @@ use crate::script::{Script, Seen, Step};
 use place::Place;
 
 /// How long payloads are at most.
-const LARGEST: usize = 1_500;
+pub(crate) const LARGEST: usize = 1_500;
 /// How long the file may be, where that is what makes it full.
 const LIMIT: u64 = 6 << 20;
 
@@ -157,7 +157,7 @@ fn opens_full() -> Step {
     Step::Until("opened on a full disk", least)
 }
 
-fn at_the_limit() -> Step {
+pub(crate) fn at_the_limit() -> Step {
     let least = Seen {
         full: 200,
         settled: 50,
@@ -166,7 +166,7 @@ fn at_the_limit() -> Step {
     Step::Until("at the limit", least)
 }
 
-fn inserts_again() -> Step {
+pub(crate) fn inserts_again() -> Step {
     let least = Seen {
         created: 300,
         settled: 50,

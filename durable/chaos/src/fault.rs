@@ -26,6 +26,7 @@ fn named(name: &str) -> Result<Option<waterwheel_durable::engine::planted::Plant
         "rounded-down" => Planted::RoundedDown,
         "known-taken-again" => Planted::KnownTakenAgain,
         "given-up-comes-back" => Planted::GivenUpComesBack,
+        "pause-forgotten" => Planted::PauseForgotten,
         "forgotten-before-settled" => Planted::ForgottenBeforeSettled,
         other => return Err(format!("there is no fault {other:?}")),
     }))

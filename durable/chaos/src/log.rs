@@ -110,6 +110,23 @@ pub(crate) enum Line {
         id: u64,
         attempts: u32,
     },
+    /// A namespace is paused, by an answer. From then on nothing of it begins.
+    Paused {
+        at: u64,
+        namespace: String,
+    },
+    /// It is about to be resumed.
+    Resumes {
+        namespace: String,
+    },
+    /// A calendar's handler has been called, for the occurrence of this time, in microseconds.
+    Occurred {
+        at: u64,
+        wall: i64,
+        time: i64,
+    },
+    /// Something goes wrong on purpose, or does no longer. It is for a reader of the log.
+    Fault(String),
     /// The child has seen something that must not be.
     Wrong(String),
 }
@@ -224,6 +241,10 @@ impl fmt::Display for Line {
             Line::ClockMoved { at } => write!(f, "moved {at}"),
             Line::ClockDone => f.write_str("clock-done"),
             Line::DeadLetter { id, attempts } => write!(f, "letter {id:x} {attempts}"),
+            Line::Paused { at, namespace } => write!(f, "paused {at} {namespace}"),
+            Line::Resumes { namespace } => write!(f, "resumes {namespace}"),
+            Line::Occurred { at, wall, time } => write!(f, "occurred {at} {wall} {time}"),
+            Line::Fault(text) => write!(f, "fault {text}"),
             Line::Wrong(text) => write!(f, "wrong {}", text.replace('\n', " ")),
         }
     }
@@ -357,6 +378,22 @@ impl FromStr for Line {
                 id: fields.id()?,
                 attempts: fields.number()?,
             },
+            "paused" => Line::Paused {
+                at: fields.number()?,
+                namespace: fields.text()?.into(),
+            },
+            "resumes" => Line::Resumes {
+                namespace: fields.text()?.into(),
+            },
+            "occurred" => Line::Occurred {
+                at: fields.number()?,
+                wall: fields.number()?,
+                time: fields.number()?,
+            },
+            "fault" => {
+                let text = text.strip_prefix("fault ").unwrap_or_default();
+                return Ok(Line::Fault(text.into()));
+            }
             "wrong" => {
                 let text = text.strip_prefix("wrong ").unwrap_or_default();
                 return Ok(Line::Wrong(text.into()));

@@ -6,11 +6,14 @@ mod clocks;
 mod disk_full;
 mod fault;
 mod file;
+mod gauge;
 mod kill;
 mod log;
+mod log_file;
 mod parent;
 mod report;
 mod script;
+mod soak;
 
 use std::process::ExitCode;
 
@@ -21,6 +24,7 @@ const USAGE: &str = "\
 usage: waterwheel-chaos kill      [--rounds N] [--seed N] [--callers N] [--break FAULT]
        waterwheel-chaos clocks    [--rounds N] [--seed N] [--callers N] [--break FAULT]
        waterwheel-chaos disk-full [--rounds N] [--seed N] [--callers N] [--folder FOLDER] [--memory true] [--break FAULT]
+       waterwheel-chaos soak      [--minutes N] [--rate N] [--seed N] [--callers N] [--break FAULT]
        waterwheel-chaos power-cut [--seeds N] [--from SEED] [--synchronous extra|full|normal|off]
        waterwheel-chaos check LOG";
 
@@ -31,6 +35,7 @@ fn main() -> ExitCode {
         "kill" => Arguments::parse(words).and_then(kill::run),
         "clocks" => Arguments::parse(words).and_then(clocks::run),
         "disk-full" => disk_full::run(words.collect()),
+        "soak" => Arguments::parse(words).and_then(soak::run),
         "power-cut" => Arguments::parse(words).and_then(power_cut::command),
         "check" => check_again(words.next()),
         "child" => Arguments::parse(words).and_then(child::run),

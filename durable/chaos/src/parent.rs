@@ -1,8 +1,7 @@
 //! Who starts the children, reads their lines, and kills them.
 
 use std::collections::VecDeque;
-use std::fs::File;
-use std::io::{BufWriter, Read, Write};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -12,7 +11,9 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::check::{Checker, Flight};
 use crate::child::Orders;
+use crate::gauge::Gauge;
 use crate::log::Line;
+use crate::log_file::Log;
 use crate::script::{Next, Script, Seen};
 
 /// How many timers of earlier rounds a child learns of.
@@ -39,15 +40,18 @@ pub(crate) enum Until {
     Delivered,
     /// Its [script](Parent::script) says so.
     Scripted,
+    /// It has lived for so long. It shuts down then.
+    Lived(Duration),
 }
 
 #[derive(Debug)]
 pub(crate) struct Parent {
     pub(crate) checker: Checker,
-    log: BufWriter<File>,
+    log: Log,
     /// Lines that a kill has cut off.
     pub(crate) torn: usize,
     pub(crate) script: Option<Script>,
+    pub(crate) gauge: Option<Gauge>,
     /// What was seen in the present round.
     seen: Seen,
 }
@@ -61,12 +65,12 @@ pub(crate) struct Played {
 
 impl Parent {
     pub(crate) fn new(log: &Path) -> Result<Parent, String> {
-        let file = File::create(log).map_err(|error| error.to_string())?;
         Ok(Parent {
             checker: Checker::default(),
-            log: BufWriter::new(file),
+            log: Log::create(log).map_err(|error| error.to_string())?,
             torn: 0,
             script: None,
+            gauge: None,
             seen: Seen::default(),
         })
     }
@@ -107,6 +111,9 @@ impl Parent {
             }
             round.go_on(&self.checker);
             self.follow_script(&mut round)?;
+            if let Some(gauge) = &mut self.gauge {
+                gauge.turn(round.child.id(), &mut self.checker);
+            }
         }
         let status = round.child.wait().map_err(|error| error.to_string())?;
         let flight = self.checker.flight();
@@ -176,7 +183,10 @@ impl Parent {
 
     fn note(&mut self, line: Line) -> Result<(), String> {
         self.seen.note(&line);
-        writeln!(self.log, "{line}").map_err(|error| error.to_string())?;
+        if let Some(gauge) = &mut self.gauge {
+            gauge.note(&line);
+        }
+        self.log.write(&line).map_err(|error| error.to_string())?;
         self.checker.feed(line);
         Ok(())
     }
@@ -190,9 +200,7 @@ impl Parent {
         }
         let line = match (round.is_killed, round.until) {
             (true, Until::Killed { .. } | Until::Scripted) => Line::Killed,
-            (false, Until::ClockDone | Until::Delivered | Until::Scripted) if status.success() => {
-                Line::Stopped
-            }
+            (false, it) if status.success() && !matches!(it, Until::Killed { .. }) => Line::Stopped,
             (is_killed, until) => {
                 let why = if is_killed { "hung" } else { "ended by itself" };
                 self.note(Line::Wrong(format!("the child {why}: {status}, {until:?}")))?;
@@ -236,6 +244,10 @@ impl Round {
             }
             Until::ClockDone if silent > SILENCE => self.kill(),
             Until::ClockDone | Until::Scripted => {}
+            Until::Lived(time) if self.stopped_at.is_none() && self.start.elapsed() > time => {
+                self.stop();
+            }
+            Until::Lived(_) => {}
             Until::Delivered if self.stopped_at.is_some() || silent < QUIET => {}
             Until::Delivered if checker.owed() == 0 => self.stop(),
             // What is lost is never delivered.

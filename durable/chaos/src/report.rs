@@ -38,6 +38,15 @@ pub(crate) fn verdict(checker: &mut Checker) -> bool {
             summary.in_flight, summary.duplicates
         );
     }
+    if summary.occurrences > 0 {
+        println!("{} occurrences of a calendar", summary.occurrences);
+    }
+    if checker.forgotten() > 0 {
+        println!(
+            "{} timers were over, and watched by their ids alone",
+            checker.forgotten()
+        );
+    }
     if summary.full > 0 {
         println!("{} inserts were refused: full", summary.full);
     }

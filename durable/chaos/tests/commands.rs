@@ -72,7 +72,12 @@ mod planted {
 
     #[track_caller]
     fn is_found(command: &str, fault: &str, word: &str) {
-        let arguments = [command, "--rounds", "4", "--seed", "5", "--break", fault];
+        let length = match command {
+            "soak" => ["--minutes", "0.2"],
+            _ => ["--rounds", "4"],
+        };
+        let rest = ["--seed", "5", "--break", fault];
+        let arguments = [&[command], &length[..], &rest].concat();
         let (is_kept, text) = run(&arguments);
         assert!(!is_kept, "not found");
         assert!(text.contains("A PROMISE WAS BROKEN. Seed 5"));
@@ -95,6 +100,11 @@ mod planted {
     #[test]
     fn a_timer_that_is_never_settled_is_found() {
         is_found("kill", "never-settled", "not in flight");
+    }
+
+    #[test]
+    fn a_soak_finds_a_timer_that_is_never_settled() {
+        is_found("soak", "never-settled", "not in flight");
     }
 
     #[test]

@@ -133,6 +133,9 @@ impl Checker {
     /// An insert was answered with the timer that has its key.
     fn exists(&mut self, named: &Named, new: &NewTimer) {
         let id = named.id;
+        if self.over.has(id) {
+            return self.is_named_again(id, new.asked);
+        }
         if new.key.is_none() || named.handler != new.handler {
             let text = format!("{new:?} cannot exist already as {named}");
             return self.breaks(Rule::Key, text);
@@ -178,6 +181,9 @@ impl Checker {
             What::Cancel(id) | What::Reschedule(id) => id,
         };
         let is_cancel = matches!(asked.what, What::Cancel(_));
+        if self.over.has(id) {
+            return self.is_answered_again(id, asked.line, answer);
+        }
         let Some(timer) = self.timers.get_mut(&id) else {
             return self.breaks(Rule::Answer, format!("{id:x} was never inserted"));
         };

@@ -5,7 +5,7 @@ use super::{Checker, Rule, What};
 use crate::log::{How, Line};
 
 /// So long after the wall clock was set back, a timer may still come up that was due before: it was on its way to the handler.
-const ON_ITS_WAY_MICROS: u64 = 3_000_000;
+pub(super) const ON_ITS_WAY_MICROS: u64 = 3_000_000;
 /// The engine's time when a delivery ends is up to a millisecond old, and is rounded down to one.
 const LADDER_TOLERANCE_MICROS: i64 = 2_000;
 
@@ -27,6 +27,10 @@ impl Checker {
         let (id, attempt) = (*id, *attempt);
         self.summary.deliveries += 1;
         self.running += 1;
+        self.is_not_paused(id, handler, *at);
+        if self.over.has(id) {
+            return self.is_delivered_again(id);
+        }
         self.is_known(id, *insert);
         let Some(timer) = self.timers.get(&id) else {
             return self.breaks(
@@ -135,7 +139,7 @@ impl Checker {
     }
 
     /// Whether the wall clock may have shown this time in the last seconds, before it was set back.
-    fn could_show(&mut self, due: i64, at: u64) -> bool {
+    pub(super) fn could_show(&mut self, due: i64, at: u64) -> bool {
         self.moves
             .retain(|it| at.saturating_sub(it.done_at.unwrap_or(at)) < ON_ITS_WAY_MICROS);
         self.moves.iter().any(|it| {

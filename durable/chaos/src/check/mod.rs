@@ -5,6 +5,8 @@
 
 mod answer;
 mod delivery;
+mod over;
+mod service;
 mod timer;
 mod verdict;
 
@@ -14,6 +16,8 @@ mod tests;
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::log::Line;
+use over::Over;
+use service::Service;
 use timer::{At, Seal, Timer, Wanted};
 
 pub(crate) use timer::LADDER_MILLIS;
@@ -28,6 +32,8 @@ pub(crate) struct Checker {
     seal: Seal,
     seals: HashMap<u64, Seal>,
     timers: HashMap<u64, Timer>,
+    over: Over,
+    service: Service,
     /// The requests of this round that wait for their answers.
     asked: HashMap<u64, Asked>,
     /// Inserts that were not answered before a kill.
@@ -96,6 +102,7 @@ impl Checker {
                 self.moves.clear();
                 self.moved_at = Some(0);
                 self.commit = None;
+                self.service.begins_again();
             }
             Line::Killed => self.ends_round(false),
             Line::Stopped => self.ends_round(true),
@@ -177,6 +184,7 @@ impl Checker {
             Line::CommitReturned { .. } => self.commit = None,
             Line::ClockMoves { at, wall } => {
                 self.moved_at = None;
+                self.service.is_moved();
                 self.summary.clock_moves += 1;
                 self.moves.push_back(Move {
                     at,
@@ -191,6 +199,10 @@ impl Checker {
                 }
             }
             Line::DeadLetter { id, attempts } => self.letter(id, attempts),
+            Line::Paused { at, namespace } => self.service.paused(namespace, at),
+            Line::Resumes { namespace } => self.service.resumes(&namespace),
+            Line::Occurred { at, wall, time } => self.occurred(at, wall, time),
+            Line::Fault(_) => {}
             Line::Wrong(text) => self.breaks(Rule::Other, text),
         }
     }

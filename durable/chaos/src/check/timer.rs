@@ -47,6 +47,13 @@ pub(super) struct Wanted {
     pub(super) is_done: bool,
 }
 
+impl Wanted {
+    /// Its request waits for an answer.
+    pub(super) fn is_open(&self) -> bool {
+        self.done_by.is_none()
+    }
+}
+
 /// The last that a handler has said of a timer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Last {

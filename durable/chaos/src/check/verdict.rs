@@ -77,6 +77,8 @@ pub(crate) struct Summary {
     pub(crate) duplicates: usize,
     pub(crate) in_flight: usize,
     pub(crate) clock_moves: u64,
+    /// Deliveries of calendars.
+    pub(crate) occurrences: u64,
     /// Deliveries that the clock was set back under.
     pub(crate) on_their_way: u64,
 }
@@ -242,6 +244,7 @@ impl Checker {
         for timer in lost {
             self.breaks(Rule::Lost, timer);
         }
+        self.all_occurred();
         for (round, (in_flight, again)) in self.kills.clone() {
             if again > in_flight {
                 let text = format!(

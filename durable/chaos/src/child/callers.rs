@@ -5,20 +5,64 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use waterwheel_durable::{Durable, Handle, Id};
 
 use super::calls::{Calls, Wish};
 use super::handlers::NAMES;
-use super::{Orders, Stop};
+use super::{Orders, Stop, soak};
 
 /// The longest pause between two requests of a caller.
 const PAUSE_MILLIS: u64 = 16;
-/// How many timers a caller remembers.
+/// How many timers a caller remembers, and how many all of them have in common.
 const MEMORY: usize = 200;
+const COMMON: usize = 8_192;
 
 const SECOND: i64 = 1_000_000;
 
+/// What callers ask for, and how often each of them.
+#[derive(Debug, Clone, Copy)]
+enum Load {
+    /// As much as it can, of all kinds.
+    Mixed,
+    /// At this distance, for a service in its usual life.
+    Steady(Duration),
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Request {
+    Insert,
+    InsertMany,
+    /// A key that many ask for at the same time.
+    InsertAtOnce,
+    Cancel,
+    Reschedule,
+    Redrive,
+}
+
+impl Load {
+    fn of(orders: &Orders) -> Load {
+        let callers = u32::try_from(orders.callers).unwrap_or(u32::MAX);
+        match orders.rate {
+            0 => Load::Mixed,
+            rate => Load::Steady(Duration::from_secs(1) * callers / rate),
+        }
+    }
+
+    fn request(self, rng: &mut Rng) -> Request {
+        match (self, rng.u16(..1_000)) {
+            (Load::Mixed, 0..440) | (Load::Steady(_), 0..700) => Request::Insert,
+            (Load::Mixed, 440..480) | (Load::Steady(_), 700..710) => Request::InsertMany,
+            (Load::Mixed, 480..500) | (Load::Steady(_), 710..712) => Request::InsertAtOnce,
+            (Load::Mixed, 500..720) | (Load::Steady(_), 712..860) => Request::Cancel,
+            (Load::Mixed, 720..960) | (Load::Steady(_), 860..990) => Request::Reschedule,
+            _ => Request::Redrive,
+        }
+    }
+}
+
 struct Caller {
+    load: Load,
     timers: Durable,
     calls: Arc<Calls>,
     stop: Arc<Stop>,
@@ -44,6 +88,7 @@ pub(super) fn start(
     callers
         .map(|number| {
             let caller = Caller {
+                load: Load::of(orders),
                 timers: timers.clone(),
                 calls: Arc::clone(calls),
                 stop: Arc::clone(stop),
@@ -59,49 +104,69 @@ pub(super) fn start(
 
 impl Caller {
     async fn live(mut self) {
+        let mut next = Instant::now();
         while !self.stop.is_set() {
-            match self.rng.u8(..100) {
-                0..44 => {
-                    let wish = self.wish();
-                    let inserted = self.calls.insert(&self.timers, &wish).await;
-                    self.remember(inserted);
+            let request = self.load.request(&mut self.rng);
+            self.ask(request).await;
+            next = match self.load {
+                Load::Mixed => {
+                    Instant::now() + Duration::from_micros(self.rng.u64(..PAUSE_MILLIS * 1_000))
                 }
-                44..48 => {
-                    let count = self.rng.usize(2..30);
-                    let wishes: Vec<_> = (0..count).map(|_| self.wish()).collect();
-                    let inserted = self.calls.insert_many(&self.timers, &wishes).await;
-                    self.remember(inserted);
+                // One that was held up makes nothing good.
+                Load::Steady(pause) => (next + pause).max(Instant::now()),
+            };
+            tokio::time::sleep_until(next).await;
+        }
+    }
+
+    async fn ask(&mut self, request: Request) {
+        match request {
+            Request::Insert => {
+                let wish = self.wish();
+                let inserted = self.calls.insert(&self.timers, &wish).await;
+                self.remember(inserted);
+            }
+            Request::InsertMany => {
+                let count = self.rng.usize(2..30);
+                let wishes: Vec<_> = (0..count).map(|_| self.wish()).collect();
+                let inserted = self.calls.insert_many(&self.timers, &wishes).await;
+                self.remember(inserted);
+            }
+            Request::InsertAtOnce => self.insert_at_once().await,
+            Request::Cancel => {
+                if let Some(handle) = self.choose()
+                    && self.calls.cancel(&self.timers, &handle).await
+                {
+                    self.remember([handle]);
                 }
-                48..50 => self.insert_at_once().await,
-                50..72 => {
-                    if let Some(handle) = self.choose()
-                        && self.calls.cancel(&self.timers, &handle).await
-                    {
+            }
+            Request::Reschedule => {
+                if let Some(handle) = self.choose() {
+                    let due = self.wish().due;
+                    let due = match self.load {
+                        Load::Mixed => due,
+                        Load::Steady(_) => soak::ahead(&handle.handler, due, self.calls.log.wall()),
+                    };
+                    if self.calls.reschedule(&self.timers, &handle, due).await {
                         self.remember([handle]);
                     }
                 }
-                72..96 => {
-                    if let Some(handle) = self.choose() {
-                        let due = self.due();
-                        if self.calls.reschedule(&self.timers, &handle, due).await {
-                            self.remember([handle]);
-                        }
-                    }
-                }
-                _ => {
-                    if let Some(id) = self.dead.pop() {
-                        self.calls.redrive(&self.timers, id).await;
-                    }
+            }
+            Request::Redrive => {
+                if let Some(id) = self.dead.pop() {
+                    self.calls.redrive(&self.timers, id).await;
                 }
             }
-            let pause = Duration::from_micros(self.rng.u64(..PAUSE_MILLIS * 1_000));
-            tokio::time::sleep(pause).await;
         }
     }
 
     /// A key that many ask for at the same time.
     async fn insert_at_once(&mut self) {
         let mut wish = self.wish();
+        if let Load::Steady(_) = self.load {
+            // Where a key is free again as soon as its timer is settled.
+            wish.handler = "keyed/order";
+        }
         wish.key = Some(format!("at-once-{}", self.rng.u16(..)));
         let inserts: Vec<_> = (0..20)
             .map(|_| {
@@ -117,6 +182,9 @@ impl Caller {
     }
 
     fn wish(&mut self) -> Wish {
+        if let Load::Steady(_) = self.load {
+            return soak::wish(&mut self.rng, self.calls.log.wall());
+        }
         let is_keyed = self.rng.u8(..5) == 0;
         Wish {
             handler: self.rng.choice(NAMES).unwrap_or(NAMES[0]),
@@ -144,7 +212,10 @@ impl Caller {
         for handle in handles {
             if self.rng.u8(..10) == 0 {
                 let mut common = self.common.lock().unwrap_or_else(PoisonError::into_inner);
-                common.push(handle);
+                match common.len() {
+                    0..COMMON => common.push(handle),
+                    _ => common[self.rng.usize(..COMMON)] = handle,
+                }
             } else if self.own.len() < MEMORY {
                 self.own.push(handle);
             } else {

@@ -13,7 +13,7 @@ use crate::log::{How, Line};
 pub(crate) const NAMES: [&str; 4] = ["plain", "fails", "slow", "late"];
 
 /// Says how the attempt has ended, also if its future panics or is dropped.
-struct Attempt {
+pub(super) struct Attempt {
     calls: Arc<Calls>,
     id: u64,
     number: u32,
@@ -21,7 +21,7 @@ struct Attempt {
 }
 
 impl Attempt {
-    fn begin(calls: &Arc<Calls>, delivery: &Delivery) -> Attempt {
+    pub(super) fn begin(calls: &Arc<Calls>, delivery: &Delivery) -> Attempt {
         let log = &calls.log;
         // First of all: this is the time that counts.
         let wall = log.wall();
@@ -51,7 +51,7 @@ impl Attempt {
         }
     }
 
-    fn end(mut self, how: How) {
+    pub(super) fn end(mut self, how: How) {
         self.how = how;
     }
 }

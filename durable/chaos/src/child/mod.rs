@@ -5,6 +5,7 @@ mod calls;
 mod handlers;
 mod memory;
 mod moves;
+mod soak;
 mod watched;
 
 use std::io::{BufRead, Write, stdin, stdout};
@@ -23,6 +24,7 @@ use crate::check::LADDER_MILLIS;
 use crate::log::Line;
 use calls::Calls;
 use memory::Memory;
+pub(crate) use soak::GONE_BY;
 use watched::Watched;
 
 /// No request waits for so long, even on a busy machine.
@@ -48,6 +50,10 @@ pub(crate) struct Orders {
     pub(crate) limit: u64,
     /// How many bytes the disk in memory has. If it is 0, the file is a real one.
     pub(crate) memory: usize,
+    /// A service with namespaces and a calendar, in whose life of so many milliseconds this and that goes wrong. Not so, if it is 0.
+    pub(crate) soak: u64,
+    /// How many requests all callers make in a second. As many as they can, if it is 0.
+    pub(crate) rate: u32,
     /// None if empty.
     pub(crate) fault: String,
 }
@@ -69,6 +75,8 @@ impl Orders {
             largest: 80,
             limit: 0,
             memory: 0,
+            soak: 0,
+            rate: 0,
             fault,
         }
     }
@@ -85,6 +93,8 @@ impl Orders {
             ("--largest", self.largest.to_string()),
             ("--limit", self.limit.to_string()),
             ("--memory", self.memory.to_string()),
+            ("--soak", self.soak.to_string()),
+            ("--rate", self.rate.to_string()),
             ("--break", self.fault.clone()),
         ]
         .into_iter()
@@ -104,6 +114,8 @@ impl Orders {
             largest: arguments.take("largest", 80)?,
             limit: arguments.take("limit", 0)?,
             memory: arguments.take("memory", 0)?,
+            soak: arguments.take("soak", 0)?,
+            rate: arguments.take("rate", 0)?,
             fault: arguments.take("break", String::new())?,
         };
         arguments.end()?;
@@ -209,6 +221,10 @@ async fn live(orders: Orders) -> Result<(), String> {
     log.say(&Line::Opened);
     let calls = Arc::new(Calls::new(Arc::clone(&log), &orders));
     handlers::add(&timers, &calls, &orders, &mut rng);
+    let faults = match orders.soak {
+        0 => None,
+        _ => Some(soak::set_up(&timers, &calls, &orders, &shift, &stop).await?),
+    };
     let callers = callers::start(&timers, &calls, &orders, &stop, before.alive, before.dead);
     let mover = orders.moves.then(|| {
         let seed = orders.seed;
@@ -221,7 +237,7 @@ async fn live(orders: Orders) -> Result<(), String> {
         ))
     });
     stop.wait().await;
-    for task in callers.into_iter().chain(mover) {
+    for task in callers.into_iter().chain(mover).chain(faults) {
         match tokio::time::timeout(LONGEST_ANSWER, task).await {
             Ok(ended) => ended.map_err(|error| error.to_string())?,
             Err(_) => log.wrong("a request is not answered"),
@@ -264,6 +280,8 @@ async fn open(
     // In the end, all is due at once: it must not fit.
     let most = match rng.u8(..3) {
         _ if orders.callers == 0 => 200,
+        // Of its own accord.
+        _ if orders.rate > 0 => 65_536,
         0 => 100,
         1 => 1_000,
         _ => 32_768,

@@ -10,12 +10,12 @@ use super::calls::{Calls, Wish};
 use crate::log::Line;
 
 const SECOND: i64 = 1_000_000;
-const HOUR: i64 = 3_600 * SECOND;
+pub(super) const HOUR: i64 = 3_600 * SECOND;
 
-struct Mover {
-    timers: Durable,
-    calls: Arc<Calls>,
-    shift: Arc<Shift>,
+pub(super) struct Mover {
+    pub(super) timers: Durable,
+    pub(super) calls: Arc<Calls>,
+    pub(super) shift: Arc<Shift>,
 }
 
 impl Mover {
@@ -30,7 +30,7 @@ impl Mover {
     }
 
     /// Moves the clock by a second or more: the service notices it.
-    async fn by(&self, micros: i64) {
+    pub(super) async fn by(&self, micros: i64) {
         let before = self.timers.metrics().clock_jumps;
         self.to(self.shift.wall() + micros);
         // It is noticed within moments. On a machine that is busy, that can be long.
@@ -44,6 +44,17 @@ impl Mover {
         log.wrong(format!(
             "no jump was counted when the clock went {micros} us"
         ));
+    }
+
+    /// Not a jump: both clocks go on.
+    pub(super) fn suspend(&self, micros: u64) {
+        let log = &self.calls.log;
+        log.say(&Line::ClockMoves {
+            at: log.at(),
+            wall: log.wall(),
+        });
+        self.shift.suspend(micros);
+        log.say(&Line::ClockMoved { at: log.at() });
     }
 
     /// Sets the clock back by an hour in the moment at which a timer is due.
@@ -112,17 +123,7 @@ pub(super) async fn play(
             4 => mover.by(HOUR).await,
             5 => mover.slew(700).await,
             6 => mover.slew(-700).await,
-            7 => {
-                // Not a jump: both clocks go on.
-                let hours = rng.u64(1..20);
-                let log = &mover.calls.log;
-                log.say(&Line::ClockMoves {
-                    at: log.at(),
-                    wall: log.wall(),
-                });
-                mover.shift.suspend(hours * HOUR.unsigned_abs());
-                log.say(&Line::ClockMoved { at: log.at() });
-            }
+            7 => mover.suspend(rng.u64(1..20) * HOUR.unsigned_abs()),
             8 => mover.by(365 * 24 * HOUR).await,
             9 => mover.by(-365 * 24 * HOUR).await,
             10 => mover.calls.log.say(&Line::ClockDone),

@@ -1,0 +1,197 @@
+//! How much memory has a child, how long is its file, and how late are its deliveries? By the minute.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::check::Checker;
+use crate::log::{How, Line};
+
+/// After a start and after a move of the clock, so much of the child's time is not measured: what has come due meanwhile is late.
+const CATCHING_UP_MICROS: u64 = 5_000_000;
+/// What is over for so long is forgotten.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(20);
+/// The handler whose lateness counts: its namespace has no trouble of its own.
+pub(crate) const MEASURED: &str = "plain";
+
+/// What was measured in a minute, or in a shorter time where the run is short.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Minute {
+    /// In bytes.
+    pub(crate) memory: f64,
+    pub(crate) file: f64,
+    /// In milliseconds, of first attempts.
+    pub(crate) p50: f64,
+    pub(crate) p99: f64,
+    pub(crate) longest: f64,
+    pub(crate) inserted: u64,
+    pub(crate) delivered: u64,
+    pub(crate) failed: u64,
+    /// Cancels, reschedules and redrives.
+    pub(crate) answered: u64,
+    pub(crate) full: u64,
+    /// What went wrong on purpose.
+    pub(crate) faults: Vec<String>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Gauge {
+    file: PathBuf,
+    length: Duration,
+    /// Of the child that is measured, if one is.
+    minutes: Option<Vec<Minute>>,
+    present: Minute,
+    late: Vec<i64>,
+    /// Before this time of the child, nothing is measured.
+    calm_at: u64,
+    begun: Instant,
+    /// Which line was the last one when.
+    lines: VecDeque<(Instant, u64)>,
+}
+
+impl Gauge {
+    /// Of a file and its log, by intervals of this length.
+    pub(crate) fn new(file: &Path, length: Duration) -> Gauge {
+        Gauge {
+            file: file.to_owned(),
+            length,
+            minutes: None,
+            present: Minute::default(),
+            late: Vec::new(),
+            calm_at: 0,
+            begun: Instant::now(),
+            lines: VecDeque::new(),
+        }
+    }
+
+    /// The next child is measured.
+    pub(crate) fn begin(&mut self) {
+        self.minutes = Some(Vec::new());
+        self.present = Minute::default();
+        self.late.clear();
+        self.begun = Instant::now();
+    }
+
+    /// The child has ended. Returns its whole minutes.
+    pub(crate) fn end(&mut self) -> Vec<Minute> {
+        self.minutes.take().unwrap_or_default()
+    }
+
+    pub(crate) fn note(&mut self, line: &Line) {
+        let present = &mut self.present;
+        match line {
+            Line::Round { .. } => self.calm_at = CATCHING_UP_MICROS,
+            Line::ClockMoves { .. } => self.calm_at = u64::MAX,
+            Line::ClockMoved { at } => self.calm_at = at + CATCHING_UP_MICROS,
+            Line::Inserted { is_new: true, .. } => present.inserted += 1,
+            Line::Full { .. } => present.full += 1,
+            Line::Answered { .. } => present.answered += 1,
+            Line::End {
+                how: How::Failed | How::Dropped,
+                ..
+            } => present.failed += 1,
+            Line::Fault(text) => present.faults.push(text.clone()),
+            Line::Begin {
+                at,
+                attempt,
+                wall,
+                due,
+                handler,
+                ..
+            } => {
+                present.delivered += 1;
+                if *attempt == 1 && handler == MEASURED && *at >= self.calm_at {
+                    self.late.push(wall - due);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends a minute if it is over, and lets the checker forget what it need not know any more.
+    pub(crate) fn turn(&mut self, process: u32, checker: &mut Checker) {
+        let now = Instant::now();
+        let is_long_ago = |at: &Instant| now.duration_since(*at) > FORGOTTEN_AFTER;
+        if self
+            .lines
+            .back()
+            .is_none_or(|(at, _)| now.duration_since(*at) > FORGOTTEN_AFTER / 4)
+        {
+            self.lines.push_back((now, checker.line()));
+            while self.lines.get(1).is_some_and(|(at, _)| is_long_ago(at)) {
+                self.lines.pop_front();
+            }
+            if let Some((_, line)) = self.lines.front().filter(|(at, _)| is_long_ago(at)) {
+                checker.forget(*line);
+            }
+        }
+        let Some(minutes) = &mut self.minutes else {
+            return;
+        };
+        if self.begun.elapsed() < self.length {
+            return;
+        }
+        self.begun += self.length;
+        let mut minute = std::mem::take(&mut self.present);
+        minute.memory = memory(process, "VmRSS:");
+        minute.file = length(&self.file);
+        let mut late = std::mem::take(&mut self.late);
+        late.sort_unstable();
+        let quantile = |part: f64| {
+            let rank = (late.len() as f64 * part).ceil() as usize;
+            let micros = late.get(rank.saturating_sub(1));
+            micros.map_or(f64::NAN, |micros| *micros as f64 / 1e3)
+        };
+        (minute.p50, minute.p99, minute.longest) = (quantile(0.5), quantile(0.99), quantile(1.0));
+        println!("{}", minute.line(minutes.len() + 1, self.length));
+        minutes.push(minute);
+    }
+}
+
+/// Of the lines that are printed.
+pub(crate) const HEADING: &str = concat!(
+    "                           a second:                                       late, ms:\n",
+    "        memory       file   inserted  delivered  failed  others   full     p50     p99      max",
+);
+
+impl Minute {
+    fn line(&self, number: usize, length: Duration) -> String {
+        let rate = |count: u64| count as f64 / length.as_secs_f64();
+        let faults = self.faults.join("; ");
+        let line = format!(
+            "{number:4} {:6.1} MB {:7.1} MB   {:8.0}   {:8.0}  {:6.0}  {:6.0} {:6.0} {:7.2} {:7.2} {:8.1}  {faults}",
+            self.memory / 1e6,
+            self.file / 1e6,
+            rate(self.inserted),
+            rate(self.delivered),
+            rate(self.failed),
+            rate(self.answered),
+            rate(self.full),
+            self.p50,
+            self.p99,
+            self.longest,
+        );
+        line.trim_end().to_owned()
+    }
+}
+
+/// The most memory that this process had.
+pub(crate) fn most_memory() -> f64 {
+    memory(std::process::id(), "VmHWM:")
+}
+
+fn memory(process: u32, field: &str) -> f64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(field));
+    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
+    kilobytes.map_or(f64::NAN, |kilobytes| kilobytes * 1_024.0)
+}
+
+/// Of a file and its log.
+fn length(file: &Path) -> f64 {
+    let length = |path: &Path| path.metadata().map_or(0, |data| data.len()) as f64;
+    let mut log = file.as_os_str().to_owned();
+    log.push("-wal");
+    length(file) + length(Path::new(&log))
+}
