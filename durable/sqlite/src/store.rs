@@ -289,19 +289,24 @@ impl SqliteStore {
 
     /// A commit that was tried and rolled back has left no trace that is taken for it.
     fn is_gone(&self) -> Result<(), StoreError> {
-        // Negative if there is no log.
-        let frames = usize::try_from(self.log_length().map_err(rolled_back)?);
-        let Ok(frames) = frames else {
-            return Ok(());
-        };
         let log = log_of(&self.path);
-        let has_more = log::has_more(|at, most| (self.files.read)(&log, at, most), frames);
-        match has_more.map_err(StoreError::indeterminate)? {
-            true => Err(StoreError::indeterminate(
-                "no space was left, and the log may have the whole commit",
-            )),
-            false => Ok(()),
+        let mut length = self.log_length().map_err(rolled_back)?;
+        // Negative if there is no log.
+        while let Ok(frames) = usize::try_from(length) {
+            let has_more = log::has_more(|at, most| (self.files.read)(&log, at, most), frames);
+            if !has_more.map_err(StoreError::indeterminate)? {
+                break;
+            }
+            let later = self.log_length().map_err(rolled_back)?;
+            if later == length {
+                return Err(StoreError::indeterminate(
+                    "no space was left, and the log may have the whole commit",
+                ));
+            }
+            // Another connection has committed meanwhile, an order for example. That lies where the refused commit began, and what comes after it is looked at.
+            length = later;
         }
+        Ok(())
     }
 
     /// How many frames the log has.

@@ -1,5 +1,7 @@
 //! What is refused, and what is left then?
 
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
 use waterwheel_store::{Due, Most};
 
 use super::*;
@@ -59,6 +61,47 @@ fn a_commit_that_finds_no_space_is_refused_and_leaves_nothing() {
     let inserted = Outcome::All(vec![Outcome::Inserted]);
     assert_eq!(outcomes, [inserted.clone(), inserted]);
     assert_eq!(ids(&mut store, "new"), [3]);
+    drop(store);
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// Commits beside the store, once a call, as long as there are some left to do. Then it reads.
+fn read_after_a_commit(log: &Path, at: u64, most: usize) -> io::Result<Vec<u8>> {
+    let take = |left: u32| left.checked_sub(1);
+    if COMMITS_BESIDE.fetch_update(Relaxed, Relaxed, take).is_ok() {
+        let file = log.with_file_name("timers.db");
+        let sql = "INSERT INTO orders (body, until) VALUES ('pause none', 0)";
+        let other = Connection::open(file).unwrap();
+        other
+            .busy_timeout(std::time::Duration::from_secs(60))
+            .unwrap();
+        other.execute(sql, []).unwrap();
+    }
+    (Trial::NONE.files.read)(log, at, most)
+}
+
+static COMMITS_BESIDE: AtomicU32 = AtomicU32::new(0);
+
+#[test]
+fn a_commit_beside_the_store_is_not_taken_for_a_refused_one() {
+    let (mut store, folder) = store("beside");
+    store.commit(1, &[insert("a", 1, 64)]).unwrap();
+    store.files.read = read_after_a_commit;
+    for commits in 0..6 {
+        COMMITS_BESIDE.store(commits, Relaxed);
+        store.is_gone().unwrap();
+        assert_eq!(COMMITS_BESIDE.load(Relaxed), 0, "of {commits} commits");
+    }
+    // What the log has beyond its length, and no other connection has committed, may be the refused commit.
+    let log = fs::read(log_of(store.path())).unwrap();
+    store.files.read = |log, at, most| {
+        let bytes = (Trial::NONE.files.read)(log, 0, usize::MAX)?;
+        let last = bytes[bytes.len() - FRAME as usize..].to_vec();
+        let all = [bytes, last].concat();
+        let end = all.len().min(at as usize + most);
+        Ok(all[all.len().min(at as usize)..end].to_vec())
+    };
+    assert!(log.len() as u64 % FRAME == 32 && !store.is_gone().unwrap_err().is_definite());
     drop(store);
     fs::remove_dir_all(folder).unwrap();
 }
