@@ -28,7 +28,8 @@
 //! ```
 //!
 //! The file is in WAL mode with `synchronous=EXTRA`, which is `FULL` there: a commit returns after an `fsync` of the log. The store copies the log into the
-//! file itself, after a commit that has left the log long.
+//! file itself, after a commit that has left the log long. One that has become far longer, beside a reader whose transaction was open for long, is copied by a
+//! thread of its own while commits go on.
 //!
 //! | file | what it is |
 //! |---|---|
@@ -122,6 +123,7 @@
 mod archive;
 mod backup;
 mod cascade;
+mod copier;
 mod epoch;
 mod error;
 mod failure;

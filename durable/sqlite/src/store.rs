@@ -10,6 +10,7 @@ use waterwheel_store::{
 };
 
 use super::OpenError;
+use super::copier::{self, Copier};
 use super::failure::{of_commit, rolled_back};
 use super::handlers::Handlers;
 use super::identity::Identity;
@@ -27,7 +28,8 @@ use super::{archive, epoch, log, read, schema};
 /// It is `Send`, and its calls block. One process at a time has a file open; the lock is released as the store is dropped, or as the process ends. A file is
 /// known by its path, whatever symbolic links lead to it. One with two names, by a hard link, has two locks: two processes that open it by both damage it.
 pub struct SqliteStore {
-    // Dropped before the lock.
+    // Both are dropped before the lock.
+    copier: Copier,
     connection: Connection,
     handlers: Handlers,
     keys: Keys,
@@ -118,7 +120,10 @@ impl SqliteStore {
         }
         let keys = Keys::read(&connection, trial.key_sizes).map_err(OpenError::in_tables)?;
         let gives_back = vacuum::is_possible(&connection).map_err(OpenError::in_tables)?;
+        // The index of the log has one connection on a VFS of a test.
+        let far = trial.vfs.is_none().then_some(trial.far_log);
         let mut store = SqliteStore {
+            copier: Copier::new(far),
             connection,
             handlers,
             keys,
@@ -311,9 +316,11 @@ impl SqliteStore {
 
     /// How many frames the log has.
     fn log_length(&self) -> rusqlite::Result<i64> {
-        let sql = "PRAGMA wal_checkpoint(NOOP)";
-        let mut length = self.connection.prepare_cached(sql)?;
-        length.query_row([], |row| row.get(1))
+        Ok(self.log()?.all)
+    }
+
+    fn log(&self) -> rusqlite::Result<copier::Length> {
+        copier::Length::by(&self.connection, "PRAGMA wal_checkpoint(NOOP)")
     }
 
     fn steps(&mut self, steps: &[Op]) -> rusqlite::Result<Vec<Outcome>> {
@@ -367,13 +374,27 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// Copies a long log into the file, and one that could not become longer: the next commit begins it again, in the space that it has. Says whether it has.
-    fn checkpoint(&self) -> rusqlite::Result<bool> {
-        let long_log = match self.space.is_full() {
+    /// Copies a long log into the file, and one that could not become longer: the next commit begins it again, in the space that it has. Says whether it has. One
+    /// that is far longer is left to a thread of its own.
+    fn checkpoint(&mut self) -> rusqlite::Result<bool> {
+        let is_full = self.space.is_full();
+        match is_full {
+            // What cannot wait for space, can for this.
+            true => self.copier.wait()?,
+            false => self.copier.look()?,
+        }
+        if self.copier.is_under_way() {
+            return Ok(false);
+        }
+        let log = self.log()?;
+        if !is_full && self.copier.takes(log, self.long_log) && self.copier.begin(&self.path, log) {
+            return Ok(false);
+        }
+        let long_log = match is_full {
             true => self.long_log.min(SHORT_LOG),
             false => self.long_log,
         };
-        let is_long = self.was_refused || self.log_length()? >= long_log;
+        let is_long = self.was_refused || log.all >= long_log;
         if is_long {
             let mut copy = self
                 .connection
@@ -381,6 +402,14 @@ impl SqliteStore {
             copy.query_row([], |_| Ok(()))?;
         }
         Ok(is_long)
+    }
+
+    /// Nothing is written once the log could not be copied, unless that was for want of space: then the next call of `tend` does it in the reserve's.
+    fn copies_well(&mut self) -> Result<(), StoreError> {
+        match self.copier.look() {
+            Err(error) if !self.space.is_none(&error) => Err(rolled_back(error)),
+            _ => Ok(()),
+        }
     }
 
     /// The same, in the space of the reserve if there is no other.
@@ -547,6 +576,8 @@ impl Store for SqliteStore {
             return Ok(outcomes.clone());
         }
         self.is_well()?;
+        let copies = self.copies_well();
+        self.note(copies)?;
         self.is_idle = false;
         self.was_refused = false;
         let outcomes = self.commit_steps(steps);
@@ -661,7 +692,10 @@ impl Store for SqliteStore {
 
 impl Drop for SqliteStore {
     fn drop(&mut self) {
-        if self.failure.is_none() && self.roll_back().is_ok() {
+        let copied = self.copier.wait();
+        let has_failed = copied.is_err_and(|error| !self.space.is_none(&error));
+        let is_well = self.failure.is_none() && !has_failed;
+        if is_well && self.roll_back().is_ok() {
             // What is not copied now is read from the log the next time. On a full disk, the log keeps the space that it has.
             let sql = match self.space.is_full() {
                 true => "PRAGMA wal_checkpoint(PASSIVE)",

@@ -20,6 +20,8 @@ pub struct Trial<'a> {
     pub synchronous: &'a str,
     /// How many pages the log has before they are copied into the file.
     pub long_log: i64,
+    /// How many of them that are not in the file are for a thread of its own. On a VFS, none are.
+    pub far_log: i64,
     /// How the index of the keys is kept.
     pub key_sizes: Sizes,
     /// When the file becomes shorter.
@@ -68,6 +70,7 @@ impl Trial<'_> {
         },
         synchronous: "EXTRA",
         long_log: 1_000,
+        far_log: 8_192,
         key_sizes: Sizes::USUAL,
         vacuum: Vacuum::USUAL,
         steps: &super::schema::STEPS,
