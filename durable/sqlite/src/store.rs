@@ -343,12 +343,14 @@ impl SqliteStore {
         Ok(outcomes)
     }
 
-    /// Does a part of what the index of the keys has left to be done.
+    /// Does a part of what the index of the keys has left to be done. On a full disk, most of it waits: what space is left is for what cannot.
     fn order_keys(&mut self, is_idle: bool) -> Result<(), StoreError> {
-        if self.keys.is_much_fresh() {
+        let is_full = self.space.is_full();
+        let times = if is_full { FRESH_IF_FULL } else { 1 };
+        if self.keys.is_much_fresh(times) {
             self.transact(|store| store.keys.write_fresh(&store.connection))?;
         }
-        match self.keys.is_to_merge(is_idle) {
+        match !is_full && self.keys.is_to_merge(is_idle) {
             true => self.transact(|store| store.keys.merge(&store.connection)),
             false => Ok(()),
         }
@@ -497,6 +499,9 @@ impl Failed {
     }
 }
 
+/// On a full disk, so many times as much of the index of the keys is in memory before it is written as a run.
+const FRESH_IF_FULL: usize = 8;
+
 /// On a full disk, the log is copied when it has so many pages: it does not use up the last space.
 const SHORT_LOG: i64 = 64;
 
@@ -603,8 +608,8 @@ impl Store for SqliteStore {
         }
         let ordered = self.order_keys(is_idle);
         self.note(ordered)?;
-        // Not after each commit: it is a part of what is written anyway.
-        if self.gives_back && (has_copied || is_idle) {
+        // Not after each commit: it is a part of what is written anyway. On a full disk, free pages are of use to what is still written.
+        if self.gives_back && (has_copied || is_idle) && !self.space.is_full() {
             let given_back = self.give_back(is_idle);
             self.note(given_back)?;
         }
