@@ -89,7 +89,10 @@
 //! 1. A commit that finds no space is done without its inserts. The log is copied, and begun again in the space that it has.
 //! 2. If there is none without them either, or none to copy the log, the reserve is deleted, and it is done in that space. What is settled leaves free pages for
 //!    retries, dead letters and what is archived.
-//! 3. Once a second, the reserve is written again, with a quarter of it more to see that there is space for inserts, too. Then they are done again.
+//! 3. After a second, and then less and less often, down to each 16 s, the disk is asked how much space it has. If it is enough for the reserve, this is written
+//!    again, with a quarter of it more to see that there is space for inserts, too, also by a quota. Then they are done again.
+//!
+//! Meanwhile the index of the keys is not put in order, nor does the file become shorter: its free pages are for what is still written.
 //!
 //! What was answered with `Full` was certainly not written. If even the reserve is used up, commits are refused, and nothing is lost. A full disk keeps no store
 //! from opening either. A copy that [`backup`] makes, and what [`ask`] writes, have no reserve.

@@ -54,6 +54,8 @@ pub struct Files {
     pub shorten: fn(&Path, u64) -> io::Result<()>,
     /// Deletes a file, and gives its space to the disk.
     pub remove: fn(&Path) -> io::Result<()>,
+    /// How many bytes more the disk of a file may have space for: certainly no more than these. `None` if that is not known.
+    pub free: fn(&Path) -> Option<u64>,
 }
 
 impl Trial<'_> {
@@ -67,6 +69,7 @@ impl Trial<'_> {
             sync: |path| OpenOptions::new().write(true).open(path)?.sync_all(),
             shorten: |path, length| OpenOptions::new().write(true).open(path)?.set_len(length),
             remove,
+            free,
         },
         synchronous: "EXTRA",
         long_log: 1_000,
@@ -116,4 +119,21 @@ fn remove(path: &Path) -> io::Result<()> {
         let _: io::Result<()> = File::open(folder).and_then(|folder| folder.sync_all());
     }
     Ok(())
+}
+
+#[cfg(unix)]
+fn free(path: &Path) -> Option<u64> {
+    let disk = rustix::fs::statvfs(path.parent()?).ok()?;
+    // A part is root's.
+    let blocks = match rustix::process::geteuid().is_root() {
+        true => disk.f_bfree,
+        false => disk.f_bavail,
+    };
+    // There are file systems that do not say it.
+    (disk.f_blocks > 0).then(|| blocks.saturating_mul(disk.f_frsize))
+}
+
+#[cfg(not(unix))]
+fn free(_: &Path) -> Option<u64> {
+    None
 }

@@ -371,6 +371,25 @@ fn a_full_disk_is_looked_at_again_after_a_while() {
 }
 
 #[test]
+fn a_look_at_a_full_disk_writes_only_where_there_may_be_space() {
+    for is_quota in [false, true] {
+        let mut it = Subject::new(open_impatient);
+        it.disk.set_quota(is_quota);
+        it.disk.fill();
+        while it.insert() == Outcome::Inserted {}
+        let written = it.disk.count(Call::Write, Kind::Reserve);
+        for _ in 0..10 {
+            assert_eq!(it.insert(), Outcome::Full);
+        }
+        // A quota shows only in a write.
+        let has_written = it.disk.count(Call::Write, Kind::Reserve) > written;
+        assert_eq!(has_written, is_quota);
+        it.disk.set_foreign(0);
+        assert_eq!(it.insert(), Outcome::Inserted);
+    }
+}
+
+#[test]
 fn a_full_disk_keeps_no_store_from_opening() {
     let it = Subject::new(open_impatient);
     // The log is empty after that.
