@@ -85,6 +85,20 @@ impl SqliteStore {
         SqliteStore::open_locked(path.as_ref(), &trial)
     }
 
+    /// The same as [`open`](SqliteStore::open), for a few commits: it makes no reserve. So it writes no more than they do, and leaves the process that opens the file
+    /// next no reserve of another user's.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](SqliteStore::open).
+    pub fn open_briefly(path: impl AsRef<Path>) -> Result<SqliteStore, OpenError> {
+        let trial = Trial {
+            reserve: (0, 0),
+            ..Trial::NONE
+        };
+        SqliteStore::open_locked(path.as_ref(), &trial)
+    }
+
     fn open_locked(path: &Path, trial: &Trial<'_>) -> Result<SqliteStore, OpenError> {
         let path = resolve(path).map_err(|error| OpenError::Sqlite(error.into()))?;
         let lock = Lock::take(&path)?;
