@@ -42,7 +42,8 @@
 //!
 //! A [`Reader`] counts and lists what is there, and [`backup`] makes a copy. Both take no lock and hold up no commit; while they read, the log grows by what is
 //! committed. They change nothing in the file. [`ask`] hands the process an order, such as to cancel a timer, and waits for its answer; what is not carried out
-//! in time is not carried out later.
+//! in time is withdrawn. One that cannot be withdrawn, because the process that asked was killed, is not carried out later by the wall clock: if that is set
+//! back meanwhile, it may be.
 //!
 //! ```
 //! use waterwheel_store::{Due, Id, Most};

@@ -59,7 +59,8 @@ pub struct SqliteStore {
 impl SqliteStore {
     /// Opens a file, and creates it if it is not there. Its folder must be there.
     ///
-    /// This takes milliseconds, however many timers the file has. After a crash, SQLite reads the log once, which has some megabytes.
+    /// This takes milliseconds, however many timers the file has. After a crash, SQLite reads the log once, which has some megabytes. Of business keys, it reads
+    /// 1 to 2 bytes each, and their last 64 K changes: some 4 ms a million. The first opening writes the reserve, of up to 16 MiB, in some 30 ms.
     ///
     /// # Errors
     ///
