@@ -78,7 +78,7 @@ fn here(
     if reader.holder() != Holder::None {
         return Ok(None);
     }
-    let mut store = match SqliteStore::open(reader.path()) {
+    let mut store = match SqliteStore::open_briefly(reader.path()) {
         Ok(store) => store,
         Err(OpenError::Held { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),

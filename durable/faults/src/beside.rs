@@ -31,6 +31,16 @@ impl Disk {
         with(path, |state, name| Ok(state.bytes(name)?.len() as u64))
     }
 
+    /// How many bytes are left for a file. `None` if a quota says so, which a file system does not show.
+    #[must_use]
+    pub fn free_path(path: &Path) -> Option<u64> {
+        let left = with(path, |state, _| match state.room.is_quota {
+            true => Err(ErrorKind::Unsupported.into()),
+            false => Ok(state.left() as u64),
+        });
+        left.ok()
+    }
+
     /// Writes at the end of a file, and creates it if it is not there.
     ///
     /// # Errors

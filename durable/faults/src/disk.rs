@@ -393,7 +393,7 @@ impl State {
     }
 
     /// How many bytes are left.
-    fn left(&self) -> usize {
+    pub(crate) fn left(&self) -> usize {
         let most = [self.space, self.room.capacity].into_iter().flatten().min();
         let copied = self.content.files.iter().map(File::copied).sum::<usize>();
         let used = self.content.used() + self.room.foreign + copied;

@@ -1,7 +1,8 @@
 //! What does a copy of a million timers cost the service that goes on committing?
 //!
 //! One thread inserts a timer and settles the one before it, each pair a commit with its sync, and tends the store as a service does. Another one makes a
-//! copy, counts all timers, lists the first ones, and gives orders. For each: how long it took, how long the commits took meanwhile, and how far the log has grown.
+//! copy, counts all timers, lists the first ones, gives orders, and reads until the log is long, by commits of a hundred timers of 1 KB. For each: how long it
+//! took, how long the commits took meanwhile, and how far the log has grown.
 //!
 //! `cargo bench -p waterwheel-store-sqlite --bench backup`, or with `-- 10000000` timers. The file lies in the target folder.
 
@@ -11,10 +12,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use rusqlite::Connection;
 use waterwheel_store::{Bucket, Due, Id, Most, Op, Order, Row, Store};
 use waterwheel_store_sqlite::{Reader, SqliteStore, Whose, ask, backup};
 
 const NOW: Due = Due::from_millis(1_800_000_000_000);
+const MONTH: i64 = 30 * 86_400_000;
+/// So long the log becomes beside a reader.
+const LOG: u64 = 200_000_000;
 const END: Due = Due::from_millis(i64::MAX);
 
 fn main() {
@@ -28,17 +33,21 @@ fn main() {
     store.begin().unwrap();
     let mut commit = fill(&mut store, count);
     let (is_over, calls) = (AtomicBool::new(false), Mutex::new(Vec::new()));
-    let refused = AtomicU64::new(0);
+    let (refused, is_filling) = (AtomicU64::new(0), AtomicBool::new(false));
     println!("{count} timers, {}", size(length(&path)));
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
                 commit += 1;
-                let mut steps = vec![insert(count + commit, 0)];
-                let Op::Insert(old, _) = insert(count + commit - 1, 0) else {
+                let mut steps = vec![insert(count + commit, 0, 64)];
+                let Op::Insert(old, _) = insert(count + commit - 1, 0, 64) else {
                     return;
                 };
                 steps.push(Op::Settle(old));
+                if is_filling.load(Ordering::Relaxed) {
+                    let many = (0..100).map(|it| (1 << 30) + commit * 100 + it);
+                    steps.extend(many.map(|it| insert(it, MONTH, 1_000)));
+                }
                 let begun = Instant::now();
                 // Another connection may write for too long.
                 while store.commit(commit, &steps).is_err() {
@@ -80,7 +89,7 @@ fn main() {
             measure("backup", &|| drop(backup(&path, &copy).unwrap()));
             println!("  the copy has {}", size(length(&copy)));
             fs::remove_file(&copy).unwrap();
-            // The log, which has grown, is copied in one go, begun again, and cut.
+            // The log, which has grown, is copied by a thread of the store, begun again, and cut.
             measure("after it", &|| std::thread::sleep(Duration::from_secs(1)));
             let reader = Reader::open(&path).unwrap();
             measure("count", &|| drop(reader.count(NOW).unwrap()));
@@ -104,13 +113,32 @@ fn main() {
             measure("nothing", &|| std::thread::sleep(Duration::from_secs(1)));
             println!("  the log has {}", size(length(&log)));
         }
+        // Of other pages, each of which is copied.
+        let reading = "a reader, until the log is long";
+        measure(reading, &|| {
+            let reader = Connection::open(&path).unwrap();
+            reader
+                .execute_batch("BEGIN; SELECT count(*) FROM meta")
+                .unwrap();
+            is_filling.store(true, Ordering::Relaxed);
+            while length(&log) < LOG {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            is_filling.store(false, Ordering::Relaxed);
+            reader.execute_batch("COMMIT").unwrap();
+        });
+        measure("after it, until the log is short", &|| {
+            while length(&log) >= LOG / 10 {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        });
         is_over.store(true, Ordering::Relaxed);
     });
     fs::remove_dir_all(&folder).unwrap();
 }
 
 /// Due within 30 days.
-fn insert(number: u64, spread: i64) -> Op {
+fn insert(number: u64, spread: i64, payload: usize) -> Op {
     let spread = (number.cast_signed() * 7_919_123) % spread.max(1);
     let row = Row {
         id: Id::new(1, number).unwrap(),
@@ -120,7 +148,7 @@ fn insert(number: u64, spread: i64) -> Op {
         starts: 0,
         has_moved: false,
         key: None,
-        payload: vec![b'x'; 64].into(),
+        payload: vec![b'x'; payload].into(),
     };
     let bucket = Bucket::of(row.due, NOW);
     Op::Insert(row, bucket)
@@ -131,7 +159,7 @@ fn fill(store: &mut SqliteStore, count: u64) -> u64 {
     for first in (0..count).step_by(10_000) {
         commit += 1;
         let numbers = first..count.min(first + 10_000);
-        let steps: Vec<_> = numbers.map(|it| insert(it, 30 * 86_400_000)).collect();
+        let steps: Vec<_> = numbers.map(|it| insert(it, MONTH, 64)).collect();
         store.commit(commit, &steps).unwrap();
         store.tend().unwrap();
     }

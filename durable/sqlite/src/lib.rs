@@ -28,7 +28,8 @@
 //! ```
 //!
 //! The file is in WAL mode with `synchronous=EXTRA`, which is `FULL` there: a commit returns after an `fsync` of the log. The store copies the log into the
-//! file itself, after a commit that has left the log long.
+//! file itself, after a commit that has left the log long. One that has become far longer, beside a reader whose transaction was open for long, is copied by a
+//! thread of its own while commits go on.
 //!
 //! | file | what it is |
 //! |---|---|
@@ -41,7 +42,8 @@
 //!
 //! A [`Reader`] counts and lists what is there, and [`backup`] makes a copy. Both take no lock and hold up no commit; while they read, the log grows by what is
 //! committed. They change nothing in the file. [`ask`] hands the process an order, such as to cancel a timer, and waits for its answer; what is not carried out
-//! in time is not carried out later.
+//! in time is withdrawn. One that cannot be withdrawn, because the process that asked was killed, is not carried out later by the wall clock: if that is set
+//! back meanwhile, it may be.
 //!
 //! ```
 //! use waterwheel_store::{Due, Id, Most};
@@ -88,7 +90,10 @@
 //! 1. A commit that finds no space is done without its inserts. The log is copied, and begun again in the space that it has.
 //! 2. If there is none without them either, or none to copy the log, the reserve is deleted, and it is done in that space. What is settled leaves free pages for
 //!    retries, dead letters and what is archived.
-//! 3. Once a second, the reserve is written again, with a quarter of it more to see that there is space for inserts, too. Then they are done again.
+//! 3. After a second, and then less and less often, down to each 16 s, the disk is asked how much space it has. If it is enough for the reserve, this is written
+//!    again, with a quarter of it more to see that there is space for inserts, too, also by a quota. Then they are done again.
+//!
+//! Meanwhile the index of the keys is not put in order, nor does the file become shorter: its free pages are for what is still written.
 //!
 //! What was answered with `Full` was certainly not written. If even the reserve is used up, commits are refused, and nothing is lost. A full disk keeps no store
 //! from opening either. A copy that [`backup`] makes, and what [`ask`] writes, have no reserve.
@@ -122,6 +127,7 @@
 mod archive;
 mod backup;
 mod cascade;
+mod copier;
 mod epoch;
 mod error;
 mod failure;

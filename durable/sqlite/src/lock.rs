@@ -11,7 +11,7 @@ use super::reserve::is_full;
 /// The lock file beside the store's, locked as long as this lives. The operating system releases the lock of a process that ends, however it ends.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    _file: File,
+    file: File,
 }
 
 impl Lock {
@@ -34,8 +34,15 @@ impl Lock {
         match note_process(&mut file) {
             // It is locked, and has no number on a disk that is full.
             Err(error) if !is_full(&error) => Err(refused(error)),
-            _ => Ok(Lock { _file: file }),
+            _ => Ok(Lock { file }),
         }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // A process that is being started has a copy of the file for a moment, which would keep it locked.
+        let _: io::Result<()> = self.file.unlock();
     }
 }
 
@@ -151,4 +158,23 @@ fn holder(file: &mut File) -> Option<u32> {
     file.take(32).read_to_string(&mut text).ok()?;
     // Without its line end, the number may be half written.
     text.strip_suffix('\n')?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_that_is_being_started_holds_no_lock() {
+        let name = format!("waterwheel-lock-{}", std::process::id());
+        let store = std::env::temp_dir().join(name);
+        let lock = Lock::take(&store).unwrap();
+        // As a child has it, until it runs another program.
+        let inherited = lock.file.try_clone().unwrap();
+        assert!(Lock::take(&store).is_err());
+        drop(lock);
+        drop(Lock::take(&store).unwrap());
+        drop(inherited);
+        std::fs::remove_file(beside(&store)).unwrap();
+    }
 }

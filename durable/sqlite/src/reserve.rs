@@ -65,6 +65,12 @@ impl Reserve {
         extended
     }
 
+    /// Whether there may be space to [make it](Reserve::extend) so long, and for so many bytes more. Only a write shows whether there is: a quota is not looked at.
+    pub(crate) fn may_extend(&self, length: u64, beyond: u64) -> bool {
+        let more = length.saturating_sub(self.length) + beyond;
+        (self.files.free)(&self.path).is_none_or(|free| more <= free)
+    }
+
     /// Whether a write fails now because a quota is used up.
     pub(crate) fn meets_quota(&self) -> bool {
         let is_quota = |error: io::Error| error.kind() == io::ErrorKind::QuotaExceeded;

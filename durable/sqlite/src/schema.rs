@@ -191,7 +191,7 @@ pub(crate) fn inspect(connection: &Connection, steps: &[Step]) -> Result<Option<
     }
 }
 
-fn configure(connection: &Connection, synchronous: &str) -> rusqlite::Result<()> {
+pub(crate) fn configure(connection: &Connection, synchronous: &str) -> rusqlite::Result<()> {
     // SQLite leaves the mode as it is where the file system cannot share memory; then its older journal syncs each commit as well.
     connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
     // `EXTRA` is `FULL`, and the older journal syncs the folder, too: else the journal that a commit has deleted may be there after a power cut.

@@ -7,6 +7,7 @@
 //! | and even that has found none | the same | is written, in the space of the reserve, which is given up |
 //! | is used but for an eighth, of a file with a limit | are `Full`, until a little more has gone | is written, up to the limit |
 
+use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -141,14 +142,17 @@ impl Space {
 
     /// Looks whether a disk that was full has space again, if it was not done just now.
     pub(crate) fn look_again(&mut self, on_disk: u64) {
-        // A look takes what space there is for a moment, and writes all of it.
+        // A look may take what space there is for a moment, and write all of it.
         let pause = self.pause.saturating_mul(1 << self.looks.min(MOST_DOUBLED));
         if self.full_at.is_none_or(|at| at.elapsed() < pause) {
             return;
         }
         let length = self.wanted(on_disk).max(self.reserve.length());
         // As much again as settling needs for long: else inserts would find it full at once.
-        let restored = self.reserve.extend(length, length / 4);
+        let restored = match self.reserve.may_extend(length, length / 4) {
+            true => self.reserve.extend(length, length / 4),
+            false => Err(io::ErrorKind::StorageFull.into()),
+        };
         (self.full_at, self.looks) = match restored {
             Err(error) if reserve::is_full(&error) => (Some(Instant::now()), self.looks + 1),
             // One that cannot be written for another reason says nothing about space. The next insert does.

@@ -20,6 +20,8 @@ pub struct Trial<'a> {
     pub synchronous: &'a str,
     /// How many pages the log has before they are copied into the file.
     pub long_log: i64,
+    /// How many of them that are not in the file are for a thread of its own. On a VFS, none are.
+    pub far_log: i64,
     /// How the index of the keys is kept.
     pub key_sizes: Sizes,
     /// When the file becomes shorter.
@@ -52,6 +54,8 @@ pub struct Files {
     pub shorten: fn(&Path, u64) -> io::Result<()>,
     /// Deletes a file, and gives its space to the disk.
     pub remove: fn(&Path) -> io::Result<()>,
+    /// How many bytes more the disk of a file may have space for: certainly no more than these. `None` if that is not known.
+    pub free: fn(&Path) -> Option<u64>,
 }
 
 impl Trial<'_> {
@@ -65,9 +69,11 @@ impl Trial<'_> {
             sync: |path| OpenOptions::new().write(true).open(path)?.sync_all(),
             shorten: |path, length| OpenOptions::new().write(true).open(path)?.set_len(length),
             remove,
+            free,
         },
         synchronous: "EXTRA",
         long_log: 1_000,
+        far_log: 8_192,
         key_sizes: Sizes::USUAL,
         vacuum: Vacuum::USUAL,
         steps: &super::schema::STEPS,
@@ -113,4 +119,21 @@ fn remove(path: &Path) -> io::Result<()> {
         let _: io::Result<()> = File::open(folder).and_then(|folder| folder.sync_all());
     }
     Ok(())
+}
+
+#[cfg(unix)]
+fn free(path: &Path) -> Option<u64> {
+    let disk = rustix::fs::statvfs(path.parent()?).ok()?;
+    // A part is root's.
+    let blocks = match rustix::process::geteuid().is_root() {
+        true => disk.f_bfree,
+        false => disk.f_bavail,
+    };
+    // There are file systems that do not say it.
+    (disk.f_blocks > 0).then(|| blocks.saturating_mul(disk.f_frsize))
+}
+
+#[cfg(not(unix))]
+fn free(_: &Path) -> Option<u64> {
+    None
 }

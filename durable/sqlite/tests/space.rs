@@ -7,8 +7,8 @@ use std::time::Duration;
 use fastrand::Rng;
 use trial::*;
 use waterwheel_faults::{Call, Chance, Choice, Content, Disk, Each, Fault, Kind, Moment};
-use waterwheel_store::{Due, Level, Op, Outcome, Store, StoreError};
-use waterwheel_store_sqlite::{OpenError, SqliteStore};
+use waterwheel_store::{Due, Level, Op, Outcome, Row, Store, StoreError};
+use waterwheel_store_sqlite::{OpenError, Sizes, SqliteStore};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 const CAPACITY: usize = 2 << 20;
@@ -97,11 +97,16 @@ impl Subject {
 
 /// How often a commit was written over another one that the log may have had.
 fn doubts(disk: &Disk) -> i64 {
+    ask(disk, "SELECT total(value) FROM meta WHERE key = 'doubts'")
+}
+
+/// A number that is in the file.
+fn ask(disk: &Disk, sql: &str) -> i64 {
     let other = disk_of(disk.content());
     let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE;
     let file = rusqlite::Connection::open_with_flags_and_vfs(FILE, flags, other.vfs()).unwrap();
-    let sql = "SELECT total(value) FROM meta WHERE key = 'doubts'";
-    file.query_row(sql, [], |row| row.get::<_, f64>(0)).unwrap() as i64
+    let sql = format!("SELECT CAST(({sql}) AS INTEGER)");
+    file.query_row(&sql, [], |row| row.get(0)).unwrap()
 }
 
 /// Inserts are refused while all else goes on, and are taken again once another's file is gone. Returns how often something was settled meanwhile.
@@ -212,6 +217,68 @@ fn a_short_log_leaves_the_reserve_to_what_is_settled() {
     assert!(log < 400 << 10, "the log has {log}");
 }
 
+/// How many runs the index of the keys has.
+fn runs(disk: &Disk) -> i64 {
+    ask(disk, "SELECT count(*) FROM key_runs")
+}
+
+#[test]
+fn what_can_wait_waits_while_the_disk_is_full() {
+    let open = |disk: &Disk| {
+        open_as(disk, |trial| {
+            trial.full = HOUR;
+            trial.key_sizes = Sizes { fresh: 8, step: 1 };
+            trial.vacuum.least = 1;
+            trial.long_log = 60;
+        })
+    };
+    let keyed = |number: u64| Row {
+        key: Some(number.to_le_bytes().as_slice().into()),
+        ..row(number, 200)
+    };
+    let mut it = Subject::new(open);
+    let keyed: Vec<_> = (1_001..1_161).map(keyed).collect();
+    for row in &keyed {
+        let bucket = Level::Second.bucket(row.due);
+        it.commit(&[Op::Insert(row.clone(), bucket)]).unwrap();
+    }
+    it.disk.fill();
+    while it.insert() == Outcome::Inserted {}
+    let length = it.disk.read(FILE).unwrap().len();
+    // So much has gone that pages are free, and the index of the keys has runs to write and to merge.
+    for _ in 0..COUNT - 10 {
+        it.settle().unwrap();
+    }
+    let before = runs(&it.disk);
+    for row in &keyed[..40] {
+        it.commit(&[Op::Settle(row.clone())]).unwrap();
+    }
+    let written = changes(&it.disk);
+    for _ in 0..20 {
+        it.store.tend().unwrap();
+    }
+    assert_eq!(changes(&it.disk), written);
+    assert_eq!(runs(&it.disk), before);
+    assert!(it.disk.read(FILE).unwrap().len() >= length);
+    // But what is in memory has a bound.
+    for row in &keyed[40..] {
+        it.commit(&[Op::Settle(row.clone())]).unwrap();
+    }
+    let bounded = runs(&it.disk);
+    assert!(bounded > before);
+    // Once there is space, it is done.
+    drop(it.store);
+    it.disk.set_foreign(0);
+    let mut store = open(&it.disk).unwrap();
+    store.begin().unwrap();
+    for _ in 0..100 {
+        store.tend().unwrap();
+    }
+    assert!(runs(&it.disk) < bounded);
+    drop(store);
+    assert!(it.disk.read(FILE).unwrap().len() < length);
+}
+
 #[test]
 fn without_a_reserve_a_full_disk_settles_nothing() {
     let mut it = Subject::new(|disk| {
@@ -301,6 +368,25 @@ fn a_full_disk_is_looked_at_again_after_a_while() {
         it.settle().unwrap();
     }
     it.expect_timers();
+}
+
+#[test]
+fn a_look_at_a_full_disk_writes_only_where_there_may_be_space() {
+    for is_quota in [false, true] {
+        let mut it = Subject::new(open_impatient);
+        it.disk.set_quota(is_quota);
+        it.disk.fill();
+        while it.insert() == Outcome::Inserted {}
+        let written = it.disk.count(Call::Write, Kind::Reserve);
+        for _ in 0..10 {
+            assert_eq!(it.insert(), Outcome::Full);
+        }
+        // A quota shows only in a write.
+        let has_written = it.disk.count(Call::Write, Kind::Reserve) > written;
+        assert_eq!(has_written, is_quota);
+        it.disk.set_foreign(0);
+        assert_eq!(it.insert(), Outcome::Inserted);
+    }
 }
 
 #[test]

@@ -48,6 +48,7 @@ impl Memory {
                 sync: Disk::sync_path,
                 shorten: Disk::shorten_path,
                 remove: Disk::remove_path,
+                free: Disk::free_path,
             },
             limit: (orders.limit > 0).then_some(orders.limit),
             ..Trial::NONE

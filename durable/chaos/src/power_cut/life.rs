@@ -21,6 +21,7 @@ const FILES: Files = Files {
     sync: Disk::sync_path,
     shorten: Disk::shorten_path,
     remove: Disk::remove_path,
+    free: Disk::free_path,
 };
 
 /// What was going on as the power was cut.

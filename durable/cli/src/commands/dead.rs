@@ -1,10 +1,11 @@
 //! What was given up?
 
 use serde::Serialize;
-use waterwheel_store::{Dead as Letter, Id, Most, Row};
+use waterwheel_store::{Dead as Letter, Id, Row};
 use waterwheel_store_sqlite::Reader;
 
 use super::list::PAYLOAD;
+use super::page;
 use super::timer::Timer;
 use crate::arguments::Dead;
 use crate::failure::Failure;
@@ -57,9 +58,11 @@ pub(super) fn attempts(row: &Row) -> u32 {
 
 pub(crate) fn run(reader: &Reader, asked: &Dead, output: &mut Output) -> Result<(), Failure> {
     let after = asked.after.unwrap_or(Id::NONE);
-    let limit = asked.page.limit as usize;
-    let page = reader.dead(&asked.of.whose(), after, Most::rows(limit))?;
-    let last = page.last().filter(|_| page.len() == limit);
+    let most = page::most(asked.page.limit as usize);
+    let whose = asked.of.whose();
+    page::is_known(reader, &whose)?;
+    let page = reader.dead(&whose, after, most)?;
+    let last = page::last(&page, most, |it| it.row.bytes() + it.error.len());
     let next = last.map(|last| last.row.id.to_string());
     if asked.json.json {
         let dead = page.iter().map(Listed::new).collect();

@@ -1,9 +1,10 @@
 //! Which timers wait?
 
 use serde::Serialize;
-use waterwheel_store::{Due, Most};
+use waterwheel_store::Due;
 use waterwheel_store_sqlite::{Pending, Reader};
 
+use super::page;
 use super::timer::{Timer, level};
 use crate::arguments::List;
 use crate::failure::Failure;
@@ -44,9 +45,11 @@ pub(crate) fn run(reader: &Reader, asked: &List, output: &mut Output) -> Result<
         Due::from_millis(i64::MAX)
     };
     let after = asked.after.unwrap_or(Reader::START);
-    let limit = asked.page.limit as usize;
-    let page = reader.pending(&asked.of.whose(), after, until, Most::rows(limit))?;
-    let last = page.last().filter(|_| page.len() == limit);
+    let most = page::most(asked.page.limit as usize);
+    let whose = asked.of.whose();
+    page::is_known(reader, &whose)?;
+    let page = reader.pending(&whose, after, until, most)?;
+    let last = page::last(&page, most, |it| it.row.bytes());
     let next = last.map(|last| format!("{}@{}", last.row.id, last.row.due.as_millis()));
     if asked.json.json {
         let listed = |pending: &Pending| Listed {

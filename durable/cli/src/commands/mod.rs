@@ -5,6 +5,7 @@ mod dead;
 mod list;
 mod namespaces;
 mod orders;
+mod page;
 mod show;
 mod stats;
 mod timer;

@@ -18,6 +18,9 @@ use crate::{text, time};
 /// Before the name of a calendar, in the name of its setting.
 const CALENDAR: &str = "calendar/";
 
+/// A field of a policy that is a number of days.
+const RETENTION: &str = "retention";
+
 const COLUMNS: [Column; 7] = [
     Column::cut("NAMESPACE", 12),
     Column::number("PENDING"),
@@ -163,7 +166,11 @@ fn summary(policy: &Value) -> String {
         Value::Object(fields) if fields.is_empty() => "-".to_owned(),
         Value::Object(fields) => {
             let fields = fields.iter().filter(|(_, value)| !value.is_null());
-            let fields = fields.map(|(name, value)| format!("{name} {}", of_field(value)));
+            let fields = fields.map(|(name, value)| match (name.as_str(), value.as_u64()) {
+                (RETENTION, Some(1)) => format!("{name} 1 day"),
+                (RETENTION, Some(days)) => format!("{name} {days} days"),
+                _ => format!("{name} {}", of_field(value)),
+            });
             fields.collect::<Vec<_>>().join(", ")
         }
         other => of_field(other),
@@ -211,6 +218,8 @@ mod tests {
         );
         let expected = "ladder 15 s 5 ms, concurrency 3, rate 100 per 1 s burst 9";
         assert_eq!(summary(&policy), expected);
+        assert_eq!(summary(&json(br#"{"retention":7}"#)), "retention 7 days");
+        assert_eq!(summary(&json(br#"{"retention":1}"#)), "retention 1 day");
         assert_eq!(summary(&json(b"{}")), "-");
         assert_eq!(summary(&json(b"not json")), "not json");
         assert_eq!(summary(&json(&[0xff, 7])), "ff07");

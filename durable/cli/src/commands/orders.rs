@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use waterwheel_store::{Id, Most, Order};
+use waterwheel_store::{Id, Order};
 use waterwheel_store_sqlite::Reader;
 
+use super::page;
 use crate::arguments::{Cancel, Letters, Name, Named};
 use crate::carry_out::carry_out;
 use crate::failure::{Failure, say};
@@ -61,9 +62,11 @@ fn letters(
         let orders: Vec<_> = asked.ids.iter().copied().map(order).collect();
         return said(all(reader, &orders, limit, done, output)?);
     }
+    let whose = asked.whose();
+    page::is_known(reader, &whose)?;
     let (mut after, mut failed) = (Id::NONE, 0);
     while failed == 0 {
-        let page = reader.dead(&asked.whose(), after, Most::rows(PAGE))?;
+        let page = reader.dead(&whose, after, page::most(PAGE))?;
         let Some(last) = page.last() else {
             break;
         };

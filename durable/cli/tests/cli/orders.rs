@@ -244,6 +244,19 @@ fn what_no_process_holds_is_changed_by_the_command_itself() {
     assert_eq!(settings(&file), ["shop"]);
 }
 
+#[test]
+fn a_command_that_carries_an_order_out_makes_no_reserve() {
+    let folder = Folder::new();
+    let file = folder.file("timers.db");
+    free(&file);
+    let reserve = folder.file("timers.db-reserve");
+    // As after a full disk. The service could not make one longer that is another user's.
+    std::fs::remove_file(&reserve).unwrap();
+    cli(&file, ["pause", "shop"]).well();
+    assert!(!reserve.exists());
+    assert_eq!(settings(&file), ["shop"]);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_paused_before_the_start_waits_until_it_is_resumed() {
     let folder = Folder::new();

@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::Value;
 use waterwheel_store_sqlite::SqliteStore;
 
-use crate::support::{Folder, cli, filled, words};
+use crate::support::{Folder, cli, dead, filled, row, store, words};
 
 /// The names of the fields of a JSON object.
 fn fields(value: &Value) -> BTreeSet<String> {
@@ -142,7 +142,8 @@ fn timers_are_listed_page_by_page() {
         (" --namespace shop", |handler| handler.starts_with("shop/")),
         (" --namespace default", |handler| handler == "mail"),
         (" --handler shop/close", |handler| handler == "shop/close"),
-        (" --handler none", |_| false),
+        // It was created, and has no timer.
+        (" --namespace idle", |_| false),
     ] {
         let meant = rows.iter().filter(|row| is_meant(&row.handler));
         let meant: Vec<_> = meant.map(|row| row.handle().to_string()).collect();
@@ -175,7 +176,7 @@ fn timers_are_listed_page_by_page() {
     let overdue = cli(&file, words("list --overdue --json")).json();
     assert_eq!(overdue["timers"].as_array().unwrap().len(), 12);
     assert!(overdue["timers"][11]["is_overdue"].as_bool().unwrap());
-    let text = cli(&file, words("list --overdue --handler none")).well();
+    let text = cli(&file, words("list --overdue --namespace idle")).well();
     assert_eq!(text, "nothing is overdue\n");
 }
 
@@ -203,6 +204,53 @@ fn dead_letters_are_listed_page_by_page() {
     let text = cli(&file, words("dead --limit 2")).well();
     assert_eq!(text.lines().count(), 4, "{text}");
     assert!(text.contains("the server said 500"), "{text}");
+}
+
+#[test]
+fn a_page_of_large_payloads_ends_before_memory_does() {
+    let folder = Folder::new();
+    let file = folder.file("timers.db");
+    let steps = (0..4).flat_map(|number| {
+        let mut row = row(number, "mail", -9_000);
+        row.payload = vec![b'x'; 12 << 20].into();
+        dead(&row, "it said no")
+    });
+    drop(store(&file, &steps.collect::<Vec<_>>()));
+    let pages = |line: &str| {
+        let first = cli(&file, words(line)).well();
+        let more = first.lines().last().unwrap();
+        let more = more.strip_prefix("there may be more: ").unwrap();
+        let second = cli(&file, words(&format!("{line} {more}"))).well();
+        (first.lines().count(), second.lines().count())
+    };
+    // Three are more than 32 MiB. Each page has the names of its columns, and the first one says how it goes on.
+    assert_eq!(pages("dead --limit 100000"), (5, 2));
+    let said = cli(&file, ["redrive", "--all"]).well();
+    assert_eq!(said.lines().count(), 4, "{said}");
+    assert_eq!(pages("list --limit 100000"), (5, 2));
+}
+
+#[test]
+fn a_name_that_the_file_does_not_know_is_an_error() {
+    let folder = Folder::new();
+    let file = folder.file("timers.db");
+    filled(&file);
+    for line in [
+        "list",
+        "list --overdue --json",
+        "dead",
+        "redrive",
+        "discard",
+    ] {
+        let said = cli(&file, words(&format!("{line} --namespace shpo"))).failure();
+        let what = "there is no namespace \"shpo\"; there are default, idle, shop\n";
+        assert!(said.ends_with(what), "{line}: {said}");
+        let said = cli(&file, words(&format!("{line} --handler close"))).failure();
+        let what = "no timer of a handler \"close\" was ever inserted; there are mail, shop/close, shop/notify\n";
+        assert!(said.ends_with(what), "{line}: {said}");
+    }
+    let dead = &cli(&file, ["stats", "--json"]).json()["dead"];
+    assert_eq!(dead, 10);
 }
 
 #[test]

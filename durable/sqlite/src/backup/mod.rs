@@ -39,8 +39,8 @@ pub struct Backup {
 /// Copies the file of a store, also while a process has it open: the copy has what one commit has left, without the pages that were free. It is synced to the
 /// disk, and it is one file, without a log, with the rights of the file and this process's user.
 ///
-/// Commits go on meanwhile. The log is not begun again until the copy is made, so it grows by what is committed, and shrinks later:
-/// the store copies all of it into the file once this has ended, and commits wait meanwhile.
+/// Commits go on meanwhile. The log is not begun again until the copy is made, so it grows by what is committed, and shrinks later: once this has ended, a
+/// thread of the store copies it into the file, while commits go on.
 ///
 /// To restore a copy, stop the service, delete the file with its `-wal` and `-shm`, put the copy in its place, and start the service. A log that was left there
 /// would be taken for that of the copy. What was inserted after the copy was made is missing then, and what was delivered after it is delivered again.

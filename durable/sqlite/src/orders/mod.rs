@@ -9,7 +9,8 @@
 //! | answered | the store, in the commit that carries it out or in a later one | has its `answer` |
 //! | read, or withdrawn before it was taken | the other process | is deleted |
 //!
-//! So what was withdrawn, or has waited too long, is not carried out later. A store that is opened deletes what the one before had taken and not answered: that
+//! So what was withdrawn, or has waited too long, is not carried out later. How long it has waited goes by the wall clock, which both sides have: where that is set
+//! back, an order that was not withdrawn, because its process was killed, may be taken for longer. A store that is opened deletes what the one before had taken and not answered: that
 //! may have been carried out, and is `Unknown` to the other process.
 
 mod ask;

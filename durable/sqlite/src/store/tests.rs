@@ -1,14 +1,20 @@
 //! What is refused, and what is left then?
 
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
 use waterwheel_store::{Due, Most};
 
 use super::*;
 
 fn store(name: &str) -> (SqliteStore, PathBuf) {
+    store_as(name, &Trial::NONE)
+}
+
+fn store_as(name: &str, trial: &Trial<'_>) -> (SqliteStore, PathBuf) {
     let name = format!("waterwheel-{name}-{}", std::process::id());
     let folder = std::env::temp_dir().join(name);
     fs::create_dir_all(&folder).unwrap();
-    let mut store = SqliteStore::open(folder.join("timers.db")).unwrap();
+    let mut store = SqliteStore::open_locked(&folder.join("timers.db"), trial).unwrap();
     store.begin().unwrap();
     (store, folder)
 }
@@ -59,6 +65,47 @@ fn a_commit_that_finds_no_space_is_refused_and_leaves_nothing() {
     let inserted = Outcome::All(vec![Outcome::Inserted]);
     assert_eq!(outcomes, [inserted.clone(), inserted]);
     assert_eq!(ids(&mut store, "new"), [3]);
+    drop(store);
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// Commits beside the store, once a call, as long as there are some left to do. Then it reads.
+fn read_after_a_commit(log: &Path, at: u64, most: usize) -> io::Result<Vec<u8>> {
+    let take = |left: u32| left.checked_sub(1);
+    if COMMITS_BESIDE.fetch_update(Relaxed, Relaxed, take).is_ok() {
+        let file = log.with_file_name("timers.db");
+        let sql = "INSERT INTO orders (body, until) VALUES ('pause none', 0)";
+        let other = Connection::open(file).unwrap();
+        other
+            .busy_timeout(std::time::Duration::from_secs(60))
+            .unwrap();
+        other.execute(sql, []).unwrap();
+    }
+    (Trial::NONE.files.read)(log, at, most)
+}
+
+static COMMITS_BESIDE: AtomicU32 = AtomicU32::new(0);
+
+#[test]
+fn a_commit_beside_the_store_is_not_taken_for_a_refused_one() {
+    let (mut store, folder) = store("beside");
+    store.commit(1, &[insert("a", 1, 64)]).unwrap();
+    store.files.read = read_after_a_commit;
+    for commits in 0..6 {
+        COMMITS_BESIDE.store(commits, Relaxed);
+        store.is_gone().unwrap();
+        assert_eq!(COMMITS_BESIDE.load(Relaxed), 0, "of {commits} commits");
+    }
+    // What the log has beyond its length, and no other connection has committed, may be the refused commit.
+    let log = fs::read(log_of(store.path())).unwrap();
+    store.files.read = |log, at, most| {
+        let bytes = (Trial::NONE.files.read)(log, 0, usize::MAX)?;
+        let last = bytes[bytes.len() - FRAME as usize..].to_vec();
+        let all = [bytes, last].concat();
+        let end = all.len().min(at as usize + most);
+        Ok(all[all.len().min(at as usize)..end].to_vec())
+    };
+    assert!(log.len() as u64 % FRAME == 32 && !store.is_gone().unwrap_err().is_definite());
     drop(store);
     fs::remove_dir_all(folder).unwrap();
 }
@@ -192,5 +239,166 @@ fn a_step_that_breaks_a_rule_of_the_tables_is_final() {
     let mut store = SqliteStore::open(folder.join("timers.db")).unwrap();
     assert_eq!(ids(&mut store, "a"), []);
     drop(store);
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// A store whose log is far longer than usual with so many pages, and has them: another connection reads.
+fn with_a_long_log(name: &str) -> (SqliteStore, PathBuf, Connection) {
+    let trial = Trial {
+        long_log: 8,
+        far_log: 100,
+        full: std::time::Duration::from_secs(3_600),
+        ..Trial::NONE
+    };
+    let (mut store, folder) = store_as(name, &trial);
+    store.commit(1, &[insert("a", 1, 64)]).unwrap();
+    store.tend().unwrap();
+    let other = Connection::open(store.path()).unwrap();
+    other.execute_batch("BEGIN").unwrap();
+    let read = "SELECT count(*) FROM timers";
+    other.query_row(read, [], |_| Ok(())).unwrap();
+    let mut number = 1;
+    while store.log().unwrap().left() < 400 {
+        number += 1;
+        store
+            .commit(number, &[insert("a", number, 40_000)])
+            .unwrap();
+    }
+    (store, folder, other)
+}
+
+/// Commits, as a service does, until all of the log is in the file, but what the last commits have added. Returns how often it was copied beside them.
+fn commits_until_copied(store: &mut SqliteStore) -> u32 {
+    let begun = std::time::Instant::now();
+    let mut number = store.last.as_ref().unwrap().0;
+    let mut passes = 0;
+    loop {
+        number += 1;
+        store.commit(number, &[insert("a", number, 64)]).unwrap();
+        let was_under_way = store.copier.is_under_way();
+        store.tend().unwrap();
+        passes += u32::from(store.copier.is_under_way() && !was_under_way);
+        let is_under_way = store.copier.is_under_way();
+        if store.log().unwrap().left() < 50 && !is_under_way {
+            return passes;
+        }
+        assert!(begun.elapsed().as_secs() < 60, "{:?}", store.log());
+    }
+}
+
+#[test]
+fn a_log_that_is_far_too_long_is_copied_beside_commits() {
+    let (mut store, folder, other) = with_a_long_log("far");
+    // A reader keeps it from being copied, by either of them.
+    for _ in 0..3 {
+        store.tend().unwrap();
+        store.copier.wait().unwrap();
+        assert!(store.log().unwrap().left() >= 400);
+    }
+    other.execute_batch("COMMIT").unwrap();
+    assert!(commits_until_copied(&mut store) > 0);
+    // It is begun again.
+    let number = store.last.as_ref().unwrap().0;
+    for number in number + 1..number + 20 {
+        store.commit(number, &[insert("a", number, 64)]).unwrap();
+        store.tend().unwrap();
+    }
+    let log = store.log().unwrap();
+    assert!(log.all < 100, "{log:?}");
+    // One of the usual length is not for another thread.
+    assert!(!store.copier.is_under_way());
+    drop((other, store));
+    assert!(is_empty(&log_of(&folder.join("timers.db"))).unwrap());
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// A pass fails with this.
+fn fail_a_pass(store: &mut SqliteStore, code: std::ffi::c_int) {
+    let (done, is_done) = std::sync::mpsc::channel::<()>();
+    store.copier.stand_in(move || {
+        let _done = done;
+        let error = rusqlite::ffi::Error::new(code);
+        Err(rusqlite::Error::SqliteFailure(error, None))
+    });
+    // It ends a moment after that.
+    assert!(is_done.recv().is_err());
+}
+
+/// Commits nothing until the pass is looked at.
+fn commit_after_a_pass(store: &mut SqliteStore) -> Result<(), StoreError> {
+    let mut number = 1_000;
+    while store.copier.is_under_way() {
+        number += 1;
+        store.commit(number, &[])?;
+    }
+    Ok(())
+}
+
+/// Tends the store until the pass is looked at.
+fn tend_after_a_pass(store: &mut SqliteStore) -> Result<(), StoreError> {
+    while store.copier.is_under_way() {
+        store.tend()?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_log_that_another_thread_cannot_copy_fails_the_store() {
+    for commits in [false, true] {
+        let (mut store, folder, other) = with_a_long_log("unsynced");
+        other.execute_batch("COMMIT").unwrap();
+        let left = fs::metadata(log_of(store.path())).unwrap().len();
+        fail_a_pass(&mut store, rusqlite::ffi::SQLITE_IOERR_FSYNC);
+        let answer = match commits {
+            true => commit_after_a_pass(&mut store),
+            false => tend_after_a_pass(&mut store),
+        };
+        let error = answer.unwrap_err();
+        assert!(!error.is_definite(), "{error:?}");
+        assert!(!store.commit(10_000, &[]).unwrap_err().is_definite());
+        assert!(!store.tend().unwrap_err().is_definite());
+        drop(store);
+        // Nothing was written any more, nor copied.
+        let log = log_of(&folder.join("timers.db"));
+        assert_eq!(fs::metadata(log).unwrap().len(), left);
+        drop(other);
+        fs::remove_dir_all(folder).unwrap();
+    }
+}
+
+#[test]
+fn a_log_that_finds_no_space_is_copied_by_the_store_itself() {
+    for commits in [false, true] {
+        let (mut store, folder, other) = with_a_long_log("no-space");
+        other.execute_batch("COMMIT").unwrap();
+        let reserve = folder.join("timers.db-reserve");
+        assert!(reserve.exists());
+        fail_a_pass(&mut store, rusqlite::ffi::SQLITE_FULL);
+        if commits {
+            commit_after_a_pass(&mut store).unwrap();
+        }
+        tend_after_a_pass(&mut store).unwrap();
+        store.tend().unwrap();
+        // A commit leaves it to the store's own copy to find that there is no space, and here there is.
+        assert_eq!(reserve.exists(), commits);
+        assert!(!store.copier.is_under_way());
+        assert_eq!(store.log().unwrap().left(), 0);
+        drop((store, other));
+        fs::remove_dir_all(folder).unwrap();
+    }
+}
+
+#[test]
+fn a_store_ends_after_the_thread_that_copies_its_log() {
+    let (mut store, folder) = store("ends");
+    let has_ended = Arc::new(AtomicU32::new(0));
+    let ended = Arc::clone(&has_ended);
+    store.copier.stand_in(move || {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        ended.store(1, Relaxed);
+        Ok(())
+    });
+    drop(store);
+    assert_eq!(has_ended.load(Relaxed), 1);
     fs::remove_dir_all(folder).unwrap();
 }

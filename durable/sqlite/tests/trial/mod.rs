@@ -21,6 +21,7 @@ pub(crate) const FILES: Files = Files {
     sync: Disk::sync_path,
     shorten: Disk::shorten_path,
     remove: Disk::remove_path,
+    free: Disk::free_path,
 };
 
 /// Opens the store on a disk.

@@ -1,0 +1,84 @@
+//! How much is read at a time, and of whom?
+
+use std::collections::BTreeSet;
+
+use waterwheel_store::Most;
+use waterwheel_store_sqlite::{Reader, Whose};
+
+use crate::carry_out::namespaces;
+use crate::failure::Failure;
+
+/// So many bytes of payloads, keys and errors are in memory, and the row with which there are. A payload may have 16 MB.
+const BYTES: usize = 32 << 20;
+
+/// How many names are listed to one who has named another.
+const NAMES: usize = 20;
+
+/// A page of so many rows.
+pub(super) fn most(rows: usize) -> Most {
+    Most { rows, bytes: BYTES }
+}
+
+/// The last one of a page, if it may not be the last one that there is.
+pub(super) fn last<T>(page: &[T], most: Most, bytes_of: impl Fn(&T) -> usize) -> Option<&T> {
+    let bytes: usize = page.iter().map(bytes_of).sum();
+    page.last()
+        .filter(|_| page.len() == most.rows || bytes >= most.bytes)
+}
+
+/// Refuses a name that the file does not know: by a slip, a command would find nothing to do.
+pub(super) fn is_known(reader: &Reader, whose: &Whose<'_>) -> Result<(), Failure> {
+    let handlers = reader.handlers()?;
+    let settings = reader.settings()?;
+    let (name, what, known): (_, _, BTreeSet<&str>) = match *whose {
+        Whose::All => return Ok(()),
+        Whose::Handler(name) => {
+            let what = format!("no timer of a handler {name:?} was ever inserted");
+            (name, what, handlers.iter().map(|name| &**name).collect())
+        }
+        Whose::Namespace(name) => {
+            let what = format!("there is no namespace {name:?}");
+            let of_handlers = handlers.iter().map(|name| Whose::namespace(name));
+            let created = namespaces(&settings).into_iter();
+            (name, what, created.chain(of_handlers).collect())
+        }
+    };
+    match known.contains(name) {
+        true => Ok(()),
+        false => Err(Failure::because(format!("{what}; {}", list(&known)))),
+    }
+}
+
+fn list(names: &BTreeSet<&str>) -> String {
+    let first: Vec<_> = names.iter().copied().take(NAMES).collect();
+    let first = first.join(", ");
+    match names.len() {
+        0 => "there is none yet".to_owned(),
+        count if count > NAMES => format!("there are {first}, and {} more", count - NAMES),
+        _ => format!("there are {first}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_ends_with_its_rows_or_its_bytes() {
+        let last = |page: &[usize]| last(page, Most { rows: 3, bytes: 10 }, |it| *it).copied();
+        assert_eq!(last(&[]), None);
+        assert_eq!(last(&[4, 5]), None);
+        assert_eq!(last(&[4, 6]), Some(6));
+        assert_eq!(last(&[1, 2, 3]), Some(3));
+    }
+
+    #[test]
+    fn a_list_of_names_is_short() {
+        let names: Vec<_> = (10..40).map(|it: u32| it.to_string()).collect();
+        let list = |count: usize| list(&names[..count].iter().map(|it| &**it).collect());
+        assert_eq!(list(0), "there is none yet");
+        assert_eq!(list(2), "there are 10, 11");
+        assert!(list(20).ends_with(", 29"));
+        assert!(list(30).ends_with(", 29, and 10 more"));
+    }
+}

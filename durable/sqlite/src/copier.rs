@@ -1,0 +1,247 @@
+//! Who copies a log that has become long?
+//!
+//! The store copies its log into the file after a commit, some megabytes at a time. Beside a reader whose transaction stays open it can copy nothing, and the
+//! log grows until that ends. All of it at once would hold up the commits for as long as the disk needs for hundreds of megabytes. So a second connection
+//! copies a log that is [far longer](Copier::takes) than usual, on a thread of its own: SQLite lets commits go on meanwhile (a checkpoint that is `PASSIVE`).
+//! Pass by pass, as long as commits add less than a pass copies; the store copies the rest, so that the log has an end.
+
+use std::path::Path;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
+
+use super::schema;
+use super::trial::Trial;
+
+/// How long it waits after a pass in which a reader has kept it from copying all.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// How long a log is, in pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Length {
+    pub(crate) all: i64,
+    /// So many of them are in the file.
+    pub(crate) copied: i64,
+}
+
+impl Length {
+    /// Both are negative if there is no log.
+    pub(crate) fn by(connection: &Connection, sql: &str) -> rusqlite::Result<Length> {
+        let mut length = connection.prepare_cached(sql)?;
+        length.query_row([], |row| {
+            Ok(Length {
+                all: row.get(1)?,
+                copied: row.get(2)?,
+            })
+        })
+    }
+
+    pub(crate) fn left(self) -> i64 {
+        self.all - self.copied
+    }
+}
+
+/// A pass that has ended.
+#[derive(Debug)]
+struct Pass {
+    begun: Length,
+    at: Instant,
+    /// It has copied all that there was as it began.
+    is_whole: bool,
+}
+
+/// What a thread hands back. `None`: it could not begin.
+type Copied = rusqlite::Result<Option<Length>>;
+
+/// Copies the log beside the store's own connection, and ends before this does.
+#[derive(Debug)]
+pub(crate) struct Copier {
+    /// A log of so many pages is for it. `None`: none is.
+    far: Option<i64>,
+    under_way: Option<(Length, JoinHandle<Copied>)>,
+    last: Option<Pass>,
+    /// It could not begin: this log is for the store.
+    gives_way: bool,
+}
+
+impl Copier {
+    pub(crate) fn new(far: Option<i64>) -> Copier {
+        Copier {
+            far,
+            under_way: None,
+            last: None,
+            gives_way: false,
+        }
+    }
+
+    pub(crate) fn is_under_way(&self) -> bool {
+        self.under_way.is_some()
+    }
+
+    /// Whether a log is for it, and not for the store, which copies `usual` pages at a time.
+    pub(crate) fn takes(&mut self, log: Length, usual: i64) -> bool {
+        let Some(far) = self.far else {
+            return false;
+        };
+        let least = match &self.last {
+            Some(_) => far.min(2 * usual),
+            None => far,
+        };
+        // Commits would add to it without end otherwise.
+        let falls_behind = |last: &Pass| last.is_whole && log.left() > last.begun.left() / 2;
+        if log.left() < least || self.last.as_ref().is_some_and(falls_behind) {
+            self.last = None;
+            self.gives_way = false;
+            return false;
+        }
+        !self.gives_way
+    }
+
+    /// Begins a pass, unless a reader has kept the last one from copying all a moment ago. Returns whether the log is left to it.
+    pub(crate) fn begin(&mut self, file: &Path, log: Length) -> bool {
+        let waits = |last: &Pass| !last.is_whole && last.at.elapsed() < PAUSE;
+        if self.last.as_ref().is_some_and(waits) {
+            return true;
+        }
+        let file = file.to_owned();
+        let thread = thread::Builder::new().name("waterwheel-copy".to_owned());
+        match thread.spawn(move || copy(&file)) {
+            Ok(thread) => self.under_way = Some((log, thread)),
+            Err(_) => self.gives_way = true,
+        }
+        !self.gives_way
+    }
+
+    /// Notes the end of a pass, if it has ended.
+    ///
+    /// # Errors
+    ///
+    /// What SQLite says of it, once.
+    pub(crate) fn look(&mut self) -> rusqlite::Result<()> {
+        match &self.under_way {
+            Some((_, thread)) if thread.is_finished() => self.wait(),
+            _ => Ok(()),
+        }
+    }
+
+    /// The same, and waits for it.
+    pub(crate) fn wait(&mut self) -> rusqlite::Result<()> {
+        let Some((begun, thread)) = self.under_way.take() else {
+            return Ok(());
+        };
+        // After a panic, the store copies the log itself.
+        let copied = thread.join().unwrap_or(Ok(None));
+        match &copied {
+            Ok(Some(log)) => {
+                let is_whole = log.copied >= begun.all;
+                let at = Instant::now();
+                self.last = Some(Pass {
+                    begun,
+                    at,
+                    is_whole,
+                });
+            }
+            _ => self.gives_way = true,
+        }
+        copied.map(drop)
+    }
+}
+
+#[cfg(test)]
+impl Copier {
+    /// Has another pass under way.
+    pub(crate) fn stand_in(
+        &mut self,
+        pass: impl FnOnce() -> rusqlite::Result<()> + Send + 'static,
+    ) {
+        let none = Length { all: 0, copied: 0 };
+        let thread = thread::spawn(move || pass().map(|()| Some(none)));
+        self.under_way = Some((none, thread));
+    }
+}
+
+impl Drop for Copier {
+    fn drop(&mut self) {
+        // The file is not another process's before.
+        let _: rusqlite::Result<()> = self.wait();
+    }
+}
+
+fn copy(file: &Path) -> Copied {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    // Nothing was copied if this fails, and the store's own connection is there already.
+    let Ok(connection) = Connection::open_with_flags(file, flags) else {
+        return Ok(None);
+    };
+    let off = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+    if off.is_err() || schema::configure(&connection, Trial::NONE.synchronous).is_err() {
+        return Ok(None);
+    }
+    Length::by(&connection, "PRAGMA wal_checkpoint(PASSIVE)").map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FAR: i64 = 8_000;
+    const USUAL: i64 = 1_000;
+
+    fn log(all: i64, copied: i64) -> Length {
+        Length { all, copied }
+    }
+
+    /// One whose last pass has begun at this length, and copied so much.
+    fn after(begun: Length, copied: i64) -> Copier {
+        let last = Pass {
+            begun,
+            at: Instant::now(),
+            is_whole: copied >= begun.all,
+        };
+        let mut copier = Copier::new(Some(FAR));
+        copier.last = Some(last);
+        copier
+    }
+
+    #[test]
+    fn a_log_that_is_far_too_long_is_for_it_until_little_is_left() {
+        let mut copier = Copier::new(Some(FAR));
+        assert!(!copier.takes(log(7_999, 0), USUAL));
+        // What is in the file already needs no copying.
+        assert!(!copier.takes(log(50_000, 49_000), USUAL));
+        assert!(copier.takes(log(8_000, 0), USUAL));
+        let whole =
+            |left: i64| after(log(50_000, 0), 50_000).takes(log(50_000 + left, 50_000), USUAL);
+        assert!(whole(2_000) && !whole(1_999));
+        assert!(!Copier::new(None).takes(log(1_000_000, 0), USUAL));
+    }
+
+    #[test]
+    fn commits_that_add_as_much_as_it_copies_wait_for_the_store() {
+        let mut copier = after(log(50_000, 0), 50_000);
+        assert!(!copier.takes(log(75_001, 50_000), USUAL));
+        let mut copier = after(log(50_000, 0), 50_000);
+        assert!(copier.takes(log(75_000, 50_000), USUAL));
+        // A reader is why, and not the commits.
+        let mut copier = after(log(50_000, 0), 7_000);
+        assert!(copier.takes(log(90_000, 7_000), USUAL));
+    }
+
+    #[test]
+    fn it_waits_a_moment_for_a_reader_to_end() {
+        let nowhere = Path::new("/nowhere/timers.db");
+        let mut copier = after(log(50_000, 0), 7_000);
+        assert!(copier.begin(nowhere, log(90_000, 7_000)) && !copier.is_under_way());
+        while copier.last.as_ref().unwrap().at.elapsed() < PAUSE {
+            thread::yield_now();
+        }
+        assert!(copier.begin(nowhere, log(90_000, 7_000)) && copier.is_under_way());
+        // It could not begin: the store copies this log itself, and the next one is for the copier again.
+        copier.wait().unwrap();
+        assert!(!copier.takes(log(90_000, 7_000), USUAL));
+        assert!(!copier.takes(log(90_000, 90_000), USUAL));
+        assert!(copier.takes(log(9_000, 0), USUAL));
+    }
+}
