@@ -23,6 +23,7 @@ use waterwheel_store::{Due, Id, Op, Row};
 pub use counts::Counts;
 pub use lateness::{BOUNDS, Histogram};
 use limiter::Limiter;
+pub(crate) use quota::by_namespace;
 
 use super::Engine;
 use super::planted::{self, Planted};
@@ -206,7 +207,11 @@ pub(crate) fn namespace_in(handler: &str) -> &str {
 impl Engine {
     /// The namespace of a handler, if it has been seen.
     pub(super) fn namespace_of(&self, handler: &str) -> Option<usize> {
-        match namespace_in(handler) {
+        self.index_of(namespace_in(handler))
+    }
+
+    fn index_of(&self, name: &str) -> Option<usize> {
+        match name {
             DEFAULT => Some(0),
             name => self.namespace_at.get(name).copied(),
         }
@@ -215,10 +220,7 @@ impl Engine {
     /// A namespace by its name.
     #[must_use]
     pub(crate) fn namespace(&self, name: &str) -> Option<&Namespace> {
-        match name {
-            DEFAULT => self.namespaces.first(),
-            name => self.namespace_at.get(name).map(|at| &self.namespaces[*at]),
-        }
+        self.index_of(name).and_then(|at| self.namespaces.get(at))
     }
 
     pub(crate) fn namespaces(&self) -> &[Namespace] {
