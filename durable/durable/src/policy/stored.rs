@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{BackOff, Policy, Rate};
 
-/// JSON. A field of a newer version is passed over.
+/// JSON. A field that is not known is one of a newer version: it may be a limit, so such a policy cannot be read.
 #[derive(Serialize, Deserialize, Default)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 struct Stored {
     #[serde(skip_serializing_if = "Option::is_none")]
     ladder: Option<Vec<Duration>>,
@@ -29,6 +29,7 @@ struct Stored {
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct StoredBackOff {
     first: Duration,
     longest: Duration,
@@ -36,6 +37,7 @@ struct StoredBackOff {
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct StoredRate {
     count: u32,
     per: Duration,
@@ -147,12 +149,19 @@ mod tests {
             assert_eq!(std::str::from_utf8(&policy.to_stored()), Ok(text));
             assert_eq!(Policy::from_stored(text.as_bytes()), Some(policy));
         }
-        // A field of a newer version is passed over.
-        let rate = r#"{"colour":1,"rate":{"count":2,"per":{"secs":1,"nanos":0},"shape":3}}"#;
-        let newer = Policy::from_stored(rate.as_bytes());
-        assert_eq!(newer, Some(Policy::default().rate(Rate::per_second(2))));
-        for wrong in [&b""[..], b"{\"rate\":1}", b"{\"concurrency\":0}"] {
-            assert_eq!(Policy::from_stored(wrong), None);
+        // A newer version may have more limits, and a limit that is left out is none.
+        let second = r#"{"secs":1,"nanos":0}"#;
+        for wrong in [
+            String::new(),
+            r#"{"rate":1}"#.to_owned(),
+            r#"{"concurrency":0}"#.to_owned(),
+            r#"{"colour":1,"priority":2}"#.to_owned(),
+            format!(r#"{{"rate":{{"count":2,"per":{second},"shape":3}}}}"#),
+            format!(
+                r#"{{"back_off":{{"first":{second},"longest":{second},"attempts":9,"shape":3}}}}"#
+            ),
+        ] {
+            assert_eq!(Policy::from_stored(wrong.as_bytes()), None, "{wrong}");
         }
     }
 }
