@@ -179,41 +179,47 @@ impl Policy {
 
     /// The first field that makes no sense.
     pub(crate) fn check(&self) -> Result<(), Wrong> {
+        let Policy {
+            ladder,
+            back_off,
+            concurrency,
+            rate,
+            priority,
+            insert_rate,
+            retention,
+            starts,
+        } = self;
         let wrong = |field, why| Err(Wrong { field, why });
-        if self
-            .ladder
-            .as_ref()
-            .is_some_and(|it| it.len() > MOST_ATTEMPTS as usize)
-        {
-            return wrong("ladder", "it has at most 1 000 delays");
+        if let Some(ladder) = ladder {
+            if ladder.len() > MOST_ATTEMPTS as usize {
+                return wrong("ladder", "it has at most 1 000 delays");
+            }
+            if ladder.iter().any(|delay| *delay > LONGEST_DELAY) {
+                return wrong("ladder", "a delay is a year at most");
+            }
         }
-        if let Some(ladder) = &self.ladder
-            && ladder.iter().any(|delay| *delay > LONGEST_DELAY)
-        {
-            return wrong("ladder", "a delay is a year at most");
-        }
-        if let Some(back_off) = &self.back_off {
+        if let Some(back_off) = back_off {
             back_off.check(MOST_ATTEMPTS)?;
         }
-        if self.concurrency == Some(0) {
+        if *concurrency == Some(0) {
             return wrong(
                 "concurrency",
                 "nothing would ever be delivered: at least 1, or pause the namespace",
             );
         }
-        for (field, rate) in [("rate", self.rate), ("insert_rate", self.insert_rate)] {
+        for (field, rate) in [("rate", *rate), ("insert_rate", *insert_rate)] {
             if let Some(why) = rate.and_then(Rate::wrong) {
                 return wrong(field, why);
             }
         }
-        if self.priority.is_some_and(|it| !(1..=1_000).contains(&it)) {
+        if priority.is_some_and(|it| !(1..=1_000).contains(&it)) {
             return wrong("priority", "it is from 1 to 1 000");
         }
-        if self.retention.is_some_and(|days| days > LONGEST_RETENTION) {
+        if retention.is_some_and(|days| days > LONGEST_RETENTION) {
             return wrong("retention", "it is 3 660 days at most");
         }
         // Two that are not noted, one at which it was with others, and one alone.
-        if self.starts.is_some_and(|starts| starts < NOTED_FROM + 2) {
+        if starts.is_some_and(|starts| starts < NOTED_FROM + 2) {
             return wrong(
                 "starts",
                 "a timer would be given up for another one's fault: at least 4",

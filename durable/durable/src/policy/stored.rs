@@ -48,15 +48,26 @@ struct StoredRate {
 impl Policy {
     /// As it is stored.
     pub(crate) fn to_stored(&self) -> Vec<u8> {
+        // Whole, here and below: a field that is forgotten does not compile.
+        let Policy {
+            ladder,
+            back_off,
+            concurrency,
+            rate,
+            priority,
+            insert_rate,
+            retention,
+            starts,
+        } = self;
         let stored = Stored {
-            ladder: self.ladder.clone(),
-            back_off: self.back_off.as_ref().map(StoredBackOff::of),
-            concurrency: self.concurrency,
-            rate: self.rate.map(StoredRate::of),
-            priority: self.priority,
-            insert_rate: self.insert_rate.map(StoredRate::of),
-            retention: self.retention,
-            starts: self.starts,
+            ladder: ladder.clone(),
+            back_off: back_off.as_ref().map(StoredBackOff::of),
+            concurrency: *concurrency,
+            rate: rate.map(StoredRate::of),
+            priority: *priority,
+            insert_rate: insert_rate.map(StoredRate::of),
+            retention: *retention,
+            starts: *starts,
         };
         // Durations and numbers: there is nothing that JSON does not have.
         serde_json::to_vec(&stored).unwrap_or_default()
@@ -64,16 +75,25 @@ impl Policy {
 
     /// As it was stored. `None` if that makes no sense.
     pub(crate) fn from_stored(value: &[u8]) -> Option<Policy> {
-        let stored: Stored = serde_json::from_slice(value).ok()?;
+        let Stored {
+            ladder,
+            back_off,
+            concurrency,
+            rate,
+            priority,
+            insert_rate,
+            retention,
+            starts,
+        } = serde_json::from_slice(value).ok()?;
         let policy = Policy {
-            ladder: stored.ladder,
-            back_off: stored.back_off.map(StoredBackOff::back_off),
-            concurrency: stored.concurrency,
-            rate: stored.rate.map(StoredRate::rate),
-            priority: stored.priority,
-            insert_rate: stored.insert_rate.map(StoredRate::rate),
-            retention: stored.retention,
-            starts: stored.starts,
+            ladder,
+            back_off: back_off.map(StoredBackOff::back_off),
+            concurrency,
+            rate: rate.map(StoredRate::rate),
+            priority,
+            insert_rate: insert_rate.map(StoredRate::rate),
+            retention,
+            starts,
         };
         policy.check().is_ok().then_some(policy)
     }
@@ -81,37 +101,41 @@ impl Policy {
 
 impl StoredBackOff {
     fn of(back_off: &BackOff) -> StoredBackOff {
+        let BackOff {
+            first,
+            longest,
+            attempts,
+        } = *back_off;
         StoredBackOff {
-            first: back_off.first,
-            longest: back_off.longest,
-            attempts: back_off.attempts,
+            first,
+            longest,
+            attempts,
         }
     }
 
     fn back_off(self) -> BackOff {
+        let StoredBackOff {
+            first,
+            longest,
+            attempts,
+        } = self;
         BackOff {
-            first: self.first,
-            longest: self.longest,
-            attempts: self.attempts,
+            first,
+            longest,
+            attempts,
         }
     }
 }
 
 impl StoredRate {
     fn of(rate: Rate) -> StoredRate {
-        StoredRate {
-            count: rate.count,
-            per: rate.per,
-            burst: rate.burst,
-        }
+        let Rate { count, per, burst } = rate;
+        StoredRate { count, per, burst }
     }
 
     fn rate(self) -> Rate {
-        Rate {
-            count: self.count,
-            per: self.per,
-            burst: self.burst,
-        }
+        let StoredRate { count, per, burst } = self;
+        Rate { count, per, burst }
     }
 }
 
