@@ -167,8 +167,8 @@ impl Policy {
     /// At how many unclean ends of the process in a row a timer may be with its handler, at least 4: then it is a dead letter, since it may be what ends the process. Default: 5.
     ///
     /// An end is unclean without a [shutdown](crate::Durable::shutdown): an abort, a kill, a power cut. Two in a row are borne, and count as if the timer had been with its handler.
-    /// After them, the service notes which timers it starts of those that were overdue as it was opened. What was with its handler as the process ended once more is tried
-    /// as the only one of its namespace for up to a minute, and of all for a second.
+    /// After them, the service notes which timers it starts of those that were overdue as it was opened. What was with its handler as the process ended once more is
+    /// accused, and is tried as the only accused one of its namespace for up to a minute, and of all namespaces for a second. Timers that are not accused go on beside it.
     ///
     /// It is the timer's fault only by what can be seen: it was with its handler at each of those ends. So a timer that takes minutes may be given up for the fault of
     /// another, or of something else that ends the process each time. Handlers that take long belong in a namespace that bears more starts, 50 for example.
