@@ -42,6 +42,11 @@ pub enum Error {
         /// Why.
         why: &'static str,
     },
+    /// What the store has of the [policy](crate::Namespace::policy) of this namespace cannot be read: see [`Event::UnreadablePolicy`](crate::Event::UnreadablePolicy).
+    UnreadablePolicy {
+        /// Its name.
+        namespace: Arc<str>,
+    },
     /// The namespace has used up its [quota of inserts](crate::Policy::insert_rate), and nothing was written.
     Quota {
         /// After this time, the timer can be inserted, or the whole batch, if no other caller comes before. [`Duration::MAX`] if never: a batch may not have more timers of
@@ -141,6 +146,11 @@ impl fmt::Display for Error {
                 "there is no namespace {name:?}: it has to be created, by `create_namespace`"
             ),
             Error::Policy { field, why } => Wrong { field, why }.fmt(f),
+            Error::UnreadablePolicy { namespace } => write!(
+                f,
+                "the policy of the namespace {namespace:?} cannot be read, and the namespace is paused: open the store with the version that has written the policy, or \
+                 set a whole one"
+            ),
             Error::Quota { retry_after } => write!(
                 f,
                 "the namespace has used up its quota of inserts, for {retry_after:?}"
