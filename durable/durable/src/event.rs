@@ -46,8 +46,8 @@ pub enum Event {
         /// What is wrong.
         error: Arc<str>,
     },
-    /// What the file has of this namespace's policy cannot be read: another version has written it, perhaps. The namespace is paused until the file is opened where
-    /// it can be read, or it is given [another policy](crate::Namespace::set_policy); nothing of it expires.
+    /// What the file has of this namespace's policy cannot be read: a newer version has written it, perhaps, with a field that this one does
+    /// not know. The namespace is paused until the file is opened where it can be read, or it is given [another policy](crate::Namespace::set_policy); nothing of it expires.
     #[non_exhaustive]
     UnreadablePolicy {
         /// The name.
