@@ -33,6 +33,8 @@ pub enum Planted {
     QuantumForgotten,
     /// An occurrence of a calendar is written without how far the calendar has come with it.
     CursorNotWritten,
+    /// What is archived never expires.
+    ExpiresNothing,
 }
 
 /// Whether this fault is planted. Without the feature `planted`, none ever is.

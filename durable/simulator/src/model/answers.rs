@@ -172,7 +172,8 @@ impl Model {
         let insert = &self.inserts[&token].timer;
         let has_key = match self.timers.get(&handle.id) {
             Some(timer) => {
-                timer.key == insert.key && timer.handle == *handle && !timer.is_cancelled
+                let is_free = timer.is_cancelled || timer.has_no_key;
+                timer.key == insert.key && timer.handle == *handle && !is_free
             }
             // Made by an insert whose answer was lost.
             None => self.inserts.values().any(|it| {

@@ -155,6 +155,7 @@ impl Model {
             not_before: None,
             retried_within: None,
             archived: Archived::Unknown,
+            has_no_key: false,
             noted: 0,
             is_noted: false,
         }))

@@ -105,13 +105,13 @@ impl Model {
         }
     }
 
-    /// Checks what is archived of a handler, while nothing is to be written.
+    /// Checks what is archived of a handler, while nothing is to be written. What has ended and is not there has left its key to others.
     ///
     /// # Errors
     ///
     /// Something is there that should not be, or twice, or is not there that should be.
     pub fn is_archived(
-        &self,
+        &mut self,
         handler: &str,
         archive: &[Archive],
         is_kept: impl Fn(Settled) -> bool,
@@ -133,12 +133,15 @@ impl Model {
                 return Err(format!("{archived:?} is archived, of {timer:?}"));
             }
         }
-        let timers = self.timers.values().filter(|it| {
-            *it.handle.handler == *handler
-                && it.has_ended == Some(Process::This)
-                && !it.was_given_up
-        });
+        let timers = self
+            .timers
+            .values_mut()
+            .filter(|it| *it.handle.handler == *handler && it.has_ended == Some(Process::This));
         for timer in timers {
+            timer.has_no_key |= !found.contains_key(&timer.handle.id);
+            if timer.was_given_up {
+                continue;
+            }
             let Archived::At(at) = timer.archived else {
                 continue;
             };

@@ -37,6 +37,8 @@ pub(super) struct Timer {
     pub(super) retried_within: Option<(i64, i64)>,
     /// Whether it was archived as it ended well, and when.
     pub(super) archived: Archived,
+    /// It is certainly gone, and its key with it.
+    pub(super) has_no_key: bool,
     /// In how many processes before this one its start was noted, at most.
     pub(super) noted: u32,
     /// It was, or was to be, in this one.

@@ -65,7 +65,11 @@ impl std::error::Error for Broke {}
 ///
 /// What was promised and not kept.
 pub fn run(seed: u64, broken: Option<Broken>) -> Result<(), Broke> {
-    let mut world = World::new(seed, broken);
+    let mut world = World::new(seed, broken).map_err(|what| Broke {
+        seed,
+        step: 0,
+        what,
+    })?;
     let most = if world.rng.u32(0..4) == 0 { 1_000 } else { 200 };
     let steps = world.rng.usize(20..most);
     let mut step = 0;
@@ -122,10 +126,12 @@ struct World {
     shares: Shares,
     /// Namespaces have priorities and nothing else, and most timers wait for a place.
     is_crowded: bool,
-    /// Something may have been archived, or has expired, since that was looked at.
+    /// Something may have been settled or archived, or has expired, since that was looked at.
     archives: bool,
-    /// How often the engine has seen the clock jump.
-    jumps_seen: u64,
+    /// By how much the wall clock was ahead of the other as that was looked at, in microseconds: what is slewed since then adds up.
+    ahead_of_boot: i64,
+    /// How often it was set in this process.
+    jumps_made: u64,
     /// Timers whose starts were noted in this process, and those that may wait until another one was tried: they were with their handlers as processes ended.
     noted: Vec<(Id, Arc<str>)>,
     accused: HashMap<Id, Arc<str>>,
@@ -147,7 +153,7 @@ struct World {
 }
 
 impl World {
-    fn new(seed: u64, broken: Option<Broken>) -> World {
+    fn new(seed: u64, broken: Option<Broken>) -> Result<World, String> {
         let mut rng = Rng::with_seed(seed);
         let wall = 1_800_000_000 * SECOND + rng.i64(0..DAY);
         let now = Now {
@@ -199,7 +205,8 @@ impl World {
             shares: Shares::default(),
             is_crowded,
             archives: false,
-            jumps_seen: 0,
+            ahead_of_boot: 0,
+            jumps_made: 0,
             noted: Vec::new(),
             accused: HashMap::new(),
             starting: HashSet::new(),
@@ -221,8 +228,9 @@ impl World {
             writes: None,
             config,
         };
+        world.process_begins()?;
         world.deploy();
-        world
+        Ok(world)
     }
 
     fn step(&mut self) -> Result<(), String> {
@@ -283,6 +291,15 @@ impl World {
     fn turn(&mut self) {
         self.calendars.shows(self.now.wall_micros);
         self.engine.turn(self.now);
+        let ahead = self.now.wall_micros - self.now.boot_micros.cast_signed();
+        let shift = (ahead - self.ahead_of_boot).unsigned_abs();
+        if shift >= self.config.largest_drift_micros {
+            self.ahead_of_boot = ahead;
+        }
+        if shift >= SECOND.unsigned_abs() {
+            self.jumps_made += 1;
+            self.namespaces.clock_was_set(self.now.boot_micros);
+        }
     }
 
     /// The wall clock is set.

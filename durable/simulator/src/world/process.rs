@@ -82,17 +82,24 @@ impl World {
         self.last_commit = 0;
         self.engine = begin(&mut self.disk, &self.config, self.now, self.ahead);
         (self.concurrency, self.may_wait_until) = ([0; HANDLERS.len()], 0);
-        (self.inserts, self.jumps_seen) = (None, 0);
+        self.inserts = None;
         self.accused.extend(self.noted.drain(..));
         self.starting.clear();
         self.shares.clear();
-        let settings = self.disk.store().settings().unwrap_or_default();
-        self.namespaces.begins(&settings, self.now.boot_micros)?;
+        self.process_begins()?;
         self.deploy();
         if self.is_ending {
             self.open_all();
         }
         Ok(())
+    }
+
+    /// What is known of a process that has just begun.
+    pub(super) fn process_begins(&mut self) -> Result<(), String> {
+        self.jumps_made = 0;
+        self.ahead_of_boot = self.now.wall_micros - self.now.boot_micros.cast_signed();
+        let settings = self.disk.store().settings().unwrap_or_default();
+        self.namespaces.begins(&settings, self.now.boot_micros)
     }
 
     /// Lets all that is left come up.

@@ -20,9 +20,11 @@ impl World {
     /// Does what the engine wants done.
     pub(super) fn follow(&mut self) -> Result<(), String> {
         let (boot, wall) = (self.now.boot_micros, self.now.wall_micros);
-        if self.engine.jumps() != self.jumps_seen {
-            self.jumps_seen = self.engine.jumps();
-            self.namespaces.clock_was_set(boot);
+        if self.engine.jumps() != self.jumps_made {
+            let (seen, made) = (self.engine.jumps(), self.jumps_made);
+            return Err(format!(
+                "the clock was set {made} times, and {seen} for the engine"
+            ));
         }
         self.namespaces.look(boot, wall, false);
         while let Some(output) = self.engine.output() {
@@ -96,6 +98,7 @@ impl World {
         self.namespaces.look(boot, wall, self.engine.is_written());
         self.has_shares()?;
         self.is_archived()?;
+        self.has_expired()?;
         self.is_prompt()
     }
 
@@ -114,6 +117,7 @@ impl World {
                         None => {
                             let starts = self.namespaces.starts_noted(&row.handler);
                             self.model.poisoned(row, starts)?;
+                            self.archives = true;
                         }
                     }
                 }
@@ -126,7 +130,9 @@ impl World {
     fn answered(&mut self, token: Token, answer: Answer) -> Result<(), String> {
         if Namespaces::is_asked(token) {
             self.shares.clear();
-            return self.namespaces.answered(token, &answer);
+            return self
+                .namespaces
+                .answered(token, &answer, self.now.boot_micros);
         }
         if Calendars::is_asked(token) {
             let wall = self.now.wall_micros;
@@ -155,18 +161,24 @@ impl World {
         })
     }
 
-    /// What is due is with its handler, or on its way: the store has something to do, or the engine has, or the handler has no place for it.
-    fn is_prompt(&self) -> Result<(), String> {
+    /// Whether the store or the engine may have something to do now, or is not asked to.
+    pub(super) fn may_have_to_do(&self) -> bool {
         let now = self.now.boot_micros;
-        let has_to_do = self.disk.is_asked() || self.disk.has_replied();
         // What is overdue as it is loaded comes up at the next tick.
         let is_awake = self
             .engine
             .next_turn()
             .is_some_and(|next| next <= now + TICK);
-        if has_to_do || is_awake || self.is_stopping || now <= self.may_wait_until {
+        let is_asked = self.disk.is_asked() || self.disk.has_replied();
+        is_asked || is_awake || self.is_stopping || now <= self.may_wait_until
+    }
+
+    /// What is due is with its handler, or on its way: the store has something to do, or the engine has, or the handler has no place for it.
+    fn is_prompt(&self) -> Result<(), String> {
+        if self.may_have_to_do() {
             return Ok(());
         }
+        let now = self.now.boot_micros;
         for (handler, places) in HANDLERS.into_iter().zip(self.concurrency) {
             let with_handler = self.with_handlers.iter();
             let running = with_handler.filter(|row| *row.handler == *handler).count();
