@@ -119,6 +119,11 @@ fn an_archive_that_never_expires_is_found() {
     is_found(Planted::ExpiresNothing);
 }
 
+#[test]
+fn what_waits_though_it_is_not_accused_is_found() {
+    is_found(Planted::AccusedHoldAll);
+}
+
 fn is_found_in_the_store(broken: Broken) {
     check(&format!("{broken:?}"), &found(Some(broken)));
 }

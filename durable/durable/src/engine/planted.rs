@@ -35,6 +35,8 @@ pub enum Planted {
     CursorNotWritten,
     /// What is archived never expires.
     ExpiresNothing,
+    /// While an accused timer is tried, no other one of its namespace begins, accused or not.
+    AccusedHoldAll,
 }
 
 /// Whether this fault is planted. Without the feature `planted`, none ever is.

@@ -43,6 +43,8 @@ pub(super) struct Timer {
     pub(super) noted: u32,
     /// It was, or was to be, in this one.
     pub(super) is_noted: bool,
+    /// It is being noted.
+    pub(super) is_starting: bool,
 }
 
 /// Whether a timer that has ended well is archived.
@@ -68,6 +70,11 @@ pub struct Settled {
 impl Timer {
     pub(super) fn is_over(&self) -> bool {
         self.has_ended.is_some() || self.is_cancelled || self.may_be_cancelled
+    }
+
+    /// It has moved: what was noted of its starts is gone.
+    pub(super) fn was_never_started(&mut self) {
+        (self.noted, self.is_noted, self.is_starting) = (0, false, false);
     }
 
     pub(super) fn is_open(&self) -> bool {

@@ -133,7 +133,7 @@ struct World {
     /// How often it was set in this process.
     jumps_made: u64,
     /// Timers whose starts were noted in this process, and those that may wait until another one was tried: they were with their handlers as processes ended.
-    noted: Vec<(Id, Arc<str>)>,
+    starts: HashMap<Id, Arc<str>>,
     accused: HashMap<Id, Arc<str>>,
     /// Those whose starts are being noted.
     starting: HashSet<Id>,
@@ -207,7 +207,7 @@ impl World {
             archives: false,
             ahead_of_boot: 0,
             jumps_made: 0,
-            noted: Vec::new(),
+            starts: HashMap::new(),
             accused: HashMap::new(),
             starting: HashSet::new(),
             inserts: None,
@@ -348,6 +348,13 @@ impl World {
         self.may_wait_until = self.may_wait_until.max(until);
     }
 
+    /// A timer was taken away, or has moved: nothing is known any more of its starts.
+    fn has_left(&mut self, id: Id) {
+        self.starts.remove(&id);
+        self.starting.remove(&id);
+        self.accused.remove(&id);
+    }
+
     fn reply(&mut self) {
         if let Some((number, reply)) = self.disk.reply(&mut self.rng) {
             if self.traces {
@@ -355,6 +362,9 @@ impl World {
             }
             let is_done = matches!(reply, Ok(Reply::Committed(_)));
             self.calendars.replied(number, is_done);
+            for id in self.model.replied(number, is_done) {
+                self.has_left(id);
+            }
             if reply.is_err() {
                 self.may_wait(self.config.refused_micros);
             }

@@ -40,7 +40,7 @@ impl World {
                             self.last_commit = *commit;
                             self.calendars
                                 .commits(request.number, steps, is_again, self.ahead)?;
-                            self.model.commits(steps)?;
+                            self.model.commits(request.number, steps)?;
                             self.namespaces.expires(steps)?;
                             self.archives |= self.has_policies;
                             self.note_poison(steps)?;
@@ -99,6 +99,9 @@ impl World {
         self.has_shares()?;
         self.is_archived()?;
         self.has_expired()?;
+        if self.writes.is_none() && !self.may_have_to_do() {
+            self.model.has_fired()?;
+        }
         self.is_prompt()
     }
 
@@ -107,9 +110,10 @@ impl World {
         for op in steps {
             match op {
                 Op::Start(row) => {
-                    self.namespaces.starts(row, self.now.boot_micros);
-                    self.noted.push((row.id, Arc::clone(&row.handler)));
-                    self.starting.insert(row.id);
+                    self.starts.insert(row.id, Arc::clone(&row.handler));
+                    if self.starting.insert(row.id) {
+                        self.namespaces.starts(row, self.now.boot_micros);
+                    }
                 }
                 Op::Bury { row, error, .. } if error.starts_with("the process has ended") => {
                     match row.id.occurrence() {
@@ -153,6 +157,10 @@ impl World {
             Answer::Created(handle) => Some(handle.clone()),
             _ => None,
         };
+        let moves = self.model.moves(token);
+        if let Some(id) = moves.filter(|_| answer == Answer::Done) {
+            self.has_left(id);
+        }
         self.model.answered(token, answer)?;
         let namespaces = &self.namespaces;
         created.map_or(Ok(()), |handle| {
