@@ -30,7 +30,7 @@ pub(crate) fn row(from: &rusqlite::Row<'_>, handler: &Arc<str>) -> rusqlite::Res
         has_moved: from.get(3)?,
         key: from.get_ref(4)?.as_blob_or_null()?.map(Arc::from),
         payload: from.get_ref(5)?.as_blob()?.into(),
-        starts: from.get(6)?,
+        starts: from.get::<_, i64>(6)?.unsigned_abs(),
     })
 }
 
@@ -111,6 +111,11 @@ pub(crate) fn damaged(what: &str) -> rusqlite::Error {
 /// The id as SQLite has it.
 pub(crate) fn stored(id: Id) -> i64 {
     i64::try_from(id.get()).unwrap_or(i64::MAX)
+}
+
+/// The starts of a row; they fit in an `i64`.
+pub(crate) fn starts(row: &Row) -> i64 {
+    i64::try_from(row.starts).unwrap_or(i64::MAX)
 }
 
 pub(crate) fn limit(most: usize) -> i64 {

@@ -8,7 +8,7 @@ use waterwheel_store::{Bucket, Due, Handle, Id, Level, Op, Outcome, Row};
 use super::archive::{self, Blocks};
 use super::handlers::Handlers;
 use super::keys::{Holder, Keys};
-use super::read::{row, stored};
+use super::read::{row, starts, stored};
 
 const MOVED: &str = "SELECT due FROM moved WHERE id = ?1";
 
@@ -208,8 +208,8 @@ impl<'a> Writer<'a> {
             WHERE level = 0 AND handler = ?1 AND bucket = ?2 AND id = ?3";
         let mut start = self.connection.prepare_cached(sql)?;
         let handler = self.handlers.number(&row.handler);
-        let starts = row.starts.saturating_add(1);
-        start.execute((handler, row.due.second(), stored(row.id), starts))?;
+        let more = starts(row).saturating_add(1);
+        start.execute((handler, row.due.second(), stored(row.id), more))?;
         Ok(Outcome::Done)
     }
 
@@ -297,7 +297,7 @@ impl<'a> Writer<'a> {
             far_handler,
             row.key.as_deref(),
             &*row.payload,
-            row.starts,
+            starts(row),
         ])?;
         Ok(())
     }
@@ -396,7 +396,7 @@ impl<'a> Writer<'a> {
             &*row.payload,
             at.as_millis(),
             error,
-            row.starts,
+            starts(row),
         ])?;
         Ok(())
     }

@@ -173,8 +173,9 @@ pub struct Row {
     pub handler: Arc<str>,
     /// How many attempts have failed.
     pub failures: u32,
-    /// How many [starts](crate::Op::Start) are noted. A retry and a move forget them.
-    pub starts: u32,
+    /// What is noted of its [starts](crate::Op::Start): how many in the lower 32 bits, and above them in which series of runs. 2⁶³ − 1 at most. A retry and a move forget
+    /// them.
+    pub starts: u64,
     /// Whether the store notes that it is no longer due as its [`Handle`] says.
     pub has_moved: bool,
     /// The business key, which one timer has at a time.
@@ -192,6 +193,12 @@ impl Row {
             due: self.due,
             handler: Arc::clone(&self.handler),
         }
+    }
+
+    /// How many [starts](Row::starts) are noted, in whichever series.
+    #[must_use]
+    pub fn start_count(&self) -> u32 {
+        u32::try_from(self.starts & u64::from(u32::MAX)).unwrap_or(u32::MAX)
     }
 
     /// How large it is: its key and its payload.

@@ -182,7 +182,7 @@ fn row(id: i64, timer: &Timer) -> Row {
         due: Due::from_millis(timer.due),
         handler: timer.handler.as_str().into(),
         failures: u32::try_from(timer.failures).unwrap_or(u32::MAX),
-        starts: u32::try_from(timer.starts).unwrap_or(u32::MAX),
+        starts: timer.starts.unsigned_abs(),
         has_moved: timer.has_moved,
         key: timer.key.as_deref().map(Into::into),
         payload: timer.payload.as_slice().into(),

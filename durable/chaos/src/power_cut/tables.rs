@@ -224,7 +224,7 @@ impl Tables {
             has_moved: row.has_moved,
             key: row.key.as_deref().map(<[u8]>::to_vec),
             payload: row.payload.to_vec(),
-            starts: i64::from(row.starts),
+            starts: i64::try_from(row.starts).unwrap_or(i64::MAX),
         };
         self.timers.insert(id, timer);
     }

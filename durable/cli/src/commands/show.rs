@@ -66,8 +66,8 @@ pub(crate) fn run(reader: &Reader, asked: &Show, output: &mut Output) -> Result<
         Some(_) => line("attempts", &attempts(row).to_string())?,
         None => line("failures", &row.failures.to_string())?,
     }
-    if row.starts > 0 {
-        line("starts", &row.starts.to_string())?;
+    if row.start_count() > 0 {
+        line("starts", &row.start_count().to_string())?;
     }
     if let Some(letter) = &letter {
         let died = format!("{} ({})", time::iso(letter.at), time::from(now, letter.at));

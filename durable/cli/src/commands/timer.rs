@@ -38,7 +38,7 @@ impl Timer {
             due_ms: row.due.as_millis(),
             is_overdue: row.due <= now,
             failures: row.failures,
-            starts: row.starts,
+            starts: row.start_count(),
             key_encoding: key.as_ref().map(|(_, encoding)| *encoding),
             key: key.map(|(key, _)| key),
             payload,

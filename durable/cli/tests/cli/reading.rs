@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::Value;
 use waterwheel_store_sqlite::SqliteStore;
 
-use crate::support::{Folder, cli, dead, filled, row, store, words};
+use crate::support::{Folder, cli, dead, filled, insert, row, store, words};
 
 /// The names of the fields of a JSON object.
 fn fields(value: &Value) -> BTreeSet<String> {
@@ -279,6 +279,19 @@ fn a_timer_is_shown_by_its_handle_and_by_its_id() {
         missing.contains("there is no timer or dead letter 77"),
         "{missing}"
     );
+}
+
+#[test]
+fn starts_are_shown_without_their_series() {
+    let folder = Folder::new();
+    let file = folder.file("timers.db");
+    let mut noted = row(1, "mail", 0);
+    noted.starts = 7 << 32 | 3;
+    drop(store(&file, &[insert(&noted)]));
+    let show = |more: &[&str]| cli(&file, [&["show", "10000000001"], more].concat());
+    let text = show(&[]).well();
+    assert!(text.contains("starts    3\n"), "{text}");
+    assert_eq!(show(&["--json"]).json()["starts"], 3);
 }
 
 #[test]

@@ -4,8 +4,8 @@
 //! start of a timer that was overdue as the run began, before the handler is called. So nothing is written for a timer in a service that ends in order, or once
 //! without order.
 //!
-//! What was noted before the last end in order is of no consequence. A setting has how many runs have noted starts since then, and no timer was started by more
-//! of them: a greater count is an older one. So it is with a copy that is restored, though its epochs say that many runs had no end in order.
+//! What was noted before the last end in order is of no consequence. So a note has a count and its series: the epoch of the last run that had ended in order by then.
+//! A note of another series counts for nothing. So it is with a copy that is restored, though its epochs say that many runs had no end in order.
 //!
 //! A timer that was started and has not ended is accused: it is what has ended that run, or it was with its handler beside what has. So the accused of a namespace
 //! are tried one after another, and what has ended well by then is innocent. One that was started too often is given up before it is started once more.
@@ -23,9 +23,6 @@ use crate::policy::{NOTED_FROM, STARTS};
 
 /// The setting: the epoch of the last run that ended in order, in decimal.
 const CLEAN: &str = "clean";
-
-/// The setting: that epoch as it was when a run noted starts for the last time, and how many runs had done so since then, that one among them.
-const NOTED: &str = "noted";
 
 /// So long an accused timer is tried as the only one of its namespace. What ends the process later may be tried beside others: a handler that hangs keeps none of
 /// them waiting for ever.
@@ -60,25 +57,18 @@ pub(super) struct Poison {
     clean: u64,
     /// What was due by then may have been started by runs before.
     suspects_until: Option<Due>,
-    /// What the store has said of runs that have noted starts: after which end in order, and how many.
-    noted: (u64, u32),
-    /// This run is one of them.
-    has_noted: bool,
     /// A trial has ended, and what came of it is not written.
     rests: bool,
-    /// Timers that were noted as started by this run and were not, and how often they had been before.
-    given_back: HashMap<Id, u32>,
+    /// Timers that were noted as started by this run and were not, and what was noted before.
+    given_back: HashMap<Id, u64>,
     /// The end of this run was noted as clean.
     is_clean: bool,
 }
 
 impl Poison {
-    /// How many runs before this one have noted starts since the last end in order.
-    fn noting_runs(&self) -> u32 {
-        match self.noted {
-            (clean, runs) if clean == self.clean => runs,
-            _ => 0,
-        }
+    /// Which series of runs this one belongs to. An epoch has 22 bits, as long as there are ids.
+    fn series(&self) -> u64 {
+        self.clean & 0x7fff_ffff
     }
 
     /// Whether any timer may be suspect.
@@ -108,14 +98,8 @@ impl Engine {
     /// A setting that was found at the opening.
     pub(super) fn note_clean_end(&mut self, name: &str, value: &[u8]) {
         let text = || std::str::from_utf8(value).ok();
-        let noted = |text: &str| {
-            let (clean, runs) = text.split_once(' ')?;
-            Some((clean.parse().ok()?, runs.parse().ok()?))
-        };
-        match name {
-            CLEAN => self.poison.clean = text().and_then(|it| it.parse().ok()).unwrap_or(0),
-            NOTED => self.poison.noted = text().and_then(noted).unwrap_or_default(),
-            _ => {}
+        if name == CLEAN {
+            self.poison.clean = text().and_then(|it| it.parse().ok()).unwrap_or(0);
         }
     }
 
@@ -190,13 +174,12 @@ impl Engine {
         self.starts_before(row) > 0 && self.is_suspect(row)
     }
 
-    /// How often it was started by runs before that have noted it.
+    /// How often it was started by runs before that have noted it, since the last end in order.
     fn starts_before(&self, row: &Row) -> u32 {
         let given_back = self.poison.given_back.get(&row.id);
-        let starts = given_back.copied().unwrap_or(row.starts);
-        match starts <= self.poison.noting_runs() {
-            true => starts,
-            // It was noted before the last end in order.
+        let (series, count) = split(given_back.copied().unwrap_or(row.starts));
+        match series == self.poison.series() {
+            true => count,
             false => 0,
         }
     }
@@ -213,13 +196,9 @@ impl Engine {
             return self.hand_out(row);
         }
         self.tries(&row, None);
-        row.starts = self.starts_before(&row);
-        if !self.poison.has_noted {
-            self.poison.has_noted = true;
-            let (clean, runs) = (self.poison.clean, self.poison.noting_runs());
-            let noted = format!("{clean} {}", runs.saturating_add(1)).into_bytes();
-            self.commits.push(Op::Set(NOTED.into(), Some(noted.into())));
-        }
+        // The store adds one, which stays within the lower half.
+        let count = self.starts_before(&row).min(u32::MAX - 1);
+        row.starts = self.poison.series() << 32 | u64::from(count);
         self.commits.push(Op::Start(row));
     }
 
@@ -289,4 +268,10 @@ impl Engine {
         self.output
             .push_back(Output::Deliver(super::Delivery { row }));
     }
+}
+
+/// The series of a note, and how many starts.
+fn split(starts: u64) -> (u64, u32) {
+    let count = u32::try_from(starts & u64::from(u32::MAX)).unwrap_or(u32::MAX);
+    (starts >> 32, count)
 }

@@ -33,7 +33,7 @@ fn about_to_note() -> Subject {
 
 impl Subject {
     /// How often the first timer was started, as the store has noted.
-    fn starts(&mut self) -> u32 {
+    fn starts(&mut self) -> u64 {
         let most = waterwheel_store::Most {
             rows: 1,
             bytes: usize::MAX,
@@ -45,7 +45,7 @@ impl Subject {
 
 pub(super) fn is_noting(it: &Subject) -> bool {
     let first = it.asked.front().map(|request| &request.call);
-    matches!(first, Some(Call::Commit(_, steps)) if matches!(steps[..], [.., Op::Start(_)] | [Op::Set(..)]))
+    matches!(first, Some(Call::Commit(_, steps)) if matches!(steps[..], [.., Op::Start(_)]))
 }
 
 #[test]
