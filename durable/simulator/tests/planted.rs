@@ -120,6 +120,11 @@ fn an_archive_that_never_expires_is_found() {
 }
 
 #[test]
+fn starts_of_an_older_series_that_count_are_found() {
+    is_found(Planted::OldStartsCount);
+}
+
+#[test]
 fn what_waits_though_it_is_not_accused_is_found() {
     is_found(Planted::AccusedHoldAll);
 }

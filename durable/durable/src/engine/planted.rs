@@ -35,6 +35,8 @@ pub enum Planted {
     CursorNotWritten,
     /// What is archived never expires.
     ExpiresNothing,
+    /// Starts that were noted before the last end in order count as well.
+    OldStartsCount,
     /// While an accused timer is tried, no other one of its namespace begins, accused or not.
     AccusedHoldAll,
 }

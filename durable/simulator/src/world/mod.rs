@@ -262,7 +262,7 @@ impl World {
             97 => self.deploy(),
             22 => self.disk.set_full(self.fills && self.rng.bool()),
             98 if self.crashes => self.crash()?,
-            99 if self.rng.u32(0..4) == 0 => self.stop()?,
+            99 if self.crashes || self.rng.u32(0..4) == 0 => self.stop()?,
             _ => {}
         }
         self.follow()
