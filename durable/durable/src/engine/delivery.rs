@@ -31,7 +31,7 @@ impl Engine {
                 continue;
             }
             self.lanes[index].running += 1;
-            self.namespaces[namespace].begins(self.now.boot_micros);
+            self.namespaces[namespace].running += 1;
             self.start(row);
             return true;
         }

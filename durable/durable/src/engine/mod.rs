@@ -66,7 +66,7 @@ use far::Far;
 pub use input::{Config, Ended, NewTimer, Token};
 use lane::Lane;
 pub use namespace::{BOUNDS, Counts, DEFAULT, Histogram};
-pub(crate) use namespace::{Namespace, namespace_in};
+pub(crate) use namespace::{Namespace, by_namespace, namespace_in};
 use near::Near;
 pub use now::Now;
 pub use output::{Answer, Call, Delivery, Output, Reply, Request};

@@ -200,16 +200,20 @@ impl Engine {
         // The store adds one, which stays within the lower half.
         let count = self.starts_before(&row).min(u32::MAX - 1);
         row.starts = self.poison.series() << 32 | u64::from(count);
+        let lane = self.lane(&row.handler);
+        self.namespaces[self.lanes[lane].namespace].starts();
         self.commits.push(Op::Start(row));
     }
 
     /// The start of a timer was noted: it goes to its handler.
     pub(super) fn started(&mut self, row: &Row) {
         let lane = self.lane(&row.handler);
-        let namespace = self.lanes[lane].namespace;
-        let is_closed = self.is_stopping || self.namespaces[namespace].is_closed();
-        if is_closed || !self.now.is_past(row.due) {
-            // Not any more: a pause, a stop, or a clock that was set back came with it.
+        let namespace = &mut self.namespaces[self.lanes[lane].namespace];
+        namespace.has_started();
+        let is_closed = self.is_stopping || namespace.is_closed();
+        let may_call = !is_closed && namespace.may_call(self.now.boot_micros);
+        if !may_call || !self.now.is_past(row.due) {
+            // Not any more: a pause, a stop, a slower rate, or a clock that was set back came with it.
             self.poison.given_back.insert(row.id, row.starts);
             return self.give_back(row);
         }
@@ -245,6 +249,8 @@ impl Engine {
     /// Timers whose starts are not noted yet do not start any more. A store that refuses that note holds nothing up.
     pub(super) fn give_back_starts(&mut self) {
         for row in self.commits.take_starts() {
+            let lane = self.lane(&row.handler);
+            self.namespaces[self.lanes[lane].namespace].has_started();
             self.give_back(&row);
         }
     }
@@ -265,7 +271,7 @@ impl Engine {
     fn hand_out(&mut self, row: Row) {
         let lane = self.lane(&row.handler);
         let namespace = &mut self.namespaces[self.lanes[lane].namespace];
-        namespace.counts.delivered += 1;
+        namespace.calls(self.now.boot_micros);
         self.output
             .push_back(Output::Deliver(super::Delivery { row }));
     }

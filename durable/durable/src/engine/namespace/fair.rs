@@ -108,8 +108,7 @@ impl Engine {
             }
             let lane = namespace.lanes[namespace.turn % lanes];
             namespace.turn = (namespace.turn + 1) % lanes;
-            let waits = namespace.rate.as_ref().is_some_and(|it| !it.has_one(boot));
-            if waits && is_limited {
+            if is_limited && !namespace.has_turn(boot) {
                 if !self.is_ready(lane) {
                     idle += 1;
                     continue;

@@ -23,8 +23,10 @@ use waterwheel_store::{Due, Id, Op, Row};
 pub use counts::Counts;
 pub use lateness::{BOUNDS, Histogram};
 use limiter::Limiter;
+pub(crate) use quota::by_namespace;
 
 use super::Engine;
+use super::planted::{self, Planted};
 use super::poison::Trial;
 pub use crate::limits::DEFAULT;
 use crate::policy::Policy;
@@ -49,6 +51,8 @@ pub(crate) struct Namespace {
     /// The one that comes next.
     turn: usize,
     rate: Option<Limiter>,
+    /// How many have begun whose starts are being noted. Each takes its turn of the rate when its handler is called, and has it until then.
+    starting: u64,
     insert_rate: Option<Limiter>,
     /// What is left of its quantum, where places are short.
     deficit: usize,
@@ -74,6 +78,7 @@ impl Namespace {
             lanes: Vec::new(),
             turn: 0,
             rate: None,
+            starting: 0,
             insert_rate: None,
             deficit: 0,
             waits: false,
@@ -128,9 +133,31 @@ impl Namespace {
                 .is_none_or(|most| self.running < most)
     }
 
-    /// A delivery begins.
-    pub(super) fn begins(&mut self, boot_micros: u64) {
-        self.running += 1;
+    /// Whether its rate lets one more begin now.
+    fn has_turn(&self, boot_micros: u64) -> bool {
+        let next = self.rate.as_ref().map(|rate| rate.next(1 + self.starting));
+        next.is_none_or(|next| next.is_some_and(|at| at <= boot_micros))
+    }
+
+    /// A start of it is to be noted.
+    pub(super) fn starts(&mut self) {
+        self.starting += 1;
+    }
+
+    /// A start of it was noted, or is not noted any more.
+    pub(super) fn has_started(&mut self) {
+        self.starting -= 1;
+    }
+
+    /// Whether a handler may be called whose start was noted. There is a turn for it, unless the policy is another one since then.
+    pub(super) fn may_call(&self, boot_micros: u64) -> bool {
+        let rate = self.rate.as_ref();
+        rate.is_none_or(|rate| rate.has_one(boot_micros)) || planted::is(Planted::RateIgnored)
+    }
+
+    /// A handler is called.
+    pub(super) fn calls(&mut self, boot_micros: u64) {
+        self.counts.delivered += 1;
         if let Some(rate) = &mut self.rate {
             rate.take(1, boot_micros);
         }
@@ -142,7 +169,9 @@ impl Namespace {
 
     /// When its rate lets one more delivery begin, if one waits for it.
     fn waits_until(&self) -> Option<u64> {
-        self.rate.as_ref().filter(|_| self.waits)?.next(1)
+        let rate = self.rate.as_ref().filter(|_| self.waits)?;
+        // None, if it waits for those whose starts are being noted.
+        rate.next(1 + self.starting)
     }
 
     /// The delay after a failure. `None` after the last one.
@@ -178,7 +207,11 @@ pub(crate) fn namespace_in(handler: &str) -> &str {
 impl Engine {
     /// The namespace of a handler, if it has been seen.
     pub(super) fn namespace_of(&self, handler: &str) -> Option<usize> {
-        match namespace_in(handler) {
+        self.index_of(namespace_in(handler))
+    }
+
+    fn index_of(&self, name: &str) -> Option<usize> {
+        match name {
             DEFAULT => Some(0),
             name => self.namespace_at.get(name).copied(),
         }
@@ -187,10 +220,7 @@ impl Engine {
     /// A namespace by its name.
     #[must_use]
     pub(crate) fn namespace(&self, name: &str) -> Option<&Namespace> {
-        match name {
-            DEFAULT => self.namespaces.first(),
-            name => self.namespace_at.get(name).map(|at| &self.namespaces[*at]),
-        }
+        self.index_of(name).and_then(|at| self.namespaces.get(at))
     }
 
     pub(crate) fn namespaces(&self) -> &[Namespace] {

@@ -2,38 +2,52 @@
 
 use std::time::Duration;
 
+use foldhash::{HashMap, HashMapExt as _};
+
 use super::super::{Answer, Engine};
 use super::namespace_in;
 
+/// How many timers of a batch are of which namespace, in the order in which these come up: the names are those of their handlers. A batch may be large, so that is
+/// reckoned without an engine.
+#[must_use]
+pub(crate) fn by_namespace<'a>(handlers: impl Iterator<Item = &'a str>) -> Vec<(&'a str, u64)> {
+    let mut counts: Vec<(&str, u64)> = Vec::new();
+    let mut at: HashMap<&str, usize> = HashMap::new();
+    for handler in handlers {
+        let name = namespace_in(handler);
+        let of = *at.entry(name).or_insert(counts.len());
+        match counts.get_mut(of) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((name, 1)),
+        }
+    }
+    counts
+}
+
 impl Engine {
-    /// Takes the inserts of a batch off the quotas of their namespaces, of all or of none: these are the names of their handlers. So no part of a batch is inserted
-    /// that uses the quota up again when the batch is.
+    /// Takes the inserts of a batch off the quotas of their namespaces, of all or of none: so many of each by its name. So no part of a batch is inserted that
+    /// uses the quota up again when the batch is.
     ///
     /// # Errors
     ///
     /// [`UnknownNamespace`](Answer::UnknownNamespace), or [`Quota`](Answer::Quota) with the time after which the batch may be taken.
-    pub fn charge<'a>(&mut self, handlers: impl Iterator<Item = &'a str>) -> Result<(), Answer> {
-        let mut counts: Vec<(usize, u64)> = Vec::new();
-        for handler in handlers {
-            let at = self.known(handler)?;
-            match counts.iter_mut().find(|(of, _)| *of == at) {
-                Some((_, count)) => *count += 1,
-                None => counts.push((at, 1)),
-            }
-        }
+    pub fn charge(&mut self, counts: &[(&str, u64)]) -> Result<(), Answer> {
+        let known = |(name, count): &(&str, u64)| Ok((self.known(name)?, *count));
+        let counts = counts.iter().map(known);
+        let counts: Vec<_> = counts.collect::<Result<_, Answer>>()?;
         self.take_quotas(&counts)
     }
 
     /// Does that for one insert.
     pub(in super::super) fn charge_one(&mut self, handler: &str) -> Result<(), Answer> {
-        let at = self.known(handler)?;
+        let at = self.known(namespace_in(handler))?;
         self.take_quotas(&[(at, 1)])
     }
 
-    fn known(&self, handler: &str) -> Result<usize, Answer> {
-        let at = self.namespace_of(handler);
+    fn known(&self, name: &str) -> Result<usize, Answer> {
+        let at = self.index_of(name);
         let known = at.filter(|at| self.namespaces[*at].is_known);
-        known.ok_or_else(|| Answer::UnknownNamespace(namespace_in(handler).into()))
+        known.ok_or_else(|| Answer::UnknownNamespace(name.into()))
     }
 
     fn take_quotas(&mut self, counts: &[(usize, u64)]) -> Result<(), Answer> {

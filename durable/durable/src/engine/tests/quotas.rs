@@ -25,7 +25,7 @@ fn insert(it: &mut Subject, handler: &str) -> Option<Duration> {
 fn charge(it: &mut Subject, handlers: &[(&str, usize)]) -> Option<Duration> {
     let all = handlers.iter();
     let all = all.flat_map(|(name, count)| std::iter::repeat_n(*name, *count));
-    match it.engine.charge(all) {
+    match it.engine.charge(&by_namespace(all)) {
         Ok(()) => None,
         Err(Answer::Quota(after)) => Some(after),
         Err(other) => panic!("{other:?}"),
@@ -107,8 +107,20 @@ fn a_batch_is_within_the_quota_or_none_of_it_is() {
     wait(&mut it, seconds(60));
     assert_eq!(charge(&mut it, &[("a/mail", 21)]), Some(Duration::MAX));
     assert_eq!(charge(&mut it, &[("a/mail", 20)]), None);
-    let unknown = it.engine.charge(["b/mail", "c/mail"].into_iter());
+    let unknown = by_namespace(["b/mail", "c/mail", "d/mail"].into_iter());
+    let unknown = it.engine.charge(&unknown);
     assert_eq!(unknown, Err(Answer::UnknownNamespace("c".into())));
+}
+
+#[test]
+fn a_batch_is_counted_by_its_namespaces() {
+    // The engine is handed one number a namespace, however large a batch is.
+    let names = (0..3_000).map(|at| ["a/mail", "x", "b/a", "a/b", "y", "default"][at % 6]);
+    assert_eq!(
+        by_namespace(names),
+        [("a", 1_000), (DEFAULT, 1_500), ("b", 500)]
+    );
+    assert_eq!(by_namespace(std::iter::empty()), []);
 }
 
 #[test]

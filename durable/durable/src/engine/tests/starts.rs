@@ -152,3 +152,121 @@ fn a_clock_set_back_while_a_start_is_noted_makes_no_early_delivery() {
     assert_eq!(it.end_all(&Ended::Well).len(), 1);
     assert!(it.store.is_empty() && it.engine.is_idle());
 }
+
+/// An engine after two ends, whose starts are noted, with this rate and so many timers of the time before.
+fn limited(rate: Option<Rate>, timers: usize) -> Subject {
+    let mut it = subject(None);
+    it.set_policy(DEFAULT, &Policy::default().rate(rate));
+    for _ in 0..timers {
+        it.insert_to("mail", 0);
+    }
+    it.settle();
+    it.start_again();
+    let mut now = it.engine.now();
+    now.boot_micros += SECOND;
+    now.wall_micros += SECOND.cast_signed();
+    it.begin_without_turn(now);
+    it.answers.clear();
+    it
+}
+
+/// When handlers are called within a minute, in tenths of a second. The store replies to its commits after such times; each delivery ends at once.
+fn calls(it: &mut Subject, most: usize, commit: impl Fn(u64) -> (u64, bool)) -> Vec<u64> {
+    let (mut calls, mut count, mut since) = (Vec::new(), 0, 0);
+    for tenth in 0..600 {
+        it.pass(SECOND / 10);
+        // No more are to start than may be called, and no turn is asked for that would find none to begin.
+        let now = it.engine.now().boot_micros;
+        assert!(it.engine.running() <= most);
+        assert!(it.engine.next_turn().is_none_or(|next| next > now));
+        loop {
+            for row in std::mem::take(&mut it.delivered) {
+                calls.push(tenth);
+                it.engine.ended(row.id, Ended::Well);
+                it.follow();
+            }
+            let Some(request) = it.asked.front() else {
+                since = tenth + 1;
+                break;
+            };
+            if matches!(request.call, Call::Commit(..)) {
+                let (after, is_refused) = commit(count);
+                if tenth < since + after {
+                    break;
+                }
+                count += 1;
+                if is_refused {
+                    it.reply(refused());
+                    continue;
+                }
+            }
+            since = tenth;
+            let Request { number, call } = it.asked.pop_front().unwrap();
+            let reply = call.ask(&mut it.store);
+            it.engine.replied(number, reply);
+            it.follow();
+        }
+    }
+    calls
+}
+
+#[test]
+fn a_rate_counts_calls_and_not_the_notes_of_starts() {
+    for burst in [1, 5] {
+        // A disk that is full for ten seconds, and one that is slow now and then.
+        for is_slow in [false, true] {
+            let mut it = limited(Some(Rate::per_second(1).burst(burst)), 40);
+            // Timers of this run are not noted. A disk that is full refuses them.
+            for _ in 0..3 {
+                it.insert_to("mail", 0);
+            }
+            let calls = calls(&mut it, burst as usize, |count| match is_slow {
+                true => ([0, 9, 0, 3, 25, 1, 0][count as usize % 7], false),
+                false => (0, count < 50),
+            });
+            for (first, from) in calls.iter().enumerate() {
+                for (more, to) in calls[first..].iter().enumerate() {
+                    let most = u64::from(burst) + (to - from) / 10;
+                    assert!((more as u64) < most, "{} from {from} to {to}", more + 1);
+                }
+            }
+            // It goes on, and what a full disk has saved up comes at once.
+            assert!(calls.len() >= if is_slow { 20 } else { 40 }, "{calls:?}");
+            let at_once = calls.chunk_by(|a, b| a == b).map(<[u64]>::len).max();
+            let expected = if is_slow {
+                at_once
+            } else {
+                Some(burst as usize)
+            };
+            assert_eq!(at_once, expected, "{calls:?}");
+        }
+    }
+}
+
+#[test]
+fn a_rate_holds_for_starts_that_were_on_their_way() {
+    let mut it = limited(None, 20);
+    while !is_noting(&it) {
+        let Request { number, call } = it.asked.pop_front().expect("it notes the starts");
+        let reply = call.ask(&mut it.store);
+        it.engine.replied(number, reply);
+        it.follow();
+        it.pass(1_000);
+    }
+    it.reply(refused());
+    let rate = Policy::default().rate(Rate::per_second(1).burst(1));
+    it.engine.set_policy(1, &DEFAULT.into(), &rate, false);
+    it.pass(SECOND);
+    let with_it = it.next_commit().len();
+    assert!((2..20).contains(&with_it), "{with_it}");
+    // The others were to begin as well, without a limit.
+    it.settle();
+    assert_eq!(it.delivered.len(), with_it - 1 + 1);
+    let mut left = 20 - it.end_all(&Ended::Well).len();
+    while left > 0 {
+        it.run_until(it.engine.now().boot_micros + SECOND);
+        assert_eq!(it.end_all(&Ended::Well).len(), 1);
+        left -= 1;
+    }
+    assert!(it.store.is_empty() && it.engine.is_idle());
+}
