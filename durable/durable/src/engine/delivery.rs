@@ -47,6 +47,9 @@ impl Engine {
         if may_try && let Some(up) = self.lanes[index].accused.pop_front() {
             return Some(up);
         }
+        if !may_try && planted::is(Planted::AccusedHoldAll) {
+            return None;
+        }
         while let Some(up) = self.lanes[index].ready.pop_front() {
             let is_accused = |row| self.is_accused(row);
             if may_try || !self.near.waiting(&up).is_some_and(is_accused) {
