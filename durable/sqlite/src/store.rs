@@ -17,6 +17,7 @@ use super::identity::Identity;
 use super::keys::Keys;
 use super::lock::Lock;
 use super::orders::{self, Orders};
+use super::pause::Pause;
 use super::space::Space;
 use super::trial::{Files, Trial};
 use super::vacuum::{self, Vacuum};
@@ -33,6 +34,8 @@ pub struct SqliteStore {
     connection: Connection,
     handlers: Handlers,
     keys: Keys,
+    /// The index of the keys could not be put in order.
+    keys_wait: Pause,
     last: Option<(u64, Vec<Outcome>)>,
     orders: Orders,
     /// Why nothing is written any more.
@@ -60,7 +63,8 @@ impl SqliteStore {
     /// Opens a file, and creates it if it is not there. Its folder must be there.
     ///
     /// This takes milliseconds, however many timers the file has. After a crash, SQLite reads the log once, which has some megabytes. Of business keys, it reads
-    /// 1 to 2 bytes each, and their last 64 K changes: some 4 ms a million. The first opening writes the reserve, of up to 16 MiB, in some 30 ms.
+    /// 1 to 2 bytes each, and their last changes: some 4 ms a million. These are 64 K at most, and more only after a disk that was full for long. The first
+    /// opening writes the reserve, of up to 16 MiB, in some 30 ms.
     ///
     /// # Errors
     ///
@@ -142,6 +146,7 @@ impl SqliteStore {
             connection,
             handlers,
             keys,
+            keys_wait: Pause::new(trial.full),
             last: None,
             orders: Orders::default(),
             failure: None,
@@ -358,14 +363,25 @@ impl SqliteStore {
         Ok(outcomes)
     }
 
-    /// Does a part of what the index of the keys has left to be done. On a full disk, most of it waits: what space is left is for what cannot.
+    /// Does a part of what the index of the keys has left to be done. If that is refused, it waits: with each commit it would fill the log again.
     fn order_keys(&mut self, is_idle: bool) -> Result<(), StoreError> {
-        let is_full = self.space.is_full();
-        let times = if is_full { FRESH_IF_FULL } else { 1 };
-        if self.keys.is_much_fresh(times) {
+        if self.keys_wait.lasts() {
+            return Ok(());
+        }
+        let ordered = self.order_keys_now(is_idle);
+        match &ordered {
+            Ok(()) => self.keys_wait.end(),
+            Err(_) => self.keys_wait.refuse(),
+        }
+        ordered
+    }
+
+    /// On a full disk, no runs are merged: what space is left is for what cannot wait. What is in memory becomes a run also then, so that it has a bound.
+    fn order_keys_now(&mut self, is_idle: bool) -> Result<(), StoreError> {
+        if self.keys.is_much_fresh() {
             self.transact(|store| store.keys.write_fresh(&store.connection))?;
         }
-        match !is_full && self.keys.is_to_merge(is_idle) {
+        match !self.space.is_full() && self.keys.is_to_merge(is_idle) {
             true => self.transact(|store| store.keys.merge(&store.connection)),
             false => Ok(()),
         }
@@ -513,9 +529,6 @@ impl Failed {
         !self.error.is_definite()
     }
 }
-
-/// On a full disk, so many times as much of the index of the keys is in memory before it is written as a run.
-const FRESH_IF_FULL: usize = 8;
 
 /// On a full disk, the log is copied when it has so many pages: it does not use up the last space.
 const SHORT_LOG: i64 = 64;

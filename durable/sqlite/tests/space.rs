@@ -222,6 +222,14 @@ fn runs(disk: &Disk) -> i64 {
     ask(disk, "SELECT count(*) FROM key_runs")
 }
 
+/// A timer with a key.
+fn keyed(number: u64, payload: usize) -> Row {
+    Row {
+        key: Some(number.to_le_bytes().as_slice().into()),
+        ..row(number, payload)
+    }
+}
+
 #[test]
 fn what_can_wait_waits_while_the_disk_is_full() {
     let open = |disk: &Disk| {
@@ -232,12 +240,8 @@ fn what_can_wait_waits_while_the_disk_is_full() {
             trial.long_log = 60;
         })
     };
-    let keyed = |number: u64| Row {
-        key: Some(number.to_le_bytes().as_slice().into()),
-        ..row(number, 200)
-    };
     let mut it = Subject::new(open);
-    let keyed: Vec<_> = (1_001..1_161).map(keyed).collect();
+    let keyed: Vec<_> = (1_001..1_161).map(|it| keyed(it, 200)).collect();
     for row in &keyed {
         let bucket = Level::Second.bucket(row.due);
         it.commit(&[Op::Insert(row.clone(), bucket)]).unwrap();
@@ -245,27 +249,24 @@ fn what_can_wait_waits_while_the_disk_is_full() {
     it.disk.fill();
     while it.insert() == Outcome::Inserted {}
     let length = it.disk.read(FILE).unwrap().len();
-    // So much has gone that pages are free, and the index of the keys has runs to write and to merge.
+    // So much has gone that pages are free, and the index of the keys has runs to merge.
     for _ in 0..COUNT - 10 {
         it.settle().unwrap();
     }
     let before = runs(&it.disk);
-    for row in &keyed[..40] {
+    for row in &keyed {
         it.commit(&[Op::Settle(row.clone())]).unwrap();
     }
+    // What is in memory has a bound: each 8 changes are a run. None is merged.
+    let bounded = runs(&it.disk);
+    assert!(bounded >= before + 19, "{before}, and then {bounded}");
     let written = changes(&it.disk);
     for _ in 0..20 {
         it.store.tend().unwrap();
     }
     assert_eq!(changes(&it.disk), written);
-    assert_eq!(runs(&it.disk), before);
+    assert_eq!(runs(&it.disk), bounded);
     assert!(it.disk.read(FILE).unwrap().len() >= length);
-    // But what is in memory has a bound.
-    for row in &keyed[40..] {
-        it.commit(&[Op::Settle(row.clone())]).unwrap();
-    }
-    let bounded = runs(&it.disk);
-    assert!(bounded > before);
     // Once there is space, it is done.
     drop(it.store);
     it.disk.set_foreign(0);
@@ -277,6 +278,76 @@ fn what_can_wait_waits_while_the_disk_is_full() {
     assert!(runs(&it.disk) < bounded);
     drop(store);
     assert!(it.disk.read(FILE).unwrap().len() < length);
+}
+
+/// A store on a full disk whose log has no space for a run of the index of its keys, and 200 timers with keys, after ten of which a run is to be written.
+fn with_a_run_that_finds_no_space(pause: Duration) -> (Subject, Vec<Row>) {
+    let mut it = Subject::new(|disk| {
+        open_as(disk, |trial| {
+            trial.full = pause;
+            trial.key_sizes = Sizes {
+                fresh: 6_000,
+                step: 8_192,
+            };
+            trial.long_log = 10;
+        })
+    });
+    let all: Vec<_> = (10_001..15_991).map(|it| keyed(it, 10)).collect();
+    for some in all.chunks(10) {
+        let inserts = some.iter().map(|row| {
+            let bucket = Level::Second.bucket(row.due);
+            Op::Insert(row.clone(), bucket)
+        });
+        it.commit(&inserts.collect::<Vec<_>>()).unwrap();
+    }
+    it.disk.fill();
+    while it.insert() == Outcome::Inserted {}
+    (it, all[..200].to_vec())
+}
+
+#[test]
+fn a_run_that_finds_no_space_is_not_tried_with_each_commit() {
+    let (mut it, keyed) = with_a_run_that_finds_no_space(HOUR);
+    let mut tried = 0;
+    for row in &keyed {
+        it.commits += 1;
+        let settle = Op::Settle(row.clone());
+        let outcomes = it.store.commit(it.commits, &[settle]).unwrap();
+        assert_eq!(outcomes, [Outcome::Done]);
+        let written = it.disk.count(Call::Write, Kind::Log);
+        let tended = it.store.tend();
+        // Nothing else that the store does then is written to the log.
+        if it.disk.count(Call::Write, Kind::Log) > written {
+            is_definite(tended);
+            tried += 1;
+        }
+    }
+    assert_eq!(tried, 1);
+    assert_eq!(runs(&it.disk), 0);
+}
+
+#[test]
+fn a_run_that_finds_no_space_keeps_no_disk_full() {
+    let pause = Duration::from_millis(20);
+    let (mut it, keyed) = with_a_run_that_finds_no_space(pause);
+    let mut settled = keyed.iter().map(|row| Op::Settle(row.clone()));
+    for settle in settled.by_ref().take(50) {
+        it.commit(&[settle]).unwrap();
+    }
+    // The disk has space for the reserve and a quarter of it: that is found, whatever is refused meanwhile.
+    let length = 256 << 10;
+    let free = length + length / 4 - it.reserve();
+    it.disk.set_foreign(it.disk.foreign() - free);
+    let begun = std::time::Instant::now();
+    while it.insert() == Outcome::Full {
+        assert!(begun.elapsed().as_secs() < 60, "it is full for ever");
+    }
+    // Once the log has space, it is written.
+    it.disk.set_foreign(0);
+    while runs(&it.disk) == 0 {
+        assert!(begun.elapsed().as_secs() < 60, "it was not written");
+        it.store.tend().unwrap();
+    }
 }
 
 #[test]

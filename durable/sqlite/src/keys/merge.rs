@@ -38,9 +38,9 @@ pub(super) enum Step {
 }
 
 impl Keys {
-    /// Whether it is time to [write](Keys::write_fresh) what is fresh as a run, or there is so many times as much.
-    pub(crate) fn is_much_fresh(&self, times: usize) -> bool {
-        self.changes >= times * self.sizes.fresh
+    /// Whether it is time to [write](Keys::write_fresh) what is fresh as a run.
+    pub(crate) fn is_much_fresh(&self) -> bool {
+        self.changes >= self.sizes.fresh
     }
 
     /// Whether it is time to [merge](Keys::merge) some more: in proportion to what commits change, so that they are not kept waiting, and while there is no
