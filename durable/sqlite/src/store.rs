@@ -437,10 +437,12 @@ impl SqliteStore {
         Ok(is_long)
     }
 
-    /// Nothing is written once the log could not be copied, unless that was for want of space: then the next call of `tend` does it in the reserve's.
+    /// Nothing is written once another thread could not copy the log, unless that goes away by itself: then the next call of `tend` copies it, in the space of
+    /// the reserve if need be.
     fn copies_well(&mut self) -> Result<(), StoreError> {
-        match self.copier.look() {
-            Err(error) if !self.space.is_none(&error) => Err(rolled_back(error)),
+        let copied = self.copier.look();
+        match copied.map_err(|error| self.in_a_step(error).error) {
+            Err(error) if !error.is_definite() => Err(error),
             _ => Ok(()),
         }
     }

@@ -389,6 +389,26 @@ fn a_log_that_finds_no_space_is_copied_by_the_store_itself() {
 }
 
 #[test]
+fn a_pass_that_fails_for_now_refuses_no_commit() {
+    for code in [
+        rusqlite::ffi::SQLITE_NOMEM,
+        rusqlite::ffi::SQLITE_BUSY,
+        rusqlite::ffi::SQLITE_FULL,
+    ] {
+        let (mut store, folder, other) = with_a_long_log("for-now");
+        other.execute_batch("COMMIT").unwrap();
+        fail_a_pass(&mut store, code);
+        commit_after_a_pass(&mut store).unwrap();
+        // The store copies this log itself.
+        store.tend().unwrap();
+        assert!(!store.copier.is_under_way());
+        assert_eq!(store.log().unwrap().left(), 0);
+        drop((store, other));
+        fs::remove_dir_all(folder).unwrap();
+    }
+}
+
+#[test]
 fn a_store_ends_after_the_thread_that_copies_its_log() {
     let (mut store, folder) = store("ends");
     let has_ended = Arc::new(AtomicU32::new(0));
