@@ -160,6 +160,12 @@ impl Copier {
         let thread = thread::spawn(move || pass().map(|()| Some(none)));
         self.under_way = Some((none, thread));
     }
+
+    /// Whether the pass has ended that is under way.
+    pub(crate) fn has_ended(&self) -> bool {
+        let pass = self.under_way.as_ref();
+        pass.is_none_or(|(_, thread)| thread.is_finished())
+    }
 }
 
 impl Drop for Copier {

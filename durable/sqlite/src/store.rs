@@ -495,13 +495,20 @@ impl SqliteStore {
         }
     }
 
-    fn is_well(&self) -> Result<(), StoreError> {
+    fn has_not_failed(&self) -> Result<(), StoreError> {
         match &self.failure {
             Some(why) => Err(StoreError::indeterminate(format!(
                 "it failed before: {why}"
             ))),
             None => Ok(()),
         }
+    }
+
+    /// The same, also of the thread that copies the log: before anything is written.
+    fn is_well(&mut self) -> Result<(), StoreError> {
+        self.has_not_failed()?;
+        let copies = self.copies_well();
+        self.note(copies)
     }
 
     /// Notes a failure after which nothing more is written, nor copied as the store is dropped.
@@ -611,8 +618,6 @@ impl Store for SqliteStore {
             return Ok(outcomes.clone());
         }
         self.is_well()?;
-        let copies = self.copies_well();
-        self.note(copies)?;
         self.is_idle = false;
         self.was_refused = false;
         let outcomes = self.commit_steps(steps);
@@ -623,7 +628,7 @@ impl Store for SqliteStore {
     }
 
     fn tend(&mut self) -> Result<(), StoreError> {
-        self.is_well()?;
+        self.has_not_failed()?;
         let there = self.is_there();
         self.note(there)?;
         let is_idle = std::mem::replace(&mut self.is_idle, true);
