@@ -93,9 +93,9 @@
 //! 3. After a second, and then less and less often, down to each 16 s, the disk is asked how much space it has. If it is enough for the reserve, this is written
 //!    again, with a quarter of it more to see that there is space for inserts, too, also by a quota. Then they are done again.
 //!
-//! Meanwhile the runs of the index of the keys are not merged, nor does the file become shorter: its free pages are for what is still written. A run of the last
-//! 64 K changes is written in the space that the log has. If it has too little, these changes stay in memory, some 50 bytes each, and it is tried again as the
-//! disk is looked at: after a second, and then less and less often.
+//! Meanwhile the runs of the index of the keys are not merged, nor does the file become shorter: its free pages are for what is still written. The last 64 K changes
+//! of that index become a run as soon as there are free pages and a log for it. Until then they stay in memory, with those that follow, some 50 bytes each; a
+//! run that was refused is tried again after a second, and then less and less often, as the disk is looked at.
 //!
 //! What was answered with `Full` was certainly not written. If even the reserve is used up, commits are refused, and nothing is lost. A full disk keeps no store
 //! from opening either. A copy that [`backup`] makes, and what [`ask`] writes, have no reserve.

@@ -191,6 +191,11 @@ impl Limit {
     }
 }
 
+/// How many bytes the free pages of a file have.
+pub(crate) fn free(on: &Connection) -> rusqlite::Result<u64> {
+    Ok(number(on, "PRAGMA freelist_count")? * number(on, "PRAGMA page_size")?)
+}
+
 fn number(on: &Connection, sql: &str) -> rusqlite::Result<u64> {
     let mut statement = on.prepare_cached(sql)?;
     let number: i64 = statement.query_row([], |row| row.get(0))?;

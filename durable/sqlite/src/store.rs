@@ -18,7 +18,7 @@ use super::keys::Keys;
 use super::lock::Lock;
 use super::orders::{self, Orders};
 use super::pause::Pause;
-use super::space::Space;
+use super::space::{self, Space};
 use super::trial::{Files, Trial};
 use super::vacuum::{self, Vacuum};
 use super::write::Writer;
@@ -376,12 +376,18 @@ impl SqliteStore {
         ordered
     }
 
-    /// On a full disk, no runs are merged: what space is left is for what cannot wait. What is in memory becomes a run also then, so that it has a bound.
+    /// On a full disk, no runs are merged: what space is left is for what cannot wait. What is in memory becomes a run as soon as there are free pages for it. If
+    /// it made the file longer, the log could not be copied after that, and nothing more would be settled once the log is full.
     fn order_keys_now(&mut self, is_idle: bool) -> Result<(), StoreError> {
-        if self.keys.is_much_fresh() {
+        let is_full = self.space.is_full();
+        let may_write = || match is_full {
+            true => Ok(space::free(&self.connection)? > 2 * self.keys.fresh_bytes()),
+            false => Ok(true),
+        };
+        if self.keys.is_much_fresh() && may_write().map_err(rolled_back)? {
             self.transact(|store| store.keys.write_fresh(&store.connection))?;
         }
-        match !self.space.is_full() && self.keys.is_to_merge(is_idle) {
+        match !is_full && self.keys.is_to_merge(is_idle) {
             true => self.transact(|store| store.keys.merge(&store.connection)),
             false => Ok(()),
         }

@@ -280,20 +280,27 @@ fn what_can_wait_waits_while_the_disk_is_full() {
     assert!(it.disk.read(FILE).unwrap().len() < length);
 }
 
-/// A store on a full disk whose log has no space for a run of the index of its keys, and 200 timers with keys, after ten of which a run is to be written.
-fn with_a_run_that_finds_no_space(pause: Duration) -> (Subject, Vec<Row>) {
+/// A store on a full disk, and timers with keys: after ten of them, a run of the index is to be written that neither the log nor the reserve has space for. The
+/// file has free pages for it, or not.
+fn with_a_run_that_finds_no_space(pause: Duration, has_pages: bool) -> (Subject, Vec<Op>) {
     let mut it = Subject::new(|disk| {
         open_as(disk, |trial| {
             trial.full = pause;
             trial.key_sizes = Sizes {
-                fresh: 6_000,
+                fresh: 12_000,
                 step: 8_192,
             };
             trial.long_log = 10;
         })
     });
-    let all: Vec<_> = (10_001..15_991).map(|it| keyed(it, 10)).collect();
-    for some in all.chunks(10) {
+    it.disk.set_capacity(2 * CAPACITY, 0);
+    let large: Vec<_> = (9_001..9_041).map(|it| row(it, 25_000)).collect();
+    for row in &large {
+        let bucket = Level::Second.bucket(row.due);
+        it.commit(&[Op::Insert(row.clone(), bucket)]).unwrap();
+    }
+    let all: Vec<_> = (10_001..21_991).map(|it| keyed(it, 10)).collect();
+    for some in all.chunks(20) {
         let inserts = some.iter().map(|row| {
             let bucket = Level::Second.bucket(row.due);
             Op::Insert(row.clone(), bucket)
@@ -302,52 +309,69 @@ fn with_a_run_that_finds_no_space(pause: Duration) -> (Subject, Vec<Row>) {
     }
     it.disk.fill();
     while it.insert() == Outcome::Inserted {}
-    (it, all[..200].to_vec())
+    if has_pages {
+        for row in large {
+            it.commit(&[Op::Settle(row)]).unwrap();
+        }
+    }
+    (it, all.into_iter().take(200).map(Op::Settle).collect())
 }
 
-#[test]
-fn a_run_that_finds_no_space_is_not_tried_with_each_commit() {
-    let (mut it, keyed) = with_a_run_that_finds_no_space(HOUR);
+/// Settles these. Returns how often the index was written, or was to be, and was refused.
+fn settle_all(it: &mut Subject, settles: Vec<Op>) -> usize {
     let mut tried = 0;
-    for row in &keyed {
+    for settle in settles {
         it.commits += 1;
-        let settle = Op::Settle(row.clone());
         let outcomes = it.store.commit(it.commits, &[settle]).unwrap();
         assert_eq!(outcomes, [Outcome::Done]);
         let written = it.disk.count(Call::Write, Kind::Log);
         let tended = it.store.tend();
-        // Nothing else that the store does then is written to the log.
-        if it.disk.count(Call::Write, Kind::Log) > written {
-            is_definite(tended);
-            tried += 1;
+        // Nothing else that the store does then is written to the log, nor refused.
+        match it.disk.count(Call::Write, Kind::Log) > written {
+            true => {
+                is_definite(tended);
+                tried += 1;
+            }
+            false => tended.unwrap(),
         }
     }
-    assert_eq!(tried, 1);
+    tried
+}
+
+#[test]
+fn a_run_that_finds_no_space_is_not_tried_with_each_commit() {
+    let (mut it, settles) = with_a_run_that_finds_no_space(HOUR, true);
+    assert_eq!(settle_all(&mut it, settles), 1);
     assert_eq!(runs(&it.disk), 0);
 }
 
 #[test]
 fn a_run_that_finds_no_space_keeps_no_disk_full() {
     let pause = Duration::from_millis(20);
-    let (mut it, keyed) = with_a_run_that_finds_no_space(pause);
-    let mut settled = keyed.iter().map(|row| Op::Settle(row.clone()));
-    for settle in settled.by_ref().take(50) {
-        it.commit(&[settle]).unwrap();
-    }
-    // The disk has space for the reserve and a quarter of it: that is found, whatever is refused meanwhile.
-    let length = 256 << 10;
-    let free = length + length / 4 - it.reserve();
+    let (mut it, settles) = with_a_run_that_finds_no_space(pause, true);
+    assert!(settle_all(&mut it, settles) > 0);
+    // The disk has space for the run, which makes the log longer, and for the reserve and a quarter of it: that is found, whatever is refused meanwhile.
+    let free = (512 << 10) + (256 << 10) * 5 / 4;
     it.disk.set_foreign(it.disk.foreign() - free);
     let begun = std::time::Instant::now();
     while it.insert() == Outcome::Full {
         assert!(begun.elapsed().as_secs() < 60, "it is full for ever");
     }
     // Once the log has space, it is written.
-    it.disk.set_foreign(0);
+    it.disk.set_capacity(4 * CAPACITY, 0);
     while runs(&it.disk) == 0 {
         assert!(begun.elapsed().as_secs() < 60, "it was not written");
         it.store.tend().unwrap();
     }
+}
+
+#[test]
+fn no_run_makes_the_file_longer_on_a_full_disk() {
+    let (mut it, settles) = with_a_run_that_finds_no_space(HOUR, false);
+    let length = it.disk.read(FILE).unwrap().len();
+    // The log could not be copied after that, and would be full soon.
+    assert_eq!(settle_all(&mut it, settles), 0);
+    assert!(it.disk.read(FILE).unwrap().len() < length + (32 << 10));
 }
 
 #[test]
