@@ -90,8 +90,8 @@
 //! 1. A commit that finds no space is done without its inserts. The log is copied, and begun again in the space that it has.
 //! 2. If there is none without them either, or none to copy the log, the reserve is deleted, and it is done in that space. What is settled leaves free pages for
 //!    retries, dead letters and what is archived.
-//! 3. After a second, and then less and less often, down to each 16 s, the disk is asked how much space it has. If it is enough for the reserve, this is written
-//!    again, with a quarter of it more to see that there is space for inserts, too, also by a quota. Then they are done again.
+//! 3. After a second, and then less and less often, down to each 16 s, the disk is asked how much space it has. If it is enough for the reserve, and each
+//!    fourth time whatever it says, this is written again, with a quarter of it more to see that there is space for inserts, too, also by a quota. Then they are done again.
 //!
 //! Meanwhile the runs of the index of the keys are not merged, nor does the file become shorter: its free pages are for what is still written. The last 64 K changes
 //! of that index become a run as soon as there are free pages and a log for it. Until then they stay in memory, with those that follow, some 50 bytes each; a

@@ -22,6 +22,9 @@ const KEPT: u64 = 8;
 /// So many pages are not looked at one by one.
 const NEARLY: u64 = 64;
 
+/// Each fourth look at a full disk writes, whatever the file system says.
+const TRIED: u32 = 4;
+
 #[derive(Debug)]
 pub(crate) struct Space {
     reserve: Reserve,
@@ -137,7 +140,9 @@ impl Space {
         }
         let length = self.wanted(on_disk).max(self.reserve.length());
         // As much again as settling needs for long: else inserts would find it full at once.
-        let restored = match self.reserve.may_extend(length, length / 4) {
+        // What the file system says may be too little, for ever: so the write decides now and then.
+        let is_tried = self.full.times() % TRIED == TRIED - 1;
+        let restored = match is_tried || self.reserve.may_extend(length, length / 4) {
             true => self.reserve.extend(length, length / 4),
             false => Err(io::ErrorKind::StorageFull.into()),
         };

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use folder::Folder;
 use waterwheel_store::{Due, Id, Level, Op, Outcome, Row, Store};
-use waterwheel_store_sqlite::{OpenError, SqliteStore};
+use waterwheel_store_sqlite::{OpenError, SqliteStore, Trial};
 
 const MOUNTED: &str = "WATERWHEEL_MOUNTED";
 const MOUNT: &str = "mount -t tmpfs -o size=8m tmpfs \"$0\"";
@@ -90,7 +90,10 @@ fn a_store_opens_settles_and_recovers_on_a_full_file_system() {
     // The index of the log is made again by each first opening. Another process has taken the space of it, and of the number in the lock file.
     fs::remove_file(folder.join("timers.db-shm")).unwrap();
     fs::write(folder.join("timers.db-lock"), "").unwrap();
+    let free = || (Trial::NONE.files.free)(&path).unwrap();
+    assert!((1 << 20..8 << 20).contains(&free()), "{} are free", free());
     fill(&folder);
+    assert_eq!(free(), 0);
     let mut store = SqliteStore::open(&path).unwrap();
     assert!(!folder.join("timers.db-reserve").exists());
     assert_eq!(store.begin().unwrap(), 2);
