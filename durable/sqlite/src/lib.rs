@@ -29,7 +29,8 @@
 //!
 //! The file is in WAL mode with `synchronous=EXTRA`, which is `FULL` there: a commit returns after an `fsync` of the log. The store copies the log into the
 //! file itself, after a commit that has left the log long. One that has become far longer, beside a reader whose transaction was open for long, is copied by a
-//! thread of its own while commits go on.
+//! thread of its own while commits go on. As the store is dropped, it copies the log as well, but one that is far longer: this is left to the process that has
+//! the file next. A sync of the file that is under way then is waited for.
 //!
 //! | file | what it is |
 //! |---|---|

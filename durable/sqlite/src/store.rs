@@ -737,11 +737,12 @@ impl Store for SqliteStore {
 }
 
 impl Drop for SqliteStore {
+    /// A log that is far longer than usual stays as it is: to copy it would hold up a shutdown, and the next process that has the file copies it beside commits.
     fn drop(&mut self) {
-        let copied = self.copier.wait();
-        let has_failed = copied.is_err_and(|error| !self.space.is_none(&error));
-        let is_well = self.failure.is_none() && !has_failed;
-        if is_well && self.roll_back().is_ok() {
+        let copied = self.copier.end();
+        let has_failed = copied.is_err_and(|error| !self.in_a_step(error).error.is_definite());
+        let is_well = self.failure.is_none() && !has_failed && self.roll_back().is_ok();
+        if is_well && self.log().is_ok_and(|log| !self.copier.is_far(log)) {
             // What is not copied now is read from the log the next time. On a full disk, the log keeps the space that it has.
             let sql = match self.space.is_full() {
                 true => "PRAGMA wal_checkpoint(PASSIVE)",
