@@ -89,10 +89,17 @@ pub(crate) struct Copier {
     gives_way: bool,
 }
 
+/// Before this version of SQLite, a copy beside commits could lose some: <https://sqlite.org/wal.html#walresetbug>. The one that is bundled is newer.
+const LEAST_VERSION: i32 = 3_051_003;
+
 impl Copier {
     pub(crate) fn new(far: Option<i64>) -> Copier {
+        Copier::beside(far, rusqlite::version_number())
+    }
+
+    fn beside(far: Option<i64>, version: i32) -> Copier {
         Copier {
-            far,
+            far: far.filter(|_| version >= LEAST_VERSION),
             under_way: None,
             last: None,
             gives_way: false,
@@ -280,6 +287,12 @@ mod tests {
             |left: i64| after(log(50_000, 0), 50_000).takes(log(50_000 + left, 50_000), USUAL);
         assert!(whole(2_000) && !whole(1_999));
         assert!(!Copier::new(None).takes(log(1_000_000, 0), USUAL));
+    }
+
+    #[test]
+    fn none_is_for_it_with_an_older_version_of_sqlite() {
+        let takes = |version| Copier::beside(Some(FAR), version).takes(log(1_000_000, 0), USUAL);
+        assert!(takes(LEAST_VERSION) && !takes(3_051_002));
     }
 
     #[test]
