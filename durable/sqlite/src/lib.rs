@@ -39,6 +39,9 @@
 //! | `timers.db-reserve` | space that is given up when the disk is full: twice as long as the others together, from 1 to 16 MiB, of bytes that mean nothing. It may be deleted while no process has the store open |
 //! | `timers.db-lock` | a file that the process locks which has the store open; its process number is in it. Its user alone may read it; the others have the modes that the process gives new files (`umask`) |
 //!
+//! In the process that has the store open, no other code may open `timers.db`, not even to read it: on Unix, the locks that SQLite has on a file are the
+//! process's, and any descriptor of the file that is closed drops them. Another process that reads may then delete the log as it ends.
+//!
 //! # Beside the process that has the file open
 //!
 //! A [`Reader`] counts and lists what is there, and [`backup`] makes a copy. Both take no lock and hold up no commit; while they read, the log grows by what is
