@@ -98,7 +98,7 @@ pub(crate) fn run(reader: &Reader, asked: &Json, output: &mut Output) -> Result<
     let now = time::now();
     let settings = reader.settings()?;
     let counts = reader.count(now)?;
-    let created = namespaces(&settings);
+    let created: Vec<_> = namespaces(settings.iter().map(|it| &*it.name)).collect();
     let of_handlers = counts.iter().map(|it| Whose::namespace(&it.handler));
     let names: BTreeSet<&str> = created.iter().copied().chain(of_handlers).collect();
     let list = names.into_iter().map(|name| {

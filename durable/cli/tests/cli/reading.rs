@@ -254,6 +254,36 @@ fn a_name_that_the_file_does_not_know_is_an_error() {
 }
 
 #[test]
+fn a_list_of_timers_reads_no_calendar() {
+    let folder = Folder::new();
+    let file = folder.file("timers.db");
+    filled(&file);
+    // A value that cannot be read.
+    let connection = rusqlite::Connection::open(&file).unwrap();
+    let spoil = "UPDATE settings SET value = 17 WHERE name = 'calendar/nightly'";
+    assert_eq!(connection.execute(spoil, []).unwrap(), 1);
+    cli(&file, words("namespaces")).failure();
+    for whose in ["", "--handler mail", "--namespace idle", "--namespace shop"] {
+        for command in ["list", "dead"] {
+            cli(&file, words(&format!("{command} {whose}"))).well();
+        }
+    }
+}
+
+#[test]
+fn a_handler_is_no_error_before_the_first_timer() {
+    let folder = Folder::new();
+    let file = folder.file("timers.db");
+    drop(store(&file, &[]));
+    let said = cli(&file, words("list --handler mail --json")).json();
+    assert_eq!(said["timers"].as_array().unwrap().len(), 0);
+    for command in ["dead", "redrive", "discard"] {
+        cli(&file, words(&format!("{command} --handler mail"))).well();
+    }
+    cli(&file, words("list --namespace shpo")).failure();
+}
+
+#[test]
 fn a_timer_is_shown_by_its_handle_and_by_its_id() {
     let folder = Folder::new();
     let file = folder.file("timers.db");

@@ -355,8 +355,8 @@ impl Durable {
     /// free when this resolves. It can be called more than once, also at the same time: each call resolves when the store is closed, and the shortest limit
     /// counts.
     ///
-    /// The limit holds also if handlers block all threads of the runtime, or nothing drives it. A call of the store that is under way is waited for. What the
-    /// store refuses to write holds nothing up: see [`Stopped::unsettled`].
+    /// The limit holds also if handlers block all threads of the runtime, or nothing drives it. A call of the store that is under way is waited for, and
+    /// so is its last sync of the file, which may take long on a slow disk. What the store refuses to write holds nothing up: see [`Stopped::unsettled`].
     ///
     /// A handler that awaits it waits for itself, until the limit, and is dropped then: spawn a task for it.
     ///

@@ -182,6 +182,22 @@ impl Reader {
         })
     }
 
+    /// The names of the [settings](Reader::settings), in order, without their values.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`].
+    pub fn setting_names(&self) -> Result<Vec<Arc<str>>, ReadError> {
+        self.read(|snapshot| match snapshot.version {
+            VERSION => {
+                let mut names = snapshot.prepare("SELECT name FROM settings ORDER BY name")?;
+                let names = names.query_map([], |row| row.get(0))?;
+                names.collect()
+            }
+            _ => Ok(Vec::new()),
+        })
+    }
+
     /// Reads one point in time.
     fn read<T>(
         &self,
