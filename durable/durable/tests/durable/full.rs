@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use waterwheel_durable::{Durable, Error, Event, NewTimer};
 
-use crate::support::{Deliveries, Place, Shelf, in_an_hour, shut_down, soon, until, within};
+use crate::support::{
+    Deliveries, Place, Shelf, in_an_hour, millis, shut_down, soon, until, within,
+};
 
 on_both_flavors! {
     a_full_store_refuses_inserts_and_delivers
@@ -77,13 +79,17 @@ async fn a_file_at_its_limit_is_full_until_timers_have_gone() {
     for _ in &kept {
         deliveries.next().await;
     }
-    loop {
-        let insert = timers.at("mail", soon()).bytes([7; 50_000]);
-        match within(insert.insert()).await {
-            Ok(_) => break,
-            Err(error) => assert_eq!(error, Error::Full),
+    within(async {
+        loop {
+            let insert = timers.at("mail", soon()).bytes([7; 50_000]);
+            match insert.insert().await {
+                Ok(_) => break,
+                Err(error) => assert_eq!(error, Error::Full),
+            }
+            tokio::time::sleep(millis(1)).await;
         }
-    }
+    })
+    .await;
     deliveries.next().await;
     shut_down(&timers).await;
     let length = std::fs::metadata(place.file()).unwrap().len();
