@@ -13,6 +13,9 @@ use crate::engine::Answer;
 use crate::limits::{LONGEST_NAMESPACE, NAME_LIMIT, PAYLOAD_LIMIT};
 use crate::policy::Wrong;
 
+/// No name of a handler begins so: each has one name.
+const BEFORE_DEFAULT: &str = "default/";
+
 /// How much of a name is shown.
 const LONGEST_SHOWN: usize = 64;
 
@@ -51,7 +54,7 @@ pub enum Error {
     /// A calendar has a part that is wrong.
     #[cfg(feature = "calendar")]
     Calendar(CalendarError),
-    /// A due time is more than 292 million years away.
+    /// A due time, or another time that a call was given, is more than 292 million years from 1970.
     DueOutOfRange,
     /// A payload is no JSON.
     Payload(Arc<str>),
@@ -126,6 +129,11 @@ fn shown(name: &str) -> String {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Error::Name { name } if name.starts_with(BEFORE_DEFAULT) => write!(
+                f,
+                "{:?} is no name: a handler's is `name` in the namespace `default`, without `{BEFORE_DEFAULT}` before it",
+                shown(name)
+            ),
             Error::Name { name } => write!(
                 f,
                 "{:?} is no name: a handler's is `name` or `namespace/name`, of 1 to {NAME_LIMIT} bytes",
@@ -147,13 +155,15 @@ impl fmt::Display for Error {
             ),
             #[cfg(feature = "calendar")]
             Error::Calendar(error) => error.fmt(f),
-            Error::DueOutOfRange => f.write_str("the due time is too far away"),
+            Error::DueOutOfRange => f.write_str("the time is more than 292 million years from 1970"),
             Error::Payload(why) => write!(f, "the payload cannot be written as JSON: {why}"),
             Error::TooLong { length } => write!(
                 f,
-                "a payload and its key have at most {PAYLOAD_LIMIT} bytes, and not {length}"
+                "a payload and its key have at most {PAYLOAD_LIMIT} bytes, and not {length}: put an id into the payload, and the data into a table of your own"
             ),
-            Error::Full => f.write_str("the store is full, and nothing was written"),
+            Error::Full => f.write_str(
+                "the store is full, and nothing was written: free space on its disk, or raise its `disk_limit`; then inserts are taken again by themselves",
+            ),
             Error::Refused(why) | Error::Failed(why) | Error::Unknown(why) => f.write_str(why),
             Error::ShuttingDown => f.write_str("the service shuts down"),
             Error::OutOfIds => {

@@ -201,6 +201,10 @@ impl Policy {
                 "nothing would ever be delivered: at least 1, or pause the namespace",
             );
         }
+        if self.insert_rate.is_some_and(|it| it.count == 0) {
+            // A pause refuses no insert, and so it is no advice here.
+            return wrong("insert_rate", "at least 1 in its time");
+        }
         for (field, rate) in [("rate", self.rate), ("insert_rate", self.insert_rate)] {
             if let Some(why) = rate.and_then(Rate::wrong) {
                 return wrong(field, why);

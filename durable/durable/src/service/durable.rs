@@ -108,7 +108,7 @@ impl Durable {
     ///
     /// # Panics
     ///
-    /// As [`handle`](Durable::handle).
+    /// As [`handle`](Durable::handle), and for an [attempt limit](HandlerOptions::attempt_limit) of zero.
     #[track_caller]
     pub fn handle_with<F, A>(&self, name: &str, options: HandlerOptions, handler: F)
     where
@@ -118,6 +118,10 @@ impl Durable {
         if let Err(error) = check_name(name) {
             panic!("{error}");
         }
+        assert!(
+            options.attempt_limit != Some(Duration::ZERO),
+            "the attempt limit of the handler {name:?} is zero, so each attempt that waits for something would fail: leave it out, or make it longer"
+        );
         let handler = Handler {
             name: name.into(),
             attempt_limit: options.attempt_limit,

@@ -90,7 +90,7 @@ impl Namespace {
     ///
     /// # Panics
     ///
-    /// As [`handle`](Namespace::handle).
+    /// As [`handle`](Namespace::handle), and for an [attempt limit](HandlerOptions::attempt_limit) of zero.
     #[track_caller]
     pub fn handle_with<F, A>(&self, name: &str, options: HandlerOptions, handler: F)
     where
