@@ -5,7 +5,22 @@ use crate::engine::Ended;
 
 /// Why an attempt has failed, and whether the timer is tried again.
 ///
-/// Made by [`Retry::backoff`] or [`Dead::because`]. `?` makes one of each error, which is tried again.
+/// Made by [`Retry::backoff`], [`Retry::after`] or [`Dead::because`]. `?` makes one that is tried again, of whatever [`Retry::backoff`] takes: an error, an
+/// `anyhow::Error`, a `Box<dyn Error + Send + Sync>`, a text.
+///
+/// ```
+/// # use waterwheel_durable::{Durable, Failure};
+/// # fn address() -> Result<String, Box<dyn std::error::Error + Send + Sync>> { Ok(String::new()) }
+/// # async fn send(address: String) -> Result<(), std::io::Error> { Ok(()) }
+/// # fn example(timers: &Durable) {
+/// timers.handle("mail", |_| async {
+///     let address = address()?; // a boxed error
+///     let (_, host) = address.split_once('@').ok_or("an address without a host")?; // a text
+///     send(host.to_owned()).await?; // an error
+///     Ok(())
+/// });
+/// # }
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Failure {
     error: String,
@@ -54,12 +69,9 @@ impl Failure {
 }
 
 /// As [`Retry::backoff`].
-impl<E: Error> From<E> for Failure {
+impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for Failure {
     fn from(error: E) -> Failure {
-        Failure {
-            error: with_causes(&error),
-            is_dead: false,
-        }
+        Retry::backoff(error)
     }
 }
 

@@ -83,6 +83,40 @@ async fn a_failure_counts_across_a_restart() {
 }
 
 #[tokio::test]
+async fn a_question_mark_makes_a_failure_of_each_kind_of_error() {
+    fn fail(kind: &[u8]) -> Result<(), Failure> {
+        let io = || std::io::Error::other("the line is cut");
+        let boxed: Box<dyn std::error::Error + Send + Sync> = Box::new(io());
+        match kind {
+            b"error" => Err(io())?,
+            b"boxed" => Err(boxed)?,
+            b"anyhow" => Err(anyhow::Error::new(io()).context("no answer"))?,
+            b"text" => Err("the line is cut")?,
+            b"string" => Err(String::from("the line is cut"))?,
+            b"failure" => Err(Dead::because("the line is cut"))?,
+            _ => {}
+        }
+        Ok(())
+    }
+    let timers = open([]).await;
+    timers.handle("mail", |delivery| async move { fail(delivery.payload()) });
+    let kinds = ["error", "boxed", "anyhow", "text", "string", "failure"];
+    for kind in kinds {
+        let insert = timers.at("mail", soon()).bytes(kind.as_bytes());
+        insert.insert().await.unwrap();
+    }
+    let dead = letters_until(&timers, |dead| dead.len() == kinds.len()).await;
+    for letter in dead {
+        let expected = match &**letter.payload() {
+            b"anyhow" => "no answer: the line is cut",
+            _ => "the line is cut",
+        };
+        assert_eq!(letter.error(), expected, "{letter:?}");
+    }
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
 async fn a_handler_gives_a_timer_up_at_once() {
     let timers = open([millis(1); 5]).await;
     let mut deliveries = Deliveries::ended(&timers, "mail", |_| Err(Dead::because("no such user")));
