@@ -31,6 +31,20 @@ const LONGEST_WINDOW: i64 = 15;
 const LEAST_DISK_LIMIT: u64 = 1 << 20;
 
 /// The settings of a [`Durable`].
+///
+/// ```
+/// # use std::time::Duration;
+/// # use waterwheel_durable::{Durable, Event, OpenError};
+/// # async fn example() -> Result<Durable, OpenError> {
+/// Durable::builder()
+///     .ladder([15, 60, 600, 3_600].map(Duration::from_secs))
+///     .concurrency(256)
+///     .disk_limit(10 << 30)
+///     .on_event(|event| eprintln!("{event:?}"))
+///     .open("timers.db")
+///     .await
+/// # }
+/// ```
 #[derive(Debug, Default)]
 #[must_use = "a builder opens nothing by itself"]
 pub struct Builder {
