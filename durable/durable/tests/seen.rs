@@ -49,6 +49,15 @@ fn a_recorder_has_what_the_metrics_say(timers: &Durable) {
     let mut metrics = timers.metrics();
     // As of a store that is full.
     (metrics.full, metrics.is_full) = (7, true);
+    // Each has a value of its own, so that none can be taken for another.
+    let mut namespaces = metrics.namespaces.iter_mut();
+    let of = namespaces.find(|it| &*it.name == "shop").unwrap();
+    assert_eq!((of.inserted, of.delivered), (3, 3));
+    (of.inserted, of.duplicates, of.over_quota) = (10, 11, 12);
+    (of.cancelled, of.retried, of.redriven) = (13, 14, 15);
+    (of.throttled, of.running, of.is_paused) = (16, 17, true);
+    (metrics.in_memory, metrics.clock_jumps, metrics.refusals) = (21, 22, 23);
+    metrics.unhandled = vec!["a".into(), "b".into()];
     metrics::with_local_recorder(&recorder, || metrics.publish());
     let all = snapshotter.snapshot().into_vec();
     let value = |name: &str, labels: &[(&str, &str)]| {
@@ -64,16 +73,35 @@ fn a_recorder_has_what_the_metrics_say(timers: &Durable) {
     };
     let shop = [("namespace", "shop")];
     for (name, expected) in [
-        ("inserted", 3.0),
-        ("delivered", 3.0),
-        ("settled", 2.0),
-        ("dead", 1.0),
-        ("retried", 0.0),
-        ("throttled", 0.0),
+        ("inserted_total", 10.0),
+        ("duplicates_total", 11.0),
+        ("over_quota_total", 12.0),
+        ("cancelled_total", 13.0),
+        ("delivered_total", 3.0),
+        ("settled_total", 2.0),
+        ("retried_total", 14.0),
+        ("dead_total", 1.0),
+        ("redriven_total", 15.0),
+        ("throttled_total", 16.0),
+        ("running", 17.0),
+        ("paused", 1.0),
     ] {
-        let name = format!("waterwheel_timers_{name}_total");
+        let name = format!("waterwheel_timers_{name}");
         assert_eq!(value(&name, &shop), expected, "{name}");
     }
+    for (name, expected) in [
+        ("in_memory", 21.0),
+        ("clock_jumps_total", 22.0),
+        ("refusals_total", 23.0),
+        ("unhandled", 2.0),
+    ] {
+        let name = format!("waterwheel_timers_{name}");
+        assert_eq!(value(&name, &[]), expected, "{name}");
+    }
+    assert_eq!(
+        value("waterwheel_timers_paused", &[("namespace", "default")]),
+        0.0
+    );
     assert_eq!(
         value("waterwheel_timers_oldest_overdue_seconds", &shop),
         0.0
