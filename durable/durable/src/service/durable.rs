@@ -162,6 +162,20 @@ impl Durable {
     ///
     /// There is always a namespace `default`, of the handlers whose name has no `/`. The first call with its name gives it a policy.
     ///
+    /// So a policy that is changed in a program does nothing by itself at the next start. Where the program is to decide, and not what was set at run time:
+    ///
+    /// ```
+    /// # use waterwheel_durable::{Durable, Error, Policy, Rate};
+    /// # async fn example(timers: &Durable) -> Result<(), Error> {
+    /// let policy = Policy::default().rate(Rate::per_second(100));
+    /// let bank = timers.create_namespace("bank", policy.clone()).await?;
+    /// if bank.policy() != policy {
+    ///     bank.set_policy(policy).await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Error::NamespaceName`], [`Error::Policy`], or an [`Error`] of the store, or of a shutdown: [what to do](Error#what-to-do).
