@@ -24,6 +24,12 @@ impl DeadLetter {
         &self.0.row.handler
     }
 
+    /// When it was due, or was to be tried for the last time.
+    #[must_use]
+    pub fn due(&self) -> SystemTime {
+        self.0.row.due.time().unwrap_or(UNIX_EPOCH)
+    }
+
     /// How many attempts it had.
     #[must_use]
     pub fn attempts(&self) -> u32 {

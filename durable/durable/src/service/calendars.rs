@@ -40,7 +40,7 @@ impl Durable {
     ///
     /// # Errors
     ///
-    /// [`Error::Calendar`], which names the part that is wrong, or an [`Error`] of the store, or of a shutdown.
+    /// [`Error::Calendar`], which names the part that is wrong, or an [`Error`] of the store, or of a shutdown: [what to do](Error#what-to-do).
     ///
     /// # Cancellation
     ///
@@ -61,7 +61,7 @@ impl Durable {
     ///
     /// # Errors
     ///
-    /// [`Error`] of the store, or of a shutdown.
+    /// [`Error`] of the store, or of a shutdown: [what to do](Error#what-to-do).
     ///
     /// # Cancellation
     ///

@@ -55,7 +55,7 @@ impl Delivery {
         Duration::from_micros(self.at.saturating_sub(due).max(0).unsigned_abs())
     }
 
-    /// The handler's name.
+    /// The full name of its handler: `name`, or `namespace/name`.
     #[must_use]
     pub fn handler(&self) -> &str {
         &self.row.handler
@@ -85,6 +85,9 @@ impl Delivery {
     }
 
     /// The service that has delivered it, to insert or cancel others. It does not keep the service alive, unless it is cloned.
+    ///
+    /// Its handlers have their full names, also in a handler of a namespace: in one of `bank`, `timers().after("notify", …)` is for the handler `notify` of the
+    /// namespace `default`, and waits if there is none. Write `"bank/notify"`.
     #[must_use]
     pub fn timers(&self) -> &Durable {
         &self.timers

@@ -90,7 +90,7 @@ impl Namespace {
     ///
     /// # Panics
     ///
-    /// As [`handle`](Namespace::handle).
+    /// As [`handle`](Namespace::handle), and for an [attempt limit](HandlerOptions::attempt_limit) of zero.
     #[track_caller]
     pub fn handle_with<F, A>(&self, name: &str, options: HandlerOptions, handler: F)
     where
@@ -134,7 +134,7 @@ impl Namespace {
     ///
     /// # Errors
     ///
-    /// [`Error`] of the store, or of a shutdown.
+    /// [`Error`] of the store, or of a shutdown: [what to do](Error#what-to-do).
     pub async fn dead_letters(
         &self,
         after: Option<Id>,
@@ -188,7 +188,7 @@ impl Namespace {
     ///
     /// # Errors
     ///
-    /// [`Error::Policy`], or an [`Error`] of the store, or of a shutdown.
+    /// [`Error::Policy`], or an [`Error`] of the store, or of a shutdown: [what to do](Error#what-to-do).
     ///
     /// # Cancellation
     ///
@@ -204,7 +204,7 @@ impl Namespace {
     ///
     /// # Errors
     ///
-    /// [`Error`] of the store, or of a shutdown.
+    /// [`Error`] of the store, or of a shutdown: [what to do](Error#what-to-do).
     ///
     /// # Cancellation
     ///
@@ -218,7 +218,7 @@ impl Namespace {
     ///
     /// # Errors
     ///
-    /// [`Error`] of the store, or of a shutdown.
+    /// [`Error`] of the store, or of a shutdown: [what to do](Error#what-to-do).
     ///
     /// # Cancellation
     ///
@@ -241,6 +241,17 @@ impl Namespace {
 
     /// Begins no delivery of it any more in this process, and waits for the handlers that run as long as `drain` says: before a deploy, for example. Returns how many
     /// still run. The next process delivers again; so does this one, after a [`resume`](Namespace::resume).
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use waterwheel_durable::{Drain, Namespace};
+    /// # async fn example(reports: &Namespace) {
+    /// let running = reports.drain(Drain::within(Duration::from_secs(300))).await;
+    /// if running > 0 {
+    ///     eprintln!("{running} reports are still being made");
+    /// }
+    /// # }
+    /// ```
     ///
     /// # Cancellation
     ///
@@ -270,9 +281,25 @@ impl Namespace {
     /// What was delivered by a handler of it and is [kept](Policy::retention), from this time on: the first entries after `after`, at most so many. `None` for the first
     /// page, the last one's [mark](Delivered::mark) for the next. In order of the days (UTC) and, on a day, of when it was written that they are settled.
     ///
+    /// ```
+    /// # use std::time::{Duration, SystemTime};
+    /// # use waterwheel_durable::{Error, Namespace};
+    /// # async fn example(shop: &Namespace) -> Result<(), Error> {
+    /// let since = SystemTime::now() - Duration::from_secs(3_600);
+    /// let mut page = shop.delivered("close", since, None, 1_000).await?;
+    /// while let Some(last) = page.last() {
+    ///     for delivered in &page {
+    ///         println!("{} {:?} {:?}", delivered.id(), delivered.key(), delivered.at());
+    ///     }
+    ///     page = shop.delivered("close", since, Some(last.mark()), 1_000).await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
-    /// [`Error::Name`], [`Error::DueOutOfRange`], or an [`Error`] of the store, or of a shutdown.
+    /// [`Error::Name`], [`Error::DueOutOfRange`], or an [`Error`] of the store, or of a shutdown: [what to do](Error#what-to-do).
     pub async fn delivered(
         &self,
         handler: &str,

@@ -59,6 +59,7 @@ async fn dead_letters_are_listed_by_pages_across_a_restart() {
         assert_eq!((dead.handler(), dead.attempts()), ("mail", 1));
         assert_eq!(dead.error(), "the server is down");
         assert!(dead.at() >= before && dead.at() <= SystemTime::now());
+        assert!(dead.due() >= before && dead.due() <= dead.at());
     }
     shut_down(&timers).await;
 }
