@@ -2,8 +2,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
-use waterwheel_store::{Due, Id};
-use waterwheel_store_sqlite::Whose;
+use waterwheel_store::{Due, Id, Whose};
 
 /// Looks into a file of durable timers, and cancels, redrives and pauses what is in it.
 ///

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use waterwheel_conformance::all;
 use waterwheel_store::{
-    Due, Handle, Id, Level, MemoryStore, Most, Op, Outcome, Position, Row, Store, StoreError,
-    pass_on,
+    Due, Handle, Id, Letters, Level, MemoryStore, Most, Op, Outcome, Position, Row, Store,
+    StoreError, Whose, pass_on,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,10 +40,15 @@ enum Fault {
     StartsAreNotNoted,
     SettingsAreNotDeleted,
     AllIsDoneLastFirst,
+    LettersAreOfAllHandlers,
+    LettersHaveOneMore,
+    LettersIgnoreBytes,
+    LettersEndTooSoon,
+    LettersBeginAgain,
 }
 
 /// The fault, and a case that finds it.
-const FAULTS: [(Fault, &str); 30] = {
+const FAULTS: [(Fault, &str); 35] = {
     use Fault::*;
     [
         (EpochsStandStill, "epochs_rise"),
@@ -100,6 +105,17 @@ const FAULTS: [(Fault, &str); 30] = {
         (StartsAreNotNoted, "a_start_is_noted_in_place"),
         (SettingsAreNotDeleted, "a_setting_is_replaced_and_deleted"),
         (AllIsDoneLastFirst, "steps_of_all_are_done_in_order"),
+        (
+            LettersAreOfAllHandlers,
+            "dead_letters_are_listed_by_handlers",
+        ),
+        (LettersHaveOneMore, "dead_letters_are_listed_in_pages"),
+        (
+            LettersIgnoreBytes,
+            "a_page_of_letters_ends_with_the_one_that_fills_it",
+        ),
+        (LettersEndTooSoon, "dead_letters_are_listed_in_pages"),
+        (LettersBeginAgain, "dead_letters_are_listed_in_pages"),
     ]
 };
 
@@ -283,7 +299,28 @@ impl Store for Broken {
         self.inner.first_second(handler, from)
     }
 
-    pass_on!(this => this.inner; first_bucket handlers dead rest);
+    fn dead(
+        &mut self,
+        mut whose: Whose<'_>,
+        after: Id,
+        mut most: Most,
+    ) -> Result<Letters, StoreError> {
+        match self.fault {
+            Fault::LettersAreOfAllHandlers => whose = Whose::All,
+            Fault::LettersHaveOneMore => most.rows = most.rows.saturating_add(1),
+            Fault::LettersIgnoreBytes => most.bytes = usize::MAX,
+            _ => {}
+        }
+        let mut page = self.inner.dead(whose, after, most)?;
+        match self.fault {
+            Fault::LettersEndTooSoon => page.next = None,
+            Fault::LettersBeginAgain if page.next.is_some() => page.next = Some(after),
+            _ => {}
+        }
+        Ok(page)
+    }
+
+    pass_on!(this => this.inner; first_bucket handlers rest);
 }
 
 #[test]

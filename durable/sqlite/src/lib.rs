@@ -46,8 +46,8 @@
 //! back meanwhile, it may be.
 //!
 //! ```
-//! use waterwheel_store::{Due, Id, Most};
-//! use waterwheel_store_sqlite::{Reader, SqliteStore, Whose, backup};
+//! use waterwheel_store::{Due, Id, Most, Whose};
+//! use waterwheel_store_sqlite::{Reader, SqliteStore, backup};
 //!
 //! # let folder = std::env::temp_dir().join(format!("waterwheel-beside-{}", std::process::id()));
 //! # std::fs::create_dir_all(&folder)?;
@@ -154,7 +154,7 @@ pub use error::OpenError;
 pub use keys::Sizes;
 pub use lock::Holder;
 pub use orders::{AskError, Asked, ask};
-pub use reader::{Count, Extent, Pending, ReadError, Reader, Whose};
+pub use reader::{Count, Extent, Pending, ReadError, Reader};
 #[doc(hidden)]
 pub use schema::{STEPS, Step, VERSION};
 pub use store::SqliteStore;

@@ -5,8 +5,8 @@ use std::{fmt, fs, io, path};
 
 use rusqlite::Connection;
 use waterwheel_store::{
-    Archived, Dead, Id, Level, Mark, Most, Op, Order, Outcome, Position, Row, Setting, Store,
-    StoreError,
+    Archived, Id, Letters, Level, Mark, Most, Op, Order, Outcome, Position, Row, Setting, Store,
+    StoreError, Whose,
 };
 
 use super::OpenError;
@@ -666,8 +666,12 @@ impl Store for SqliteStore {
         Ok(self.handlers.all())
     }
 
-    fn dead(&mut self, after: Id, most: usize) -> Result<Vec<Dead>, StoreError> {
-        let dead = read::dead(&self.connection, &self.handlers, after, most);
+    fn dead(&mut self, whose: Whose<'_>, after: Id, most: Most) -> Result<Letters, StoreError> {
+        let looked_at = Letters::LOOKED_AT;
+        let dead = self.connection.prepare_cached(read::DEAD);
+        let dead = dead.and_then(|mut dead| {
+            read::dead(&mut dead, &self.handlers, whose, after, most, looked_at)
+        });
         self.note(dead.map_err(rolled_back))
     }
 

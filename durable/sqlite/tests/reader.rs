@@ -11,8 +11,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fastrand::Rng;
 use folder::Folder;
 use rows::{HANDLERS, fill, near, row};
-use waterwheel_store::{Bucket, Due, Handle, Id, Level, Mark, Most, Op, Row, Store};
-use waterwheel_store_sqlite::{Holder, OpenError, ReadError, Reader, SqliteStore, VERSION, Whose};
+use waterwheel_store::{
+    Bucket, Due, Handle, Id, Letters, Level, Mark, Most, Op, Row, Store, Whose,
+};
+use waterwheel_store_sqlite::{Holder, OpenError, ReadError, Reader, SqliteStore, VERSION};
 
 const END: Due = Due::from_millis(i64::MAX);
 const ALL: Most = Most::rows(usize::MAX);
@@ -24,7 +26,7 @@ fn a_reader_counts_what_there_is_of_each_handler() {
     let now = Due::from_millis(1_800_000_000_000);
     let mut store = SqliteStore::open(&path).unwrap();
     let rows = fill(&mut store, now, 2_000);
-    let dead = store.dead(Id::NONE, usize::MAX).unwrap();
+    let dead = Letters::all(&mut store, Whose::All).unwrap();
     assert!(dead.len() > 20);
     let counts = Reader::open(&path).unwrap().count(now).unwrap();
     assert_eq!(counts.len(), HANDLERS.len());
@@ -157,7 +159,7 @@ fn a_timer_is_found_by_its_handle_and_by_its_id() {
         assert_eq!(reader.find(&other).unwrap(), None);
     }
     assert!(moved > 50);
-    let dead = store.dead(Id::NONE, 1).unwrap().remove(0);
+    let dead = Letters::all(&mut store, Whose::All).unwrap().remove(0);
     assert_eq!(reader.search(dead.row.id).unwrap(), None);
     assert_eq!(reader.find(&dead.row.handle()).unwrap(), None);
     assert_eq!(reader.search(Id::MAX).unwrap(), None);
@@ -192,7 +194,7 @@ fn dead_letters_are_listed_page_by_page_and_by_id() {
     let now = Due::from_millis(1_800_000_000_000);
     let mut store = SqliteStore::open(&path).unwrap();
     fill(&mut store, now, 2_000);
-    let all = store.dead(Id::NONE, usize::MAX).unwrap();
+    let all = Letters::all(&mut store, Whose::All).unwrap();
     let reader = Reader::open(&path).unwrap();
     for whose in [Whose::All, Whose::Namespace("shop"), Whose::Handler("mail")] {
         let meant = all.iter().filter(|dead| whose.is(&dead.row.handler));
@@ -212,6 +214,35 @@ fn dead_letters_are_listed_page_by_page_and_by_id() {
     let letter = reader.dead_letter(all[3].row.id).unwrap();
     assert_eq!(letter.as_ref(), Some(&all[3]));
     assert_eq!(reader.dead_letter(Id::MAX).unwrap(), None);
+}
+
+#[test]
+fn a_store_looks_at_some_dead_letters_in_a_call() {
+    let folder = Folder::new("looks");
+    let mut store = SqliteStore::open(folder.file("timers.db")).unwrap();
+    store.begin().unwrap();
+    let at = Due::from_millis(5);
+    let rows = (1..=3_000).map(|number| row(number, "mail", 5));
+    let rows: Vec<_> = rows.chain([row(9_000, "shop/mail", 5)]).collect();
+    let inserts: Vec<_> = rows.iter().cloned().map(near).collect();
+    store.commit(1, &inserts).unwrap();
+    let bury = |row: &Row| Op::Bury {
+        row: row.clone(),
+        at,
+        error: "no".into(),
+    };
+    let bury: Vec<_> = rows.iter().map(bury).collect();
+    store.commit(2, &bury).unwrap();
+    let (mut after, mut found) = (Id::NONE, Vec::new());
+    for calls in 1.. {
+        let page = store.dead(Whose::Namespace("shop"), after, ALL).unwrap();
+        found.push(page.dead.len());
+        let Some(next) = page.next else { break };
+        assert_eq!(next, rows[calls * Letters::LOOKED_AT - 1].id);
+        after = next;
+    }
+    assert_eq!(found, [0, 0, 1]);
+    assert_eq!(Letters::all(&mut store, Whose::All).unwrap().len(), 3_001);
 }
 
 const HOLDS: &str = "WATERWHEEL_HOLDS";

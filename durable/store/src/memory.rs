@@ -5,8 +5,8 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use super::{
-    Archived, Bucket, Dead, Due, Handle, Id, Level, Mark, Most, Op, Outcome, Position, Row,
-    Setting, Store, StoreError,
+    Archived, Bucket, Dead, Due, Handle, Id, Letters, Level, Mark, Most, Op, Outcome, Position,
+    Row, Setting, Store, StoreError, Whose,
 };
 
 /// A store without a file: for tests, and for timers that need not outlive the process.
@@ -394,9 +394,13 @@ impl Store for MemoryStore {
         Ok(self.handlers.iter().cloned().collect())
     }
 
-    fn dead(&mut self, after: Id, most: usize) -> Result<Vec<Dead>, StoreError> {
+    fn dead(&mut self, whose: Whose<'_>, after: Id, most: Most) -> Result<Letters, StoreError> {
         let dead = self.dead.range((Bound::Excluded(after), Bound::Unbounded));
-        Ok(dead.take(most).map(|(_, dead)| dead.clone()).collect())
+        let dead = dead.map(|(id, dead)| {
+            let is_meant = whose.is(&dead.row.handler);
+            Ok((*id, is_meant.then(|| dead.clone())))
+        });
+        Letters::of(dead, after, most, Letters::LOOKED_AT)
     }
 
     fn archived(

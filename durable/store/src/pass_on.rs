@@ -61,11 +61,12 @@ macro_rules! pass_on {
     (@dead $this:ident $inner:expr) => {
         fn dead(
             &mut self,
+            whose: $crate::Whose<'_>,
             after: $crate::Id,
-            most: usize,
-        ) -> Result<Vec<$crate::Dead>, $crate::StoreError> {
+            most: $crate::Most,
+        ) -> Result<$crate::Letters, $crate::StoreError> {
             let $this = self;
-            $inner.dead(after, most)
+            $inner.dead(whose, after, most)
         }
     };
     (@rest $this:ident $inner:expr) => {

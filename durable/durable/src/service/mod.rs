@@ -7,6 +7,7 @@ mod delivered;
 mod delivery;
 mod durable;
 mod insert;
+mod letters;
 mod namespace;
 
 pub use builder::Builder;

@@ -11,19 +11,17 @@ mod find;
 mod open;
 mod pending;
 mod snapshot;
-mod whose;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rusqlite::Connection;
-use waterwheel_store::{Bucket, Dead, Due, Handle, Id, Most, Row, Setting};
+use waterwheel_store::{Bucket, Dead, Due, Handle, Id, Most, Row, Setting, Whose};
 
 pub use self::count::Count;
 pub use self::error::ReadError;
 pub use self::extent::Extent;
 use self::snapshot::Snapshot;
-pub use self::whose::Whose;
 use super::lock::{self, Holder};
 use super::schema::VERSION;
 use super::store::resolve;
@@ -120,8 +118,10 @@ impl Reader {
         most: Most,
     ) -> Result<Vec<Pending>, ReadError> {
         self.read(|snapshot| {
-            let of = whose.of(&snapshot.handlers);
-            pending::First::new(of, after, until, most).of(snapshot)
+            let all = snapshot.handlers.all();
+            let meant = all.iter().filter(|name| whose.is(name));
+            let numbers = meant.filter_map(|name| snapshot.handlers.number(name));
+            pending::First::new(numbers.collect(), after, until, most).of(snapshot)
         })
     }
 
@@ -149,7 +149,7 @@ impl Reader {
     ///
     /// [`ReadError`].
     pub fn dead(&self, whose: &Whose, after: Id, most: Most) -> Result<Vec<Dead>, ReadError> {
-        self.read(|snapshot| dead::page(snapshot, &whose.of(&snapshot.handlers), after, most))
+        self.read(|snapshot| dead::page(snapshot, *whose, after, most))
     }
 
     /// The dead letter with this id.
