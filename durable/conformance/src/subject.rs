@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use waterwheel_store::{
-    Bucket, Dead, Due, Id, Letters, Level, Most, Op, Outcome, Position, Row, Store, Whose,
+    Bucket, Dead, Due, Handle, Id, Letters, Level, Most, Op, Outcome, Position, Row, Store, Whose,
 };
 
 use super::rows::{MAIL, handle};
@@ -140,6 +140,10 @@ impl<'a> Subject<'a> {
         most: Most,
     ) -> Result<Letters, String> {
         self.store()?.dead(whose, after, most).map_err(words)
+    }
+
+    pub(crate) fn find(&mut self, handler: &str, key: &[u8]) -> Result<Option<Handle>, String> {
+        self.store()?.find(handler, key).map_err(words)
     }
 
     /// A page of a cascade: whether the bucket is empty, the far buckets, and the seconds.

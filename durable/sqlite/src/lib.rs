@@ -131,6 +131,7 @@ mod copier;
 mod epoch;
 mod error;
 mod failure;
+mod find;
 mod handlers;
 mod identity;
 mod keys;
@@ -154,7 +155,7 @@ pub use error::OpenError;
 pub use keys::Sizes;
 pub use lock::Holder;
 pub use orders::{AskError, Asked, ask};
-pub use reader::{Count, Extent, Pending, ReadError, Reader};
+pub use reader::{Count, Extent, Keyed, Pending, ReadError, Reader};
 #[doc(hidden)]
 pub use schema::{STEPS, Step, VERSION};
 pub use store::SqliteStore;

@@ -5,8 +5,8 @@ use std::{fmt, fs, io, path};
 
 use rusqlite::Connection;
 use waterwheel_store::{
-    Archived, Id, Letters, Level, Mark, Most, Op, Order, Outcome, Position, Row, Setting, Store,
-    StoreError, Whose,
+    Archived, Handle, Id, Letters, Level, Mark, Most, Op, Order, Outcome, Position, Row, Setting,
+    Store, StoreError, Whose,
 };
 
 use super::OpenError;
@@ -21,7 +21,7 @@ use super::space::Space;
 use super::trial::{Files, Trial};
 use super::vacuum::{self, Vacuum};
 use super::write::Writer;
-use super::{archive, epoch, log, read, schema};
+use super::{archive, epoch, find, log, read, schema};
 
 /// A store in a SQLite file.
 ///
@@ -673,6 +673,12 @@ impl Store for SqliteStore {
             read::dead(&mut dead, &self.handlers, whose, after, most, looked_at)
         });
         self.note(dead.map_err(rolled_back))
+    }
+
+    fn find(&mut self, handler: &str, key: &[u8]) -> Result<Option<Handle>, StoreError> {
+        let (connection, handlers) = (&self.connection, &self.handlers);
+        let found = find::waiting(connection, handlers, &self.keys, handler, key);
+        self.note(found.map_err(rolled_back))
     }
 
     fn archived(

@@ -14,7 +14,9 @@ use rows::{HANDLERS, fill, near, row};
 use waterwheel_store::{
     Bucket, Due, Handle, Id, Letters, Level, Mark, Most, Op, Row, Store, Whose,
 };
-use waterwheel_store_sqlite::{Holder, OpenError, ReadError, Reader, SqliteStore, VERSION};
+use waterwheel_store_sqlite::{
+    Holder, OpenError, ReadError, Reader, Sizes, SqliteStore, Trial, VERSION,
+};
 
 const END: Due = Due::from_millis(i64::MAX);
 const ALL: Most = Most::rows(usize::MAX);
@@ -166,6 +168,59 @@ fn a_timer_is_found_by_its_handle_and_by_its_id() {
 }
 
 #[test]
+fn a_timer_is_found_by_its_key_by_the_store_and_beside_it() {
+    let folder = Folder::new("keys");
+    let now = Due::from_millis(1_800_000_000_000);
+    for (name, fresh) in [("fresh", 10_000), ("runs", 16)] {
+        let path = folder.file(name);
+        let key_sizes = Sizes { fresh, step: 8 };
+        let trial = Trial {
+            key_sizes,
+            ..Trial::NONE
+        };
+        let mut store = SqliteStore::open_for_trial(&path, &trial).unwrap();
+        let rows = fill(&mut store, now, 2_000);
+        let reader = Reader::open(&path).unwrap();
+        // At each step of a merge.
+        for at in 0..20 {
+            store.tend().unwrap();
+            let mut found = 0;
+            for (row, bucket) in rows.iter().skip(at % 5).step_by(5) {
+                let Some(key) = &row.key else { continue };
+                let keyed = reader.find_key(&row.handler, key).unwrap().unwrap();
+                let pending = keyed.pending.unwrap();
+                assert_eq!((&pending.row, &pending.bucket), (row, bucket));
+                let by_store = store.find(&row.handler, key).unwrap();
+                assert_eq!(by_store, Some(keyed.handle.clone()));
+                assert_eq!(keyed.handle.id, row.id);
+                assert_eq!(reader.find(&keyed.handle).unwrap(), Some(pending));
+                assert_eq!(reader.find_key("none", key).unwrap(), None);
+                found += 1;
+            }
+            assert!(found > 50, "{found}");
+        }
+        // What is kept has its key, and is no timer any more.
+        let mut kept = 0;
+        for handler in HANDLERS {
+            let archived = store.archived(handler, Mark::START, i64::MAX, 9_999);
+            for (_, archived) in archived.unwrap() {
+                let Some(key) = archived.key else { continue };
+                let keyed = reader.find_key(handler, &key).unwrap().unwrap();
+                assert_eq!((keyed.handle.id, keyed.pending), (archived.id, None));
+                assert_eq!(store.find(handler, &key).unwrap(), None);
+                kept += 1;
+            }
+        }
+        assert!(kept > 0);
+        // A dead letter has given its key back.
+        for dead in Letters::all(&mut store, Whose::All).unwrap() {
+            let key = dead.row.key.unwrap_or_default();
+            assert_eq!(reader.find_key(&dead.row.handler, &key).unwrap(), None);
+        }
+    }
+}
+
+#[test]
 fn a_far_timer_is_not_found_by_another_handlers_name() {
     let folder = Folder::new("names");
     let path = folder.file("timers.db");
@@ -218,7 +273,7 @@ fn dead_letters_are_listed_page_by_page_and_by_id() {
 
 #[test]
 fn a_store_looks_at_some_dead_letters_in_a_call() {
-    let folder = Folder::new("looks");
+    let folder = Folder::new("looked-at");
     let mut store = SqliteStore::open(folder.file("timers.db")).unwrap();
     store.begin().unwrap();
     let at = Due::from_millis(5);
@@ -352,9 +407,15 @@ fn a_file_of_version_1_is_read_as_it_is() {
         let dead = reader.dead(&Whose::All, Id::NONE, ALL).unwrap();
         let one = reader.search(page[7].row.id).unwrap();
         let letter = reader.dead_letter(dead[0].row.id).unwrap();
-        (count(), page, dead, one, letter)
+        let keyed = page.iter().find(|it| it.row.key.is_some()).unwrap();
+        let key = keyed.row.key.as_deref().unwrap();
+        let keyed = reader.find_key(&keyed.row.handler, key).unwrap();
+        (count(), page, dead, one, letter, keyed.unwrap())
     };
     let before = of(&path);
+    let handle = before.5.handle.clone();
+    let keyed = before.5.pending.as_ref().unwrap();
+    let key = keyed.row.key.as_deref().unwrap().to_vec();
     drop(store);
     let connection = rusqlite::Connection::open(&path).unwrap();
     let back = "ALTER TABLE timers DROP COLUMN starts; ALTER TABLE dead DROP COLUMN starts;
@@ -364,6 +425,10 @@ fn a_file_of_version_1_is_read_as_it_is() {
         CREATE TABLE keys (handler INTEGER NOT NULL, key BLOB NOT NULL, id INTEGER NOT NULL, due INTEGER NOT NULL,
             PRIMARY KEY (handler, key)) WITHOUT ROWID; PRAGMA user_version = 1;";
     connection.execute_batch(back).unwrap();
+    let sql = "INSERT INTO keys SELECT number, ?2, ?3, ?4 FROM handlers WHERE name = ?1";
+    let id = handle.id.get().cast_signed();
+    let values = (&*handle.handler, key, id, handle.due.as_millis());
+    assert_eq!(connection.execute(sql, values).unwrap(), 1);
     let reader = Reader::open(&path).unwrap();
     assert_eq!(reader.extent().unwrap().version, 1);
     assert!(reader.settings().unwrap().is_empty());

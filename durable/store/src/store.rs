@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::{
-    Archived, Id, Letters, Level, Mark, Most, Op, Order, Outcome, Position, Row, Setting,
+    Archived, Handle, Id, Letters, Level, Mark, Most, Op, Order, Outcome, Position, Row, Setting,
     StoreError, Whose,
 };
 
@@ -86,6 +86,14 @@ pub trait Store: Send {
     ///
     /// [`StoreError`].
     fn dead(&mut self, whose: Whose<'_>, after: Id, most: Most) -> Result<Letters, StoreError>;
+
+    /// The timer of a handler that has a key, wherever it lies, by its first handle: what an insert with the key is answered. `None` if it was
+    /// [archived](Op::Archive): an insert is answered with its handle, and there is no timer to cancel or to move.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`].
+    fn find(&mut self, handler: &str, key: &[u8]) -> Result<Option<Handle>, StoreError>;
 
     /// What is archived of a handler after this mark and before a day, in order, and as many as this.
     ///

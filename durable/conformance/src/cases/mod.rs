@@ -58,6 +58,9 @@ pub(crate) const ALL: &[(&str, Case)] = named! {
         a_retry_keeps_the_key,
         a_key_survives_a_cascade,
         the_same_timer_may_insert_its_key_again,
+        a_timer_is_found_by_its_key,
+        a_key_that_is_only_kept_finds_no_timer,
+        a_key_that_is_free_finds_no_timer,
     ;
     moves:
         a_timer_is_cancelled_in_each_level,

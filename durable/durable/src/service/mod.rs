@@ -6,6 +6,7 @@ mod calendars;
 mod delivered;
 mod delivery;
 mod durable;
+mod find;
 mod insert;
 mod letters;
 mod namespace;

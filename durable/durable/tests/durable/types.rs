@@ -61,6 +61,7 @@ async fn the_futures_may_be_spawned() {
     send(timers.insert_many([NewTimer::at("mail", in_an_hour())]))
         .await
         .unwrap();
+    send(timers.find("mail", "key")).await.unwrap();
     send(timers.reschedule(&timer, in_an_hour())).await.unwrap();
     send(timers.cancel(&timer)).await.unwrap();
     send(timers.dead_letters(None, 1)).await.unwrap();

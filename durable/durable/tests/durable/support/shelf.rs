@@ -182,7 +182,7 @@ impl Store for Shelf {
         self.store().first_bucket(level)
     }
 
-    pass_on!(this => this.store(); handlers rest);
+    pass_on!(this => this.store(); handlers find rest);
 
     fn dead(&mut self, whose: Whose<'_>, after: Id, most: Most) -> Result<Letters, StoreError> {
         self.asked();
