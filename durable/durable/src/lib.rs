@@ -51,9 +51,10 @@
 //! | handle timers that are due | [`Durable::handle`], [`HandlerOptions`], [`Delivery`], [`InvalidPayload`] |
 //! | say how an attempt has failed | [`Failure`], [`Retry`], [`Dead`] |
 //! | insert a timer | [`Durable::at`], [`Durable::after`], which give an [`Insert`]; many: [`NewTimer`]; [`Inserted`]; [`NAME_LIMIT`], [`PAYLOAD_LIMIT`] |
-//! | name one, also across restarts | [`Handle`], [`Id`] |
+//! | name one, also across restarts | [`Handle`], [`Id`]; [`Delivery::handle`], [`DeadLetter::handle`] |
+//! | find it by its key | [`Durable::find`], [`Namespace::find`] |
 //! | cancel it, move it | [`Durable::cancel`], [`Cancelled`]; [`Durable::reschedule`], [`Rescheduled`] |
-//! | have timers that recur | [`Durable::calendar`], [`Namespace::calendar`], [`Calendar`], [`Misfire`], [`Declared`]; [`Durable::remove_calendar`]; [`Durable::calendars`], [`CalendarInfo`]; [`CalendarError`], [`CalendarField`]; [`Delivery::occurrence`] |
+//! | have timers that recur | [`Durable::calendar`], [`Namespace::calendar`], [`Calendar`], [`Misfire`], [`Declared`]; [`Durable::remove_calendar`]; [`Durable::calendars`], [`Namespace::calendars`], [`CalendarInfo`]; [`CalendarError`], [`CalendarField`]; [`Delivery::occurrence`] |
 //! | see what was given up, and try it again | [`Durable::dead_letters`], [`Namespace::dead_letters`], [`DeadLetter`]; [`Durable::redrive`], [`Redriven`]; or delete it: [`Durable::discard`] |
 //! | see what was delivered | [`Namespace::delivered`], [`Delivered`], [`Mark`] |
 //! | look into it | [`Durable::metrics`], [`Metrics`], [`NamespaceMetrics`], [`Lateness`], [`Event`] |

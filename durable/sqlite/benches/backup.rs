@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
-use waterwheel_store::{Bucket, Due, Id, Most, Op, Order, Row, Store};
-use waterwheel_store_sqlite::{Reader, SqliteStore, Whose, ask, backup};
+use waterwheel_store::{Bucket, Due, Id, Most, Op, Order, Row, Store, Whose};
+use waterwheel_store_sqlite::{Reader, SqliteStore, ask, backup};
 
 const NOW: Due = Due::from_millis(1_800_000_000_000);
 const MONTH: i64 = 30 * 86_400_000;

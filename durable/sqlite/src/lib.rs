@@ -50,8 +50,8 @@
 //! back meanwhile, it may be.
 //!
 //! ```
-//! use waterwheel_store::{Due, Id, Most};
-//! use waterwheel_store_sqlite::{Reader, SqliteStore, Whose, backup};
+//! use waterwheel_store::{Due, Id, Most, Whose};
+//! use waterwheel_store_sqlite::{Reader, SqliteStore, backup};
 //!
 //! # let folder = std::env::temp_dir().join(format!("waterwheel-beside-{}", std::process::id()));
 //! # std::fs::create_dir_all(&folder)?;
@@ -137,6 +137,7 @@ mod copier;
 mod epoch;
 mod error;
 mod failure;
+mod find;
 mod handlers;
 mod identity;
 mod keys;
@@ -161,7 +162,7 @@ pub use error::OpenError;
 pub use keys::Sizes;
 pub use lock::Holder;
 pub use orders::{AskError, Asked, ask};
-pub use reader::{Count, Extent, Pending, ReadError, Reader, Whose};
+pub use reader::{Count, Extent, Keyed, Pending, ReadError, Reader};
 #[doc(hidden)]
 pub use schema::{STEPS, Step, VERSION};
 pub use store::SqliteStore;

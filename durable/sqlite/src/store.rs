@@ -5,8 +5,8 @@ use std::{fmt, fs, io, path};
 
 use rusqlite::Connection;
 use waterwheel_store::{
-    Archived, Dead, Id, Level, Mark, Most, Op, Order, Outcome, Position, Row, Setting, Store,
-    StoreError,
+    Archived, Handle, Id, Letters, Level, Mark, Most, Op, Order, Outcome, Position, Row, Setting,
+    Store, StoreError, Whose,
 };
 
 use super::OpenError;
@@ -22,7 +22,7 @@ use super::space::{self, Space};
 use super::trial::{Files, Trial};
 use super::vacuum::{self, Vacuum};
 use super::write::Writer;
-use super::{archive, epoch, log, read, schema};
+use super::{archive, epoch, find, log, read, schema};
 
 /// A store in a SQLite file.
 ///
@@ -692,9 +692,19 @@ impl Store for SqliteStore {
         Ok(self.handlers.all())
     }
 
-    fn dead(&mut self, after: Id, most: usize) -> Result<Vec<Dead>, StoreError> {
-        let dead = read::dead(&self.connection, &self.handlers, after, most);
+    fn dead(&mut self, whose: Whose<'_>, after: Id, most: Most) -> Result<Letters, StoreError> {
+        let looked_at = Letters::LOOKED_AT;
+        let dead = self.connection.prepare_cached(read::DEAD);
+        let dead = dead.and_then(|mut dead| {
+            read::dead(&mut dead, &self.handlers, whose, after, most, looked_at)
+        });
         self.note(dead.map_err(rolled_back))
+    }
+
+    fn find(&mut self, handler: &str, key: &[u8]) -> Result<Option<Handle>, StoreError> {
+        let (connection, handlers) = (&self.connection, &self.handlers);
+        let found = find::waiting(connection, handlers, &self.keys, handler, key);
+        self.note(found.map_err(rolled_back))
     }
 
     fn archived(

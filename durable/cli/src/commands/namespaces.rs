@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::Value;
-use waterwheel_store::{Due, Setting};
-use waterwheel_store_sqlite::{Count, Reader, Whose};
+use waterwheel_store::{Due, Setting, Whose};
+use waterwheel_store_sqlite::{Count, Reader};
 
 use super::stats::Counts;
 use crate::arguments::Json;

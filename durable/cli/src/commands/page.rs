@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use waterwheel_store::Most;
-use waterwheel_store_sqlite::{Reader, Whose};
+use waterwheel_store::{Most, Whose};
+use waterwheel_store_sqlite::Reader;
 
 use crate::carry_out::namespaces;
 use crate::failure::Failure;

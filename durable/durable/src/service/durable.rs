@@ -7,7 +7,6 @@ use waterwheel_store::{Handle, Id};
 
 use super::{Builder, Delivery, Insert, Namespace};
 use crate::answer::{Cancelled, Inserted, Redriven, Rescheduled};
-use crate::dead_letter::DeadLetter;
 use crate::engine::{Answer, Ended, Engine, Token, namespace_in};
 use crate::error::Error;
 use crate::failure::Failure;
@@ -308,37 +307,6 @@ impl Durable {
             .ask(|engine, token| engine.reschedule(token, handle, due))
             .await?;
         Rescheduled::from_answer(answer)
-    }
-
-    /// The first dead letters after this one, in order of their ids, at most so many: `None` for the first page, the last one's id for the next.
-    ///
-    /// The page is read with its payloads, into memory and by the store's thread, which writes nothing meanwhile: some hundred are a good page.
-    ///
-    /// ```
-    /// # use waterwheel_durable::{Durable, Error};
-    /// # async fn example(timers: &Durable) -> Result<(), Error> {
-    /// let mut page = timers.dead_letters(None, 100).await?;
-    /// while let Some(last) = page.last() {
-    ///     for dead in &page {
-    ///         println!("{} {}: {}", dead.id(), dead.handler(), dead.error());
-    ///     }
-    ///     page = timers.dead_letters(Some(last.id()), 100).await?;
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] of the store, or of a shutdown: [what to do](Error#what-to-do).
-    pub async fn dead_letters(
-        &self,
-        after: Option<Id>,
-        most: usize,
-    ) -> Result<Vec<DeadLetter>, Error> {
-        let after = after.unwrap_or(Id::NONE);
-        let dead = self.shared.read(move |store| store.dead(after, most));
-        Ok(dead.await?.into_iter().map(DeadLetter::new).collect())
     }
 
     /// Makes a dead letter a timer again, durably: due now, with its attempts counted from 1 again, and without its key, which another timer may have by now. It
