@@ -266,7 +266,7 @@ fn a_list_of_timers_reads_no_calendar() {
     cli(&file, words("namespaces")).failure();
     for whose in ["", "--handler mail", "--namespace idle", "--namespace shop"] {
         for command in ["list", "dead"] {
-            cli(&file, words(&format!("{command} {whose}"))).well();
+            cli(&file, words(format!("{command} {whose}").trim_end())).well();
         }
     }
 }

@@ -335,7 +335,8 @@ fn fail_a_pass(store: &mut SqliteStore, code: std::ffi::c_int) {
 
 #[test]
 fn a_log_that_another_thread_cannot_copy_fails_the_store() {
-    let calls: [fn(&mut SqliteStore) -> Result<(), StoreError>; 4] = [
+    type Ask = fn(&mut SqliteStore) -> Result<(), StoreError>;
+    let calls: [Ask; 4] = [
         |store| store.commit(1_000, &[]).map(drop),
         |store| store.tend(),
         |store| store.orders().map(drop),
