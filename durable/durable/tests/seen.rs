@@ -164,10 +164,10 @@ fn a_recorder_has_what_the_metrics_say(timers: &Durable) {
     type Set = fn(&mut Metrics, usize, bool);
     let flags: [(_, Set); 3] = [
         (of_service("full", "gauge", 0.0).0, |it, _, is| {
-            it.is_full = is
+            it.is_full = is;
         }),
         (of_service("failed", "gauge", 0.0).0, |it, _, is| {
-            it.has_failed = is
+            it.has_failed = is;
         }),
         (of_shop("paused", "gauge", 0.0).0, |it, shop, is| {
             it.namespaces[shop].is_paused = is;
