@@ -5,6 +5,17 @@ use std::sync::Arc;
 use waterwheel_store::{Id, Row};
 
 /// What an operator should know, for logs and alerts: see [`Builder::on_event`](crate::Builder::on_event).
+///
+/// ```
+/// use waterwheel_durable::{Durable, Event};
+///
+/// let builder = Durable::builder().on_event(|event| match event {
+///     Event::Failed { error, .. } => eprintln!("the store has failed: {error}"),
+///     Event::Dead { handler, id, error, .. } => eprintln!("{handler} has given up {id}: {error}"),
+///     // New kinds come with new versions.
+///     other => eprintln!("{other:?}"),
+/// });
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {

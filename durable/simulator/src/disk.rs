@@ -1,13 +1,13 @@
 //! What does the store do, and what is left of it after a crash?
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::namespaces::Terms;
 use fastrand::Rng;
 use waterwheel_durable::engine::{Call, Reply, Request};
-use waterwheel_store::{MemoryStore, Op, Outcome, Row, Store, StoreError};
+use waterwheel_store::{Handle, MemoryStore, Op, Outcome, Row, Store, StoreError};
 
 /// A fault that is planted in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub enum Broken {
     CascadeInTwo,
     /// A key is no timer's alone.
     KeysIgnored,
+    /// A key stays taken once its timer was settled.
+    KeysKept,
     /// The handle of the timer that has a key is that of another one.
     KeyOfAnother,
     /// What was given up is deleted.
@@ -34,6 +36,9 @@ pub enum Broken {
     FullAndWritten,
 }
 
+/// Who has the keys of handlers.
+type Keys = HashMap<(Arc<str>, Arc<[u8]>), Handle>;
+
 /// The fault, of a hundred, that is a commit whose sync has failed.
 const FAILS: u32 = 5;
 
@@ -48,6 +53,8 @@ pub(crate) struct Disk {
     asked: VecDeque<Request>,
     replies: VecDeque<(u64, Result<Reply, StoreError>)>,
     broken: Option<Broken>,
+    /// The keys that were to be free again.
+    kept: Keys,
     /// How many of a hundred calls it refuses.
     refuses: u32,
     /// The last commit that was done.
@@ -63,6 +70,7 @@ impl Disk {
             asked: VecDeque::new(),
             replies: VecDeque::new(),
             broken,
+            kept: HashMap::new(),
             refuses,
             done: 0,
         }
@@ -85,7 +93,7 @@ impl Disk {
         };
         let steps: Vec<_> = namespaces.map(create).collect();
         let created = self.store.commit(u64::MAX, &steps);
-        debug_assert!(created.is_ok());
+        assert!(created.is_ok(), "{created:?}");
     }
 
     pub(crate) fn ask(&mut self, request: Request) {
@@ -136,9 +144,9 @@ impl Disk {
                     self.unsynced.push(self.store.clone());
                 }
                 self.done = commit;
-                let steps = self.broken_steps(&steps);
-                let outcomes = self.store.commit(commit, &steps);
-                outcomes.map(|outcomes| Reply::Committed(self.broken_outcomes(outcomes)))
+                let broken = self.broken_steps(&steps);
+                let outcomes = self.store.commit(commit, &broken);
+                outcomes.map(|outcomes| Reply::Committed(self.broken_outcomes(&steps, outcomes)))
             }
             read => read.ask(&mut self.store).map(|reply| match reply {
                 Reply::Loaded(rows) => Reply::Loaded(self.broken_rows(rows)),
@@ -197,7 +205,8 @@ impl Disk {
         self.is_synced();
     }
 
-    fn broken_steps(&self, steps: &[Op]) -> Vec<Op> {
+    fn broken_steps(&mut self, steps: &[Op]) -> Vec<Op> {
+        let kept = &mut self.kept;
         let step = |op: &Op| match (self.broken, op) {
             (Some(Broken::LettersLost), Op::Bury { row, .. }) => Op::Settle(row.clone()),
             (Some(Broken::ArchiveLost), Op::Archive(row, _)) => Op::Settle(row.clone()),
@@ -207,6 +216,16 @@ impl Disk {
                 most: *most,
             },
             (Some(Broken::SettingsLost), Op::Set(..)) => Op::Set("nowhere".into(), None),
+            (Some(Broken::KeysKept), Op::Settle(row)) if !row.has_moved => {
+                if let Some(key) = &row.key {
+                    let key = (Arc::clone(&row.handler), Arc::clone(key));
+                    kept.insert(key, row.handle());
+                }
+                op.clone()
+            }
+            (Some(Broken::KeysKept), Op::Insert(row, _)) if kept_by(kept, row).is_some() => {
+                Op::Set("nowhere".into(), None)
+            }
             (Some(Broken::KeysIgnored), Op::Insert(row, bucket)) => {
                 let mut row = row.clone();
                 // Each is another key.
@@ -219,8 +238,14 @@ impl Disk {
         steps.iter().map(step).collect()
     }
 
-    fn broken_outcomes(&self, mut outcomes: Vec<Outcome>) -> Vec<Outcome> {
-        for outcome in &mut outcomes {
+    fn broken_outcomes(&self, steps: &[Op], mut outcomes: Vec<Outcome>) -> Vec<Outcome> {
+        for (outcome, step) in outcomes.iter_mut().zip(steps) {
+            if let Op::Insert(row, _) = step
+                && *outcome == Outcome::Done
+                && let Some(other) = kept_by(&self.kept, row)
+            {
+                *outcome = Outcome::Exists(other.clone());
+            }
             if self.broken == Some(Broken::FullAndWritten)
                 && self.done.is_multiple_of(8)
                 && *outcome == Outcome::Inserted
@@ -263,6 +288,11 @@ impl Disk {
             }
         }
     }
+}
+
+/// Who has the key of a row, which was to be free.
+fn kept_by<'a>(kept: &'a Keys, row: &Row) -> Option<&'a Handle> {
+    kept.get(&(Arc::clone(&row.handler), Arc::clone(row.key.as_ref()?)))
 }
 
 fn copy(reply: &Result<Reply, StoreError>) -> Result<Reply, StoreError> {

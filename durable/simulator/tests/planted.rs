@@ -19,10 +19,10 @@ fn found(broken: Option<Broken>) -> Vec<Broke> {
 fn check(what: &str, found: &[Broke]) {
     let seeds: Vec<_> = found.iter().map(|broke| broke.seed).collect();
     println!(
-        "{what}: {} {:?}, first {}",
+        "{what}: {} {:?}, first {:?}",
         seeds.len(),
         seeds.last(),
-        found[0]
+        found.first()
     );
     assert!(
         found.len() >= FIND,
@@ -114,6 +114,21 @@ fn an_occurrence_without_its_cursor_is_found() {
     is_found(Planted::CursorNotWritten);
 }
 
+#[test]
+fn an_archive_that_never_expires_is_found() {
+    is_found(Planted::ExpiresNothing);
+}
+
+#[test]
+fn starts_of_an_older_series_that_count_are_found() {
+    is_found(Planted::OldStartsCount);
+}
+
+#[test]
+fn what_waits_though_it_is_not_accused_is_found() {
+    is_found(Planted::AccusedHoldAll);
+}
+
 fn is_found_in_the_store(broken: Broken) {
     check(&format!("{broken:?}"), &found(Some(broken)));
 }
@@ -126,6 +141,11 @@ fn a_cascade_in_two_transactions_is_found() {
 #[test]
 fn two_timers_of_one_key_are_found() {
     is_found_in_the_store(Broken::KeysIgnored);
+}
+
+#[test]
+fn a_key_that_stays_taken_is_found() {
+    is_found_in_the_store(Broken::KeysKept);
 }
 
 #[test]

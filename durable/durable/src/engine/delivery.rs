@@ -47,6 +47,9 @@ impl Engine {
         if may_try && let Some(up) = self.lanes[index].accused.pop_front() {
             return Some(up);
         }
+        if !may_try && planted::is(Planted::AccusedHoldAll) {
+            return None;
+        }
         while let Some(up) = self.lanes[index].ready.pop_front() {
             let is_accused = |row| self.is_accused(row);
             if may_try || !self.near.waiting(&up).is_some_and(is_accused) {
@@ -145,7 +148,8 @@ impl Engine {
         let op = match ended {
             Ended::Well => self.settling(row, namespace),
             Ended::Dead(error) => self.burial(row, error),
-            Ended::Failed(error) => self.retrial(row, error, namespace),
+            Ended::Failed(error) => self.retrial(row, error, None, namespace),
+            Ended::Later(error, delay) => self.retrial(row, error, Some(delay), namespace),
         };
         let is_retried = matches!(op, Op::Retry(..));
         let comes_back = match planted::is(Planted::GivenUpComesBack) {

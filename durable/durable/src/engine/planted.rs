@@ -33,6 +33,12 @@ pub enum Planted {
     QuantumForgotten,
     /// An occurrence of a calendar is written without how far the calendar has come with it.
     CursorNotWritten,
+    /// What is archived never expires.
+    ExpiresNothing,
+    /// Starts that were noted before the last end in order count as well.
+    OldStartsCount,
+    /// While an accused timer is tried, no other one of its namespace begins, accused or not.
+    AccusedHoldAll,
 }
 
 /// Whether this fault is planted. Without the feature `planted`, none ever is.

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use foldhash::HashMap;
 use waterwheel_store::{Due, Id, Op, Row};
 
+use super::planted::{self, Planted};
 use super::{Engine, Now, Output};
 use crate::policy::{NOTED_FROM, STARTS};
 
@@ -178,7 +179,7 @@ impl Engine {
     fn starts_before(&self, row: &Row) -> u32 {
         let given_back = self.poison.given_back.get(&row.id);
         let (series, count) = split(given_back.copied().unwrap_or(row.starts));
-        match series == self.poison.series() {
+        match series == self.poison.series() || planted::is(Planted::OldStartsCount) {
             true => count,
             false => 0,
         }

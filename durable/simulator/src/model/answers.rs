@@ -6,10 +6,7 @@ use waterwheel_durable::engine::{Answer, Token};
 use waterwheel_store::Handle;
 
 use super::timer::{Archived, Settled, Timer};
-use super::{Asked, Kept, Model, Process};
-
-/// After so many unclean ends, starts are noted.
-const NOTED_FROM: u32 = 2;
+use super::{Asked, Kept, Model, NOTED_FROM, Process};
 
 impl Model {
     /// Checks an answer.
@@ -23,7 +20,7 @@ impl Model {
                 "request {token} was answered twice, with {answer:?}"
             ));
         };
-        let unclean_ends = self.unclean_ends;
+        let notes_starts = *self.unclean_ends.end() >= NOTED_FROM;
         match (asked, answer) {
             (_, Answer::NotFound) if self.forged.contains(&token) => Ok(()),
             (Asked::Insert, Answer::Full | Answer::Quota(_)) => {
@@ -66,6 +63,7 @@ impl Model {
                 }
                 timer.dues = dues;
                 timer.not_before = None;
+                timer.was_never_started();
                 Ok(())
             }
             (Asked::Redrive(id), Answer::Done) => {
@@ -73,19 +71,23 @@ impl Model {
                 if timer.has_ended == Some(Process::Earlier) {
                     timer.has_ended = None;
                 }
+                timer.was_never_started();
                 Ok(())
             }
             (Asked::Redrive(_), Answer::NotFound) => Ok(()),
             (Asked::Cancel(id) | Asked::Reschedule(id, _), Answer::AlreadyFired) => {
                 let timer = self.known(id)?;
                 let has_fired = timer.is_with_handler || timer.has_ended.is_some();
-                // Its start may be being noted.
-                match has_fired || unclean_ends >= NOTED_FROM {
-                    true => Ok(()),
-                    false => Err(format!(
+                if !has_fired && !timer.is_starting && !notes_starts {
+                    return Err(format!(
                         "a timer that was not delivered had fired: {timer:?}"
-                    )),
+                    ));
                 }
+                if !has_fired && !timer.is_starting {
+                    // A later commit is to note its start.
+                    self.said_to_have_fired.insert(id);
+                }
+                Ok(())
             }
             (Asked::Cancel(id) | Asked::Reschedule(id, _), Answer::NotFound) => {
                 let timer = self.known(id)?;
@@ -172,7 +174,8 @@ impl Model {
         let insert = &self.inserts[&token].timer;
         let has_key = match self.timers.get(&handle.id) {
             Some(timer) => {
-                timer.key == insert.key && timer.handle == *handle && !timer.is_cancelled
+                let is_free = timer.is_cancelled || timer.has_no_key;
+                timer.key == insert.key && timer.handle == *handle && !is_free
             }
             // Made by an insert whose answer was lost.
             None => self.inserts.values().any(|it| {

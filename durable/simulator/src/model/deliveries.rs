@@ -6,7 +6,7 @@ use waterwheel_durable::engine::{NewTimer, Token};
 use waterwheel_store::{Due, Handle, Id, Op, Row};
 
 use super::timer::{Archived, Settled, Timer};
-use super::{Insert, Kept, Model, Process};
+use super::{Insert, Kept, Model, NOTED_FROM, Process};
 
 impl Model {
     /// Checks a delivery.
@@ -36,9 +36,11 @@ impl Model {
             "it was not due then"
         } else {
             timer.is_with_handler = true;
+            timer.is_starting = false;
             (timer.failures, timer.written_failures) = (row.failures, row.failures);
             timer.least_failures = row.failures;
             timer.not_before = None;
+            self.said_to_have_fired.remove(&row.id);
             return Ok(());
         };
         Err(format!("{wrong}: {row:?} {timer:?}"))
@@ -79,10 +81,23 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// A retry is too early or too late.
-    pub fn commits(&mut self, steps: &[Op]) -> Kept {
+    /// A retry is too early or too late, or a start is noted without need.
+    pub fn commits(&mut self, number: u64, steps: &[Op]) -> Kept {
+        let leaves = steps.iter().filter_map(|op| match op {
+            Op::Settle(row) | Op::Archive(row, _) | Op::Bury { row, .. } | Op::Retry(row, ..) => {
+                Some(row.id)
+            }
+            _ => None,
+        });
+        self.leaving.insert(number, leaves.collect());
         for op in steps {
             match op {
+                Op::Start(row) if *self.unclean_ends.end() < NOTED_FROM => {
+                    return Err(format!(
+                        "noted after {:?} unclean ends: {row:?}",
+                        self.unclean_ends
+                    ));
+                }
                 Op::Retry(row, due, _) => {
                     let timer = self.timers.get_mut(&row.id);
                     let within = timer.and_then(|timer| {
@@ -99,12 +114,41 @@ impl Model {
                 }
                 Op::Start(row) if row.id.occurrence().is_none() => {
                     let token = self.is_as_inserted(row)?;
-                    self.timer(token, row.id, row.due)?.is_noted = true;
+                    let timer = self.timer(token, row.id, row.due)?;
+                    (timer.is_noted, timer.is_starting) = (true, true);
+                    self.said_to_have_fired.remove(&row.id);
                 }
                 _ => {}
             }
         }
         Ok(())
+    }
+
+    /// A request was answered: a commit is durable, or was refused. Returns the timers that it has taken away, or moved to a later attempt.
+    pub fn replied(&mut self, number: u64, is_done: bool) -> Vec<Id> {
+        let leaving = self.leaving.remove(&number).filter(|_| is_done);
+        let left = leaving.unwrap_or_default();
+        for id in &left {
+            if let Some(timer) = self.timers.get_mut(id) {
+                timer.was_never_started();
+            }
+        }
+        left
+    }
+
+    /// Checks that all that is said to have fired was delivered, or that its start was noted, while nothing is to be written.
+    ///
+    /// # Errors
+    ///
+    /// One was not.
+    pub fn has_fired(&self) -> Kept {
+        match self.said_to_have_fired.iter().next() {
+            None => Ok(()),
+            Some(id) => Err(format!(
+                "a timer that was not delivered had fired: {:?}",
+                self.timers.get(id)
+            )),
+        }
     }
 
     /// A timer is given up without a delivery: it was started in so many processes before.
@@ -121,6 +165,7 @@ impl Model {
         }
         timer.has_ended = Some(Process::This);
         timer.was_given_up = true;
+        self.said_to_have_fired.remove(&row.id);
         Ok(())
     }
 
@@ -155,8 +200,10 @@ impl Model {
             not_before: None,
             retried_within: None,
             archived: Archived::Unknown,
+            has_no_key: false,
             noted: 0,
             is_noted: false,
+            is_starting: false,
         }))
     }
 

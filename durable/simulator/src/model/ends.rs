@@ -8,25 +8,30 @@ use super::timer::{Archived, Settled, Timer};
 use super::{Asked, Kept, Model, Process};
 
 impl Model {
-    /// The service has shut down. If it was idle, nothing is done a second time because of it.
+    /// The service has shut down, in order. If it was idle, nothing is done a second time because of it.
     ///
     /// # Errors
     ///
     /// A request was not answered.
     pub fn stopped(&mut self, was_idle: bool) -> Kept {
+        self.is_answered()?;
         match was_idle {
-            true => {
-                self.unclean_ends = 0;
-                self.ends();
-            }
-            false => self.crashed(),
+            true => self.ends(),
+            false => self.crashed(false),
         }
-        self.is_answered()
+        self.unclean_ends = 0..=0;
+        for timer in self.timers.values_mut() {
+            // A new count begins.
+            timer.noted = 0;
+        }
+        Ok(())
     }
 
-    /// The process ends. What was not answered may have been done.
-    pub fn crashed(&mut self) {
-        self.unclean_ends += 1;
+    /// The process ends. What was not answered may have been done. `may_be_clean`: perhaps it had noted that it ends in order.
+    pub fn crashed(&mut self, may_be_clean: bool) {
+        let (least, most) = (self.unclean_ends.start(), self.unclean_ends.end());
+        let least = if may_be_clean { 0 } else { least + 1 };
+        self.unclean_ends = least..=most + 1;
         self.ends();
         for asked in std::mem::take(&mut self.asked).into_values() {
             self.unknown(asked);
@@ -42,7 +47,10 @@ impl Model {
     }
 
     fn ends(&mut self) {
+        self.said_to_have_fired.clear();
+        self.leaving.clear();
         for timer in self.timers.values_mut() {
+            timer.is_starting = false;
             timer.noted += u32::from(std::mem::take(&mut timer.is_noted));
         }
     }
@@ -105,13 +113,13 @@ impl Model {
         }
     }
 
-    /// Checks what is archived of a handler, while nothing is to be written.
+    /// Checks what is archived of a handler, while nothing is to be written. What has ended and is not there has left its key to others.
     ///
     /// # Errors
     ///
     /// Something is there that should not be, or twice, or is not there that should be.
     pub fn is_archived(
-        &self,
+        &mut self,
         handler: &str,
         archive: &[Archive],
         is_kept: impl Fn(Settled) -> bool,
@@ -133,12 +141,15 @@ impl Model {
                 return Err(format!("{archived:?} is archived, of {timer:?}"));
             }
         }
-        let timers = self.timers.values().filter(|it| {
-            *it.handle.handler == *handler
-                && it.has_ended == Some(Process::This)
-                && !it.was_given_up
-        });
+        let timers = self
+            .timers
+            .values_mut()
+            .filter(|it| *it.handle.handler == *handler && it.has_ended == Some(Process::This));
         for timer in timers {
+            timer.has_no_key |= !found.contains_key(&timer.handle.id);
+            if timer.was_given_up {
+                continue;
+            }
             let Archived::At(at) = timer.archived else {
                 continue;
             };

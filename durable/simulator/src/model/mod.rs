@@ -13,6 +13,7 @@ mod ends;
 mod timer;
 
 use std::collections::{HashMap, HashSet};
+use std::ops::RangeInclusive;
 
 use waterwheel_durable::engine::{NewTimer, Token};
 use waterwheel_store::{Due, Handle, Id};
@@ -21,7 +22,7 @@ pub use timer::Settled;
 use timer::Timer;
 
 /// What is known of the timers from outside: from answers, and from deliveries.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Model {
     timers: HashMap<Id, Timer>,
     asked: HashMap<Token, Asked>,
@@ -31,7 +32,11 @@ pub struct Model {
     forged: HashSet<Token>,
     tokens: Token,
     /// How many processes in a row have ended without order.
-    unclean_ends: u32,
+    unclean_ends: RangeInclusive<u32>,
+    /// These are said to have fired, and were not delivered: their starts are to be noted.
+    said_to_have_fired: HashSet<Id>,
+    /// The timers that commits are to take away, or to move to a later attempt, by the requests to the store.
+    leaving: HashMap<u64, Vec<Id>>,
 }
 
 #[derive(Debug)]
@@ -59,6 +64,24 @@ enum Asked {
 
 /// A promise that was not kept, in words.
 pub type Kept = Result<(), String>;
+
+impl Default for Model {
+    fn default() -> Model {
+        Model {
+            timers: HashMap::new(),
+            asked: HashMap::new(),
+            inserts: HashMap::new(),
+            forged: HashSet::new(),
+            tokens: 0,
+            unclean_ends: 0..=0,
+            said_to_have_fired: HashSet::new(),
+            leaving: HashMap::new(),
+        }
+    }
+}
+
+/// After so many unclean ends, starts are noted.
+const NOTED_FROM: u32 = 2;
 
 impl Model {
     /// Notes an insert, names it, and writes its name before the payload.
@@ -105,6 +128,15 @@ impl Model {
             timer.was_redriven = true;
         }
         self.note(Asked::Redrive(id))
+    }
+
+    /// Which timer a request is to take away or to move.
+    #[must_use]
+    pub fn moves(&self, token: Token) -> Option<Id> {
+        match self.asked.get(&token)? {
+            Asked::Insert => None,
+            Asked::Cancel(id) | Asked::Reschedule(id, _) | Asked::Redrive(id) => Some(*id),
+        }
     }
 
     /// The handle of this request is wrong.

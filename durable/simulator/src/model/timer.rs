@@ -37,10 +37,14 @@ pub(super) struct Timer {
     pub(super) retried_within: Option<(i64, i64)>,
     /// Whether it was archived as it ended well, and when.
     pub(super) archived: Archived,
+    /// It is certainly gone, and its key with it.
+    pub(super) has_no_key: bool,
     /// In how many processes before this one its start was noted, at most.
     pub(super) noted: u32,
     /// It was, or was to be, in this one.
     pub(super) is_noted: bool,
+    /// It is being noted.
+    pub(super) is_starting: bool,
 }
 
 /// Whether a timer that has ended well is archived.
@@ -66,6 +70,11 @@ pub struct Settled {
 impl Timer {
     pub(super) fn is_over(&self) -> bool {
         self.has_ended.is_some() || self.is_cancelled || self.may_be_cancelled
+    }
+
+    /// It has moved: what was noted of its starts is gone.
+    pub(super) fn was_never_started(&mut self) {
+        (self.noted, self.is_noted, self.is_starting) = (0, false, false);
     }
 
     pub(super) fn is_open(&self) -> bool {

@@ -56,6 +56,28 @@ impl Namespaces {
         Ok(())
     }
 
+    /// Checks that nothing is archived for longer than it is to be: of a handler, this is the first day of which there is something, and nothing keeps the engine from
+    /// letting it expire.
+    ///
+    /// # Errors
+    ///
+    /// It is overdue.
+    pub fn has_expired(&self, handler: &str, first: i64, boot: u64, wall: i64) -> Kept {
+        let Some(terms) = self.terms(of(handler)) else {
+            return Ok(());
+        };
+        let from = match terms.retention.unwrap_or_default() {
+            0 => i64::MAX,
+            days => wall.div_euclid(DAY) - i64::from(days),
+        };
+        match first < from && boot > self.calm_since + CALM {
+            true => Err(format!(
+                "what {handler} has archived on day {first} is to expire before day {from}"
+            )),
+            false => Ok(()),
+        }
+    }
+
     /// How often all that was archived of a handler was to expire.
     #[must_use]
     pub fn cleared(&self, handler: &str) -> u64 {

@@ -14,13 +14,10 @@ impl Namespaces {
         let Some(terms) = self.terms(at).filter(|_| self.is_open(at) == Some(true)) else {
             return false;
         };
-        let has_rate = terms
-            .rate
-            .is_none_or(|rate| self.all[at].begun.has_one(boot, rate));
-        has_rate && terms.concurrency.is_none_or(|most| running < most)
+        self.all[at].begun.has_one(boot) && terms.concurrency.is_none_or(|most| running < most)
     }
 
-    /// Checks that a delivery may begin, after which so many of its namespace go on. If its start was noted first, it had its place and its turn then.
+    /// Checks that a delivery may begin, after which so many of its namespace go on. If its start was noted first, it had its turn then.
     ///
     /// # Errors
     ///
@@ -30,27 +27,25 @@ impl Namespaces {
         if self.is_open(at) == Some(false) {
             return Err(format!("{} is closed: {row:?}", NAMES[at]));
         }
-        if was_noted {
-            return Ok(());
-        }
-        let Some(terms) = self.terms(at).cloned() else {
-            self.all[at].begun.restart(boot);
-            return Ok(());
-        };
-        if terms.concurrency.is_some_and(|most| running > most) {
+        let namespace = &mut self.all[at];
+        let terms = namespace.terms.last().cloned().unwrap_or_default();
+        // A policy that was changed since it was noted does not send it back.
+        let is_bounded = !was_noted || !namespace.has_changed;
+        if is_bounded && terms.concurrency.is_some_and(|most| running > most) {
             return Err(format!("{running} of {} go on: {terms:?}", NAMES[at]));
         }
-        match terms.rate {
-            Some(rate) if !self.all[at].begun.note(boot, rate) => {
-                Err(format!("{} exceeds its rate, {rate:?}", NAMES[at]))
-            }
-            _ => Ok(()),
+        match was_noted || namespace.begun.note(boot) {
+            true => Ok(()),
+            false => Err(format!(
+                "{} exceeds its rate: {:?}",
+                NAMES[at], namespace.begun
+            )),
         }
     }
 
     /// The start of a timer is noted: it takes its turn now, and is delivered later.
     pub fn starts(&mut self, row: &Row, boot: u64) {
-        self.all[of(&row.handler)].begun.restart(boot);
+        self.all[of(&row.handler)].begun.reserve(boot);
     }
 
     /// Checks that an insert was within the quota, or was not and is refused for so long.
@@ -59,24 +54,19 @@ impl Namespaces {
     ///
     /// It was not.
     pub fn inserts(&mut self, handler: &str, boot: u64, refused: Option<Duration>) -> Kept {
-        let at = of(handler);
-        let Some(terms) = self.terms(at).cloned() else {
-            self.all[at].inserted.restart(boot);
-            return Ok(());
-        };
-        let inserted = &mut self.all[at].inserted;
-        let kept = match (terms.quota, refused) {
-            (None, refused) => refused.is_none(),
-            (Some(quota), Some(after)) => inserted.next(quota).is_some_and(|next| {
+        let inserted = &mut self.all[of(handler)].inserted;
+        let kept = match refused {
+            Some(after) => {
                 let after = u64::try_from(after.as_micros()).unwrap_or(u64::MAX);
-                after > 0 && after <= next.saturating_sub(boot)
-            }),
-            (Some(quota), None) => inserted.note(boot, quota),
+                let (least, most) = (inserted.waits_at_least(boot), inserted.waits_at_most(boot));
+                after > 0 && (least..=most).contains(&after)
+            }
+            None => inserted.note(boot),
         };
         match kept {
             true => Ok(()),
             false => Err(format!(
-                "an insert was refused: {refused:?}, {terms:?} {inserted:?}"
+                "an insert was refused: {refused:?}, at {boot} us: {inserted:?}"
             )),
         }
     }

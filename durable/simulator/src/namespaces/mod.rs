@@ -5,14 +5,14 @@
 //! | `terms` | what is a namespace served by? |
 //! | `limits` | may it begin, or be inserted, now? |
 //! | `archive` | what may expire, and what is certainly kept? |
-//! | `windows` | does any window have more than a rate gives? |
+//! | `allowance` | how many does a rate give by now, and no more? |
 //! | `shares` | does each get its share where places are short? |
 
+mod allowance;
 mod archive;
 mod limits;
 mod shares;
 mod terms;
-mod windows;
 
 use std::collections::HashMap;
 
@@ -20,9 +20,9 @@ use waterwheel_durable::engine::{Answer, Token};
 use waterwheel_store::Setting;
 
 use crate::model::Kept;
+pub use allowance::{Allowance, Limit};
 pub use shares::Shares;
 pub use terms::{Retries, Terms};
-pub use windows::{Limit, Windows};
 
 /// Those that there are. The first is always there.
 pub const NAMES: [&str; 3] = ["default", "shop", "bank"];
@@ -61,9 +61,11 @@ struct Namespace {
     /// Whether it is paused, as far as it is known.
     is_paused: Option<bool>,
     is_drained: bool,
-    /// When deliveries have begun, and timers were inserted, since the process has begun or the rate has changed.
-    begun: Windows,
-    inserted: Windows,
+    /// How many deliveries may begin, and timers be inserted.
+    begun: Allowance,
+    inserted: Allowance,
+    /// It has had another policy in this process.
+    has_changed: bool,
 }
 
 #[derive(Debug)]
@@ -81,7 +83,7 @@ pub fn of(handler: &str) -> usize {
 }
 
 impl Namespaces {
-    /// Namespaces that are served by this.
+    /// Namespaces that are served by this, before the first process [begins](Namespaces::begins).
     #[must_use]
     pub fn new(terms: [Terms; NAMES.len()], boot: u64) -> Namespaces {
         Namespaces {
@@ -89,8 +91,9 @@ impl Namespaces {
                 terms: vec![terms],
                 is_paused: Some(false),
                 is_drained: false,
-                begun: Windows::default(),
-                inserted: Windows::default(),
+                begun: Allowance::default(),
+                inserted: Allowance::default(),
+                has_changed: false,
             }),
             asked: HashMap::new(),
             tokens: 0,
@@ -134,23 +137,16 @@ impl Namespaces {
     /// # Errors
     ///
     /// What it says is not so.
-    pub fn answered(&mut self, token: Token, answer: &Answer) -> Kept {
+    pub fn answered(&mut self, token: Token, answer: &Answer, boot: u64) -> Kept {
         let Some(asked) = self.asked.remove(&token) else {
             return Err(format!("request {token} was answered twice: {answer:?}"));
         };
         match (asked, answer) {
             (Asked::Policy(at, terms), Answer::Done) => {
                 let namespace = &mut self.all[at];
-                let is_same = |of: fn(&Terms) -> Option<Limit>| {
-                    namespace.terms.iter().all(|it| of(it) == of(&terms))
-                };
-                let (same_rate, same_quota) = (is_same(|it| it.rate), is_same(|it| it.quota));
-                if !same_rate {
-                    namespace.begun.change();
-                }
-                if !same_quota {
-                    namespace.inserted.clear();
-                }
+                namespace.begun.change(terms.rate, boot);
+                namespace.inserted.renew(terms.quota, boot);
+                namespace.has_changed = true;
                 namespace.terms = vec![terms];
                 Ok(())
             }
@@ -225,8 +221,9 @@ impl Namespaces {
             }
             namespace.is_paused = Some(is_paused);
             namespace.is_drained = false;
-            namespace.begun.clear();
-            namespace.inserted.clear();
+            namespace.begun = Allowance::of_one(namespace.terms[0].rate, boot);
+            namespace.inserted = Allowance::of_burst(namespace.terms[0].quota, boot);
+            namespace.has_changed = false;
         }
         self.calm_since = boot;
         self.may_expire = [i64::MIN; NAMES.len()];

@@ -3,7 +3,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use waterwheel_durable::{BackOff, Policy, Rate};
 
-use super::windows::Limit;
+use super::allowance::Limit;
 
 /// What a namespace is served by, as the simulator knows it.
 #[derive(Debug, Clone, PartialEq, Default)]

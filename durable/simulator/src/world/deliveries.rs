@@ -50,8 +50,8 @@ impl World {
             return Ok(());
         }
         self.model.ended(row.id, is_given_up);
+        self.archives = true;
         if !is_given_up {
-            self.archives = self.has_policies;
             let at = Settled {
                 wall: self.now.wall_micros,
                 cleared: self.namespaces.cleared(&row.handler),

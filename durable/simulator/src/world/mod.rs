@@ -65,7 +65,11 @@ impl std::error::Error for Broke {}
 ///
 /// What was promised and not kept.
 pub fn run(seed: u64, broken: Option<Broken>) -> Result<(), Broke> {
-    let mut world = World::new(seed, broken);
+    let mut world = World::new(seed, broken).map_err(|what| Broke {
+        seed,
+        step: 0,
+        what,
+    })?;
     let most = if world.rng.u32(0..4) == 0 { 1_000 } else { 200 };
     let steps = world.rng.usize(20..most);
     let mut step = 0;
@@ -122,12 +126,14 @@ struct World {
     shares: Shares,
     /// Namespaces have priorities and nothing else, and most timers wait for a place.
     is_crowded: bool,
-    /// Something may have been archived, or has expired, since that was looked at.
+    /// Something may have been settled or archived, or has expired, since that was looked at.
     archives: bool,
-    /// How often the engine has seen the clock jump.
-    jumps_seen: u64,
+    /// By how much the wall clock was ahead of the other as that was looked at, in microseconds: what is slewed since then adds up.
+    ahead_of_boot: i64,
+    /// How often it was set in this process.
+    jumps_made: u64,
     /// Timers whose starts were noted in this process, and those that may wait until another one was tried: they were with their handlers as processes ended.
-    noted: Vec<(Id, Arc<str>)>,
+    starts: HashMap<Id, Arc<str>>,
     accused: HashMap<Id, Arc<str>>,
     /// Those whose starts are being noted.
     starting: HashSet<Id>,
@@ -147,7 +153,7 @@ struct World {
 }
 
 impl World {
-    fn new(seed: u64, broken: Option<Broken>) -> World {
+    fn new(seed: u64, broken: Option<Broken>) -> Result<World, String> {
         let mut rng = Rng::with_seed(seed);
         let wall = 1_800_000_000 * SECOND + rng.i64(0..DAY);
         let now = Now {
@@ -199,8 +205,9 @@ impl World {
             shares: Shares::default(),
             is_crowded,
             archives: false,
-            jumps_seen: 0,
-            noted: Vec::new(),
+            ahead_of_boot: 0,
+            jumps_made: 0,
+            starts: HashMap::new(),
             accused: HashMap::new(),
             starting: HashSet::new(),
             inserts: None,
@@ -221,8 +228,9 @@ impl World {
             writes: None,
             config,
         };
+        world.process_begins()?;
         world.deploy();
-        world
+        Ok(world)
     }
 
     fn step(&mut self) -> Result<(), String> {
@@ -254,7 +262,7 @@ impl World {
             97 => self.deploy(),
             22 => self.disk.set_full(self.fills && self.rng.bool()),
             98 if self.crashes => self.crash()?,
-            99 if self.rng.u32(0..4) == 0 => self.stop()?,
+            99 if self.crashes || self.rng.u32(0..4) == 0 => self.stop()?,
             _ => {}
         }
         self.follow()
@@ -283,6 +291,15 @@ impl World {
     fn turn(&mut self) {
         self.calendars.shows(self.now.wall_micros);
         self.engine.turn(self.now);
+        let ahead = self.now.wall_micros - self.now.boot_micros.cast_signed();
+        let shift = (ahead - self.ahead_of_boot).unsigned_abs();
+        if shift >= self.config.largest_drift_micros {
+            self.ahead_of_boot = ahead;
+        }
+        if shift >= SECOND.unsigned_abs() {
+            self.jumps_made += 1;
+            self.namespaces.clock_was_set(self.now.boot_micros);
+        }
     }
 
     /// The wall clock is set.
@@ -331,6 +348,13 @@ impl World {
         self.may_wait_until = self.may_wait_until.max(until);
     }
 
+    /// A timer was taken away, or has moved: nothing is known any more of its starts.
+    fn has_left(&mut self, id: Id) {
+        self.starts.remove(&id);
+        self.starting.remove(&id);
+        self.accused.remove(&id);
+    }
+
     fn reply(&mut self) {
         if let Some((number, reply)) = self.disk.reply(&mut self.rng) {
             if self.traces {
@@ -338,6 +362,9 @@ impl World {
             }
             let is_done = matches!(reply, Ok(Reply::Committed(_)));
             self.calendars.replied(number, is_done);
+            for id in self.model.replied(number, is_done) {
+                self.has_left(id);
+            }
             if reply.is_err() {
                 self.may_wait(self.config.refused_micros);
             }

@@ -110,6 +110,20 @@ impl World {
         self.shares.look(waits, priorities)
     }
 
+    /// What was archived expires when its time has come.
+    pub(super) fn has_expired(&mut self) -> Result<(), String> {
+        if !self.has_policies || self.may_have_to_do() {
+            return Ok(());
+        }
+        let (boot, wall) = (self.now.boot_micros, self.now.wall_micros);
+        for handler in HANDLERS {
+            if let Ok(Some(first)) = self.disk.store().first_archived(handler) {
+                self.namespaces.has_expired(handler, first, boot, wall)?;
+            }
+        }
+        Ok(())
+    }
+
     /// What was delivered is archived, as long as it is to be.
     pub(super) fn is_archived(&mut self) -> Result<(), String> {
         let is_at_rest = !self.disk.is_asked() && !self.disk.has_replied();

@@ -1,7 +1,7 @@
 //! How does a process end, and the next one begin?
 
 use waterwheel_durable::engine::{Config, Engine, Now};
-use waterwheel_store::{Id, Store};
+use waterwheel_store::{Letters, Store, Whose};
 
 use super::{DAY, HANDLERS, SECOND, TICK, World};
 use crate::beat::read;
@@ -16,23 +16,36 @@ impl World {
         }
         self.engine.stop();
         self.is_stopping = true;
-        // Perhaps not all deliveries come to an end in time.
+        // Perhaps not all deliveries come to an end in time. Then they are given up, or the process is ended without that.
         let is_patient = self.rng.bool();
+        let gives_up = !is_patient && self.rng.bool();
+        if gives_up {
+            self.engine.abandon();
+        }
         for _ in 0..50_000 {
             self.follow()?;
-            let is_over = self.engine.is_written() && !is_patient;
+            let is_written = self.engine.is_written();
+            // Nothing waits until the store is asked again.
+            let is_given_up = gives_up && is_written && self.engine.next_turn().is_none();
+            let is_idle = self.engine.is_idle();
+            let is_cut = is_written && !is_patient && !gives_up;
             if !self.is_stopping {
                 // The store has failed meanwhile.
                 return Ok(());
-            } else if self.engine.is_idle() || is_over {
-                self.model.stopped(self.engine.is_idle())?;
-                if !self.engine.is_idle() {
-                    self.calendars.crashed();
-                    self.namespaces.crashed();
-                }
+            } else if is_idle || is_given_up {
+                self.model.stopped(is_idle)?;
                 self.namespaces.is_answered()?;
                 self.calendars.is_answered()?;
-                self.with_handlers.clear();
+                if !is_idle {
+                    self.calendars.crashed();
+                }
+                self.starts.clear();
+                self.accused.clear();
+                return self.start_again();
+            } else if is_cut {
+                self.model.crashed(false);
+                self.calendars.crashed();
+                self.namespaces.crashed();
                 return self.start_again();
             }
             match self.rng.u32(0..4) {
@@ -58,16 +71,16 @@ impl World {
             eprintln!("the machine stops");
         }
         self.disk.crash(&mut self.rng);
-        self.model.crashed();
+        self.model.crashed(self.is_stopping);
         self.calendars.crashed();
         self.namespaces.crashed();
-        self.with_handlers.clear();
         self.start_again()
     }
 
     /// A new process begins.
     pub(super) fn start_again(&mut self) -> Result<(), String> {
         self.disk.restart();
+        self.with_handlers.clear();
         (self.is_stopping, self.writes) = (false, None);
         let off = match self.rng.u32(0..3) {
             0 => self.rng.i64(0..SECOND),
@@ -82,17 +95,24 @@ impl World {
         self.last_commit = 0;
         self.engine = begin(&mut self.disk, &self.config, self.now, self.ahead);
         (self.concurrency, self.may_wait_until) = ([0; HANDLERS.len()], 0);
-        (self.inserts, self.jumps_seen) = (None, 0);
-        self.accused.extend(self.noted.drain(..));
+        self.inserts = None;
+        self.accused.extend(self.starts.drain());
         self.starting.clear();
         self.shares.clear();
-        let settings = self.disk.store().settings().unwrap_or_default();
-        self.namespaces.begins(&settings, self.now.boot_micros)?;
+        self.process_begins()?;
         self.deploy();
         if self.is_ending {
             self.open_all();
         }
         Ok(())
+    }
+
+    /// What is known of a process that has just begun.
+    pub(super) fn process_begins(&mut self) -> Result<(), String> {
+        self.jumps_made = 0;
+        self.ahead_of_boot = self.now.wall_micros - self.now.boot_micros.cast_signed();
+        let settings = self.disk.store().settings().unwrap_or_default();
+        self.namespaces.begins(&settings, self.now.boot_micros)
     }
 
     /// Lets all that is left come up.
@@ -143,7 +163,7 @@ impl World {
     }
 
     pub(super) fn is_done(&mut self) -> Result<(), String> {
-        let dead = self.disk.store().dead(Id::NONE, usize::MAX);
+        let dead = Letters::all(self.disk.store(), Whose::All);
         let dead = dead.unwrap_or_default().into_iter();
         let (occurrences, dead): (Vec<_>, Vec<_>) =
             dead.partition(|it| it.row.id.occurrence().is_some());

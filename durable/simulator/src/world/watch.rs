@@ -20,9 +20,11 @@ impl World {
     /// Does what the engine wants done.
     pub(super) fn follow(&mut self) -> Result<(), String> {
         let (boot, wall) = (self.now.boot_micros, self.now.wall_micros);
-        if self.engine.jumps() != self.jumps_seen {
-            self.jumps_seen = self.engine.jumps();
-            self.namespaces.clock_was_set(boot);
+        if self.engine.jumps() != self.jumps_made {
+            let (seen, made) = (self.engine.jumps(), self.jumps_made);
+            return Err(format!(
+                "the clock was set {made} times, and {seen} for the engine"
+            ));
         }
         self.namespaces.look(boot, wall, false);
         while let Some(output) = self.engine.output() {
@@ -38,7 +40,7 @@ impl World {
                             self.last_commit = *commit;
                             self.calendars
                                 .commits(request.number, steps, is_again, self.ahead)?;
-                            self.model.commits(steps)?;
+                            self.model.commits(request.number, steps)?;
                             self.namespaces.expires(steps)?;
                             self.archives |= self.has_policies;
                             self.note_poison(steps)?;
@@ -96,6 +98,10 @@ impl World {
         self.namespaces.look(boot, wall, self.engine.is_written());
         self.has_shares()?;
         self.is_archived()?;
+        self.has_expired()?;
+        if self.writes.is_none() && !self.may_have_to_do() {
+            self.model.has_fired()?;
+        }
         self.is_prompt()
     }
 
@@ -104,9 +110,10 @@ impl World {
         for op in steps {
             match op {
                 Op::Start(row) => {
-                    self.namespaces.starts(row, self.now.boot_micros);
-                    self.noted.push((row.id, Arc::clone(&row.handler)));
-                    self.starting.insert(row.id);
+                    self.starts.insert(row.id, Arc::clone(&row.handler));
+                    if self.starting.insert(row.id) {
+                        self.namespaces.starts(row, self.now.boot_micros);
+                    }
                 }
                 Op::Bury { row, error, .. } if error.starts_with("the process has ended") => {
                     match row.id.occurrence() {
@@ -114,6 +121,7 @@ impl World {
                         None => {
                             let starts = self.namespaces.starts_noted(&row.handler);
                             self.model.poisoned(row, starts)?;
+                            self.archives = true;
                         }
                     }
                 }
@@ -126,7 +134,9 @@ impl World {
     fn answered(&mut self, token: Token, answer: Answer) -> Result<(), String> {
         if Namespaces::is_asked(token) {
             self.shares.clear();
-            return self.namespaces.answered(token, &answer);
+            return self
+                .namespaces
+                .answered(token, &answer, self.now.boot_micros);
         }
         if Calendars::is_asked(token) {
             let wall = self.now.wall_micros;
@@ -148,6 +158,10 @@ impl World {
             Answer::Created(handle) => Some(handle.clone()),
             _ => None,
         };
+        let moves = self.model.moves(token);
+        if let Some(id) = moves.filter(|_| answer == Answer::Done) {
+            self.has_left(id);
+        }
         self.model.answered(token, answer)?;
         let namespaces = &self.namespaces;
         created.map_or(Ok(()), |handle| {
@@ -156,18 +170,24 @@ impl World {
         })
     }
 
-    /// What is due is with its handler, or on its way: the store has something to do, or the engine has, or the handler has no place for it.
-    fn is_prompt(&self) -> Result<(), String> {
+    /// Whether the store or the engine may have something to do now, or is not asked to.
+    pub(super) fn may_have_to_do(&self) -> bool {
         let now = self.now.boot_micros;
-        let has_to_do = self.disk.is_asked() || self.disk.has_replied();
         // What is overdue as it is loaded comes up at the next tick.
         let is_awake = self
             .engine
             .next_turn()
             .is_some_and(|next| next <= now + TICK);
-        if has_to_do || is_awake || self.is_stopping || now <= self.may_wait_until {
+        let is_asked = self.disk.is_asked() || self.disk.has_replied();
+        is_asked || is_awake || self.is_stopping || now <= self.may_wait_until
+    }
+
+    /// What is due is with its handler, or on its way: the store has something to do, or the engine has, or the handler has no place for it.
+    fn is_prompt(&self) -> Result<(), String> {
+        if self.may_have_to_do() {
             return Ok(());
         }
+        let now = self.now.boot_micros;
         for (handler, places) in HANDLERS.into_iter().zip(self.concurrency) {
             let with_handler = self.with_handlers.iter();
             let running = with_handler.filter(|row| *row.handler == *handler).count();
