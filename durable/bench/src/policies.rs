@@ -56,7 +56,7 @@ impl Policies {
             Policies::On => all(),
         };
         let namespace = timers.namespace("default")?;
-        if namespace.policy() != policy {
+        if namespace.policy()? != policy {
             namespace.set_policy(policy).await?;
         }
         Ok(())

@@ -9,7 +9,7 @@ use waterwheel_store_sqlite::OpenError as File;
 
 #[cfg(feature = "calendar")]
 use crate::calendar::CalendarError;
-use crate::engine::Answer;
+use crate::engine::{Answer, OverQuota};
 use crate::limits::{LONGEST_NAMESPACE, NAME_LIMIT, PAYLOAD_LIMIT};
 use crate::policy::Wrong;
 
@@ -71,11 +71,18 @@ pub enum Error {
         /// Why.
         why: &'static str,
     },
-    /// The namespace has used up its [quota of inserts](crate::Policy::insert_rate), and nothing was written.
+    /// What the store has of the [policy](crate::Namespace::policy) of this namespace cannot be read: see [`Event::UnreadablePolicy`](crate::Event::UnreadablePolicy).
+    UnreadablePolicy {
+        /// Its name.
+        namespace: Arc<str>,
+    },
+    /// A namespace has used up its [quota of inserts](crate::Policy::insert_rate), and nothing was written.
     Quota {
-        /// After this time, the timer can be inserted, or the whole batch, if no other caller comes before. [`Duration::MAX`] if never: a batch may not have more timers of
-        /// a namespace than its quota's [burst](crate::Rate::burst).
-        retry_after: Duration,
+        /// The namespace. Of several in a batch, the one that makes it wait for the longest time.
+        namespace: Arc<str>,
+        /// After this time, the timer can be inserted, or the whole batch, if no other caller comes before. `None` if never: a batch may not have more timers of a
+        /// namespace than its quota's [burst](crate::Rate::burst).
+        retry_after: Option<Duration>,
     },
     /// A calendar has a part that is wrong.
     #[cfg(feature = "calendar")]
@@ -132,7 +139,13 @@ impl Error {
             Answer::ShuttingDown => Error::ShuttingDown,
             Answer::OutOfIds => Error::OutOfIds,
             Answer::UnknownNamespace(name) => Error::UnknownNamespace { name },
-            Answer::Quota(retry_after) => Error::Quota { retry_after },
+            Answer::Quota(OverQuota {
+                namespace,
+                retry_after,
+            }) => Error::Quota {
+                namespace,
+                retry_after,
+            },
             other => Error::Unknown(format!("the engine has answered {other:?}").into()),
         }
     }
@@ -187,9 +200,24 @@ impl fmt::Display for Error {
                 "there is no namespace {name:?}: it has to be created, by `create_namespace`"
             ),
             Error::Policy { field, why } => Wrong { field, why }.fmt(f),
-            Error::Quota { retry_after } => write!(
+            Error::UnreadablePolicy { namespace } => write!(
                 f,
-                "the namespace has used up its quota of inserts, for {retry_after:?}"
+                "the policy of the namespace {namespace:?} cannot be read, and the namespace is paused: open the store with the version that has written the policy, or \
+                 set a whole one"
+            ),
+            Error::Quota {
+                namespace,
+                retry_after: Some(after),
+            } => write!(
+                f,
+                "the namespace {namespace:?} has used up its quota of inserts, its policy's `insert_rate`: try again in {after:?}"
+            ),
+            Error::Quota {
+                namespace,
+                retry_after: None,
+            } => write!(
+                f,
+                "the batch has more timers of the namespace {namespace:?} than the burst of its quota of inserts, its policy's `insert_rate`: insert fewer at a time"
             ),
             #[cfg(feature = "calendar")]
             Error::Calendar(error) => error.fmt(f),

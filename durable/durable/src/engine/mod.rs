@@ -69,7 +69,7 @@ pub use namespace::{BOUNDS, Counts, DEFAULT, Histogram};
 pub(crate) use namespace::{Namespace, by_namespace, namespace_in};
 use near::Near;
 pub use now::Now;
-pub use output::{Answer, Call, Delivery, Output, Reply, Request};
+pub use output::{Answer, Call, Delivery, Output, OverQuota, Reply, Request};
 use poison::Poison;
 use requests::Deferred;
 use retention::{Archive, Expiry};

@@ -104,6 +104,15 @@ pub struct Delivery {
     pub row: Row,
 }
 
+/// What is beyond the quota of a namespace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OverQuota {
+    /// The namespace. Of several, the one that makes a batch wait for the longest time.
+    pub namespace: Arc<str>,
+    /// After this time, it is not. `None` if it always is: a batch has more timers than the burst.
+    pub retry_after: Option<Duration>,
+}
+
 /// What became of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
@@ -131,8 +140,8 @@ pub enum Answer {
     ShuttingDown,
     /// There is no namespace of this name.
     UnknownNamespace(Arc<str>),
-    /// The namespace has used up its quota. After this time, one more timer can be inserted.
-    Quota(Duration),
+    /// A namespace has used up its quota.
+    Quota(OverQuota),
     /// More timers than ids.
     OutOfIds,
 }

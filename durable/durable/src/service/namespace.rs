@@ -125,24 +125,35 @@ impl Namespace {
     }
 
     /// The policy that holds.
-    pub fn policy(&self) -> Policy {
-        let policy = |engine: &Engine| engine.namespace(&self.name).map(|it| it.policy.clone());
-        let policy = self.timers.shared.look(|look| policy(look.engine()));
-        policy.unwrap_or_default()
+    ///
+    /// # Errors
+    ///
+    /// [`Error::UnreadablePolicy`]: a newer version has written it, for example. There is nothing to start another policy from: with
+    /// [`set_policy`](Namespace::set_policy), all of it has to be named, its retention among the rest.
+    pub fn policy(&self) -> Result<Policy, Error> {
+        self.timers.shared.look(|look| {
+            let namespace = look.engine().namespace(&self.name);
+            match namespace {
+                Some(namespace) if namespace.is_unreadable => Err(Error::UnreadablePolicy {
+                    namespace: Arc::clone(&self.name),
+                }),
+                namespace => Ok(namespace.map(|it| it.policy.clone()).unwrap_or_default()),
+            }
+        })
     }
 
     /// Gives it another policy, durably and without a restart. What is with handlers goes on; the limits hold for what begins from then on. A rate that changes
     /// begins without a burst. Retention holds for what is settled from then on, and what is kept expires by the new one.
     ///
     /// The policy takes the place of all of the old one. To change a part of it, start from [`policy`](Namespace::policy): from [`Policy::default`], a new rate would
-    /// also end the retention, and what was kept would be deleted at once.
+    /// also end the retention, and what was kept would be deleted at once. A policy that [cannot be read](Error::UnreadablePolicy) is no start for another one.
     ///
     /// ```
     /// # use waterwheel_durable::{Error, Namespace, Rate};
     /// # async fn example(shop: &Namespace) -> Result<(), Error> {
-    /// shop.set_policy(shop.policy().rate(Rate::per_second(20))).await?;
+    /// shop.set_policy(shop.policy()?.rate(Rate::per_second(20))).await?;
     /// // Later, without a limit again:
-    /// shop.set_policy(shop.policy().rate(None)).await?;
+    /// shop.set_policy(shop.policy()?.rate(None)).await?;
     /// # Ok(())
     /// # }
     /// ```

@@ -96,7 +96,7 @@ async fn a_policy_that_makes_no_sense_names_the_field() {
         }
     }
     // Nothing of it was written.
-    assert_eq!(shop.policy(), Policy::default().priority(7));
+    assert_eq!(shop.policy(), Ok(Policy::default().priority(7)));
     assert!(timers.namespace("bank").is_err());
     assert_eq!(shelf.commits(), commits);
     shut_down(&timers).await;

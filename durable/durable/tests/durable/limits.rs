@@ -124,6 +124,17 @@ async fn so_many_deliveries_of_a_namespace_go_on_as_it_allows() {
     shut_down(&timers).await;
 }
 
+/// After how long something of `shop` may be inserted that is beyond its quota.
+fn wait_of(error: &Error) -> Duration {
+    match error {
+        Error::Quota {
+            namespace,
+            retry_after: Some(after),
+        } if **namespace == *"shop" => *after,
+        other => panic!("{other:?}"),
+    }
+}
+
 #[tokio::test]
 async fn an_insert_beyond_the_quota_says_how_long_to_wait() {
     let shift = Arc::new(Shift::default());
@@ -137,22 +148,23 @@ async fn an_insert_beyond_the_quota_says_how_long_to_wait() {
     let minute = Duration::from_secs(60);
     insert().await.unwrap();
     for count in 1..=3 {
-        let Err(Error::Quota { retry_after }) = insert().await else {
-            panic!("it is beyond the quota");
-        };
+        let error = insert().await.unwrap_err();
+        let retry_after = wait_of(&error);
         assert!(
             retry_after <= minute && retry_after > minute / 2,
             "{retry_after:?}"
         );
-        assert!(Error::Quota { retry_after }.is_definite());
+        assert!(error.is_definite());
+        let text = format!(
+            "the namespace \"shop\" has used up its quota of inserts, its policy's `insert_rate`: try again in {retry_after:?}"
+        );
+        assert_eq!(error.to_string(), text);
         other().await.unwrap();
         assert_eq!(shelf.len(), 2 * count);
         // Before its time it is refused again, for the rest of it.
         let early = retry_after - Duration::from_secs(20);
         shift.suspend(u64::try_from(early.as_micros()).unwrap());
-        let Err(Error::Quota { retry_after }) = insert().await else {
-            panic!("it is still beyond the quota");
-        };
+        let retry_after = wait_of(&insert().await.unwrap_err());
         assert!(retry_after <= Duration::from_secs(20), "{retry_after:?}");
         shift.suspend(u64::try_from(retry_after.as_micros()).unwrap());
         insert().await.unwrap();
@@ -178,9 +190,7 @@ async fn a_batch_beyond_the_quota_is_not_inserted_in_part() {
     let first = (0..20).map(|_| NewTimer::after("shop/mail", HOUR));
     within(timers.insert_many(first)).await.unwrap();
     let commits = shelf.commits();
-    let Err(Error::Quota { retry_after }) = within(timers.insert_many(batch(30))).await else {
-        panic!("it is beyond the quota");
-    };
+    let retry_after = wait_of(&within(timers.insert_many(batch(30))).await.unwrap_err());
     assert!(retry_after <= Duration::from_secs(20) && retry_after > Duration::from_secs(9));
     assert_eq!((shelf.len(), shelf.commits()), (20, commits));
     shift.suspend(u64::try_from(retry_after.as_micros()).unwrap());
@@ -188,10 +198,18 @@ async fn a_batch_beyond_the_quota_is_not_inserted_in_part() {
     assert!(inserted.len() == 35 && inserted.iter().all(|it| it.is_new()));
     // One that is larger than a burst never is.
     shift.suspend(3_600_000_000);
-    let never = Error::Quota {
-        retry_after: Duration::MAX,
-    };
-    assert_eq!(within(timers.insert_many(batch(31))).await, Err(never));
+    let never = within(timers.insert_many(batch(31))).await.unwrap_err();
+    assert_eq!(
+        never.to_string(),
+        "the batch has more timers of the namespace \"shop\" than the burst of its quota of inserts, its policy's `insert_rate`: insert fewer at a time"
+    );
+    assert!(matches!(
+        never,
+        Error::Quota {
+            retry_after: None,
+            ..
+        }
+    ));
     assert_eq!(shelf.len(), 55);
     // A batch with a timer of an unknown namespace is not inserted either.
     let unknown = [

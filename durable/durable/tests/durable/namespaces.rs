@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use waterwheel_durable::{
-    Delivery, Drain, Durable, Event, HandlerOptions, Namespace, NewTimer, Policy, Rate, Retry,
-    Shift,
+    Delivery, Drain, Durable, Error, Event, HandlerOptions, Namespace, NewTimer, Policy, Rate,
+    Retry, Shift,
 };
 
 use crate::support::{
@@ -197,16 +197,16 @@ async fn a_policy_changes_without_a_restart_and_outlives_one() {
         .priority(7)
         .concurrency(10);
     within(shop.set_policy(policy.clone())).await.unwrap();
-    assert_eq!(timers.namespace("shop").unwrap().policy(), policy);
+    assert_eq!(timers.namespace("shop").unwrap().policy().unwrap(), policy);
     gate.go_on.add_permits(10);
     until(|| gate.ended() == 10).await;
     shut_down(&timers).await;
 
     let timers = place.open().await;
-    assert_eq!(timers.namespace("shop").unwrap().policy(), policy);
+    assert_eq!(timers.namespace("shop").unwrap().policy().unwrap(), policy);
     // Created again, it keeps what it has.
     let shop = create(&timers, "shop", Policy::default()).await;
-    assert_eq!(shop.policy(), policy);
+    assert_eq!(shop.policy().unwrap(), policy);
     let mut deliveries = Deliveries::ended(&timers, "shop/mail", |_| Err(Retry::backoff("no")));
     insert(&timers, "shop/mail", 1).await;
     for attempt in 1..=2 {
@@ -241,7 +241,21 @@ async fn a_policy_that_cannot_be_read_closes_no_other_namespace() {
     insert(&timers, "mail", 1).await;
     control.next().await;
     assert!(deliveries.so_far().is_empty());
-    within(shop.set_policy(Policy::default())).await.unwrap();
+    // No other policy is made from it, which would have no retention.
+    let unreadable = shop.policy().unwrap_err();
+    let text = unreadable.to_string();
+    assert!(matches!(unreadable, Error::UnreadablePolicy { namespace } if &*namespace == "shop"));
+    assert!(
+        text.contains("\"shop\"") && text.contains("set a whole one"),
+        "{text}"
+    );
+    // Nor by a service that creates its namespaces as it starts.
+    create(&timers, "shop", Policy::default()).await;
+    assert!(shop.policy().is_err() && timers.namespace("default").unwrap().policy().is_ok());
+    assert!(deliveries.so_far().is_empty());
+    let whole = Policy::default().retention(9);
+    within(shop.set_policy(whole.clone())).await.unwrap();
+    assert_eq!(shop.policy(), Ok(whole));
     assert_eq!(deliveries.next().await.id, waiting.handle().id);
     shut_down(&timers).await;
 }
@@ -266,7 +280,7 @@ async fn a_handler_changes_its_own_namespace() {
     insert(&timers, "shop/mail", 2).await;
     assert_eq!(within(receiver.recv()).await, Some(1));
     until(|| shop.metrics().settled == 1).await;
-    assert_eq!(shop.policy(), Policy::default().priority(2));
+    assert_eq!(shop.policy(), Ok(Policy::default().priority(2)));
     assert!(shop.is_paused());
     within(shop.resume()).await.unwrap();
     assert_eq!(within(receiver.recv()).await, Some(1));
@@ -292,9 +306,9 @@ async fn the_default_namespace_is_one_like_the_others() {
     // The first call with its name gives it a policy, and the next one leaves it.
     for _ in 0..2 {
         create(&timers, "default", Policy::default().priority(3)).await;
-        assert_eq!(default.policy(), Policy::default().priority(3));
+        assert_eq!(default.policy(), Ok(Policy::default().priority(3)));
     }
     create(&timers, "default", Policy::default()).await;
-    assert_eq!(default.policy(), Policy::default().priority(3));
+    assert_eq!(default.policy(), Ok(Policy::default().priority(3)));
     shut_down(&timers).await;
 }

@@ -144,9 +144,10 @@ impl World {
         }
         if let Some((_, handler)) = self.inserts.take_if(|(inserted, _)| *inserted == token) {
             match &answer {
-                Answer::Quota(after) => {
+                Answer::Quota(over) => {
                     let boot = self.now.boot_micros;
-                    self.namespaces.inserts(&handler, boot, Some(*after))?;
+                    let after = over.retry_after.unwrap_or(std::time::Duration::MAX);
+                    self.namespaces.inserts(&handler, boot, Some(after))?;
                 }
                 // Which a planted fault answers at once.
                 Answer::Created(_) => self.inserts = Some((token, handler)),

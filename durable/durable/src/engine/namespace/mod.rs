@@ -40,7 +40,7 @@ pub(crate) struct Namespace {
     is_created: bool,
     pub(crate) policy: Policy,
     /// What the store has of its policy cannot be read: nothing of it begins, or expires, until it has another one.
-    pub(super) is_unreadable: bool,
+    pub(crate) is_unreadable: bool,
     /// As long as the store says so.
     is_paused: bool,
     /// Nothing more begins in this run.

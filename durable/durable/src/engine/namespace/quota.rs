@@ -1,10 +1,11 @@
 //! May so many timers be inserted now?
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use foldhash::{HashMap, HashMapExt as _};
 
-use super::super::{Answer, Engine};
+use super::super::{Answer, Engine, OverQuota};
 use super::namespace_in;
 
 /// How many timers of a batch are of which namespace, in the order in which these come up: the names are those of their handlers. A batch may be large, so that is
@@ -30,7 +31,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// [`UnknownNamespace`](Answer::UnknownNamespace), or [`Quota`](Answer::Quota) with the time after which the batch may be taken.
+    /// [`UnknownNamespace`](Answer::UnknownNamespace), or [`Quota`](Answer::Quota).
     pub fn charge(&mut self, counts: &[(&str, u64)]) -> Result<(), Answer> {
         let known = |(name, count): &(&str, u64)| Ok((self.known(name)?, *count));
         let counts = counts.iter().map(known);
@@ -53,16 +54,23 @@ impl Engine {
     fn take_quotas(&mut self, counts: &[(usize, u64)]) -> Result<(), Answer> {
         let boot = self.now.boot_micros;
         let mut longest = Duration::ZERO;
+        let mut over = None;
         for (at, count) in counts {
             let namespace = &mut self.namespaces[*at];
             let left = namespace.quota_lets_after(*count, boot);
             if !left.is_zero() {
                 namespace.counts.refused_by_quota += count;
             }
-            longest = longest.max(left);
+            if left > longest {
+                longest = left;
+                over = Some(OverQuota {
+                    namespace: Arc::clone(&namespace.name),
+                    retry_after: (left < Duration::MAX).then_some(left),
+                });
+            }
         }
-        if !longest.is_zero() {
-            return Err(Answer::Quota(longest));
+        if let Some(over) = over {
+            return Err(Answer::Quota(over));
         }
         for (at, count) in counts {
             if let Some(limiter) = &mut self.namespaces[*at].insert_rate {

@@ -10,12 +10,18 @@ fn subject(quota: Rate) -> Subject {
     it
 }
 
+/// For how long something of `a` is refused; for ever by the longest time.
+fn waits(over: OverQuota) -> Option<Duration> {
+    assert_eq!(&*over.namespace, "a");
+    Some(over.retry_after.unwrap_or(Duration::MAX))
+}
+
 /// Inserts one. For how long it is refused.
 fn insert(it: &mut Subject, handler: &str) -> Option<Duration> {
     it.insert_to(handler, 1_000_000);
     it.settle();
     match it.answers.pop() {
-        Some(Answer::Quota(after)) => Some(after),
+        Some(Answer::Quota(over)) => waits(over),
         Some(Answer::Created(_)) => None,
         other => panic!("{other:?}"),
     }
@@ -27,7 +33,7 @@ fn charge(it: &mut Subject, handlers: &[(&str, usize)]) -> Option<Duration> {
     let all = all.flat_map(|(name, count)| std::iter::repeat_n(*name, *count));
     match it.engine.charge(&by_namespace(all)) {
         Ok(()) => None,
-        Err(Answer::Quota(after)) => Some(after),
+        Err(Answer::Quota(over)) => waits(over),
         Err(other) => panic!("{other:?}"),
     }
 }
@@ -110,6 +116,34 @@ fn a_batch_is_within_the_quota_or_none_of_it_is() {
     let unknown = by_namespace(["b/mail", "c/mail", "d/mail"].into_iter());
     let unknown = it.engine.charge(&unknown);
     assert_eq!(unknown, Err(Answer::UnknownNamespace("c".into())));
+}
+
+#[test]
+fn a_batch_waits_for_the_namespace_that_takes_longest() {
+    let mut it = Subject::new(Config::default());
+    for (name, rate) in [
+        ("a", Rate::per_second(1)),
+        ("b", Rate::per_minute(1)),
+        ("c", Rate::per_second(2)),
+    ] {
+        it.namespace(name, &Policy::default().insert_rate(rate.burst(2)));
+    }
+    let mut charge = |count| it.engine.charge(&["a", "b", "c"].map(|name| (name, count)));
+    assert_eq!(charge(2), Ok(()));
+    let over = |retry_after| {
+        let namespace = "b".into();
+        Err(Answer::Quota(OverQuota {
+            namespace,
+            retry_after,
+        }))
+    };
+    assert_eq!(charge(1), over(Some(seconds(60))));
+    // Of all three it is never taken, and the first of them is named.
+    let never = charge(3);
+    assert!(
+        matches!(&never, Err(Answer::Quota(it)) if it.retry_after.is_none() && &*it.namespace == "a"),
+        "{never:?}"
+    );
 }
 
 #[test]
