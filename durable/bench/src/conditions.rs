@@ -63,7 +63,7 @@ impl Conditions {
         let rustc = self.rustc.split(" (").next().unwrap_or_default();
         format!(
             "{}, commit `{}`; {}; {rustc}; {}, {} cores, {}, {}; a multi-thread runtime with {} workers; a payload of {} bytes, a handler that does nothing, \
-             `synchronous=FULL`; load average before the run {}.",
+             `synchronous=EXTRA`; load average before the run {}.",
             self.date,
             self.commit,
             versions.join(", "),

@@ -4,6 +4,8 @@
 //! |---|---|
 //! | `kill` | does a file keep its promises over a hundred kills? |
 //! | `clocks` | is a timer early, lost or delivered twice when the wall clock is moved? |
+//! | `backup` | does a copy that is made under load keep the promises, once it is in the place of its file? |
+//! | `copies` | how is a copy made beside a child, and restored? |
 //! | `soak` | is a service after an hour as it was, whatever has gone wrong? |
 //! | `gauge` | how much memory has a child, and how late is it, by the minute? |
 //! | `disk_full` | does a service go on when its disk is full, and take inserts again? |

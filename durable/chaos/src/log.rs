@@ -125,6 +125,18 @@ pub(crate) enum Line {
         wall: i64,
         time: i64,
     },
+    /// The parent: the file is about to be copied.
+    Copies {
+        number: u64,
+    },
+    /// The copy was made. The child says so after it has learned that from the parent, or the parent after the child's end.
+    Copied {
+        number: u64,
+    },
+    /// The parent: the copy is in the place of the file.
+    Restored {
+        number: u64,
+    },
     /// Something goes wrong on purpose, or does no longer. It is for a reader of the log.
     Fault(String),
     /// The child has seen something that must not be.
@@ -244,6 +256,9 @@ impl fmt::Display for Line {
             Line::Paused { at, namespace } => write!(f, "paused {at} {namespace}"),
             Line::Resumes { namespace } => write!(f, "resumes {namespace}"),
             Line::Occurred { at, wall, time } => write!(f, "occurred {at} {wall} {time}"),
+            Line::Copies { number } => write!(f, "copies {number}"),
+            Line::Copied { number } => write!(f, "copied {number}"),
+            Line::Restored { number } => write!(f, "restored {number}"),
             Line::Fault(text) => write!(f, "fault {text}"),
             Line::Wrong(text) => write!(f, "wrong {}", text.replace('\n', " ")),
         }
@@ -389,6 +404,15 @@ impl FromStr for Line {
                 at: fields.number()?,
                 wall: fields.number()?,
                 time: fields.number()?,
+            },
+            "copies" => Line::Copies {
+                number: fields.number()?,
+            },
+            "copied" => Line::Copied {
+                number: fields.number()?,
+            },
+            "restored" => Line::Restored {
+                number: fields.number()?,
             },
             "fault" => {
                 let text = text.strip_prefix("fault ").unwrap_or_default();

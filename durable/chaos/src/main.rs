@@ -1,8 +1,10 @@
-//! Durable timers are killed, their power is cut, and their clocks are moved. What they promise is checked from outside: see the README beside this crate.
+//! Durable timers are killed, copied, their power is cut, and their clocks are moved. What they promise is checked from outside: see the README beside this crate.
 
+mod backup;
 mod check;
 mod child;
 mod clocks;
+mod copies;
 mod disk_full;
 mod fault;
 mod file;
@@ -24,6 +26,7 @@ const USAGE: &str = "\
 usage: waterwheel-chaos kill      [--rounds N] [--seed N] [--callers N] [--break FAULT]
        waterwheel-chaos clocks    [--rounds N] [--seed N] [--callers N] [--break FAULT]
        waterwheel-chaos disk-full [--rounds N] [--seed N] [--callers N] [--folder FOLDER] [--memory true] [--break FAULT]
+       waterwheel-chaos backup    [--rounds N] [--seed N] [--callers N] [--break FAULT]
        waterwheel-chaos soak      [--minutes N] [--rate N] [--seed N] [--callers N] [--break FAULT]
        waterwheel-chaos power-cut [--seeds N] [--from SEED] [--synchronous extra|full|normal|off]
        waterwheel-chaos check LOG";
@@ -34,6 +37,7 @@ fn main() -> ExitCode {
     let result = match command.as_str() {
         "kill" => Arguments::parse(words).and_then(kill::run),
         "clocks" => Arguments::parse(words).and_then(clocks::run),
+        "backup" => Arguments::parse(words).and_then(backup::run),
         "disk-full" => disk_full::run(words.collect()),
         "soak" => Arguments::parse(words).and_then(soak::run),
         "power-cut" => Arguments::parse(words).and_then(power_cut::command),

@@ -11,6 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::check::{Checker, Flight};
 use crate::child::Orders;
+use crate::copies::Copies;
 use crate::gauge::Gauge;
 use crate::log::Line;
 use crate::log_file::Log;
@@ -52,6 +53,7 @@ pub(crate) struct Parent {
     pub(crate) torn: usize,
     pub(crate) script: Option<Script>,
     pub(crate) gauge: Option<Gauge>,
+    pub(crate) copies: Option<Copies>,
     /// What was seen in the present round.
     seen: Seen,
 }
@@ -71,6 +73,7 @@ impl Parent {
             torn: 0,
             script: None,
             gauge: None,
+            copies: None,
             seen: Seen::default(),
         })
     }
@@ -111,12 +114,14 @@ impl Parent {
             }
             round.go_on(&self.checker);
             self.follow_script(&mut round)?;
+            self.follow_copies(&mut round)?;
             if let Some(gauge) = &mut self.gauge {
                 gauge.turn(round.child.id(), &mut self.checker);
             }
         }
         let status = round.child.wait().map_err(|error| error.to_string())?;
         let flight = self.checker.flight();
+        self.end_copies()?;
         self.end(&round, status, !rest.is_empty())?;
         Ok(Played {
             flight,
@@ -171,6 +176,7 @@ impl Parent {
         match script.go_on(&self.seen) {
             Next::Wait => {}
             Next::Order(order) => round.order(order),
+            Next::Copy => self.begin_copy()?,
             Next::Kill => round.kill(),
             Next::Stop => round.stop(),
             Next::Failed(what) => {
@@ -181,8 +187,44 @@ impl Parent {
         Ok(())
     }
 
-    fn note(&mut self, line: Line) -> Result<(), String> {
+    /// What was read so far is in the copy.
+    fn begin_copy(&mut self) -> Result<(), String> {
+        let Some(line) = self.copies.as_mut().map(Copies::next) else {
+            return Ok(());
+        };
+        self.note(line)?;
+        if let Some(copies) = &mut self.copies {
+            copies.begin(&self.seen);
+        }
+        Ok(())
+    }
+
+    fn follow_copies(&mut self, round: &mut Round) -> Result<(), String> {
+        match self.copies.as_mut().map_or(Ok(None), Copies::order) {
+            Ok(Some(order)) => round.order(&order),
+            Ok(None) => {}
+            Err(what) => {
+                self.note(Line::Wrong(what))?;
+                round.kill();
+            }
+        }
+        Ok(())
+    }
+
+    /// The child has ended.
+    fn end_copies(&mut self) -> Result<(), String> {
+        match self.copies.as_mut().map_or(Ok(None), Copies::end) {
+            Ok(Some(line)) => self.note(line),
+            Ok(None) => Ok(()),
+            Err(what) => self.note(Line::Wrong(what)),
+        }
+    }
+
+    pub(crate) fn note(&mut self, line: Line) -> Result<(), String> {
         self.seen.note(&line);
+        if let Some(copies) = &mut self.copies {
+            copies.note(&line, &self.seen);
+        }
         if let Some(gauge) = &mut self.gauge {
             gauge.note(&line);
         }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use tempfile::TempDir;
 
-use crate::check::{Checker, Rule};
+use crate::check::{Checker, Rule, Undone};
 
 /// How many broken promises of a kind are printed. The log has all.
 const PRINTED: usize = 3;
@@ -33,8 +33,12 @@ pub(crate) fn verdict(checker: &mut Checker) -> bool {
         summary.deliveries,
     );
     if summary.in_flight > 0 {
+        let when = match summary.undone == Undone::default() {
+            true => "at kills",
+            false => "at kills and in the copies",
+        };
         println!(
-            "{} deliveries were in flight at kills, and {} of them came again",
+            "{} deliveries were in flight {when}, and {} of them came again",
             summary.in_flight, summary.duplicates
         );
     }
@@ -49,6 +53,12 @@ pub(crate) fn verdict(checker: &mut Checker) -> bool {
     }
     if summary.full > 0 {
         println!("{} inserts were refused: full", summary.full);
+    }
+    if summary.undone != Undone::default() {
+        println!(
+            "restores undid {} inserts, and brought back {} timers that were delivered or cancelled",
+            summary.undone.gone, summary.undone.again
+        );
     }
     if summary.clock_moves > 0 {
         println!(

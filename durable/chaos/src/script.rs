@@ -23,6 +23,8 @@ pub(crate) struct Seen {
     pub(crate) delivered: u64,
     /// Deliveries whose end was committed.
     pub(crate) settled: u64,
+    /// Copies of the file that were made.
+    pub(crate) copies: u64,
 }
 
 impl Seen {
@@ -33,6 +35,7 @@ impl Seen {
             Line::Answered { .. } => self.answered += 1,
             Line::Begin { .. } => self.delivered += 1,
             Line::CommitReturned { settled, .. } => self.settled += settled,
+            Line::Copied { .. } => self.copies += 1,
             _ => {}
         }
     }
@@ -44,6 +47,7 @@ impl Seen {
             answered: self.answered - before.answered,
             delivered: self.delivered - before.delivered,
             settled: self.settled - before.settled,
+            copies: self.copies - before.copies,
         }
     }
 
@@ -54,6 +58,7 @@ impl Seen {
             && self.answered >= least.answered
             && self.delivered >= least.delivered
             && self.settled >= least.settled
+            && self.copies >= least.copies
     }
 }
 
@@ -65,6 +70,8 @@ pub(crate) enum Step {
     Fill,
     /// It is gone.
     Free,
+    /// A copy of the child's file is begun.
+    Copy,
     Kill,
     Stop,
 }
@@ -75,6 +82,7 @@ pub(crate) enum Next {
     Wait,
     /// It is handed this line.
     Order(&'static str),
+    Copy,
     Kill,
     Stop,
     /// There was no evidence in time: what was awaited, and what was seen.
@@ -142,6 +150,7 @@ impl Script {
                 Ok(Changed::ByOrder(order)) => Next::Order(order),
                 Err(error) => Next::Failed(format!("the foreign file: {error}")),
             },
+            Step::Copy => Next::Copy,
             Step::Kill => Next::Kill,
             Step::Stop => Next::Stop,
         };

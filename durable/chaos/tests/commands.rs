@@ -66,9 +66,46 @@ fn a_store_without_a_reserve_is_found() {
     std::fs::remove_dir_all(folder.trim()).unwrap();
 }
 
+/// The count of a rule, in what a command has printed of broken promises.
+#[track_caller]
+fn count_of<'a>(text: &'a str, word: &str) -> &'a str {
+    let counts = text.lines().find(|line| line.starts_with("lost "));
+    let counts = counts.unwrap().split(", ");
+    let (_, count) = counts
+        .filter_map(|it| it.rsplit_once(' '))
+        .find(|(name, _)| name.ends_with(word))
+        .unwrap();
+    count
+}
+
+#[test]
+fn a_copy_made_under_load_keeps_all_promises_as_it_is_restored() {
+    let (is_kept, text) = run(&["backup", "--rounds", "2", "--seed", "5"]);
+    assert!(is_kept && text.contains("every promise was kept"));
+    // Something was undone, so it is the copy that went on.
+    let undone = text
+        .lines()
+        .find(|line| line.starts_with("restores undid "));
+    let mut counts = undone.unwrap().split(' ').filter_map(|it| it.parse().ok());
+    let (gone, again): (u64, u64) = (counts.next().unwrap(), counts.next().unwrap());
+    assert!(gone >= 200 && again > 0, "{gone} {again}");
+}
+
+#[test]
+fn a_copy_without_its_log_and_one_that_gives_ids_again_are_found() {
+    for (fault, word) in [("without-log", "lost"), ("same-ids", "another id")] {
+        let arguments = ["backup", "--rounds", "1", "--seed", "5", "--break", fault];
+        let (is_kept, text) = run(&arguments);
+        assert!(!is_kept, "{fault} is not found");
+        assert_ne!(count_of(&text, word), "0", "found, and not as {word}");
+        let (_, folder) = text.rsplit_once(" are in ").unwrap();
+        std::fs::remove_dir_all(folder.trim()).unwrap();
+    }
+}
+
 #[cfg(feature = "planted")]
 mod planted {
-    use super::run;
+    use super::{count_of, run};
 
     #[track_caller]
     fn is_found(command: &str, fault: &str, word: &str) {
@@ -81,13 +118,7 @@ mod planted {
         let (is_kept, text) = run(&arguments);
         assert!(!is_kept, "not found");
         assert!(text.contains("A PROMISE WAS BROKEN. Seed 5"));
-        let counts = text.lines().find(|line| line.starts_with("lost "));
-        let counts = counts.unwrap().split(", ");
-        let (_, count) = counts
-            .filter_map(|it| it.rsplit_once(' '))
-            .find(|(name, _)| name.ends_with(word))
-            .unwrap();
-        assert_ne!(count, "0", "found, and not as {word}");
+        assert_ne!(count_of(&text, word), "0", "found, and not as {word}");
         let (_, folder) = text.rsplit_once(" are in ").unwrap();
         std::fs::remove_dir_all(folder.trim()).unwrap();
     }

@@ -2,8 +2,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
-use waterwheel_store::{Due, Id};
-use waterwheel_store_sqlite::Whose;
+use waterwheel_store::{Due, Id, Whose};
 
 /// Looks into a file of durable timers, and cancels, redrives and pauses what is in it.
 ///
@@ -30,7 +29,7 @@ pub(crate) enum Command {
     List(List),
     /// Shows one timer or dead letter.
     ///
-    /// By its handle it is found at once. By its id alone, all timers are read until it is found.
+    /// By its handle, and by its handler and key, it is found at once. By its id alone, all timers are read until it is found.
     Show(Show),
     /// Lists the dead letters: timers that were given up. In order of their ids.
     Dead(Dead),
@@ -120,11 +119,24 @@ impl Of {
 #[derive(Debug, Args)]
 pub(crate) struct Show {
     /// The handle of a timer, or the id of one or of a dead letter.
-    #[arg(value_name = "HANDLE|ID")]
-    pub(crate) name: Name,
+    #[arg(value_name = "HANDLE|ID", required_unless_present = "handler")]
+    pub(crate) name: Option<Name>,
+    /// The timer of this handler, by its full name, that has a key.
+    #[arg(long, value_name = "NAME", requires = "keyed", conflicts_with = "name")]
+    pub(crate) handler: Option<String>,
+    /// The key, as text.
+    #[arg(long, value_name = "KEY", value_parser = text, requires = "handler", group = "keyed")]
+    pub(crate) key: Option<Key>,
+    /// The key, in hexadecimal.
+    #[arg(long, value_name = "HEX", value_parser = hex, requires = "handler", group = "keyed")]
+    pub(crate) key_hex: Option<Key>,
     #[command(flatten)]
     pub(crate) json: Json,
 }
+
+/// A business key.
+#[derive(Debug, Clone)]
+pub(crate) struct Key(pub(crate) Vec<u8>);
 
 #[derive(Debug, Args)]
 pub(crate) struct Backup {
@@ -216,6 +228,22 @@ fn place(text: &str) -> Result<(Due, Id), String> {
         Some((Due::from_millis(due), id.parse().ok()?))
     });
     place.ok_or_else(|| "it is what a page has ended with".to_owned())
+}
+
+fn text(key: &str) -> Result<Key, std::convert::Infallible> {
+    Ok(Key(key.as_bytes().to_vec()))
+}
+
+fn hex(key: &str) -> Result<Key, String> {
+    let digits = key.bytes().map(|digit| char::from(digit).to_digit(16));
+    let digits: Option<Vec<u8>> = digits
+        .map(|digit| digit.and_then(|it| u8::try_from(it).ok()))
+        .collect();
+    let digits = digits.filter(|it| it.len().is_multiple_of(2));
+    let bytes = digits.map(|it| it.chunks(2).map(|two| two[0] << 4 | two[1]).collect());
+    bytes
+        .map(Key)
+        .ok_or_else(|| "it has two hexadecimal digits a byte".to_owned())
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

@@ -84,7 +84,7 @@ fn here(
         Err(error) => return Err(error.into()),
     };
     let settings = store.settings()?;
-    let known = namespaces(&settings);
+    let known: Vec<_> = namespaces(settings.iter().map(|it| &*it.name)).collect();
     let mut steps = Vec::new();
     // An order without a step names a namespace that there is not.
     let has_step: Vec<bool> = orders
@@ -138,12 +138,12 @@ fn step(order: &Order, known: &[&str]) -> Option<Op> {
     }
 }
 
-/// The namespaces that a service would know.
-pub(crate) fn namespaces(settings: &[waterwheel_store::Setting]) -> Vec<&str> {
-    let named = settings
-        .iter()
-        .filter_map(|it| it.name.strip_prefix(POLICY));
-    named.chain([DEFAULT]).collect()
+/// The namespaces that a service would know, by the names of its settings.
+pub(crate) fn namespaces<'a>(
+    settings: impl Iterator<Item = &'a str>,
+) -> impl Iterator<Item = &'a str> {
+    let named = settings.filter_map(|name| name.strip_prefix(POLICY));
+    named.chain([DEFAULT])
 }
 
 fn why_not(order: &Order) -> String {

@@ -2,7 +2,9 @@
 
 use std::fmt::Debug;
 
-use waterwheel_store::{Bucket, Dead, Due, Id, Level, Most, Op, Outcome, Position, Row, Store};
+use waterwheel_store::{
+    Bucket, Dead, Due, Handle, Id, Letters, Level, Most, Op, Outcome, Position, Row, Store, Whose,
+};
 
 use super::rows::{MAIL, handle};
 
@@ -106,8 +108,42 @@ impl<'a> Subject<'a> {
         Ok(handlers)
     }
 
-    pub(crate) fn dead(&mut self, after: Id, most: usize) -> Result<Vec<Dead>, String> {
-        self.store()?.dead(after, most).map_err(words)
+    /// All dead letters.
+    pub(crate) fn dead(&mut self) -> Result<Vec<Dead>, String> {
+        self.letters(Whose::All, Id::NONE, Most::rows(1_000_000))
+    }
+
+    /// The dead letters of these handlers after this one, from pages of this size.
+    pub(crate) fn letters(
+        &mut self,
+        whose: Whose<'_>,
+        after: Id,
+        most: Most,
+    ) -> Result<Vec<Dead>, String> {
+        let (mut all, mut next) = (Vec::new(), Some(after));
+        while let Some(after) = next {
+            let page = self.letters_after(whose, after, most)?;
+            if page.next.is_some_and(|next| next <= after) {
+                return Err(format!("the page after {after} begins again: {page:?}"));
+            }
+            all.extend(page.dead);
+            next = page.next;
+        }
+        Ok(all)
+    }
+
+    /// One page of dead letters.
+    pub(crate) fn letters_after(
+        &mut self,
+        whose: Whose<'_>,
+        after: Id,
+        most: Most,
+    ) -> Result<Letters, String> {
+        self.store()?.dead(whose, after, most).map_err(words)
+    }
+
+    pub(crate) fn find(&mut self, handler: &str, key: &[u8]) -> Result<Option<Handle>, String> {
+        self.store()?.find(handler, key).map_err(words)
     }
 
     /// A page of a cascade: whether the bucket is empty, the far buckets, and the seconds.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use waterwheel_conformance::all;
 use waterwheel_store::{
-    Due, Handle, Id, Level, MemoryStore, Most, Op, Outcome, Position, Row, Store, StoreError,
-    pass_on,
+    Due, Handle, Id, Letters, Level, Mark, MemoryStore, Most, Op, Outcome, Position, Row, Store,
+    StoreError, Whose, pass_on,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,10 +40,19 @@ enum Fault {
     StartsAreNotNoted,
     SettingsAreNotDeleted,
     AllIsDoneLastFirst,
+    LettersAreOfAllHandlers,
+    LettersHaveOneMore,
+    LettersIgnoreBytes,
+    LettersEndTooSoon,
+    LettersBeginAgain,
+    FindsSeeWhatIsKept,
+    FindsSeeOnlyTheFinestLevel,
+    FindsIgnoreTheHandler,
+    FindsRememberTheLast,
 }
 
 /// The fault, and a case that finds it.
-const FAULTS: [(Fault, &str); 30] = {
+const FAULTS: [(Fault, &str); 39] = {
     use Fault::*;
     [
         (EpochsStandStill, "epochs_rise"),
@@ -100,6 +109,21 @@ const FAULTS: [(Fault, &str); 30] = {
         (StartsAreNotNoted, "a_start_is_noted_in_place"),
         (SettingsAreNotDeleted, "a_setting_is_replaced_and_deleted"),
         (AllIsDoneLastFirst, "steps_of_all_are_done_in_order"),
+        (
+            LettersAreOfAllHandlers,
+            "dead_letters_are_listed_by_handlers",
+        ),
+        (LettersHaveOneMore, "dead_letters_are_listed_in_pages"),
+        (
+            LettersIgnoreBytes,
+            "a_page_of_letters_ends_with_the_one_that_fills_it",
+        ),
+        (LettersEndTooSoon, "dead_letters_are_listed_in_pages"),
+        (LettersBeginAgain, "dead_letters_are_listed_in_pages"),
+        (FindsSeeWhatIsKept, "a_key_that_is_only_kept_finds_no_timer"),
+        (FindsSeeOnlyTheFinestLevel, "a_timer_is_found_by_its_key"),
+        (FindsIgnoreTheHandler, "a_timer_is_found_by_its_key"),
+        (FindsRememberTheLast, "a_key_that_is_free_finds_no_timer"),
     ]
 };
 
@@ -108,6 +132,8 @@ struct Broken {
     inner: MemoryStore,
     fault: Fault,
     number: u64,
+    /// What was found the last time.
+    found: Option<Handle>,
 }
 
 impl Broken {
@@ -283,7 +309,63 @@ impl Store for Broken {
         self.inner.first_second(handler, from)
     }
 
-    pass_on!(this => this.inner; first_bucket handlers dead rest);
+    fn dead(
+        &mut self,
+        mut whose: Whose<'_>,
+        after: Id,
+        mut most: Most,
+    ) -> Result<Letters, StoreError> {
+        match self.fault {
+            Fault::LettersAreOfAllHandlers => whose = Whose::All,
+            Fault::LettersHaveOneMore => most.rows = most.rows.saturating_add(1),
+            Fault::LettersIgnoreBytes => most.bytes = usize::MAX,
+            _ => {}
+        }
+        let mut page = self.inner.dead(whose, after, most)?;
+        match self.fault {
+            Fault::LettersEndTooSoon => page.next = None,
+            Fault::LettersBeginAgain if page.next.is_some() => page.next = Some(after),
+            _ => {}
+        }
+        Ok(page)
+    }
+
+    fn find(&mut self, handler: &str, key: &[u8]) -> Result<Option<Handle>, StoreError> {
+        let mut found = self.inner.find(handler, key)?;
+        match self.fault {
+            Fault::FindsSeeWhatIsKept => {
+                let all = self
+                    .inner
+                    .archived(handler, Mark::START, i64::MAX, usize::MAX)?;
+                let kept = all
+                    .into_iter()
+                    .find(|(_, it)| it.key.as_deref() == Some(key));
+                found = found.or(kept.map(|(_, it)| Handle {
+                    id: it.id,
+                    due: it.due,
+                    handler: handler.into(),
+                }));
+            }
+            Fault::FindsSeeOnlyTheFinestLevel => {
+                let most = Most::rows(usize::MAX);
+                let near = self.inner.load(handler, Position::START, i64::MAX, most)?;
+                found = found.filter(|found| near.iter().any(|row| row.id == found.id));
+            }
+            Fault::FindsIgnoreTheHandler => {
+                for other in self.inner.handlers()? {
+                    found = found.or(self.inner.find(&other, key)?);
+                }
+            }
+            Fault::FindsRememberTheLast => {
+                self.found = found.or(self.found.take());
+                found = self.found.clone();
+            }
+            _ => {}
+        }
+        Ok(found)
+    }
+
+    pass_on!(this => this.inner; first_bucket handlers rest);
 }
 
 #[test]
@@ -295,6 +377,7 @@ fn each_fault_of_a_store_fails_the_case_that_looks_for_it() {
                 inner: MemoryStore::new(),
                 fault,
                 number: 1_000,
+                found: None,
             })
         });
         let found: Vec<_> = report.failed().collect();
@@ -319,6 +402,7 @@ fn a_report_names_the_cases_that_failed() {
             inner: MemoryStore::new(),
             fault: Fault::SettlesAreLost,
             number: 0,
+            found: None,
         })
     };
     all(make).expect_all();

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use waterwheel_store::{Dead, Due, Id};
+use waterwheel_store::{Dead, Due, Handle, Id};
 
 /// A timer that was given up: see [`Durable::dead_letters`](crate::Durable::dead_letters).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,10 +18,22 @@ impl DeadLetter {
         self.0.row.id
     }
 
+    /// What names the timer once it is [redriven](crate::Durable::redrive), to cancel or to move it.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        self.0.row.handle()
+    }
+
     /// The handler that it was delivered to.
     #[must_use]
     pub fn handler(&self) -> &str {
         &self.0.row.handler
+    }
+
+    /// When it was due, or was to be tried for the last time.
+    #[must_use]
+    pub fn due(&self) -> SystemTime {
+        self.0.row.due.time().unwrap_or(UNIX_EPOCH)
     }
 
     /// How many attempts it had.

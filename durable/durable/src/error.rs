@@ -13,10 +13,39 @@ use crate::engine::Answer;
 use crate::limits::{LONGEST_NAMESPACE, NAME_LIMIT, PAYLOAD_LIMIT};
 use crate::policy::Wrong;
 
+/// No name of a handler begins so: each has one name.
+const BEFORE_DEFAULT: &str = "default/";
+
 /// How much of a name is shown.
 const LONGEST_SHOWN: usize = 64;
 
 /// A request could not be done.
+///
+/// # What to do
+///
+/// | | which | what was written |
+/// |---|---|---|
+/// | mend the call: it would fail again | [`Name`](Error::Name), [`NamespaceName`](Error::NamespaceName), [`UnknownNamespace`](Error::UnknownNamespace), [`Policy`](Error::Policy), `Calendar`, [`DueOutOfRange`](Error::DueOutOfRange), [`Payload`](Error::Payload), [`TooLong`](Error::TooLong) | nothing |
+/// | the same call again, later: these [are transient](Error::is_transient) | [`Full`](Error::Full), [`Quota`](Error::Quota), [`Refused`](Error::Refused) | nothing |
+/// | open the store again | [`Failed`](Error::Failed), [`ShuttingDown`](Error::ShuttingDown), [`OutOfIds`](Error::OutOfIds) | nothing |
+/// | open the store again, and make the same call, an insert with the same key | [`Unknown`](Error::Unknown) | all of it or nothing |
+///
+/// ```
+/// # use std::time::Duration;
+/// # use waterwheel_durable::{Durable, Error, Inserted};
+/// # async fn example(timers: &Durable, order: u64) -> Result<Inserted, Error> {
+/// let key = format!("order-{order}");
+/// loop {
+///     let insert = timers.after("close", Duration::from_secs(1_800)).key(&key).payload(&order);
+///     match insert.insert().await {
+///         Err(error) if error.is_transient() => tokio::time::sleep(Duration::from_secs(1)).await,
+///         inserted => return inserted,
+///     }
+/// }
+/// # }
+/// ```
+///
+/// Of a batch, see [`insert_many`](crate::Durable::insert_many): some of its timers may have been inserted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
@@ -51,7 +80,7 @@ pub enum Error {
     /// A calendar has a part that is wrong.
     #[cfg(feature = "calendar")]
     Calendar(CalendarError),
-    /// A due time is more than 292 million years away.
+    /// A due time, or another time that a call was given, is more than 292 million years from 1970.
     DueOutOfRange,
     /// A payload is no JSON.
     Payload(Arc<str>),
@@ -80,6 +109,18 @@ impl Error {
     #[must_use]
     pub fn is_definite(&self) -> bool {
         !matches!(self, Error::Unknown(_))
+    }
+
+    /// Whether the same call may be taken later by the same service: the store is full, or has refused it, or a quota is used up. Nothing was written.
+    ///
+    /// A batch with more timers than the [burst](crate::Rate::burst) of its quota is never taken, and so it is none of these.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Error::Full | Error::Refused(_) => true,
+            Error::Quota { retry_after, .. } => *retry_after < Duration::MAX,
+            _ => false,
+        }
     }
 
     pub(crate) fn from_answer(answer: Answer) -> Error {
@@ -126,6 +167,11 @@ fn shown(name: &str) -> String {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Error::Name { name } if name.starts_with(BEFORE_DEFAULT) => write!(
+                f,
+                "{:?} is no name: a handler's is `name` in the namespace `default`, without `{BEFORE_DEFAULT}` before it",
+                shown(name)
+            ),
             Error::Name { name } => write!(
                 f,
                 "{:?} is no name: a handler's is `name` or `namespace/name`, of 1 to {NAME_LIMIT} bytes",
@@ -147,13 +193,15 @@ impl fmt::Display for Error {
             ),
             #[cfg(feature = "calendar")]
             Error::Calendar(error) => error.fmt(f),
-            Error::DueOutOfRange => f.write_str("the due time is too far away"),
+            Error::DueOutOfRange => f.write_str("the time is more than 292 million years from 1970"),
             Error::Payload(why) => write!(f, "the payload cannot be written as JSON: {why}"),
             Error::TooLong { length } => write!(
                 f,
-                "a payload and its key have at most {PAYLOAD_LIMIT} bytes, and not {length}"
+                "a payload and its key have at most {PAYLOAD_LIMIT} bytes, and not {length}: put an id into the payload, and the data into a table of your own"
             ),
-            Error::Full => f.write_str("the store is full, and nothing was written"),
+            Error::Full => f.write_str(
+                "the store is full, and nothing was written: free space on its disk, or raise its `disk_limit`; then inserts are taken again by themselves",
+            ),
             Error::Refused(why) | Error::Failed(why) | Error::Unknown(why) => f.write_str(why),
             Error::ShuttingDown => f.write_str("the service shuts down"),
             Error::OutOfIds => {
@@ -287,6 +335,32 @@ impl StdError for OpenError {
             OpenError::File(error) => error.source(),
             OpenError::Store(error) => error.source(),
             OpenError::Thread(error) => Some(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_be_taken_later_is_transient() {
+        let why = || Arc::from("why");
+        let quota = |retry_after| Error::from_answer(Answer::Quota(retry_after));
+        for (error, is_transient) in [
+            (Error::Full, true),
+            (Error::Refused(why()), true),
+            (quota(Duration::from_secs(9)), true),
+            (quota(Duration::MAX), false),
+            (Error::Unknown(why()), false),
+            (Error::Failed(why()), false),
+            (Error::ShuttingDown, false),
+            (Error::OutOfIds, false),
+            (Error::DueOutOfRange, false),
+            (Error::TooLong { length: 1 }, false),
+        ] {
+            assert_eq!(error.is_transient(), is_transient, "{error:?}");
+            assert!(!is_transient || error.is_definite());
         }
     }
 }

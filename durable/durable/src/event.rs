@@ -5,6 +5,17 @@ use std::sync::Arc;
 use waterwheel_store::{Id, Row};
 
 /// What an operator should know, for logs and alerts: see [`Builder::on_event`](crate::Builder::on_event).
+///
+/// ```
+/// use waterwheel_durable::{Durable, Event};
+///
+/// let builder = Durable::builder().on_event(|event| match event {
+///     Event::Failed { error, .. } => eprintln!("the store has failed: {error}"),
+///     Event::Dead { handler, id, error, .. } => eprintln!("{handler} has given up {id}: {error}"),
+///     // New kinds come with new versions.
+///     other => eprintln!("{other:?}"),
+/// });
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
@@ -46,8 +57,8 @@ pub enum Event {
         /// What is wrong.
         error: Arc<str>,
     },
-    /// What the file has of this namespace's policy cannot be read: another version has written it, perhaps. The namespace is paused until the file is opened where
-    /// it can be read, or it is given [another policy](crate::Namespace::set_policy); nothing of it expires.
+    /// What the file has of this namespace's policy cannot be read: a newer version has written it, perhaps, with a field that this one does
+    /// not know. The namespace is paused until the file is opened where it can be read, or it is given [another policy](crate::Namespace::set_policy); nothing of it expires.
     #[non_exhaustive]
     UnreadablePolicy {
         /// The name.

@@ -51,9 +51,10 @@
 //! | handle timers that are due | [`Durable::handle`], [`HandlerOptions`], [`Delivery`], [`InvalidPayload`] |
 //! | say how an attempt has failed | [`Failure`], [`Retry`], [`Dead`] |
 //! | insert a timer | [`Durable::at`], [`Durable::after`], which give an [`Insert`]; many: [`NewTimer`]; [`Inserted`]; [`NAME_LIMIT`], [`PAYLOAD_LIMIT`] |
-//! | name one, also across restarts | [`Handle`], [`Id`] |
+//! | name one, also across restarts | [`Handle`], [`Id`]; [`Delivery::handle`], [`DeadLetter::handle`] |
+//! | find it by its key | [`Durable::find`], [`Namespace::find`] |
 //! | cancel it, move it | [`Durable::cancel`], [`Cancelled`]; [`Durable::reschedule`], [`Rescheduled`] |
-//! | have timers that recur | [`Durable::calendar`], [`Namespace::calendar`], [`Calendar`], [`Misfire`], [`Declared`]; [`Durable::remove_calendar`]; [`Durable::calendars`], [`CalendarInfo`]; [`CalendarError`], [`CalendarField`]; [`Delivery::occurrence`] |
+//! | have timers that recur | [`Durable::calendar`], [`Namespace::calendar`], [`Calendar`], [`Misfire`], [`Declared`]; [`Durable::remove_calendar`]; [`Durable::calendars`], [`Namespace::calendars`], [`CalendarInfo`]; [`CalendarError`], [`CalendarField`]; [`Delivery::occurrence`] |
 //! | see what was given up, and try it again | [`Durable::dead_letters`], [`Namespace::dead_letters`], [`DeadLetter`]; [`Durable::redrive`], [`Redriven`]; or delete it: [`Durable::discard`] |
 //! | see what was delivered | [`Namespace::delivered`], [`Delivered`], [`Mark`] |
 //! | look into it | [`Durable::metrics`], [`Metrics`], [`NamespaceMetrics`], [`Lateness`], [`Event`] |
@@ -79,8 +80,9 @@
 //!   more. Between such ends, each start of a timer that was overdue is noted before its handler is called.
 //! - **No distance and no backlog is too large.** Far timers lie in the file in buckets that are coarser with distance, and [`Builder::most_in_memory`] bounds what
 //!   is loaded.
-//! - **A namespace delays no other.** Not if it has a million timers due, is limited to few a second, fails for an hour, or is paused. Its rate holds over any
-//!   window but for one delivery at each opening, also while it is changed, and a wait for it uses up no attempt.
+//! - **A namespace delays no other.** Not if it has a million timers due and is limited to few a second, fails for an hour, or is paused. Its rate holds over any
+//!   window but for one delivery at each opening, also while it is changed, and a wait for it uses up no attempt. With [`Builder::concurrency`], handlers that hang keep
+//!   their places: their namespace needs a [concurrency](Policy::concurrency) below that.
 //! - **A handler delays no other.** Not if it hangs, fails or panics; if it blocks its thread, on a runtime of several workers that has another one.
 //!
 //! # What it does not
@@ -104,7 +106,7 @@
 //! - The timers of a minute are made ready from 15 s before it on, those of all handlers together, in order of their inserts: some two million in time.
 //!   What is more in one minute comes later, the last inserted last, by some 5 s a million. After weeks off, the timers that have come due are made ready at
 //!   a fifth of that rate, since each goes to a second of its own.
-//! - A timer takes some 100 bytes in the file beside its payload. A [key](Insert::key) costs an entry in an index, some 32 bytes. The figures are for
+//! - A timer takes some 45 bytes in the file beside its payload. A [key](Insert::key) costs an entry in an index, some 32 bytes. The figures are for
 //!   small payloads: with some hundred bytes each, fewer rows share a page, and each write costs more of them.
 //! - A reserve of 1 to 16 MiB lies beside the file. When the disk is full, inserts are [refused](Error::Full), and the service goes on in that space.
 //! - A disk that lies about an `fsync`, or a machine that does, breaks the promises with it. A failed `fsync` is never tried again: the service reports
@@ -118,8 +120,12 @@
 //!
 //! # Features
 //!
-//! `sqlite` (default): [`Durable::open`]. `calendar` (default): [`Durable::calendar`], with the crates that read cron expressions and time zones; without it, the calendars of a file stand still. `metrics`: `Metrics::publish`, for the crate [`metrics`](https://docs.rs/metrics). `tracing`: a span `delivery` for each attempt and an event for
-//! each [`Event`], for the crate [`tracing`](https://docs.rs/tracing); their target is `waterwheel_durable`.
+//! | feature | what |
+//! |---|---|
+//! | `sqlite` (default) | [`Durable::open`] |
+//! | `calendar` (default) | [`Durable::calendar`], with the crates that read cron expressions and time zones. Without it, the calendars of a file stand still |
+//! | `metrics` | `Metrics::publish`, for the crate [`metrics`](https://docs.rs/metrics) |
+//! | `tracing` | a span `delivery` for each attempt and an event for each [`Event`], for the crate [`tracing`](https://docs.rs/tracing); their target is `waterwheel_durable` |
 
 #![forbid(unsafe_code)]
 
@@ -128,6 +134,10 @@
 mod pages {
     #[doc = include_str!("../../README.md")]
     struct Readme;
+
+    #[cfg(unix)]
+    #[doc = include_str!("../../docs/operators.md")]
+    struct Operators;
 
     #[doc = include_str!("../../docs/recipes.md")]
     struct Recipes;

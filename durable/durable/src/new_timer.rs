@@ -30,7 +30,7 @@ impl NewTimer {
         NewTimer::new(handler, When::At(when))
     }
 
-    /// Delivered to `handler` this long after the insert, by the wall clock.
+    /// Delivered to `handler` this long after the insert is called, by the wall clock.
     pub fn after(handler: &str, delay: Duration) -> NewTimer {
         NewTimer::new(handler, When::After(delay))
     }

@@ -25,8 +25,8 @@ impl HandlerOptions {
         self
     }
 
-    /// How long an attempt may take. Then its future is dropped, and it counts as a failure. The future of a handler that blocks its thread cannot be
-    /// dropped before it returns.
+    /// How long an attempt may take, longer than zero. Then its future is dropped, and it counts as a failure. The future of a handler that blocks its thread
+    /// cannot be dropped before it returns. Default: as long as it takes.
     pub fn attempt_limit(mut self, limit: Duration) -> HandlerOptions {
         self.attempt_limit = Some(limit);
         self

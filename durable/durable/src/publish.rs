@@ -29,6 +29,8 @@ impl Metrics {
     /// | `waterwheel_timers_oldest_overdue_seconds` | gauge | `namespace` | how long the oldest timer has been [overdue](NamespaceMetrics::oldest_overdue), 0 if none is |
     /// | `waterwheel_timers_lateness_seconds_bucket` | counter | `namespace`, `le` | attempts not later than that, as Prometheus has histograms; with `_count` and `_sum`, which is in milliseconds: `waterwheel_timers_lateness_milliseconds_sum` |
     ///
+    /// The sum is in milliseconds, so an average in seconds is `rate(waterwheel_timers_lateness_milliseconds_sum[5m]) / rate(waterwheel_timers_lateness_seconds_count[5m]) / 1000`.
+    ///
     /// ```
     /// # use std::time::Duration;
     /// # async fn example(timers: waterwheel_durable::Durable) {

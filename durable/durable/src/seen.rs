@@ -4,7 +4,16 @@ use std::time::{Duration, SystemTime};
 use crate::engine::{BOUNDS, Counts, Engine, Histogram, Namespace};
 use crate::shell::state::Look;
 
-/// What goes on: see [`Durable::metrics`](crate::Durable::metrics).
+/// What goes on: see [`Durable::metrics`](crate::Durable::metrics). Commits, jumps and refusals are of the service, and the rest also of each namespace.
+///
+/// ```
+/// # fn example(timers: &waterwheel_durable::Durable) {
+/// for namespace in timers.metrics().namespaces {
+///     let p99 = namespace.lateness.quantile(0.99);
+///     println!("{}: {} settled, {} dead, {p99:?} late", namespace.name, namespace.settled, namespace.dead);
+/// }
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Metrics {
@@ -140,7 +149,8 @@ impl NamespaceMetrics {
 pub struct Lateness(Histogram);
 
 impl Lateness {
-    /// Each bucket's upper bound, and how many attempts are in it: not later than the bound, and later than the one before. The last bound is `Duration::MAX`.
+    /// Each bucket's upper bound, and how many attempts are in it: not later than the bound, and later than the one before. The bounds are 1, 2, 5, 10, 20, 50, 100, 200 and
+    /// 500 ms, 1, 2, 5, 10 and 30 s, 1, 5 and 30 min, 1 h, 1 day, and `Duration::MAX`.
     pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> {
         let bounds = BOUNDS.map(Duration::from_millis).into_iter();
         bounds.chain([Duration::MAX]).zip(*self.0.counts())

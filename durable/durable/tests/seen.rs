@@ -1,14 +1,15 @@
 //! What do others see of a service: the recorder of the crate `metrics`, a subscriber of the crate `tracing`?
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use metrics_util::debugging::{DebugValue, DebuggingRecorder};
 use tokio::sync::mpsc::unbounded_channel;
 use tracing_subscriber::fmt::MakeWriter;
 use waterwheel_durable::store::MemoryStore;
-use waterwheel_durable::{Dead, Drain, Durable, Event, Policy};
+use waterwheel_durable::{Dead, Drain, Durable, Event, Metrics, Policy};
 
 /// A service whose namespace has delivered two timers, and given up a third.
 async fn served() -> Durable {
@@ -43,55 +44,174 @@ async fn served() -> Durable {
     timers
 }
 
-fn a_recorder_has_what_the_metrics_say(timers: &Durable) {
+/// What a recorder has been handed: its kind and name, its labels, and the value.
+type Published = BTreeMap<(&'static str, String, Vec<(String, String)>), f64>;
+
+fn published(metrics: &Metrics) -> Published {
     let recorder = DebuggingRecorder::new();
     let snapshotter = recorder.snapshotter();
-    let mut metrics = timers.metrics();
-    // As of a store that is full.
-    (metrics.full, metrics.is_full) = (7, true);
     metrics::with_local_recorder(&recorder, || metrics.publish());
     let all = snapshotter.snapshot().into_vec();
-    let value = |name: &str, labels: &[(&str, &str)]| {
-        let found = all.iter().find(|(key, ..)| {
-            let found = key.key().labels().map(|label| (label.key(), label.value()));
-            key.key().name() == name && found.eq(labels.iter().copied())
-        });
-        match found {
-            Some((_, _, _, DebugValue::Counter(count))) => *count as f64,
-            Some((_, _, _, DebugValue::Gauge(value))) => **value,
-            other => panic!("{name} {labels:?}: {other:?}"),
+    let named = all.into_iter().map(|(key, _, _, value)| {
+        let (kind, value) = match value {
+            DebugValue::Counter(count) => ("counter", count as f64),
+            DebugValue::Gauge(value) => ("gauge", *value),
+            DebugValue::Histogram(_) => panic!("{key:?}"),
+        };
+        let (name, labels) = key.key().clone().into_parts();
+        let labels = labels.iter();
+        let labels = labels.map(|it| (it.key().to_owned(), it.value().to_owned()));
+        ((kind, name.as_str().to_owned(), labels.collect()), value)
+    });
+    named.collect()
+}
+
+/// Kind, name and labels of each row of the table in the documentation.
+fn documented() -> BTreeSet<(String, String, Vec<String>)> {
+    let mut all = BTreeSet::new();
+    let rows = include_str!("../src/publish.rs").lines();
+    for row in rows.filter_map(|line| line.trim().strip_prefix("/// | `waterwheel_timers_")) {
+        let cells: Vec<_> = row.split('|').map(str::trim).collect();
+        let [name, kind, labels, what, ""] = cells[..] else {
+            panic!("{row}");
+        };
+        let labels = labels.split(", ").map(|it| it.trim_matches('`'));
+        let labels: Vec<_> = labels
+            .filter(|it| !it.is_empty())
+            .map(str::to_owned)
+            .collect();
+        let name = name.trim_end_matches('`');
+        let names = match name
+            .split_once('{')
+            .and_then(|(_, rest)| rest.split_once('}'))
+        {
+            Some((names, end)) => names.split(',').map(|it| format!("{it}{end}")).collect(),
+            None => vec![name.to_owned()],
+        };
+        for name in names {
+            let name = format!("waterwheel_timers_{name}");
+            // A histogram has a count and a sum beside its buckets, which the last column names.
+            if let Some(name) = name.strip_suffix("_bucket") {
+                let sum = what
+                    .split('`')
+                    .find(|it| it.ends_with("_sum") && it.len() > 4);
+                for name in [format!("{name}_count"), sum.unwrap().to_owned()] {
+                    let labels = labels.iter().filter(|it| *it != "le").cloned();
+                    all.insert((kind.to_owned(), name, labels.collect()));
+                }
+            }
+            all.insert((kind.to_owned(), name, labels.clone()));
         }
-    };
-    let shop = [("namespace", "shop")];
-    for (name, expected) in [
-        ("inserted", 3.0),
-        ("delivered", 3.0),
-        ("settled", 2.0),
-        ("dead", 1.0),
-        ("retried", 0.0),
-        ("throttled", 0.0),
-    ] {
-        let name = format!("waterwheel_timers_{name}_total");
-        assert_eq!(value(&name, &shop), expected, "{name}");
     }
-    assert_eq!(
-        value("waterwheel_timers_oldest_overdue_seconds", &shop),
-        0.0
-    );
-    assert_eq!(value("waterwheel_timers_failed", &[]), 0.0);
-    assert_eq!(value("waterwheel_timers_failed_attempts_total", &[]), 1.0);
-    assert_eq!(value("waterwheel_timers_full_total", &[]), 7.0);
-    assert_eq!(value("waterwheel_timers_full", &[]), 1.0);
-    assert!(value("waterwheel_timers_commits_total", &[]) >= 2.0);
-    let last = [("namespace", "shop"), ("le", "+Inf")];
-    assert_eq!(
-        value("waterwheel_timers_lateness_seconds_bucket", &last),
-        3.0
-    );
-    assert_eq!(
-        value("waterwheel_timers_lateness_seconds_count", &shop),
-        3.0
-    );
+    all
+}
+
+fn a_recorder_has_what_the_metrics_say(timers: &Durable) {
+    let mut metrics = timers.metrics();
+    let shop = metrics.namespaces.iter().position(|it| &*it.name == "shop");
+    let (shop, default) = (shop.unwrap(), 1 - shop.unwrap());
+    let of = &metrics.namespaces[shop];
+    assert_eq!((of.inserted, of.delivered, of.settled), (3, 3, 2));
+    assert_eq!((of.dead, of.retried, of.throttled), (1, 0, 0));
+    assert!(metrics.commits >= 2 && metrics.failed_attempts == 1);
+    // Each has a value of its own, so that no two names can be confused.
+    (metrics.in_memory, metrics.commits) = (11, 12);
+    (metrics.failed_attempts, metrics.full) = (13, 14);
+    (metrics.clock_jumps, metrics.refusals) = (15, 16);
+    metrics.unhandled = vec!["a".into(), "b".into(), "c".into()];
+    let of = &mut metrics.namespaces[shop];
+    (of.inserted, of.duplicates, of.over_quota, of.cancelled) = (21, 22, 23, 24);
+    (of.delivered, of.settled, of.retried, of.dead) = (25, 26, 27, 28);
+    (of.redriven, of.throttled, of.running) = (29, 30, 31);
+    of.oldest_overdue = Some(SystemTime::now() - Duration::from_secs(7_000));
+    let sum = of.lateness.sum().as_millis() as f64;
+    let named = |name: &str| format!("waterwheel_timers_{name}");
+    let of_service = |name: &str, kind, value| ((kind, named(name), Vec::new()), value);
+    let label = ("namespace".to_owned(), "shop".to_owned());
+    let of_shop = |name: &str, kind, value| ((kind, named(name), vec![label.clone()]), value);
+    let mut expected = vec![
+        of_service("in_memory", "gauge", 11.0),
+        of_service("commits_total", "counter", 12.0),
+        of_service("failed_attempts_total", "counter", 13.0),
+        of_service("full_total", "counter", 14.0),
+        of_service("clock_jumps_total", "counter", 15.0),
+        of_service("refusals_total", "counter", 16.0),
+        of_service("unhandled", "gauge", 3.0),
+        of_shop("running", "gauge", 31.0),
+        of_shop("lateness_seconds_count", "counter", 3.0),
+        of_shop("lateness_milliseconds_sum", "counter", sum),
+    ];
+    let counters = [
+        "inserted",
+        "duplicates",
+        "over_quota",
+        "cancelled",
+        "delivered",
+        "settled",
+        "retried",
+        "dead",
+        "redriven",
+        "throttled",
+    ];
+    for (name, value) in counters.into_iter().zip(21..) {
+        expected.push(of_shop(
+            &format!("{name}_total"),
+            "counter",
+            f64::from(value),
+        ));
+    }
+    // These are 0 or 1: each of them is 1 once, beside others that are 0.
+    type Set = fn(&mut Metrics, usize, bool);
+    let flags: [(_, Set); 3] = [
+        (of_service("full", "gauge", 0.0).0, |it, _, is| {
+            it.is_full = is
+        }),
+        (of_service("failed", "gauge", 0.0).0, |it, _, is| {
+            it.has_failed = is
+        }),
+        (of_shop("paused", "gauge", 0.0).0, |it, shop, is| {
+            it.namespaces[shop].is_paused = is;
+        }),
+    ];
+    for chosen in 0..flags.len() {
+        for (at, (_, set)) in flags.iter().enumerate() {
+            set(&mut metrics, shop, at == chosen);
+        }
+        let all = published(&metrics);
+        for (at, (key, _)) in flags.iter().enumerate() {
+            assert_eq!(all[key], f64::from(u8::from(at == chosen)), "{key:?}");
+        }
+        for (key, value) in &expected {
+            assert_eq!(all.get(key), Some(value), "{key:?}");
+        }
+        let overdue = all[&of_shop("oldest_overdue_seconds", "gauge", 0.0).0];
+        assert!((7_000.0..9_000.0).contains(&overdue), "{overdue}");
+        // The buckets are cumulative.
+        let buckets = metrics.namespaces[shop].lateness.buckets();
+        let mut below = 0;
+        for (bound, count) in buckets {
+            below += count;
+            let le = match bound {
+                Duration::MAX => "+Inf".to_owned(),
+                bound => bound.as_secs_f64().to_string(),
+            };
+            let labels = vec![label.clone(), ("le".to_owned(), le)];
+            let key = ("counter", named("lateness_seconds_bucket"), labels);
+            assert_eq!(all.get(&key), Some(&(below as f64)), "{key:?}");
+        }
+        assert_eq!(below, 3);
+        // And there is nothing else, and of each namespace the same.
+        let names = all.keys().map(|(kind, name, labels)| {
+            let labels = labels.iter().map(|(key, _)| key.clone());
+            ((*kind).to_owned(), name.clone(), labels.collect())
+        });
+        assert_eq!(names.collect::<BTreeSet<_>>(), documented());
+        let of = |name: &str| {
+            let of_it = |labels: &[(String, String)]| labels.iter().any(|it| it.1 == name);
+            all.keys().filter(|key| of_it(&key.2)).count()
+        };
+        assert_eq!(of("shop"), of(&metrics.namespaces[default].name));
+    }
 }
 
 #[derive(Clone, Default)]

@@ -4,7 +4,8 @@
 //! copy, counts all timers, lists the first ones, gives orders, and reads until the log is long, by commits of a hundred timers of 1 KB. For each: how long it
 //! took, how long the commits took meanwhile, and how far the log has grown.
 //!
-//! `cargo bench -p waterwheel-store-sqlite --bench backup`, or with `-- 10000000` timers. The file lies in the target folder.
+//! `cargo bench -p waterwheel-store-sqlite --bench backup`, or with `-- 10000000` timers, or with `-- 1000000 2000000000` and a log of so many bytes. The file
+//! lies in the target folder.
 
 use std::fs;
 use std::path::Path;
@@ -13,18 +14,20 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
-use waterwheel_store::{Bucket, Due, Id, Most, Op, Order, Row, Store};
-use waterwheel_store_sqlite::{Reader, SqliteStore, Whose, ask, backup};
+use waterwheel_store::{Bucket, Due, Id, Most, Op, Order, Row, Store, Whose};
+use waterwheel_store_sqlite::{Reader, SqliteStore, ask, backup};
 
 const NOW: Due = Due::from_millis(1_800_000_000_000);
 const MONTH: i64 = 30 * 86_400_000;
-/// So long the log becomes beside a reader.
+/// So long the log becomes beside a reader, unless another length is asked for.
 const LOG: u64 = 200_000_000;
 const END: Due = Due::from_millis(i64::MAX);
 
 fn main() {
     let mut asked = std::env::args().skip(1).filter(|it| !it.starts_with('-'));
-    let count: u64 = asked.next().map_or(1_000_000, |it| it.parse().unwrap());
+    let mut asked = || asked.next().map(|it| it.parse::<u64>().unwrap());
+    let count = asked().unwrap_or(1_000_000);
+    let long_log = asked().unwrap_or(LOG);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench-backup");
     let _: std::io::Result<()> = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
@@ -121,14 +124,14 @@ fn main() {
                 .execute_batch("BEGIN; SELECT count(*) FROM meta")
                 .unwrap();
             is_filling.store(true, Ordering::Relaxed);
-            while length(&log) < LOG {
+            while length(&log) < long_log {
                 std::thread::sleep(Duration::from_millis(10));
             }
             is_filling.store(false, Ordering::Relaxed);
             reader.execute_batch("COMMIT").unwrap();
         });
         measure("after it, until the log is short", &|| {
-            while length(&log) >= LOG / 10 {
+            while length(&log) >= long_log / 10 {
                 std::thread::sleep(Duration::from_millis(10));
             }
         });

@@ -5,12 +5,14 @@
 //! copies a log that is [far longer](Copier::takes) than usual, on a thread of its own: SQLite lets commits go on meanwhile (a checkpoint that is `PASSIVE`).
 //! Pass by pass, as long as commits add less than a pass copies; the store copies the rest, so that the log has an end.
 
+use std::fmt;
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, InterruptHandle, OpenFlags};
 
 use super::schema;
 use super::trial::Trial;
@@ -43,6 +45,27 @@ impl Length {
     }
 }
 
+/// A pass that goes on in its thread.
+struct UnderWay {
+    begun: Length,
+    thread: JoinHandle<Copied>,
+    interrupt: Interrupt,
+}
+
+impl fmt::Debug for UnderWay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UnderWay")
+            .field("begun", &self.begun)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What interrupts the connection of a pass, once it has one.
+type Interrupt = Arc<OnceLock<InterruptHandle>>;
+
+/// How often a pass is interrupted until it ends: what comes before its copying begins is lost on SQLite.
+const AGAIN: Duration = Duration::from_millis(1);
+
 /// A pass that has ended.
 #[derive(Debug)]
 struct Pass {
@@ -60,16 +83,23 @@ type Copied = rusqlite::Result<Option<Length>>;
 pub(crate) struct Copier {
     /// A log of so many pages is for it. `None`: none is.
     far: Option<i64>,
-    under_way: Option<(Length, JoinHandle<Copied>)>,
+    under_way: Option<UnderWay>,
     last: Option<Pass>,
     /// It could not begin: this log is for the store.
     gives_way: bool,
 }
 
+/// Before this version of SQLite, a copy beside commits could lose some: <https://sqlite.org/wal.html#walresetbug>. The one that is bundled is newer.
+const LEAST_VERSION: i32 = 3_051_003;
+
 impl Copier {
     pub(crate) fn new(far: Option<i64>) -> Copier {
+        Copier::beside(far, rusqlite::version_number())
+    }
+
+    fn beside(far: Option<i64>, version: i32) -> Copier {
         Copier {
-            far,
+            far: far.filter(|_| version >= LEAST_VERSION),
             under_way: None,
             last: None,
             gives_way: false,
@@ -78,6 +108,11 @@ impl Copier {
 
     pub(crate) fn is_under_way(&self) -> bool {
         self.under_way.is_some()
+    }
+
+    /// Whether a log is so long that it is for it from the first page on.
+    pub(crate) fn is_far(&self, log: Length) -> bool {
+        self.far.is_some_and(|far| log.left() >= far)
     }
 
     /// Whether a log is for it, and not for the store, which copies `usual` pages at a time.
@@ -106,12 +141,24 @@ impl Copier {
             return true;
         }
         let file = file.to_owned();
+        self.spawn(log, move |interrupt| copy(&file, interrupt));
+        !self.gives_way
+    }
+
+    fn spawn(&mut self, log: Length, pass: impl FnOnce(&Interrupt) -> Copied + Send + 'static) {
+        let interrupt = Interrupt::default();
+        let own = Arc::clone(&interrupt);
         let thread = thread::Builder::new().name("waterwheel-copy".to_owned());
-        match thread.spawn(move || copy(&file)) {
-            Ok(thread) => self.under_way = Some((log, thread)),
+        match thread.spawn(move || pass(&own)) {
+            Ok(thread) => {
+                self.under_way = Some(UnderWay {
+                    begun: log,
+                    thread,
+                    interrupt,
+                });
+            }
             Err(_) => self.gives_way = true,
         }
-        !self.gives_way
     }
 
     /// Notes the end of a pass, if it has ended.
@@ -121,18 +168,19 @@ impl Copier {
     /// What SQLite says of it, once.
     pub(crate) fn look(&mut self) -> rusqlite::Result<()> {
         match &self.under_way {
-            Some((_, thread)) if thread.is_finished() => self.wait(),
+            Some(pass) if pass.thread.is_finished() => self.wait(),
             _ => Ok(()),
         }
     }
 
     /// The same, and waits for it.
     pub(crate) fn wait(&mut self) -> rusqlite::Result<()> {
-        let Some((begun, thread)) = self.under_way.take() else {
+        let Some(pass) = self.under_way.take() else {
             return Ok(());
         };
+        let begun = pass.begun;
         // After a panic, the store copies the log itself.
-        let copied = thread.join().unwrap_or(Ok(None));
+        let copied = pass.thread.join().unwrap_or(Ok(None));
         match &copied {
             Ok(Some(log)) => {
                 let is_whole = log.copied >= begun.all;
@@ -147,6 +195,28 @@ impl Copier {
         }
         copied.map(drop)
     }
+
+    /// Ends a pass that is under way: what it has copied counts for nothing, and the log has it. If its thread syncs the file by then, this waits for that.
+    ///
+    /// # Errors
+    ///
+    /// What SQLite says of a pass that has failed before.
+    pub(crate) fn end(&mut self) -> rusqlite::Result<()> {
+        while let Some(pass) = &self.under_way
+            && !pass.thread.is_finished()
+        {
+            if let Some(interrupt) = pass.interrupt.get() {
+                interrupt.interrupt();
+            }
+            thread::sleep(AGAIN);
+        }
+        match self.wait() {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) => {
+                Ok(())
+            }
+            ended => ended,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -154,31 +224,32 @@ impl Copier {
     /// Has another pass under way.
     pub(crate) fn stand_in(
         &mut self,
-        pass: impl FnOnce() -> rusqlite::Result<()> + Send + 'static,
+        pass: impl FnOnce(&OnceLock<InterruptHandle>) -> rusqlite::Result<()> + Send + 'static,
     ) {
         let none = Length { all: 0, copied: 0 };
-        let thread = thread::spawn(move || pass().map(|()| Some(none)));
-        self.under_way = Some((none, thread));
+        self.spawn(none, move |interrupt| pass(interrupt).map(|()| Some(none)));
+    }
+
+    /// Whether the pass has ended that is under way.
+    pub(crate) fn has_ended(&self) -> bool {
+        let pass = self.under_way.as_ref();
+        pass.is_none_or(|pass| pass.thread.is_finished())
     }
 }
 
-impl Drop for Copier {
-    fn drop(&mut self) {
-        // The file is not another process's before.
-        let _: rusqlite::Result<()> = self.wait();
-    }
-}
-
-fn copy(file: &Path) -> Copied {
+fn copy(file: &Path, interrupt: &Interrupt) -> Copied {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     // Nothing was copied if this fails, and the store's own connection is there already.
     let Ok(connection) = Connection::open_with_flags(file, flags) else {
         return Ok(None);
     };
     let off = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+    // While another process has the file for itself, the log is the store's, which waits for it.
+    let off = off.and_then(|_| connection.busy_timeout(Duration::ZERO));
     if off.is_err() || schema::configure(&connection, Trial::NONE.synchronous).is_err() {
         return Ok(None);
     }
+    let _: Result<(), InterruptHandle> = interrupt.set(connection.get_interrupt_handle());
     Length::by(&connection, "PRAGMA wal_checkpoint(PASSIVE)").map(Some)
 }
 
@@ -219,6 +290,12 @@ mod tests {
     }
 
     #[test]
+    fn none_is_for_it_with_an_older_version_of_sqlite() {
+        let takes = |version| Copier::beside(Some(FAR), version).takes(log(1_000_000, 0), USUAL);
+        assert!(takes(LEAST_VERSION) && !takes(3_051_002));
+    }
+
+    #[test]
     fn commits_that_add_as_much_as_it_copies_wait_for_the_store() {
         let mut copier = after(log(50_000, 0), 50_000);
         assert!(!copier.takes(log(75_001, 50_000), USUAL));
@@ -233,10 +310,14 @@ mod tests {
     fn it_waits_a_moment_for_a_reader_to_end() {
         let nowhere = Path::new("/nowhere/timers.db");
         let mut copier = after(log(50_000, 0), 7_000);
+        let ended = |copier: &mut Copier, at: Option<Instant>| {
+            copier.last.as_mut().unwrap().at = at.unwrap();
+        };
+        let now = Instant::now();
+        // An hour from now: however long this test is held up, the pause is not over.
+        ended(&mut copier, now.checked_add(Duration::from_secs(3_600)));
         assert!(copier.begin(nowhere, log(90_000, 7_000)) && !copier.is_under_way());
-        while copier.last.as_ref().unwrap().at.elapsed() < PAUSE {
-            thread::yield_now();
-        }
+        ended(&mut copier, now.checked_sub(PAUSE));
         assert!(copier.begin(nowhere, log(90_000, 7_000)) && copier.is_under_way());
         // It could not begin: the store copies this log itself, and the next one is for the copier again.
         copier.wait().unwrap();

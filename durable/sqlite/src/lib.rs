@@ -29,7 +29,8 @@
 //!
 //! The file is in WAL mode with `synchronous=EXTRA`, which is `FULL` there: a commit returns after an `fsync` of the log. The store copies the log into the
 //! file itself, after a commit that has left the log long. One that has become far longer, beside a reader whose transaction was open for long, is copied by a
-//! thread of its own while commits go on.
+//! thread of its own while commits go on. As the store is dropped, it copies the log as well, but one that is far longer: this is left to the process that has
+//! the file next. A sync of the file that is under way then is waited for.
 //!
 //! | file | what it is |
 //! |---|---|
@@ -37,6 +38,9 @@
 //! | `timers.db-wal`, `timers.db-shm` | SQLite's log and its index. The log has committed rows: copy it with the file |
 //! | `timers.db-reserve` | space that is given up when the disk is full: twice as long as the others together, from 1 to 16 MiB, of bytes that mean nothing. It may be deleted while no process has the store open |
 //! | `timers.db-lock` | a file that the process locks which has the store open; its process number is in it. Its user alone may read it; the others have the modes that the process gives new files (`umask`) |
+//!
+//! In the process that has the store open, no other code may open `timers.db`, not even to read it: on Unix, the locks that SQLite has on a file are the
+//! process's, and any descriptor of the file that is closed drops them. Another process that reads may then delete the log as it ends.
 //!
 //! # Beside the process that has the file open
 //!
@@ -46,8 +50,8 @@
 //! back meanwhile, it may be.
 //!
 //! ```
-//! use waterwheel_store::{Due, Id, Most};
-//! use waterwheel_store_sqlite::{Reader, SqliteStore, Whose, backup};
+//! use waterwheel_store::{Due, Id, Most, Whose};
+//! use waterwheel_store_sqlite::{Reader, SqliteStore, backup};
 //!
 //! # let folder = std::env::temp_dir().join(format!("waterwheel-beside-{}", std::process::id()));
 //! # std::fs::create_dir_all(&folder)?;
@@ -90,10 +94,12 @@
 //! 1. A commit that finds no space is done without its inserts. The log is copied, and begun again in the space that it has.
 //! 2. If there is none without them either, or none to copy the log, the reserve is deleted, and it is done in that space. What is settled leaves free pages for
 //!    retries, dead letters and what is archived.
-//! 3. After a second, and then less and less often, down to each 16 s, the disk is asked how much space it has. If it is enough for the reserve, this is written
-//!    again, with a quarter of it more to see that there is space for inserts, too, also by a quota. Then they are done again.
+//! 3. After a second, and then less and less often, down to each 16 s, the disk is asked how much space it has. If it is enough for the reserve, and each
+//!    fourth time whatever it says, this is written again, with a quarter of it more to see that there is space for inserts, too, also by a quota. Then they are done again.
 //!
-//! Meanwhile the index of the keys is not put in order, nor does the file become shorter: its free pages are for what is still written.
+//! Meanwhile the runs of the index of the keys are not merged, nor does the file become shorter: its free pages are for what is still written. The last 64 K changes
+//! of that index become a run as soon as there are free pages and a log for it. Until then they stay in memory, with those that follow, some 50 bytes each; a
+//! run that was refused is tried again after a second, and then less and less often, as the disk is looked at.
 //!
 //! What was answered with `Full` was certainly not written. If even the reserve is used up, commits are refused, and nothing is lost. A full disk keeps no store
 //! from opening either. A copy that [`backup`] makes, and what [`ask`] writes, have no reserve.
@@ -131,12 +137,14 @@ mod copier;
 mod epoch;
 mod error;
 mod failure;
+mod find;
 mod handlers;
 mod identity;
 mod keys;
 mod lock;
 mod log;
 mod orders;
+mod pause;
 mod read;
 mod reader;
 mod reserve;
@@ -154,7 +162,7 @@ pub use error::OpenError;
 pub use keys::Sizes;
 pub use lock::Holder;
 pub use orders::{AskError, Asked, ask};
-pub use reader::{Count, Extent, Pending, ReadError, Reader, Whose};
+pub use reader::{Count, Extent, Keyed, Pending, ReadError, Reader};
 #[doc(hidden)]
 pub use schema::{STEPS, Step, VERSION};
 pub use store::SqliteStore;

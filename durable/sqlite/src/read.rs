@@ -1,9 +1,9 @@
 //! What is in the tables?
 
-use rusqlite::Connection;
 use rusqlite::types::Type;
+use rusqlite::{Connection, Statement};
 use std::sync::Arc;
-use waterwheel_store::{Dead, Due, Id, Level, Most, Position, Row, Setting};
+use waterwheel_store::{Dead, Due, Id, Letters, Level, Most, Position, Row, Setting, Whose};
 
 use super::handlers::Handlers;
 
@@ -18,7 +18,7 @@ pub(crate) const FIRST: &str = "
 
 pub(crate) const DEAD: &str = "
     SELECT id, due, failures, has_moved, key, payload, starts, handler, at, error FROM dead
-    WHERE id > ?1 ORDER BY id LIMIT ?2";
+    WHERE id > ?1 ORDER BY id";
 
 /// A row of a query whose first columns are `id, due, failures, has_moved, key, payload, starts`.
 pub(crate) fn row(from: &rusqlite::Row<'_>, handler: &Arc<str>) -> rusqlite::Result<Row> {
@@ -78,15 +78,22 @@ pub(crate) fn first(
     rows.next()?.map(|row| row.get(0)).transpose()
 }
 
+/// A page of dead letters, by the statement [`DEAD`]. Of a letter that is not meant, the payload is not read.
 pub(crate) fn dead(
-    connection: &Connection,
+    statement: &mut Statement<'_>,
     handlers: &Handlers,
+    whose: Whose<'_>,
     after: Id,
-    most: usize,
-) -> rusqlite::Result<Vec<Dead>> {
-    let mut dead = connection.prepare_cached(DEAD)?;
-    dead.query_map((stored(after), limit(most)), |from| letter(from, handlers))?
-        .collect()
+    most: Most,
+    looked_at: usize,
+) -> rusqlite::Result<Letters> {
+    let all = statement.query_map([stored(after)], |from| {
+        let is_meant = whose.is(handlers.name(from.get(7)?)?);
+        let letter = is_meant.then(|| letter(from, handlers)).transpose()?;
+        let id = Id::from_stored(from.get::<_, i64>(0)?.unsigned_abs());
+        Ok((id, letter))
+    })?;
+    Letters::of(all, after, most, looked_at)
 }
 
 /// A row of a query with the columns of [`DEAD`].

@@ -65,7 +65,8 @@ impl Reserve {
         extended
     }
 
-    /// Whether there may be space to [make it](Reserve::extend) so long, and for so many bytes more. Only a write shows whether there is: a quota is not looked at.
+    /// Whether there may be space to [make it](Reserve::extend) so long, and for so many bytes more. Only a write shows whether there is: a quota is not
+    /// looked at, and a file system may say too little.
     pub(crate) fn may_extend(&self, length: u64, beyond: u64) -> bool {
         let more = length.saturating_sub(self.length) + beyond;
         (self.files.free)(&self.path).is_none_or(|free| more <= free)

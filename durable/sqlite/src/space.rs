@@ -7,13 +7,12 @@
 //! | and even that has found none | the same | is written, in the space of the reserve, which is given up |
 //! | is used but for an eighth, of a file with a limit | are `Full`, until a little more has gone | is written, up to the limit |
 
-use std::io;
-use std::path::Path;
-use std::time::{Duration, Instant};
-
 use rusqlite::ffi::{SQLITE_IOERR_SHMSIZE, SQLITE_IOERR_WRITE};
 use rusqlite::{Connection, ErrorCode};
+use std::io;
+use std::path::Path;
 
+use super::pause::Pause;
 use super::reserve::{self, Reserve};
 use super::trial::Trial;
 
@@ -23,20 +22,16 @@ const KEPT: u64 = 8;
 /// So many pages are not looked at one by one.
 const NEARLY: u64 = 64;
 
-/// From a second to 16.
-const MOST_DOUBLED: u32 = 4;
+/// Each fourth look at a full disk writes, whatever the file system says.
+const TRIED: u32 = 4;
 
 #[derive(Debug)]
 pub(crate) struct Space {
     reserve: Reserve,
     /// How long the reserve is, at least and at most.
     lengths: (u64, u64),
-    /// When the disk was last found full, unless there is space.
-    full_at: Option<Instant>,
-    /// How long it is full before it is looked at again for the first time.
-    pause: Duration,
-    /// How often it was found full again: each time, the pause is twice as long.
-    looks: u32,
+    /// It is on while the disk is full, and lasts until the disk is looked at again.
+    full: Pause,
     limit: Option<Limit>,
 }
 
@@ -54,9 +49,7 @@ impl Space {
         Space {
             reserve: Reserve::of(store, trial.files),
             lengths: trial.reserve,
-            full_at: None,
-            pause: trial.full,
-            looks: 0,
+            full: Pause::new(trial.full),
             limit: None,
         }
     }
@@ -78,7 +71,7 @@ impl Space {
 
     /// Whether the disk is full.
     pub(crate) fn is_full(&self) -> bool {
-        self.full_at.is_some()
+        self.full.is_on()
     }
 
     /// A commit has found no space: on the disk, or within the limit.
@@ -88,7 +81,7 @@ impl Space {
             Some(limit) if limit.is_used(on) && !self.reserve.meets_full_disk() => {
                 limit.is_met = true;
             }
-            _ => self.full_at = Some(Instant::now()),
+            _ => self.full.begin(),
         }
     }
 
@@ -100,7 +93,7 @@ impl Space {
 
     /// The same, before there is a connection.
     pub(crate) fn give_up_to_open(&mut self) -> bool {
-        self.full_at = Some(Instant::now());
+        self.full.begin();
         self.reserve.give_up()
     }
 
@@ -120,7 +113,7 @@ impl Space {
     /// Whether inserts of a commit were refused: then the limit is met, unless the disk is full.
     pub(crate) fn were_refused(&mut self, were: bool) {
         if let Some(limit) = &mut self.limit
-            && self.full_at.is_none()
+            && !self.full.is_on()
         {
             limit.is_met = were;
         }
@@ -142,22 +135,22 @@ impl Space {
 
     /// Looks whether a disk that was full has space again, if it was not done just now.
     pub(crate) fn look_again(&mut self, on_disk: u64) {
-        // A look may take what space there is for a moment, and write all of it.
-        let pause = self.pause.saturating_mul(1 << self.looks.min(MOST_DOUBLED));
-        if self.full_at.is_none_or(|at| at.elapsed() < pause) {
+        if !self.full.is_on() || self.full.lasts() {
             return;
         }
         let length = self.wanted(on_disk).max(self.reserve.length());
         // As much again as settling needs for long: else inserts would find it full at once.
-        let restored = match self.reserve.may_extend(length, length / 4) {
+        // What the file system says may be too little, for ever: so the write decides now and then.
+        let is_tried = self.full.times() % TRIED == TRIED - 1;
+        let restored = match is_tried || self.reserve.may_extend(length, length / 4) {
             true => self.reserve.extend(length, length / 4),
             false => Err(io::ErrorKind::StorageFull.into()),
         };
-        (self.full_at, self.looks) = match restored {
-            Err(error) if reserve::is_full(&error) => (Some(Instant::now()), self.looks + 1),
+        match restored {
+            Err(error) if reserve::is_full(&error) => self.full.refuse(),
             // One that cannot be written for another reason says nothing about space. The next insert does.
-            _ => (None, 0),
-        };
+            _ => self.full.end(),
+        }
     }
 
     /// Makes the reserve as long as it is to be beside files of so many bytes.
@@ -168,7 +161,7 @@ impl Space {
             && let Err(error) = self.reserve.extend(wanted, 0)
             && reserve::is_full(&error)
         {
-            self.full_at = Some(Instant::now());
+            self.full.begin();
         }
     }
 
@@ -203,6 +196,11 @@ impl Limit {
     }
 }
 
+/// How many bytes the free pages of a file have.
+pub(crate) fn free(on: &Connection) -> rusqlite::Result<u64> {
+    Ok(number(on, "PRAGMA freelist_count")? * number(on, "PRAGMA page_size")?)
+}
+
 fn number(on: &Connection, sql: &str) -> rusqlite::Result<u64> {
     let mut statement = on.prepare_cached(sql)?;
     let number: i64 = statement.query_row([], |row| row.get(0))?;
@@ -213,11 +211,30 @@ fn number(on: &Connection, sql: &str) -> rusqlite::Result<u64> {
 mod tests {
     use std::io::ErrorKind::StorageFull;
     use std::sync::atomic::{AtomicU32, Ordering};
+    use std::time::{Duration, Instant};
 
     use super::*;
     use crate::trial::Files;
 
     static LOOKS: AtomicU32 = AtomicU32::new(0);
+
+    /// A full disk, which is looked at after so long.
+    fn full(pause: Duration, append: fn(&Path, &[u8]) -> io::Result<()>) -> Space {
+        let files = Files {
+            append,
+            sync: |_| Ok(()),
+            shorten: |_, _| Ok(()),
+            ..Trial::NONE.files
+        };
+        let trial = Trial {
+            files,
+            full: pause,
+            ..Trial::NONE
+        };
+        let mut space = Space::of(Path::new("/nowhere/timers.db"), &trial);
+        space.give_up_to_open();
+        space
+    }
 
     #[test]
     fn a_disk_that_stays_full_is_looked_at_less_and_less() {
@@ -225,17 +242,7 @@ mod tests {
             LOOKS.fetch_add(1, Ordering::Relaxed);
             Err(StorageFull.into())
         };
-        let files = Files {
-            append,
-            ..Trial::NONE.files
-        };
-        let trial = Trial {
-            files,
-            full: Duration::from_millis(10),
-            ..Trial::NONE
-        };
-        let mut space = Space::of(Path::new("/nowhere/timers.db"), &trial);
-        space.give_up_to_open();
+        let mut space = full(Duration::from_millis(10), append);
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_millis(640) {
             space.look_again(0);
@@ -245,5 +252,19 @@ mod tests {
         let looks = LOOKS.load(Ordering::Relaxed);
         assert!((1..=8).contains(&looks), "{looks} looks");
         assert!(space.is_full());
+    }
+
+    #[test]
+    fn what_finds_no_space_again_and_again_puts_no_look_off() {
+        let pause = Duration::from_millis(100);
+        let mut space = full(pause, |_, _| Ok(()));
+        let connection = Connection::open_in_memory().unwrap();
+        let begun = Instant::now();
+        while space.is_full() {
+            assert!(begun.elapsed().as_secs() < 60, "it was never looked at");
+            space.found_none(&connection);
+            space.look_again(0);
+        }
+        assert!(begun.elapsed() >= pause);
     }
 }

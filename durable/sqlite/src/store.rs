@@ -5,8 +5,8 @@ use std::{fmt, fs, io, path};
 
 use rusqlite::Connection;
 use waterwheel_store::{
-    Archived, Dead, Id, Level, Mark, Most, Op, Order, Outcome, Position, Row, Setting, Store,
-    StoreError,
+    Archived, Handle, Id, Letters, Level, Mark, Most, Op, Order, Outcome, Position, Row, Setting,
+    Store, StoreError, Whose,
 };
 
 use super::OpenError;
@@ -17,11 +17,12 @@ use super::identity::Identity;
 use super::keys::Keys;
 use super::lock::Lock;
 use super::orders::{self, Orders};
-use super::space::Space;
+use super::pause::Pause;
+use super::space::{self, Space};
 use super::trial::{Files, Trial};
 use super::vacuum::{self, Vacuum};
 use super::write::Writer;
-use super::{archive, epoch, log, read, schema};
+use super::{archive, epoch, find, log, read, schema};
 
 /// A store in a SQLite file.
 ///
@@ -33,6 +34,8 @@ pub struct SqliteStore {
     connection: Connection,
     handlers: Handlers,
     keys: Keys,
+    /// The index of the keys could not be put in order.
+    keys_wait: Pause,
     last: Option<(u64, Vec<Outcome>)>,
     orders: Orders,
     /// Why nothing is written any more.
@@ -60,7 +63,8 @@ impl SqliteStore {
     /// Opens a file, and creates it if it is not there. Its folder must be there.
     ///
     /// This takes milliseconds, however many timers the file has. After a crash, SQLite reads the log once, which has some megabytes. Of business keys, it reads
-    /// 1 to 2 bytes each, and their last 64 K changes: some 4 ms a million. The first opening writes the reserve, of up to 16 MiB, in some 30 ms.
+    /// 1 to 2 bytes each, and their last changes: some 4 ms a million. These are 64 K at most, and more only after a disk that was full for long. The first
+    /// opening writes the reserve, of up to 16 MiB, in some 30 ms.
     ///
     /// # Errors
     ///
@@ -142,6 +146,7 @@ impl SqliteStore {
             connection,
             handlers,
             keys,
+            keys_wait: Pause::new(trial.full),
             last: None,
             orders: Orders::default(),
             failure: None,
@@ -358,11 +363,28 @@ impl SqliteStore {
         Ok(outcomes)
     }
 
-    /// Does a part of what the index of the keys has left to be done. On a full disk, most of it waits: what space is left is for what cannot.
+    /// Does a part of what the index of the keys has left to be done. If that is refused, it waits: with each commit it would fill the log again.
     fn order_keys(&mut self, is_idle: bool) -> Result<(), StoreError> {
+        if self.keys_wait.lasts() {
+            return Ok(());
+        }
+        let ordered = self.order_keys_now(is_idle);
+        match &ordered {
+            Ok(()) => self.keys_wait.end(),
+            Err(_) => self.keys_wait.refuse(),
+        }
+        ordered
+    }
+
+    /// On a full disk, no runs are merged: what space is left is for what cannot wait. What is in memory becomes a run as soon as there are free pages for it. If
+    /// it made the file longer, the log could not be copied after that, and nothing more would be settled once the log is full.
+    fn order_keys_now(&mut self, is_idle: bool) -> Result<(), StoreError> {
         let is_full = self.space.is_full();
-        let times = if is_full { FRESH_IF_FULL } else { 1 };
-        if self.keys.is_much_fresh(times) {
+        let may_write = || match is_full {
+            true => Ok(space::free(&self.connection)? > 2 * self.keys.fresh_bytes()),
+            false => Ok(true),
+        };
+        if self.keys.is_much_fresh() && may_write().map_err(rolled_back)? {
             self.transact(|store| store.keys.write_fresh(&store.connection))?;
         }
         match !is_full && self.keys.is_to_merge(is_idle) {
@@ -421,10 +443,12 @@ impl SqliteStore {
         Ok(is_long)
     }
 
-    /// Nothing is written once the log could not be copied, unless that was for want of space: then the next call of `tend` does it in the reserve's.
+    /// Nothing is written once another thread could not copy the log, unless that goes away by itself: then the next call of `tend` copies it, in the space of
+    /// the reserve if need be.
     fn copies_well(&mut self) -> Result<(), StoreError> {
-        match self.copier.look() {
-            Err(error) if !self.space.is_none(&error) => Err(rolled_back(error)),
+        let copied = self.copier.look();
+        match copied.map_err(|error| self.in_a_step(error).error) {
+            Err(error) if !error.is_definite() => Err(error),
             _ => Ok(()),
         }
     }
@@ -477,13 +501,20 @@ impl SqliteStore {
         }
     }
 
-    fn is_well(&self) -> Result<(), StoreError> {
+    fn has_not_failed(&self) -> Result<(), StoreError> {
         match &self.failure {
             Some(why) => Err(StoreError::indeterminate(format!(
                 "it failed before: {why}"
             ))),
             None => Ok(()),
         }
+    }
+
+    /// The same, also of the thread that copies the log: before anything is written.
+    fn is_well(&mut self) -> Result<(), StoreError> {
+        self.has_not_failed()?;
+        let copies = self.copies_well();
+        self.note(copies)
     }
 
     /// Notes a failure after which nothing more is written, nor copied as the store is dropped.
@@ -513,9 +544,6 @@ impl Failed {
         !self.error.is_definite()
     }
 }
-
-/// On a full disk, so many times as much of the index of the keys is in memory before it is written as a run.
-const FRESH_IF_FULL: usize = 8;
 
 /// On a full disk, the log is copied when it has so many pages: it does not use up the last space.
 const SHORT_LOG: i64 = 64;
@@ -596,8 +624,6 @@ impl Store for SqliteStore {
             return Ok(outcomes.clone());
         }
         self.is_well()?;
-        let copies = self.copies_well();
-        self.note(copies)?;
         self.is_idle = false;
         self.was_refused = false;
         let outcomes = self.commit_steps(steps);
@@ -608,7 +634,7 @@ impl Store for SqliteStore {
     }
 
     fn tend(&mut self) -> Result<(), StoreError> {
-        self.is_well()?;
+        self.has_not_failed()?;
         let there = self.is_there();
         self.note(there)?;
         let is_idle = std::mem::replace(&mut self.is_idle, true);
@@ -666,9 +692,19 @@ impl Store for SqliteStore {
         Ok(self.handlers.all())
     }
 
-    fn dead(&mut self, after: Id, most: usize) -> Result<Vec<Dead>, StoreError> {
-        let dead = read::dead(&self.connection, &self.handlers, after, most);
+    fn dead(&mut self, whose: Whose<'_>, after: Id, most: Most) -> Result<Letters, StoreError> {
+        let looked_at = Letters::LOOKED_AT;
+        let dead = self.connection.prepare_cached(read::DEAD);
+        let dead = dead.and_then(|mut dead| {
+            read::dead(&mut dead, &self.handlers, whose, after, most, looked_at)
+        });
         self.note(dead.map_err(rolled_back))
+    }
+
+    fn find(&mut self, handler: &str, key: &[u8]) -> Result<Option<Handle>, StoreError> {
+        let (connection, handlers) = (&self.connection, &self.handlers);
+        let found = find::waiting(connection, handlers, &self.keys, handler, key);
+        self.note(found.map_err(rolled_back))
     }
 
     fn archived(
@@ -711,11 +747,12 @@ impl Store for SqliteStore {
 }
 
 impl Drop for SqliteStore {
+    /// A log that is far longer than usual stays as it is: to copy it would hold up a shutdown, and the next process that has the file copies it beside commits.
     fn drop(&mut self) {
-        let copied = self.copier.wait();
-        let has_failed = copied.is_err_and(|error| !self.space.is_none(&error));
-        let is_well = self.failure.is_none() && !has_failed;
-        if is_well && self.roll_back().is_ok() {
+        let copied = self.copier.end();
+        let has_failed = copied.is_err_and(|error| !self.in_a_step(error).error.is_definite());
+        let is_well = self.failure.is_none() && !has_failed && self.roll_back().is_ok();
+        if is_well && self.log().is_ok_and(|log| !self.copier.is_far(log)) {
             // What is not copied now is read from the log the next time. On a full disk, the log keeps the space that it has.
             let sql = match self.space.is_full() {
                 true => "PRAGMA wal_checkpoint(PASSIVE)",

@@ -54,7 +54,7 @@ pub struct Files {
     pub shorten: fn(&Path, u64) -> io::Result<()>,
     /// Deletes a file, and gives its space to the disk.
     pub remove: fn(&Path) -> io::Result<()>,
-    /// How many bytes more the disk of a file may have space for: certainly no more than these. `None` if that is not known.
+    /// How many bytes more the disk of a file has space for, as its file system says. `None` if that says nothing.
     pub free: fn(&Path) -> Option<u64>,
 }
 

@@ -1,16 +1,13 @@
 //! What does a step of a commit change?
 
-use std::sync::Arc;
-
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 use waterwheel_store::{Bucket, Due, Handle, Id, Level, Op, Outcome, Row};
 
 use super::archive::{self, Blocks};
+use super::find::{MOVED, handle};
 use super::handlers::Handlers;
 use super::keys::{Holder, Keys};
 use super::read::{row, starts, stored};
-
-const MOVED: &str = "SELECT due FROM moved WHERE id = ?1";
 
 const PLACE: &str = "
     INSERT OR REPLACE INTO timers
@@ -258,7 +255,7 @@ impl<'a> Writer<'a> {
             .keys
             .find(self.connection, self.keys.name(handler, key))?;
         let other = found.filter(|holder| holder.id != stored(row.id));
-        Ok(other.map(|holder| handle(row, holder)))
+        Ok(other.map(|holder| handle(&row.handler, holder)))
     }
 
     fn insert(&mut self, row: &Row, bucket: Bucket) -> rusqlite::Result<Outcome> {
@@ -268,7 +265,7 @@ impl<'a> Writer<'a> {
             match self.keys.find(self.connection, name)? {
                 // It is written once more, in the same place.
                 Some(Holder { id, .. }) if id == stored(row.id) => {}
-                Some(other) => return Ok(Outcome::Exists(handle(row, other))),
+                Some(other) => return Ok(Outcome::Exists(handle(&row.handler, other))),
                 None => {
                     let (id, due) = (stored(row.id), row.due.as_millis());
                     self.keys.take(name, Holder { id, due });
@@ -409,14 +406,5 @@ impl<'a> Writer<'a> {
             row(from, self.handlers.name(from.get(7)?)?)
         })
         .optional()
-    }
-}
-
-/// The timer that has the key of a row.
-fn handle(row: &Row, Holder { id, due }: Holder) -> Handle {
-    Handle {
-        id: Id::from_stored(id.unsigned_abs()),
-        due: Due::from_millis(due),
-        handler: Arc::clone(&row.handler),
     }
 }

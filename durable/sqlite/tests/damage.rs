@@ -10,7 +10,9 @@ use fastrand::Rng;
 use rusqlite::{Connection, OpenFlags};
 use trial::*;
 use waterwheel_faults::{Content, Disk};
-use waterwheel_store::{Due, Id, Level, Most, Op, Position, Row, Store, StoreError};
+use waterwheel_store::{
+    Due, Id, Letters, Level, Most, Op, Position, Row, Store, StoreError, Whose,
+};
 
 const HANDLERS: [&str; 3] = ["mail", "close", "end the trial"];
 
@@ -125,7 +127,7 @@ fn use_all(store: &mut dyn Store) -> Result<(), StoreError> {
             store.commit(commit, &[Op::Cascade { bucket, now, most }])?;
         }
     }
-    for dead in store.dead(Id::NONE, 100)? {
+    for dead in Letters::all(store, Whose::All)? {
         let due = dead.row.due;
         commit += 1;
         store.commit(

@@ -8,7 +8,7 @@ use fastrand::Rng;
 use trial::*;
 use waterwheel_conformance::all;
 use waterwheel_faults::{Call, Chance, Choice, Content, Disk, Each, Fault, Kind, Moment};
-use waterwheel_store::{Due, Id, Level, Most, Op, Outcome, Position, Store, StoreError};
+use waterwheel_store::{Due, Id, Level, Most, Op, Outcome, Position, Store, StoreError, Whose};
 use waterwheel_store_sqlite::{Sizes, SqliteStore};
 
 #[test]
@@ -401,15 +401,19 @@ fn a_failed_sync_as_keys_are_ordered_is_final() {
 
 #[test]
 fn a_read_that_fails_is_final() {
-    let reads: [fn(&mut dyn Store) -> bool; 4] = [
+    let reads: [fn(&mut dyn Store) -> bool; 5] = [
         |store| is_final(store.load("mail", Position::START, i64::MAX, Most::rows(10))),
         |store| is_final(store.first_second("mail", 60)),
         |store| is_final(store.first_bucket(Level::Day)),
-        |store| is_final(store.dead(Id::NONE, 10)),
+        |store| is_final(store.dead(Whose::All, Id::NONE, Most::rows(10))),
+        |store| is_final(store.find("mail", b"key")),
     ];
     let (mut store, disk) = begun(1_000);
-    let all: Vec<Op> = (4..80).map(|number| insert(number, 900)).collect();
-    is_done(store.commit(4, &all));
+    let mut keyed = row(80, 900);
+    keyed.key = Some((*b"key").into());
+    let all = (4..80).map(|number| insert(number, 900));
+    let keyed = Op::Insert(keyed.clone(), Level::Second.bucket(keyed.due));
+    is_done(store.commit(4, &all.chain([keyed]).collect::<Vec<_>>()));
     let rows = store
         .load("mail", Position::START, i64::MAX, Most::rows(40))
         .unwrap();

@@ -7,10 +7,11 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use folder::Folder;
 use waterwheel_store::{Due, Id, Level, Op, Outcome, Row, Store};
-use waterwheel_store_sqlite::{OpenError, SqliteStore};
+use waterwheel_store_sqlite::{OpenError, SqliteStore, Trial};
 
 const MOUNTED: &str = "WATERWHEEL_MOUNTED";
 const MOUNT: &str = "mount -t tmpfs -o size=8m tmpfs \"$0\"";
@@ -90,7 +91,10 @@ fn a_store_opens_settles_and_recovers_on_a_full_file_system() {
     // The index of the log is made again by each first opening. Another process has taken the space of it, and of the number in the lock file.
     fs::remove_file(folder.join("timers.db-shm")).unwrap();
     fs::write(folder.join("timers.db-lock"), "").unwrap();
+    let free = || (Trial::NONE.files.free)(&path).unwrap();
+    assert!((1 << 20..8 << 20).contains(&free()), "{} are free", free());
     fill(&folder);
+    assert_eq!(free(), 0);
     let mut store = SqliteStore::open(&path).unwrap();
     assert!(!folder.join("timers.db-reserve").exists());
     assert_eq!(store.begin().unwrap(), 2);
@@ -101,14 +105,79 @@ fn a_store_opens_settles_and_recovers_on_a_full_file_system() {
         store.tend().unwrap();
     }
     fs::remove_file(folder.join("foreign")).unwrap();
-    let begun = std::time::Instant::now();
+    let begun = Instant::now();
     let mut number = 51;
     while store.commit(number, &[insert(500)]).unwrap() == [Outcome::Full] {
         assert!(begun.elapsed().as_secs() < 60, "it is full for ever");
-        std::thread::sleep(std::time::Duration::from_millis(50));
+        std::thread::sleep(Duration::from_millis(50));
         number += 1;
     }
     assert!(folder.join("timers.db-reserve").exists());
+}
+
+#[test]
+fn a_pass_that_finds_a_full_file_system_is_done_in_the_reserve() {
+    let test = "a_pass_that_finds_a_full_file_system_is_done_in_the_reserve";
+    let Some(folder) = on_a_small_disk(test) else {
+        return;
+    };
+    let path = folder.join("timers.db");
+    let trial = Trial {
+        // None is so long that the store copies it by itself.
+        long_log: 1_000_000,
+        far_log: 200,
+        full: Duration::from_millis(50),
+        ..Trial::NONE
+    };
+    let mut store = SqliteStore::open_for_trial(&path, &trial).unwrap();
+    store.begin().unwrap();
+    store.commit(1, &[insert(1)]).unwrap();
+    let reader = rusqlite::Connection::open(&path).unwrap();
+    reader
+        .execute_batch("BEGIN; SELECT count(*) FROM timers")
+        .unwrap();
+    // Nearly as much is new in the file as the log has.
+    let mut commit = 1;
+    while fs::metadata(folder.join("timers.db-wal")).unwrap().len() < 1 << 20 {
+        commit += 1;
+        let inserts: Vec<_> = (0..100).map(|it| insert(commit * 100 + it)).collect();
+        store.commit(commit, &inserts).unwrap();
+    }
+    store.tend().unwrap();
+    let reserve = folder.join("timers.db-reserve");
+    assert!(reserve.exists());
+    fill(&folder);
+    reader.execute_batch("COMMIT").unwrap();
+    let begun = Instant::now();
+    while reserve.exists() {
+        assert!(begun.elapsed().as_secs() < 60, "it was not copied");
+        store.tend().unwrap();
+    }
+    // All of the log is in the file now. The store goes on, and recovers.
+    let copied = "PRAGMA wal_checkpoint(NOOP)";
+    let copied = reader.query_row(copied, [], |row| Ok((row.get(1)?, row.get(2)?)));
+    let (all, copied): (i64, i64) = copied.unwrap();
+    assert_eq!(all, copied);
+    for number in 1..=50 {
+        let steps = [
+            Op::Settle(row(commit * 100 + number)),
+            insert(100_000 + number),
+        ];
+        let outcomes = store.commit(commit + number, &steps).unwrap();
+        assert_eq!(outcomes, [Outcome::Done, Outcome::Full]);
+        store.tend().unwrap();
+    }
+    fs::remove_file(folder.join("foreign")).unwrap();
+    commit += 51;
+    while store.commit(commit, &[insert(500_000)]).unwrap() == [Outcome::Full] {
+        assert!(begun.elapsed().as_secs() < 60, "it is full for ever");
+        std::thread::sleep(Duration::from_millis(10));
+        commit += 1;
+    }
+    drop((reader, store));
+    let file = rusqlite::Connection::open(&path).unwrap();
+    let whole = file.query_row("PRAGMA integrity_check", [], |row| row.get::<_, String>(0));
+    assert_eq!(whole.unwrap(), "ok");
 }
 
 #[test]

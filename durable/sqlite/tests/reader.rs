@@ -11,8 +11,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fastrand::Rng;
 use folder::Folder;
 use rows::{HANDLERS, fill, near, row};
-use waterwheel_store::{Bucket, Due, Handle, Id, Level, Mark, Most, Op, Row, Store};
-use waterwheel_store_sqlite::{Holder, OpenError, ReadError, Reader, SqliteStore, VERSION, Whose};
+use waterwheel_store::{
+    Bucket, Due, Handle, Id, Letters, Level, Mark, Most, Op, Row, Store, Whose,
+};
+use waterwheel_store_sqlite::{
+    Holder, OpenError, ReadError, Reader, Sizes, SqliteStore, Trial, VERSION,
+};
 
 const END: Due = Due::from_millis(i64::MAX);
 const ALL: Most = Most::rows(usize::MAX);
@@ -24,7 +28,7 @@ fn a_reader_counts_what_there_is_of_each_handler() {
     let now = Due::from_millis(1_800_000_000_000);
     let mut store = SqliteStore::open(&path).unwrap();
     let rows = fill(&mut store, now, 2_000);
-    let dead = store.dead(Id::NONE, usize::MAX).unwrap();
+    let dead = Letters::all(&mut store, Whose::All).unwrap();
     assert!(dead.len() > 20);
     let counts = Reader::open(&path).unwrap().count(now).unwrap();
     assert_eq!(counts.len(), HANDLERS.len());
@@ -157,10 +161,63 @@ fn a_timer_is_found_by_its_handle_and_by_its_id() {
         assert_eq!(reader.find(&other).unwrap(), None);
     }
     assert!(moved > 50);
-    let dead = store.dead(Id::NONE, 1).unwrap().remove(0);
+    let dead = Letters::all(&mut store, Whose::All).unwrap().remove(0);
     assert_eq!(reader.search(dead.row.id).unwrap(), None);
     assert_eq!(reader.find(&dead.row.handle()).unwrap(), None);
     assert_eq!(reader.search(Id::MAX).unwrap(), None);
+}
+
+#[test]
+fn a_timer_is_found_by_its_key_by_the_store_and_beside_it() {
+    let folder = Folder::new("keys");
+    let now = Due::from_millis(1_800_000_000_000);
+    for (name, fresh) in [("fresh", 10_000), ("runs", 16)] {
+        let path = folder.file(name);
+        let key_sizes = Sizes { fresh, step: 8 };
+        let trial = Trial {
+            key_sizes,
+            ..Trial::NONE
+        };
+        let mut store = SqliteStore::open_for_trial(&path, &trial).unwrap();
+        let rows = fill(&mut store, now, 2_000);
+        let reader = Reader::open(&path).unwrap();
+        // At each step of a merge.
+        for at in 0..20 {
+            store.tend().unwrap();
+            let mut found = 0;
+            for (row, bucket) in rows.iter().skip(at % 5).step_by(5) {
+                let Some(key) = &row.key else { continue };
+                let keyed = reader.find_key(&row.handler, key).unwrap().unwrap();
+                let pending = keyed.pending.unwrap();
+                assert_eq!((&pending.row, &pending.bucket), (row, bucket));
+                let by_store = store.find(&row.handler, key).unwrap();
+                assert_eq!(by_store, Some(keyed.handle.clone()));
+                assert_eq!(keyed.handle.id, row.id);
+                assert_eq!(reader.find(&keyed.handle).unwrap(), Some(pending));
+                assert_eq!(reader.find_key("none", key).unwrap(), None);
+                found += 1;
+            }
+            assert!(found > 50, "{found}");
+        }
+        // What is kept has its key, and is no timer any more.
+        let mut kept = 0;
+        for handler in HANDLERS {
+            let archived = store.archived(handler, Mark::START, i64::MAX, 9_999);
+            for (_, archived) in archived.unwrap() {
+                let Some(key) = archived.key else { continue };
+                let keyed = reader.find_key(handler, &key).unwrap().unwrap();
+                assert_eq!((keyed.handle.id, keyed.pending), (archived.id, None));
+                assert_eq!(store.find(handler, &key).unwrap(), None);
+                kept += 1;
+            }
+        }
+        assert!(kept > 0);
+        // A dead letter has given its key back.
+        for dead in Letters::all(&mut store, Whose::All).unwrap() {
+            let key = dead.row.key.unwrap_or_default();
+            assert_eq!(reader.find_key(&dead.row.handler, &key).unwrap(), None);
+        }
+    }
 }
 
 #[test]
@@ -192,7 +249,7 @@ fn dead_letters_are_listed_page_by_page_and_by_id() {
     let now = Due::from_millis(1_800_000_000_000);
     let mut store = SqliteStore::open(&path).unwrap();
     fill(&mut store, now, 2_000);
-    let all = store.dead(Id::NONE, usize::MAX).unwrap();
+    let all = Letters::all(&mut store, Whose::All).unwrap();
     let reader = Reader::open(&path).unwrap();
     for whose in [Whose::All, Whose::Namespace("shop"), Whose::Handler("mail")] {
         let meant = all.iter().filter(|dead| whose.is(&dead.row.handler));
@@ -212,6 +269,35 @@ fn dead_letters_are_listed_page_by_page_and_by_id() {
     let letter = reader.dead_letter(all[3].row.id).unwrap();
     assert_eq!(letter.as_ref(), Some(&all[3]));
     assert_eq!(reader.dead_letter(Id::MAX).unwrap(), None);
+}
+
+#[test]
+fn a_store_looks_at_some_dead_letters_in_a_call() {
+    let folder = Folder::new("looked-at");
+    let mut store = SqliteStore::open(folder.file("timers.db")).unwrap();
+    store.begin().unwrap();
+    let at = Due::from_millis(5);
+    let rows = (1..=3_000).map(|number| row(number, "mail", 5));
+    let rows: Vec<_> = rows.chain([row(9_000, "shop/mail", 5)]).collect();
+    let inserts: Vec<_> = rows.iter().cloned().map(near).collect();
+    store.commit(1, &inserts).unwrap();
+    let bury = |row: &Row| Op::Bury {
+        row: row.clone(),
+        at,
+        error: "no".into(),
+    };
+    let bury: Vec<_> = rows.iter().map(bury).collect();
+    store.commit(2, &bury).unwrap();
+    let (mut after, mut found) = (Id::NONE, Vec::new());
+    for calls in 1.. {
+        let page = store.dead(Whose::Namespace("shop"), after, ALL).unwrap();
+        found.push(page.dead.len());
+        let Some(next) = page.next else { break };
+        assert_eq!(next, rows[calls * Letters::LOOKED_AT - 1].id);
+        after = next;
+    }
+    assert_eq!(found, [0, 0, 1]);
+    assert_eq!(Letters::all(&mut store, Whose::All).unwrap().len(), 3_001);
 }
 
 const HOLDS: &str = "WATERWHEEL_HOLDS";
@@ -321,9 +407,15 @@ fn a_file_of_version_1_is_read_as_it_is() {
         let dead = reader.dead(&Whose::All, Id::NONE, ALL).unwrap();
         let one = reader.search(page[7].row.id).unwrap();
         let letter = reader.dead_letter(dead[0].row.id).unwrap();
-        (count(), page, dead, one, letter)
+        let keyed = page.iter().find(|it| it.row.key.is_some()).unwrap();
+        let key = keyed.row.key.as_deref().unwrap();
+        let keyed = reader.find_key(&keyed.row.handler, key).unwrap();
+        (count(), page, dead, one, letter, keyed.unwrap())
     };
     let before = of(&path);
+    let handle = before.5.handle.clone();
+    let keyed = before.5.pending.as_ref().unwrap();
+    let key = keyed.row.key.as_deref().unwrap().to_vec();
     drop(store);
     let connection = rusqlite::Connection::open(&path).unwrap();
     let back = "ALTER TABLE timers DROP COLUMN starts; ALTER TABLE dead DROP COLUMN starts;
@@ -333,6 +425,10 @@ fn a_file_of_version_1_is_read_as_it_is() {
         CREATE TABLE keys (handler INTEGER NOT NULL, key BLOB NOT NULL, id INTEGER NOT NULL, due INTEGER NOT NULL,
             PRIMARY KEY (handler, key)) WITHOUT ROWID; PRAGMA user_version = 1;";
     connection.execute_batch(back).unwrap();
+    let sql = "INSERT INTO keys SELECT number, ?2, ?3, ?4 FROM handlers WHERE name = ?1";
+    let id = handle.id.get().cast_signed();
+    let values = (&*handle.handler, key, id, handle.due.as_millis());
+    assert_eq!(connection.execute(sql, values).unwrap(), 1);
     let reader = Reader::open(&path).unwrap();
     assert_eq!(reader.extent().unwrap().version, 1);
     assert!(reader.settings().unwrap().is_empty());

@@ -14,6 +14,7 @@
 //! | take what another process asks | [`Order`], [`InvalidOrder`] |
 //! | know where it lies | [`Level`], [`Bucket`], [`Position`] |
 //! | load as much as there is room for | [`Most`] |
+//! | list dead letters, of all handlers or of some | [`Letters`], [`Whose`] |
 //! | say what went wrong | [`StoreError`] |
 //! | have a store without a file | [`MemoryStore`] |
 //!
@@ -24,6 +25,7 @@ mod archived;
 mod bucket;
 mod due;
 mod error;
+mod letters;
 mod memory;
 mod most;
 mod op;
@@ -32,11 +34,13 @@ mod pass_on;
 mod row;
 mod setting;
 mod store;
+mod whose;
 
 pub use archived::{Archived, Mark};
 pub use bucket::{Bucket, Level, Position};
 pub use due::Due;
 pub use error::StoreError;
+pub use letters::Letters;
 pub use memory::MemoryStore;
 pub use most::Most;
 pub use op::{Op, Outcome};
@@ -44,3 +48,4 @@ pub use order::{InvalidOrder, Order};
 pub use row::{Dead, Handle, Id, InvalidHandle, InvalidId, Row};
 pub use setting::Setting;
 pub use store::Store;
+pub use whose::Whose;

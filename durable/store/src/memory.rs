@@ -1,12 +1,11 @@
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, hash_map};
 use std::convert::Infallible;
 use std::ops::Bound;
 use std::sync::Arc;
 
 use super::{
-    Archived, Bucket, Dead, Due, Handle, Id, Level, Mark, Most, Op, Outcome, Position, Row,
-    Setting, Store, StoreError,
+    Archived, Bucket, Dead, Due, Handle, Id, Letters, Level, Mark, Most, Op, Outcome, Position,
+    Row, Setting, Store, StoreError, Whose,
 };
 
 /// A store without a file: for tests, and for timers that need not outlive the process.
@@ -89,23 +88,40 @@ impl MemoryStore {
             .remove(&(Arc::clone(&row.handler), row.position()))
     }
 
-    /// Takes out a timer that lies in one of the buckets of its due time.
-    fn take(&mut self, handle: &Handle) -> Option<Row> {
-        let due = *self.moved.get(&handle.id).unwrap_or(&handle.due);
+    /// Where a timer lies if it is near.
+    fn near_at(&self, handle: &Handle) -> (Arc<str>, Position) {
         let position = Position {
-            second: due.second(),
+            second: self.due_of(handle).second(),
             id: handle.id,
         };
-        let near = self.near.remove(&(Arc::clone(&handle.handler), position));
+        (Arc::clone(&handle.handler), position)
+    }
+
+    /// Where a timer lies in one of the far buckets of its due time.
+    fn far_at(&self, handle: &Handle) -> Option<(Bucket, Id)> {
+        let due = self.due_of(handle);
+        let mut places = Level::FAR
+            .into_iter()
+            .map(|level| (level.bucket(due), handle.id));
+        // A far bucket has rows of all handlers.
+        let is_its = |row: &Row| row.handler == handle.handler;
+        places.find(|at| self.far.get(at).is_some_and(is_its))
+    }
+
+    fn due_of(&self, handle: &Handle) -> Due {
+        *self.moved.get(&handle.id).unwrap_or(&handle.due)
+    }
+
+    fn has(&self, handle: &Handle) -> bool {
+        self.near.contains_key(&self.near_at(handle)) || self.far_at(handle).is_some()
+    }
+
+    /// Takes a timer out.
+    fn take(&mut self, handle: &Handle) -> Option<Row> {
+        let near = self.near.remove(&self.near_at(handle));
         near.or_else(|| {
-            let mut far = Level::FAR.into_iter();
-            far.find_map(|level| {
-                let Entry::Occupied(row) = self.far.entry((level.bucket(due), handle.id)) else {
-                    return None;
-                };
-                // A far bucket has rows of all handlers.
-                (row.get().handler == handle.handler).then(|| row.remove())
-            })
+            let at = self.far_at(handle)?;
+            self.far.remove(&at)
         })
     }
 
@@ -394,9 +410,19 @@ impl Store for MemoryStore {
         Ok(self.handlers.iter().cloned().collect())
     }
 
-    fn dead(&mut self, after: Id, most: usize) -> Result<Vec<Dead>, StoreError> {
+    fn dead(&mut self, whose: Whose<'_>, after: Id, most: Most) -> Result<Letters, StoreError> {
         let dead = self.dead.range((Bound::Excluded(after), Bound::Unbounded));
-        Ok(dead.take(most).map(|(_, dead)| dead.clone()).collect())
+        let dead = dead.map(|(id, dead)| {
+            let is_meant = whose.is(&dead.row.handler);
+            Ok((*id, is_meant.then(|| dead.clone())))
+        });
+        Letters::of(dead, after, most, Letters::LOOKED_AT)
+    }
+
+    fn find(&mut self, handler: &str, key: &[u8]) -> Result<Option<Handle>, StoreError> {
+        let key = (Arc::from(handler), Arc::from(key));
+        let holder = self.keys.get(&key);
+        Ok(holder.filter(|handle| self.has(handle)).cloned())
     }
 
     fn archived(

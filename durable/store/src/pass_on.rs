@@ -7,7 +7,7 @@ macro_rules! pass_on {
         $($crate::pass_on!(@$call $this $inner);)+
     };
     (@reads $this:ident $inner:expr) => {
-        $crate::pass_on!($this => $inner; load first_second first_bucket handlers dead rest);
+        $crate::pass_on!($this => $inner; load first_second first_bucket handlers dead find rest);
     };
     (@begin $this:ident $inner:expr) => {
         fn begin(&mut self) -> Result<u64, $crate::StoreError> {
@@ -61,11 +61,22 @@ macro_rules! pass_on {
     (@dead $this:ident $inner:expr) => {
         fn dead(
             &mut self,
+            whose: $crate::Whose<'_>,
             after: $crate::Id,
-            most: usize,
-        ) -> Result<Vec<$crate::Dead>, $crate::StoreError> {
+            most: $crate::Most,
+        ) -> Result<$crate::Letters, $crate::StoreError> {
             let $this = self;
-            $inner.dead(after, most)
+            $inner.dead(whose, after, most)
+        }
+    };
+    (@find $this:ident $inner:expr) => {
+        fn find(
+            &mut self,
+            handler: &str,
+            key: &[u8],
+        ) -> Result<Option<$crate::Handle>, $crate::StoreError> {
+            let $this = self;
+            $inner.find(handler, key)
         }
     };
     (@rest $this:ident $inner:expr) => {

@@ -240,6 +240,14 @@ pub struct Dead {
     pub error: Arc<str>,
 }
 
+impl Dead {
+    /// How large it is: its key, its payload and its error.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.row.bytes() + self.error.len()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

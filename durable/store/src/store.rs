@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
 use super::{
-    Archived, Dead, Id, Level, Mark, Most, Op, Order, Outcome, Position, Row, Setting, StoreError,
+    Archived, Handle, Id, Letters, Level, Mark, Most, Op, Order, Outcome, Position, Row, Setting,
+    StoreError, Whose,
 };
 
 /// Where durable timers lie.
@@ -77,12 +78,22 @@ pub trait Store: Send {
     /// [`StoreError`].
     fn handlers(&mut self) -> Result<Vec<Arc<str>>, StoreError>;
 
-    /// The first dead letters after this id, in order of their ids.
+    /// The first dead letters of these handlers after this id, in order of their ids: as many as there may be, by [their bytes](crate::Dead::bytes), or fewer. A store
+    /// looks at some thousand in a call, of whatever handler, so that it soon has time for a commit: the page says after which one the next one begins. It reads no
+    /// payload of another handler.
     ///
     /// # Errors
     ///
     /// [`StoreError`].
-    fn dead(&mut self, after: Id, most: usize) -> Result<Vec<Dead>, StoreError>;
+    fn dead(&mut self, whose: Whose<'_>, after: Id, most: Most) -> Result<Letters, StoreError>;
+
+    /// The timer of a handler that has a key, wherever it lies, by its first handle: what an insert with the key is answered. `None` if it was
+    /// [archived](Op::Archive): an insert is answered with its handle, and there is no timer to cancel or to move.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`].
+    fn find(&mut self, handler: &str, key: &[u8]) -> Result<Option<Handle>, StoreError>;
 
     /// What is archived of a handler after this mark and before a day, in order, and as many as this.
     ///

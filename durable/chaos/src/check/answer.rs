@@ -84,9 +84,13 @@ impl Checker {
             may_be_redriven: false,
             was_dead: false,
             redriven: 0,
+            copied: None,
         };
         self.timers.insert(id, timer);
         self.claims(id);
+        if is_its_own {
+            self.is_its_own_id(id, new.request);
+        }
     }
 
     /// A timer that was only named is this insert's.
@@ -104,6 +108,7 @@ impl Checker {
                 format!("{id:x} was named, and is another one: {new:?}"),
             );
         }
+        self.is_its_own_id(id, new.request);
     }
 
     /// Two timers never have a key at the same time.

@@ -51,6 +51,7 @@ impl Checker {
             // What a cancel before a kill may have done, it has not.
             timer.may_be_cancelled = false;
             timer.may_be_redriven = false;
+            timer.copied = None;
             timer.last = Some(Last {
                 state: State::Begun,
                 attempt,
@@ -167,6 +168,14 @@ impl Checker {
             return;
         };
         if timer.may_be_redriven && attempt == 1 {
+            return;
+        }
+        let may_begin = |(from, to): (u32, u32)| (from..=to).contains(&attempt);
+        if timer.copied.is_some_and(may_begin) {
+            if attempt <= last.attempt {
+                self.kills.entry(last.round).or_default().1 += 1;
+                self.summary.duplicates += 1;
+            }
             return;
         }
         let in_flight = last.round != self.round && !self.is_settled(&last);

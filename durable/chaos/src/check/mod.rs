@@ -4,6 +4,7 @@
 //! begin and nothing that proves that its end is on disk: no end, or no later request that was answered from a commit.
 
 mod answer;
+mod copy;
 mod delivery;
 mod over;
 mod service;
@@ -13,17 +14,19 @@ mod verdict;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use crate::log::Line;
+use copy::{Copied, Earlier};
 use over::Over;
 use service::Service;
 use timer::{At, Seal, Timer, Wanted};
 
+pub(crate) use copy::Undone;
 pub(crate) use timer::LADDER_MILLIS;
 pub(crate) use verdict::{Flight, Rule, Summary};
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Checker {
     /// The number of the present line.
     line: At,
@@ -52,6 +55,10 @@ pub(crate) struct Checker {
     letters: HashSet<u64>,
     /// What was in flight at the kill of a round, and what of it was delivered again.
     kills: HashMap<u64, (usize, usize)>,
+    /// Copies of the file, by their numbers.
+    copies: BTreeMap<u64, Copied>,
+    /// What there was before a copy was restored.
+    earlier: Earlier,
     summary: Summary,
     broken: Vec<(Rule, String)>,
 }
@@ -66,14 +73,14 @@ struct NewTimer {
 }
 
 /// A request that waits for its answer.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Asked {
     line: At,
     thread: usize,
     what: What,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum What {
     Insert(NewTimer),
     Cancel(u64),
@@ -94,6 +101,7 @@ impl Checker {
     /// Reads one line of the log.
     pub(crate) fn feed(&mut self, line: Line) {
         self.line += 1;
+        self.note_for_copies(&line);
         match line {
             Line::Round { number } => {
                 self.round = number;
@@ -202,6 +210,9 @@ impl Checker {
             Line::Paused { at, namespace } => self.service.paused(namespace, at),
             Line::Resumes { namespace } => self.service.resumes(&namespace),
             Line::Occurred { at, wall, time } => self.occurred(at, wall, time),
+            Line::Copies { number } => self.copies(number),
+            Line::Copied { number } => self.copied(number),
+            Line::Restored { number } => self.restored(number),
             Line::Fault(_) => {}
             Line::Wrong(text) => self.breaks(Rule::Other, text),
         }

@@ -10,7 +10,7 @@ use crate::log::Answer;
 const COUNT_BITS: u32 = 40;
 
 /// Timers that were settled or cancelled.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Over {
     /// A bit for each id, by openings.
     bits: HashMap<u64, Vec<u64>>,

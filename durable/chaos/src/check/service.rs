@@ -10,7 +10,7 @@ const EACH_MICROS: i64 = 1_000_000;
 /// An occurrence that is later than this may be from before the clock was moved, or from before a misfire. The engine takes a minute for a misfire.
 const IN_TIME_MICROS: i64 = 30_000_000;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Service {
     /// Since when, in microseconds since the child's start.
     paused: HashMap<String, u64>,

@@ -1,5 +1,6 @@
 //! Each rule passes a log, and fails it when one line is doctored.
 
+mod copy;
 mod soak;
 
 use super::{Checker, Rule};
@@ -453,7 +454,7 @@ fn what_the_child_finds_wrong_is_found() {
 
 #[test]
 fn a_line_is_read_as_it_is_written() {
-    for log in [DELIVERED, AGAIN, KEYS, soak::SERVICE] {
+    for log in [DELIVERED, AGAIN, KEYS, soak::SERVICE, copy::RESTORED] {
         for text in log.lines().map(str::trim).filter(|it| !it.is_empty()) {
             assert_eq!(text.parse::<Line>().unwrap().to_string(), text);
             // Cut off, it is no line, or another one that is as short.

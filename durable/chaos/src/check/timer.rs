@@ -33,6 +33,8 @@ pub(super) struct Timer {
     pub(super) was_dead: bool,
     /// The last line about a redrive of it.
     pub(super) redriven: At,
+    /// The lowest and the highest attempt that may be next: it had deliveries while the copy was made that is in the place of the file.
+    pub(super) copied: Option<(u32, u32)>,
 }
 
 /// A due time that was asked for.
@@ -108,6 +110,11 @@ impl Seal {
 impl Timer {
     pub(super) fn may_be_cancelled(&self) -> bool {
         self.cancelled.is_some() || self.may_be_cancelled || self.cancels > 0
+    }
+
+    /// Whether it is to be delivered for certain.
+    pub(super) fn is_owed(&self) -> bool {
+        !self.may_be_cancelled() && !self.may_be_redriven && !self.has_ended()
     }
 
     /// Whether its last delivery ended for good, as the handler saw it.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::timer::{Last, State};
-use super::{Checker, What};
+use super::{Checker, Undone, What};
 use crate::log::Named;
 
 /// A promise.
@@ -81,6 +81,8 @@ pub(crate) struct Summary {
     pub(crate) occurrences: u64,
     /// Deliveries that the clock was set back under.
     pub(crate) on_their_way: u64,
+    /// By copies that were restored.
+    pub(crate) undone: Undone,
 }
 
 /// What was under way at a kill.
@@ -149,7 +151,8 @@ impl Checker {
                 }
                 What::Cancel(id) => {
                     if let Some(timer) = self.timers.get_mut(&id) {
-                        timer.cancels -= 1;
+                        // A checker that is the past of a copy may have seen the timer after the request.
+                        timer.cancels = timer.cancels.saturating_sub(1);
                         timer.may_be_cancelled = true;
                     }
                 }
@@ -187,6 +190,8 @@ impl Checker {
         let last = self.timers.get(&id).and_then(|timer| timer.last);
         match last {
             Some(last) if last.state == State::Dead && last.attempt == attempts => {}
+            // It was redriven while the copy was made, and the copy does not have that.
+            _ if self.timers.get(&id).is_some_and(|it| it.copied.is_some()) => {}
             last => self.breaks(
                 Rule::Other,
                 format!("{id:x} is a dead letter of {attempts} attempts: {last:?}"),
@@ -197,10 +202,7 @@ impl Checker {
 
     /// How many timers are to be delivered for certain.
     pub(crate) fn owed(&self) -> usize {
-        let owed = |timer: &&super::Timer| {
-            !timer.may_be_cancelled() && !timer.may_be_redriven && !timer.has_ended()
-        };
-        self.timers.values().filter(owed).count()
+        self.timers.values().filter(|it| it.is_owed()).count()
     }
 
     /// Timers that are there for all that is known, and whether they were given up: to be cancelled, moved and redriven by the next child.

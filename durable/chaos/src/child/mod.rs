@@ -206,10 +206,14 @@ async fn live(orders: Orders) -> Result<(), String> {
         .then(|| Memory::of(&orders))
         .transpose()?;
     let fills = disk.clone();
+    let confirms = Arc::clone(&log);
     // The end of the input is the parent's order to stop.
     std::thread::spawn(move || {
         for line in stdin().lines().map_while(Result::ok) {
-            if let Some(disk) = &fills {
+            // A copy was made: what is said from now on is not in it.
+            if let Ok(line @ Line::Copied { .. }) = line.parse() {
+                confirms.say(&line);
+            } else if let Some(disk) = &fills {
                 disk.obey(&line);
             }
         }

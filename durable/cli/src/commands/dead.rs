@@ -62,7 +62,7 @@ pub(crate) fn run(reader: &Reader, asked: &Dead, output: &mut Output) -> Result<
     let whose = asked.of.whose();
     page::is_known(reader, &whose)?;
     let page = reader.dead(&whose, after, most)?;
-    let last = page::last(&page, most, |it| it.row.bytes() + it.error.len());
+    let last = page::last(&page, most, Letter::bytes);
     let next = last.map(|last| last.row.id.to_string());
     if asked.json.json {
         let dead = page.iter().map(Listed::new).collect();

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::Value;
-use waterwheel_store::{Due, Setting};
-use waterwheel_store_sqlite::{Count, Reader, Whose};
+use waterwheel_store::{Due, Setting, Whose};
+use waterwheel_store_sqlite::{Count, Reader};
 
 use super::stats::Counts;
 use crate::arguments::Json;
@@ -98,7 +98,7 @@ pub(crate) fn run(reader: &Reader, asked: &Json, output: &mut Output) -> Result<
     let now = time::now();
     let settings = reader.settings()?;
     let counts = reader.count(now)?;
-    let created = namespaces(&settings);
+    let created: Vec<_> = namespaces(settings.iter().map(|it| &*it.name)).collect();
     let of_handlers = counts.iter().map(|it| Whose::namespace(&it.handler));
     let names: BTreeSet<&str> = created.iter().copied().chain(of_handlers).collect();
     let list = names.into_iter().map(|name| {

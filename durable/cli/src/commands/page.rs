@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use waterwheel_store::Most;
-use waterwheel_store_sqlite::{Reader, Whose};
+use waterwheel_store::{Most, Whose};
+use waterwheel_store_sqlite::Reader;
 
 use crate::carry_out::namespaces;
 use crate::failure::Failure;
@@ -26,20 +26,27 @@ pub(super) fn last<T>(page: &[T], most: Most, bytes_of: impl Fn(&T) -> usize) ->
         .filter(|_| page.len() == most.rows || bytes >= most.bytes)
 }
 
-/// Refuses a name that the file does not know: by a slip, a command would find nothing to do.
+/// Refuses a name that the file does not know: by a slip, a command would find nothing to do. Until a first timer is inserted, it
+/// knows no handler, and none is refused.
 pub(super) fn is_known(reader: &Reader, whose: &Whose<'_>) -> Result<(), Failure> {
-    let handlers = reader.handlers()?;
-    let settings = reader.settings()?;
+    let (handlers, settings);
     let (name, what, known): (_, _, BTreeSet<&str>) = match *whose {
         Whose::All => return Ok(()),
         Whose::Handler(name) => {
+            handlers = reader.handlers()?;
+            if handlers.is_empty() {
+                return Ok(());
+            }
             let what = format!("no timer of a handler {name:?} was ever inserted");
             (name, what, handlers.iter().map(|name| &**name).collect())
         }
         Whose::Namespace(name) => {
             let what = format!("there is no namespace {name:?}");
+            handlers = reader.handlers()?;
             let of_handlers = handlers.iter().map(|name| Whose::namespace(name));
-            let created = namespaces(&settings).into_iter();
+            // Their names alone: calendars are settings, too, and have payloads.
+            settings = reader.setting_names()?;
+            let created = namespaces(settings.iter().map(|name| &**name));
             (name, what, created.chain(of_handlers).collect())
         }
     };

@@ -1,10 +1,11 @@
 //! What is known of one timer?
 
 use serde::Serialize;
-use waterwheel_store::{Id, Level, Row};
-use waterwheel_store_sqlite::Reader;
+use waterwheel_store::{Dead, Handle, Id, Level, Row, Whose};
+use waterwheel_store_sqlite::{Keyed, Pending, Reader};
 
 use super::dead::{Listed as DeadListed, attempts};
+use super::page;
 use super::timer::{Timer, level};
 use crate::arguments::{Name, Show};
 use crate::failure::Failure;
@@ -27,23 +28,20 @@ enum Shown {
 
 pub(crate) fn run(reader: &Reader, asked: &Show, output: &mut Output) -> Result<(), Failure> {
     let now = time::now();
-    let (id, found) = match &asked.name {
-        Name::Handle(handle) => (handle.id, reader.find(handle)?),
-        Name::Id(id) => (*id, None),
-    };
-    // A dead letter is found by its id at once.
-    let letter = match found {
-        Some(_) => None,
-        None => reader.dead_letter(id)?,
-    };
-    let found = match (found, &letter, &asked.name) {
-        (None, None, Name::Id(id)) => reader.search(*id)?,
-        (found, ..) => found,
+    let (found, letter) = match (&asked.name, &asked.handler) {
+        (Some(Name::Handle(handle)), _) => by_handle(reader, handle)?,
+        (Some(Name::Id(id)), _) => by_id(reader, *id)?,
+        (None, Some(handler)) => {
+            let key = asked.key.as_ref().or(asked.key_hex.as_ref());
+            let key = key.map_or(&[][..], |key| &key.0);
+            (Some(by_key(reader, handler, key)?), None)
+        }
+        (None, None) => (None, None),
     };
     let (row, state) = match (&found, &letter) {
         (Some(found), _) => (&found.row, lies(found.bucket.level)),
         (None, Some(letter)) => (&letter.row, "a dead letter".to_owned()),
-        (None, None) => return Err(missing(id)),
+        (None, None) => return Err(missing(asked.name.as_ref())),
     };
     if asked.json.json {
         let shown = match (&found, &letter) {
@@ -97,6 +95,48 @@ fn payload(row: &Row) -> String {
     }
 }
 
-fn missing(id: Id) -> Failure {
+/// A timer that waits, or a dead letter.
+type Found = (Option<Pending>, Option<Dead>);
+
+fn by_handle(reader: &Reader, handle: &Handle) -> Result<Found, Failure> {
+    Ok(match reader.find(handle)? {
+        Some(found) => (Some(found), None),
+        None => (None, reader.dead_letter(handle.id)?),
+    })
+}
+
+fn by_id(reader: &Reader, id: Id) -> Result<Found, Failure> {
+    // A dead letter is found by its id at once.
+    Ok(match reader.dead_letter(id)? {
+        Some(letter) => (None, Some(letter)),
+        None => (reader.search(id)?, None),
+    })
+}
+
+fn by_key(reader: &Reader, handler: &str, key: &[u8]) -> Result<Pending, Failure> {
+    page::is_known(reader, &Whose::Handler(handler))?;
+    let shown = text::one_line(key, PAYLOAD);
+    let why = match reader.find_key(handler, key)? {
+        Some(Keyed {
+            pending: Some(found),
+            ..
+        }) => return Ok(found),
+        Some(Keyed { handle, .. }) => format!(
+            "the timer {} of {handler} with the key {shown:?} was delivered; it is kept, and so is its key",
+            handle.id
+        ),
+        None => format!(
+            "no timer of {handler} has the key {shown:?}: it was settled, cancelled or given up, or never inserted"
+        ),
+    };
+    Err(Failure::because(why))
+}
+
+fn missing(name: Option<&Name>) -> Failure {
+    let id = match name {
+        Some(Name::Handle(handle)) => handle.id,
+        Some(Name::Id(id)) => *id,
+        None => Id::NONE,
+    };
     Failure::because(format!("there is no timer or dead letter {id}"))
 }

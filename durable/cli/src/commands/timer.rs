@@ -1,8 +1,7 @@
 //! A timer for programs. README.md documents the names of the fields.
 
 use serde::Serialize;
-use waterwheel_store::{Due, Level, Row};
-use waterwheel_store_sqlite::Whose;
+use waterwheel_store::{Due, Level, Row, Whose};
 
 use crate::text::{self, Encoding};
 use crate::time;

@@ -1,5 +1,6 @@
 //! What the service carries out, what the command does itself, and what is not done.
 
+use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::thread;
@@ -7,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::mpsc;
 use waterwheel_durable::{Cancelled, Dead, Delivery, Drain, Durable, Handle, Policy};
-use waterwheel_store::{Id, Op, Row, Setting, Store};
+use waterwheel_store::{Letters, Op, Row, Setting, Store, Whose};
 use waterwheel_store_sqlite::{Reader, SqliteStore};
 
 use crate::support::{DAY, Folder, Said, cli, command, dead, insert, row, set, store, words};
@@ -17,6 +18,29 @@ async fn beside(file: &Path, line: &str) -> Said {
     let (file, line) = (PathBuf::from(file), line.to_owned());
     let ran = tokio::task::spawn_blocking(move || cli(&file, words(&line)));
     ran.await.unwrap()
+}
+
+/// Waits for a future, and fails if it hangs.
+#[track_caller]
+fn within<F: Future>(future: F) -> impl Future<Output = F::Output> {
+    let caller = std::panic::Location::caller();
+    async move {
+        match tokio::time::timeout(Duration::from_secs(60), future).await {
+            Ok(output) => output,
+            Err(_) => panic!("{caller} hangs"),
+        }
+    }
+}
+
+/// Waits until the command lists three dead letters.
+#[track_caller]
+fn three_are_dead(file: &Path) -> impl Future<Output = ()> {
+    within(async {
+        let listed = || async { beside(file, "dead --json").await.json() };
+        while listed().await["dead"].as_array().unwrap().len() < 3 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
 }
 
 fn in_days(days: u64) -> SystemTime {
@@ -87,13 +111,13 @@ async fn a_service_pauses_and_resumes_a_namespace() {
             .insert()
             .await
             .unwrap();
-        assert_eq!(delivered.recv().await.unwrap(), "mail");
+        assert_eq!(within(delivered.recv()).await.unwrap(), "mail");
     }
     let listed = beside(&file, "namespaces --json").await.json();
     assert_eq!(listed["namespaces"][1]["is_paused"], true);
     assert_eq!(listed["namespaces"][1]["pending"], 1);
     assert_eq!(beside(&file, "resume shop").await.well(), "resumed shop\n");
-    assert_eq!(delivered.recv().await.unwrap(), "shop/close");
+    assert_eq!(within(delivered.recv()).await.unwrap(), "shop/close");
     let said = beside(&file, "pause none").await.failure();
     assert!(
         said.contains("none: there is no namespace \"none\""),
@@ -122,23 +146,23 @@ async fn a_service_redrives_and_discards_its_dead_letters() {
             .insert()
             .await
             .unwrap();
-        ids.push(delivered.recv().await.unwrap());
+        ids.push(within(delivered.recv()).await.unwrap());
     }
     let letters = || beside(&file, "dead --json");
-    while letters().await.json()["dead"].as_array().unwrap().len() < 3 {}
+    three_are_dead(&file).await;
     // As `DeadLetter::attempts` has it.
     assert_eq!(letters().await.json()["dead"][1]["attempts"], 1);
     let shown = beside(&file, &format!("show {}", ids[1])).await.well();
     assert!(shown.contains("attempts  1\n"), "{shown}");
     let said = beside(&file, &format!("redrive {}", ids[1])).await.well();
     assert_eq!(said, format!("redriven {}\n", ids[1]));
-    assert_eq!(delivered.recv().await, Some(ids[1]));
-    while letters().await.json()["dead"].as_array().unwrap().len() < 3 {}
+    assert_eq!(within(delivered.recv()).await, Some(ids[1]));
+    three_are_dead(&file).await;
     let said = beside(&file, "redrive --handler notify").await.well();
     assert_eq!(said.lines().count(), 3, "{said}");
     let mut again = Vec::new();
     for _ in 0..3 {
-        again.push(delivered.recv().await.unwrap());
+        again.push(within(delivered.recv()).await.unwrap());
     }
     again.sort_unstable();
     assert_eq!(again, ids);
@@ -146,7 +170,7 @@ async fn a_service_redrives_and_discards_its_dead_letters() {
         let said = beside(&file, line).await.failure();
         assert!(said.contains("77: there is no such"), "{said}");
     }
-    while letters().await.json()["dead"].as_array().unwrap().len() < 3 {}
+    three_are_dead(&file).await;
     let said = beside(&file, &format!("discard {} {}", ids[0], ids[1]))
         .await
         .well();
@@ -277,11 +301,11 @@ async fn what_was_paused_before_the_start_waits_until_it_is_resumed() {
         .handle("close", handler.clone());
     timers.handle("mail", handler);
     for _ in 0..2 {
-        assert_eq!(delivered.recv().await.unwrap(), "mail");
+        assert_eq!(within(delivered.recv()).await.unwrap(), "mail");
     }
     beside(&file, "resume shop").await.well();
     for _ in 0..2 {
-        assert_eq!(delivered.recv().await.unwrap(), "shop/close");
+        assert_eq!(within(delivered.recv()).await.unwrap(), "shop/close");
     }
     timers
         .shutdown(Drain::within(Duration::from_secs(60)))
@@ -449,7 +473,7 @@ fn a_command_that_is_killed_has_done_all_or_nothing() {
         killed += u32::from(child.wait().unwrap().code().is_none());
         let mut store = SqliteStore::open(&file).unwrap();
         store.begin().unwrap();
-        let left = store.dead(Id::NONE, 1_000).unwrap().len() as u64;
+        let left = Letters::all(&mut store, Whose::All).unwrap().len() as u64;
         assert!(left == 0 || left == LETTERS, "{left} are left");
         done += u32::from(left == 0);
         drop(store);

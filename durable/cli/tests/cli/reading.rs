@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use serde_json::Value;
+use waterwheel_store::{Level, Op, Store};
 use waterwheel_store_sqlite::SqliteStore;
 
-use crate::support::{Folder, cli, dead, filled, insert, row, store, words};
+use crate::support::{Folder, cli, dead, filled, insert, now, row, store, words};
 
 /// The names of the fields of a JSON object.
 fn fields(value: &Value) -> BTreeSet<String> {
@@ -254,6 +255,36 @@ fn a_name_that_the_file_does_not_know_is_an_error() {
 }
 
 #[test]
+fn a_list_of_timers_reads_no_calendar() {
+    let folder = Folder::new();
+    let file = folder.file("timers.db");
+    filled(&file);
+    // A value that cannot be read.
+    let connection = rusqlite::Connection::open(&file).unwrap();
+    let spoil = "UPDATE settings SET value = 17 WHERE name = 'calendar/nightly'";
+    assert_eq!(connection.execute(spoil, []).unwrap(), 1);
+    cli(&file, words("namespaces")).failure();
+    for whose in ["", "--handler mail", "--namespace idle", "--namespace shop"] {
+        for command in ["list", "dead"] {
+            cli(&file, words(format!("{command} {whose}").trim_end())).well();
+        }
+    }
+}
+
+#[test]
+fn a_handler_is_no_error_before_the_first_timer() {
+    let folder = Folder::new();
+    let file = folder.file("timers.db");
+    drop(store(&file, &[]));
+    let said = cli(&file, words("list --handler mail --json")).json();
+    assert_eq!(said["timers"].as_array().unwrap().len(), 0);
+    for command in ["dead", "redrive", "discard"] {
+        cli(&file, words(&format!("{command} --handler mail"))).well();
+    }
+    cli(&file, words("list --namespace shpo")).failure();
+}
+
+#[test]
 fn a_timer_is_shown_by_its_handle_and_by_its_id() {
     let folder = Folder::new();
     let file = folder.file("timers.db");
@@ -292,6 +323,60 @@ fn starts_are_shown_without_their_series() {
     let text = show(&[]).well();
     assert!(text.contains("starts    3\n"), "{text}");
     assert_eq!(show(&["--json"]).json()["starts"], 3);
+}
+
+#[test]
+fn a_timer_is_shown_by_its_handler_and_key() {
+    let folder = Folder::new();
+    let file = folder.file("timers.db");
+    let rows = filled(&file);
+    let show = |line: &str| cli(&file, words(&format!("show {line}")));
+    let keyed: Vec<_> = rows.iter().filter(|row| row.key.is_some()).collect();
+    assert_eq!(keyed.len(), 9);
+    for row in keyed {
+        let key = String::from_utf8_lossy(row.key.as_deref().unwrap());
+        let by_key = show(&format!("--handler {} --key {key}", row.handler)).well();
+        assert_eq!(by_key, show(&row.handle().to_string()).well());
+    }
+    let json = show("--handler mail --key key-0 --json").json();
+    assert_eq!(
+        (&json["state"], &json["key"]),
+        (&"pending".into(), &"key-0".into())
+    );
+    let hex = show("--handler mail --key-hex 6b65792d30 --json").json();
+    assert_eq!(hex, json);
+
+    // Of another handler, of none, and of one that is kept.
+    let missing = show("--handler shop/close --key key-0").failure();
+    let what = "no timer of shop/close has the key \"key-0\": it was settled";
+    assert!(missing.contains(what), "{missing}");
+    let unknown = show("--handler close --key key-0").failure();
+    assert!(unknown.contains("there are mail, shop/close"), "{unknown}");
+    let mut row = row(200, "mail", -5_000);
+    row.key = Some([0xff, 0].into());
+    let mut store = SqliteStore::open(&file).unwrap();
+    store.begin().unwrap();
+    let near = Op::Insert(row.clone(), Level::Second.bucket(row.due));
+    store.commit(1, &[near, Op::Archive(row, now())]).unwrap();
+    drop(store);
+    let kept = show("--handler mail --key-hex ff00").failure();
+    let what = "the timer 100000000c8 of mail with the key \"0xff00\" was delivered; it is kept";
+    assert!(kept.contains(what), "{kept}");
+
+    for wrong in [
+        "",
+        "--handler mail",
+        "--key key-0",
+        "--key-hex ff",
+        "77 --handler mail --key key-0",
+        "--handler mail --key key-0 --key-hex ff",
+        "--handler mail --key-hex f",
+        "--handler mail --key-hex fg",
+    ] {
+        let line = format!("show {wrong}");
+        let said = cli(&file, words(line.trim()));
+        assert_eq!(said.code, 2, "{line}: {said:?}");
+    }
 }
 
 #[test]

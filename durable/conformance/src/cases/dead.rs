@@ -1,6 +1,6 @@
 //! What becomes of a timer that was given up?
 
-use waterwheel_store::{Dead, Id, Op, Outcome, Row};
+use waterwheel_store::{Dead, Id, Most, Op, Outcome, Row, Whose};
 
 use crate::rows::{
     DISTANCES, MAIL, NOW, bucket, due, handle, id, keyed, moved, near, of, row, second,
@@ -32,7 +32,7 @@ pub(super) fn a_buried_row_is_a_dead_letter(it: &mut Subject<'_>) -> Done {
         (bury(&first), Outcome::Done),
     ])?;
     let expected = vec![letter(&first), letter(&row(2, NOW))];
-    same("the dead letters", it.dead(Id::NONE, 10)?, expected)?;
+    same("the dead letters", it.dead()?, expected)?;
     it.is_empty()
 }
 
@@ -51,7 +51,7 @@ pub(super) fn a_burial_frees_the_key(it: &mut Subject<'_>) -> Done {
 
 pub(super) fn a_burial_of_a_gone_row_does_nothing(it: &mut Subject<'_>) -> Done {
     it.does([(bury(&row(1, NOW)), Outcome::Done)])?;
-    same("the dead letters", it.dead(Id::NONE, 10)?, Vec::new())
+    same("the dead letters", it.dead()?, Vec::new())
 }
 
 pub(super) fn dead_letters_are_listed_in_pages(it: &mut Subject<'_>) -> Done {
@@ -62,11 +62,68 @@ pub(super) fn dead_letters_are_listed_in_pages(it: &mut Subject<'_>) -> Done {
     it.commit(&bury)?;
     let letters: Vec<_> = rows.iter().map(letter).collect();
     for after in [0, 1, 17, 29, 30] {
-        for most in [0, 1, 5, 100] {
-            let rest = letters.iter().skip(after as usize).take(most);
-            let page = it.dead(id(after), most)?;
-            same("a page", page, rest.cloned().collect())?;
+        for most in [1, 5, 100] {
+            let rest = letters.iter().skip(after as usize).cloned().collect();
+            let most = Most::rows(most);
+            let page = it.letters_after(Whose::All, id(after), most)?.dead;
+            if page.len() > most.rows {
+                return Err(format!("a page of {most:?} has {}", page.len()));
+            }
+            same("all", it.letters(Whose::All, id(after), most)?, rest)?;
         }
+    }
+    let page = it.letters_after(Whose::All, id(0), Most::rows(0))?;
+    same("a page of none", page.dead, Vec::new())
+}
+
+pub(super) fn dead_letters_are_listed_by_handlers(it: &mut Subject<'_>) -> Done {
+    let handlers = ["mail", "shop/mail", "shop", "shop2/mail", "shop/close"];
+    let names = handlers.into_iter().cycle().take(23);
+    let rows: Vec<_> = (1..)
+        .zip(names)
+        .map(|(count, name)| of(name, row(count, NOW)))
+        .collect();
+    it.commit(&rows.iter().map(near).collect::<Vec<_>>())?;
+    it.commit(&rows.iter().map(bury).collect::<Vec<_>>())?;
+    for whose in [
+        Whose::All,
+        Whose::Handler("shop"),
+        Whose::Handler("shop/mail"),
+        Whose::Namespace("shop"),
+        Whose::Namespace("default"),
+        Whose::Handler("none"),
+        Whose::Namespace("none"),
+    ] {
+        for (after, most) in [(0, 100), (0, 1), (7, 2), (22, 9)] {
+            let rest = rows.iter().filter(|row| row.id > id(after));
+            let meant = rest.filter(|row| whose.is(&row.handler));
+            let meant: Vec<_> = meant.map(letter).collect();
+            let found = it.letters(whose, id(after), Most::rows(most))?;
+            same(&format!("the letters of {whose:?}"), found, meant)?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn a_page_of_letters_ends_with_the_one_that_fills_it(it: &mut Subject<'_>) -> Done {
+    let rows: Vec<_> = (1..9)
+        .map(|count| Row {
+            payload: vec![7; 1_000].into(),
+            ..row(count, NOW)
+        })
+        .collect();
+    it.commit(&rows.iter().map(near).collect::<Vec<_>>())?;
+    it.commit(&rows.iter().map(bury).collect::<Vec<_>>())?;
+    let letters: Vec<_> = rows.iter().map(letter).collect();
+    let one = letters.first().map_or(0, Dead::bytes);
+    for (bytes, most) in [(0, 1), (one, 1), (one + 1, 2), (3 * one, 3)] {
+        let all = Most { rows: 100, bytes };
+        let page = it.letters_after(Whose::All, Id::NONE, all)?.dead;
+        if page.is_empty() || page.len() > most {
+            return Err(format!("a page of {bytes} bytes has {}", page.len()));
+        }
+        let found = it.letters(Whose::All, Id::NONE, all)?;
+        same("all", found, letters.clone())?;
     }
     Ok(())
 }
@@ -82,7 +139,7 @@ pub(super) fn a_redriven_letter_is_a_timer(it: &mut Subject<'_>) -> Done {
     let outcome = Outcome::Redriven(Some(expected.clone()));
     it.does([(redrive.clone(), outcome)])?;
     same("the rows", it.near(MAIL)?, vec![expected])?;
-    same("the dead letters", it.dead(Id::NONE, 10)?, Vec::new())?;
+    same("the dead letters", it.dead()?, Vec::new())?;
     it.does([(redrive, Outcome::Redriven(None))])
 }
 
@@ -109,11 +166,7 @@ pub(super) fn a_dead_letter_is_not_cancelled(it: &mut Subject<'_>) -> Done {
     it.commit(&[near(&row)])?;
     it.commit(&[bury(&row)])?;
     it.does([(Op::Cancel(handle(&row)), Outcome::Cancelled(false))])?;
-    same(
-        "the dead letters",
-        it.dead(Id::NONE, 9)?,
-        vec![letter(&row)],
-    )
+    same("the dead letters", it.dead()?, vec![letter(&row)])
 }
 
 pub(super) fn a_discarded_letter_is_gone(it: &mut Subject<'_>) -> Done {
@@ -131,7 +184,7 @@ pub(super) fn a_discarded_letter_is_gone(it: &mut Subject<'_>) -> Done {
         (Op::Discard(id(77)), Outcome::Cancelled(false)),
     ])?;
     let expected = vec![letter(&other)];
-    same("the dead letters", it.dead(Id::NONE, 9)?, expected)?;
+    same("the dead letters", it.dead()?, expected)?;
     let redrive = Op::Redrive(first.id, due(NOW), bucket(NOW));
     it.does([(redrive, Outcome::Redriven(None))])
 }

@@ -1,9 +1,9 @@
 //! To which timer does a business key belong?
 
-use waterwheel_store::{Bucket, Level, Op, Outcome};
+use waterwheel_store::{Bucket, Handle, Level, Op, Outcome, Row};
 
 use crate::rows::{
-    DISTANCES, MAIL, NOW, due, handle, insert, keyed, near, of, reschedule, row, second,
+    DISTANCES, MAIL, NOW, due, handle, id, insert, keyed, near, of, reschedule, row, second,
 };
 use crate::subject::{Done, Subject, same};
 
@@ -95,4 +95,60 @@ pub(super) fn the_same_timer_may_insert_its_key_again(it: &mut Subject<'_>) -> D
     it.does([(near(&first), Outcome::Inserted)])?;
     it.does([(near(&first), Outcome::Inserted)])?;
     same("the rows", it.near(MAIL)?, vec![first])
+}
+
+/// It is found by its key, by this handle, and by no other key or handler.
+fn is_found(it: &mut Subject<'_>, row: &Row, expected: Option<Handle>) -> Done {
+    let key = row.key.as_deref().unwrap_or_default();
+    same("the timer of a key", it.find(MAIL, key)?, expected)?;
+    same("of another key", it.find(MAIL, b"another")?, None)?;
+    same("of another handler", it.find("call", key)?, None)?;
+    same("of no handler", it.find("none", key)?, None)
+}
+
+pub(super) fn a_timer_is_found_by_its_key(it: &mut Subject<'_>) -> Done {
+    it.commit(&[near(&of("call", row(99, NOW)))])?;
+    for (count, distance) in (1..).zip(DISTANCES) {
+        let first = keyed(b"", row(count, NOW + distance));
+        is_found(it, &first, None)?;
+        it.commit(&[insert(&first)])?;
+        is_found(it, &first, Some(handle(&first)))?;
+        // In each level, by its first handle.
+        for (other, distance) in (50..).zip(DISTANCES) {
+            let moves = [reschedule(&first, NOW + distance), near(&row(other, NOW))];
+            it.commit(&moves)?;
+            is_found(it, &first, Some(handle(&first)))?;
+        }
+        it.cancels([&first])?;
+        is_found(it, &first, None)?;
+    }
+    Ok(())
+}
+
+pub(super) fn a_key_that_is_only_kept_finds_no_timer(it: &mut Subject<'_>) -> Done {
+    let first = keyed(b"key", row(1, NOW));
+    it.commit(&[near(&first)])?;
+    it.commit(&[Op::Archive(first.clone(), due(NOW))])?;
+    is_found(it, &first, None)?;
+    let other = keyed(b"key", row(2, NOW));
+    it.does([(near(&other), Outcome::Exists(handle(&first)))])?;
+    is_found(it, &first, None)
+}
+
+pub(super) fn a_key_that_is_free_finds_no_timer(it: &mut Subject<'_>) -> Done {
+    let bury = |row: Row| Op::Bury {
+        row,
+        at: due(NOW),
+        error: "no".into(),
+    };
+    for (count, end) in (1..).zip([Op::Settle, bury] as [fn(Row) -> Op; 2]) {
+        let first = keyed(b"key", row(count, NOW));
+        it.commit(&[near(&first)])?;
+        is_found(it, &first, Some(handle(&first)))?;
+        it.commit(&[end(first.clone())])?;
+        is_found(it, &first, None)?;
+    }
+    // A letter that is redriven has no key.
+    it.commit(&[Op::Redrive(id(2), due(NOW), second(NOW))])?;
+    is_found(it, &keyed(b"key", row(2, NOW)), None)
 }

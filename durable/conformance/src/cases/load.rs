@@ -1,6 +1,6 @@
 //! Which rows are there, and in which order?
 
-use waterwheel_store::{Id, Level, Most, Position};
+use waterwheel_store::{Level, Most, Position};
 
 use crate::rows::{DISTANCES, MAIL, NOW, bucket, due, insert, near, of, row};
 use crate::subject::{Done, Subject, same};
@@ -8,7 +8,7 @@ use crate::subject::{Done, Subject, same};
 pub(super) fn an_empty_store_has_nothing(it: &mut Subject<'_>) -> Done {
     it.is_empty()?;
     same("the handlers", it.handlers()?, Vec::new())?;
-    same("the dead letters", it.dead(Id::NONE, 10)?, Vec::new())?;
+    same("the dead letters", it.dead()?, Vec::new())?;
     same("the rows", it.near("unknown")?, Vec::new())?;
     same("the first second", it.first_second(i64::MIN)?, None)
 }

@@ -58,6 +58,9 @@ pub(crate) const ALL: &[(&str, Case)] = named! {
         a_retry_keeps_the_key,
         a_key_survives_a_cascade,
         the_same_timer_may_insert_its_key_again,
+        a_timer_is_found_by_its_key,
+        a_key_that_is_only_kept_finds_no_timer,
+        a_key_that_is_free_finds_no_timer,
     ;
     moves:
         a_timer_is_cancelled_in_each_level,
@@ -78,6 +81,8 @@ pub(crate) const ALL: &[(&str, Case)] = named! {
         a_burial_frees_the_key,
         a_burial_of_a_gone_row_does_nothing,
         dead_letters_are_listed_in_pages,
+        dead_letters_are_listed_by_handlers,
+        a_page_of_letters_ends_with_the_one_that_fills_it,
         a_redriven_letter_is_a_timer,
         a_redriven_letter_is_found_by_its_old_handle,
         a_redrive_of_no_letter_says_so,

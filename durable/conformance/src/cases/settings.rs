@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use waterwheel_store::{Id, Op, Outcome, Setting};
+use waterwheel_store::{Op, Outcome, Setting};
 
 use crate::rows::{
     DISTANCES, MAIL, NOW, bucket, due, handle, insert, moved, near, reschedule, row, second,
@@ -133,7 +133,7 @@ pub(super) fn starts_survive_a_burial_and_a_cascade(it: &mut Subject<'_>) -> Don
         at: due(NOW),
         error: "poison".into(),
     }])?;
-    let dead = it.dead(Id::NONE, 9)?;
+    let dead = it.dead()?;
     let starts = dead.first().map(|dead| dead.row.starts);
     same("the starts", starts, Some(MOST_STARTS))?;
     it.commit(&[Op::Redrive(first.id, due(NOW), bucket(NOW))])?;

@@ -1,7 +1,7 @@
 //! 100 000 orders, each closed half an hour after it was placed unless it is paid: a durable timer an order, cancelled by the payment.
 //!
 //! ```sh
-//! cargo run --release -p waterwheel-durable --example order_timeouts                # some 30 seconds
+//! cargo run --release -p waterwheel-durable --example order_timeouts                # half a minute
 //! cargo run --release -p waterwheel-durable --example order_timeouts -- --orders 20000
 //! ```
 //!

@@ -182,5 +182,5 @@ impl Misfire {
 /// Rounded up, as due times are.
 fn millis(time: SystemTime, field: CalendarField) -> Result<i64, CalendarError> {
     let due = Due::at_or_after(time).map(Due::as_millis);
-    due.ok_or_else(|| CalendarError::new(field, "it is too far away"))
+    due.ok_or_else(|| CalendarError::new(field, "it is more than 292 million years from 1970"))
 }

@@ -54,6 +54,17 @@ impl CalendarError {
     }
 
     /// The part that is wrong; the first, if several are.
+    ///
+    /// ```
+    /// # use waterwheel_durable::{Calendar, CalendarField, Durable, Error};
+    /// # async fn example(timers: &Durable, pattern: &str) -> Result<(), Error> {
+    /// match timers.calendar("report", Calendar::cron(pattern)).await {
+    ///     Err(Error::Calendar(error)) if error.field() == CalendarField::Pattern => eprintln!("{pattern}: {error}"),
+    ///     declared => drop(declared?),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn field(&self) -> CalendarField {
         self.field

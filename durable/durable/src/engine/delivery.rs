@@ -148,7 +148,8 @@ impl Engine {
         let op = match ended {
             Ended::Well => self.settling(row, namespace),
             Ended::Dead(error) => self.burial(row, error),
-            Ended::Failed(error) => self.retrial(row, error, namespace),
+            Ended::Failed(error) => self.retrial(row, error, None, namespace),
+            Ended::Later(error, delay) => self.retrial(row, error, Some(delay), namespace),
         };
         let is_retried = matches!(op, Op::Retry(..));
         let comes_back = match planted::is(Planted::GivenUpComesBack) {

@@ -87,6 +87,8 @@ pub enum Ended {
     Well,
     /// It is tried again, by the ladder.
     Failed(Arc<str>),
+    /// It is tried again after this delay, which is a year at most, in the place of the ladder's, and as often as that has delays.
+    Later(Arc<str>, Duration),
     /// It is not tried again.
     Dead(Arc<str>),
 }

@@ -72,7 +72,7 @@ pub use now::Now;
 pub use output::{Answer, Call, Delivery, Output, Reply, Request};
 use poison::Poison;
 use requests::Deferred;
-use retention::Archive;
+use retention::{Archive, Expiry};
 use room::Room;
 
 /// A wall clock that moves so far against the other was set, and not slewed.
@@ -102,7 +102,7 @@ pub struct Engine {
     poison: Poison,
     /// Since then, in microseconds since boot, the wall clock has not jumped.
     calm_since: u64,
-    is_expiring: bool,
+    expiry: Expiry,
     /// The orders of other processes that are not answered.
     orders: HashSet<u64>,
     /// When more of what is archived expires.
@@ -161,7 +161,7 @@ impl Engine {
             is_short: false,
             poison: Poison::default(),
             calm_since: now.boot_micros,
-            is_expiring: false,
+            expiry: Expiry::default(),
             orders: HashSet::new(),
             expires_at: None,
             deferred: HashMap::new(),

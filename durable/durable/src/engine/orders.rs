@@ -53,6 +53,41 @@ fn in_words(answer: &Answer) -> String {
         Answer::UnknownNamespace(name) => format!("there is no namespace {name:?}"),
         Answer::Refused(why) => format!("the store has refused it: {why}"),
         Answer::ShuttingDown => "the service shuts down".into(),
-        other => format!("{other:?}"),
+        Answer::Full => "the store is full, and nothing was written: free space on its disk".into(),
+        Answer::Failed(why) => format!("the store had failed before, and nothing was done: {why}"),
+        Answer::Unknown(why) => format!("it is not known what was done: {why}"),
+        Answer::Created(_)
+        | Answer::Existing(_)
+        | Answer::Declared(_)
+        | Answer::Quota { .. }
+        | Answer::OutOfIds => "the service has answered what no order asks for".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_is_answered_in_words() {
+        let why = || Arc::from("no \"sync\"");
+        let failed = Answer::Failed(why());
+        let unknown = Answer::Unknown(why());
+        for (answer, expected) in [
+            (&Answer::Done, "done"),
+            (&Answer::Full, "the store is full"),
+            (&failed, "nothing was done: no \"sync\""),
+            (&unknown, "it is not known what was done: no \"sync\""),
+            (&Answer::Refused(why()), "refused it: no \"sync\""),
+            (
+                &Answer::UnknownNamespace("shop".into()),
+                "no namespace \"shop\"",
+            ),
+        ] {
+            let words = in_words(answer);
+            assert!(words.contains(expected), "{words}");
+            let begins = words.chars().next();
+            assert!(begins.is_some_and(char::is_lowercase), "{words}");
+        }
     }
 }

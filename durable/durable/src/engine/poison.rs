@@ -25,11 +25,11 @@ use crate::policy::{NOTED_FROM, STARTS};
 /// The setting: the epoch of the last run that ended in order, in decimal.
 const CLEAN: &str = "clean";
 
-/// So long an accused timer is tried as the only one of its namespace. What ends the process later may be tried beside others: a handler that hangs keeps none of
+/// So long an accused timer is tried as the only accused one of its namespace. What ends the process later may be tried beside others: a handler that hangs keeps none of
 /// them waiting for ever.
 const TRIAL_MICROS: u64 = 60_000_000;
 
-/// So long it is tried as the only one of all.
+/// So long it is tried as the only accused one of all.
 const ALONE_MICROS: u64 = 1_000_000;
 
 /// An accused timer that is with its handler.

@@ -9,13 +9,29 @@ use super::next::Next;
 use super::planted::{self, Planted};
 use super::{Call, Engine};
 
-/// How much expires in a commit. The keys of it are deleted one by one, each from a page of its own.
+/// How much expires in a commit. The store looks up each key of it, one by one.
 const AT_A_TIME: usize = 1_024;
 
 /// So long after an opening, and after the wall clock was set, nothing expires: a clock that is wrong for a while deletes nothing.
 const CALM_MICROS: u64 = 600_000_000;
 
 const DAY_MILLIS: i64 = 86_400_000;
+
+/// How much expires at a time, and whether some does now.
+#[derive(Debug)]
+pub(super) struct Expiry {
+    goes_on: bool,
+    most: usize,
+}
+
+impl Default for Expiry {
+    fn default() -> Expiry {
+        Expiry {
+            goes_on: false,
+            most: AT_A_TIME,
+        }
+    }
+}
 
 /// What is archived of the timers of a lane.
 #[derive(Debug)]
@@ -72,12 +88,12 @@ impl Engine {
                 next = Some(calm_at);
             } else if let Some(at) = self.commits.is_put_off(self.now.boot_micros) {
                 next = Some(next.map_or(at, |first| first.min(at)));
-            } else if !self.is_expiring {
-                self.is_expiring = true;
+            } else if !self.expiry.goes_on {
+                self.expiry.goes_on = true;
                 self.commits.push(Op::Expire {
                     handler: Arc::clone(&self.lanes[lane].handler),
                     before,
-                    most: AT_A_TIME,
+                    most: self.expiry.most,
                 });
             }
         }
@@ -131,14 +147,16 @@ impl Engine {
         archive.first.lower(at.day());
     }
 
-    /// Nothing has expired. It is decided again when the store is asked next.
+    /// Nothing has expired. It is decided again when the store is asked next, of fewer: a disk that is nearly full may have room for what deletes those.
     pub(super) fn expiry_refused(&mut self) {
-        self.is_expiring = false;
+        self.expiry.goes_on = false;
+        self.expiry.most = (self.expiry.most / 2).max(1);
     }
 
     /// Something has expired.
     pub(super) fn expired(&mut self, handler: &Arc<str>, is_empty: bool) {
-        self.is_expiring = false;
+        self.expiry.goes_on = false;
+        self.expiry.most = (self.expiry.most * 2).min(AT_A_TIME);
         let lane = self.lane(handler);
         if is_empty {
             self.lanes[lane].archive.first = Next::Unknown;

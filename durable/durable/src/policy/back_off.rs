@@ -7,6 +7,15 @@ use super::{LONGEST_DELAY, Wrong};
 /// Delays that double from failure to failure, up to a longest one.
 ///
 /// Each is cut by chance to between a half of it and the whole of it, so that timers which fail together do not come again together.
+///
+/// ```
+/// use std::time::Duration;
+/// use waterwheel_durable::{BackOff, Policy};
+///
+/// // Up to 10 s, 20 s, 40 s … an hour; the twelfth failure makes a dead letter.
+/// let back_off = BackOff::new(Duration::from_secs(10), Duration::from_secs(3_600)).attempts(12);
+/// let policy = Policy::default().back_off(back_off);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[must_use]

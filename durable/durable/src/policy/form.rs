@@ -24,21 +24,31 @@ impl TryFrom<Form> for Policy {
     type Error = Wrong;
 
     fn try_from(form: Form) -> Result<Policy, Wrong> {
-        if form.ladder.is_some() && form.back_off.is_some() {
+        let Form {
+            ladder,
+            back_off,
+            concurrency,
+            rate,
+            priority,
+            insert_rate,
+            retention,
+            starts,
+        } = form;
+        if ladder.is_some() && back_off.is_some() {
             return Err(Wrong {
                 field: "back_off",
                 why: "it stands in the place of a ladder, and there is one",
             });
         }
         let policy = Policy {
-            ladder: form.ladder,
-            back_off: form.back_off,
-            concurrency: form.concurrency,
-            rate: form.rate,
-            priority: form.priority,
-            insert_rate: form.insert_rate,
-            retention: form.retention,
-            starts: form.starts,
+            ladder,
+            back_off,
+            concurrency,
+            rate,
+            priority,
+            insert_rate,
+            retention,
+            starts,
         };
         policy.check()?;
         Ok(policy)

@@ -155,10 +155,8 @@ impl Policy {
     /// A retention that is lowered, or that another policy leaves out, deletes at once what has been kept for longer, and frees its keys. There is no time in which a slip
     /// can be taken back: start another policy from [`Namespace::policy`](crate::Namespace::policy).
     ///
-    /// Nothing expires in the first ten minutes after an opening, and after the wall clock was set by a second or more: a clock that is wrong for a while deletes
-    /// nothing. A process that lives for less than that, or a clock that is set all the time, keeps everything. What is settled while the clock is wrong is kept by that wrong
-    /// day: of a clock that is a year ahead, for a year longer, and of one that is a year behind, until ten minutes after it is right. A policy with a retention of 0 for a
-    /// while lets all of it expire, of days to come as well.
+    /// Nothing expires in the first ten minutes after an opening, and after the wall clock was set by a second or more: a clock that is wrong for a while deletes nothing.
+    /// What is settled while the clock is wrong is kept by that wrong day: the operator's guide, `docs/operators.md`, says what follows.
     pub fn retention(mut self, days: impl Into<Option<u32>>) -> Policy {
         self.retention = days.into();
         self
@@ -166,9 +164,8 @@ impl Policy {
 
     /// At how many unclean ends of the process in a row a timer may be with its handler, at least 4: then it is a dead letter, since it may be what ends the process. Default: 5.
     ///
-    /// An end is unclean without a [shutdown](crate::Durable::shutdown): an abort, a kill, a power cut. Two in a row are borne, and count as if the timer had been with its handler.
-    /// After them, the service notes which timers it starts of those that were overdue as it was opened. What was with its handler as the process ended once more is tried
-    /// as the only one of its namespace for up to a minute, and of all for a second.
+    /// An end is unclean without a [shutdown](crate::Durable::shutdown): an abort, a kill, a power cut, and the `SIGTERM` of a deploy if the program does not listen to it. The
+    /// operator's guide, `docs/operators.md`, says how such a timer is found.
     ///
     /// It is the timer's fault only by what can be seen: it was with its handler at each of those ends. So a timer that takes minutes may be given up for the fault of
     /// another, or of something else that ends the process each time. Handlers that take long belong in a namespace that bears more starts, 50 for example.
@@ -179,41 +176,51 @@ impl Policy {
 
     /// The first field that makes no sense.
     pub(crate) fn check(&self) -> Result<(), Wrong> {
+        let Policy {
+            ladder,
+            back_off,
+            concurrency,
+            rate,
+            priority,
+            insert_rate,
+            retention,
+            starts,
+        } = self;
         let wrong = |field, why| Err(Wrong { field, why });
-        if self
-            .ladder
-            .as_ref()
-            .is_some_and(|it| it.len() > MOST_ATTEMPTS as usize)
-        {
-            return wrong("ladder", "it has at most 1 000 delays");
+        if let Some(ladder) = ladder {
+            if ladder.len() > MOST_ATTEMPTS as usize {
+                return wrong("ladder", "it has at most 1 000 delays");
+            }
+            if ladder.iter().any(|delay| *delay > LONGEST_DELAY) {
+                return wrong("ladder", "a delay is a year at most");
+            }
         }
-        if let Some(ladder) = &self.ladder
-            && ladder.iter().any(|delay| *delay > LONGEST_DELAY)
-        {
-            return wrong("ladder", "a delay is a year at most");
-        }
-        if let Some(back_off) = &self.back_off {
+        if let Some(back_off) = back_off {
             back_off.check(MOST_ATTEMPTS)?;
         }
-        if self.concurrency == Some(0) {
+        if *concurrency == Some(0) {
             return wrong(
                 "concurrency",
                 "nothing would ever be delivered: at least 1, or pause the namespace",
             );
         }
-        for (field, rate) in [("rate", self.rate), ("insert_rate", self.insert_rate)] {
+        if insert_rate.is_some_and(|it| it.count == 0) {
+            // A pause refuses no insert, and so it is no advice here.
+            return wrong("insert_rate", "at least 1 in its time");
+        }
+        for (field, rate) in [("rate", *rate), ("insert_rate", *insert_rate)] {
             if let Some(why) = rate.and_then(Rate::wrong) {
                 return wrong(field, why);
             }
         }
-        if self.priority.is_some_and(|it| !(1..=1_000).contains(&it)) {
+        if priority.is_some_and(|it| !(1..=1_000).contains(&it)) {
             return wrong("priority", "it is from 1 to 1 000");
         }
-        if self.retention.is_some_and(|days| days > LONGEST_RETENTION) {
+        if retention.is_some_and(|days| days > LONGEST_RETENTION) {
             return wrong("retention", "it is 3 660 days at most");
         }
         // Two that are not noted, one at which it was with others, and one alone.
-        if self.starts.is_some_and(|starts| starts < NOTED_FROM + 2) {
+        if starts.is_some_and(|starts| starts < NOTED_FROM + 2) {
             return wrong(
                 "starts",
                 "a timer would be given up for another one's fault: at least 4",

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{BackOff, Policy, Rate};
 
-/// JSON. A field of a newer version is passed over.
+/// JSON. A field that is not known is one of a newer version: it may be a limit, so such a policy cannot be read.
 #[derive(Serialize, Deserialize, Default)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 struct Stored {
     #[serde(skip_serializing_if = "Option::is_none")]
     ladder: Option<Vec<Duration>>,
@@ -29,6 +29,7 @@ struct Stored {
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct StoredBackOff {
     first: Duration,
     longest: Duration,
@@ -36,6 +37,7 @@ struct StoredBackOff {
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct StoredRate {
     count: u32,
     per: Duration,
@@ -46,15 +48,26 @@ struct StoredRate {
 impl Policy {
     /// As it is stored.
     pub(crate) fn to_stored(&self) -> Vec<u8> {
+        // Whole, here and below: a field that is forgotten does not compile.
+        let Policy {
+            ladder,
+            back_off,
+            concurrency,
+            rate,
+            priority,
+            insert_rate,
+            retention,
+            starts,
+        } = self;
         let stored = Stored {
-            ladder: self.ladder.clone(),
-            back_off: self.back_off.as_ref().map(StoredBackOff::of),
-            concurrency: self.concurrency,
-            rate: self.rate.map(StoredRate::of),
-            priority: self.priority,
-            insert_rate: self.insert_rate.map(StoredRate::of),
-            retention: self.retention,
-            starts: self.starts,
+            ladder: ladder.clone(),
+            back_off: back_off.as_ref().map(StoredBackOff::of),
+            concurrency: *concurrency,
+            rate: rate.map(StoredRate::of),
+            priority: *priority,
+            insert_rate: insert_rate.map(StoredRate::of),
+            retention: *retention,
+            starts: *starts,
         };
         // Durations and numbers: there is nothing that JSON does not have.
         serde_json::to_vec(&stored).unwrap_or_default()
@@ -62,16 +75,25 @@ impl Policy {
 
     /// As it was stored. `None` if that makes no sense.
     pub(crate) fn from_stored(value: &[u8]) -> Option<Policy> {
-        let stored: Stored = serde_json::from_slice(value).ok()?;
+        let Stored {
+            ladder,
+            back_off,
+            concurrency,
+            rate,
+            priority,
+            insert_rate,
+            retention,
+            starts,
+        } = serde_json::from_slice(value).ok()?;
         let policy = Policy {
-            ladder: stored.ladder,
-            back_off: stored.back_off.map(StoredBackOff::back_off),
-            concurrency: stored.concurrency,
-            rate: stored.rate.map(StoredRate::rate),
-            priority: stored.priority,
-            insert_rate: stored.insert_rate.map(StoredRate::rate),
-            retention: stored.retention,
-            starts: stored.starts,
+            ladder,
+            back_off: back_off.map(StoredBackOff::back_off),
+            concurrency,
+            rate: rate.map(StoredRate::rate),
+            priority,
+            insert_rate: insert_rate.map(StoredRate::rate),
+            retention,
+            starts,
         };
         policy.check().is_ok().then_some(policy)
     }
@@ -79,37 +101,41 @@ impl Policy {
 
 impl StoredBackOff {
     fn of(back_off: &BackOff) -> StoredBackOff {
+        let BackOff {
+            first,
+            longest,
+            attempts,
+        } = *back_off;
         StoredBackOff {
-            first: back_off.first,
-            longest: back_off.longest,
-            attempts: back_off.attempts,
+            first,
+            longest,
+            attempts,
         }
     }
 
     fn back_off(self) -> BackOff {
+        let StoredBackOff {
+            first,
+            longest,
+            attempts,
+        } = self;
         BackOff {
-            first: self.first,
-            longest: self.longest,
-            attempts: self.attempts,
+            first,
+            longest,
+            attempts,
         }
     }
 }
 
 impl StoredRate {
     fn of(rate: Rate) -> StoredRate {
-        StoredRate {
-            count: rate.count,
-            per: rate.per,
-            burst: rate.burst,
-        }
+        let Rate { count, per, burst } = rate;
+        StoredRate { count, per, burst }
     }
 
     fn rate(self) -> Rate {
-        Rate {
-            count: self.count,
-            per: self.per,
-            burst: self.burst,
-        }
+        let StoredRate { count, per, burst } = self;
+        Rate { count, per, burst }
     }
 }
 
@@ -147,12 +173,19 @@ mod tests {
             assert_eq!(std::str::from_utf8(&policy.to_stored()), Ok(text));
             assert_eq!(Policy::from_stored(text.as_bytes()), Some(policy));
         }
-        // A field of a newer version is passed over.
-        let rate = r#"{"colour":1,"rate":{"count":2,"per":{"secs":1,"nanos":0},"shape":3}}"#;
-        let newer = Policy::from_stored(rate.as_bytes());
-        assert_eq!(newer, Some(Policy::default().rate(Rate::per_second(2))));
-        for wrong in [&b""[..], b"{\"rate\":1}", b"{\"concurrency\":0}"] {
-            assert_eq!(Policy::from_stored(wrong), None);
+        // A newer version may have more limits, and a limit that is left out is none.
+        let second = r#"{"secs":1,"nanos":0}"#;
+        for wrong in [
+            String::new(),
+            r#"{"rate":1}"#.to_owned(),
+            r#"{"concurrency":0}"#.to_owned(),
+            r#"{"colour":1,"priority":2}"#.to_owned(),
+            format!(r#"{{"rate":{{"count":2,"per":{second},"shape":3}}}}"#),
+            format!(
+                r#"{{"back_off":{{"first":{second},"longest":{second},"attempts":9,"shape":3}}}}"#
+            ),
+        ] {
+            assert_eq!(Policy::from_stored(wrong.as_bytes()), None, "{wrong}");
         }
     }
 }

@@ -26,7 +26,25 @@ use crate::shell::unwound;
 /// That long before its start, a bucket of a minute cascades into seconds.
 const LONGEST_WINDOW: i64 = 15;
 
+/// The least limit of a file: one that the empty tables use up would take no insert, ever.
+#[cfg(feature = "sqlite")]
+const LEAST_DISK_LIMIT: u64 = 1 << 20;
+
 /// The settings of a [`Durable`].
+///
+/// ```
+/// # use std::time::Duration;
+/// # use waterwheel_durable::{Durable, Event, OpenError};
+/// # async fn example() -> Result<Durable, OpenError> {
+/// Durable::builder()
+///     .ladder([15, 60, 600, 3_600].map(Duration::from_secs))
+///     .concurrency(256)
+///     .disk_limit(10 << 30)
+///     .on_event(|event| eprintln!("{event:?}"))
+///     .open("timers.db")
+///     .await
+/// # }
+/// ```
 #[derive(Debug, Default)]
 #[must_use = "a builder opens nothing by itself"]
 pub struct Builder {
@@ -86,15 +104,15 @@ impl Builder {
         self
     }
 
-    /// How many bytes the file that is [opened](Builder::open) has at most. Its log and its reserve come on top of that: some 30 MiB together at most. Default: as
-    /// many as the disk has.
+    /// How many bytes the file that is [opened](Builder::open) has at most, at least 1 MiB. Its log and its reserve come on top of that: some 30 MiB together, and more while
+    /// another process reads for long. Default: as many as the disk has.
     ///
     /// Once seven eighths are used, an insert is refused as [`Error::Full`](crate::Error::Full), until some timers have gone. The last eighth is for what settles
     /// the others: retries, dead letters, what is archived, and timers that come nearer, which takes space for a while. A file that is longer already becomes no
     /// longer.
     #[cfg(feature = "sqlite")]
     pub fn disk_limit(mut self, bytes: u64) -> Builder {
-        self.disk_limit = Some(bytes);
+        self.disk_limit = Some(bytes.max(LEAST_DISK_LIMIT));
         self
     }
 

@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use super::{Durable, Namespace};
 use crate::calendar::{Calendar, CalendarInfo};
-use crate::engine::Answer;
 use crate::engine::calendar::Declared;
+use crate::engine::{Answer, namespace_in};
 use crate::error::Error;
 
 impl Durable {
@@ -40,7 +40,7 @@ impl Durable {
     ///
     /// # Errors
     ///
-    /// [`Error::Calendar`], which names the part that is wrong, or an [`Error`] of the store, or of a shutdown.
+    /// [`Error::Calendar`], which names the part that is wrong, or an [`Error`] of the store, or of a shutdown: [what to do](Error#what-to-do).
     ///
     /// # Cancellation
     ///
@@ -61,7 +61,7 @@ impl Durable {
     ///
     /// # Errors
     ///
-    /// [`Error`] of the store, or of a shutdown.
+    /// [`Error`] of the store, or of a shutdown: [what to do](Error#what-to-do).
     ///
     /// # Cancellation
     ///
@@ -113,5 +113,16 @@ impl Namespace {
     /// As [`Durable::remove_calendar`].
     pub async fn remove_calendar(&self, name: &str) -> Result<bool, Error> {
         self.timers.remove_calendar(&self.full_name(name)).await
+    }
+
+    /// As [`Durable::calendars`], those of this namespace, by their full names: `shop/nightly` is one of `shop`.
+    ///
+    /// A calendar is of the namespace in its own name, and its occurrences are of the one in its handler's. [`Durable::calendar`] can declare a `shop/nightly` for
+    /// the handler `bank/mail`: it is listed and removed by `shop`.
+    #[must_use]
+    pub fn calendars(&self) -> Vec<CalendarInfo> {
+        let mut all = self.timers.calendars();
+        all.retain(|calendar| namespace_in(&calendar.name) == self.name());
+        all
     }
 }

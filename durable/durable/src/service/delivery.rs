@@ -2,9 +2,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use waterwheel_store::{Due, Id, Row};
+use waterwheel_store::{Due, Handle, Id, Row};
 
-use super::Durable;
+use super::{Durable, Namespace};
+use crate::engine::namespace_in;
 
 /// A timer that is due, as its handler gets it.
 ///
@@ -25,6 +26,13 @@ impl Delivery {
     #[must_use]
     pub fn id(&self) -> Id {
         self.row.id
+    }
+
+    /// What names the timer, to move it later, say: see [`Durable::reschedule`]. A cancel in this attempt is [`AlreadyFired`](crate::Cancelled::AlreadyFired). It is not the
+    /// handle that its insert gave if the timer has moved since, and is as good as that.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        self.row.handle()
     }
 
     /// The number of the attempt, from 1 on. An attempt that a crash has ended does not count.
@@ -55,7 +63,7 @@ impl Delivery {
         Duration::from_micros(self.at.saturating_sub(due).max(0).unsigned_abs())
     }
 
-    /// The handler's name.
+    /// The full name of its handler: `name`, or `namespace/name`.
     #[must_use]
     pub fn handler(&self) -> &str {
         &self.row.handler
@@ -85,9 +93,31 @@ impl Delivery {
     }
 
     /// The service that has delivered it, to insert or cancel others. It does not keep the service alive, unless it is cloned.
+    ///
+    /// It takes full names of handlers: in a handler of `bank`, `timers().after("notify", …)` is for the `notify` of the namespace `default`. For that of `bank`, use
+    /// [`namespace`](Delivery::namespace).
     #[must_use]
     pub fn timers(&self) -> &Durable {
         &self.timers
+    }
+
+    /// The namespace of the handler, to insert timers for its other handlers. It does not keep the service alive, unless it is cloned.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use waterwheel_durable::Namespace;
+    /// # fn example(bank: &Namespace) {
+    /// bank.handle("charge", |delivery| async move {
+    ///     let bank = delivery.namespace();
+    ///     bank.after("notify", Duration::from_secs(60)).bytes(delivery.payload().clone()).insert().await?;
+    ///     Ok(())
+    /// });
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn namespace(&self) -> Namespace {
+        let timers = Durable::of_delivery(&self.timers.shared);
+        Namespace::new(timers, namespace_in(&self.row.handler).into())
     }
 }
 

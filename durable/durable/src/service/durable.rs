@@ -7,7 +7,6 @@ use waterwheel_store::{Handle, Id};
 
 use super::{Builder, Delivery, Insert, Namespace};
 use crate::answer::{Cancelled, Inserted, Redriven, Rescheduled};
-use crate::dead_letter::DeadLetter;
 use crate::engine::{Answer, Ended, Engine, Token, namespace_in};
 use crate::error::Error;
 use crate::failure::Failure;
@@ -75,7 +74,10 @@ impl Durable {
     /// Timers of this name are delivered to this function from now on, with the options of [`HandlerOptions::default`].
     ///
     /// `Ok` settles the timer. An `Err`, a panic, and an attempt that takes too long are a [`Failure`]. Each attempt is a task's, on the runtime that the service
-    /// was opened on. What is due by now, and had no handler, is delivered at once. After a shutdown, nothing is.
+    /// was opened on. What is due by now, and had no handler, is delivered at once. After a shutdown, nothing is delivered.
+    ///
+    /// An attempt may take as long as it likes, and 64 of a handler go on at a time: if they hang, the handler stands still. A handler that calls another service
+    /// should have an [attempt limit](HandlerOptions::attempt_limit), by [`handle_with`](Durable::handle_with).
     ///
     /// ```
     /// # use waterwheel_durable::{Dead, Durable, Retry};
@@ -106,9 +108,21 @@ impl Durable {
 
     /// The same, with options.
     ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use waterwheel_durable::{Durable, HandlerOptions, Retry};
+    /// # async fn notify(order: u64) -> Result<(), std::io::Error> { Ok(()) }
+    /// # fn example(timers: &Durable) {
+    /// let options = HandlerOptions::default().concurrency(16).attempt_limit(Duration::from_secs(30));
+    /// timers.handle_with("notify", options, |delivery| async move {
+    ///     notify(delivery.json()?).await.map_err(Retry::backoff)
+    /// });
+    /// # }
+    /// ```
+    ///
     /// # Panics
     ///
-    /// As [`handle`](Durable::handle).
+    /// As [`handle`](Durable::handle), and for an [attempt limit](HandlerOptions::attempt_limit) of zero.
     #[track_caller]
     pub fn handle_with<F, A>(&self, name: &str, options: HandlerOptions, handler: F)
     where
@@ -118,6 +132,10 @@ impl Durable {
         if let Err(error) = check_name(name) {
             panic!("{error}");
         }
+        assert!(
+            options.attempt_limit != Some(Duration::ZERO),
+            "the attempt limit of the handler {name:?} is zero, so each attempt that waits for something would fail: leave it out, or make it longer"
+        );
         let handler = Handler {
             name: name.into(),
             attempt_limit: options.attempt_limit,
@@ -143,9 +161,23 @@ impl Durable {
     ///
     /// There is always a namespace `default`, of the handlers whose name has no `/`. The first call with its name gives it a policy.
     ///
+    /// So a policy that is changed in a program does nothing by itself at the next start. Where the program is to decide, and not what was set at run time:
+    ///
+    /// ```
+    /// # use waterwheel_durable::{Durable, Error, Policy, Rate};
+    /// # async fn example(timers: &Durable) -> Result<(), Error> {
+    /// let policy = Policy::default().rate(Rate::per_second(100));
+    /// let bank = timers.create_namespace("bank", policy.clone()).await?;
+    /// if bank.policy() != policy {
+    ///     bank.set_policy(policy).await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
-    /// [`Error::NamespaceName`], [`Error::Policy`], or an [`Error`] of the store, or of a shutdown.
+    /// [`Error::NamespaceName`], [`Error::Policy`], or an [`Error`] of the store, or of a shutdown: [what to do](Error#what-to-do).
     ///
     /// # Cancellation
     ///
@@ -182,7 +214,7 @@ impl Durable {
         Insert::new(self, NewTimer::at(handler, when))
     }
 
-    /// The same, this long after the insert.
+    /// The same, this long after [`insert`](Insert::insert) is called.
     pub fn after(&self, handler: &str, delay: Duration) -> Insert<'_> {
         Insert::new(self, NewTimer::after(handler, delay))
     }
@@ -241,7 +273,7 @@ impl Durable {
     ///
     /// # Errors
     ///
-    /// [`Error`] of the store, or of a shutdown.
+    /// [`Error`] of the store, or of a shutdown: [what to do](Error#what-to-do).
     ///
     /// # Cancellation
     ///
@@ -259,7 +291,7 @@ impl Durable {
     ///
     /// # Errors
     ///
-    /// [`Error::DueOutOfRange`], or an [`Error`] of the store, or of a shutdown.
+    /// [`Error::DueOutOfRange`], or an [`Error`] of the store, or of a shutdown: [what to do](Error#what-to-do).
     ///
     /// # Cancellation
     ///
@@ -277,19 +309,24 @@ impl Durable {
         Rescheduled::from_answer(answer)
     }
 
-    /// The first dead letters after this one, in order of their ids, at most so many: `None` for the first page, the last one's id for the next.
-    ///
-    /// The page is read with its payloads, into memory and by the store's thread, which writes nothing meanwhile: some hundred are a good page.
+    /// Makes a dead letter a timer again, durably: due now, with its attempts counted from 1 again, and without its key, which another timer may have by now. It
+    /// keeps its id, and its handle names it again.
     ///
     /// ```
-    /// # use waterwheel_durable::{Durable, Error};
+    /// # use waterwheel_durable::{Durable, Error, Redriven};
     /// # async fn example(timers: &Durable) -> Result<(), Error> {
-    /// let mut page = timers.dead_letters(None, 100).await?;
-    /// while let Some(last) = page.last() {
-    ///     for dead in &page {
-    ///         println!("{} {}: {}", dead.id(), dead.handler(), dead.error());
+    /// // All of a handler that was mended.
+    /// let mut after = None;
+    /// loop {
+    ///     let page = timers.dead_letters(after, 100).await?;
+    ///     let Some(last) = page.last() else { break };
+    ///     after = Some(last.id());
+    ///     for dead in page.iter().filter(|dead| dead.handler() == "bank/notify") {
+    ///         match timers.redrive(dead.id()).await? {
+    ///             Redriven::Done => {} // due now
+    ///             Redriven::NotFound => {} // the command has redriven or discarded it meanwhile
+    ///         }
     ///     }
-    ///     page = timers.dead_letters(Some(last.id()), 100).await?;
     /// }
     /// # Ok(())
     /// # }
@@ -297,23 +334,7 @@ impl Durable {
     ///
     /// # Errors
     ///
-    /// [`Error`] of the store, or of a shutdown.
-    pub async fn dead_letters(
-        &self,
-        after: Option<Id>,
-        most: usize,
-    ) -> Result<Vec<DeadLetter>, Error> {
-        let after = after.unwrap_or(Id::NONE);
-        let dead = self.shared.read(move |store| store.dead(after, most));
-        Ok(dead.await?.into_iter().map(DeadLetter::new).collect())
-    }
-
-    /// Makes a dead letter a timer again, durably: due now, with its attempts counted from 1 again, and without its key, which another timer may have by now. It
-    /// keeps its id, and its handle names it again.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] of the store, or of a shutdown.
+    /// [`Error`] of the store, or of a shutdown: [what to do](Error#what-to-do).
     ///
     /// # Cancellation
     ///
@@ -329,7 +350,7 @@ impl Durable {
     ///
     /// # Errors
     ///
-    /// [`Error`] of the store, or of a shutdown.
+    /// [`Error`] of the store, or of a shutdown: [what to do](Error#what-to-do).
     ///
     /// # Cancellation
     ///
@@ -355,10 +376,22 @@ impl Durable {
     /// free when this resolves. It can be called more than once, also at the same time: each call resolves when the store is closed, and the shortest limit
     /// counts.
     ///
-    /// The limit holds also if handlers block all threads of the runtime, or nothing drives it. A call of the store that is under way is waited for. What the
-    /// store refuses to write holds nothing up: see [`Stopped::unsettled`].
+    /// The limit holds also if handlers block all threads of the runtime, or nothing drives it. A call of the store that is under way is waited for, and
+    /// so is its last sync of the file, which may take long on a slow disk. What the store refuses to write holds nothing up: see [`Stopped::unsettled`].
     ///
     /// A handler that awaits it waits for itself, until the limit, and is dropped then: spawn a task for it.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use waterwheel_durable::{Drain, Durable, Error};
+    /// # async fn example(timers: &Durable) -> Result<(), Error> {
+    /// let stopped = timers.shutdown(Drain::within(Duration::from_secs(20))).await?;
+    /// if stopped.abandoned > 0 {
+    ///     eprintln!("{} deliveries were ended, and come again after the start", stopped.abandoned);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///

@@ -42,7 +42,8 @@ impl<'a> Insert<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error`]. After [`Error::Unknown`], the timer may be there or not: insert it again with the same key, once the store is opened again.
+    /// Each [`Error`] but [`Error::NamespaceName`], [`Error::Policy`] and [`Error::Calendar`]: [what to do](Error#what-to-do). After [`Error::Unknown`], the timer may be there
+    /// or not: insert it again with the same key, once the store is opened again.
     ///
     /// # Cancellation
     ///

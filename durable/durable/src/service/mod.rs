@@ -6,7 +6,9 @@ mod calendars;
 mod delivered;
 mod delivery;
 mod durable;
+mod find;
 mod insert;
+mod letters;
 mod namespace;
 
 pub use builder::Builder;

@@ -3,12 +3,11 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use waterwheel_store::{Due, Id, Mark};
+use waterwheel_store::{Due, Mark};
 
 use super::{Delivered, Delivery, Durable, Insert};
 use crate::answer::Inserted;
-use crate::dead_letter::DeadLetter;
-use crate::engine::{Answer, DEFAULT, Engine, Token, namespace_in};
+use crate::engine::{Answer, DEFAULT, Engine, Token};
 use crate::error::Error;
 use crate::failure::Failure;
 use crate::new_timer::{NewTimer, check_name};
@@ -18,9 +17,6 @@ use crate::seen::NamespaceMetrics;
 
 /// How much of what is kept is read in a call of the store.
 const READ_AT_A_TIME: usize = 4_096;
-
-/// How many dead letters are read in a call of the store, with their payloads.
-const LETTERS_AT_A_TIME: usize = 128;
 
 /// One business's timers, with handlers, a [policy](Policy) and limits of its own: see [`Durable::create_namespace`].
 ///
@@ -48,7 +44,7 @@ const LETTERS_AT_A_TIME: usize = 128;
 #[derive(Clone)]
 pub struct Namespace {
     pub(super) timers: Durable,
-    name: Arc<str>,
+    pub(super) name: Arc<str>,
 }
 
 impl Namespace {
@@ -90,7 +86,7 @@ impl Namespace {
     ///
     /// # Panics
     ///
-    /// As [`handle`](Namespace::handle).
+    /// As [`handle`](Namespace::handle), and for an [attempt limit](HandlerOptions::attempt_limit) of zero.
     #[track_caller]
     pub fn handle_with<F, A>(&self, name: &str, options: HandlerOptions, handler: F)
     where
@@ -128,41 +124,6 @@ impl Namespace {
         self.timers.insert_many(batch.into_iter().map(own)).await
     }
 
-    /// The first dead letters of this namespace after this one, in order of their ids, at most so many: see [`Durable::dead_letters`].
-    ///
-    /// Those of other namespaces are passed over, and read on the way, some at a time: behind a million of them, that takes seconds, in which the service goes on.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] of the store, or of a shutdown.
-    pub async fn dead_letters(
-        &self,
-        after: Option<Id>,
-        most: usize,
-    ) -> Result<Vec<DeadLetter>, Error> {
-        let mut after = after.unwrap_or(Id::NONE);
-        let mut found = Vec::new();
-        while found.len() < most {
-            let name = Arc::clone(&self.name);
-            // The payloads of the others leave memory with each call of the store.
-            let read = move |store: &mut dyn waterwheel_store::Store| {
-                let page = store.dead(after, LETTERS_AT_A_TIME)?;
-                let last = page.last().map(|dead| dead.row.id);
-                let own = page.into_iter();
-                let own = own.filter(|dead| namespace_in(&dead.row.handler) == &*name);
-                Ok((own.collect::<Vec<_>>(), last))
-            };
-            let (own, last) = self.timers.shared.read(read).await?;
-            let own = own.into_iter().map(DeadLetter::new);
-            found.extend(own.take(most - found.len()));
-            let Some(last) = last else {
-                break;
-            };
-            after = last;
-        }
-        Ok(found)
-    }
-
     /// The policy that holds.
     pub fn policy(&self) -> Policy {
         let policy = |engine: &Engine| engine.namespace(&self.name).map(|it| it.policy.clone());
@@ -188,7 +149,7 @@ impl Namespace {
     ///
     /// # Errors
     ///
-    /// [`Error::Policy`], or an [`Error`] of the store, or of a shutdown.
+    /// [`Error::Policy`], or an [`Error`] of the store, or of a shutdown: [what to do](Error#what-to-do).
     ///
     /// # Cancellation
     ///
@@ -204,7 +165,7 @@ impl Namespace {
     ///
     /// # Errors
     ///
-    /// [`Error`] of the store, or of a shutdown.
+    /// [`Error`] of the store, or of a shutdown: [what to do](Error#what-to-do).
     ///
     /// # Cancellation
     ///
@@ -218,7 +179,7 @@ impl Namespace {
     ///
     /// # Errors
     ///
-    /// [`Error`] of the store, or of a shutdown.
+    /// [`Error`] of the store, or of a shutdown: [what to do](Error#what-to-do).
     ///
     /// # Cancellation
     ///
@@ -241,6 +202,17 @@ impl Namespace {
 
     /// Begins no delivery of it any more in this process, and waits for the handlers that run as long as `drain` says: before a deploy, for example. Returns how many
     /// still run. The next process delivers again; so does this one, after a [`resume`](Namespace::resume).
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use waterwheel_durable::{Drain, Namespace};
+    /// # async fn example(reports: &Namespace) {
+    /// let running = reports.drain(Drain::within(Duration::from_secs(300))).await;
+    /// if running > 0 {
+    ///     eprintln!("{running} reports are still being made");
+    /// }
+    /// # }
+    /// ```
     ///
     /// # Cancellation
     ///
@@ -270,9 +242,25 @@ impl Namespace {
     /// What was delivered by a handler of it and is [kept](Policy::retention), from this time on: the first entries after `after`, at most so many. `None` for the first
     /// page, the last one's [mark](Delivered::mark) for the next. In order of the days (UTC) and, on a day, of when it was written that they are settled.
     ///
+    /// ```
+    /// # use std::time::{Duration, SystemTime};
+    /// # use waterwheel_durable::{Error, Namespace};
+    /// # async fn example(shop: &Namespace) -> Result<(), Error> {
+    /// let since = SystemTime::now() - Duration::from_secs(3_600);
+    /// let mut page = shop.delivered("close", since, None, 1_000).await?;
+    /// while let Some(last) = page.last() {
+    ///     for delivered in &page {
+    ///         println!("{} {:?} {:?}", delivered.id(), delivered.key(), delivered.at());
+    ///     }
+    ///     page = shop.delivered("close", since, Some(last.mark()), 1_000).await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
-    /// [`Error::Name`], [`Error::DueOutOfRange`], or an [`Error`] of the store, or of a shutdown.
+    /// [`Error::Name`], [`Error::DueOutOfRange`], or an [`Error`] of the store, or of a shutdown: [what to do](Error#what-to-do).
     pub async fn delivered(
         &self,
         handler: &str,

@@ -168,7 +168,7 @@ impl Shared {
         handler: &Handler,
     ) -> Option<Row> {
         let failed = match &ended {
-            Ended::Failed(error) => Some(Event::AttemptFailed {
+            Ended::Failed(error) | Ended::Later(error, _) => Some(Event::AttemptFailed {
                 id: called.id,
                 handler: Arc::clone(&handler.name),
                 attempt: called.number,

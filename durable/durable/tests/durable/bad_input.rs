@@ -3,7 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, UNIX_EPOCH};
 
-use waterwheel_durable::{BackOff, Durable, Error, NewTimer, Policy, Rate};
+use waterwheel_durable::{
+    BackOff, Durable, Error, HandlerOptions, NewTimer, PAYLOAD_LIMIT, Policy, Rate,
+};
 
 use crate::namespaces::create;
 use crate::support::{Deliveries, HOUR, Place, Shelf, in_an_hour, shut_down, soon, within};
@@ -83,7 +85,13 @@ async fn a_policy_that_makes_no_sense_names_the_field() {
                 panic!("{error:?}");
             };
             assert_eq!(*named, field);
-            assert!(error.to_string().contains(field), "{error}");
+            let words = error.to_string();
+            assert!(words.contains(field), "{words}");
+            // A pause refuses no insert.
+            assert!(
+                field != "insert_rate" || !words.contains("pause"),
+                "{words}"
+            );
             assert!(error.is_definite());
         }
     }
@@ -172,7 +180,11 @@ async fn a_bad_name_of_a_namespace_is_refused() {
         default.at("shop/mail", soon()),
     ] {
         let refused = within(insert.insert()).await;
-        assert!(matches!(refused, Err(Error::Name { .. })), "{refused:?}");
+        let Err(error @ Error::Name { .. }) = refused else {
+            panic!("{refused:?}");
+        };
+        let words = error.to_string();
+        assert!(words.contains("without `default/` before it"), "{words}");
     }
     assert_eq!(shelf.len(), 1);
     shut_down(&timers).await;
@@ -240,4 +252,56 @@ async fn a_due_time_may_be_before_1970_and_after_9999() {
     assert_eq!(refused, Err(Error::DueOutOfRange));
     shut_down(&timers).await;
     assert!(deliveries.rest().await.is_empty());
+}
+
+#[tokio::test]
+async fn what_is_refused_says_what_is_to_be_done() {
+    let (timers, shelf) = open().await;
+    let beyond = UNIX_EPOCH + HOUR * 24 * 366 * 300_000_000;
+    let mail = || timers.at("mail", in_an_hour());
+    let default = timers.namespace("default").unwrap();
+    let too_long = within(mail().bytes(vec![7; PAYLOAD_LIMIT + 9]).insert()).await;
+    let due = within(timers.at("mail", beyond).insert()).await;
+    let since = within(default.delivered("mail", beyond, None, 1)).await;
+    shelf.set_full(true);
+    let full = within(mail().insert()).await;
+    for (error, expected) in [
+        (
+            too_long.unwrap_err(),
+            [
+                "at most 16777216 bytes, and not 16777225",
+                "put an id into the payload",
+            ],
+        ),
+        (due.unwrap_err(), ["the time is more than", "292 million"]),
+        (since.unwrap_err(), ["the time is more than", "292 million"]),
+        (
+            full.unwrap_err(),
+            ["raise its `disk_limit`", "taken again by themselves"],
+        ),
+    ] {
+        let words = error.to_string();
+        for expected in expected {
+            assert!(words.contains(expected), "{words}");
+        }
+    }
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn an_attempt_limit_of_zero_is_refused() {
+    let (timers, _) = open().await;
+    let options = || HandlerOptions::default().attempt_limit(Duration::ZERO);
+    let handled = || timers.handle_with("mail", options(), |_| async { Ok(()) });
+    let panic = catch_unwind(AssertUnwindSafe(handled)).unwrap_err();
+    let text = panic.downcast_ref::<String>().unwrap();
+    assert!(
+        text.contains("the handler \"mail\" is zero") && text.contains("leave it out"),
+        "{text}"
+    );
+    // Nothing is left of it.
+    let mut deliveries = Deliveries::of(&timers, "mail");
+    within(timers.at("mail", soon()).insert()).await.unwrap();
+    deliveries.next().await;
+    shut_down(&timers).await;
 }

@@ -83,6 +83,77 @@ async fn a_failure_counts_across_a_restart() {
 }
 
 #[tokio::test]
+async fn a_handler_says_when_its_timer_is_tried_again() {
+    const HOUR: Duration = crate::support::HOUR;
+    // Sooner than the ladder would, and later.
+    let timers = open([HOUR, millis(1), HOUR]).await;
+    let asked = |attempt| match attempt {
+        1 => millis(5),
+        2 => millis(200),
+        _ => Duration::MAX,
+    };
+    let busy = move |delivery: &waterwheel_durable::Delivery| {
+        Err(Retry::after(asked(delivery.attempt()), "busy"))
+    };
+    let mut deliveries = Deliveries::ended(&timers, "mail", busy);
+    let timer = timers.at("mail", soon()).insert().await.unwrap();
+    let mut failed: Option<SystemTime> = None;
+    for attempt in 1..=3 {
+        let seen = deliveries.next().await;
+        assert_eq!((seen.id, seen.attempt), (timer.handle().id, attempt));
+        if let Some(failed) = failed {
+            // The failure's time is the engine's, which is up to two milliseconds old.
+            assert!(seen.due + millis(3) >= failed + asked(attempt - 1));
+            assert!(seen.at >= seen.due);
+        }
+        failed = Some(seen.at);
+    }
+    // A year at most: it waits, and the ladder has one attempt more.
+    until(|| timers.metrics().namespaces[0].retried == 3).await;
+    assert!(timers.dead_letters(None, 1).await.unwrap().is_empty());
+    let moved = timers.reschedule(&timer, soon()).await.unwrap();
+    assert_eq!(moved, waterwheel_durable::Rescheduled::Done);
+    assert_eq!(deliveries.next().await.attempt, 4);
+    assert_eq!(the_dead_letter(&timers).await, (4, "busy".into()));
+    shut_down(&timers).await;
+    assert!(deliveries.rest().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_question_mark_makes_a_failure_of_each_kind_of_error() {
+    fn fail(kind: &[u8]) -> Result<(), Failure> {
+        let io = || std::io::Error::other("the line is cut");
+        let boxed: Box<dyn std::error::Error + Send + Sync> = Box::new(io());
+        match kind {
+            b"error" => Err(io())?,
+            b"boxed" => Err(boxed)?,
+            b"anyhow" => Err(anyhow::Error::new(io()).context("no answer"))?,
+            b"text" => Err("the line is cut")?,
+            b"string" => Err(String::from("the line is cut"))?,
+            b"failure" => Err(Dead::because("the line is cut"))?,
+            _ => {}
+        }
+        Ok(())
+    }
+    let timers = open([]).await;
+    timers.handle("mail", |delivery| async move { fail(delivery.payload()) });
+    let kinds = ["error", "boxed", "anyhow", "text", "string", "failure"];
+    for kind in kinds {
+        let insert = timers.at("mail", soon()).bytes(kind.as_bytes());
+        insert.insert().await.unwrap();
+    }
+    let dead = letters_until(&timers, |dead| dead.len() == kinds.len()).await;
+    for letter in dead {
+        let expected = match &**letter.payload() {
+            b"anyhow" => "no answer: the line is cut",
+            _ => "the line is cut",
+        };
+        assert_eq!(letter.error(), expected, "{letter:?}");
+    }
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
 async fn a_handler_gives_a_timer_up_at_once() {
     let timers = open([millis(1); 5]).await;
     let mut deliveries = Deliveries::ended(&timers, "mail", |_| Err(Dead::because("no such user")));

@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use waterwheel_durable::{Durable, Error, Event, NewTimer};
 
-use crate::support::{Deliveries, Place, Shelf, in_an_hour, shut_down, soon, until, within};
+use crate::support::{
+    Deliveries, Place, Shelf, in_an_hour, millis, shut_down, soon, until, within,
+};
 
 on_both_flavors! {
     a_full_store_refuses_inserts_and_delivers
@@ -77,15 +79,34 @@ async fn a_file_at_its_limit_is_full_until_timers_have_gone() {
     for _ in &kept {
         deliveries.next().await;
     }
-    loop {
-        let insert = timers.at("mail", soon()).bytes([7; 50_000]);
-        match within(insert.insert()).await {
-            Ok(_) => break,
-            Err(error) => assert_eq!(error, Error::Full),
+    within(async {
+        while let Err(error) = timers.at("mail", soon()).bytes([7; 50_000]).insert().await {
+            assert_eq!(error, Error::Full);
+            tokio::time::sleep(millis(1)).await;
         }
-    }
+    })
+    .await;
     deliveries.next().await;
     shut_down(&timers).await;
     let length = std::fs::metadata(place.file()).unwrap().len();
     assert!(length <= LIMIT, "{length} bytes");
+}
+
+#[tokio::test]
+async fn the_least_limit_of_a_file_has_room_for_timers() {
+    let place = Place::new();
+    let builder = Durable::builder().disk_limit(0);
+    let timers = within(builder.open(place.file())).await.unwrap();
+    let mut kept = 0;
+    let refused = loop {
+        let insert = timers.at("mail", in_an_hour()).bytes([7; 50_000]);
+        match within(insert.insert()).await {
+            Ok(_) => kept += 1,
+            Err(error) => break error,
+        }
+        assert!(kept < 20, "it takes more than its limit");
+    };
+    assert_eq!(refused, Error::Full);
+    assert!(kept > 5, "{kept} fit");
+    shut_down(&timers).await;
 }

@@ -2,11 +2,16 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use tokio::sync::mpsc;
-use waterwheel_durable::{Cancelled, Durable, Handle, NewTimer, Rescheduled};
+use waterwheel_durable::{
+    Cancelled, Dead, Durable, Error, Handle, Namespace, NewTimer, Policy, Redriven, Rescheduled,
+    Retry,
+};
 
-use crate::support::{Deliveries, HOUR, Place, Shelf, shut_down, soon, within};
+use crate::namespaces::create;
+use crate::support::{Deliveries, HOUR, Place, Shelf, shut_down, soon, until, within};
 
 on_both_flavors! {
     a_handler_inserts_ten_thousand_others
@@ -45,25 +50,21 @@ async fn a_handler_that_acts_on_its_own_timer_is_answered() {
         .await
         .unwrap();
     let (sender, mut answers) = mpsc::unbounded_channel();
-    let (own, handle) = tokio::sync::watch::channel(None::<Handle>);
     timers.handle("self", move |delivery| {
-        let (sender, mut handle) = (sender.clone(), handle.clone());
+        let sender = sender.clone();
         async move {
-            let own = handle.wait_for(Option::is_some).await?.clone().unwrap();
-            let is_own = own.id == delivery.id();
-            let timers = delivery.timers();
+            let (own, timers) = (delivery.handle(), delivery.timers());
             let cancelled = timers.cancel(&own).await?;
             let moved = timers.reschedule(&own, soon()).await?;
             let next = timers.at("mail", soon()).key("next").insert().await?;
-            sender.send((is_own, cancelled, moved, next.is_new()))?;
+            sender.send((own, cancelled, moved, next.is_new()))?;
             Ok(())
         }
     });
     let mut deliveries = Deliveries::of(&timers, "mail");
     let timer = timers.at("self", soon()).insert().await.unwrap();
-    own.send(Some(timer.into_handle())).unwrap();
-    let (is_own, cancelled, moved, is_new) = within(answers.recv()).await.unwrap();
-    assert!(is_own);
+    let (own, cancelled, moved, is_new) = within(answers.recv()).await.unwrap();
+    assert_eq!(&own, timer.handle());
     assert_eq!(cancelled, Cancelled::AlreadyFired);
     assert!(moved == Rescheduled::AlreadyFired && is_new);
     deliveries.next().await;
@@ -147,4 +148,87 @@ async fn a_handle_in_a_handler_keeps_the_service_until_a_shutdown() {
         async { Ok(()) }
     });
     assert!(watched.upgrade().is_none());
+}
+
+#[tokio::test]
+async fn a_handle_of_a_delivery_or_a_letter_names_the_timer() {
+    let timers = Durable::builder()
+        .ladder([HOUR])
+        .open_store(Shelf::default());
+    let timers = within(timers).await.unwrap();
+    let (sender, mut handles) = mpsc::unbounded_channel::<Handle>();
+    timers.handle("mail", move |delivery| {
+        let sent = sender.send(delivery.handle());
+        let is_first = delivery.payload().is_empty();
+        async move {
+            sent?;
+            match is_first {
+                true => Err(Retry::backoff("later")),
+                false => Err(Dead::because("no")),
+            }
+        }
+    });
+    // It is tried again in an hour, and the handle that its attempt had is as good as the first one.
+    let timer = within(timers.at("mail", soon()).insert()).await.unwrap();
+    let own = within(handles.recv()).await.unwrap();
+    assert_eq!(own.id, timer.handle().id);
+    until(|| timers.metrics().in_memory == 0).await;
+    assert_eq!(within(timers.cancel(&own)).await, Ok(Cancelled::Done));
+    assert_eq!(within(timers.cancel(&timer)).await, Ok(Cancelled::NotFound));
+
+    // It is given up after it was moved.
+    let timer = timers.at("mail", SystemTime::now() + HOUR).bytes(*b"x");
+    let timer = within(timer.insert()).await.unwrap();
+    let moved = within(timers.reschedule(&timer, soon())).await;
+    assert_eq!(moved, Ok(Rescheduled::Done));
+    within(handles.recv()).await.unwrap();
+    until(|| timers.metrics().in_memory == 0).await;
+    let letters = within(timers.dead_letters(None, 9)).await.unwrap();
+    let own = letters[0].handle();
+    assert_eq!((letters.len(), own.id), (1, timer.handle().id));
+    let default = timers.namespace("default").unwrap();
+    within(default.pause()).await.unwrap();
+    assert_eq!(within(timers.redrive(own.id)).await, Ok(Redriven::Done));
+    assert_eq!(within(timers.cancel(&own)).await, Ok(Cancelled::Done));
+    assert_eq!(within(timers.cancel(&timer)).await, Ok(Cancelled::NotFound));
+    shut_down(&timers).await;
+    assert_eq!(within(handles.recv()).await, None);
+}
+
+#[tokio::test]
+async fn a_delivery_has_the_namespace_of_its_handler() {
+    let shelf = Shelf::default();
+    let timers = within(Durable::builder().open_store(shelf.clone()));
+    let timers = timers.await.unwrap();
+    let bank = create(&timers, "bank", Policy::default()).await;
+    let (sender, mut namespaces) = mpsc::unbounded_channel::<Namespace>();
+    for handler in ["plan", "bank/plan"] {
+        let sender = sender.clone();
+        timers.handle(handler, move |delivery| {
+            let sender = sender.clone();
+            async move {
+                let own = delivery.namespace();
+                own.at("mail", soon()).insert().await?;
+                sender.send(own)?;
+                Ok(())
+            }
+        });
+    }
+    let mut of_default = Deliveries::of(&timers, "mail");
+    let mut of_bank = Deliveries::of(&timers, "bank/mail");
+    within(timers.at("plan", soon()).insert()).await.unwrap();
+    of_default.next().await;
+    let default = within(namespaces.recv()).await.unwrap();
+    assert_eq!(default.name(), "default");
+    within(bank.at("plan", soon()).insert()).await.unwrap();
+    of_bank.next().await;
+    let own = within(namespaces.recv()).await.unwrap();
+    assert_eq!(own.name(), "bank");
+    assert!(of_default.so_far().is_empty() && of_bank.so_far().is_empty());
+    // One that is kept keeps no service alive.
+    let watched = shelf.watch();
+    drop((timers, bank, shelf));
+    until(|| watched.upgrade().is_none()).await;
+    let late = within(own.at("mail", soon()).insert()).await;
+    assert_eq!(late, Err(Error::ShuttingDown));
 }

@@ -3,12 +3,16 @@
 use std::time::SystemTime;
 
 use tokio::task::JoinSet;
-use waterwheel_durable::{Cancelled, Dead, Durable, Handle, Inserted};
+use waterwheel_durable::{Cancelled, Dead, Durable, Error, Handle, Inserted, Policy, Rescheduled};
 
-use crate::support::{Deliveries, Place, Shelf, in_an_hour, shut_down, soon, until, within};
+use crate::namespaces::create;
+use crate::support::{
+    Deliveries, Gate, HOUR, Place, Shelf, in_an_hour, shut_down, soon, until, within,
+};
 
 on_both_flavors! {
     of_a_hundred_inserts_at_once_one_creates_the_timer
+    an_insert_that_was_answered_is_found_by_its_key
 }
 
 async fn keyed(timers: &Durable, key: &str, due: SystemTime) -> Inserted {
@@ -66,7 +70,7 @@ async fn a_key_is_free_after_its_timer_was_settled() {
 #[tokio::test]
 async fn a_key_is_held_while_a_timer_is_tried_again() {
     let timers = Durable::builder()
-        .ladder([crate::support::HOUR])
+        .ladder([HOUR])
         .open_store(Shelf::default())
         .await
         .unwrap();
@@ -109,4 +113,94 @@ async fn a_key_is_the_handlers_own() {
     let plain = timers.at("mail", in_an_hour()).insert().await.unwrap();
     assert!(plain.is_new());
     shut_down(&timers).await;
+}
+
+/// The timer of `mail` with this key.
+async fn find(timers: &Durable, key: &str) -> Option<Handle> {
+    within(timers.find("mail", key)).await.unwrap()
+}
+
+async fn an_insert_that_was_answered_is_found_by_its_key() {
+    let place = Place::new();
+    for file in [false, true] {
+        let timers = match file {
+            true => place.open().await,
+            false => {
+                let store = Durable::builder().open_store(Shelf::default());
+                within(store).await.unwrap()
+            }
+        };
+        let mut callers = JoinSet::new();
+        for caller in 0..20 {
+            let timers = timers.clone();
+            callers.spawn(async move {
+                for round in 0..10 {
+                    let key = format!("{caller} {round}");
+                    assert_eq!(find(&timers, &key).await, None);
+                    let timer = keyed(&timers, &key, in_an_hour()).await.into_handle();
+                    assert_eq!(find(&timers, &key).await, Some(timer.clone()));
+                    // By its first handle, wherever it is.
+                    let moved = timers.reschedule(&timer, in_an_hour() + 99 * HOUR);
+                    assert_eq!(within(moved).await, Ok(Rescheduled::Done));
+                    assert_eq!(find(&timers, &key).await, Some(timer.clone()));
+                    if round % 2 == 0 {
+                        let cancelled = within(timers.cancel(&timer)).await;
+                        assert_eq!(cancelled, Ok(Cancelled::Done));
+                        assert_eq!(find(&timers, &key).await, None);
+                    }
+                }
+            });
+        }
+        within(callers.join_all()).await;
+        shut_down(&timers).await;
+    }
+    // Half of them are in the file.
+    let timers = place.open().await;
+    for caller in 0..20 {
+        for round in 0..10 {
+            let found = find(&timers, &format!("{caller} {round}")).await;
+            assert_eq!(found.is_some(), round % 2 == 1);
+            if let Some(found) = found {
+                let cancelled = within(timers.cancel(found)).await;
+                assert_eq!(cancelled, Ok(Cancelled::Done));
+            }
+        }
+    }
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn a_key_finds_its_timer_until_that_is_settled_or_dead() {
+    let timers = Durable::builder().open_store(Shelf::default());
+    let timers = within(timers).await.unwrap();
+    let shop = create(&timers, "shop", Policy::default()).await;
+    let gate = Gate::of(&timers, "shop/mail");
+    let mut given_up = Deliveries::ended(&timers, "mail", |_| Err(Dead::because("no")));
+    let insert = shop.at("mail", soon()).key("order").insert();
+    let timer = within(insert).await.unwrap().into_handle();
+    gate.has_begun().await;
+    // With its handler.
+    let found = within(shop.find("mail", "order")).await.unwrap();
+    assert_eq!(found.as_ref(), Some(&timer));
+    let cancelled = within(timers.cancel(&timer)).await;
+    assert_eq!(cancelled, Ok(Cancelled::AlreadyFired));
+    assert_eq!(within(timers.find("shop/mail", b"order")).await, Ok(found));
+    // Another handler's.
+    assert_eq!(find(&timers, "order").await, None);
+    gate.go_on.add_permits(1);
+    until(|| shop.metrics().settled == 1).await;
+    assert_eq!(within(shop.find("mail", "order")).await, Ok(None));
+    keyed(&timers, "order", soon()).await;
+    given_up.next().await;
+    until(|| timers.metrics().in_memory == 0).await;
+    assert_eq!(find(&timers, "order").await, None);
+
+    let unknown = within(timers.find("shpo/mail", "order")).await;
+    let name = "shpo".into();
+    assert_eq!(unknown, Err(Error::UnknownNamespace { name }));
+    let wrong = within(shop.find("a/b", "order")).await;
+    assert!(matches!(wrong, Err(Error::Name { .. })), "{wrong:?}");
+    shut_down(&timers).await;
+    let late = within(shop.find("mail", "order")).await;
+    assert_eq!(late, Err(Error::ShuttingDown));
 }

@@ -44,6 +44,7 @@ async fn dead_letters_are_listed_by_pages_across_a_restart() {
         let Some(last) = page.last() else { break };
         after = Some(last.id());
         pages.push(page);
+        assert!(pages.len() < 10, "it begins again");
     }
     let lengths: Vec<_> = pages.iter().map(Vec::len).collect();
     assert_eq!(lengths, [10, 10, 5]);
@@ -58,6 +59,7 @@ async fn dead_letters_are_listed_by_pages_across_a_restart() {
         assert_eq!((dead.handler(), dead.attempts()), ("mail", 1));
         assert_eq!(dead.error(), "the server is down");
         assert!(dead.at() >= before && dead.at() <= SystemTime::now());
+        assert!(dead.due() >= before && dead.due() <= dead.at());
     }
     shut_down(&timers).await;
 }
@@ -194,6 +196,7 @@ async fn dead_letters_of_a_namespace_are_listed_among_others() {
         after = Some(last.id());
         assert!(page.iter().all(|it| it.handler() == "shop/mail"));
         found.push(page.iter().map(|it| it.id()).collect::<Vec<_>>());
+        assert!(found.len() < 10, "it begins again");
     }
     assert_eq!(found, [&own[..3], &own[3..]]);
     assert!(within(shop.dead_letters(None, 0)).await.unwrap().is_empty());
@@ -201,5 +204,52 @@ async fn dead_letters_of_a_namespace_are_listed_among_others() {
     let default = timers.namespace("default").unwrap();
     let page = within(default.dead_letters(None, 1_000)).await.unwrap();
     assert_eq!(page.len(), 215);
+    shut_down(&timers).await;
+}
+
+#[tokio::test]
+async fn letters_are_read_some_megabytes_at_a_time_and_alone() {
+    const LARGE: usize = 1 << 20;
+    let shelf = Shelf::default();
+    let timers = within(Durable::builder().open_store(shelf.clone()));
+    let timers = timers.await.unwrap();
+    let gives_up = |_: &Delivery| Err(Dead::because("no"));
+    let (mut all, mut namespaces) = (Vec::new(), Vec::new());
+    for name in ["shop", "bank"] {
+        namespaces.push(create(&timers, name, Policy::default()).await);
+        all.push(Deliveries::ended(
+            &timers,
+            &format!("{name}/mail"),
+            gives_up,
+        ));
+    }
+    let [shop, bank] = &namespaces[..] else {
+        unreachable!();
+    };
+    let large = (0..20).map(|_| NewTimer::at("mail", soon()).bytes(vec![7; LARGE]));
+    within(shop.insert_many(large)).await.unwrap();
+    let small = bank.at("mail", soon()).bytes(*b"small");
+    within(small.insert()).await.unwrap();
+    let dead = || shop.metrics().dead + bank.metrics().dead;
+    until(|| dead() == 21).await;
+
+    let page = within(bank.dead_letters(None, 1)).await.unwrap();
+    assert_eq!(
+        page.iter().map(|it| &**it.payload()).collect::<Vec<_>>(),
+        [b"small"]
+    );
+    let read = shelf.pages();
+    assert!(read.iter().sum::<usize>() < 100, "{read:?}");
+    let page = within(timers.dead_letters(None, 100)).await.unwrap();
+    assert_eq!(page.len(), 21);
+    let read = &shelf.pages()[read.len()..];
+    assert!(
+        read.len() > 4 && read.iter().all(|it| *it < 5 * LARGE),
+        "{read:?}"
+    );
+    // And no more than was asked for.
+    let page = within(shop.dead_letters(None, 2)).await.unwrap();
+    let last = shelf.pages().pop().unwrap();
+    assert!(page.len() == 2 && last < 3 * LARGE, "{last}");
     shut_down(&timers).await;
 }

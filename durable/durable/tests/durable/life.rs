@@ -101,6 +101,7 @@ async fn a_call_that_is_dropped_harms_nothing() {
     poll_once(timers.reschedule(&moved, soon())).await;
     poll_once(timers.redrive(letter.handle().id)).await;
     poll_once(timers.dead_letters(None, 1)).await;
+    poll_once(timers.find("mail", "key")).await;
     shelf.go_on();
     // What was asked is done.
     dead.next().await;

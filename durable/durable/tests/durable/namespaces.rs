@@ -3,14 +3,16 @@
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use waterwheel_durable::{
     Delivery, Drain, Durable, Event, HandlerOptions, Namespace, NewTimer, Policy, Rate, Retry,
     Shift,
 };
 
-use crate::support::{Deliveries, Gate, Place, Shelf, millis, shut_down, soon, until, within};
+use crate::support::{
+    Deliveries, Gate, PATIENCE, Place, Shelf, millis, shut_down, soon, until, within,
+};
 
 on_both_flavors! {
     a_namespace_that_hangs_delays_no_other
@@ -146,7 +148,16 @@ async fn an_outage_of_an_hour_delays_no_other_and_drains_at_the_limit() {
     // It is up again: the backlog drains, and by the limit.
     is_down.store(false, Ordering::SeqCst);
     let from = (partner.metrics().delivered, now());
+    let mut last = (0, Instant::now());
     while partner.metrics().settled < (PARTNERS * MINUTES) as u64 {
+        let settled = partner.metrics().settled;
+        if settled > last.0 {
+            last = (settled, Instant::now());
+        }
+        assert!(
+            last.1.elapsed() < PATIENCE,
+            "{settled} are settled, and no more"
+        );
         let at = partner.metrics().delivered;
         let most = 10.0 + 20.0 * now().duration_since(from.1).unwrap().as_secs_f64();
         assert!((at - from.0) as f64 <= most + 1.0, "{at} of {most}");

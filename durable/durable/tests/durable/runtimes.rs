@@ -5,13 +5,15 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
+use std::time::Instant;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Semaphore;
 use waterwheel_durable::{Drain, Durable, Error, Event, HandlerOptions, NewTimer, Shift};
 
 use crate::support::{
-    Deliveries, HOUR, Place, Shelf, block_on, in_an_hour, millis, shut_down, soon, until, within,
+    Deliveries, HOUR, PATIENCE, Place, Shelf, block_on, in_an_hour, millis, shut_down, soon, until,
+    within,
 };
 
 fn one_thread() -> Runtime {
@@ -283,13 +285,16 @@ async fn a_service_needs_no_timer_of_the_runtimes() {
         let late = timers.at("mail", soon()).insert().await.unwrap();
         timers.at("slow", soon()).insert().await.unwrap();
         assert_eq!(deliveries.next().await.id, late.handle().id);
-        let dead = loop {
-            let dead = within(timers.dead_letters(None, 10)).await.unwrap();
-            if let [dead] = &dead[..] {
-                break dead.error().to_owned();
+        let dead = within(async {
+            loop {
+                let dead = timers.dead_letters(None, 10).await.unwrap();
+                if let [dead] = &dead[..] {
+                    break dead.error().to_owned();
+                }
+                tokio::time::sleep(millis(1)).await;
             }
-            tokio::time::sleep(millis(1)).await;
-        };
+        })
+        .await;
         assert_eq!(dead, "it has not ended within 10ms");
         timers.handle("hangs", |_| std::future::pending());
         timers.at("hangs", soon()).insert().await.unwrap();
@@ -372,7 +377,9 @@ fn a_shutdown_is_bounded_though_nothing_drives_the_runtime() {
         .unwrap();
     timers.handle("mail", |_| async { Ok(()) });
     // Each turns the engine, so one of them is handed to a handler that never begins.
+    let start = Instant::now();
     while timers.metrics().running == 0 {
+        assert!(start.elapsed() < PATIENCE, "no handler is handed a timer");
         block_on(timers.at("mail", std::time::SystemTime::now()).insert()).unwrap();
     }
     let stopped = block_on(timers.shutdown(Drain::within(millis(20))));

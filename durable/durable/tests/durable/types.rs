@@ -4,9 +4,9 @@ use std::mem::size_of;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use waterwheel_durable::{
-    Builder, Cancelled, DeadLetter, Delivery, Drain, Durable, Error, Event, Failure, Handle,
-    HandlerOptions, Id, Insert, Inserted, Metrics, NAME_LIMIT, NewTimer, OpenError, PAYLOAD_LIMIT,
-    Redriven, Rescheduled, Stopped,
+    Builder, Cancelled, DeadLetter, Delivered, Delivery, Drain, Durable, Error, Event, Failure,
+    Handle, HandlerOptions, Id, Insert, Inserted, Metrics, NAME_LIMIT, Namespace, NewTimer,
+    OpenError, PAYLOAD_LIMIT, Redriven, Rescheduled, Stopped,
 };
 
 use crate::support::{Place, Shelf, in_an_hour, shut_down, soon, within};
@@ -20,7 +20,9 @@ fn all_types_cross_threads() {
     fn all<T: Send + Sync + Unpin + std::fmt::Debug>() {}
     all::<Durable>();
     all::<Builder>();
+    all::<Namespace>();
     all::<Delivery>();
+    all::<Delivered>();
     all::<Insert<'_>>();
     all::<NewTimer>();
     all::<HandlerOptions>();
@@ -47,6 +49,7 @@ fn what_is_kept_by_the_thousand_is_small() {
     assert_eq!(size_of::<Inserted>(), 40);
     assert_eq!(size_of::<Cancelled>(), 1);
     assert_eq!(size_of::<Durable>(), 16);
+    assert_eq!(size_of::<Namespace>(), 32);
     assert!(size_of::<Delivery>() <= 128, "{}", size_of::<Delivery>());
     assert!(size_of::<NewTimer>() <= 96, "{}", size_of::<NewTimer>());
 }
@@ -61,6 +64,7 @@ async fn the_futures_may_be_spawned() {
     send(timers.insert_many([NewTimer::at("mail", in_an_hour())]))
         .await
         .unwrap();
+    send(timers.find("mail", "key")).await.unwrap();
     send(timers.reschedule(&timer, in_an_hour())).await.unwrap();
     send(timers.cancel(&timer)).await.unwrap();
     send(timers.dead_letters(None, 1)).await.unwrap();

@@ -1,5 +1,6 @@
 //! Do the recipes of `docs/recipes.md` hold when the process ends where that hurts most? Their code is what is run here, word for word.
 
+mod by_key;
 mod fence;
 mod outbox;
 
@@ -58,7 +59,11 @@ async fn until<F: Future<Output = bool>>(is_so: impl Fn() -> F) {
 
 #[test]
 fn the_page_has_the_code_that_is_tested() {
-    for code in [include_str!("relay.rs"), include_str!("credit.rs")] {
+    for code in [
+        include_str!("relay.rs"),
+        include_str!("credit.rs"),
+        include_str!("paid.rs"),
+    ] {
         assert!(PAGE.contains(code), "the page has other code than\n{code}");
     }
 }

@@ -36,7 +36,7 @@ fn first_rows(database: &Mutex<Connection>) -> rusqlite::Result<Vec<Row>> {
         Ok(Row {
             id: row.get(0)?,
             handler: row.get(1)?,
-            due: SystemTime::UNIX_EPOCH + Duration::from_millis(due.unsigned_abs()),
+            due: SystemTime::UNIX_EPOCH + Duration::from_millis(u64::try_from(due).unwrap_or(0)),
             payload: row.get(3)?,
         })
     })?;

@@ -24,7 +24,7 @@ pub(super) struct Entry {
 }
 
 /// In bytes, in the file.
-const LENGTH: usize = 32;
+pub(super) const LENGTH: usize = 32;
 
 impl Entry {
     /// Whether it says that the key is free.

@@ -13,7 +13,7 @@ use std::ops::Range;
 use rusqlite::Connection;
 
 use super::Keys;
-use super::entry::{Entry, damaged};
+use super::entry::{Entry, LENGTH, damaged};
 use super::name::Name;
 use super::run::Run;
 
@@ -38,9 +38,14 @@ pub(super) enum Step {
 }
 
 impl Keys {
-    /// Whether it is time to [write](Keys::write_fresh) what is fresh as a run, or there is so many times as much.
-    pub(crate) fn is_much_fresh(&self, times: usize) -> bool {
-        self.changes >= times * self.sizes.fresh
+    /// Whether it is time to [write](Keys::write_fresh) what is fresh as a run.
+    pub(crate) fn is_much_fresh(&self) -> bool {
+        self.changes >= self.sizes.fresh
+    }
+
+    /// How many bytes it has as a run, about.
+    pub(crate) fn fresh_bytes(&self) -> u64 {
+        (self.fresh.len() * LENGTH) as u64
     }
 
     /// Whether it is time to [merge](Keys::merge) some more: in proportion to what commits change, so that they are not kept waiting, and while there is no

@@ -89,7 +89,7 @@ impl Pair {
 
     /// Says whether there was something to do.
     fn tend(&mut self, is_kept: bool) -> bool {
-        let is_much = self.keys.is_much_fresh(1);
+        let is_much = self.keys.is_much_fresh();
         if is_much {
             self.connection.execute_batch("BEGIN").unwrap();
             self.keys.write_fresh(&self.connection).unwrap();

@@ -1,38 +1,25 @@
 //! What was given up?
 
-use std::collections::HashSet;
-
 use rusqlite::OptionalExtension;
-use waterwheel_store::{Dead, Id, Most};
+use waterwheel_store::{Dead, Id, Most, Whose};
 
 use super::snapshot::Snapshot;
-use crate::read::{DEAD, letter, stored};
+use crate::read::{self, DEAD, letter, stored};
 
 const ONE: &str = "
     SELECT id, due, failures, has_moved, key, payload, starts, handler, at, error FROM dead WHERE id = ?1";
 
 pub(crate) fn page(
     snapshot: &Snapshot<'_>,
-    of: &HashSet<i64>,
+    whose: Whose<'_>,
     after: Id,
     most: Most,
 ) -> rusqlite::Result<Vec<Dead>> {
     let mut dead = snapshot.prepare(DEAD)?;
-    let mut rows = dead.query((stored(after), -1))?;
-    let all = std::iter::from_fn(|| {
-        loop {
-            let row = match rows.next().transpose()? {
-                Ok(row) => row,
-                Err(error) => return Some(Err(error)),
-            };
-            match row.get(7) {
-                Ok(handler) if !of.contains(&handler) => {}
-                Ok(_) => return Some(letter(row, &snapshot.handlers)),
-                Err(error) => return Some(Err(error)),
-            }
-        }
-    });
-    most.of_sized(all, |dead| dead.row.bytes() + dead.error.len())
+    // No process waits for this connection.
+    let looked_at = usize::MAX;
+    let page = read::dead(&mut dead, &snapshot.handlers, whose, after, most, looked_at)?;
+    Ok(page.dead)
 }
 
 pub(crate) fn one(snapshot: &Snapshot<'_>, id: Id) -> rusqlite::Result<Option<Dead>> {

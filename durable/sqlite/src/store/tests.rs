@@ -242,11 +242,11 @@ fn a_step_that_breaks_a_rule_of_the_tables_is_final() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// A store whose log is far longer than usual with so many pages, and has them: another connection reads.
-fn with_a_long_log(name: &str) -> (SqliteStore, PathBuf, Connection) {
+/// A store whose log has 400 pages: another connection reads. It is far longer than usual with so many.
+fn with_a_long_log(name: &str, far_log: i64) -> (SqliteStore, PathBuf, Connection) {
     let trial = Trial {
         long_log: 8,
-        far_log: 100,
+        far_log,
         full: std::time::Duration::from_secs(3_600),
         ..Trial::NONE
     };
@@ -288,7 +288,7 @@ fn commits_until_copied(store: &mut SqliteStore) -> u32 {
 
 #[test]
 fn a_log_that_is_far_too_long_is_copied_beside_commits() {
-    let (mut store, folder, other) = with_a_long_log("far");
+    let (mut store, folder, other) = with_a_long_log("far", 100);
     // A reader keeps it from being copied, by either of them.
     for _ in 0..3 {
         store.tend().unwrap();
@@ -309,75 +309,91 @@ fn a_log_that_is_far_too_long_is_copied_beside_commits() {
     assert!(!store.copier.is_under_way());
     drop((other, store));
     assert!(is_empty(&log_of(&folder.join("timers.db"))).unwrap());
+    expect_whole(&folder, number + 19);
     fs::remove_dir_all(folder).unwrap();
+}
+
+/// What was committed is there, one timer each, and each page makes sense.
+fn expect_whole(folder: &Path, timers: u64) {
+    let file = Connection::open(folder.join("timers.db")).unwrap();
+    let ask = |sql: &str| file.query_row(sql, [], |row| row.get::<_, String>(0));
+    assert_eq!(ask("PRAGMA integrity_check").unwrap(), "ok");
+    let count = ask("SELECT count(*) || ' to ' || max(id) FROM timers").unwrap();
+    assert_eq!(count, format!("{timers} to {timers}"));
 }
 
 /// A pass fails with this.
 fn fail_a_pass(store: &mut SqliteStore, code: std::ffi::c_int) {
-    let (done, is_done) = std::sync::mpsc::channel::<()>();
-    store.copier.stand_in(move || {
-        let _done = done;
+    store.copier.stand_in(move |_| {
         let error = rusqlite::ffi::Error::new(code);
         Err(rusqlite::Error::SqliteFailure(error, None))
     });
-    // It ends a moment after that.
-    assert!(is_done.recv().is_err());
-}
-
-/// Commits nothing until the pass is looked at.
-fn commit_after_a_pass(store: &mut SqliteStore) -> Result<(), StoreError> {
-    let mut number = 1_000;
-    while store.copier.is_under_way() {
-        number += 1;
-        store.commit(number, &[])?;
+    while !store.copier.has_ended() {
+        std::thread::yield_now();
     }
-    Ok(())
-}
-
-/// Tends the store until the pass is looked at.
-fn tend_after_a_pass(store: &mut SqliteStore) -> Result<(), StoreError> {
-    while store.copier.is_under_way() {
-        store.tend()?;
-    }
-    Ok(())
 }
 
 #[test]
 fn a_log_that_another_thread_cannot_copy_fails_the_store() {
-    for commits in [false, true] {
-        let (mut store, folder, other) = with_a_long_log("unsynced");
+    type Ask = fn(&mut SqliteStore) -> Result<(), StoreError>;
+    let calls: [Ask; 4] = [
+        |store| store.commit(1_000, &[]).map(drop),
+        |store| store.tend(),
+        |store| store.orders().map(drop),
+        |store| store.begin().map(drop),
+    ];
+    for call in calls {
+        let (mut store, folder, other) = with_a_long_log("unsynced", 1_000);
         other.execute_batch("COMMIT").unwrap();
-        let left = fs::metadata(log_of(store.path())).unwrap().len();
+        let order = "INSERT INTO orders (body, until) VALUES ('pause none', 1 << 60)";
+        other.execute(order, []).unwrap();
         fail_a_pass(&mut store, rusqlite::ffi::SQLITE_IOERR_FSYNC);
-        let answer = match commits {
-            true => commit_after_a_pass(&mut store),
-            false => tend_after_a_pass(&mut store),
-        };
-        let error = answer.unwrap_err();
+        let left = files(&folder);
+        let error = call(&mut store).unwrap_err();
         assert!(!error.is_definite(), "{error:?}");
         assert!(!store.commit(10_000, &[]).unwrap_err().is_definite());
         assert!(!store.tend().unwrap_err().is_definite());
         drop(store);
-        // Nothing was written any more, nor copied.
-        let log = log_of(&folder.join("timers.db"));
-        assert_eq!(fs::metadata(log).unwrap().len(), left);
+        // Nothing was written, nor copied.
+        assert!(files(&folder) == left);
         drop(other);
         fs::remove_dir_all(folder).unwrap();
     }
 }
 
 #[test]
+fn a_store_that_ends_copies_nothing_after_a_failed_pass() {
+    for (code, copies) in [
+        (rusqlite::ffi::SQLITE_IOERR_FSYNC, false),
+        (rusqlite::ffi::SQLITE_NOMEM, true),
+    ] {
+        let (mut store, folder, other) = with_a_long_log("ends-first", 1_000);
+        other.execute_batch("COMMIT").unwrap();
+        fail_a_pass(&mut store, code);
+        let left = files(&folder);
+        drop(store);
+        assert_eq!(files(&folder) != left, copies);
+        drop(other);
+        fs::remove_dir_all(folder).unwrap();
+    }
+}
+
+/// What the file and its log have.
+fn files(folder: &Path) -> [Vec<u8>; 2] {
+    ["timers.db", "timers.db-wal"].map(|name| fs::read(folder.join(name)).unwrap())
+}
+
+#[test]
 fn a_log_that_finds_no_space_is_copied_by_the_store_itself() {
     for commits in [false, true] {
-        let (mut store, folder, other) = with_a_long_log("no-space");
+        let (mut store, folder, other) = with_a_long_log("no-space", 100);
         other.execute_batch("COMMIT").unwrap();
         let reserve = folder.join("timers.db-reserve");
         assert!(reserve.exists());
         fail_a_pass(&mut store, rusqlite::ffi::SQLITE_FULL);
         if commits {
-            commit_after_a_pass(&mut store).unwrap();
+            store.commit(1_000, &[]).unwrap();
         }
-        tend_after_a_pass(&mut store).unwrap();
         store.tend().unwrap();
         // A commit leaves it to the store's own copy to find that there is no space, and here there is.
         assert_eq!(reserve.exists(), commits);
@@ -389,11 +405,70 @@ fn a_log_that_finds_no_space_is_copied_by_the_store_itself() {
 }
 
 #[test]
+fn a_pass_that_fails_for_now_refuses_no_commit() {
+    for code in [
+        rusqlite::ffi::SQLITE_NOMEM,
+        rusqlite::ffi::SQLITE_BUSY,
+        rusqlite::ffi::SQLITE_FULL,
+    ] {
+        let (mut store, folder, other) = with_a_long_log("for-now", 100);
+        other.execute_batch("COMMIT").unwrap();
+        fail_a_pass(&mut store, code);
+        store.commit(1_000, &[]).unwrap();
+        // The store copies this log itself.
+        store.tend().unwrap();
+        assert!(!store.copier.is_under_way());
+        assert_eq!(store.log().unwrap().left(), 0);
+        drop((store, other));
+        fs::remove_dir_all(folder).unwrap();
+    }
+}
+
+#[test]
+fn a_store_ends_soon_and_leaves_a_log_that_is_far_too_long() {
+    let (mut store, folder, other) = with_a_long_log("ends-soon", 100);
+    other.execute_batch("COMMIT").unwrap();
+    let timers = store.last.as_ref().unwrap().0;
+    let (ended, has_ended) = std::sync::mpsc::channel();
+    store.copier.stand_in(move |interrupt| {
+        let connection = Connection::open_in_memory().unwrap();
+        assert!(interrupt.set(connection.get_interrupt_handle()).is_ok());
+        // It lasts for minutes.
+        let long =
+            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000000000)
+            SELECT count(*) FROM n";
+        let counted = connection.query_row(long, [], |_| Ok(()));
+        ended.send(counted.is_err()).unwrap();
+        counted
+    });
+    drop(store);
+    assert_eq!(has_ended.try_recv(), Ok(true));
+    assert!(!is_empty(&log_of(&folder.join("timers.db"))).unwrap());
+    // The next one copies it.
+    let trial = Trial {
+        long_log: 8,
+        far_log: 100,
+        ..Trial::NONE
+    };
+    let mut store = SqliteStore::open_locked(&folder.join("timers.db"), &trial).unwrap();
+    // It is the last but one: SQLite's own copy is for the last one.
+    drop(other);
+    store.begin().unwrap();
+    store.tend().unwrap();
+    assert!(store.copier.is_under_way());
+    store.copier.wait().unwrap();
+    assert_eq!(store.log().unwrap().left(), 0);
+    drop(store);
+    expect_whole(&folder, timers);
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn a_store_ends_after_the_thread_that_copies_its_log() {
     let (mut store, folder) = store("ends");
     let has_ended = Arc::new(AtomicU32::new(0));
     let ended = Arc::clone(&has_ended);
-    store.copier.stand_in(move || {
+    store.copier.stand_in(move |_| {
         std::thread::sleep(std::time::Duration::from_millis(100));
         ended.store(1, Relaxed);
         Ok(())

@@ -29,7 +29,7 @@ use super::Engine;
 use super::planted::{self, Planted};
 use super::poison::Trial;
 pub use crate::limits::DEFAULT;
-use crate::policy::Policy;
+use crate::policy::{LONGEST_DELAY, Policy};
 
 #[derive(Debug)]
 pub(crate) struct Namespace {
@@ -250,10 +250,17 @@ impl Engine {
         }
     }
 
-    /// What follows from a failure: another attempt, later, or the end.
-    pub(super) fn retrial(&self, row: Row, error: Arc<str>, namespace: usize) -> Op {
+    /// What follows from a failure: another attempt, after the delay that the handler has asked for or the next one of the ladder, or the end.
+    pub(super) fn retrial(
+        &self,
+        row: Row,
+        error: Arc<str>,
+        asked: Option<Duration>,
+        namespace: usize,
+    ) -> Op {
         match self.namespaces[namespace].delay(&row, &self.config.ladder) {
             Some(delay) => {
+                let delay = asked.map_or(delay, |asked| asked.min(LONGEST_DELAY));
                 let due = self.present().after(delay);
                 Op::Retry(row, due, waterwheel_store::Bucket::of(due, self.present()))
             }

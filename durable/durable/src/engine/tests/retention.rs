@@ -251,6 +251,49 @@ fn what_expires_is_tried_again_if_the_store_refuses() {
 }
 
 #[test]
+fn less_expires_at_a_time_where_the_store_refuses_more() {
+    let mut it = subject(1);
+    deliver(&mut it, "a/mail", 600);
+    deliver(&mut it, "a/mail", 600);
+    it.pass(3 * DAY);
+    // A disk that has room for what deletes so many.
+    let mut room = 200;
+    let mut asked = Vec::new();
+    for _ in 0..200 {
+        let Some(Request { number, call }) = it.asked.pop_front() else {
+            it.pass(SECOND);
+            continue;
+        };
+        let most = match &call {
+            Call::Commit(_, ops) => ops.iter().find_map(|op| match op {
+                Op::Expire { most, .. } => Some(*most),
+                _ => None,
+            }),
+            _ => None,
+        };
+        asked.extend(most);
+        let reply = match most {
+            Some(most) if most > room => refused(),
+            _ => call.ask(&mut it.store),
+        };
+        // Later it has none for a while, and then for all.
+        room = match asked.len() {
+            0..8 => 200,
+            8..25 => 0,
+            _ => usize::MAX,
+        };
+        it.engine.replied(number, reply);
+        it.follow();
+    }
+    assert_eq!(archived(&mut it, "a/mail"), 0);
+    assert_eq!(asked[..8], [1_024, 512, 256, 128, 256, 128, 256, 128]);
+    // It is never asked for none, and comes back to as many as before.
+    assert!(asked.contains(&1) && !asked.contains(&0), "{asked:?}");
+    assert!(asked.iter().rev().any(|most| *most > 200), "{asked:?}");
+    assert!(it.engine.is_idle());
+}
+
+#[test]
 fn what_the_store_has_refused_to_delete_is_decided_again() {
     let mut it = subject(1);
     deliver(&mut it, "a/mail", 10);

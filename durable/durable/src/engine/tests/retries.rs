@@ -50,6 +50,39 @@ fn each_namespace_has_a_ladder_of_its_own() {
 }
 
 #[test]
+fn a_delay_that_is_asked_for_takes_the_place_of_the_ladders() {
+    let year = seconds(366 * 86_400);
+    let config = Config {
+        ladder: vec![seconds(7); 4],
+        ..Config::default()
+    };
+    let mut it = Subject::new(config).handles(1);
+    it.insert_to("mail", 0);
+    it.settle();
+    it.created();
+    it.run_until(it.engine.now().boot_micros + 1);
+    let later = |delay| Ended::Later("busy".into(), delay);
+    for (ended, expected) in [
+        (later(seconds(3)), seconds(3)),
+        (later(seconds(90_000)), seconds(90_000)),
+        (failed(), seconds(7)),
+        (later(Duration::MAX), year),
+    ] {
+        let failed_at = it.engine.now().boot_micros;
+        it.end_all(&ended);
+        while it.delivered.is_empty() {
+            it.run_until(it.engine.next_turn().unwrap());
+        }
+        let delay = it.engine.now().boot_micros - failed_at;
+        let expected = u64::try_from(expected.as_micros()).unwrap();
+        assert!(delay.abs_diff(expected) <= 1_000, "{ended:?}: {delay} µs");
+    }
+    // The ladder has ended.
+    it.end_all(&later(seconds(3)));
+    assert_eq!((it.dead.len(), it.store.len()), (1, 0));
+}
+
+#[test]
 fn a_back_off_doubles_and_scatters() {
     let mut it = Subject::new(Config::default());
     let back_off = BackOff::new(seconds(10), seconds(60)).attempts(7);

@@ -1,7 +1,5 @@
 //! What becomes of a policy?
 
-use waterwheel_store::Setting;
-
 use super::*;
 
 fn policy(it: &Subject, name: &str) -> Policy {
@@ -98,6 +96,8 @@ fn a_policy_that_cannot_be_read_pauses_its_namespace() {
     for value in [
         &b""[..],
         b"{\"rate\":{\"count\":0,\"per\":{\"secs\":1,\"nanos\":0}}}",
+        // A field of a newer version, which may be a limit.
+        b"{\"retention\":9,\"colour\":7}",
     ] {
         let mut it = Subject::new(Config::default());
         it.namespace("a", &Policy::default().retention(9));
@@ -133,16 +133,4 @@ fn a_policy_that_cannot_be_read_pauses_its_namespace() {
         assert_eq!(it.end_all(&Ended::Well).len(), 1);
         assert!(it.store.is_empty());
     }
-}
-
-#[test]
-fn a_field_of_a_newer_version_is_passed_over() {
-    let mut it = Subject::new(Config::default());
-    let setting = Setting {
-        name: "namespace/a".into(),
-        value: b"{\"colour\":7,\"priority\":3}"[..].into(),
-    };
-    it.engine.restore_settings(&[setting]);
-    assert_eq!(policy(&it, "a"), Policy::default().priority(3));
-    assert!(!it.engine.namespace("a").unwrap().is_paused());
 }

@@ -1,12 +1,13 @@
 //! Calendars that are replaced, removed, seen, at their end, damaged or wrong.
 
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
 use tokio::sync::mpsc;
 use waterwheel_durable::{Calendar, CalendarField, Declared, Durable, Error, Event, Misfire};
 
 use super::{Clock, Occurrences, declare, hourly, next, time, until_next};
-use crate::support::{Place, Shelf, shut_down, until, within};
+use crate::support::{HOUR, Place, Shelf, shut_down, until, within};
 
 #[tokio::test]
 async fn a_calendar_is_replaced_and_goes_on_or_anew() {
@@ -154,6 +155,7 @@ async fn a_calendar_that_cannot_be_read_stands_still() {
 #[tokio::test]
 async fn a_wrong_calendar_is_refused_by_the_part_that_is_wrong() {
     let timers = Clock::at("2027-07-08T10:30Z").open(&Shelf::default()).await;
+    let beyond = UNIX_EPOCH + HOUR * 24 * 366 * 300_000_000;
     for (name, calendar, field) in [
         ("", hourly(), CalendarField::Name),
         ("c", Calendar::cron("0 25 * * *"), CalendarField::Pattern),
@@ -165,6 +167,13 @@ async fn a_wrong_calendar_is_refused_by_the_part_that_is_wrong() {
             CalendarField::Misfire,
         ),
         ("c", hourly().handler(""), CalendarField::Handler),
+        ("c", hourly().from(beyond), CalendarField::From),
+        ("c", hourly().until(beyond), CalendarField::Until),
+        (
+            "c",
+            hourly().from(UNIX_EPOCH + HOUR).until(UNIX_EPOCH),
+            CalendarField::Until,
+        ),
         ("c", hourly().bytes(vec![0; 70_000]), CalendarField::Payload),
     ] {
         let Err(Error::Calendar(error)) = timers.calendar(name, calendar).await else {

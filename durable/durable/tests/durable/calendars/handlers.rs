@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
-use waterwheel_durable::{Calendar, CalendarField, Dead, Durable, Error, Policy, Redriven, Retry};
+use waterwheel_durable::{
+    Calendar, CalendarField, CalendarInfo, Dead, Durable, Error, Policy, Redriven, Retry,
+};
 
 use super::{Clock, Occurrences, declare, hourly, text, time, until_next};
 use crate::support::{HOUR, Shelf, shut_down, until, within};
@@ -149,6 +151,11 @@ async fn a_calendar_of_a_namespace_is_for_its_own_handlers() {
             ("h", "mail")
         ]
     );
+    let names = |calendars: Vec<CalendarInfo>| -> Vec<String> {
+        calendars.iter().map(|it| it.name.to_string()).collect()
+    };
+    assert_eq!(names(biz.calendars()), ["biz/h", "biz/mail"]);
+    assert_eq!(names(of_default.calendars()), ["h"]);
     clock.set("2027-07-08T11:00:00Z");
     for seen in [own.next().await, own.next().await, default.next().await] {
         assert_eq!(seen, "2027-07-08T11:00:00Z");
@@ -160,6 +167,12 @@ async fn a_calendar_of_a_namespace_is_for_its_own_handlers() {
     assert_eq!(error.field(), CalendarField::Handler);
     assert_eq!(within(biz.remove_calendar("h")).await, Ok(true));
     assert_eq!(within(biz.remove_calendar("h")).await, Ok(false));
+    assert_eq!(names(biz.calendars()), ["biz/mail"]);
+    // Of the namespace in its own name, whatever its handler is.
+    let other = timers.calendar("biz/other", Calendar::cron("0 * 1 1 *").handler("mail"));
+    within(other).await.unwrap();
+    assert_eq!(names(biz.calendars()), ["biz/mail", "biz/other"]);
+    assert_eq!(within(biz.remove_calendar("other")).await, Ok(true));
     assert_eq!(timers.calendars().len(), 2);
     shut_down(&timers).await;
     assert!(own.rest().await.is_empty() && default.rest().await.is_empty());

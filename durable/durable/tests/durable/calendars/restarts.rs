@@ -1,12 +1,14 @@
 //! A service that is off, ends in the middle, or starts twice at once.
 
+use std::future::Future;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::mpsc;
-use waterwheel_durable::{Calendar, Declared, Durable, Misfire};
+use waterwheel_durable::{Calendar, Declared, Durable, Misfire, OpenError};
 
-use super::{Clock, Occurrences, declare, hourly, next, until_next};
-use crate::support::{Fault, Place, Shelf, shut_down, until, within};
+use super::{Clock, Occurrences, declare, hourly, next, text, time, until_next};
+use crate::support::{Fault, HOUR, Place, Shelf, shut_down, until, within};
 
 on_both_flavors! {
     each_occurrence_is_delivered_once_and_not_early
@@ -134,12 +136,64 @@ async fn after_days_off_each_policy_has_its_share() {
 }
 
 async fn of_two_starts_at_once_one_has_the_calendar() {
-    let (place, clock) = (Place::new(), Clock::at("2027-07-08T10:30Z"));
-    let timers = clock.open_file(place.file()).await;
-    // Another start on the file is refused, so there is one that files.
-    let other = Durable::open(place.file()).await;
-    assert!(other.is_err_and(|it| it.is_held()));
-    // A hundred parts of the service declare it.
+    const FILES: usize = 8;
+    for _ in 0..FILES {
+        let place = Place::new();
+        let mut hour = time("2027-07-08T11:00:00Z");
+        let clock = Clock::at("2027-07-08T10:30:00Z");
+        let mut delivered = Vec::new();
+        // The first two find no file, and the others one that a service has left.
+        for _ in 0..4 {
+            let [one, other] = [&clock, &clock].map(|clock| tokio::spawn(start(clock, &place)));
+            let both = (within(one).await.unwrap(), within(other).await.unwrap());
+            let (timers, refused) = match both {
+                (Ok(timers), Err(refused)) | (Err(refused), Ok(timers)) => (timers, refused),
+                (Ok(_), Ok(_)) => panic!("two services have one file"),
+                (Err(one), Err(other)) => panic!("no service has the file: {one}; {other}"),
+            };
+            assert!(refused.is_held(), "{refused}");
+            // The other one goes on trying, until this one has ended.
+            let next = tokio::spawn(start_until_free(&clock, &place));
+            delivered.extend(has_an_hour(timers, &clock, hour).await);
+            hour += HOUR;
+            let timers = within(next).await.unwrap();
+            delivered.extend(has_an_hour(timers, &clock, hour).await);
+            hour += HOUR;
+        }
+        let first = time("2027-07-08T11:00:00Z");
+        let expected = (0..8).map(|hours| text(first + HOUR * hours));
+        assert_eq!(delivered, expected.collect::<Vec<_>>());
+    }
+}
+
+/// One start of a service, by a task of its own.
+fn start(
+    clock: &Clock,
+    place: &Place,
+) -> impl Future<Output = Result<Durable, OpenError>> + Send + use<> {
+    let builder = Durable::builder().shifted_clocks(Arc::clone(&clock.0));
+    let file = place.file();
+    async move { builder.open(file).await }
+}
+
+/// Starts until the file is free.
+fn start_until_free(clock: &Clock, place: &Place) -> impl Future<Output = Durable> + Send + use<> {
+    let (clock, file) = (Arc::clone(&clock.0), place.file());
+    async move {
+        loop {
+            let builder = Durable::builder().shifted_clocks(Arc::clone(&clock));
+            match builder.open(&file).await {
+                Ok(timers) => return timers,
+                Err(error) => assert!(error.is_held(), "{error}"),
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+}
+
+/// A hundred parts of a service declare the calendar, and it comes once. Returns what was delivered until the service has ended.
+async fn has_an_hour(timers: Durable, clock: &Clock, hour: SystemTime) -> Vec<String> {
+    let was_there = !timers.calendars().is_empty();
     let mut tasks = tokio::task::JoinSet::new();
     for _ in 0..100 {
         let timers = timers.clone();
@@ -148,14 +202,18 @@ async fn of_two_starts_at_once_one_has_the_calendar() {
     let all = within(tasks.join_all()).await;
     let created = all.iter().filter(|it| **it == Declared::Created).count();
     let unchanged = all.iter().filter(|it| **it == Declared::Unchanged).count();
-    assert_eq!((created, unchanged), (1, 99));
+    let expected = if was_there { (0, 100) } else { (1, 99) };
+    assert_eq!((created, unchanged), expected);
     assert_eq!(timers.calendars().len(), 1);
     let mut seen = Occurrences::of(&timers, "mail");
-    clock.set("2027-07-08T11:00:00Z");
-    assert_eq!(seen.next().await, "2027-07-08T11:00:00Z");
-    until_next(&timers, "h", "2027-07-08T12:00:00Z").await;
+    until_next(&timers, "h", &text(hour)).await;
+    clock.set(&text(hour));
+    let mut delivered = vec![seen.next().await];
+    until_next(&timers, "h", &text(hour + HOUR)).await;
     shut_down(&timers).await;
-    assert!(seen.rest().await.is_empty());
+    drop(timers);
+    delivered.extend(seen.rest().await);
+    delivered
 }
 
 #[tokio::test]

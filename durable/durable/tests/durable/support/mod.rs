@@ -34,7 +34,7 @@ macro_rules! on_both_flavors {
 }
 
 /// What takes longer hangs: no test measures a time by it.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) const HOUR: Duration = Duration::from_secs(3_600);
 

@@ -2,7 +2,8 @@ use std::fmt::Debug;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 
 use waterwheel_durable::store::{
-    Dead, Id, Level, MemoryStore, Most, Op, Outcome, Position, Row, Store, StoreError, pass_on,
+    Dead, Id, Letters, Level, MemoryStore, Most, Op, Outcome, Position, Row, Store, StoreError,
+    Whose, pass_on,
 };
 
 /// A store in memory that outlives the service, as a file does, and has faults to order.
@@ -26,6 +27,8 @@ struct Control {
     commits: usize,
     has_failed: bool,
     asked_after: usize,
+    /// How many bytes each page of dead letters had.
+    pages: Vec<usize>,
 }
 
 /// What becomes of a commit.
@@ -73,6 +76,11 @@ impl Shelf {
     /// How often the store was asked for something after it had failed.
     pub(crate) fn asked_after(&self) -> usize {
         self.control().asked_after
+    }
+
+    /// How many bytes of dead letters it has handed out, by calls.
+    pub(crate) fn pages(&self) -> Vec<usize> {
+        self.control().pages.clone()
     }
 
     /// The value of a setting.
@@ -174,14 +182,17 @@ impl Store for Shelf {
         self.store().first_bucket(level)
     }
 
-    pass_on!(this => this.store(); handlers rest);
+    pass_on!(this => this.store(); handlers find rest);
 
-    fn dead(&mut self, after: Id, most: usize) -> Result<Vec<Dead>, StoreError> {
+    fn dead(&mut self, whose: Whose<'_>, after: Id, most: Most) -> Result<Letters, StoreError> {
         self.asked();
         if self.control().fault == Some(Fault::Unreadable) {
             self.control().has_failed = true;
             return Err(StoreError::indeterminate("damage"));
         }
-        self.store().dead(after, most)
+        let page = self.store().dead(whose, after, most)?;
+        let bytes = page.dead.iter().map(Dead::bytes).sum();
+        self.control().pages.push(bytes);
+        Ok(page)
     }
 }

@@ -1,7 +1,3 @@
-use std::collections::HashSet;
-
-use crate::handlers::Handlers;
-
 /// Of which handlers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whose<'a> {
@@ -28,13 +24,6 @@ impl Whose<'_> {
     #[must_use]
     pub fn namespace(handler: &str) -> &str {
         handler.split_once('/').map_or("default", |(name, _)| name)
-    }
-
-    /// The numbers of these handlers.
-    pub(crate) fn of(&self, handlers: &Handlers) -> HashSet<i64> {
-        let names = handlers.all();
-        let names = names.iter().filter(|name| self.is(name));
-        names.filter_map(|name| handlers.number(name)).collect()
     }
 }
 

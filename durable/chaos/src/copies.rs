@@ -1,0 +1,188 @@
+//! Copies of the file, made by the parent while the child goes on, as an operator makes them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+use waterwheel_store_sqlite::{EPOCHS_AHEAD, backup};
+
+use crate::log::Line;
+use crate::script::Seen;
+
+/// The fault that the file is copied alone, without its log.
+const WITHOUT_LOG: &str = "without-log";
+/// The fault that the copy goes on with the ids of its file.
+const SAME_IDS: &str = "same-ids";
+
+/// How a copy is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// As the command does it.
+    Backup,
+    WithoutLog,
+    SameIds,
+}
+
+impl Way {
+    /// A fault that is planted in the copies, and not in the child.
+    pub(crate) fn of(fault: &str) -> Option<Way> {
+        match fault {
+            WITHOUT_LOG => Some(Way::WithoutLog),
+            SAME_IDS => Some(Way::SameIds),
+            _ => None,
+        }
+    }
+
+    fn copy(self, from: &Path, to: &Path) -> Result<(), String> {
+        if self == Way::WithoutLog {
+            return fs::copy(from, to).map(drop).map_err(in_words);
+        }
+        backup(from, to).map_err(in_words)?;
+        if self == Way::SameIds {
+            let connection = Connection::open(to).map_err(in_words)?;
+            let sql = format!(
+                "DELETE FROM meta WHERE key = 'copied';
+                UPDATE meta SET value = value - {EPOCHS_AHEAD} WHERE key = 'epoch'"
+            );
+            connection.execute_batch(&sql).map_err(in_words)?;
+        }
+        Ok(())
+    }
+}
+
+fn in_words(error: impl std::error::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Copies {
+    file: PathBuf,
+    way: Way,
+    count: u64,
+    /// The one that is being made, or that the child has not confirmed yet.
+    begun: Option<Begun>,
+    pub(crate) made: Vec<Made>,
+}
+
+#[derive(Debug)]
+struct Begun {
+    number: u64,
+    at: Instant,
+    seen: Seen,
+    thread: Option<JoinHandle<Result<(), String>>>,
+    took: Duration,
+}
+
+/// A copy that was made.
+#[derive(Debug)]
+pub(crate) struct Made {
+    pub(crate) number: u64,
+    pub(crate) took: Duration,
+    /// What was seen from its begin until the child knew of its end.
+    pub(crate) beside: Seen,
+}
+
+impl Copies {
+    pub(crate) fn new(file: &Path, way: Way) -> Copies {
+        Copies {
+            file: file.to_owned(),
+            way,
+            count: 0,
+            begun: None,
+            made: Vec::new(),
+        }
+    }
+
+    fn path(&self, number: u64) -> PathBuf {
+        self.file.with_file_name(format!("copy-{number}.db"))
+    }
+
+    /// The number of the next copy, which is to be noted before it is begun.
+    pub(crate) fn next(&mut self) -> Line {
+        self.count += 1;
+        Line::Copies { number: self.count }
+    }
+
+    /// Begins it, in a thread: what the child says is read meanwhile.
+    pub(crate) fn begin(&mut self, seen: &Seen) {
+        let (way, from, to) = (self.way, self.file.clone(), self.path(self.count));
+        self.begun = Some(Begun {
+            number: self.count,
+            at: Instant::now(),
+            seen: *seen,
+            thread: Some(std::thread::spawn(move || way.copy(&from, &to))),
+            took: Duration::ZERO,
+        });
+    }
+
+    /// The order for the child to confirm that a copy was made, once it was.
+    pub(crate) fn order(&mut self) -> Result<Option<String>, String> {
+        let Some(begun) = &mut self.begun else {
+            return Ok(None);
+        };
+        let Some(thread) = begun.thread.take_if(|it| it.is_finished()) else {
+            return Ok(None);
+        };
+        begun.took = begun.at.elapsed();
+        let number = begun.number;
+        let copied = thread.join().map_err(|_| "it panicked".to_owned());
+        match copied.and_then(|it| it) {
+            Ok(()) => Ok(Some(format!("copied {number}"))),
+            Err(error) => {
+                self.begun = None;
+                Err(format!("copy {number} was not made: {error}"))
+            }
+        }
+    }
+
+    /// A line was read: the child may have confirmed the copy.
+    pub(crate) fn note(&mut self, line: &Line, seen: &Seen) {
+        let Some(begun) = self.begun.take_if(|it| {
+            let number = it.number;
+            *line == Line::Copied { number }
+        }) else {
+            return;
+        };
+        self.made.push(Made {
+            number: begun.number,
+            took: begun.took,
+            beside: seen.since(&begun.seen),
+        });
+    }
+
+    /// The child has ended, and all that it had said was read. Waits for the copy that is being made, or was not confirmed.
+    pub(crate) fn end(&mut self) -> Result<Option<Line>, String> {
+        while self.begun.as_ref().is_some_and(|it| it.thread.is_some()) {
+            self.order()?;
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let begun = self.begun.as_ref();
+        Ok(begun.map(|it| Line::Copied { number: it.number }))
+    }
+
+    /// Puts a copy in the place of the file, as the guide for operators says, and deletes the others. Returns the line to note.
+    pub(crate) fn restore(&mut self, number: u64) -> Result<Line, String> {
+        for ending in ["", "-wal", "-shm"] {
+            let mut name = self.file.clone().into_os_string();
+            name.push(ending);
+            match fs::remove_file(&name) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(in_words(error));
+                }
+                _ => {}
+            }
+        }
+        fs::rename(self.path(number), &self.file).map_err(in_words)?;
+        for made in std::mem::take(&mut self.made) {
+            if made.number != number {
+                fs::remove_file(self.path(made.number)).map_err(in_words)?;
+            }
+        }
+        Ok(Line::Restored { number })
+    }
+}

@@ -1,0 +1,88 @@
+use std::sync::Arc;
+
+use waterwheel_store::{Id, Most, Store, Whose};
+
+use super::{Durable, Namespace};
+use crate::dead_letter::DeadLetter;
+use crate::error::Error;
+use crate::shell::shared::Shared;
+
+/// How much of dead letters is read in a call of the store, in bytes, and the letter with which it is so much.
+const READ_AT_A_TIME: usize = 4 << 20;
+
+impl Durable {
+    /// The first dead letters after this one, in order of their ids, at most so many: `None` for the first page, the last one's id for the next.
+    ///
+    /// The page is in memory with its payloads, so some hundred are a good one. It is read some megabytes at a time, and commits go on in between.
+    ///
+    /// ```
+    /// # use waterwheel_durable::{Durable, Error};
+    /// # async fn example(timers: &Durable) -> Result<(), Error> {
+    /// let mut page = timers.dead_letters(None, 100).await?;
+    /// while let Some(last) = page.last() {
+    ///     for dead in &page {
+    ///         println!("{} {}: {}", dead.id(), dead.handler(), dead.error());
+    ///     }
+    ///     page = timers.dead_letters(Some(last.id()), 100).await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] of the store, or of a shutdown: [what to do](Error#what-to-do).
+    pub async fn dead_letters(
+        &self,
+        after: Option<Id>,
+        most: usize,
+    ) -> Result<Vec<DeadLetter>, Error> {
+        read(&self.shared, None, after, most).await
+    }
+}
+
+impl Namespace {
+    /// The first dead letters of this namespace after this one, in order of their ids, at most so many: see [`Durable::dead_letters`].
+    ///
+    /// Those of other namespaces are passed over without their payloads, a thousand at a time, and commits go on in between.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] of the store, or of a shutdown: [what to do](Error#what-to-do).
+    pub async fn dead_letters(
+        &self,
+        after: Option<Id>,
+        most: usize,
+    ) -> Result<Vec<DeadLetter>, Error> {
+        read(&self.timers.shared, Some(&self.name), after, most).await
+    }
+}
+
+/// Of a namespace, or of all.
+async fn read(
+    shared: &Shared,
+    namespace: Option<&Arc<str>>,
+    after: Option<Id>,
+    most: usize,
+) -> Result<Vec<DeadLetter>, Error> {
+    let mut after = after.unwrap_or(Id::NONE);
+    let mut found = Vec::new();
+    while found.len() < most {
+        let namespace = namespace.cloned();
+        let most = Most {
+            rows: most - found.len(),
+            bytes: READ_AT_A_TIME,
+        };
+        let page = shared.read(move |store: &mut dyn Store| {
+            let whose = namespace.as_deref().map_or(Whose::All, Whose::Namespace);
+            store.dead(whose, after, most)
+        });
+        let page = page.await?;
+        found.extend(page.dead.into_iter().map(DeadLetter::new));
+        match page.next {
+            Some(next) => after = next,
+            None => break,
+        }
+    }
+    Ok(found)
+}

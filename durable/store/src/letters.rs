@@ -1,0 +1,118 @@
+use super::{Dead, Id, Most, Store, StoreError, Whose};
+
+/// A page of [dead letters](crate::Store::dead).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Letters {
+    /// In order of their ids.
+    pub dead: Vec<Dead>,
+    /// The next page begins after this one. `None` if there are no more.
+    pub next: Option<Id>,
+}
+
+impl Letters {
+    /// How many letters the stores of this project look at in a call, whether they are meant or not: each may be a page of the disk.
+    pub const LOOKED_AT: usize = 1_024;
+
+    /// A page of those that follow a letter: as many as there may be of those that are meant, from so many at most. Each of `all` is the id of a letter, in
+    /// order, and the letter itself if it is meant.
+    ///
+    /// # Errors
+    ///
+    /// The first error among them.
+    pub fn of<E>(
+        all: impl IntoIterator<Item = Result<(Id, Option<Dead>), E>>,
+        after: Id,
+        most: Most,
+        looked_at: usize,
+    ) -> Result<Letters, E> {
+        let mut all = all.into_iter();
+        let (mut dead, mut next, mut bytes) = (Vec::new(), after, 0_usize);
+        for _ in 0..looked_at {
+            let is_filled = bytes >= most.bytes && !dead.is_empty();
+            if dead.len() >= most.rows || is_filled {
+                break;
+            }
+            let Some(looked_at) = all.next() else {
+                return Ok(Letters { dead, next: None });
+            };
+            let (id, letter) = looked_at?;
+            next = id;
+            if let Some(letter) = letter {
+                bytes = bytes.saturating_add(letter.bytes());
+                dead.push(letter);
+            }
+        }
+        let next = Some(next);
+        Ok(Letters { dead, next })
+    }
+
+    /// All dead letters of these handlers, however many: for tests and tools.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`].
+    pub fn all(store: &mut dyn Store, whose: Whose<'_>) -> Result<Vec<Dead>, StoreError> {
+        let (mut all, mut next) = (Vec::new(), Some(Id::NONE));
+        while let Some(after) = next {
+            let page = store.dead(whose, after, Most::rows(usize::MAX))?;
+            all.extend(page.dead);
+            next = page.next;
+        }
+        Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{Due, Row};
+
+    fn letter(number: u64) -> Dead {
+        Dead {
+            row: Row {
+                id: Id::from_stored(number),
+                due: Due::from_millis(0),
+                handler: "mail".into(),
+                failures: 0,
+                starts: 0,
+                has_moved: false,
+                key: None,
+                payload: Arc::from([0; 100]),
+            },
+            at: Due::from_millis(0),
+            error: "no".into(),
+        }
+    }
+
+    /// A page of the letters 1 to 9, of which those are meant that 3 divides: their numbers, and where the next one begins.
+    fn page(after: u64, most: Most, looked_at: usize) -> (Vec<u64>, Option<u64>) {
+        let all = (after + 1..10).map(|number| {
+            let is_meant = number % 3 == 0;
+            let letter = is_meant.then(|| letter(number));
+            Ok::<_, Infallible>((Id::from_stored(number), letter))
+        });
+        let Ok(page) = Letters::of(all, Id::from_stored(after), most, looked_at);
+        let dead = page.dead.iter().map(|it| it.row.id.get()).collect();
+        (dead, page.next.map(Id::get))
+    }
+
+    #[test]
+    fn a_page_ends_by_rows_by_bytes_and_by_what_was_looked_at() {
+        let all = Most::rows(usize::MAX);
+        assert_eq!(page(0, all, 100), (vec![3, 6, 9], None));
+        assert_eq!(page(0, all, 9), (vec![3, 6, 9], Some(9)));
+        assert_eq!(page(9, all, 9), (vec![], None));
+        assert_eq!(page(0, all, 2), (vec![], Some(2)));
+        assert_eq!(page(2, all, 2), (vec![3], Some(4)));
+        assert_eq!(page(0, Most::rows(2), 100), (vec![3, 6], Some(6)));
+        assert_eq!(page(0, Most::rows(0), 100), (vec![], Some(0)));
+        let bytes = |bytes| Most { bytes, ..all };
+        let one = letter(3).bytes();
+        assert_eq!(page(0, bytes(0), 100), (vec![3], Some(3)));
+        assert_eq!(page(0, bytes(one), 100), (vec![3], Some(3)));
+        assert_eq!(page(0, bytes(one + 1), 100), (vec![3, 6], Some(6)));
+    }
+}
