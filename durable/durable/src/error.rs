@@ -25,7 +25,7 @@ const LONGEST_SHOWN: usize = 64;
 ///
 /// | | which | what was written |
 /// |---|---|---|
-/// | mend the call: it would fail again | [`Name`](Error::Name), [`NamespaceName`](Error::NamespaceName), [`UnknownNamespace`](Error::UnknownNamespace), [`Policy`](Error::Policy), [`UnreadablePolicy`](Error::UnreadablePolicy), `Calendar`, [`DueOutOfRange`](Error::DueOutOfRange), [`Payload`](Error::Payload), [`TooLong`](Error::TooLong) | nothing |
+/// | mend the call: it would fail again | [`Name`](Error::Name), [`NamespaceName`](Error::NamespaceName), [`UnknownNamespace`](Error::UnknownNamespace), [`Policy`](Error::Policy), `Calendar`, [`DueOutOfRange`](Error::DueOutOfRange), [`Payload`](Error::Payload), [`TooLong`](Error::TooLong); set the namespace another policy: [`UnreadablePolicy`](Error::UnreadablePolicy) | nothing |
 /// | the same call again, later: these [are transient](Error::is_transient) | [`Full`](Error::Full), [`Quota`](Error::Quota), [`Refused`](Error::Refused) | nothing |
 /// | open the store again | [`Failed`](Error::Failed), [`ShuttingDown`](Error::ShuttingDown), [`OutOfIds`](Error::OutOfIds) | nothing |
 /// | open the store again, and make the same call, an insert with the same key | [`Unknown`](Error::Unknown) | all of it or nothing |
@@ -375,8 +375,11 @@ mod tests {
     fn what_may_be_taken_later_is_transient() {
         let why = || Arc::from("why");
         let quota = |retry_after| Error::Quota {
-            namespace: why(),
+            namespace: "shop".into(),
             retry_after,
+        };
+        let unreadable = Error::UnreadablePolicy {
+            namespace: "shop".into(),
         };
         for (error, is_transient) in [
             (Error::Full, true),
@@ -387,6 +390,7 @@ mod tests {
             (Error::Failed(why()), false),
             (Error::ShuttingDown, false),
             (Error::OutOfIds, false),
+            (unreadable, false),
             (Error::DueOutOfRange, false),
             (Error::TooLong { length: 1 }, false),
         ] {

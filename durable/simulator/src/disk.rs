@@ -24,6 +24,8 @@ pub enum Broken {
     LettersLost,
     /// It is not counted how often a timer has failed.
     FailuresForgotten,
+    /// What is noted of starts is not loaded.
+    StartsForgotten,
     /// Timers have the payloads of others.
     PayloadsSwapped,
     /// What is to be archived is deleted.
@@ -264,6 +266,7 @@ impl Disk {
     fn broken_rows(&self, mut rows: Vec<Row>) -> Vec<Row> {
         match self.broken {
             Some(Broken::FailuresForgotten) => rows.iter_mut().for_each(|row| row.failures = 0),
+            Some(Broken::StartsForgotten) => rows.iter_mut().for_each(|row| row.starts = 0),
             Some(Broken::KeysIgnored) => {
                 for key in rows.iter_mut().filter_map(|row| row.key.as_mut()) {
                     *key = key[..key.len() - 8].into();

@@ -164,6 +164,11 @@ fn failures_that_are_not_counted_are_found() {
 }
 
 #[test]
+fn starts_that_are_not_counted_are_found() {
+    is_found_in_the_store(Broken::StartsForgotten);
+}
+
+#[test]
 fn an_insert_that_is_refused_and_written_is_found() {
     is_found_in_the_store(Broken::FullAndWritten);
 }

@@ -3,7 +3,8 @@
 //! The store copies its log into the file after a commit, some megabytes at a time. Beside a reader whose transaction stays open it can copy nothing, and the
 //! log grows until that ends. All of it at once would hold up the commits for as long as the disk needs for hundreds of megabytes. So a second connection
 //! copies a log that is [far longer](Copier::takes) than usual, on a thread of its own: SQLite lets commits go on meanwhile (a checkpoint that is `PASSIVE`).
-//! Pass by pass, as long as commits add less than a pass copies; the store copies the rest, so that the log has an end.
+//! Pass by pass, as long as commits add less than a pass copies; the store copies the rest, so that the log has an end. A pass copies all that there is, and syncs
+//! the file once: SQLite counts what an interrupted one has copied for nothing, so there are no smaller ones.
 
 use std::fmt;
 use std::path::Path;

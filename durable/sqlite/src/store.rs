@@ -74,7 +74,7 @@ impl SqliteStore {
         SqliteStore::open_locked(path.as_ref(), &Trial::NONE)
     }
 
-    /// The same, of a file that has so many bytes at most. Its log and its reserve, of some 30 MiB together at most, come on top of that.
+    /// The same, of a file that has so many bytes at most. Its log and its reserve, of some 30 MiB together, come on top of that; the log is longer while another process reads for long.
     ///
     /// Once its timers, dead letters and so on take seven eighths of the limit, an insert is [`Full`](Outcome::Full), and the last eighth is for other steps: a
     /// dead letter, a retry, an archive and a cascade take space. If even that is used, they are refused, while timers are settled and cancelled.

@@ -36,6 +36,7 @@ impl Model {
             "it was not due then"
         } else {
             timer.is_with_handler = true;
+            timer.was_started |= timer.is_noted;
             timer.is_starting = false;
             (timer.failures, timer.written_failures) = (row.failures, row.failures);
             timer.least_failures = row.failures;
@@ -63,6 +64,7 @@ impl Model {
             timer.least_failures = timer.failures;
             timer.not_before = Some(within.0);
             timer.retried_within = Some(within);
+            timer.may_have_moved();
         }
     }
 
@@ -116,6 +118,10 @@ impl Model {
                     let token = self.is_as_inserted(row)?;
                     let timer = self.timer(token, row.id, row.due)?;
                     (timer.is_noted, timer.is_starting) = (true, true);
+                    let (least, most) = timer.noted;
+                    if !(least..=most).contains(&row.start_count()) {
+                        return Err(format!("not as often as {row:?}: {timer:?}"));
+                    }
                     self.said_to_have_fired.remove(&row.id);
                 }
                 _ => {}
@@ -158,7 +164,7 @@ impl Model {
     /// It was not.
     pub fn poisoned(&mut self, row: &Row, starts: u32) -> Kept {
         let timer = self.known(row.id)?;
-        if timer.noted < starts || timer.is_with_handler {
+        if timer.noted.1 < starts || timer.is_with_handler {
             return Err(format!(
                 "given up, and it was not started in {starts} processes: {timer:?}"
             ));
@@ -201,8 +207,9 @@ impl Model {
             retried_within: None,
             archived: Archived::Unknown,
             has_no_key: false,
-            noted: 0,
+            noted: (0, 0),
             is_noted: false,
+            was_started: false,
             is_starting: false,
         }))
     }

@@ -22,7 +22,7 @@ impl Model {
         self.unclean_ends = 0..=0;
         for timer in self.timers.values_mut() {
             // A new count begins.
-            timer.noted = 0;
+            timer.noted = (0, 0);
         }
         Ok(())
     }
@@ -33,6 +33,11 @@ impl Model {
         let least = if may_be_clean { 0 } else { least + 1 };
         self.unclean_ends = least..=most + 1;
         self.ends();
+        if may_be_clean {
+            for timer in self.timers.values_mut() {
+                timer.noted.0 = 0;
+            }
+        }
         for asked in std::mem::take(&mut self.asked).into_values() {
             self.unknown(asked);
         }
@@ -51,7 +56,8 @@ impl Model {
         self.leaving.clear();
         for timer in self.timers.values_mut() {
             timer.is_starting = false;
-            timer.noted += u32::from(std::mem::take(&mut timer.is_noted));
+            timer.noted.0 += u32::from(std::mem::take(&mut timer.was_started));
+            timer.noted.1 += u32::from(std::mem::take(&mut timer.is_noted));
         }
     }
 
@@ -71,7 +77,7 @@ impl Model {
             asked.any(|it| matches!(it, Asked::Cancel(id) | Asked::Reschedule(id, _) if *id == timer.handle.id))
         };
         // What was with its handler as the process ended may wait until another one was tried.
-        let is_accused = |timer: &Timer| timer.noted > 0;
+        let is_accused = |timer: &Timer| timer.noted.1 > 0;
         match late.find(|timer| !is_asked_for(timer) && !is_accused(timer)) {
             None => Ok(()),
             Some(timer) => Err(format!("late, {wall_micros} us are past: {timer:?}")),

@@ -107,6 +107,7 @@ impl Model {
         if let Some(timer) = self.timers.get_mut(&id) {
             // From now on it may be due then.
             timer.dues.push(due);
+            timer.may_have_moved();
         }
         self.note(Asked::Reschedule(id, due))
     }
@@ -126,6 +127,7 @@ impl Model {
             (timer.failures, timer.least_failures, timer.written_failures) = (0, 0, 0);
             timer.not_before = None;
             timer.was_redriven = true;
+            timer.may_have_moved();
         }
         self.note(Asked::Redrive(id))
     }

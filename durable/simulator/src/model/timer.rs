@@ -39,10 +39,12 @@ pub(super) struct Timer {
     pub(super) archived: Archived,
     /// It is certainly gone, and its key with it.
     pub(super) has_no_key: bool,
-    /// In how many processes before this one its start was noted, at most.
-    pub(super) noted: u32,
+    /// In how many processes before this one its start was noted, since the last one that has ended in order: at least, and at most.
+    pub(super) noted: (u32, u32),
     /// It was, or was to be, in this one.
     pub(super) is_noted: bool,
+    /// It was delivered after that.
+    pub(super) was_started: bool,
     /// It is being noted.
     pub(super) is_starting: bool,
 }
@@ -74,7 +76,13 @@ impl Timer {
 
     /// It has moved: what was noted of its starts is gone.
     pub(super) fn was_never_started(&mut self) {
-        (self.noted, self.is_noted, self.is_starting) = (0, false, false);
+        self.noted = (0, 0);
+        (self.is_noted, self.was_started, self.is_starting) = (false, false, false);
+    }
+
+    /// It is to move: what was noted of its starts may be gone.
+    pub(super) fn may_have_moved(&mut self) {
+        (self.noted.0, self.was_started) = (0, false);
     }
 
     pub(super) fn is_open(&self) -> bool {

@@ -17,10 +17,7 @@ const ROUNDED: i64 = 1_000;
 pub struct Allowance {
     /// `None`: there are always more.
     limit: Option<Limit>,
-    /// No more than this has come: what is beyond it is too much.
-    most: Left,
-    /// No more than this can have been taken: what is within it has to come.
-    least: Left,
+    left: Left,
 }
 
 /// In parts: a microsecond adds as many as the limit's count, and one takes as many as its time has microseconds.
@@ -84,11 +81,7 @@ impl Allowance {
             at: boot.cast_signed(),
             taken_at: None,
         };
-        Allowance {
-            limit,
-            most: left,
-            least: left,
-        }
+        Allowance { limit, left }
     }
 
     /// It begins with one: it is not known what came before.
@@ -108,8 +101,7 @@ impl Allowance {
         match (self.limit, limit) {
             (before, limit) if before == limit => {}
             (Some(before), Some(limit)) => {
-                self.most.change(boot.cast_signed(), before, limit);
-                self.least.change(boot.cast_signed(), before, limit);
+                self.left.change(boot.cast_signed(), before, limit);
                 self.limit = Some(limit);
             }
             _ => *self = Allowance::of_one(limit, boot),
@@ -125,16 +117,8 @@ impl Allowance {
 
     /// One has come. Whether the limit gave one.
     pub fn note(&mut self, boot: u64) -> bool {
-        self.reserve(boot);
         self.limit
-            .is_none_or(|limit| self.most.take(boot.cast_signed(), limit))
-    }
-
-    /// One was taken, and has not come yet.
-    pub fn reserve(&mut self, boot: u64) {
-        if let Some(limit) = self.limit {
-            self.least.take(boot.cast_signed(), limit);
-        }
+            .is_none_or(|limit| self.left.take(boot.cast_signed(), limit))
     }
 
     /// Whether there is certainly one.
@@ -147,8 +131,8 @@ impl Allowance {
     #[must_use]
     pub fn waits_at_most(&self, boot: u64) -> u64 {
         let wait = |limit: Limit| {
-            let beyond = limit.one() + ROUNDED * limit.count() - self.least.parts;
-            let at = self.least.at + (beyond.max(0) + limit.count() - 1) / limit.count();
+            let beyond = limit.one() + ROUNDED * limit.count() - self.left.parts;
+            let at = self.left.at + (beyond.max(0) + limit.count() - 1) / limit.count();
             (at - boot.cast_signed()).max(0).unsigned_abs()
         };
         self.limit.map_or(0, wait)
@@ -157,7 +141,7 @@ impl Allowance {
     /// For how many microseconds there is certainly none.
     #[must_use]
     pub fn waits_at_least(&self, boot: u64) -> u64 {
-        let wait = |limit| (self.most.next(limit) - boot.cast_signed()).max(0);
+        let wait = |limit| (self.left.next(limit) - boot.cast_signed()).max(0);
         self.limit.map_or(0, wait).unsigned_abs()
     }
 }

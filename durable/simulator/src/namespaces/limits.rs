@@ -17,7 +17,7 @@ impl Namespaces {
         self.all[at].begun.has_one(boot) && terms.concurrency.is_none_or(|most| running < most)
     }
 
-    /// Checks that a delivery may begin, after which so many of its namespace go on. If its start was noted first, it had its turn then.
+    /// Checks that a delivery may begin, after which so many of its namespace go on. If its start was noted first, it had its place then.
     ///
     /// # Errors
     ///
@@ -34,18 +34,13 @@ impl Namespaces {
         if is_bounded && terms.concurrency.is_some_and(|most| running > most) {
             return Err(format!("{running} of {} go on: {terms:?}", NAMES[at]));
         }
-        match was_noted || namespace.begun.note(boot) {
+        match namespace.begun.note(boot) {
             true => Ok(()),
             false => Err(format!(
                 "{} exceeds its rate: {:?}",
                 NAMES[at], namespace.begun
             )),
         }
-    }
-
-    /// The start of a timer is noted: it takes its turn now, and is delivered later.
-    pub fn starts(&mut self, row: &Row, boot: u64) {
-        self.all[of(&row.handler)].begun.reserve(boot);
     }
 
     /// Checks that an insert was within the quota, or was not and is refused for so long.

@@ -111,9 +111,7 @@ impl World {
             match op {
                 Op::Start(row) => {
                     self.starts.insert(row.id, Arc::clone(&row.handler));
-                    if self.starting.insert(row.id) {
-                        self.namespaces.starts(row, self.now.boot_micros);
-                    }
+                    self.starting.insert(row.id);
                 }
                 Op::Bury { row, error, .. } if error.starts_with("the process has ended") => {
                     match row.id.occurrence() {
