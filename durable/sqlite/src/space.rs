@@ -33,6 +33,8 @@ pub(crate) struct Space {
     /// It is on while the disk is full, and lasts until the disk is looked at again.
     full: Pause,
     limit: Option<Limit>,
+    /// A commit has found no space, and is tried again without its inserts.
+    takes_no_inserts: bool,
 }
 
 /// How large a file may become, in pages.
@@ -51,6 +53,7 @@ impl Space {
             lengths: trial.reserve,
             full: Pause::new(trial.full),
             limit: None,
+            takes_no_inserts: false,
         }
     }
 
@@ -102,12 +105,17 @@ impl Space {
         let Some(limit) = &self.limit else {
             return Ok(self.is_full().then_some(0));
         };
-        if self.is_full() {
+        if self.is_full() || self.takes_no_inserts {
             return Ok(Some(0));
         }
         let free = number(on, "PRAGMA freelist_count")?;
         let used = number(on, "PRAGMA page_count")?.saturating_sub(free);
         Ok(Some(limit.room(used) * limit.page))
+    }
+
+    /// Whether inserts are refused, whatever room there is.
+    pub(crate) fn takes_no_inserts(&mut self, is_so: bool) {
+        self.takes_no_inserts = is_so;
     }
 
     /// Whether inserts of a commit were refused: then the limit is met, unless the disk is full.

@@ -197,7 +197,9 @@ impl SqliteStore {
             self.space.found_none(&self.connection);
             if has_inserts && !was_full {
                 let in_doubt = failed.in_doubt();
+                self.space.takes_no_inserts(true);
                 tried = self.attempt(in_doubt, |store| store.steps(steps));
+                self.space.takes_no_inserts(false);
             }
         }
         if let Err(failed) = &tried

@@ -803,6 +803,27 @@ fn a_limited_file_refuses_inserts_and_does_the_rest() {
     assert_eq!(it.insert(), Outcome::Inserted);
 }
 
+#[test]
+fn inserts_give_way_to_what_is_committed_with_them() {
+    let mut it = limited(LIMIT);
+    it.insert_all();
+    // Room for one of 190 KB, and not for 900 KB beside it.
+    let large = |number| insert(number, 190_000);
+    let number = it.next + 1_000_000;
+    while it.commit(&[large(number)]).unwrap() == [Outcome::Full] {
+        it.settle().unwrap();
+    }
+    let outcomes = it.commit(&[Op::Settle(row(number, 190_000))]);
+    assert_eq!(outcomes.unwrap(), [Outcome::Done]);
+    let together = Op::All(vec![insert(number + 1, 900_000)]);
+    let outcomes = it.commit(&[large(number + 2), together]).unwrap();
+    assert_eq!(
+        outcomes,
+        [Outcome::Full, Outcome::All(vec![Outcome::Inserted])]
+    );
+    assert!(it.file() <= LIMIT, "{} bytes", it.file());
+}
+
 /// A store whose file has all pages that it may have.
 fn at_its_limit() -> Subject {
     let mut it = limited(LIMIT);
