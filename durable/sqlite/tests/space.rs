@@ -803,27 +803,6 @@ fn a_limited_file_refuses_inserts_and_does_the_rest() {
     assert_eq!(it.insert(), Outcome::Inserted);
 }
 
-#[test]
-fn inserts_give_way_to_what_is_committed_with_them() {
-    let mut it = limited(LIMIT);
-    it.insert_all();
-    // Room for one of 190 KB, and not for 900 KB beside it.
-    let large = |number| insert(number, 190_000);
-    let number = it.next + 1_000_000;
-    while it.commit(&[large(number)]).unwrap() == [Outcome::Full] {
-        it.settle().unwrap();
-    }
-    let outcomes = it.commit(&[Op::Settle(row(number, 190_000))]);
-    assert_eq!(outcomes.unwrap(), [Outcome::Done]);
-    let together = Op::All(vec![insert(number + 1, 900_000)]);
-    let outcomes = it.commit(&[large(number + 2), together]).unwrap();
-    assert_eq!(
-        outcomes,
-        [Outcome::Full, Outcome::All(vec![Outcome::Inserted])]
-    );
-    assert!(it.file() <= LIMIT, "{} bytes", it.file());
-}
-
 /// A store whose file has all pages that it may have.
 fn at_its_limit() -> Subject {
     let mut it = limited(LIMIT);
@@ -836,6 +815,32 @@ fn at_its_limit() -> Subject {
     assert!(refused.unwrap().is_definite());
     it.next -= 1;
     it
+}
+
+#[test]
+fn inserts_give_way_to_what_is_committed_with_them() {
+    let mut it = at_its_limit();
+    // Nothing tends it, so the file stays as long as it may be.
+    let mut commit = |steps: &[Op]| {
+        it.commits += 1;
+        it.store.commit(it.commits, steps)
+    };
+    // Room for one of 190 KB, even once the limit is met, and not for 1.2 MB beside it.
+    let number = it.next + 1_000_000;
+    while commit(&[insert(number, 400_000)]).unwrap() == [Outcome::Full] {
+        let settled = commit(&[Op::Settle(row(it.first, 200))]);
+        assert_eq!(settled.unwrap(), [Outcome::Done]);
+        it.first += 1;
+    }
+    let settled = commit(&[Op::Settle(row(number, 400_000))]);
+    assert_eq!(settled.unwrap(), [Outcome::Done]);
+    let together = Op::All(vec![insert(number + 1, 1_200_000)]);
+    let outcomes = commit(&[insert(number + 2, 190_000), together]).unwrap();
+    assert_eq!(
+        outcomes,
+        [Outcome::Full, Outcome::All(vec![Outcome::Inserted])]
+    );
+    assert!(it.file() <= LIMIT, "{} bytes", it.file());
 }
 
 #[test]
