@@ -1,146 +1,25 @@
-//! How does a policy lie in the store? Apart from what users write, so that either may change without the other.
+//! How does a policy lie in the store? In the words in which users write it: files have these, and a test pins them.
 
-use std::time::Duration;
-
-use serde::{Deserialize, Serialize};
-
-use super::{BackOff, Policy, Rate};
-
-/// JSON. A field that is not known is one of a newer version: it may be a limit, so such a policy cannot be read.
-#[derive(Serialize, Deserialize, Default)]
-#[serde(default, deny_unknown_fields)]
-struct Stored {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ladder: Option<Vec<Duration>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    back_off: Option<StoredBackOff>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    concurrency: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rate: Option<StoredRate>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    priority: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    insert_rate: Option<StoredRate>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    retention: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    starts: Option<u32>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct StoredBackOff {
-    first: Duration,
-    longest: Duration,
-    attempts: u32,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct StoredRate {
-    count: u32,
-    per: Duration,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    burst: Option<u32>,
-}
+use super::Policy;
 
 impl Policy {
-    /// As it is stored.
+    /// As it is stored: JSON.
     pub(crate) fn to_stored(&self) -> Vec<u8> {
-        // Whole, here and below: a field that is forgotten does not compile.
-        let Policy {
-            ladder,
-            back_off,
-            concurrency,
-            rate,
-            priority,
-            insert_rate,
-            retention,
-            starts,
-        } = self;
-        let stored = Stored {
-            ladder: ladder.clone(),
-            back_off: back_off.as_ref().map(StoredBackOff::of),
-            concurrency: *concurrency,
-            rate: rate.map(StoredRate::of),
-            priority: *priority,
-            insert_rate: insert_rate.map(StoredRate::of),
-            retention: *retention,
-            starts: *starts,
-        };
         // Durations and numbers: there is nothing that JSON does not have.
-        serde_json::to_vec(&stored).unwrap_or_default()
+        serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// As it was stored. `None` if that makes no sense.
+    /// As it was stored. `None` if that makes no sense. A field that is not known is one of a newer version: it may be a limit, so such a policy cannot be read.
     pub(crate) fn from_stored(value: &[u8]) -> Option<Policy> {
-        let Stored {
-            ladder,
-            back_off,
-            concurrency,
-            rate,
-            priority,
-            insert_rate,
-            retention,
-            starts,
-        } = serde_json::from_slice(value).ok()?;
-        let policy = Policy {
-            ladder,
-            back_off: back_off.map(StoredBackOff::back_off),
-            concurrency,
-            rate: rate.map(StoredRate::rate),
-            priority,
-            insert_rate: insert_rate.map(StoredRate::rate),
-            retention,
-            starts,
-        };
-        policy.check().is_ok().then_some(policy)
-    }
-}
-
-impl StoredBackOff {
-    fn of(back_off: &BackOff) -> StoredBackOff {
-        let BackOff {
-            first,
-            longest,
-            attempts,
-        } = *back_off;
-        StoredBackOff {
-            first,
-            longest,
-            attempts,
-        }
-    }
-
-    fn back_off(self) -> BackOff {
-        let StoredBackOff {
-            first,
-            longest,
-            attempts,
-        } = self;
-        BackOff {
-            first,
-            longest,
-            attempts,
-        }
-    }
-}
-
-impl StoredRate {
-    fn of(rate: Rate) -> StoredRate {
-        let Rate { count, per, burst } = rate;
-        StoredRate { count, per, burst }
-    }
-
-    fn rate(self) -> Rate {
-        let StoredRate { count, per, burst } = self;
-        Rate { count, per, burst }
+        serde_json::from_slice(value).ok()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use super::super::{BackOff, Rate};
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
