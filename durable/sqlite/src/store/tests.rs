@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use waterwheel_store::{Due, Most};
 
+use super::tend::FRAME;
 use super::*;
 
 fn store(name: &str) -> (SqliteStore, PathBuf) {

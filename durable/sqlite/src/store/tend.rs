@@ -1,0 +1,147 @@
+//! What does a store do after a commit, and while nothing is done? It copies its log, keeps its reserve, orders its keys, and gives free pages back.
+
+use waterwheel_store::StoreError;
+
+use super::SqliteStore;
+use crate::failure::rolled_back;
+use crate::space;
+
+/// On a full disk, the log is copied when it has so many pages: it does not use up the last space.
+const SHORT_LOG: i64 = 64;
+
+/// How many bytes a page has in the log, about.
+pub(super) const FRAME: u64 = 4_120;
+
+impl SqliteStore {
+    /// As the [contract](waterwheel_store::Store::tend) says.
+    pub(super) fn tend_itself(&mut self) -> Result<(), StoreError> {
+        self.has_not_failed()?;
+        let there = self.is_there();
+        self.note(there)?;
+        let is_idle = std::mem::replace(&mut self.is_idle, true);
+        let copied = self.checkpoint_in_space();
+        let has_copied = self.note(copied)?;
+        self.look_for_space();
+        let kept = self.keep_reserve().map_err(rolled_back);
+        self.note(kept)?;
+        if std::mem::take(&mut self.was_refused) {
+            // There may be no space for a longer log.
+            return Ok(());
+        }
+        let ordered = self.order_keys(is_idle);
+        self.note(ordered)?;
+        // Not after each commit: it is a part of what is written anyway. On a full disk, free pages are of use to what is still written.
+        if self.gives_back && (has_copied || is_idle) && !self.space.is_full() {
+            let given_back = self.give_back(is_idle);
+            self.note(given_back)?;
+        }
+        Ok(())
+    }
+
+    /// Copies a long log into the file, and one that could not become longer: the next commit begins it again, in the space that it has. Says whether it has. One
+    /// that is far longer is left to a thread of its own.
+    fn checkpoint(&mut self) -> rusqlite::Result<bool> {
+        let is_full = self.space.is_full();
+        match is_full {
+            // What cannot wait for space, can for this.
+            true => self.copier.wait()?,
+            false => self.copier.look()?,
+        }
+        if self.copier.is_under_way() {
+            return Ok(false);
+        }
+        let log = self.log()?;
+        if !is_full && self.copier.takes(log, self.long_log) && self.copier.begin(&self.path, log) {
+            return Ok(false);
+        }
+        let long_log = match is_full {
+            true => self.long_log.min(SHORT_LOG),
+            false => self.long_log,
+        };
+        let is_long = self.was_refused || log.all >= long_log;
+        if is_long {
+            let mut copy = self
+                .connection
+                .prepare_cached("PRAGMA wal_checkpoint(PASSIVE)")?;
+            copy.query_row([], |_| Ok(()))?;
+        }
+        Ok(is_long)
+    }
+
+    /// The same, in the space of the reserve if there is no other.
+    pub(super) fn checkpoint_in_space(&mut self) -> Result<bool, StoreError> {
+        let mut copied = self.checkpoint();
+        if let Err(error) = &copied
+            && self.space.is_none(error)
+        {
+            self.was_refused = true;
+            if !self.space.give_up(&self.connection) {
+                return copied.map_err(StoreError::definite);
+            }
+            copied = self.checkpoint();
+        }
+        copied.map_err(|error| self.in_a_step(error).error)
+    }
+
+    pub(super) fn look_for_space(&mut self) {
+        if self.space.is_full() {
+            let on_disk = self.on_disk();
+            self.space.look_again(on_disk.unwrap_or(u64::MAX));
+        }
+    }
+
+    pub(super) fn keep_reserve(&mut self) -> rusqlite::Result<()> {
+        if !self.space.is_whole() {
+            let on_disk = self.on_disk()?;
+            self.space.keep(on_disk);
+        }
+        Ok(())
+    }
+
+    /// How many bytes the file and its log have.
+    fn on_disk(&self) -> rusqlite::Result<u64> {
+        let file = (self.files.length)(&self.path).unwrap_or(0);
+        let frames = self.log_length()?.max(0).unsigned_abs();
+        Ok(file + frames * FRAME)
+    }
+
+    /// Does a part of what the index of the keys has left to be done. If that is refused, it waits: with each commit it would fill the log again.
+    fn order_keys(&mut self, is_idle: bool) -> Result<(), StoreError> {
+        if self.keys_wait.lasts() {
+            return Ok(());
+        }
+        let ordered = self.order_keys_now(is_idle);
+        match &ordered {
+            Ok(()) => self.keys_wait.end(),
+            Err(_) => self.keys_wait.refuse(),
+        }
+        ordered
+    }
+
+    /// On a full disk, no runs are merged: what space is left is for what cannot wait. What is in memory becomes a run as soon as there are free pages for it. If
+    /// it made the file longer, the log could not be copied after that, and nothing more would be settled once the log is full.
+    fn order_keys_now(&mut self, is_idle: bool) -> Result<(), StoreError> {
+        let is_full = self.space.is_full();
+        let may_write = || match is_full {
+            true => Ok(space::free(&self.connection)? > 2 * self.keys.fresh_bytes()),
+            false => Ok(true),
+        };
+        if self.keys.is_much_fresh() && may_write().map_err(rolled_back)? {
+            self.transact(|store| store.keys.write_fresh(&store.connection))?;
+        }
+        match !is_full && self.keys.is_to_merge(is_idle) {
+            true => self.transact(|store| store.keys.merge(&store.connection)),
+            false => Ok(()),
+        }
+    }
+
+    /// Gives a part of the free pages back.
+    fn give_back(&mut self, is_idle: bool) -> Result<(), StoreError> {
+        let is_due = self.vacuum.is_due(&self.connection, self.is_giving_back);
+        self.is_giving_back = is_due.map_err(rolled_back)?;
+        match self.is_giving_back {
+            true => self.transact(|store| store.vacuum.step(&store.connection, is_idle)),
+            false => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,418 @@
+//! A disk that is full: what is refused, and what goes on?
+//!
+//! | file | question |
+//! |---|---|
+//! | `keys` | what waits of the index of the keys? |
+//! | `limit` | what becomes of a file that may not grow? |
+//! | `cuts` | what is there after a power cut on a full disk? |
+
+mod cuts;
+mod keys;
+mod limit;
+#[path = "../trial/mod.rs"]
+mod trial;
+
+use std::time::Duration;
+
+use fastrand::Rng;
+use trial::*;
+use waterwheel_faults::{Call, Chance, Choice, Content, Disk, Each, Fault, Kind, Moment};
+use waterwheel_store::{Due, Level, Op, Outcome, Row, Store, StoreError};
+use waterwheel_store_sqlite::{OpenError, Sizes, SqliteStore};
+
+const HOUR: Duration = Duration::from_secs(3_600);
+const CAPACITY: usize = 2 << 20;
+/// How many timers there are before the disk is full.
+const COUNT: u64 = 300;
+
+/// A store that looks at a full disk before each insert.
+fn open_impatient(disk: &Disk) -> Result<SqliteStore, OpenError> {
+    open_as(disk, |trial| trial.full = Duration::ZERO)
+}
+
+/// A store that has timers, and commits them one by one from here on.
+struct Subject {
+    store: SqliteStore,
+    disk: Disk,
+    commits: u64,
+    /// The next one to insert.
+    next: u64,
+    /// The next one to settle.
+    first: u64,
+}
+
+impl Subject {
+    fn new(open: impl FnOnce(&Disk) -> Result<SqliteStore, OpenError>) -> Subject {
+        let disk = disk();
+        disk.set_capacity(CAPACITY, 0);
+        let mut store = open(&disk).unwrap();
+        store.begin().unwrap();
+        let mut it = Subject {
+            store,
+            disk,
+            commits: 0,
+            next: 1,
+            first: 1,
+        };
+        for _ in 0..COUNT / 10 {
+            let inserts: Vec<_> = (0..10).map(|_| it.next_insert()).collect();
+            let outcomes = it.commit(&inserts).unwrap();
+            assert!(outcomes.iter().all(|it| *it == Outcome::Inserted));
+        }
+        it
+    }
+
+    fn next_insert(&mut self) -> Op {
+        self.next += 1;
+        insert(self.next - 1, 200)
+    }
+
+    fn commit(&mut self, steps: &[Op]) -> Result<Vec<Outcome>, StoreError> {
+        self.commits += 1;
+        let outcomes = self.store.commit(self.commits, steps);
+        if let Err(error) = self.store.tend() {
+            assert!(error.is_definite(), "{error:?}");
+        }
+        outcomes
+    }
+
+    fn insert(&mut self) -> Outcome {
+        let insert = self.next_insert();
+        let outcome = self.commit(&[insert]).unwrap().remove(0);
+        if outcome == Outcome::Full {
+            // It may be tried again.
+            self.next -= 1;
+        }
+        outcome
+    }
+
+    fn settle(&mut self) -> Result<(), StoreError> {
+        let row = row(self.first, 200);
+        let outcomes = self.commit(&[Op::Settle(row)])?;
+        assert_eq!(outcomes, [Outcome::Done]);
+        self.first += 1;
+        Ok(())
+    }
+
+    /// The reserve's length.
+    fn reserve(&self) -> usize {
+        self.disk.read(RESERVE).map_or(0, |bytes| bytes.len())
+    }
+
+    fn expect_timers(&mut self) {
+        let all: Vec<u64> = (self.first..self.next).collect();
+        assert_eq!(numbers(&mut self.store), all);
+    }
+}
+
+/// How often a commit was written over another one that the log may have had.
+fn doubts(disk: &Disk) -> i64 {
+    ask(disk, "SELECT total(value) FROM meta WHERE key = 'doubts'")
+}
+
+/// A number that is in the file.
+fn ask(disk: &Disk, sql: &str) -> i64 {
+    let other = disk_of(disk.content());
+    let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE;
+    let file = rusqlite::Connection::open_with_flags_and_vfs(FILE, flags, other.vfs()).unwrap();
+    let sql = format!("SELECT CAST(({sql}) AS INTEGER)");
+    file.query_row(&sql, [], |row| row.get(0)).unwrap()
+}
+
+/// Inserts are refused while all else goes on, and are taken again once another's file is gone. Returns how often something was settled meanwhile.
+fn a_full_disk_recovers(it: &mut Subject) -> usize {
+    let reserve = it.reserve();
+    assert!(reserve >= 128 << 10, "it has {reserve}");
+    let mut settled = 0;
+    for _ in 0..3 {
+        assert_eq!(it.insert(), Outcome::Inserted);
+        let foreign = it.disk.foreign();
+        it.disk.fill();
+        // There may be space in the log for some.
+        let mut inserted = 0;
+        while it.insert() == Outcome::Inserted {
+            inserted += 1;
+        }
+        assert!(inserted < 200, "{inserted} were inserted");
+        for _ in 0..60 {
+            it.settle().unwrap();
+            settled += 1;
+            assert_eq!(it.insert(), Outcome::Full);
+        }
+        it.expect_timers();
+        it.disk.set_foreign(foreign);
+        assert_eq!(it.insert(), Outcome::Inserted);
+        assert!(it.reserve() >= reserve);
+    }
+    it.expect_timers();
+    settled
+}
+
+#[test]
+fn a_full_disk_refuses_inserts_and_settles_and_recovers() {
+    let mut it = Subject::new(open_impatient);
+    assert_eq!(a_full_disk_recovers(&mut it), 180);
+    let next = it.next;
+    assert_eq!(left(&it.disk), (it.first..next).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_quota_that_is_used_up_is_a_full_disk() {
+    let mut it = Subject::new(open_impatient);
+    it.disk.set_quota(true);
+    a_full_disk_recovers(&mut it);
+}
+
+#[test]
+fn a_disk_that_copies_on_write_is_full_and_recovers() {
+    let mut it = Subject::new(open_impatient);
+    it.disk.set_copies_on_write(true);
+    a_full_disk_recovers(&mut it);
+}
+
+#[test]
+fn space_for_the_reserve_alone_is_none_for_inserts() {
+    let mut it = Subject::new(open_impatient);
+    let reserve = it.reserve();
+    it.disk.fill();
+    while it.insert() == Outcome::Inserted {}
+    while it.reserve() > 0 {
+        it.settle().unwrap();
+    }
+    it.disk.fill();
+    let full = it.disk.foreign();
+    for (free, has_space) in [(0, false), (reserve + 4_096, false), (reserve * 2, true)] {
+        it.disk.set_foreign(full - free);
+        let outcome = it.insert();
+        assert_eq!(outcome == Outcome::Inserted, has_space, "{free} are free");
+        assert_eq!(it.reserve() > 0, has_space, "{free} are free");
+    }
+}
+
+#[test]
+fn a_log_that_finds_no_space_in_the_file_is_copied_in_that_of_the_reserve() {
+    let mut it = Subject::new(|disk| open_as(disk, |trial| trial.long_log = 60));
+    // Not tended: they are in the log alone.
+    let main = it.disk.read(FILE).unwrap().len();
+    for _ in 0..8 {
+        let inserts: Vec<_> = (0..20).map(|_| it.next_insert()).collect();
+        it.commits += 1;
+        is_done(it.store.commit(it.commits, &inserts));
+    }
+    it.disk.fill();
+    assert!(it.reserve() > 0);
+    it.store.tend().unwrap();
+    assert!(it.disk.read(FILE).unwrap().len() > main + 8 * 4_096);
+    assert_eq!(it.reserve(), 0);
+    it.expect_timers();
+}
+
+#[test]
+fn a_short_log_leaves_the_reserve_to_what_is_settled() {
+    let it = Subject::new(open_impatient);
+    // The log is empty after that, and takes the space that it grows by.
+    drop(it.store);
+    let mut store = open_as(&it.disk, |trial| {
+        trial.full = HOUR;
+        trial.reserve = (512 << 10, 512 << 10);
+    })
+    .unwrap();
+    store.begin().unwrap();
+    it.disk.fill();
+    for number in 1..=250 {
+        is_done(store.commit(number, &[Op::Settle(row(number, 200))]));
+        store.tend().unwrap();
+    }
+    let log = it.disk.read(LOG).unwrap().len();
+    assert!(log < 400 << 10, "the log has {log}");
+}
+
+#[test]
+fn without_a_reserve_a_full_disk_settles_nothing() {
+    let mut it = Subject::new(|disk| {
+        open_as(disk, |trial| {
+            trial.full = Duration::ZERO;
+            trial.reserve = (0, 0);
+            // What was inserted is in the log.
+            trial.long_log = 100_000;
+        })
+    });
+    it.disk.fill();
+    assert_eq!(it.insert(), Outcome::Full);
+    is_definite(it.settle());
+    is_definite(it.settle());
+    it.disk.set_foreign(0);
+    it.settle().unwrap();
+    it.expect_timers();
+}
+
+#[test]
+fn a_refused_commit_in_the_log_is_written_over() {
+    // As in `faults`: on a file system that copies as it writes, an old frame may end what was refused. Now there is a reserve.
+    let (mut doubted, mut done) = (0, 0);
+    for payload in [10, 900] {
+        let used = used_log(payload);
+        for after in 0..6 {
+            for written in [0, 1, 24, 512, 2_048, 4_000, 4_095] {
+                for settles in [false, true] {
+                    let disk = disk_of(used.clone());
+                    let mut store = open_as(&disk, |trial| trial.full = HOUR).unwrap();
+                    let moment = Moment {
+                        after,
+                        ..Moment::next(Call::Write, Kind::Log)
+                    };
+                    disk.fail_beside_reserve(moment, Fault::NoSpace(written));
+                    let mut steps = vec![insert(100, payload), insert(101, payload)];
+                    if settles {
+                        steps.push(Op::Settle(row(1, payload)));
+                    }
+                    let outcomes = store.commit(1, &steps).unwrap();
+                    let mut all: Vec<u64> = (1..40).collect();
+                    if settles {
+                        all.remove(0);
+                    }
+                    match &outcomes[0] {
+                        Outcome::Full => assert_eq!(outcomes[1], Outcome::Full),
+                        _ => all.extend([100, 101]),
+                    }
+                    doubted += doubts(&disk);
+                    done += usize::from(outcomes[0] == Outcome::Full);
+                    let content = disk.content();
+                    let other = self::disk();
+                    for seed in 0..12 {
+                        other.put(content.clone());
+                        other.restart(&mut Chance::new(&mut Rng::with_seed(seed), disk.calls()));
+                        assert_eq!(left(&other), all, "{payload} {after} {written} {settles}");
+                    }
+                }
+            }
+        }
+    }
+    println!("{done} were refused, and {doubted} written over");
+    assert!(done > 40 && doubted > 10);
+}
+
+/// What is on a disk whose log has old frames after those that count.
+fn used_log(payload: usize) -> Content {
+    let disk = disk();
+    let mut store = open_with(&disk, 8).unwrap();
+    store.begin().unwrap();
+    for number in 1..40 {
+        does(&mut store, number, &[insert(number, payload)]);
+    }
+    let content = disk.content();
+    drop(store);
+    content
+}
+
+#[test]
+fn a_full_disk_is_looked_at_again_after_a_while() {
+    let mut it = Subject::new(|disk| open_as(disk, |trial| trial.full = HOUR));
+    it.disk.fill();
+    while it.insert() == Outcome::Inserted {}
+    it.disk.set_foreign(0);
+    for _ in 0..10 {
+        assert_eq!(it.insert(), Outcome::Full);
+        it.settle().unwrap();
+    }
+    it.expect_timers();
+}
+
+#[test]
+fn a_look_at_a_full_disk_writes_only_where_there_may_be_space() {
+    for is_quota in [false, true] {
+        let mut it = Subject::new(open_impatient);
+        it.disk.set_quota(is_quota);
+        it.disk.fill();
+        while it.insert() == Outcome::Inserted {}
+        let has_written = |_: &i32| {
+            let written = it.disk.count(Call::Write, Kind::Reserve);
+            assert_eq!(it.insert(), Outcome::Full);
+            it.disk.count(Call::Write, Kind::Reserve) > written
+        };
+        // A quota shows only in a write. Two looks come with each insert, and one of four writes anyway.
+        let writes = (0..10).filter(has_written).count();
+        assert_eq!(writes, if is_quota { 10 } else { 5 });
+        it.disk.set_foreign(0);
+        assert_eq!(it.insert(), Outcome::Inserted);
+    }
+}
+
+#[test]
+fn a_disk_that_says_too_little_is_written_to_now_and_then() {
+    let mut it = Subject::new(|disk| {
+        open_as(disk, |trial| {
+            trial.full = Duration::ZERO;
+            trial.files.free = |_| Some(0);
+        })
+    });
+    it.disk.fill();
+    while it.insert() == Outcome::Inserted {}
+    for _ in 0..10 {
+        assert_eq!(it.insert(), Outcome::Full);
+    }
+    it.disk.set_foreign(0);
+    let refused = (0..4).take_while(|_| it.insert() == Outcome::Full);
+    assert!(refused.count() < 4);
+}
+
+#[test]
+fn a_full_disk_keeps_no_store_from_opening() {
+    let it = Subject::new(open_impatient);
+    // The log is empty after that.
+    drop(it.store);
+    it.disk.fill();
+    let mut store = open_impatient(&it.disk).unwrap();
+    assert_eq!(store.begin().unwrap(), 2);
+    let steps = [Op::Settle(row(1, 200)), insert(1_000, 200)];
+    let outcomes = store.commit(1, &steps).unwrap();
+    assert_eq!(outcomes, [Outcome::Done, Outcome::Full]);
+    store.tend().unwrap();
+    drop(store);
+    // The reserve is gone now, and another's file takes its space. The log has what it has.
+    it.disk.fill();
+    let mut store = open_impatient(&it.disk).unwrap();
+    assert_eq!(store.begin().unwrap(), 3);
+    let steps = [Op::Settle(row(2, 200)), insert(1_000, 200)];
+    let outcomes = store.commit(1, &steps).unwrap();
+    assert_eq!(outcomes, [Outcome::Done, Outcome::Full]);
+    it.disk.set_foreign(0);
+    assert_eq!(store.commit(2, &steps[1..]).unwrap(), [Outcome::Inserted]);
+    assert!(it.disk.read(RESERVE).is_some());
+}
+
+#[test]
+fn a_full_disk_names_the_timer_that_has_a_key() {
+    let mut it = Subject::new(open_impatient);
+    let Op::Insert(mut keyed, bucket) = it.next_insert() else {
+        unreachable!();
+    };
+    keyed.key = Some(b"order-17".as_slice().into());
+    it.commit(&[Op::Insert(keyed.clone(), bucket)]).unwrap();
+    it.disk.fill();
+    while it.insert() == Outcome::Inserted {}
+    let mut again = keyed.clone();
+    again.id = waterwheel_store::Id::from_stored(9_999);
+    let mut other = again.clone();
+    other.key = Some(b"order-18".as_slice().into());
+    other.handler = "a new one".into();
+    let steps = [Op::Insert(again, bucket), Op::Insert(other, bucket)];
+    let outcomes = it.commit(&steps).unwrap();
+    assert_eq!(outcomes, [Outcome::Exists(keyed.handle()), Outcome::Full]);
+    assert_eq!(it.store.handlers().unwrap(), ["mail".into()]);
+}
+
+#[test]
+fn what_stays_together_is_written_on_a_full_disk() {
+    let mut it = Subject::new(open_impatient);
+    it.disk.fill();
+    while it.insert() == Outcome::Inserted {}
+    let number = it.next + 1;
+    let set = Op::Set("calendar/nightly".into(), Some(b"17".as_slice().into()));
+    let together = Op::All(vec![insert(number, 200), set]);
+    let refused = it.next_insert();
+    let outcomes = it.commit(&[refused.clone(), together, refused]).unwrap();
+    let all = Outcome::All(vec![Outcome::Inserted, Outcome::Done]);
+    assert_eq!(outcomes, [Outcome::Full, all, Outcome::Full]);
+    assert_eq!(numbers(&mut it.store).last(), Some(&number));
+}
