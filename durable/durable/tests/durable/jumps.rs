@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use waterwheel_durable::{BackOff, Durable, Policy, Rate, Retry, Shift};
+use waterwheel_durable::{BackOff, Durable, Inserted, Policy, Rate, Retry, Shift};
 
 use crate::namespaces::create;
 use crate::support::{Deliveries, Gate, HOUR, Shelf, millis, shut_down, until, within};
@@ -98,6 +98,29 @@ async fn each_namespace_follows_a_clock_that_is_set_both_ways() {
     }
 }
 
+/// A timer whose delivery was held up, and whose due time has not come any more, is delivered after one that is due now.
+async fn is_not_early(
+    held: &Inserted,
+    due: SystemTime,
+    timers: &Durable,
+    shift: &Shift,
+    deliveries: &mut Deliveries,
+) {
+    let now = timers.at("shop/mail", present(shift));
+    let now = now.insert().await.unwrap();
+    let first = deliveries.next().await;
+    if first.id == held.handle().id {
+        // The machine is so slow that its time has come again.
+        assert!(present(shift) >= due);
+        assert_eq!(deliveries.next().await.id, now.handle().id);
+    } else {
+        assert_eq!(first.id, now.handle().id);
+        shift.set_wall(0);
+        assert_eq!(deliveries.next().await.id, held.handle().id);
+        assert!(present(shift) >= due);
+    }
+}
+
 #[tokio::test]
 async fn what_a_pause_has_held_is_not_early_after_a_clock_is_set_back() {
     // From within the seconds that stay in memory, and from beyond.
@@ -113,19 +136,7 @@ async fn what_a_pause_has_held_is_not_early_after_a_clock_is_set_back() {
         shift.set_wall(-back);
         until(|| timers.metrics().clock_jumps == 1).await;
         within(shop.resume()).await.unwrap();
-        let now = present(&shift);
-        let now = timers.at("shop/mail", now).insert().await.unwrap();
-        let first = deliveries.next().await;
-        if first.id == held.handle().id {
-            // The machine is so slow that its time has come again.
-            assert!(present(&shift) >= due);
-            assert_eq!(deliveries.next().await.id, now.handle().id);
-        } else {
-            assert_eq!(first.id, now.handle().id);
-            shift.set_wall(0);
-            assert_eq!(deliveries.next().await.id, held.handle().id);
-            assert!(present(&shift) >= due);
-        }
+        is_not_early(&held, due, &timers, &shift, &mut deliveries).await;
         shut_down(&timers).await;
     }
 }
@@ -148,18 +159,7 @@ async fn what_waits_for_a_place_is_not_early_once_a_clock_is_set_back() {
         shift.set_wall(-back);
         until(|| timers.metrics().clock_jumps == 1).await;
         gate.go_on.add_permits(1);
-        let now = present(&shift);
-        let now = timers.at("shop/mail", now).insert().await.unwrap();
-        let first = deliveries.next().await;
-        if first.id == held.handle().id {
-            // The machine is so slow that its time has come again.
-            assert!(present(&shift) >= due);
-            assert_eq!(deliveries.next().await.id, now.handle().id);
-        } else {
-            assert_eq!(first.id, now.handle().id);
-            shift.set_wall(0);
-            assert_eq!(deliveries.next().await.id, held.handle().id);
-        }
+        is_not_early(&held, due, &timers, &shift, &mut deliveries).await;
         shut_down(&timers).await;
     }
 }

@@ -78,25 +78,28 @@ fn an_id_that_is_given_again_after_a_restore_is_found() {
     assert_eq!(broken(&again.replace("end 0 c", "end 0 b")), [Rule::Id]);
 }
 
+/// What is asked for a timer before a copy is begun, while it is made, and after it; and what comes once it is restored.
+fn with_a_copy(before: &str, between: &str, after: &str, comes: &str) -> String {
+    format!(
+        "round 1
+        insert 1 0 plain 9000 -
+        created 1 a@9@plain
+        {before}
+        copies 1
+        {between}
+        copied 1
+        {after}
+        killed
+        restored 1
+        round 2
+        {comes}
+        stopped"
+    )
+}
+
 #[test]
 fn a_cancel_is_undone_by_a_copy_that_is_older() {
-    let log = |before: &str, between: &str, after: &str, comes: &str| {
-        format!(
-            "round 1
-            insert 1 0 plain 9000 -
-            created 1 a@9@plain
-            {before}
-            copies 1
-            {between}
-            copied 1
-            {after}
-            killed
-            restored 1
-            round 2
-            {comes}
-            stopped"
-        )
-    };
+    let log = with_a_copy;
     let (cancel, comes) = (
         "cancel 2 0 a\n done 2",
         "begin 20 a 1 1 9500 9000 plain -\n end 0 a 1 well 9600",
@@ -115,22 +118,8 @@ fn a_cancel_is_undone_by_a_copy_that_is_older() {
 #[test]
 fn a_move_is_undone_by_a_copy_that_is_older() {
     let log = |before: &str, between: &str, after: &str, due: u32| {
-        format!(
-            "round 1
-            insert 1 0 plain 9000 -
-            created 1 a@9@plain
-            {before}
-            copies 1
-            {between}
-            copied 1
-            {after}
-            killed
-            restored 1
-            round 2
-            begin 20 a 1 1 9500 {due} plain -
-            end 0 a 1 well 9600
-            stopped"
-        )
+        let comes = format!("begin 20 a 1 1 9500 {due} plain -\n end 0 a 1 well 9600");
+        with_a_copy(before, between, after, &comes)
     };
     let moved = "reschedule 2 0 a 8000\n done 2";
     is_kept(&log("", "", moved, 9_000));

@@ -1,7 +1,6 @@
 //! Which accused timer is tried next?
 
 use super::poison::subject;
-use super::starts::is_noting;
 use super::*;
 
 #[test]
@@ -135,13 +134,7 @@ fn a_trial_begins_once_its_start_is_noted() {
     let mut it = accused(&[("a", 1), ("b", 1)]);
     let now = it.engine.now();
     it.begin_without_turn(now);
-    while !is_noting(&it) {
-        let Request { number, call } = it.asked.pop_front().expect("it notes the start");
-        let reply = call.ask(&mut it.store);
-        it.engine.replied(number, reply);
-        it.follow();
-        it.pass(1_000);
-    }
+    it.run_until_noting();
     // The store is slow.
     it.pass(5 * SECOND);
     assert_eq!(it.engine.running(), 1);
