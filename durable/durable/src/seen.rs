@@ -93,7 +93,7 @@ pub struct NamespaceMetrics {
     /// How many deliveries are with their handlers.
     pub running: usize,
     /// Since when the oldest timer has been due that waits: for its handler, for a place, for the rate, or for the end of a pause. `None` if none waits. Of timers
-    /// that are not in memory, it is the start of their second.
+    /// that are not in memory, it is the start of their second. Those of the store are known a moment after the start, and after a handler came.
     pub oldest_overdue: Option<SystemTime>,
     /// Whether it is paused, or its policy cannot be read.
     pub is_paused: bool,

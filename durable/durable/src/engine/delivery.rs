@@ -14,6 +14,9 @@ impl Engine {
         let lanes = &mut self.lanes;
         self.near
             .expire(self.now, |lane, up| lanes[lane].ready.push_back(up));
+        if !self.near.has_backlog() {
+            lanes.iter_mut().for_each(|lane| lane.late = None);
+        }
     }
 
     /// Begins the next delivery of a lane, if it has a place and something is ready.
@@ -105,7 +108,7 @@ impl Engine {
             .next_second()
             .map(|second| Due::from_millis(second.saturating_mul(1_000)));
         let stored = stored.filter(|due| *due <= self.present());
-        ready.into_iter().chain(stored).min()
+        ready.into_iter().chain(lane.late).chain(stored).min()
     }
 
     /// The same of some of which a few may have left.

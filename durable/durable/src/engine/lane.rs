@@ -26,6 +26,8 @@ pub(super) struct Lane {
     pub(super) ready: VecDeque<Up>,
     /// Of those, the accused that wait until another one was tried.
     pub(super) accused: VecDeque<Up>,
+    /// The first that was overdue as it came into memory: the next turn of the wheel brings it up.
+    pub(super) late: Option<Due>,
     /// How many timers of it are in memory,
     pub(super) held: usize,
     /// and how large they are.
@@ -61,6 +63,7 @@ impl Lane {
             running: 0,
             ready: VecDeque::new(),
             accused: VecDeque::new(),
+            late: None,
             held: 0,
             bytes: 0,
             last: i64::MIN,

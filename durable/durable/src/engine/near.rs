@@ -114,6 +114,11 @@ impl Near {
         self.running
     }
 
+    /// Whether the last turn of the wheel has left timers in it that were due.
+    pub(super) fn has_backlog(&self) -> bool {
+        self.has_backlog
+    }
+
     /// Microseconds since boot at which the wheel is to be turned.
     pub(super) fn next(&self, now: Now) -> Option<u64> {
         if self.has_backlog {

@@ -134,6 +134,26 @@ fn what_waits_for_a_rate_can_be_cancelled() {
 }
 
 #[test]
+fn what_was_just_read_is_known_to_be_overdue() {
+    let mut it = subject(Rate::per_minute(1), 0);
+    for millis in [-3_600_000, -10] {
+        it.insert_to("slow/mail", millis);
+    }
+    it.settle();
+    let oldest = |it: &Subject| {
+        let slow = it.engine.namespace("slow").unwrap();
+        it.engine.oldest_overdue(slow)
+    };
+    // They are in the wheel, which was not turned since.
+    assert_eq!(it.engine.running(), 0);
+    assert_eq!(oldest(&it), Some(Due::from_millis(NOW - 3_600_000)));
+    it.pass(1);
+    it.settle();
+    assert_eq!(it.engine.running(), 1);
+    assert_eq!(oldest(&it), Some(Due::from_millis(NOW - 10)));
+}
+
+#[test]
 fn the_oldest_that_waits_is_not_the_first_that_came_up() {
     let mut it = subject(Rate::per_minute(1), 0);
     for millis in [0, 10, -3_600_000, 5] {
