@@ -48,6 +48,7 @@
 //! |---|---|
 //! | have a service on a file, or on another store | [`Durable`], [`Builder`], [`OpenError`], [`FileError`] |
 //! | keep businesses apart, each with limits of its own | [`Durable::create_namespace`], [`Durable::namespace`], [`Namespace`], [`Policy`], [`Rate`], [`BackOff`] |
+//! | change that at run time, stop one for a while | [`Namespace::policy`], [`Namespace::set_policy`]; [`Namespace::pause`], [`Namespace::resume`]; [`Namespace::drain`] |
 //! | handle timers that are due | [`Durable::handle`], [`HandlerOptions`], [`Delivery`], [`InvalidPayload`] |
 //! | say how an attempt has failed | [`Failure`], [`Retry`], [`Dead`] |
 //! | insert a timer | [`Durable::at`], [`Durable::after`], which give an [`Insert`]; many: [`NewTimer`]; [`Inserted`]; [`NAME_LIMIT`], [`PAYLOAD_LIMIT`] |
@@ -73,7 +74,8 @@
 //! - **`Cancelled::Done` is final**: no delivery follows, also after a crash.
 //! - **One id for life.** A delivery has the same [`Id`] in each attempt and after each restart. Duplicates are possible only of what was with a handler, or was
 //!   being settled, when the process ended.
-//! - **A key is one timer.** Of inserts with one key, at once or again, one creates the timer, and the others get its handle.
+//! - **A key is one timer** of its handler. Of inserts with one key, at once or again, one creates the timer, and the others get its handle. A key is free when its
+//!   timer was cancelled, given up, or settled and not [kept](Policy::retention).
 //! - **An occurrence is one timer.** What a [calendar](Durable::calendar) has for a time is filed once, in one commit with how far the calendar has come, by whatever
 //!   the process is ended, and whatever is done to the clock within a day. Its id says for which time it is.
 //! - **Poison ends.** A timer that was with its handler at each of [five](Policy::starts) unclean ends of the process becomes a dead letter before it is started once

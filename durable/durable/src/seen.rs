@@ -4,7 +4,8 @@ use std::time::{Duration, SystemTime};
 use crate::engine::{BOUNDS, Counts, Engine, Histogram, Namespace};
 use crate::shell::state::Look;
 
-/// What goes on: see [`Durable::metrics`](crate::Durable::metrics). Commits, jumps and refusals are of the service, and the rest also of each namespace.
+/// What goes on: see [`Durable::metrics`](crate::Durable::metrics). These fields are of the whole service. What was inserted, delivered, settled and given up, and how
+/// late, is in its [`namespaces`](Metrics::namespaces).
 ///
 /// ```
 /// # fn example(timers: &waterwheel_durable::Durable) {
