@@ -126,6 +126,7 @@
 //! |---|---|
 //! | `sqlite` (default) | [`Durable::open`] |
 //! | `calendar` (default) | [`Durable::calendar`], with the crates that read cron expressions and time zones. Without it, the calendars of a file stand still |
+//! | `bundled-zones` | a copy of the time zones in the binary, for a system without them, as a small container is. Without either, a calendar in a zone is refused |
 //! | `metrics` | `Metrics::publish`, for the crate [`metrics`](https://docs.rs/metrics) |
 //! | `tracing` | a span `delivery` for each attempt and an event for each [`Event`], for the crate [`tracing`](https://docs.rs/tracing); their target is `waterwheel_durable` |
 

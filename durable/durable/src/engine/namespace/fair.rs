@@ -107,16 +107,15 @@ impl Engine {
                 break;
             }
             let lane = namespace.lanes[namespace.turn % lanes];
-            namespace.turn = (namespace.turn + 1) % lanes;
-            if is_limited && !namespace.has_turn(boot) {
-                if !self.is_ready(lane) {
-                    idle += 1;
-                    continue;
-                }
+            let must_wait = is_limited && !namespace.has_turn(boot);
+            if must_wait && self.is_ready(lane) {
+                // The handler keeps its turn, however often this is asked until the rate lets it begin.
                 self.namespaces[at].waits = true;
                 return begun;
             }
-            match self.begin_one(lane) {
+            let namespace = &mut self.namespaces[at];
+            namespace.turn = (namespace.turn + 1) % lanes;
+            match !must_wait && self.begin_one(lane) {
                 true => {
                     self.namespaces[at].counts.throttled += u64::from(has_waited);
                     (begun, idle) = (begun + 1, 0);

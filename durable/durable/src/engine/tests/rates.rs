@@ -134,6 +134,38 @@ fn what_waits_for_a_rate_can_be_cancelled() {
 }
 
 #[test]
+fn handlers_take_turns_however_often_the_rate_is_asked() {
+    const HANDLERS: [&str; 4] = ["slow/mail", "slow/a", "slow/b", "slow/c"];
+    for (handlers, asked) in (2..=HANDLERS.len()).flat_map(|of| (0..6).map(move |it| (of, it))) {
+        let mut it = subject(Rate::per_second(1).burst(1), 0);
+        for name in &HANDLERS[..handlers] {
+            it.handle(name, 64);
+            for _ in 0..20 {
+                it.insert_to(name, 0);
+            }
+        }
+        it.settle();
+        let mut begun = [0; HANDLERS.len()];
+        for _ in 0..12 {
+            // It comes by itself once a second, and as often as something else goes on.
+            it.run_until(it.engine.now().boot_micros + SECOND - 6_000);
+            for row in it.end_all(&Ended::Well) {
+                let of = HANDLERS.iter().position(|name| **name == *row.handler);
+                begun[of.unwrap()] += 1;
+            }
+            for _ in 0..asked {
+                it.pass(1_000);
+                it.settle();
+            }
+            it.run_until(it.engine.now().boot_micros + 1_000 * (6 - asked));
+        }
+        let begun = &begun[..handlers];
+        let most = 12_usize.div_ceil(handlers);
+        assert!(begun.iter().all(|of| (1..=most).contains(of)), "{begun:?}");
+    }
+}
+
+#[test]
 fn what_was_just_read_is_known_to_be_overdue() {
     let mut it = subject(Rate::per_minute(1), 0);
     for millis in [-3_600_000, -10] {
