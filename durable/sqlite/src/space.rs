@@ -256,6 +256,7 @@ mod tests {
             space.look_again(0);
             std::thread::sleep(Duration::from_millis(1));
         }
+        space.look_again(0);
         // After 10 ms, 20, 40, 80, and then each 160.
         let looks = LOOKS.load(Ordering::Relaxed);
         assert!((1..=8).contains(&looks), "{looks} looks");

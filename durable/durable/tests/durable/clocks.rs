@@ -62,13 +62,13 @@ async fn a_clock_that_is_set_back_fires_neither_early_nor_twice() {
         let (shift, timers, mut deliveries, old, old_due) = loop {
             let shift = Arc::new(Shift::default());
             let timers = open(&shift).await;
-            let mut deliveries = Deliveries::of(&timers, "mail");
+            let deliveries = Deliveries::of(&timers, "mail");
             let old_due = present(&shift) + lead;
             let old = timers.at("mail", old_due).insert().await.unwrap();
             until(|| timers.metrics().in_memory == 1 || SystemTime::now() > old_due).await;
             shift.set_wall(-back);
             until(|| timers.metrics().clock_jumps == 1).await;
-            if deliveries.so_far().is_empty() {
+            if timers.metrics().namespaces[0].delivered == 0 {
                 break (shift, timers, deliveries, old, old_due);
             }
             // It came up before the clock was set: the machine is slow.

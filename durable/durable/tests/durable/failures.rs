@@ -73,11 +73,14 @@ async fn a_failure_counts_across_a_restart() {
     timers.at("mail", soon()).insert().await.unwrap();
     assert_eq!(deliveries.next().await.attempt, 1);
     shut_down(&timers).await;
+    // On a slow machine, some more were made by then.
+    let made = 1 + u32::try_from(deliveries.rest().await.len()).unwrap();
 
     let timers = within(ladder().open(place.file())).await.unwrap();
     let mut deliveries = Deliveries::ended(&timers, "mail", failing);
-    assert_eq!(deliveries.next().await.attempt, 2);
-    assert_eq!(deliveries.next().await.attempt, 3);
+    for attempt in made + 1..=3 {
+        assert_eq!(deliveries.next().await.attempt, attempt);
+    }
     assert_eq!(the_dead_letter(&timers).await, (3, "later".into()));
     shut_down(&timers).await;
 }

@@ -173,7 +173,7 @@ async fn what_a_hook_holds_and_what_was_loaded_go_with_the_service() {
     service.set(timers.clone()).unwrap();
     let watched = Arc::downgrade(&service);
     drop(service);
-    let _deliveries = Deliveries::of(&timers, "mail");
+    timers.handle("mail", |_| async { Ok(()) });
     let payload: Arc<[u8]> = Arc::from([7; 100]);
     let loaded = Arc::downgrade(&payload);
     // In memory from its insert on, and not due before the end.

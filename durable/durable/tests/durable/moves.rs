@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use waterwheel_durable::{Cancelled, Durable, Handle, Rescheduled, Retry};
 
 use crate::support::{
-    Deliveries, HOUR, Place, Shelf, in_an_hour, millis, shut_down, soon, until, within,
+    Deliveries, Gate, HOUR, Place, Shelf, in_an_hour, millis, shut_down, soon, until, within,
 };
 
 const DAY: Duration = Duration::from_secs(24 * 3_600);
@@ -138,12 +138,14 @@ async fn a_timer_that_is_tried_again_is_moved_by_its_first_handle() {
 async fn what_has_fired_or_is_gone_is_not_moved() {
     let shelf = Shelf::default();
     let timers = Durable::builder().open_store(shelf.clone()).await.unwrap();
-    let mut deliveries = Deliveries::of(&timers, "mail");
+    let gate = Gate::of(&timers, "mail");
     let timer = timers.at("mail", soon()).insert().await.unwrap();
     let cancelled = timers.at("mail", in_an_hour()).insert().await.unwrap();
     assert_eq!(timers.cancel(&cancelled).await, Ok(Cancelled::Done));
-    shelf.hold();
-    deliveries.next().await;
+    gate.has_begun().await;
+    let commits = shelf.hold();
+    gate.go_on.add_permits(1);
+    until(|| shelf.commits() > commits).await;
     // It is being settled, which does not end.
     let moved = within(timers.reschedule(&timer, in_an_hour())).await;
     assert_eq!(moved, Ok(Rescheduled::AlreadyFired));
@@ -154,5 +156,5 @@ async fn what_has_fired_or_is_gone_is_not_moved() {
         assert_eq!(moved, Ok(Rescheduled::NotFound));
     }
     shut_down(&timers).await;
-    assert!(deliveries.rest().await.is_empty() && shelf.len() == 0);
+    assert!(gate.ended() == 1 && shelf.len() == 0);
 }

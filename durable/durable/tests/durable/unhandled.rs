@@ -73,6 +73,8 @@ async fn a_handler_that_comes_with_the_report_is_not_missed() {
     let timer = timers.after("mail", millis(10_000));
     timer.insert().await.unwrap();
     until(|| timers.metrics().in_memory == 0).await;
+    // By then the store has answered all that it was asked before.
+    within(timers.dead_letters(None, 1)).await.unwrap();
     // The driver has no turn in between: this thread is its own.
     shift.suspend(20_000_000);
     let mut deliveries = Deliveries::of(&timers, "mail");

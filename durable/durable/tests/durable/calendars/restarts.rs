@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::mpsc;
-use waterwheel_durable::{Calendar, Declared, Durable, Misfire, OpenError};
+use waterwheel_durable::{Calendar, Declared, Durable, HandlerOptions, Misfire, OpenError};
 
 use super::{Clock, Occurrences, declare, hourly, next, text, time, until_next};
 use crate::support::{Fault, HOUR, Place, Shelf, shut_down, until, within};
@@ -19,7 +19,9 @@ async fn each_occurrence_is_delivered_once_and_not_early() {
     let place = Place::new();
     let timers = place.open().await;
     let (sender, mut seen) = mpsc::unbounded_channel();
-    timers.handle("tick", move |delivery| {
+    // One at a time: after a stall, two are due at once.
+    let one = HandlerOptions::default().concurrency(1);
+    timers.handle_with("tick", one, move |delivery| {
         let payload: String = delivery.json().unwrap();
         let now = SystemTime::now();
         let _ = sender.send((delivery.occurrence(), delivery.due(), payload, now));
