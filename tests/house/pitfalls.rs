@@ -9,16 +9,17 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '…'))
 }
 
-/// The names of all functions in the sources of a folder.
-fn collect_functions(folder: &Path, known: &mut HashSet<String>) {
+/// The words of the code in a folder, without comments. A macro may make a function of one.
+fn collect_words(folder: &Path, known: &mut HashSet<String>) {
     let entries = fs::read_dir(folder).expect("a folder of this crate");
     for path in entries.map(|entry| entry.expect("an entry of it").path()) {
         if path.is_dir() {
-            collect_functions(&path, known);
+            collect_words(&path, known);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             let source = fs::read_to_string(&path).expect("a source of this crate");
-            let functions = source.split("fn ").skip(1);
-            known.extend(functions.filter_map(|rest| words(rest).next().map(str::to_owned)));
+            let lines = source.lines().map(str::trim_start);
+            let code = lines.filter(|line| !line.starts_with("//"));
+            known.extend(code.flat_map(words).map(str::to_owned));
         }
     }
 }
@@ -58,7 +59,7 @@ fn named_tests(page: &str, folders: &[&str]) -> usize {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut known = HashSet::new();
     for folder in folders {
-        collect_functions(&root.join(folder), &mut known);
+        collect_words(&root.join(folder), &mut known);
     }
     let readme = fs::read_to_string(root.join(page)).expect("a page of this repository");
     let mut named = 0;
