@@ -41,6 +41,7 @@ fn each_json_document_has_the_fields_that_are_documented() {
     assert_eq!(fields(&stats), documented("`stats`"));
     assert_eq!(fields(&stats["handlers"][0]), documented("a handler"));
     assert_eq!(fields(&stats["holder"]), documented("`holder`"));
+    assert_eq!(fields(&stats["levels"]), documented("`levels`"));
     let list = run("list --json");
     assert_eq!(fields(&list), documented("`list`"));
     assert_eq!(fields(&list["timers"][0]), documented("a timer"));
