@@ -103,6 +103,98 @@ fn an_order_is_answered_by_the_commit_that_carries_it_out() {
     assert_eq!(store.orders().unwrap(), []);
 }
 
+/// More than one transaction writes, which writes 500.
+fn many() -> Vec<Order> {
+    (0..1_200).map(|it| pause(&it.to_string())).collect()
+}
+
+/// Answers the next orders, each with its own name.
+fn answer(store: &mut SqliteStore, commit: u64, count: usize) {
+    let taken = wait_for(store, count);
+    let replies = taken.into_iter().map(|(number, order)| {
+        let words = order.to_string();
+        Op::Reply(number, words.into())
+    });
+    let replies: Vec<_> = replies.collect();
+    // Another connection may have the file for a moment.
+    while let Err(error) = store.commit(commit, &replies) {
+        assert!(error.is_definite(), "{error:?}");
+    }
+}
+
+/// What is asked is answered to the end, and what comes of it.
+fn asked_and_answered(path: &Path, store: &mut SqliteStore, orders: &[Order]) -> Vec<Asked> {
+    thread::scope(|scope| {
+        let asking = scope.spawn(|| ask(path, orders, LONG).unwrap());
+        let mut commit = 0;
+        while !asking.is_finished() {
+            commit += 1;
+            if !store.orders().unwrap_or_default().is_empty() {
+                answer(store, commit, 1);
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        asking.join().unwrap()
+    })
+}
+
+fn answers(orders: &[Order]) -> Vec<Asked> {
+    let answers = orders.iter().map(|it| it.to_string().into());
+    answers.map(Asked::Answered).collect()
+}
+
+#[test]
+fn some_thousand_orders_are_written_by_several_transactions() {
+    let folder = Folder::new("thousand");
+    let path = folder.file("timers.db");
+    let mut store = open(&path);
+    let orders = many();
+    let asked = asked_and_answered(&path, &mut store, &orders);
+    assert!(asked == answers(&orders));
+    assert_eq!(rows_of_orders(&path), 0);
+    // Only the first 500 can be written.
+    let other = Connection::open(&path).unwrap();
+    let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON orders
+        WHEN (SELECT count(*) FROM orders) >= 700 BEGIN SELECT RAISE(ABORT, 'no'); END";
+    other.execute_batch(refuse).unwrap();
+    let (asked, late) = thread::scope(|scope| {
+        let asking = scope.spawn(|| ask(&path, &orders, LONG).unwrap());
+        let late = wait_for(&mut store, 500).len();
+        answer(&mut store, 10_000, 500);
+        (asking.join().unwrap(), late)
+    });
+    assert_eq!(late, 500);
+    assert!(asked[..500] == answers(&orders[..500]));
+    assert!(asked[500..].iter().all(|it| *it == Asked::Withdrawn));
+    assert_eq!((asked.len(), rows_of_orders(&path)), (1_200, 0));
+    // Of those that cannot be read to the end, nothing is known.
+    let refuse = "DROP TRIGGER refuse; CREATE TRIGGER refuse BEFORE DELETE ON orders
+        WHEN (SELECT count(*) FROM orders) <= 600 BEGIN SELECT RAISE(ABORT, 'no'); END";
+    other.execute_batch(refuse).unwrap();
+    let asked = asked_and_answered(&path, &mut store, &orders);
+    assert!(asked[..500] == answers(&orders[..500]));
+    assert!(asked[500..].iter().all(|it| *it == Asked::Unknown));
+    assert_eq!((asked.len(), rows_of_orders(&path)), (1_200, 700));
+}
+
+#[test]
+fn an_order_of_another_command_is_not_waited_for() {
+    let folder = Folder::new("among");
+    let path = folder.file("timers.db");
+    let mut store = open(&path);
+    let other = Connection::open(&path).unwrap();
+    // It is too old to be taken, and its number lies among the others.
+    let put = "CREATE TRIGGER put AFTER INSERT ON orders WHEN new.number = 300 BEGIN
+        INSERT INTO orders (body, until) VALUES ('pause other', unixepoch() * 1000 - 60000); END";
+    other.execute_batch(put).unwrap();
+    let begun = Instant::now();
+    let orders = many();
+    let asked = asked_and_answered(&path, &mut store, &orders);
+    assert!(asked == answers(&orders));
+    assert!(begun.elapsed() < LONG);
+    assert_eq!(rows_of_orders(&path), 1);
+}
+
 #[test]
 fn what_is_withdrawn_is_not_carried_out_later() {
     let folder = Folder::new("withdrawn");

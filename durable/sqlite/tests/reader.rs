@@ -3,6 +3,8 @@
 mod folder;
 mod rows;
 
+use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -103,6 +105,105 @@ fn timers_are_listed_in_order_of_due_times_page_by_page() {
     }
     let page = reader.pending(&Whose::All, Reader::START, END, Most { rows: 9, bytes: 1 });
     assert_eq!(page.unwrap().len(), 1);
+}
+
+#[test]
+fn handles_are_listed_bucket_by_bucket_page_by_page() {
+    let folder = Folder::new("handles");
+    let path = folder.file("timers.db");
+    let now = Due::from_millis(1_800_000_000_000);
+    let mut store = SqliteStore::open(&path).unwrap();
+    let mut rows = fill(&mut store, now, 2_000);
+    rows.sort_unstable_by_key(|(row, bucket)| (bucket.start(), Reverse(bucket.level), row.id));
+    let reader = Reader::open(&path).unwrap();
+    let mut rng = Rng::with_seed(7);
+    for whose in [
+        Whose::All,
+        Whose::Namespace("shop"),
+        Whose::Namespace("none"),
+        Whose::Handler("shop/close"),
+    ] {
+        let meant = rows.iter().filter(|(row, _)| whose.is(&row.handler));
+        let meant: Vec<_> = meant.map(|(row, at)| (row.handle(), *at)).collect();
+        let (mut after, mut listed) = (None, Vec::new());
+        loop {
+            let most = rng.usize(1..200);
+            let page = reader.handles(&whose, after, most).unwrap();
+            let Some((last, bucket)) = page.last() else {
+                break;
+            };
+            assert!(page.len() <= most);
+            after = Some((*bucket, last.id));
+            listed.extend(page);
+        }
+        assert_eq!(listed.len(), meant.len(), "{whose:?}");
+        assert!(listed == meant, "{whose:?}");
+    }
+}
+
+#[test]
+fn of_buckets_that_start_together_the_longer_is_listed_first() {
+    let folder = Folder::new("together");
+    let path = folder.file("timers.db");
+    let mut store = SqliteStore::open(&path).unwrap();
+    store.begin().unwrap();
+    // As between two steps of a cascade: they are due as the month begins.
+    let levels = [Level::Second].into_iter().chain(Level::FAR);
+    let inserts = levels.flat_map(|level| {
+        [0, 1].map(|more| {
+            let number = 2 * u64::from(level.number()) + more;
+            let row = row(number, "mail", Level::Month.millis());
+            Op::Insert(row.clone(), level.bucket(row.due))
+        })
+    });
+    let inserts: Vec<_> = inserts.collect();
+    store.commit(1, &inserts).unwrap();
+    let reader = Reader::open(&path).unwrap();
+    for most in 1..4 {
+        let (mut after, mut listed) = (None, Vec::new());
+        loop {
+            let page = reader.handles(&Whose::All, after, most).unwrap();
+            let Some((last, bucket)) = page.last() else {
+                break;
+            };
+            after = Some((*bucket, last.id));
+            listed.extend(page.iter().map(|(handle, _)| handle.id));
+        }
+        let expected = [8, 9, 6, 7, 4, 5, 2, 3, 0, 1].map(|it| row(it, "mail", 0).id);
+        assert_eq!(listed, expected, "{most} a page");
+    }
+}
+
+#[test]
+fn a_cascade_between_two_pages_hides_no_handle() {
+    let folder = Folder::new("cascade");
+    let path = folder.file("timers.db");
+    let now = Due::from_millis(1_800_000_000_000);
+    let mut store = SqliteStore::open(&path).unwrap();
+    let rows = fill(&mut store, now, 2_000);
+    let reader = Reader::open(&path).unwrap();
+    let mut rng = Rng::with_seed(8);
+    let (mut after, mut listed, mut moved) = (None, HashSet::new(), 0);
+    loop {
+        let page = reader.handles(&Whose::All, after, 30).unwrap();
+        let Some((last, bucket)) = page.last() else {
+            break;
+        };
+        after = Some((*bucket, last.id));
+        listed.extend(page.into_iter().map(|(handle, _)| handle.id));
+        // As long before its start as a service does it, and later.
+        let level = Level::FAR[rng.usize(0..Level::FAR.len())];
+        if let Some(number) = store.first_bucket(level).unwrap() {
+            let bucket = Bucket { level, number };
+            let now = Due::from_millis(bucket.start().as_millis() - rng.i64(0..level.millis()));
+            let most = Most::rows(rng.usize(1..100));
+            let cascade = Op::Cascade { bucket, now, most };
+            moved += 1;
+            store.commit(1_000 + moved, &[cascade]).unwrap();
+        }
+    }
+    assert!(moved > 30, "{moved} cascades");
+    assert_eq!(listed.len(), rows.len());
 }
 
 #[test]

@@ -16,6 +16,12 @@ use crate::store::{refuse_log_alone, resolve};
 /// How often it looks for an answer.
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// How many orders one transaction writes. The service waits for it for 50 ms at most, and refuses what it was to commit after that.
+const SLICE: usize = 500;
+
+/// How long the service has the file to itself between two of these. While it waits for the file, it looks again every few milliseconds.
+const GAP: Duration = Duration::from_millis(10);
+
 /// For how long no process has the file before an order is withdrawn early. A service that is started again takes it.
 const GONE: Duration = Duration::from_millis(500);
 
@@ -33,6 +39,9 @@ pub enum Asked {
 /// Asks the process that has a file open to carry out these orders, and waits so long until it takes them, and as long again for its answers. If no process has
 /// the file, they are withdrawn early.
 ///
+/// They are written some hundreds at a time, so that some thousands hold up no commit of that process for long. If not all can be written, the rest is
+/// [withdrawn](Asked::Withdrawn).
+///
 /// # Errors
 ///
 /// [`AskError`]: nothing was asked.
@@ -47,9 +56,11 @@ pub fn ask(
     let numbers = asking.put(orders, within).map_err(AskError::of)?;
     let is_held = || lock::look(&path) != Holder::None;
     // From here on, what goes wrong leaves the outcome open: those that are not taken in time never are.
-    Ok(asking
-        .wait(&numbers, within, is_held)
-        .unwrap_or_else(|_| vec![Asked::Unknown; numbers.len()]))
+    let asked = asking.wait(&numbers, within, is_held);
+    let mut asked = asked.unwrap_or_default();
+    asked.resize(numbers.len(), Asked::Unknown);
+    asked.resize(orders.len(), Asked::Withdrawn);
+    Ok(asked)
 }
 
 struct Asking {
@@ -68,16 +79,18 @@ impl Asking {
         }
     }
 
+    /// The numbers of the first orders: of all, unless an error has ended it.
     fn put(&self, orders: &[Order], within: Duration) -> rusqlite::Result<Vec<i64>> {
         let within = i64::try_from(within.as_millis()).unwrap_or(i64::MAX / 4);
-        self.change(|connection| {
-            let sql = format!("INSERT INTO orders (body, until) VALUES (?1, {NOW} + ?2)");
+        let sql = format!("INSERT INTO orders (body, until) VALUES (?1, {NOW} + ?2)");
+        let (numbers, ended) = self.change_each(orders, |connection, order| {
             let mut put = connection.prepare_cached(&sql)?;
-            let put = orders
-                .iter()
-                .map(|order| put.insert((order.to_string(), within)));
-            put.collect()
-        })
+            put.insert((order.to_string(), within))
+        });
+        match numbers.is_empty() {
+            true => ended.map(|()| numbers),
+            false => Ok(numbers),
+        }
     }
 
     fn wait(
@@ -97,46 +110,66 @@ impl Asking {
             }
             let is_gone = taken == 0 && held.elapsed() >= GONE;
             if open == 0 || left.is_zero() || is_gone {
-                return self.end(numbers);
+                return Ok(self.end(numbers));
             }
             thread::sleep(left.min(PAUSE));
         }
     }
 
     /// How many have no answer, and how many of them are taken.
-    fn open_of(&self, numbers: &[i64]) -> rusqlite::Result<(usize, usize)> {
-        let sql = "SELECT answer IS NULL, is_taken FROM orders WHERE number = ?1";
+    fn open_of(&self, numbers: &[i64]) -> rusqlite::Result<(i64, i64)> {
+        let sql = "SELECT count(*), coalesce(sum(is_taken), 0) FROM orders
+            WHERE number BETWEEN ?1 AND ?2 AND answer IS NULL";
         let mut look = self.connection.prepare_cached(sql)?;
         let (mut open, mut taken) = (0, 0);
-        for number in numbers {
-            let mut rows = look.query([number])?;
-            if let Some(row) = rows.next()?
-                && row.get(0)?
-            {
-                open += 1;
-                taken += usize::from(row.get::<_, bool>(1)?);
-            }
+        // Between two runs of numbers, another command has written its orders.
+        for run in numbers.chunk_by(|one, next| *next == one + 1) {
+            let (first, last) = (run[0], run[run.len() - 1]);
+            let of_run = look.query_row([first, last], |row| Ok((row.get(0)?, row.get(1)?)));
+            let of_run: (i64, i64) = of_run?;
+            open += of_run.0;
+            taken += of_run.1;
         }
         Ok((open, taken))
     }
 
-    /// Reads the answers, and withdraws what is not taken.
-    fn end(&self, numbers: &[i64]) -> rusqlite::Result<Vec<Asked>> {
-        self.change(|connection| {
-            let sql = "DELETE FROM orders
-                WHERE number = ?1 AND (answer IS NOT NULL OR is_taken = 0)";
-            let mut delete = connection.prepare_cached(sql)?;
-            let ends = numbers.iter().map(|number| {
-                let answer = answer_of(connection, *number)?;
-                let is_deleted = delete.execute([number])? == 1;
-                Ok(match answer {
-                    Some(Some(answer)) => Asked::Answered(answer.into()),
-                    Some(None) if is_deleted => Asked::Withdrawn,
-                    _ => Asked::Unknown,
-                })
+    /// Reads the answers, and withdraws what is not taken. It has come so far if an error has ended it.
+    fn end(&self, numbers: &[i64]) -> Vec<Asked> {
+        let sql = "DELETE FROM orders
+            WHERE number = ?1 AND (answer IS NOT NULL OR is_taken = 0)";
+        let (ends, _) = self.change_each(numbers, |connection, number| {
+            let answer = answer_of(connection, *number)?;
+            let is_deleted = connection.prepare_cached(sql)?.execute([number])? == 1;
+            Ok(match answer {
+                Some(Some(answer)) => Asked::Answered(answer.into()),
+                Some(None) if is_deleted => Asked::Withdrawn,
+                _ => Asked::Unknown,
+            })
+        });
+        ends
+    }
+
+    /// Changes something of each, a slice at a time. What came of those whose slice was committed, and how it has ended.
+    fn change_each<T, U>(
+        &self,
+        all: &[T],
+        mut change: impl FnMut(&Connection, &T) -> rusqlite::Result<U>,
+    ) -> (Vec<U>, rusqlite::Result<()>) {
+        let mut changed = Vec::with_capacity(all.len());
+        for slice in all.chunks(SLICE) {
+            if !changed.is_empty() {
+                thread::sleep(GAP);
+            }
+            let of_slice = self.change(|connection| {
+                let each = slice.iter().map(|it| change(connection, it));
+                each.collect::<rusqlite::Result<Vec<U>>>()
             });
-            ends.collect()
-        })
+            match of_slice {
+                Ok(of_slice) => changed.extend(of_slice),
+                Err(error) => return (changed, Err(error)),
+            }
+        }
+        (changed, Ok(()))
     }
 
     /// A short transaction: the service waits as long as it lasts.

@@ -16,6 +16,8 @@
 mod ask;
 mod error;
 
+use std::collections::BTreeMap;
+
 use rusqlite::{Connection, OptionalExtension};
 use waterwheel_store::{Op, Order};
 
@@ -33,7 +35,8 @@ const KEPT: i64 = 3_600_000;
 pub(crate) struct Orders {
     /// What SQLite had counted as the orders were taken last.
     seen: Option<i64>,
-    taken: Vec<(u64, Order)>,
+    /// By their numbers: some thousands come at once, and each is answered on its own.
+    taken: BTreeMap<u64, Order>,
 }
 
 impl Orders {
@@ -46,7 +49,10 @@ impl Orders {
 
     /// All that are not answered.
     pub(crate) fn all(&self) -> Vec<(u64, Order)> {
-        self.taken.clone()
+        let taken = self.taken.iter();
+        taken
+            .map(|(number, order)| (*number, order.clone()))
+            .collect()
     }
 
     /// Adds those that were taken by a transaction which was committed.
@@ -62,7 +68,9 @@ impl Orders {
         }
         for step in steps {
             match step {
-                Op::Reply(number, _) => self.taken.retain(|(taken, _)| taken != number),
+                Op::Reply(number, _) => {
+                    self.taken.remove(number);
+                }
                 Op::All(steps) => self.answered(steps),
                 _ => {}
             }
@@ -100,7 +108,6 @@ pub(crate) fn take(connection: &Connection) -> rusqlite::Result<Vec<(u64, Order)
             }
         }
     }
-    taken.sort_unstable_by_key(|(number, _)| *number);
     Ok(taken)
 }
 

@@ -8,6 +8,7 @@ mod dead;
 mod error;
 mod extent;
 mod find;
+mod handles;
 mod open;
 mod pending;
 mod snapshot;
@@ -127,10 +128,29 @@ impl Reader {
         most: Most,
     ) -> Result<Vec<Pending>, ReadError> {
         self.read(|snapshot| {
-            let all = snapshot.handlers.all();
-            let meant = all.iter().filter(|name| whose.is(name));
-            let numbers = meant.filter_map(|name| snapshot.handlers.number(name));
-            pending::First::new(numbers.collect(), after, until, most).of(snapshot)
+            let of = snapshot.numbers(whose);
+            pending::First::new(of, after, until, most).of(snapshot)
+        })
+    }
+
+    /// The [handles](Pending::handle) of timers, so many at most, and where they lie: bucket by bucket, in order of the buckets' starts, and by their ids in each.
+    /// `after` is what a page before has ended with.
+    ///
+    /// It reads no payload, and no timer twice. So it is for large pages of all timers, and [`pending`](Reader::pending) is for those that are due first. A timer
+    /// that a [cascade](waterwheel_store::Op::Cascade) moves between two calls is in one of the pages, or in both.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`].
+    pub fn handles(
+        &self,
+        whose: &Whose,
+        after: Option<(Bucket, Id)>,
+        most: usize,
+    ) -> Result<Vec<(Handle, Bucket)>, ReadError> {
+        self.read(|snapshot| {
+            let of = snapshot.numbers(whose);
+            handles::Page::new(of, after, most).of(snapshot)
         })
     }
 

@@ -1,4 +1,7 @@
+use std::collections::HashSet;
+
 use rusqlite::{CachedStatement, Connection};
+use waterwheel_store::Whose;
 
 use crate::handlers::Handlers;
 use crate::schema::VERSION;
@@ -19,6 +22,15 @@ impl<'a> Snapshot<'a> {
             handlers: Handlers::read(connection)?,
             version: connection.query_row("PRAGMA user_version", [], |row| row.get(0))?,
         })
+    }
+
+    /// The numbers of these handlers.
+    pub(crate) fn numbers(&self, whose: &Whose) -> HashSet<i64> {
+        let all = self.handlers.all();
+        let meant = all.iter().filter(|name| whose.is(name));
+        meant
+            .filter_map(|name| self.handlers.number(name))
+            .collect()
     }
 
     /// A statement, by the columns that the tables have: those of version 1 have no `starts`.
