@@ -39,7 +39,10 @@ pub(crate) enum Command {
     ///
     /// The copy is what one commit has left. It is synced, and gets its name when it is whole.
     Backup(Backup),
-    /// Cancels timers.
+    /// Cancels timers: these, or all that wait of a handler or a namespace.
+    ///
+    /// A cancel cannot be undone. Of a handler or a namespace, a timer that is inserted meanwhile may be cancelled or not; a calendar goes on to file its
+    /// occurrences.
     Cancel(Cancel),
     /// Makes dead letters timers again, due now.
     Redrive(Letters),
@@ -108,11 +111,7 @@ pub(crate) struct Of {
 
 impl Of {
     pub(crate) fn whose(&self) -> Whose<'_> {
-        match (&self.handler, &self.namespace) {
-            (Some(handler), _) => Whose::Handler(handler),
-            (None, Some(namespace)) => Whose::Namespace(namespace),
-            (None, None) => Whose::All,
-        }
+        whose(self.handler.as_ref(), self.namespace.as_ref())
     }
 }
 
@@ -149,10 +148,26 @@ pub(crate) struct Backup {
 #[derive(Debug, Args)]
 pub(crate) struct Cancel {
     /// The handles of timers, or their ids. By an id, all timers are read until it is found.
-    #[arg(value_name = "HANDLE|ID", required = true)]
+    #[arg(value_name = "HANDLE|ID", required_unless_present_any = ["handler", "namespace"])]
     pub(crate) names: Vec<Name>,
+    /// All that wait of this handler, by its full name.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["names", "namespace"])]
+    pub(crate) handler: Option<String>,
+    /// All that wait of this namespace.
+    #[arg(long, value_name = "NAME", conflicts_with = "names")]
+    pub(crate) namespace: Option<String>,
     #[command(flatten)]
     pub(crate) wait: Wait,
+}
+
+impl Cancel {
+    /// Whose timers are meant. `None` if they are named.
+    pub(crate) fn whose(&self) -> Option<Whose<'_>> {
+        match whose(self.handler.as_ref(), self.namespace.as_ref()) {
+            Whose::All => None,
+            whose => Some(whose),
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -175,11 +190,15 @@ pub(crate) struct Letters {
 
 impl Letters {
     pub(crate) fn whose(&self) -> Whose<'_> {
-        match (&self.handler, &self.namespace) {
-            (Some(handler), _) => Whose::Handler(handler),
-            (None, Some(namespace)) => Whose::Namespace(namespace),
-            (None, None) => Whose::All,
-        }
+        whose(self.handler.as_ref(), self.namespace.as_ref())
+    }
+}
+
+fn whose<'a>(handler: Option<&'a String>, namespace: Option<&'a String>) -> Whose<'a> {
+    match (handler, namespace) {
+        (Some(handler), _) => Whose::Handler(handler),
+        (None, Some(namespace)) => Whose::Namespace(namespace),
+        (None, None) => Whose::All,
     }
 }
 

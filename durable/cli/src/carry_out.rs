@@ -12,14 +12,35 @@ use waterwheel_store_sqlite::{Asked, Holder, OpenError, Reader, SqliteStore, VER
 use crate::failure::Failure;
 use crate::time::now;
 
-/// What came of an order: it is done, or why not.
-pub(crate) type Carried = Result<(), String>;
+/// What came of an order.
+pub(crate) type Carried = Result<(), NotDone>;
+
+/// Why an order is not carried out.
+#[derive(Debug)]
+pub(crate) struct NotDone {
+    pub(crate) why: String,
+    /// What it names is not there any more, or has fired: others may be carried out.
+    pub(crate) is_gone: bool,
+}
+
+impl NotDone {
+    fn because(why: String) -> NotDone {
+        let is_gone = false;
+        NotDone { why, is_gone }
+    }
+}
 
 /// How long it waits before it tries again.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// What a service answers to an order that it has carried out.
 const DONE: &str = "done";
+
+/// What it answers if what the order names is not there any more, or has fired.
+const GONE: [&str; 2] = [
+    "there is no such timer or dead letter",
+    "the timer is with its handler, or has just been",
+];
 
 /// Before the name of a namespace: the setting with its policy, and the one that is there while it is paused.
 pub(crate) const POLICY: &str = "namespace/";
@@ -57,14 +78,17 @@ pub(crate) fn carry_out(
     };
     let ends = asked.into_iter().map(|asked| match asked {
         Asked::Answered(answer) if &*answer == DONE => Ok(()),
-        Asked::Answered(answer) => Err(answer.to_string()),
-        Asked::Withdrawn => Err(format!(
+        Asked::Answered(answer) => Err(NotDone {
+            is_gone: GONE.contains(&&*answer),
+            why: answer.to_string(),
+        }),
+        Asked::Withdrawn => Err(NotDone::because(format!(
             "held by {holder}, which has not answered in {} s; it is not carried out",
             limit.as_secs_f64()
-        )),
-        Asked::Unknown => Err(format!(
+        ))),
+        Asked::Unknown => Err(NotDone::because(format!(
             "held by {holder}, which has taken it and has not answered: it may be carried out or not"
-        )),
+        ))),
     });
     Ok(ends.collect())
 }
@@ -146,10 +170,12 @@ pub(crate) fn namespaces<'a>(
     named.chain([DEFAULT])
 }
 
-fn why_not(order: &Order) -> String {
-    match order {
+fn why_not(order: &Order) -> NotDone {
+    let why = match order {
         Order::Cancel(_) => "there is no such timer".to_owned(),
         Order::Redrive(_) | Order::Discard(_) => "there is no such dead letter".to_owned(),
         Order::Pause(name) | Order::Resume(name) => format!("there is no namespace {name:?}"),
-    }
+    };
+    let is_gone = true;
+    NotDone { why, is_gone }
 }

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use waterwheel_store::{Id, Order};
+use waterwheel_store::{Id, Order, Whose};
 use waterwheel_store_sqlite::Reader;
 
 use super::page;
 use crate::arguments::{Cancel, Letters, Name, Named};
-use crate::carry_out::carry_out;
+use crate::carry_out::{NotDone, carry_out};
 use crate::failure::{Failure, say};
 use crate::output::Output;
 use crate::text;
@@ -15,7 +15,13 @@ use crate::text;
 /// How many dead letters one commit is asked for. If one of them is refused, the rest is left.
 const PAGE: usize = 500;
 
+/// How many timers are cancelled at a time. A service takes orders once a second, so a page has more than the one before.
+const MOST_AT_ONCE: usize = 8_000;
+
 pub(crate) fn cancel(reader: &Reader, asked: &Cancel, output: &mut Output) -> Result<(), Failure> {
+    if let Some(whose) = asked.whose() {
+        return cancel_all(reader, &whose, asked.wait.limit, output);
+    }
     let mut missing = 0;
     let mut orders = Vec::new();
     for name in &asked.names {
@@ -30,8 +36,37 @@ pub(crate) fn cancel(reader: &Reader, asked: &Cancel, output: &mut Output) -> Re
             },
         }
     }
-    let failed = all(reader, &orders, asked.wait.limit, "cancelled", output)?;
-    said(missing + failed)
+    let ended = all(reader, &orders, asked.wait.limit, "cancelled", output)?;
+    said(missing + ended.failed)
+}
+
+/// Cancels what waits, bucket by bucket: those that are due first come first, by and large, and each commit deletes neighbours. A timer that is tried again
+/// later meanwhile comes up once more.
+fn cancel_all(
+    reader: &Reader,
+    whose: &Whose<'_>,
+    limit: Duration,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    page::is_known(reader, whose)?;
+    let (mut after, mut most, mut failed) = (None, PAGE, 0);
+    loop {
+        let page = reader.handles(whose, after, most)?;
+        let Some((last, bucket)) = page.last() else {
+            break;
+        };
+        after = Some((*bucket, last.id));
+        let orders = page.into_iter().map(|(handle, _)| Order::Cancel(handle));
+        let orders: Vec<_> = orders.collect();
+        let ended = all(reader, &orders, limit, "cancelled", output)?;
+        failed += ended.failed;
+        // What has fired or is gone is no reason to leave the others.
+        if ended.is_refused {
+            break;
+        }
+        most = (most * 2).min(MOST_AT_ONCE);
+    }
+    said(failed)
 }
 
 pub(crate) fn redrive(
@@ -60,7 +95,7 @@ fn letters(
     let limit = asked.wait.limit;
     if !asked.ids.is_empty() {
         let orders: Vec<_> = asked.ids.iter().copied().map(order).collect();
-        return said(all(reader, &orders, limit, done, output)?);
+        return said(all(reader, &orders, limit, done, output)?.failed);
     }
     let whose = asked.whose();
     page::is_known(reader, &whose)?;
@@ -72,30 +107,39 @@ fn letters(
         };
         after = last.row.id;
         let orders: Vec<_> = page.iter().map(|it| order(it.row.id)).collect();
-        failed = all(reader, &orders, limit, done, output)?;
+        failed = all(reader, &orders, limit, done, output)?.failed;
     }
     said(failed)
 }
 
 pub(crate) fn pause(reader: &Reader, asked: &Named, output: &mut Output) -> Result<(), Failure> {
     let orders = [Order::Pause(asked.namespace.as_str().into())];
-    said(all(reader, &orders, asked.wait.limit, "paused", output)?)
+    said(all(reader, &orders, asked.wait.limit, "paused", output)?.failed)
 }
 
 pub(crate) fn resume(reader: &Reader, asked: &Named, output: &mut Output) -> Result<(), Failure> {
     let orders = [Order::Resume(asked.namespace.as_str().into())];
-    said(all(reader, &orders, asked.wait.limit, "resumed", output)?)
+    said(all(reader, &orders, asked.wait.limit, "resumed", output)?.failed)
 }
 
-/// Carries out orders, and says of each whether it is done. Returns how many are not.
+/// What came of some orders.
+#[derive(Debug, Default)]
+struct Ended {
+    /// How many are not carried out.
+    failed: usize,
+    /// Whether one is not for another reason than that what it names has fired or is gone.
+    is_refused: bool,
+}
+
+/// Carries out orders, and says of each whether it is done.
 fn all(
     reader: &Reader,
     orders: &[Order],
     limit: Duration,
     done: &str,
     output: &mut Output,
-) -> Result<usize, Failure> {
-    let mut failed = 0;
+) -> Result<Ended, Failure> {
+    let mut ended = Ended::default();
     for (order, carried) in orders.iter().zip(carry_out(reader, orders, limit)?) {
         let name = text::clean(&match order {
             Order::Cancel(handle) => handle.id.to_string(),
@@ -104,14 +148,15 @@ fn all(
         });
         match carried {
             Ok(()) => output.line(&format!("{done} {name}")).map_err(cut_off)?,
-            Err(why) => {
+            Err(NotDone { why, is_gone }) => {
                 say(&format!("{name}: {why}"));
-                failed += 1;
+                ended.failed += 1;
+                ended.is_refused |= !is_gone;
             }
         }
     }
     output.flush().map_err(cut_off)?;
-    Ok(failed)
+    Ok(ended)
 }
 
 /// To a command that only reads, a reader that has had enough is no failure. Here it may leave orders that were not carried out.

@@ -1,5 +1,6 @@
 //! The command, on files that a service holds, that no process holds, and that are none of ours.
 
+mod cancel;
 mod orders;
 mod output;
 mod reading;

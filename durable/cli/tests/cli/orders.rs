@@ -1,7 +1,7 @@
 //! What the service carries out, what the command does itself, and what is not done.
 
 use std::future::Future;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -11,26 +11,9 @@ use waterwheel_durable::{Cancelled, Dead, Delivery, Drain, Durable, Handle, Poli
 use waterwheel_store::{Letters, Op, Row, Setting, Store, Whose};
 use waterwheel_store_sqlite::{Reader, SqliteStore};
 
-use crate::support::{DAY, Folder, Said, cli, command, dead, insert, row, set, store, words};
-
-/// The command beside a service of this process.
-async fn beside(file: &Path, line: &str) -> Said {
-    let (file, line) = (PathBuf::from(file), line.to_owned());
-    let ran = tokio::task::spawn_blocking(move || cli(&file, words(&line)));
-    ran.await.unwrap()
-}
-
-/// Waits for a future, and fails if it hangs.
-#[track_caller]
-fn within<F: Future>(future: F) -> impl Future<Output = F::Output> {
-    let caller = std::panic::Location::caller();
-    async move {
-        match tokio::time::timeout(Duration::from_secs(60), future).await {
-            Ok(output) => output,
-            Err(_) => panic!("{caller} hangs"),
-        }
-    }
-}
+use crate::support::{
+    DAY, Folder, beside, cli, command, dead, insert, row, set, store, within, words,
+};
 
 /// Waits until the command lists three dead letters.
 #[track_caller]

@@ -30,6 +30,11 @@ fn what_is_not_understood_has_the_exit_code_2() {
         "show 0",
         "cancel",
         "cancel 7 x",
+        "cancel 7 --handler a",
+        "cancel 7@7@mail --namespace shop",
+        "cancel --handler a --namespace b",
+        "cancel --handler",
+        "cancel --all",
         "redrive",
         "redrive 7 --all",
         "redrive --handler a --namespace b",
@@ -93,12 +98,17 @@ fn orders_that_an_output_cut_off_are_no_success() {
     // More than are asked for in one commit.
     let letters = (0..1_200).flat_map(|it| dead(&row(it, "mail", 0), "it said no"));
     let mut steps: Vec<_> = letters.collect();
+    steps.extend((2_000..3_200).map(|it| insert(&row(it, "close", 60_000))));
     steps.push(set("namespace/shop", "{}"));
     drop(store(&file, &steps));
     let said = unread(&file, "redrive --all").failure();
     assert!(said.contains("may be done or not"), "{said}");
     let stats = cli(&file, ["stats", "--json"]).json();
     assert!(stats["dead"].as_i64() > Some(0), "{stats}");
+    let said = unread(&file, "cancel --handler close").failure();
+    assert!(said.contains("may be done or not"), "{said}");
+    let left = cli(&file, words("list --handler close --json")).json();
+    assert!(!left["timers"].as_array().unwrap().is_empty());
     // All is done, and it cannot be said.
     let said = unread(&file, "pause shop").failure();
     assert!(said.contains("may be done or not"), "{said}");

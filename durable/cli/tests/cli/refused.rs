@@ -8,7 +8,7 @@ use waterwheel_store_sqlite::SqliteStore;
 
 use crate::support::{Folder, cli, filled, words};
 
-const ALL: [&str; 11] = [
+const ALL: [&str; 12] = [
     "stats",
     "list --json",
     "show 7",
@@ -16,6 +16,7 @@ const ALL: [&str; 11] = [
     "namespaces",
     "backup COPY",
     "cancel 7@7@mail",
+    "cancel --handler mail",
     "redrive 7",
     "discard 7",
     "pause shop",
@@ -95,7 +96,12 @@ fn an_older_file_is_read_and_not_changed() {
     cli(&file, ["list"]).well();
     cli(&file, ["dead"]).well();
     cli(&file, ["namespaces"]).well();
-    for line in ["cancel 7@7@mail", "redrive 10000000064", "pause default"] {
+    for line in [
+        "cancel 7@7@mail",
+        "cancel --handler mail",
+        "redrive 10000000064",
+        "pause default",
+    ] {
         let said = cli(&file, words(line)).failure();
         assert!(said.contains("tables of version 1"), "{said}");
     }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -64,6 +65,25 @@ pub(crate) fn cli<A: AsRef<str>>(file: &Path, arguments: impl IntoIterator<Item 
         command.arg(argument.as_ref());
     }
     run(command)
+}
+
+/// The command beside a service of this process.
+pub(crate) async fn beside(file: &Path, line: &str) -> Said {
+    let (file, line) = (PathBuf::from(file), line.to_owned());
+    let ran = tokio::task::spawn_blocking(move || cli(&file, words(&line)));
+    ran.await.unwrap()
+}
+
+/// Waits for a future, and fails if it hangs.
+#[track_caller]
+pub(crate) fn within<F: Future>(future: F) -> impl Future<Output = F::Output> {
+    let caller = std::panic::Location::caller();
+    async move {
+        match tokio::time::timeout(Duration::from_secs(60), future).await {
+            Ok(output) => output,
+            Err(_) => panic!("{caller} hangs"),
+        }
+    }
 }
 
 pub(crate) fn run(mut command: Command) -> Said {

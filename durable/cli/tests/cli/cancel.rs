@@ -1,0 +1,326 @@
+//! What is cancelled of a handler, or of a namespace, and what is left?
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::mpsc;
+use waterwheel_durable::{
+    Cancelled, Delivery, Drain, Durable, Handle, Inserted, NewTimer, Policy, Retry,
+};
+use waterwheel_store::{Bucket, Due, Op, Order, Row, Store};
+use waterwheel_store_sqlite::SqliteStore;
+
+use crate::support::{
+    DAY, Folder, Said, beside, cli, dead, insert, now, row, store, within, words,
+};
+
+/// More than one page.
+const MANY: u64 = 1_200;
+
+/// How many timers the first page has.
+const PAGE: usize = 500;
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// Timers of a handler, an hour apart, from one hour on.
+async fn insert_many(timers: &Durable, handler: &str, count: u64) -> Vec<Handle> {
+    let now = SystemTime::now();
+    let batch = (1..=count as u32).map(|it| NewTimer::at(handler, now + HOUR * it));
+    let inserted = timers.insert_many(batch).await.unwrap();
+    let handle = |it: &Inserted| it.handle().clone();
+    inserted.iter().map(handle).collect()
+}
+
+async fn stop(timers: &Durable) {
+    let drain = Drain::within(Duration::from_secs(60));
+    timers.shutdown(drain).await.unwrap();
+}
+
+/// What the command says of timers that it has cancelled.
+fn cancelled<'a>(handles: impl IntoIterator<Item = &'a Handle>) -> String {
+    let lines = handles
+        .into_iter()
+        .map(|it| format!("cancelled {}\n", it.id));
+    lines.collect()
+}
+
+fn pending(file: &Path) -> HashMap<String, u64> {
+    let stats = cli(file, ["stats", "--json"]).json();
+    let handlers = stats["handlers"].as_array().unwrap().iter();
+    let counts = handlers.map(|it| {
+        let handler = it["handler"].as_str().unwrap().to_owned();
+        (handler, it["pending"].as_u64().unwrap())
+    });
+    counts.collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_cancels_all_that_waits_of_a_handler() {
+    let folder = Folder::new();
+    let file = folder.file("timers.db");
+    let timers = Durable::open(&file).await.unwrap();
+    timers
+        .create_namespace("shop", Policy::default())
+        .await
+        .unwrap();
+    let close = insert_many(&timers, "close", MANY).await;
+    for other in ["closed", "mail", "shop/close"] {
+        insert_many(&timers, other, 3).await;
+    }
+    let said = beside(&file, "cancel --handler close").await.well();
+    assert_eq!(said, cancelled(&close));
+    assert_eq!(timers.metrics().namespaces[0].cancelled, MANY);
+    for handle in close.iter().step_by(100) {
+        assert_eq!(timers.cancel(handle).await.unwrap(), Cancelled::NotFound);
+    }
+    let said = beside(&file, "cancel --namespace shop").await.well();
+    assert_eq!(said.lines().count(), 3, "{said}");
+    // There is nothing to do any more.
+    for line in ["cancel --handler close", "cancel --namespace shop"] {
+        assert_eq!(beside(&file, line).await.well(), "");
+    }
+    stop(&timers).await;
+    let expected = [("close", 0), ("closed", 3), ("mail", 3), ("shop/close", 0)];
+    let expected = expected.map(|(name, count)| (name.to_owned(), count));
+    assert_eq!(pending(&file), HashMap::from(expected));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_timer_between_two_attempts_is_cancelled_with_the_rest() {
+    let folder = Folder::new();
+    let file = folder.file("timers.db");
+    let timers = Durable::open(&file).await.unwrap();
+    let policy = Policy::default().ladder([HOUR]);
+    let shop = timers.create_namespace("shop", policy).await.unwrap();
+    let (sender, mut delivered) = mpsc::unbounded_channel();
+    shop.handle("notify", move |delivery: Delivery| {
+        sender.send(delivery.id()).unwrap();
+        async { Err(Retry::backoff("it is down")) }
+    });
+    shop.after("notify", Duration::ZERO).insert().await.unwrap();
+    let id = within(delivered.recv()).await.unwrap();
+    within(async {
+        while timers.metrics().namespaces[1].retried == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
+    let said = beside(&file, "cancel --handler shop/notify").await.well();
+    assert_eq!(said, format!("cancelled {id}\n"));
+    stop(&timers).await;
+    assert_eq!(pending(&file)["shop/notify"], 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_with_its_handler_is_left_and_the_rest_cancelled() {
+    let folder = Folder::new();
+    let file = folder.file("timers.db");
+    let timers = Durable::open(&file).await.unwrap();
+    let (sender, mut delivered) = mpsc::unbounded_channel();
+    let (end, ended) = tokio::sync::watch::channel(false);
+    timers.handle("close", move |delivery: Delivery| {
+        sender.send(delivery.id()).unwrap();
+        let mut ended = ended.clone();
+        async move {
+            // An error is the end as well: the test is over.
+            let _: Result<_, _> = ended.wait_for(|it| *it).await;
+            Ok(())
+        }
+    });
+    timers
+        .after("close", Duration::ZERO)
+        .insert()
+        .await
+        .unwrap();
+    let id = within(delivered.recv()).await.unwrap();
+    // They are on the page of that one, and on the next.
+    let others = insert_many(&timers, "close", 700).await;
+    let said = beside(&file, "cancel --handler close").await;
+    assert_eq!(said.out, cancelled(&others));
+    let what = format!("{id}: the timer is with its handler, or has just been\n");
+    let said = said.failure();
+    assert!(said.ends_with(&what), "{said}");
+    end.send(true).unwrap();
+    stop(&timers).await;
+    assert_eq!(pending(&file)["close"], 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_gone_meanwhile_is_named_and_the_rest_cancelled() {
+    let folder = Folder::new();
+    let file = folder.file("timers.db");
+    let timers = Durable::open(&file).await.unwrap();
+    let connection = rusqlite::Connection::open(&file).unwrap();
+    let orders = || {
+        let count = "SELECT count(*) FROM orders WHERE is_taken = 0";
+        let count = connection.query_row(count, [], |row| row.get::<_, i64>(0));
+        count.unwrap()
+    };
+    let mut seen = false;
+    // The service may be faster than this caller.
+    for _ in 0..30 {
+        let handles = insert_many(&timers, "close", 700).await;
+        let line = tokio::spawn({
+            let file = file.clone();
+            async move { beside(&file, "cancel --handler close").await }
+        });
+        while orders() == 0 && !line.is_finished() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        // The command has read the timer, and the service has not taken the order.
+        let first = timers.cancel(&handles[0]).await.unwrap();
+        let said = within(line).await.unwrap();
+        if first == Cancelled::Done {
+            assert_eq!(said.out, cancelled(&handles[1..]));
+            let what = format!("{}: there is no such timer", handles[0].id);
+            let said = said.failure();
+            assert!(said.contains(&what), "{said}");
+            seen = true;
+            break;
+        }
+        assert_eq!(said.well(), cancelled(&handles));
+    }
+    assert!(seen, "the service was always faster");
+    stop(&timers).await;
+    assert_eq!(pending(&file)["close"], 0);
+}
+
+/// Carries out the orders of a command as a service does, one commit for each. `answer` has other steps and another answer for some.
+fn serve(
+    file: &Path,
+    line: &str,
+    mut answer: impl FnMut(&Handle) -> Option<(Op, &'static str)>,
+) -> (Said, SqliteStore) {
+    let mut store = SqliteStore::open(file).unwrap();
+    store.begin().unwrap();
+    let mut commit = 0;
+    let said = thread::scope(|scope| {
+        let asking = scope.spawn(|| cli(file, words(line)));
+        while !asking.is_finished() {
+            // Another connection may have the file for a moment.
+            let orders = store.orders().unwrap_or_default();
+            let steps = orders.into_iter().flat_map(|(number, order)| {
+                let Order::Cancel(handle) = order else {
+                    unreachable!("{order}");
+                };
+                let cancel = || (Op::Cancel(handle.clone()), "done");
+                let (step, words) = answer(&handle).unwrap_or_else(cancel);
+                [step, Op::Reply(number, words.into())]
+            });
+            let steps: Vec<_> = steps.collect();
+            if !steps.is_empty() {
+                commit += 1;
+                while let Err(error) = store.commit(commit, &steps) {
+                    assert!(error.is_definite(), "{error:?}");
+                }
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        asking.join().unwrap()
+    });
+    (said, store)
+}
+
+#[test]
+fn what_fires_and_is_tried_again_later_is_cancelled_then() {
+    let folder = Folder::new();
+    let file = folder.file("timers.db");
+    let rows: Vec<_> = (0..700).map(|it| row(it, "mail", it as i64)).collect();
+    let steps: Vec<_> = rows.iter().map(insert).collect();
+    drop(store(&file, &steps));
+    let later = Due::from_millis(now().as_millis() + DAY);
+    let mut has_fired = false;
+    let fires = |handle: &Handle| {
+        let is_it = handle.id == rows[3].id && !std::mem::replace(&mut has_fired, true);
+        let retry = || Op::Retry(rows[3].clone(), later, Bucket::of(later, now()));
+        is_it.then(|| (retry(), "the timer is with its handler, or has just been"))
+    };
+    let (said, store) = serve(&file, "cancel --handler mail --wait 60", fires);
+    drop(store);
+    assert!(said.out.ends_with(&format!("cancelled {}\n", rows[3].id)));
+    assert_eq!(said.out.lines().count(), 700);
+    let said = said.failure();
+    assert!(said.contains("is with its handler"), "{said}");
+    assert_eq!(pending(&file)["mail"], 0);
+}
+
+#[test]
+fn the_rest_is_left_once_a_service_refuses() {
+    let folder = Folder::new();
+    let file = folder.file("timers.db");
+    let rows: Vec<_> = (0..MANY).map(|it| row(it, "mail", it as i64)).collect();
+    let steps: Vec<_> = rows.iter().map(insert).collect();
+    drop(store(&file, &steps));
+    let mut asked = 0;
+    let refuses = |handle: &Handle| {
+        asked += 1;
+        let nothing = Op::Set("mine".into(), None);
+        let is_it = handle.id == rows[3].id;
+        is_it.then_some((nothing, "the service shuts down"))
+    };
+    let (said, store) = serve(&file, "cancel --handler mail --wait 60", refuses);
+    assert_eq!((said.out.lines().count(), asked), (PAGE - 1, PAGE));
+    assert!(said.failure().ends_with("the service shuts down\n"));
+    // Nor if it does not answer.
+    let said = cli(&file, words("cancel --handler mail --wait 0.3"));
+    assert_eq!((said.code, &*said.out), (1, ""));
+    assert_eq!(said.err.lines().count(), PAGE);
+    drop(store);
+    assert_eq!(pending(&file)["mail"], MANY - (PAGE as u64 - 1));
+}
+
+/// A file that no process holds, with timers of three handlers in buckets of all levels, due and not, tried before and not, and dead letters.
+fn free(file: &Path) -> Vec<Row> {
+    let distance = [-5_000, 500, 60_000, 2 * 3_600_000, 3 * DAY, 200 * DAY];
+    let rows = (0..MANY).map(|number| {
+        let mut row = row(number, "mail", distance[number as usize % 6]);
+        row.failures = u32::try_from(number % 4).unwrap();
+        row.key = (number % 7 == 0).then(|| format!("key-{number}").into_bytes().into());
+        row
+    });
+    let mut rows: Vec<_> = rows.collect();
+    let mut steps: Vec<_> = rows.iter().map(insert).collect();
+    for number in 2_000..2_006 {
+        let handler = ["shop/close", "shop/mail", "mails"][number as usize % 3];
+        steps.push(insert(&row(number, handler, 3 * DAY)));
+    }
+    for number in 3_000..3_004 {
+        let handler = ["mail", "shop/close"][number as usize % 2];
+        steps.extend(dead(&row(number, handler, -5_000), "it said no"));
+    }
+    drop(store(file, &steps));
+    rows.sort_by_key(|row| (row.due, row.id));
+    rows
+}
+
+#[test]
+fn what_no_process_holds_is_cancelled_by_the_command_itself() {
+    let folder = Folder::new();
+    let file = folder.file("timers.db");
+    let rows = free(&file);
+    let handles: Vec<_> = rows.iter().map(Row::handle).collect();
+    let said = cli(&file, words("cancel --handler mail")).well();
+    assert_eq!(said, cancelled(&handles));
+    let expected = [
+        ("mail", 0),
+        ("mails", 2),
+        ("shop/close", 2),
+        ("shop/mail", 2),
+    ];
+    let expected = expected.map(|(name, count)| (name.to_owned(), count));
+    assert_eq!(pending(&file), HashMap::from(expected));
+    // Their keys are free.
+    let said = cli(&file, words("show --handler mail --key key-7")).failure();
+    assert!(said.contains("no timer of mail has the key"), "{said}");
+    let said = cli(&file, words("cancel --namespace shop")).well();
+    assert_eq!(said.lines().count(), 4, "{said}");
+    let stats = cli(&file, ["stats", "--json"]).json();
+    // Dead letters are not cancelled.
+    assert_eq!((&stats["pending"], &stats["dead"]), (&2.into(), &4.into()));
+    assert_eq!(stats["epoch"], 1);
+    for line in ["cancel --handler mail", "cancel --namespace shop"] {
+        assert_eq!(cli(&file, words(line)).well(), "");
+    }
+}
