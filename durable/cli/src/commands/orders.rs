@@ -66,6 +66,9 @@ fn cancel_all(
         }
         most = (most * 2).min(MOST_AT_ONCE);
     }
+    if after.is_none() {
+        say("no timer waits");
+    }
     said(failed)
 }
 
@@ -108,6 +111,9 @@ fn letters(
         after = last.row.id;
         let orders: Vec<_> = page.iter().map(|it| order(it.row.id)).collect();
         failed = all(reader, &orders, limit, done, output)?.failed;
+    }
+    if after == Id::NONE {
+        say("there is no dead letter");
     }
     said(failed)
 }

@@ -252,6 +252,18 @@ fn what_no_process_holds_is_changed_by_the_command_itself() {
 }
 
 #[test]
+fn a_command_that_finds_no_dead_letter_says_so() {
+    let folder = Folder::new();
+    let file = folder.file("timers.db");
+    free(&file);
+    cli(&file, ["discard", "--all"]).well();
+    for line in ["redrive --all", "discard --namespace shop"] {
+        let said = cli(&file, words(line)).nothing();
+        assert!(said.contains("there is no dead letter"), "{line}: {said}");
+    }
+}
+
+#[test]
 fn a_command_that_carries_an_order_out_makes_no_reserve() {
     let folder = Folder::new();
     let file = folder.file("timers.db");

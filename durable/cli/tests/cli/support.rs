@@ -42,6 +42,14 @@ impl Said {
         serde_json::from_str(&self.well()).unwrap()
     }
 
+    /// What a command has said that has found nothing to do: one line.
+    #[track_caller]
+    pub(crate) fn nothing(self) -> String {
+        assert_eq!((self.code, &*self.out), (0, ""), "{self:?}");
+        assert_eq!(self.err.lines().count(), 1, "{self:?}");
+        self.err
+    }
+
     /// What a command has said that has failed: one line.
     #[track_caller]
     pub(crate) fn failure(self) -> String {
