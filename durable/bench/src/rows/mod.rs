@@ -19,6 +19,7 @@ use std::pin::Pin;
 
 use crate::place::{Place, Played};
 use crate::policies::Policies;
+use limited::Backlog;
 use outage::Outage;
 
 type Playing = Pin<Box<dyn Future<Output = Played>>>;
@@ -67,7 +68,7 @@ pub(crate) enum Rounds {
 }
 
 /// In the order in which a round plays them.
-pub(crate) const ALL: [Row; 34] = [
+pub(crate) const ALL: [Row; 36] = [
     row("insert-1", File::New, Rounds::All, |place| {
         Box::pin(insert::play(place, 1, Policies::Off))
     }),
@@ -105,10 +106,16 @@ pub(crate) const ALL: [Row; 34] = [
         Box::pin(keyed::play(place))
     }),
     row("limited", File::New, Rounds::Few, |place| {
-        Box::pin(limited::play(place, true))
+        Box::pin(limited::play(place, Backlog::Limited))
     }),
     row("limited-not", File::New, Rounds::Few, |place| {
-        Box::pin(limited::play(place, false))
+        Box::pin(limited::play(place, Backlog::None))
+    }),
+    row("unlimited", File::New, Rounds::Few, |place| {
+        Box::pin(limited::play(place, Backlog::Unlimited))
+    }),
+    row("unlimited-places", File::New, Rounds::Few, |place| {
+        Box::pin(limited::play(place, Backlog::FewPlaces))
     }),
     row("outage-none", File::New, Rounds::Few, |place| {
         Box::pin(outage::play(place, Outage::None))

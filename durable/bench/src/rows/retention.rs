@@ -30,6 +30,7 @@ pub(crate) async fn play(place: Place) -> Played {
     let portions = place.pick(100, 4);
     let portion = place.pick(PORTION, PORTION / 4);
     let mut sample = Sample::default();
+    let before = place.syncs()?;
     let still = place.pick(STILL, STILL / 10);
     // These stay, as in any service something does.
     let staying = place.open(Durable::builder()).await?;
@@ -95,6 +96,7 @@ pub(crate) async fn play(place: Place) -> Played {
     sample.set("calls", caller.end().await? as f64);
     end(&timers).await?;
     sample.set("bytes at the end", size_alone(&place.file()));
+    sample.set("syncs a second", f64::midpoint(before, place.syncs()?));
     let seen = delivered.all.load(Ordering::Relaxed);
     sample.set("lost", all.saturating_sub(seen) as f64);
     sample.set("twice", seen.saturating_sub(all) as f64);
