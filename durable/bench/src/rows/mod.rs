@@ -21,6 +21,7 @@ use crate::place::{Place, Played};
 use crate::policies::Policies;
 use limited::Backlog;
 use outage::Outage;
+use retention::Keys;
 
 type Playing = Pin<Box<dyn Future<Output = Played>>>;
 
@@ -68,7 +69,7 @@ pub(crate) enum Rounds {
 }
 
 /// In the order in which a round plays them.
-pub(crate) const ALL: [Row; 36] = [
+pub(crate) const ALL: [Row; 37] = [
     row("insert-1", File::New, Rounds::All, |place| {
         Box::pin(insert::play(place, 1, Policies::Off))
     }),
@@ -127,7 +128,10 @@ pub(crate) const ALL: [Row; 36] = [
         Box::pin(outage::play(place, Outage::Fails))
     }),
     row("retention", File::New, Rounds::Once, |place| {
-        Box::pin(retention::play(place))
+        Box::pin(retention::play(place, Keys::None))
+    }),
+    row("retention-keyed", File::New, Rounds::Once, |place| {
+        Box::pin(retention::play(place, Keys::Random))
     }),
     row("syncs", File::New, Rounds::Once, |place| {
         Box::pin(syncs::play(place))

@@ -46,7 +46,7 @@ const fn policies(
     beside(rows, what, Ratio, figure, POLICIES_MUST, POLICIES_STRETCH)
 }
 
-pub(crate) const TARGETS: [Target; 32] = [
+pub(crate) const TARGETS: [Target; 39] = [
     of(
         "limited",
         "A is limited to 100 a second, 1 M due: in any 10 s, beyond 1 000",
@@ -236,6 +236,62 @@ pub(crate) const TARGETS: [Target; 32] = [
     of(
         "retention",
         "kept of a timer that was delivered, on disk",
+        Bytes,
+        |it| it.value("bytes kept each"),
+        Want::None,
+        Want::None,
+    ),
+    of(
+        "retention-keyed",
+        "2 M with a random key each have come, gone and expired: the file, beside the start",
+        Ratio,
+        file_grown,
+        AtMost(1.2),
+        AtMost(1.2),
+    ),
+    of(
+        "retention-keyed",
+        "memory, beside the start",
+        Ratio,
+        memory_grown,
+        AtMost(1.2),
+        AtMost(1.2),
+    ),
+    of(
+        "retention-keyed",
+        "the longest insert while they expire",
+        Millis,
+        |it| it.value("expire: longest call ms"),
+        AtMostInEach(50.0),
+        AtMostInEach(50.0),
+    ),
+    of(
+        "retention-keyed",
+        "the longest commit, with what follows it, while they expire",
+        Millis,
+        |it| it.value("expire: longest commit ms"),
+        AtMostInEach(50.0),
+        AtMostInEach(50.0),
+    ),
+    of(
+        "retention-keyed",
+        "they expire, a second",
+        Rate,
+        |it| it.value("expired a second"),
+        Want::None,
+        Want::None,
+    ),
+    of(
+        "retention-keyed",
+        "the longest insert while they come and go",
+        Millis,
+        |it| it.value("go: longest call ms"),
+        Want::None,
+        Want::None,
+    ),
+    of(
+        "retention-keyed",
+        "kept of a timer that was delivered, on disk, with its key",
         Bytes,
         |it| it.value("bytes kept each"),
         Want::None,
