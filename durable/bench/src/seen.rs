@@ -8,6 +8,11 @@ use std::time::{Duration, Instant, SystemTime};
 pub(crate) struct Seen(Mutex<Vec<(Instant, i64)>>);
 
 impl Seen {
+    /// One that does not move what it has, which would take milliseconds, while so many are noted.
+    pub(crate) fn with_room_for(count: usize) -> Seen {
+        Seen(Mutex::new(Vec::with_capacity(count)))
+    }
+
     pub(crate) fn one(&self, micros_late: i64) {
         self.lock().push((Instant::now(), micros_late));
     }

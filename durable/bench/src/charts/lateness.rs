@@ -62,7 +62,18 @@ pub(super) fn beside_another(results: &Results) -> Option<Chart> {
         curve(results, "outage-none", "late", peer(alone)),
         curve(results, "outage-hangs", "thread", thread()),
     ];
-    let panels = vec![
+    let few_places = Look {
+        // After the others in the legend, which joins the same looks only if they follow one another.
+        rank: 3,
+        ..look("current", "B, 64 places for both", Mark::TriangleUp, 0)
+    };
+    let unlimited = [
+        curve(results, "unlimited", "late", ours("B, beside A")),
+        curve(results, "unlimited-places", "late", few_places),
+        curve(results, "limited-not", "late", peer(alone)),
+        curve(results, "unlimited", "thread", thread()),
+    ];
+    let mut panels = vec![
         (
             "A is limited to 100 a second",
             "and has a million timers that are overdue",
@@ -74,6 +85,11 @@ pub(super) fn beside_another(results: &Results) -> Option<Chart> {
             out.into_iter().collect::<Option<_>>()?,
         ),
     ];
+    // Results of an earlier version have no such rows.
+    if let Some(curves) = unlimited.into_iter().collect() {
+        let remark = "and has a million timers that are overdue";
+        panels.insert(1, ("A is not limited", remark, curves));
+    }
     chart(
         panels,
         "How late one namespace is delivered beside another, by percentile",
@@ -107,7 +123,7 @@ fn chart(panels: Vec<Drawn>, title: &str, subtitle: &str) -> Option<Chart> {
             curves,
         })
         .collect();
-    let (body, height) = curves::draw(&panels, panels.len(), PLOT_HEIGHT);
+    let (body, height) = curves::draw(&panels, 2, PLOT_HEIGHT);
     Some(Chart {
         title: title.to_owned(),
         subtitle: subtitle.to_owned(),

@@ -88,7 +88,7 @@ fn due(now: SystemTime, random: &mut Random) -> SystemTime {
     now + DAY * 2 + Duration::from_millis(random.below(millis))
 }
 
-fn key(random: &mut Random) -> [u8; 16] {
+pub(super) fn key(random: &mut Random) -> [u8; 16] {
     let mut key = [0; 16];
     for part in key.chunks_exact_mut(8) {
         part.copy_from_slice(&random.below(u64::MAX).to_le_bytes());

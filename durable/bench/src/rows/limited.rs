@@ -1,8 +1,7 @@
-//! A namespace that may begin few of its million timers, beside one that is to notice nothing of it.
+//! A namespace with a million timers that are overdue, beside one that is to notice nothing of it.
 
-use std::future::ready;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use waterwheel_durable::{Drain, Durable, Namespace, NewTimer, Policy, Rate};
 
@@ -14,23 +13,49 @@ use crate::random::Random;
 use crate::sample::Sample;
 use crate::seen::{Seen, micros_late, most_in};
 
-/// What A may begin in a second.
+/// What A may begin in a second, if it is limited.
 const RATE: u32 = 100;
 const BURST: u32 = 10;
+/// Where there are few, so many deliveries may run at a time, of A and B together: as many as A's handler takes alone.
+const PLACES: usize = 64;
+/// What A's handler takes if A is not limited, so that its places bind and its timers last: 64 places begin 32 000 a second at most.
+const CALL: Duration = Duration::from_millis(2);
 const BATCH: usize = 16_384;
 
-/// B's timers come due while A has a million that are overdue, or while A has none.
-pub(crate) async fn play(place: Place, has_backlog: bool) -> Played {
+/// What A has that is overdue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Backlog {
+    None,
+    /// A million, of which few may begin.
+    Limited,
+    /// A million, and the policy that a namespace has by default.
+    Unlimited,
+    /// The same, and A and B share few places.
+    FewPlaces,
+}
+
+/// B's timers come due while A has those that are overdue.
+pub(crate) async fn play(place: Place, backlog: Backlog) -> Played {
+    let mut sample = Sample::default();
+    let before = place.syncs()?;
     let time = place.pick(Duration::from_secs(25), Duration::from_secs(4));
     let window = place.pick(Duration::from_secs(10), Duration::from_secs(1));
-    let timers = place.open(Durable::builder()).await?;
-    let policy = Policy::default().rate(Rate::per_second(RATE).burst(BURST));
-    let limited = timers.create_namespace("a", policy).await?;
+    let builder = match backlog {
+        Backlog::FewPlaces => Durable::builder().concurrency(PLACES),
+        _ => Durable::builder(),
+    };
+    let timers = place.open(builder).await?;
+    let policy = match backlog {
+        Backlog::Limited => Policy::default().rate(Rate::per_second(RATE).burst(BURST)),
+        _ => Policy::default(),
+    };
+    let busy = timers.create_namespace("a", policy).await?;
     let other = timers.create_namespace("b", Policy::default()).await?;
-    if has_backlog {
-        let count = place.pick(1_000_000, 50_000);
-        insert(&timers, &limited, count, |_| SystemTime::now()).await?;
-    }
+    let overdue = match backlog {
+        Backlog::None => 0,
+        _ => place.pick(1_000_000, 150_000),
+    };
+    insert(&timers, &busy, overdue, |_| SystemTime::now()).await?;
     let begin = SystemTime::now() + Duration::from_secs(1);
     let count = place.pick(1_000, 400);
     let mut random = Random(8);
@@ -40,15 +65,19 @@ pub(crate) async fn play(place: Place, has_backlog: bool) -> Played {
     })
     .await?;
     let late = Arc::new(Seen::default());
-    see(&other, &late);
+    see(&other, &late, Duration::ZERO);
     let left = begin.duration_since(SystemTime::now());
     tokio::time::sleep(left.map_err(|_| "the set-up took too long")?).await;
 
-    let mut sample = Sample::default();
     let control = Control::start();
-    let begun = Arc::new(Seen::default());
+    let begun = Arc::new(Seen::with_room_for(overdue));
     // From here on: what is loaded of the million is loaded beside B's deliveries.
-    see(&limited, &begun);
+    let start = Instant::now();
+    let takes = match backlog {
+        Backlog::None | Backlog::Limited => Duration::ZERO,
+        Backlog::Unlimited | Backlog::FewPlaces => CALL,
+    };
+    see(&busy, &begun, takes);
     tokio::time::sleep(time).await;
     let slept = control.end().await?;
     while late.len() < count {
@@ -58,11 +87,21 @@ pub(crate) async fn play(place: Place, has_backlog: bool) -> Played {
     timers
         .shutdown(Drain::within(Duration::from_secs(30)))
         .await?;
+    sample.set("syncs a second", f64::midpoint(before, place.syncs()?));
     let begun: Vec<_> = begun.take().into_iter().map(|(at, _)| at).collect();
     let late: Vec<_> = late.take().into_iter().map(|(_, late)| late).collect();
-    if has_backlog {
-        let seconds = time.as_secs_f64();
-        sample.set("limited a second", begun.len() as f64 / seconds);
+    if backlog != Backlog::None {
+        if begun.len() >= overdue {
+            return Err("A had nothing left while B was measured".into());
+        }
+        let meanwhile = begun.iter().filter(|at| **at - start < time).count();
+        let name = match backlog {
+            Backlog::Limited => "limited a second",
+            _ => "begun a second",
+        };
+        sample.set(name, meanwhile as f64 / time.as_secs_f64());
+    }
+    if backlog == Backlog::Limited {
         let most = most_in(window, begun) as f64;
         let expected = f64::from(RATE) * window.as_secs_f64();
         sample.set("beyond the rate", (most - expected).max(0.0));
@@ -93,11 +132,16 @@ pub(super) async fn insert(
     Ok(())
 }
 
-/// A handler that does nothing but to note each delivery.
-fn see(namespace: &Namespace, seen: &Arc<Seen>) {
+/// A handler that notes each delivery, and takes so long.
+fn see(namespace: &Namespace, seen: &Arc<Seen>, takes: Duration) {
     let seen = Arc::clone(seen);
     namespace.handle(HANDLER, move |delivery| {
         seen.one(micros_late(delivery.due(), Duration::ZERO));
-        ready(Ok(()))
+        async move {
+            if !takes.is_zero() {
+                tokio::time::sleep(takes).await;
+            }
+            Ok(())
+        }
     });
 }

@@ -19,7 +19,9 @@ use std::pin::Pin;
 
 use crate::place::{Place, Played};
 use crate::policies::Policies;
+use limited::Backlog;
 use outage::Outage;
+use retention::Keys;
 
 type Playing = Pin<Box<dyn Future<Output = Played>>>;
 
@@ -67,7 +69,7 @@ pub(crate) enum Rounds {
 }
 
 /// In the order in which a round plays them.
-pub(crate) const ALL: [Row; 34] = [
+pub(crate) const ALL: [Row; 37] = [
     row("insert-1", File::New, Rounds::All, |place| {
         Box::pin(insert::play(place, 1, Policies::Off))
     }),
@@ -105,10 +107,16 @@ pub(crate) const ALL: [Row; 34] = [
         Box::pin(keyed::play(place))
     }),
     row("limited", File::New, Rounds::Few, |place| {
-        Box::pin(limited::play(place, true))
+        Box::pin(limited::play(place, Backlog::Limited))
     }),
     row("limited-not", File::New, Rounds::Few, |place| {
-        Box::pin(limited::play(place, false))
+        Box::pin(limited::play(place, Backlog::None))
+    }),
+    row("unlimited", File::New, Rounds::Few, |place| {
+        Box::pin(limited::play(place, Backlog::Unlimited))
+    }),
+    row("unlimited-places", File::New, Rounds::Few, |place| {
+        Box::pin(limited::play(place, Backlog::FewPlaces))
     }),
     row("outage-none", File::New, Rounds::Few, |place| {
         Box::pin(outage::play(place, Outage::None))
@@ -120,7 +128,10 @@ pub(crate) const ALL: [Row; 34] = [
         Box::pin(outage::play(place, Outage::Fails))
     }),
     row("retention", File::New, Rounds::Once, |place| {
-        Box::pin(retention::play(place))
+        Box::pin(retention::play(place, Keys::None))
+    }),
+    row("retention-keyed", File::New, Rounds::Once, |place| {
+        Box::pin(retention::play(place, Keys::Random))
     }),
     row("syncs", File::New, Rounds::Once, |place| {
         Box::pin(syncs::play(place))

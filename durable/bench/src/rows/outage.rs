@@ -37,6 +37,8 @@ pub(crate) enum Outage {
 
 pub(crate) async fn play(place: Place, outage: Outage) -> Played {
     let time = place.pick(Duration::from_secs(20), Duration::from_secs(3));
+    let mut sample = Sample::default();
+    let before = place.syncs()?;
     let shift = Arc::new(Shift::default());
     let builder = Durable::builder().shifted_clocks(Arc::clone(&shift));
     let timers = place.open(builder).await?;
@@ -47,7 +49,6 @@ pub(crate) async fn play(place: Place, outage: Outage) -> Played {
     let late = Arc::new(Seen::default());
     let calls = Arc::new(Calls::default());
     calls.is_out.store(outage != Outage::None, Ordering::SeqCst);
-    let mut sample = Sample::default();
     if outage == Outage::Hangs {
         let backlog = place.pick(600_000, 20_000);
         insert(&timers, &failing, backlog, |_| SystemTime::now()).await?;
@@ -90,6 +91,7 @@ pub(crate) async fn play(place: Place, outage: Outage) -> Played {
     }
     let limit = place.pick(Duration::from_secs(1), Duration::from_millis(200));
     timers.shutdown(Drain::within(limit)).await?;
+    sample.set("syncs a second", f64::midpoint(before, place.syncs()?));
     let late: Vec<_> = late.take().into_iter().map(|(_, late)| late).collect();
     sample.set("early", late.iter().filter(|it| **it < 0).count() as f64);
     sample.set("twice", late.len().saturating_sub(count) as f64);

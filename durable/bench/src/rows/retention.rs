@@ -6,10 +6,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use waterwheel_durable::{Cancelled, Drain, Durable, NewTimer, Policy, Shift};
 
+use super::keyed::key;
 use super::pending::DAY;
 use super::spread::Delivered;
 use crate::place::{Failure, HANDLER, Place, Played, payload, size_alone};
 use crate::process;
+use crate::random::Random;
 use crate::sample::Sample;
 use crate::store::Longest;
 
@@ -25,16 +27,34 @@ const KEPT: u32 = 30;
 const STEP: Duration = Duration::from_secs(3_600);
 /// The file is as small as it becomes if it has not changed for so long: pages are given back when the log is copied.
 const STILL: Duration = Duration::from_secs(10);
+/// The keys are the same in each run.
+const KEYS: u64 = 11;
+/// So many of the first are looked at: whether they are taken while their timers are kept, and free after that.
+const LOOKED_AT: usize = 100;
 
-pub(crate) async fn play(place: Place) -> Played {
-    let portions = place.pick(100, 4);
+/// Whether those that come and go have business keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keys {
+    None,
+    /// Each a random one.
+    Random,
+}
+
+pub(crate) async fn play(place: Place, keys: Keys) -> Played {
+    let portions = match keys {
+        Keys::None => place.pick(100, 4),
+        // Each that expires is looked up in the index: it takes several times as long.
+        Keys::Random => place.pick(20, 4),
+    };
     let portion = place.pick(PORTION, PORTION / 4);
     let mut sample = Sample::default();
+    let before = place.syncs()?;
     let still = place.pick(STILL, STILL / 10);
     // These stay, as in any service something does.
     let staying = place.open(Durable::builder()).await?;
     let far = SystemTime::now() + DAY * 400;
-    insert(&staying, HANDLER, place.pick(1_000_000, PORTION), far).await?;
+    let stay = place.pick(1_000_000, PORTION);
+    insert(&staying, HANDLER, stay, far, None).await?;
     end(&staying).await?;
     sample.set("bytes at the start", size_alone(&place.file()));
 
@@ -53,10 +73,12 @@ pub(crate) async fn play(place: Place) -> Played {
         async { Ok(()) }
     });
     let caller = Caller::start(&timers);
+    let mut random = Random(KEYS);
     for number in 1..=portions {
         let ahead = Duration::from_micros(shift.wall().unsigned_abs());
         let due = SystemTime::now() + ahead + STEP / 2;
-        insert(&timers, NAME, portion, due).await?;
+        let keys = (keys == Keys::Random).then_some(&mut random);
+        insert(&timers, NAME, portion, due, keys).await?;
         shift.suspend(u64::try_from(STEP.as_micros())?);
         delivered.wait(number * portion).await;
         if number == portions.div_ceil(10) {
@@ -69,6 +91,9 @@ pub(crate) async fn play(place: Place) -> Played {
     let all = portions * portion;
     let kept = size_alone(&place.file()) - sample.value("bytes at the start").unwrap_or(0.0);
     sample.set("bytes kept each", kept / all as f64);
+    if keys == Keys::Random && taken(&timers).await? < LOOKED_AT {
+        return Err("a key is free while its timer is kept".into());
+    }
 
     let start = Instant::now();
     shift.suspend(u64::try_from((DAY * (KEPT + 2)).as_micros())?);
@@ -79,7 +104,9 @@ pub(crate) async fn play(place: Place) -> Played {
     {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    sample.set("expired in s", start.elapsed().as_secs_f64());
+    let expired = start.elapsed().as_secs_f64();
+    sample.set("expired in s", expired);
+    sample.set("expired a second", all as f64 / expired);
     let (mut since, mut least) = (Instant::now(), f64::INFINITY);
     while since.elapsed() < still {
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -93,8 +120,12 @@ pub(crate) async fn play(place: Place) -> Played {
     sample.set("expire: longest commit ms", commits.take());
     sample.set("memory at the end", process::memory());
     sample.set("calls", caller.end().await? as f64);
+    if keys == Keys::Random && taken(&timers).await? > 0 {
+        return Err("a key is taken after its timer has expired".into());
+    }
     end(&timers).await?;
     sample.set("bytes at the end", size_alone(&place.file()));
+    sample.set("syncs a second", f64::midpoint(before, place.syncs()?));
     let seen = delivered.all.load(Ordering::Relaxed);
     sample.set("lost", all.saturating_sub(seen) as f64);
     sample.set("twice", seen.saturating_sub(all) as f64);
@@ -103,19 +134,44 @@ pub(crate) async fn play(place: Place) -> Played {
     Ok(sample)
 }
 
-/// So many, due evenly within ten minutes after this time.
+/// How many of the first keys are taken. One that is free is free after that too.
+async fn taken(timers: &Durable) -> Result<usize, Failure> {
+    let mut random = Random(KEYS);
+    let mut taken = 0;
+    for _ in 0..LOOKED_AT {
+        let far = SystemTime::now() + DAY * 800;
+        let timer = timers.at(NAME, far).key(key(&mut random));
+        let timer = timer.insert().await?;
+        match timer.is_new() {
+            true => {
+                timers.cancel(timer.handle()).await?;
+            }
+            false => taken += 1,
+        }
+    }
+    Ok(taken)
+}
+
+/// So many, due evenly within ten minutes after this time, with keys if there is something that makes them.
 async fn insert(
     timers: &Durable,
     handler: &str,
     count: usize,
     due: SystemTime,
+    mut keys: Option<&mut Random>,
 ) -> Result<(), Failure> {
     let mut inserted = 0;
     while inserted < count {
         let batch = inserted..count.min(inserted + BATCH);
         inserted = batch.end;
         let each = |number| due + Duration::from_secs(600) * number as u32 / count as u32;
-        let batch = batch.map(|number| NewTimer::at(handler, each(number)).bytes(payload()));
+        let batch = batch.map(|number| {
+            let timer = NewTimer::at(handler, each(number)).bytes(payload());
+            match &mut keys {
+                Some(random) => timer.key(key(random)),
+                None => timer,
+            }
+        });
         timers.insert_many(batch.collect::<Vec<_>>()).await?;
     }
     Ok(())

@@ -136,7 +136,7 @@ pub(crate) const TARGETS: [Target; 26] = [
     ),
     of(
         "steady",
-        "p99 beyond the thread's that only sleeps",
+        "p99 of lateness, less that of a thread that only sleeps",
         Millis,
         p99_beyond_the_thread,
         AtMost(5.0),
@@ -160,7 +160,7 @@ pub(crate) const TARGETS: [Target; 26] = [
     ),
     of(
         "steady-2",
-        "p99 beyond the thread's that only sleeps",
+        "p99 of lateness, less that of a thread that only sleeps",
         Millis,
         p99_beyond_the_thread,
         Want::None,

@@ -50,13 +50,16 @@ pub(crate) enum Want {
     AtLeast(f64),
     AtMost(f64),
     /// Not only the median.
+    AtLeastInEach(f64),
     AtMostInEach(f64),
+    /// From the first to the second, in each round.
+    WithinInEach(f64, f64),
     /// Nothing beyond the other column.
     None,
 }
 
 use Unit::{Bytes, Count, Megabytes, Millis, Percent, Rate, Ratio};
-use Want::{AtLeast, AtMost, AtMostInEach};
+use Want::{AtLeast, AtLeastInEach, AtMost, AtMostInEach, WithinInEach};
 
 const fn of(
     row: &'static str,
@@ -127,7 +130,9 @@ impl Want {
         match self {
             AtLeast(least) => Some(spread.median >= least),
             AtMost(most) => Some(spread.median <= most),
+            AtLeastInEach(least) => Some(spread.min >= least),
             AtMostInEach(most) => Some(spread.max <= most),
+            WithinInEach(least, most) => Some(least <= spread.min && spread.max <= most),
             Want::None => None,
         }
     }
@@ -153,7 +158,8 @@ impl Unit {
 
     pub(crate) fn wanted(self, want: Want) -> String {
         match want {
-            AtLeast(least) => format!("≥ {}", self.show(least)),
+            AtLeast(least) | AtLeastInEach(least) => format!("≥ {}", self.show(least)),
+            WithinInEach(least, most) => format!("{} – {}", self.show(least), self.show(most)),
             AtMostInEach(0.0) => "0".to_owned(),
             AtMost(most) | AtMostInEach(most) => format!("≤ {}", self.show(most)),
             Want::None => String::new(),
@@ -177,6 +183,31 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_that_is_not_used_up_misses_its_target() {
+        for (row, limit) in [("limited", 100.0), ("outage-fails", 1_000.0)] {
+            let mut sample = Sample::default();
+            sample.set("limited a second", limit);
+            let must = |target: &Target| match target.figure {
+                Figure::Of(figure) => figure(&sample).map(|_| target.must),
+                Figure::Beside(..) => None,
+            };
+            let targets = SERVICE.iter().filter(|target| target.row == row);
+            let musts: Vec<Want> = targets.filter_map(must).collect();
+            let [must] = musts[..] else {
+                panic!("{row} has {} targets of this figure", musts.len());
+            };
+            let is_met = |parts: &[f64]| {
+                let rounds = parts.iter().map(|part| part * limit).collect();
+                must.is_met(Spread::of(rounds))
+            };
+            assert_eq!(is_met(&[1.0, 0.95, 1.02]), Some(true), "{row}");
+            for part in [0.0, 0.5, 0.94] {
+                assert_eq!(is_met(&[1.0, part, 1.0]), Some(false), "{row}: {part}");
+            }
+        }
+    }
+
+    #[test]
     fn a_median_is_held_against_what_is_wanted() {
         let spread = Spread {
             median: 2.0,
@@ -189,6 +220,11 @@ mod tests {
         assert_eq!(AtMost(1.9).is_met(spread), Some(false));
         assert_eq!(AtMostInEach(9.0).is_met(spread), Some(true));
         assert_eq!(AtMostInEach(8.0).is_met(spread), Some(false));
+        assert_eq!(AtLeastInEach(1.0).is_met(spread), Some(true));
+        assert_eq!(AtLeastInEach(1.1).is_met(spread), Some(false));
+        assert_eq!(WithinInEach(1.0, 9.0).is_met(spread), Some(true));
+        assert_eq!(WithinInEach(1.1, 9.0).is_met(spread), Some(false));
+        assert_eq!(WithinInEach(1.0, 8.9).is_met(spread), Some(false));
         assert_eq!(Want::None.is_met(spread), None);
     }
 }
