@@ -11,7 +11,7 @@ use crate::flags::Flags;
 use crate::sample::Sample;
 
 /// After this time a round counts as failed: a timer was lost.
-const PATIENCE: Duration = Duration::from_secs(400);
+const PATIENCE: Duration = Duration::from_secs(900);
 const QUICK_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Plays a round of this row, in this folder.

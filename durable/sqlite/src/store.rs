@@ -38,6 +38,8 @@ pub struct SqliteStore {
     keys: Keys,
     /// The index of the keys could not be put in order.
     keys_wait: Pause,
+    /// Whether the last look after a commit has left them to the next one.
+    keys_are_next: bool,
     last: Option<(u64, Vec<Outcome>)>,
     orders: Orders,
     /// Why nothing is written any more.
@@ -149,6 +151,7 @@ impl SqliteStore {
             handlers,
             keys,
             keys_wait: Pause::new(trial.full),
+            keys_are_next: false,
             last: None,
             orders: Orders::default(),
             failure: None,
@@ -360,7 +363,7 @@ impl SqliteStore {
             .map(|op| writer.step(op))
             .collect::<Result<_, _>>()?;
         let is_full = writer.is_full();
-        writer.finish()?;
+        writer.finish(steps.len())?;
         if has_inserts {
             self.space.were_refused(is_full);
         }

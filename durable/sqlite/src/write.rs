@@ -175,9 +175,9 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes what the steps have left to be written together.
-    pub(crate) fn finish(self) -> rusqlite::Result<()> {
-        self.keys.write(self.connection)?;
+    /// Writes what so many steps have left to be written together.
+    pub(crate) fn finish(self, steps: usize) -> rusqlite::Result<()> {
+        self.keys.write(self.connection, steps)?;
         self.blocks.write(self.connection)
     }
 

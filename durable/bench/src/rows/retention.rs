@@ -41,11 +41,7 @@ pub(crate) enum Keys {
 }
 
 pub(crate) async fn play(place: Place, keys: Keys) -> Played {
-    let portions = match keys {
-        Keys::None => place.pick(100, 4),
-        // Each that expires is looked up in the index: it takes several times as long.
-        Keys::Random => place.pick(20, 4),
-    };
+    let portions = place.pick(100, 4);
     let portion = place.pick(PORTION, PORTION / 4);
     let mut sample = Sample::default();
     let before = place.syncs()?;

@@ -243,7 +243,7 @@ pub(crate) const TARGETS: [Target; 39] = [
     ),
     of(
         "retention-keyed",
-        "2 M with a random key each have come, gone and expired: the file, beside the start",
+        "10 M with a random key each have come, gone and expired: the file, beside the start",
         Ratio,
         file_grown,
         AtMost(1.2),

@@ -54,7 +54,7 @@ impl Keys {
         (self.owed >= self.sizes.step || is_idle) && self.may_merge()
     }
 
-    fn may_merge(&self) -> bool {
+    pub(super) fn may_merge(&self) -> bool {
         self.next().is_some() || self.merged().is_some()
     }
 
@@ -219,6 +219,7 @@ impl Keys {
                         for run in &mut self.runs {
                             if run.into == Some(into) {
                                 run.from = end;
+                                run.filter.forget_before(end.chunk(run.bits));
                             }
                         }
                     }

@@ -71,7 +71,7 @@ impl Pair {
                 self.map.insert(key, holder);
             }
         }
-        self.keys.write(&self.connection).unwrap();
+        self.keys.write(&self.connection, 1).unwrap();
         self.end(is_kept);
         if !is_kept {
             self.map = before;
@@ -177,8 +177,34 @@ fn what_is_free_is_dropped_in_the_end() {
             pair.entries()
         );
         assert!(pair.entries() < 100, "{} entries", pair.entries());
+        let held: usize = pair.keys.runs.iter().map(|run| run.filter.held()).sum();
+        assert!(held as i64 <= pair.entries(), "{held} chunks have a filter");
         pair.expect_all(below);
     }
+}
+
+#[test]
+fn a_merge_ends_beside_commits_that_change_no_keys() {
+    let mut pair = Pair::new();
+    let mut begun = 0;
+    for _ in 0..4 {
+        for part in (0..5_000).collect::<Vec<_>>().chunks(50) {
+            pair.change(part.iter().copied(), true);
+            pair.tend(true);
+            if part[0] % 500 > 0 || !pair.keys.may_merge() {
+                continue;
+            }
+            begun += 1;
+            // It is never idle.
+            for _ in 0..10_000 {
+                pair.change([], true);
+                pair.tend(true);
+            }
+            assert!(!pair.keys.may_merge(), "from key {}", part[0]);
+        }
+    }
+    pair.expect_all(5_000);
+    assert!(begun > 5, "{begun} merges were under way");
 }
 
 #[test]

@@ -28,8 +28,13 @@ impl SqliteStore {
             // There may be no space for a longer log.
             return Ok(());
         }
-        let ordered = self.order_keys(is_idle);
-        self.note(ordered)?;
+        // Not beside a copy of the log, which takes as long: no commit is to wait for both. But at the next time.
+        let waits = has_copied && !is_idle && !self.keys_are_next;
+        self.keys_are_next = waits;
+        if !waits {
+            let ordered = self.order_keys(is_idle);
+            self.note(ordered)?;
+        }
         // Not after each commit: it is a part of what is written anyway. On a full disk, free pages are of use to what is still written.
         if self.gives_back && (has_copied || is_idle) && !self.space.is_full() {
             let given_back = self.give_back(is_idle);
