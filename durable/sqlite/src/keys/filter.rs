@@ -13,38 +13,33 @@ const LINE_WORDS: usize = 8;
 /// Of the 512 in a line.
 const BITS: u32 = 6;
 
-/// Of all chunks of a run. A chunk that has nothing takes no memory: a run into which millions of freed keys were merged has none of them left.
+/// Of all chunks of a run.
 #[derive(Debug)]
-pub(super) struct Filter(Vec<Option<Box<Words>>>);
-
-type Words = [u64; WORDS];
+pub(super) struct Filter(Vec<u64>);
 
 impl Filter {
     /// Of chunks that have nothing.
     pub(super) fn new(chunks: usize) -> Filter {
-        Filter((0..chunks).map(|_| None).collect())
+        Filter(vec![0; chunks * WORDS])
+    }
+
+    /// Whether it takes memory.
+    #[cfg(test)]
+    pub(super) fn is_there(&self) -> bool {
+        !self.0.is_empty()
     }
 
     /// Whether a chunk may have an entry of this name.
     pub(super) fn may_have(&self, chunk: u32, name: Name) -> bool {
-        let Some(words) = self.0.get(chunk as usize) else {
-            return true;
-        };
-        let Some(line) = words.as_ref().and_then(|it| it.get(line(name)..)) else {
-            return false;
-        };
+        let line = self.0.get(line(chunk, name)..).unwrap_or_default();
         bits(name).all(|(word, mask)| line.get(word).is_none_or(|word| word & mask != 0))
     }
 
     /// Makes the filter of a chunk that has these.
     pub(super) fn set(&mut self, chunk: u32, names: impl Iterator<Item = Name>) {
-        let Some(to) = self.0.get_mut(chunk as usize) else {
-            return;
-        };
-        *to = None;
+        self.of(chunk).fill(0);
         for name in names {
-            let words = to.get_or_insert_with(|| Box::new([0; WORDS]));
-            let line = words.get_mut(line(name)..).unwrap_or_default();
+            let line = self.0.get_mut(line(chunk, name)..).unwrap_or_default();
             for (word, mask) in bits(name) {
                 if let Some(word) = line.get_mut(word) {
                     *word |= mask;
@@ -54,43 +49,34 @@ impl Filter {
     }
 
     /// The filter of a chunk, as it lies in the file.
-    pub(super) fn write(&self, chunk: u32) -> Vec<u8> {
-        let words = self.0.get(chunk as usize).and_then(Option::as_ref);
-        let words = words.map_or(&[0; WORDS], |words| &**words).iter();
+    pub(super) fn write(&mut self, chunk: u32) -> Vec<u8> {
+        let words = self.of(chunk).iter();
         words.flat_map(|word| word.to_le_bytes()).collect()
     }
 
     /// Takes the filter of a chunk from the file.
     pub(super) fn read(&mut self, chunk: u32, from: &[u8]) -> rusqlite::Result<()> {
         let (words, rest) = from.as_chunks();
-        let to = self.0.get_mut(chunk as usize).ok_or_else(damaged)?;
-        if words.len() != WORDS || !rest.is_empty() {
+        let to = self.of(chunk);
+        if to.len() != words.len() || !rest.is_empty() {
             return Err(damaged());
         }
-        let mut read = Box::new([0; WORDS]);
-        for (to, word) in read.iter_mut().zip(words) {
+        for (to, word) in to.iter_mut().zip(words) {
             *to = u64::from_le_bytes(*word);
         }
-        *to = Some(read);
         Ok(())
     }
 
-    /// How many chunks take memory.
-    #[cfg(test)]
-    pub(super) fn held(&self) -> usize {
-        self.0.iter().flatten().count()
-    }
-
-    /// The chunks before this one are not asked for any more.
-    pub(super) fn forget_before(&mut self, chunk: u32) {
-        let before = self.0.iter_mut().take(chunk as usize);
-        before.for_each(|words| *words = None);
+    fn of(&mut self, chunk: u32) -> &mut [u64] {
+        let first = chunk as usize * WORDS;
+        self.0.get_mut(first..first + WORDS).unwrap_or_default()
     }
 }
 
 /// Where the line of a name begins. The highest bits of names say which chunk they are in, so the lowest are used here.
-fn line(name: Name) -> usize {
-    name.0 as usize % (WORDS / LINE_WORDS) * LINE_WORDS
+fn line(chunk: u32, name: Name) -> usize {
+    let line = name.0 as usize % (WORDS / LINE_WORDS);
+    chunk as usize * WORDS + line * LINE_WORDS
 }
 
 /// The bits of a name in its line: words and masks.

@@ -14,6 +14,7 @@ use rusqlite::Connection;
 
 use super::Keys;
 use super::entry::{Entry, LENGTH, damaged};
+use super::filter::Filter;
 use super::name::Name;
 use super::run::Run;
 
@@ -219,11 +220,18 @@ impl Keys {
                         for run in &mut self.runs {
                             if run.into == Some(into) {
                                 run.from = end;
-                                run.filter.forget_before(end.chunk(run.bits));
                             }
                         }
                     }
-                    None => self.runs.retain(|run| run.into != Some(into)),
+                    None => {
+                        self.runs.retain(|run| run.into != Some(into));
+                        // If all of it was free, it has nothing to be looked for, and was made for millions.
+                        if let Some(run) = self.runs.iter_mut().find(|run| run.number == into)
+                            && run.entries == 0
+                        {
+                            run.filter = Filter::new(0);
+                        }
+                    }
                 }
             }
         }
