@@ -23,12 +23,6 @@ impl Filter {
         Filter(vec![0; chunks * WORDS])
     }
 
-    /// Whether it takes memory.
-    #[cfg(test)]
-    pub(super) fn is_there(&self) -> bool {
-        !self.0.is_empty()
-    }
-
     /// Whether a chunk may have an entry of this name.
     pub(super) fn may_have(&self, chunk: u32, name: Name) -> bool {
         let line = self.0.get(line(chunk, name)..).unwrap_or_default();

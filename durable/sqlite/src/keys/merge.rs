@@ -14,7 +14,6 @@ use rusqlite::Connection;
 
 use super::Keys;
 use super::entry::{Entry, LENGTH, damaged};
-use super::filter::Filter;
 use super::name::Name;
 use super::run::Run;
 
@@ -201,7 +200,11 @@ impl Keys {
             }
             source.delete_before(connection, run.end())?;
         }
-        run.write(connection)?;
+        match run.end().is_none() && run.entries == 0 {
+            // All of it was free: the filter of such a run would go on to take the memory of millions.
+            true => run.delete_before(connection, None)?,
+            false => run.write(connection)?,
+        }
         Ok(read)
     }
 
@@ -223,15 +226,10 @@ impl Keys {
                             }
                         }
                     }
-                    None => {
-                        self.runs.retain(|run| run.into != Some(into));
-                        // If all of it was free, it has nothing to be looked for, and was made for millions.
-                        if let Some(run) = self.runs.iter_mut().find(|run| run.number == into)
-                            && run.entries == 0
-                        {
-                            run.filter = Filter::new(0);
-                        }
-                    }
+                    None => self.runs.retain(|run| {
+                        let is_left = run.number != into || run.entries > 0;
+                        is_left && run.into != Some(into)
+                    }),
                 }
             }
         }

@@ -55,7 +55,7 @@ impl Run {
         let mut runs = connection.prepare(sql)?;
         let runs = runs.query_map([], |row| {
             let bits = row.get::<_, u32>(2)?.min(31);
-            let mut run = Run {
+            Ok(Run {
                 number: row.get(0)?,
                 age: row.get(1)?,
                 bits,
@@ -64,12 +64,8 @@ impl Run {
                 into: row.get(5)?,
                 done: row.get(6)?,
                 from: Name(0),
-                filter: Filter::new(0),
-            };
-            if run.entries > 0 || run.end().is_some() {
-                run.filter = Filter::new(1 << bits);
-            }
-            Ok(run)
+                filter: Filter::new(1 << bits),
+            })
         })?;
         let mut runs: Vec<Run> = runs.collect::<Result<_, _>>()?;
         let mut filters = connection.prepare("SELECT number, filter FROM key_filters")?;
@@ -124,8 +120,7 @@ impl Run {
 
     /// Whether it may have an entry of a name, as far as is known without the file.
     pub(super) fn may_have(&self, name: Name) -> bool {
-        let is_here =
-            self.entries > 0 && self.from <= name && self.end().is_none_or(|end| name < end);
+        let is_here = self.from <= name && self.end().is_none_or(|end| name < end);
         is_here && self.filter.may_have(name.chunk(self.bits), name)
     }
 
