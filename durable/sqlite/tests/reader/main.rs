@@ -1,10 +1,15 @@
 //! What does a reader see of a file, with and without a process that has it open?
+//!
+//! | file | question |
+//! |---|---|
+//! | `pages` | in which order are timers, handles and dead letters listed, page by page? |
 
+#[path = "../folder/mod.rs"]
 mod folder;
+mod pages;
+#[path = "../rows/mod.rs"]
 mod rows;
 
-use std::cmp::Reverse;
-use std::collections::HashSet;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -13,9 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fastrand::Rng;
 use folder::Folder;
 use rows::{HANDLERS, fill, near, row};
-use waterwheel_store::{
-    Bucket, Due, Handle, Id, Letters, Level, Mark, Most, Op, Row, Store, Whose,
-};
+use waterwheel_store::{Bucket, Due, Handle, Id, Letters, Level, Mark, Most, Op, Store, Whose};
 use waterwheel_store_sqlite::{
     Holder, OpenError, ReadError, Reader, Sizes, SqliteStore, Trial, VERSION,
 };
@@ -61,174 +64,6 @@ fn a_reader_counts_what_there_is_of_each_handler() {
         assert_eq!(count.archived, archived as u64);
     }
     assert!(levels >= 4 * HANDLERS.len(), "{levels} levels have rows");
-}
-
-#[test]
-fn timers_are_listed_in_order_of_due_times_page_by_page() {
-    let folder = Folder::new("pages");
-    let path = folder.file("timers.db");
-    let now = Due::from_millis(1_800_000_000_000);
-    let mut store = SqliteStore::open(&path).unwrap();
-    let mut rows = fill(&mut store, now, 2_000);
-    rows.sort_unstable_by_key(|(row, _)| (row.due, row.id));
-    let reader = Reader::open(&path).unwrap();
-    let mut rng = Rng::with_seed(7);
-    let whose = [
-        Whose::All,
-        Whose::Namespace("shop"),
-        Whose::Namespace("default"),
-        Whose::Namespace("none"),
-        Whose::Handler("shop/close"),
-        Whose::Handler("shop"),
-    ];
-    for whose in whose {
-        for until in [END, now] {
-            let is_meant = |row: &Row| whose.is(&row.handler) && row.due <= until;
-            let meant: Vec<_> = rows.iter().filter(|(row, _)| is_meant(row)).collect();
-            let (mut after, mut listed) = (Reader::START, Vec::new());
-            loop {
-                let most = Most::rows(rng.usize(1..200));
-                let page = reader.pending(&whose, after, until, most).unwrap();
-                let Some(last) = page.last() else {
-                    break;
-                };
-                after = (last.row.due, last.row.id);
-                listed.extend(page);
-            }
-            let is_same = meant
-                .iter()
-                .zip(&listed)
-                .all(|((row, bucket), listed)| listed.row == *row && listed.bucket == *bucket);
-            assert_eq!(listed.len(), meant.len(), "{whose:?}");
-            assert!(is_same, "{whose:?} until {until}");
-        }
-    }
-    let page = reader.pending(&Whose::All, Reader::START, END, Most { rows: 9, bytes: 1 });
-    assert_eq!(page.unwrap().len(), 1);
-}
-
-#[test]
-fn handles_are_listed_bucket_by_bucket_page_by_page() {
-    let folder = Folder::new("handles");
-    let path = folder.file("timers.db");
-    let now = Due::from_millis(1_800_000_000_000);
-    let mut store = SqliteStore::open(&path).unwrap();
-    let mut rows = fill(&mut store, now, 2_000);
-    rows.sort_unstable_by_key(|(row, bucket)| (bucket.start(), Reverse(bucket.level), row.id));
-    let reader = Reader::open(&path).unwrap();
-    let mut rng = Rng::with_seed(7);
-    for whose in [
-        Whose::All,
-        Whose::Namespace("shop"),
-        Whose::Namespace("none"),
-        Whose::Handler("shop/close"),
-    ] {
-        let meant = rows.iter().filter(|(row, _)| whose.is(&row.handler));
-        let meant: Vec<_> = meant.map(|(row, at)| (row.handle(), *at)).collect();
-        let (mut after, mut listed) = (None, Vec::new());
-        loop {
-            let most = rng.usize(1..200);
-            let page = reader.handles(&whose, after, most).unwrap();
-            let Some((last, bucket)) = page.last() else {
-                break;
-            };
-            assert!(page.len() <= most);
-            after = Some((*bucket, last.id));
-            listed.extend(page);
-        }
-        assert_eq!(listed.len(), meant.len(), "{whose:?}");
-        assert!(listed == meant, "{whose:?}");
-    }
-}
-
-#[test]
-fn of_buckets_that_start_together_the_longer_is_listed_first() {
-    let folder = Folder::new("together");
-    let path = folder.file("timers.db");
-    let mut store = SqliteStore::open(&path).unwrap();
-    store.begin().unwrap();
-    // As between two steps of a cascade: they are due as the month begins.
-    let levels = [Level::Second].into_iter().chain(Level::FAR);
-    let inserts = levels.flat_map(|level| {
-        [0, 1].map(|more| {
-            let number = 2 * u64::from(level.number()) + more;
-            let row = row(number, "mail", Level::Month.millis());
-            Op::Insert(row.clone(), level.bucket(row.due))
-        })
-    });
-    let inserts: Vec<_> = inserts.collect();
-    store.commit(1, &inserts).unwrap();
-    let reader = Reader::open(&path).unwrap();
-    for most in 1..4 {
-        let (mut after, mut listed) = (None, Vec::new());
-        loop {
-            let page = reader.handles(&Whose::All, after, most).unwrap();
-            let Some((last, bucket)) = page.last() else {
-                break;
-            };
-            after = Some((*bucket, last.id));
-            listed.extend(page.iter().map(|(handle, _)| handle.id));
-        }
-        let expected = [8, 9, 6, 7, 4, 5, 2, 3, 0, 1].map(|it| row(it, "mail", 0).id);
-        assert_eq!(listed, expected, "{most} a page");
-    }
-}
-
-#[test]
-fn a_cascade_between_two_pages_hides_no_handle() {
-    let folder = Folder::new("cascade");
-    let path = folder.file("timers.db");
-    let now = Due::from_millis(1_800_000_000_000);
-    let mut store = SqliteStore::open(&path).unwrap();
-    let rows = fill(&mut store, now, 2_000);
-    let reader = Reader::open(&path).unwrap();
-    let mut rng = Rng::with_seed(8);
-    let (mut after, mut listed, mut moved) = (None, HashSet::new(), 0);
-    loop {
-        let page = reader.handles(&Whose::All, after, 30).unwrap();
-        let Some((last, bucket)) = page.last() else {
-            break;
-        };
-        after = Some((*bucket, last.id));
-        listed.extend(page.into_iter().map(|(handle, _)| handle.id));
-        // As long before its start as a service does it, and later.
-        let level = Level::FAR[rng.usize(0..Level::FAR.len())];
-        if let Some(number) = store.first_bucket(level).unwrap() {
-            let bucket = Bucket { level, number };
-            let now = Due::from_millis(bucket.start().as_millis() - rng.i64(0..level.millis()));
-            let most = Most::rows(rng.usize(1..100));
-            let cascade = Op::Cascade { bucket, now, most };
-            moved += 1;
-            store.commit(1_000 + moved, &[cascade]).unwrap();
-        }
-    }
-    assert!(moved > 30, "{moved} cascades");
-    assert_eq!(listed.len(), rows.len());
-}
-
-#[test]
-fn of_timers_due_at_once_the_first_id_comes_first() {
-    let folder = Folder::new("equal");
-    let path = folder.file("timers.db");
-    let mut store = SqliteStore::open(&path).unwrap();
-    store.begin().unwrap();
-    // They are due as their buckets begin.
-    let steps = [
-        near(row(2, "first", 60_000)),
-        near(row(1, "second", 60_000)),
-    ];
-    let far = row(0, "third", 60_000);
-    let bucket = Level::Minute.bucket(far.due);
-    store.commit(1, &steps).unwrap();
-    let reader = Reader::open(&path).unwrap();
-    let first = || {
-        let most = Most::rows(1);
-        let page = reader.pending(&Whose::All, Reader::START, END, most);
-        page.unwrap()[0].row.handler.to_string()
-    };
-    assert_eq!(first(), "second");
-    store.commit(2, &[Op::Insert(far, bucket)]).unwrap();
-    assert_eq!(first(), "third");
 }
 
 #[test]
@@ -341,64 +176,6 @@ fn a_far_timer_is_not_found_by_another_handlers_name() {
     };
     assert_eq!(reader.find(&other).unwrap(), None);
     assert_eq!(reader.find(&far.handle()).unwrap().unwrap().row, far);
-}
-
-#[test]
-fn dead_letters_are_listed_page_by_page_and_by_id() {
-    let folder = Folder::new("letters");
-    let path = folder.file("timers.db");
-    let now = Due::from_millis(1_800_000_000_000);
-    let mut store = SqliteStore::open(&path).unwrap();
-    fill(&mut store, now, 2_000);
-    let all = Letters::all(&mut store, Whose::All).unwrap();
-    let reader = Reader::open(&path).unwrap();
-    for whose in [Whose::All, Whose::Namespace("shop"), Whose::Handler("mail")] {
-        let meant = all.iter().filter(|dead| whose.is(&dead.row.handler));
-        let (mut after, mut listed) = (Id::NONE, Vec::new());
-        loop {
-            let page = reader.dead(&whose, after, Most::rows(3)).unwrap();
-            assert!(page.len() <= 3);
-            let Some(last) = page.last() else {
-                break;
-            };
-            after = last.row.id;
-            listed.extend(page);
-        }
-        assert!(listed.len() > 3);
-        assert!(meant.eq(&listed), "{whose:?}");
-    }
-    let letter = reader.dead_letter(all[3].row.id).unwrap();
-    assert_eq!(letter.as_ref(), Some(&all[3]));
-    assert_eq!(reader.dead_letter(Id::MAX).unwrap(), None);
-}
-
-#[test]
-fn a_store_looks_at_some_dead_letters_in_a_call() {
-    let folder = Folder::new("looked-at");
-    let mut store = SqliteStore::open(folder.file("timers.db")).unwrap();
-    store.begin().unwrap();
-    let at = Due::from_millis(5);
-    let rows = (1..=3_000).map(|number| row(number, "mail", 5));
-    let rows: Vec<_> = rows.chain([row(9_000, "shop/mail", 5)]).collect();
-    let inserts: Vec<_> = rows.iter().cloned().map(near).collect();
-    store.commit(1, &inserts).unwrap();
-    let bury = |row: &Row| Op::Bury {
-        row: row.clone(),
-        at,
-        error: "no".into(),
-    };
-    let bury: Vec<_> = rows.iter().map(bury).collect();
-    store.commit(2, &bury).unwrap();
-    let (mut after, mut found) = (Id::NONE, Vec::new());
-    for calls in 1.. {
-        let page = store.dead(Whose::Namespace("shop"), after, ALL).unwrap();
-        found.push(page.dead.len());
-        let Some(next) = page.next else { break };
-        assert_eq!(next, rows[calls * Letters::LOOKED_AT - 1].id);
-        after = next;
-    }
-    assert_eq!(found, [0, 0, 1]);
-    assert_eq!(Letters::all(&mut store, Whose::All).unwrap().len(), 3_001);
 }
 
 const HOLDS: &str = "WATERWHEEL_HOLDS";
