@@ -3,4 +3,3 @@
 mod layering;
 mod links;
 mod pitfalls;
-mod words;

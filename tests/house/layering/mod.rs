@@ -33,7 +33,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("driver/thread_number", &["sync"]),
     ("driver/host", &["clock"]),
     ("driver/permits", &["error", "sync"]),
-    ("driver/lifecycle", &["error", "sync", "driver/wake_all"]),
+    (
+        "driver/lifecycle",
+        &["error", "sync", "driver/host", "driver/wake_all"],
+    ),
     ("driver/wakeup", &["wheel", "clock", "sync", "driver/host"]),
     (
         "driver/shard",
@@ -59,6 +62,17 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "driver/ending",
+        &[
+            "sync",
+            "driver/host",
+            "driver/lifecycle",
+            "driver/shard",
+            "driver/stop",
+            "driver/wakeup",
+        ],
+    ),
+    (
         "driver/drain",
         &[
             "driver/lifecycle",
@@ -73,11 +87,11 @@ const ROOMS: &[(&str, &[&str])] = &[
             "wheel",
             "clock",
             "sync",
+            "driver/ending",
             "driver/host",
             "driver/lifecycle",
             "driver/metrics",
             "driver/shard",
-            "driver/stop",
             "driver/wake_all",
             "driver/wakeup",
         ],
