@@ -14,7 +14,7 @@
 //! | `setRemoveOnCancelPolicy(true)` | always | a cancelled job leaves at once, with its closure |
 //! | an exception ends a periodic task | [`OnError::End`](crate::OnError::End), the default | or [`Continue`](crate::OnError::Continue), or [`BackOff`](crate::OnError::BackOff) |
 //! | `shutdown`, and its two policies | [`shutdown`](crate::Scheduler::shutdown), [`keep_delayed`](crate::Scheduler::keep_delayed), [`keep_periodic`](crate::Scheduler::keep_periodic) | paused jobs end |
-//! | `shutdownNow` | [`shutdown_now`](crate::Scheduler::shutdown_now) | the handles of what never ran give an error; Java's `get` waits for ever |
+//! | `shutdownNow` | [`shutdown_now`](crate::Scheduler::shutdown_now) | the handles of what never ran give an error; Java's `get` waits for ever. Nothing begins after it has returned, as in Java |
 //! | `awaitTermination`, `close` | [`await_termination`](crate::Scheduler::await_termination), [`drain`](crate::Scheduler::drain) | |
 //! | `getQueue`, `getActiveCount`, `getCompletedTaskCount` | [`jobs`](crate::Scheduler::jobs), [`counts`](crate::Scheduler::counts) | jobs have names |
 //! | `RejectedExecutionException` | [`SubmitError`](crate::SubmitError), by the `try_` forms | also for [`max_pending`](crate::Builder::max_pending) |

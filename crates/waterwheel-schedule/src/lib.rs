@@ -46,6 +46,7 @@
 //! - **Never early.** A run starts when its deadline's tick has come, by the scheduler's timer, as [all of its timers](waterwheel::time).
 //! - **Never lost.** A job that was taken runs, or its handle says why not. That holds for shutdowns, panics, and the end of the runtime.
 //! - **Never twice at a time.** Runs of one job do not overlap, and each happens before the next.
+//! - **Nothing after a shutdown.** When [`shutdown`](Scheduler::shutdown) or [`shutdown_now`](Scheduler::shutdown_now) has returned, no run begins that it does not keep.
 //! - **In order.** Jobs are started by (deadline, submission). On a current-thread runtime, and in a group of one, they begin to run in this order.
 //! - A job that waits is no task. It takes some 200 bytes beside its closure; the example `soak` counts them.
 //!

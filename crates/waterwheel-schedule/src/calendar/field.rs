@@ -1,5 +1,10 @@
 use std::fmt;
 
+const MONTHS: [&str; 12] = [
+    "JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC",
+];
+const WEEKDAYS: [&str; 7] = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
+
 /// A field of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -32,8 +37,38 @@ impl Field {
         Field::Year,
     ];
 
+    /// The number of a name in upper case.
+    pub(super) fn number_of(self, name: &str) -> Option<usize> {
+        match self {
+            Field::Month => MONTHS.iter().position(|it| *it == name).map(|it| it + 1),
+            Field::DayOfWeek => WEEKDAYS.iter().position(|it| *it == name),
+            _ => None,
+        }
+    }
+
+    /// How many values the field has. A step of as many, or more, matches the first value alone.
+    fn size(self) -> u64 {
+        match self {
+            Field::Second | Field::Minute => 60,
+            Field::Hour => 24,
+            Field::DayOfMonth => 31,
+            Field::Month => 12,
+            Field::DayOfWeek => 7,
+            Field::Year => 5_000,
+        }
+    }
+
+    /// Whether a step in `text` is larger than the field, as in `*/60` minutes.
+    pub(super) fn has_wide_step(self, text: &str) -> bool {
+        text.split(',').any(|item| {
+            let step = item.split_once('/').and_then(|(_, step)| step.parse().ok());
+            step.is_some_and(|step: u64| step >= self.size())
+        })
+    }
+
     /// What to write instead of `text`, which is wrong.
     pub(super) fn advice(self, text: &str) -> &'static str {
+        let text = &*text.to_ascii_uppercase();
         let items = || text.split(',');
         if items().any(str::is_empty) {
             "a list has an item on both sides of each comma"
@@ -41,12 +76,64 @@ impl Field {
             "a step is 1 or more"
         } else if items().any(is_step_of_one_value) {
             "a step needs a range, as in `*/5` or `10-59/5`"
-        } else if items().any(is_backward) {
-            "a range goes upwards, so write it in two: `22-23,0-5` instead of `22-5`"
+        } else if items().any(|item| self.is_backward(item)) {
+            match self {
+                Field::Month => {
+                    "a range goes upwards, so write it in two: `NOV-DEC,JAN-FEB` instead of `NOV-FEB`"
+                }
+                Field::DayOfWeek => {
+                    "a range goes upwards, so write it in two: `FRI-SAT,SUN-MON` instead of `FRI-MON`"
+                }
+                _ => "a range goes upwards, so write it in two: `22-23,0-5` instead of `22-5`",
+            }
+        } else if self.has_wide_step(text) {
+            self.instead_of_wide_step()
         } else if has_two_last_days(text) {
             "`L` and `LW` are not read in one list, so write two expressions"
         } else {
             self.values()
+        }
+    }
+
+    /// Whether a range goes from a value to one before it. The Sunday that ends a range comes after Saturday.
+    fn is_backward(self, item: &str) -> bool {
+        let range = item.split(['/', '#']).next().unwrap_or(item);
+        let Some((start, end)) = range.split_once('-') else {
+            return false;
+        };
+        let number = |value: &str| value.parse().ok().or_else(|| self.number_of(value));
+        match (number(start), number(end)) {
+            (Some(_), Some(0)) if end == "SUN" => false,
+            (Some(start), Some(end)) => start > end,
+            _ => false,
+        }
+    }
+
+    /// What was probably meant by a step that is larger than the field.
+    fn instead_of_wide_step(self) -> &'static str {
+        match self {
+            Field::Second => {
+                "a step of 60 or more matches one second of a minute: write `0` for once a minute, put the step into the minutes, or use a \
+                 fixed rate for a period such as 90 seconds"
+            }
+            Field::Minute => {
+                "a step of 60 or more matches one minute of an hour: write `0` for once an hour, put the step into the hours, as in \
+                 `0 */2 * * *`, or use a fixed rate for a period such as 90 minutes"
+            }
+            Field::Hour => {
+                "a step of 24 or more matches one hour of a day: write `0` for once a day, put the step into the days, as in \
+                 `0 0 */2 * *`, or use a fixed rate for a period such as 36 hours"
+            }
+            Field::DayOfMonth => {
+                "a step of 31 or more matches one day of a month: write `1` for once a month, or use a fixed rate for a period such as 45 days"
+            }
+            Field::Month => {
+                "a step of 12 or more matches one month of a year: write `1` for once a year"
+            }
+            Field::DayOfWeek => {
+                "a step of 7 or more matches one day of a week: write `SUN` for once a week, or use a fixed rate for a period such as 10 days"
+            }
+            Field::Year => "a step of 5000 or more matches one year: write that year",
         }
     }
 
@@ -89,14 +176,6 @@ fn is_zero_step(item: &str) -> bool {
 
 fn is_step_of_one_value(item: &str) -> bool {
     matches!(item.split_once('/'), Some((start, _)) if start != "*" && !start.contains('-'))
-}
-
-fn is_backward(item: &str) -> bool {
-    let range = item.split(['/', '#']).next().unwrap_or(item);
-    let Some((start, end)) = range.split_once('-') else {
-        return false;
-    };
-    matches!((start.parse::<u16>(), end.parse::<u16>()), (Ok(start), Ok(end)) if start > end)
 }
 
 /// croner takes `L,LW` for `LW`.

@@ -9,18 +9,17 @@ use croner::parser::{CronParser, Seconds, Year};
 use super::error::{MAX_LENGTH, ScheduleError};
 use super::field::{Field, has_two_last_days};
 
-const MONTHS: [&str; 12] = [
-    "JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC",
-];
-const WEEKDAYS: [&str; 7] = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
-
 /// The seven fields in croner's spelling, in the order of [`Field::ALL`].
 #[derive(Debug)]
 pub(super) struct Fields([String; 7]);
 
 impl Fields {
-    /// Reads an expression, and has croner read it. Without `years`, a seventh field is refused.
-    pub(super) fn read(expression: &str, years: bool) -> Result<(Fields, Cron), ScheduleError> {
+    /// Reads an expression, and has croner read it. Without `years`, a seventh field is refused, and without `wide_steps` a step that is larger than its field.
+    pub(super) fn read(
+        expression: &str,
+        years: bool,
+        wide_steps: bool,
+    ) -> Result<(Fields, Cron), ScheduleError> {
         let expression = expression.trim();
         if expression.is_empty() {
             return Err(ScheduleError::Empty);
@@ -54,7 +53,8 @@ impl Fields {
         };
         let mut fields = Fields::stars();
         for (index, field) in Field::ALL.into_iter().enumerate() {
-            match in_numbers(field, all[index]) {
+            let is_refused = !wide_steps && field.has_wide_step(all[index]);
+            match in_numbers(field, all[index]).filter(|_| !is_refused) {
                 Some(plain) => fields.0[index] = plain,
                 // croner may refuse an earlier one, and the first is named.
                 None => return Err(wrong(fields.first_wrong().unwrap_or(index))),
@@ -136,10 +136,17 @@ fn in_numbers(field: Field, text: &str) -> Option<String> {
         }
         _ => {}
     }
-    let mut before = ',';
+    let (mut before, mut start) = (',', "");
     loop {
         let (value, after) = rest.split_at(rest.find([',', '-', '/', '#']).unwrap_or(rest.len()));
-        push_number(&mut plain, field, before, value)?;
+        match before {
+            '-' if field == Field::DayOfWeek && is_sunday_alone(start, value) => {
+                // From the number of its start to the same.
+                plain.push_str(if start == "7" { "7" } else { "0" });
+            }
+            _ => push_number(&mut plain, field, before, value)?,
+        }
+        start = value;
         let Some(next) = after.chars().next() else {
             return Some(plain);
         };
@@ -163,8 +170,7 @@ fn push_number(plain: &mut String, field: Field, before: char, value: &str) -> O
             is_known.then(|| plain.push_str(value))?;
         }
         Field::Month if is_first || before == '-' => {
-            let month = MONTHS.iter().position(|it| *it == value)? + 1;
-            plain.push_str(&month.to_string());
+            plain.push_str(&field.number_of(value)?.to_string());
         }
         Field::DayOfWeek if before == '#' && value == "L" => plain.push('L'),
         Field::DayOfWeek if is_first || before == '-' => {
@@ -172,7 +178,7 @@ fn push_number(plain: &mut String, field: Field, before: char, value: &str) -> O
                 Some(name) if is_first => (name, "L"),
                 _ => (value, ""),
             };
-            match WEEKDAYS.iter().position(|it| *it == name) {
+            match field.number_of(name) {
                 // The Sunday that ends a week.
                 Some(0) if before == '-' => plain.push('7'),
                 Some(weekday) => plain.push_str(&weekday.to_string()),
@@ -184,6 +190,12 @@ fn push_number(plain: &mut String, field: Field, before: char, value: &str) -> O
         _ => return None,
     }
     Some(())
+}
+
+/// Whether a range of weekdays begins and ends with Sunday, one of them by its name. `0-7` is a whole week.
+fn is_sunday_alone(start: &str, end: &str) -> bool {
+    let is_sunday = |value| ["0", "7", "SUN"].contains(&value);
+    is_sunday(start) && is_sunday(end) && (start == "SUN" || end == "SUN")
 }
 
 fn is_number(text: &str) -> bool {

@@ -25,7 +25,7 @@
 //! | hour | 0–23 | |
 //! | day of month | 1–31 | `L`, the last; `15W`, the day from Monday to Friday nearest to the 15th, in the same month; `LW`, the last from Monday to Friday; `?`, as `*` |
 //! | month | 1–12, JAN–DEC | |
-//! | day of week | 0–7, SUN–SAT; 0 and 7 are Sunday | `TUE#2`, the second Tuesday of the month; `FRIL` or `5#L`, the last Friday; `?`, as `*` |
+//! | day of week | 0–7, SUN–SAT; 0 and 7 are Sunday, and so is `SUN-SUN`, while `0-7` is the whole week | `TUE#2`, the second Tuesday of the month; `FRIL` or `5#L`, the last Friday; `?`, as `*` |
 //! | year, if [`ScheduleOptions::years`] allows it | 1–5000 | |
 //!
 //! A field is `*`, or a list of values, ranges and steps: `1,15`, `9-17`, `*/15`, `10-40/10`, `MON-FRI`, `MON,WED#1`. Names take either case.
@@ -35,7 +35,8 @@
 //! with `*` is not restricted, so beside `*/2` a day must match both. `0 0 13 * +FRI` is Friday the 13th.
 //!
 //! **A step begins anew** with each hour, day, month or year: `*/45` is the minutes 0 and 45. For a period that does not divide the hour, use
-//! a fixed rate.
+//! a fixed rate. A step that is as large as its field, or larger, as in `*/60`, would match the first value alone. It is refused, unless
+//! [`ScheduleOptions::wide_steps`] allows it.
 //!
 //! # When the clock is put forward or back
 //!

@@ -21,12 +21,16 @@ use super::zones;
 #[must_use]
 pub struct ScheduleOptions {
     years: bool,
+    wide_steps: bool,
 }
 
 impl ScheduleOptions {
-    /// The defaults: five or six fields.
+    /// The defaults: five or six fields, and no step that is larger than its field.
     pub const fn new() -> ScheduleOptions {
-        ScheduleOptions { years: false }
+        ScheduleOptions {
+            years: false,
+            wide_steps: false,
+        }
     }
 
     /// Whether an expression may have a seventh field, the year: 1–5000. Default: no.
@@ -34,6 +38,24 @@ impl ScheduleOptions {
     /// A schedule with listed years ends: after the last of them, [`next_after`](Schedule::next_after) gives `None`.
     pub const fn years(mut self, allow: bool) -> ScheduleOptions {
         self.years = allow;
+        self
+    }
+
+    /// Whether a step may be as large as its field, or larger, as in `*/60` for the minute, which matches minute 0 alone. Default: no.
+    ///
+    /// It is meant for expressions that were stored before such steps were refused, and that must go on. The [error](ScheduleError) of a
+    /// strict reading says what was probably meant.
+    ///
+    /// ```
+    /// use waterwheel_schedule::calendar::{Schedule, ScheduleOptions};
+    ///
+    /// assert!(Schedule::parse("*/60 * * * *", "UTC").is_err());
+    /// let hourly = ScheduleOptions::new().wide_steps(true).parse("*/60 * * * *", "UTC")?;
+    /// assert_eq!(hourly.next_after("2026-07-01T12:30Z".parse()?), Some("2026-07-01T13:00Z".parse()?));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub const fn wide_steps(mut self, allow: bool) -> ScheduleOptions {
+        self.wide_steps = allow;
         self
     }
 
@@ -53,6 +75,6 @@ impl ScheduleOptions {
     ///
     /// As [`Schedule::parse_in`].
     pub fn parse_in(&self, expression: &str, zone: TimeZone) -> Result<Schedule, ScheduleError> {
-        Schedule::new(expression, zone, self.years)
+        Schedule::new(expression, zone, self.years, self.wide_steps)
     }
 }

@@ -72,17 +72,18 @@ impl Schedule {
     ///
     /// As [`parse`](Schedule::parse), but for those of the zone.
     pub fn parse_in(expression: &str, zone: TimeZone) -> Result<Schedule, ScheduleError> {
-        // The default of `ScheduleOptions`.
-        let years = false;
-        Schedule::new(expression, zone, years)
+        // The defaults of `ScheduleOptions`.
+        let (years, wide_steps) = (false, false);
+        Schedule::new(expression, zone, years, wide_steps)
     }
 
     pub(super) fn new(
         expression: &str,
         zone: TimeZone,
         years: bool,
+        wide_steps: bool,
     ) -> Result<Schedule, ScheduleError> {
-        let (fields, cron) = Fields::read(expression, years)?;
+        let (fields, cron) = Fields::read(expression, years, wide_steps)?;
         let mut days = Days::new(cron.pattern.clone(), fields.has_years());
         if !never::comes(&mut days) {
             return Err(ScheduleError::Never);

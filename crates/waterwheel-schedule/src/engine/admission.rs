@@ -3,7 +3,7 @@
 use waterwheel::wheel::Key;
 
 use super::entry::Status;
-use super::job::Start;
+use super::job::{Run, Start};
 use super::limits::Rank;
 use super::table::{State, Table};
 use crate::look::Event;
@@ -15,10 +15,7 @@ impl State {
             return;
         };
         match entry.group() {
-            None if self.limit.take_unbounded() => {
-                self.counts.running += 1;
-                starts.push(entry.run(key));
-            }
+            None if self.limit.take_unbounded() => starts.push(entry.admit(key)),
             None => {
                 self.queue_for_scheduler(key);
                 self.start_queued(starts);
@@ -78,25 +75,16 @@ impl State {
 
     fn start_queued(&mut self, starts: &mut Vec<Start>) {
         while let Some(key) = self.limit.next() {
-            if !self.run(key, starts) {
-                self.limit.give_back();
+            match self.wheel.get_mut(key) {
+                Some(entry) => starts.push(entry.admit(key)),
+                // A job that was just taken out of the table.
+                None => self.limit.give_back(),
             }
         }
     }
 
-    /// `false` if the job is gone.
-    fn run(&mut self, key: Key, starts: &mut Vec<Start>) -> bool {
-        let Some(entry) = self.wheel.get_mut(key) else {
-            return false;
-        };
-        self.counts.running += 1;
-        starts.push(entry.run(key));
-        true
-    }
-
-    /// Gives back the places of a run that has ended. The first of the queues get them.
-    pub(crate) fn leave_running(&mut self, group: Option<usize>, starts: &mut Vec<Start>) {
-        self.counts.running -= 1;
+    /// Gives back the places of a run that has ended, or never begins. The first of the queues get them.
+    pub(crate) fn give_places_back(&mut self, group: Option<usize>, starts: &mut Vec<Start>) {
         self.limit.give_back();
         if let Some(group) = group {
             self.groups[group].give_back();
@@ -105,8 +93,8 @@ impl State {
         self.start_queued(starts);
     }
 
-    /// Takes a job out of the queues, which had this status until now. Its place of the group, if it had one, goes to others.
-    pub(crate) fn leave_queue(
+    /// Takes a job out of the queues, or its places from it, which had this status until now. The places go to others.
+    pub(crate) fn leave(
         &mut self,
         status: Status,
         rank: Rank,
@@ -114,6 +102,7 @@ impl State {
         starts: &mut Vec<Start>,
     ) {
         match (status, group) {
+            (Status::Admitted, group) => self.give_places_back(group, starts),
             (Status::QueuedInGroup, Some(group)) => self.groups[group].leave_queue(rank),
             (Status::Queued, group) => {
                 self.limit.leave_queue(rank);
@@ -132,17 +121,20 @@ impl Table {
     /// Starts runs that the table has admitted.
     pub(crate) fn start(&self, starts: Vec<Start>) {
         for start in starts {
-            self.report_start(&start);
             start.job.start(start.run, start.limit, &self.runtime);
         }
     }
 
     /// Reports that a run begins.
-    pub(crate) fn report_start(&self, start: &Start) {
+    pub(crate) fn report_start(&self, run: &Run) {
+        if self.hook.is_none() {
+            return;
+        }
+        let name = self.name_of(run.key);
         self.report(|| Event::Started {
-            name: start.name.clone(),
-            run: start.run.number,
-            scheduled: start.run.scheduled,
+            name,
+            run: run.number,
+            scheduled: run.scheduled,
         });
     }
 }

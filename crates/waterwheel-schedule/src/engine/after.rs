@@ -20,10 +20,10 @@ pub(crate) enum End {
     Badly(Arc<str>),
     /// By an abort.
     Aborted,
-    /// The job was cancelled before its closure was called.
-    NeverBegan,
     /// Its runtime ends.
     Dropped,
+    /// Its runtime ends, and its closure was not called.
+    NeverBegan,
 }
 
 /// What follows a run for those outside of the table.
@@ -64,10 +64,13 @@ impl Table {
         let (mut starts, mut waker, mut removed) = (Vec::new(), None, None);
         let mut guard = self.state();
         let state = &mut *guard;
-        state.counts.finished += u64::from(!matches!(end, End::NeverBegan));
+        let has_begun = !matches!(end, End::NeverBegan);
+        state.counts.finished += u64::from(has_begun);
         state.counts.failed += u64::from(matches!(end, End::Badly(_)));
         let Some(entry) = state.wheel.get_mut(run.key) else {
             // The runtime is going away, and took the table's jobs.
+            state.jobs -= usize::from(has_begun);
+            state.counts.ended += u64::from(has_begun);
             return After::Ended(JobError::Shutdown);
         };
         let (group, is_periodic) = (entry.group(), entry.is_periodic());
@@ -100,19 +103,23 @@ impl Table {
             _ => {
                 removed = state.wheel.cancel(run.key);
                 state.jobs -= 1;
+                match has_begun {
+                    true => state.counts.ended += 1,
+                    false => state.counts.cancelled += 1,
+                }
             }
         }
         match end {
             // What is queued is dropped as well. To spawn it here would drop it inside of this call, and so on.
-            End::Dropped => state.counts.running -= 1,
-            _ => state.leave_running(group, &mut starts),
+            End::Dropped | End::NeverBegan => {}
+            _ => state.give_places_back(group, &mut starts),
         }
         let idle = state.waker_if_idle();
         drop(guard);
         wake(waker);
         wake(idle);
         drop(removed);
-        if self.hook.is_some() {
+        if self.hook.is_some() && has_begun {
             let (number, missed) = (run.number, next.missed);
             self.report(|| Event::Finished {
                 name: name.clone(),
@@ -173,6 +180,7 @@ impl Table {
         if let Some(more) = &mut entry.more {
             more.wall = wall;
         }
+        entry.job.expect_another();
         entry.pauses = false;
         entry.status = if pauses {
             Status::Paused
@@ -194,7 +202,7 @@ fn ended_from_outside(entry: &Entry, end: &End) -> JobError {
         entry.job.count_run();
     }
     match (end, entry.ends) {
-        (End::Dropped, _) => JobError::Shutdown,
+        (End::Dropped | End::NeverBegan, _) => JobError::Shutdown,
         (_, Some(ends)) => ends.error(),
         (_, None) => JobError::Cancelled,
     }
@@ -206,8 +214,8 @@ impl End {
         match self {
             End::Well => None,
             End::Badly(error) => Some(error),
-            End::Aborted | End::NeverBegan => Some(JobError::Cancelled.to_string().into()),
-            End::Dropped => Some(JobError::Shutdown.to_string().into()),
+            End::Aborted => Some(JobError::Cancelled.to_string().into()),
+            End::Dropped | End::NeverBegan => Some(JobError::Shutdown.to_string().into()),
         }
     }
 }

@@ -75,6 +75,7 @@ impl Table {
         };
         let Some((time, deadline)) = self.admitted(entry, time) else {
             state.jobs -= 1;
+            state.counts.ended += 1;
             return Checked::over(state.wheel.cancel(key));
         };
         if let Some(more) = &mut entry.more {

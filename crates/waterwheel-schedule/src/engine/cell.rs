@@ -12,11 +12,12 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
+use super::context::Context;
 use super::job::{Job, Run};
 use super::run::Running;
 use super::share::Share;
 use super::table::Table;
-use super::work::Work;
+use super::work::{Holder, Work};
 use crate::error::JobError;
 use crate::sync::lock;
 
@@ -26,6 +27,8 @@ pub(crate) struct Cell<W: Work> {
     runs: AtomicU64,
     /// The run that goes on, if any, is to end at its next poll.
     is_aborted: AtomicBool,
+    /// The run that was admitted has begun. Written with the slot's lock held, which decides between a beginning and a withdrawal.
+    has_begun: AtomicBool,
     slot: Mutex<Slot<W>>,
 }
 
@@ -35,7 +38,7 @@ pub(super) struct Slot<W: Work> {
     /// Of the task that awaits the handle.
     pub(super) awaiting: Option<Waker>,
     is_cancelled: bool,
-    /// No run begins any more.
+    /// No run begins any more: the one that was admitted was withdrawn, or the job has ended.
     is_withdrawn: bool,
     /// In a box: a job that waits for its time has none of it, and takes less memory.
     rare: Option<Box<Rare>>,
@@ -61,6 +64,7 @@ impl<W: Work> Cell<W> {
             table,
             runs: AtomicU64::new(0),
             is_aborted: AtomicBool::new(false),
+            has_begun: AtomicBool::new(false),
             slot: Mutex::new(Slot {
                 work: Some(work),
                 result: Stored::NotYet,
@@ -74,21 +78,6 @@ impl<W: Work> Cell<W> {
 
     pub(super) fn slot(&self) -> MutexGuard<'_, Slot<W>> {
         lock(&self.slot)
-    }
-
-    /// The work, for a run that begins. `None` if the job was cancelled or has ended since it was due.
-    pub(crate) fn take_work(&self) -> Option<W> {
-        let mut slot = self.slot();
-        match slot.is_withdrawn {
-            true => None,
-            false => slot.work.take(),
-        }
-    }
-
-    /// For the next run.
-    pub(crate) fn give_work_back(&self, work: W) {
-        let before = self.slot().work.replace(work);
-        drop(before);
     }
 
     /// Whether the run is to end now.
@@ -138,6 +127,7 @@ impl<W: Work> Cell<W> {
             }
             _ => Some(result),
         };
+        slot.is_withdrawn = true;
         let awaiting = slot.awaiting.take();
         let running = slot.rare.as_mut().and_then(|rare| rare.running.take());
         let work = slot.work.take();
@@ -149,6 +139,32 @@ impl<W: Work> Cell<W> {
         if let Some(waker) = awaiting {
             let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
         }
+    }
+}
+
+impl<W: Work> Holder<W> for Cell<W> {
+    fn begin_run(&self, context: &Context) -> Option<W> {
+        let mut slot = self.slot();
+        if slot.is_withdrawn {
+            return None;
+        }
+        let work = slot.work.take()?;
+        self.has_begun.store(true, Ordering::Relaxed);
+        // With the lock held: who has found the run begun, finds it counted.
+        self.table.begun.fetch_add(1, Ordering::Relaxed);
+        drop(slot);
+        self.table.report_start(context.which());
+        Some(work)
+    }
+
+    fn give_back(&self, work: W) {
+        let mut slot = self.slot();
+        let unused = match slot.is_withdrawn {
+            true => Some(work),
+            false => slot.work.replace(work),
+        };
+        drop(slot);
+        drop(unused);
     }
 }
 
@@ -198,10 +214,9 @@ impl<W: Work> Job for Cell<W> {
         token
     }
 
-    fn mark_cancelled(&self, also_withdrawn: bool) {
+    fn mark_cancelled(&self) {
         let mut slot = self.slot();
         slot.is_cancelled = true;
-        slot.is_withdrawn |= also_withdrawn;
         let token = slot.rare.as_ref().and_then(|rare| rare.token.clone());
         drop(slot);
         cancel(token);
@@ -209,6 +224,22 @@ impl<W: Work> Job for Cell<W> {
 
     fn is_cancelled(&self) -> bool {
         self.slot().is_cancelled
+    }
+
+    fn withdraw(&self) -> bool {
+        let mut slot = self.slot();
+        let has_begun = self.has_begun();
+        slot.is_withdrawn |= !has_begun;
+        !has_begun
+    }
+
+    fn has_begun(&self) -> bool {
+        self.has_begun.load(Ordering::Relaxed)
+    }
+
+    fn expect_another(&self) {
+        let _slot = self.slot();
+        self.has_begun.store(false, Ordering::Relaxed);
     }
 
     fn count_run(&self) {

@@ -87,8 +87,7 @@ impl Context {
     /// The name that the job was submitted with.
     #[must_use]
     pub fn name(&self) -> Option<Arc<str>> {
-        let state = self.job.table().state();
-        state.wheel.get(self.run.key)?.name().cloned()
+        self.job.table().name_of(self.run.key)
     }
 
     /// The token of this run. It is cancelled when the run takes longer than its time limit, when the job is cancelled, and by [`Scheduler::shutdown_now`](crate::Scheduler::shutdown_now). A run that takes long looks at it, or waits for it
@@ -107,6 +106,11 @@ impl Context {
     /// Cancels the job from inside: this run is its last. As [`JobHandle::cancel`](crate::JobHandle::cancel).
     pub fn cancel(&self) -> bool {
         self.job.table().cancel(self.run.key)
+    }
+
+    /// Which run of the job it is.
+    pub(crate) fn which(&self) -> &Run {
+        &self.run
     }
 
     pub(crate) fn table(&self) -> &Arc<Table> {

@@ -106,10 +106,11 @@ impl Drop for End {
     fn drop(&mut self) {
         let mut state = self.table.state();
         state.phase = Phase::Terminated;
-        state.jobs = 0;
-        state.counts.running = 0;
         let waker = state.waker.take();
         let removed: Vec<Entry> = state.wheel.drain().collect();
+        // Runs that go on, on other threads, count as such until they end.
+        state.jobs = removed.iter().filter(|entry| !entry.withdraw()).count();
+        state.counts.cancelled += (removed.len() - state.jobs) as u64;
         drop(state);
         drop(waker);
         drop(self.table.take_herd());

@@ -10,6 +10,14 @@ use super::table::{Phase, State, Table, wake};
 use crate::error::JobError;
 use crate::look::JobInfo;
 
+/// What becomes of runs that go on, of the jobs that end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Runs {
+    GoOn,
+    /// Their tokens are cancelled, and they are the last ones.
+    AreTold,
+}
+
 impl Table {
     /// Cancels a job. Its present run goes on. Returns whether that changed anything.
     pub(crate) fn cancel(&self, key: Key) -> bool {
@@ -27,12 +35,12 @@ impl Table {
         let Some(entry) = state.wheel.get_mut(key) else {
             return false;
         };
-        if entry.status == Status::Running {
+        if !entry.withdraw() {
             let is_first = entry.ends.is_none();
             entry.ends.get_or_insert(Ends::Cancelled);
             let job = Arc::clone(&entry.job);
             drop(guard);
-            job.mark_cancelled(true);
+            job.mark_cancelled();
             if aborts {
                 job.abort();
             }
@@ -41,7 +49,7 @@ impl Table {
         let mut starts = Vec::new();
         let removed = state.take(key);
         if let Some(entry) = &removed {
-            state.leave_queue(entry.status, entry.rank(), entry.group(), &mut starts);
+            state.leave(entry.status, entry.rank(), entry.group(), &mut starts);
         }
         let waker = state.waker_if_idle();
         drop(guard);
@@ -55,25 +63,24 @@ impl Table {
 
     /// Takes nothing new from now on, and ends what the policies do not keep.
     pub(crate) fn shutdown(&self) {
-        self.close(|state, entry| {
-            // What runs is asked when the run ends. A paused job would never run, so the shutdown would never end.
-            let goes_on = state.keeps(entry.is_periodic()) && entry.status != Status::Paused;
-            entry.status != Status::Running && !goes_on
+        // What runs is asked when the run ends. A paused job would never run, so the shutdown would never end.
+        self.close(Runs::GoOn, |state, entry| {
+            !state.keeps(entry.is_periodic()) || entry.status == Status::Paused
         });
     }
 
     /// Ends all that does not run, and cancels the tokens of what does. Returns what never runs again.
     pub(crate) fn shutdown_now(&self) -> Vec<JobInfo> {
-        self.close(|_, _| true)
+        self.close(Runs::AreTold, |_, _| true)
     }
 
     /// The timer was stopped: no job would ever be due.
     pub(crate) fn end_waiting(&self) {
-        self.close(|_, entry| entry.status != Status::Running);
+        self.close(Runs::GoOn, |_, entry| entry.status != Status::Admitted);
     }
 
-    /// Ends the jobs that `ends` picks: now, or after their present run. Returns those that end now.
-    fn close(&self, ends: impl Fn(&State, &Entry) -> bool) -> Vec<JobInfo> {
+    /// Ends the jobs that `ends` picks and that do not run, and returns them. None of them begins from the moment on in which the lock is given back.
+    fn close(&self, runs: Runs, ends: impl Fn(&State, &Entry) -> bool) -> Vec<JobInfo> {
         let (mut starts, mut running): (_, Vec<Arc<dyn Job>>) = (Vec::new(), Vec::new());
         let mut guard = self.state();
         let state = &mut *guard;
@@ -87,22 +94,24 @@ impl Table {
         let mut removed: Vec<Entry> = Vec::with_capacity(keys.len());
         for key in keys {
             match state.wheel.get_mut(key) {
-                Some(entry) if entry.status == Status::Running => {
-                    // A run that is the last one in any case is no business of a shutdown.
-                    entry.ends.get_or_insert(Ends::Shutdown);
-                    running.push(Arc::clone(&entry.job));
+                Some(entry) if !entry.withdraw() => {
+                    if runs == Runs::AreTold {
+                        // A run that is the last one in any case is no business of a shutdown.
+                        entry.ends.get_or_insert(Ends::Shutdown);
+                        running.push(Arc::clone(&entry.job));
+                    }
                 }
                 _ => removed.extend(state.take(key)),
             }
         }
         for entry in &removed {
-            state.leave_queue(entry.status, entry.rank(), entry.group(), &mut starts);
+            state.leave(entry.status, entry.rank(), entry.group(), &mut starts);
         }
         let waker = state.waker_if_idle();
         drop(guard);
         wake(waker);
         for job in running {
-            job.mark_cancelled(false);
+            job.mark_cancelled();
         }
         let infos = removed.iter().map(Entry::info).collect();
         for entry in removed {

@@ -49,7 +49,8 @@ pub(crate) enum Status {
     QueuedInGroup,
     /// Queued for a place of the scheduler. It holds its place of the group.
     Queued,
-    Running,
+    /// It has its places. Its run goes on, or is about to begin, in a task.
+    Admitted,
     Paused,
 }
 
@@ -98,9 +99,19 @@ impl Entry {
         (self.deadline, self.sequence)
     }
 
-    /// The job runs from now on.
-    pub(crate) fn run(&mut self, key: Key) -> Start {
-        self.status = Status::Running;
+    /// Whether a run goes on.
+    pub(crate) fn is_running(&self) -> bool {
+        self.status == Status::Admitted && self.job.has_begun()
+    }
+
+    /// Whether no run goes on. Then none that was admitted begins any more, so the entry must leave the table before its lock is given back.
+    pub(crate) fn withdraw(&self) -> bool {
+        self.status != Status::Admitted || self.job.withdraw()
+    }
+
+    /// The job has its places, and its run may begin.
+    pub(crate) fn admit(&mut self, key: Key) -> Start {
+        self.status = Status::Admitted;
         let limit = self.more.as_mut().and_then(|more| {
             // A time of day is for the first run.
             more.wall = None;
@@ -116,7 +127,6 @@ impl Entry {
                 attempt: failures.saturating_add(1),
             },
             limit,
-            name: self.name().cloned(),
         }
     }
 }

@@ -76,7 +76,6 @@ impl Future for Server {
             let Some(start) = self.table.next_of_herd() else {
                 return Poll::Ready(());
             };
-            self.table.report_start(&start);
             self.run = Some(start.job.begin(start.run, start.limit));
         }
         cx.waker().wake_by_ref();

@@ -34,6 +34,7 @@ impl Table {
         let key = state.wheel.insert(tick, entry);
         state.counts.submitted += 1;
         if is_over {
+            state.counts.ended += 1;
             let removed = state.wheel.cancel(key);
             drop(state);
             if let Some(entry) = removed {

@@ -36,10 +36,20 @@ pub(crate) trait Job: Send + Sync {
     /// The token of the present run, which a cancel cancels; made when first asked for.
     fn token(&self) -> CancellationToken;
 
-    /// The job counts as cancelled, and its token is. One that is also withdrawn begins no run, not even one that was due already.
-    fn mark_cancelled(&self, also_withdrawn: bool);
+    /// The job counts as cancelled, and its token is.
+    fn mark_cancelled(&self);
 
     fn is_cancelled(&self) -> bool;
+
+    /// Keeps the run that was admitted from its beginning. `false` if it has begun: its closure was called, or is about to be. One lock decides
+    /// between the two, so a run that was withdrawn never begins.
+    fn withdraw(&self) -> bool;
+
+    /// Whether the run that was admitted last has begun.
+    fn has_begun(&self) -> bool;
+
+    /// The run is over, and another one follows, which has not begun.
+    fn expect_another(&self);
 
     /// A run has ended, and is not tried again.
     fn count_run(&self);
@@ -70,5 +80,4 @@ pub(crate) struct Start {
     pub(crate) run: Run,
     /// The longest that the run may take.
     pub(crate) limit: Option<Duration>,
-    pub(crate) name: Option<Arc<str>>,
 }

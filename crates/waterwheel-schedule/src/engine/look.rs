@@ -1,5 +1,6 @@
 //! What is there to see of a job?
 
+use std::sync::Arc;
 use std::thread::yield_now;
 use std::time::{Duration, SystemTime};
 
@@ -45,8 +46,7 @@ impl Table {
     }
 
     pub(crate) fn is_running(&self, key: Key) -> bool {
-        self.look(key, |entry| entry.status == Status::Running)
-            .unwrap_or(false)
+        self.look(key, Entry::is_running).unwrap_or(false)
     }
 
     pub(crate) fn is_paused(&self, key: Key) -> bool {
@@ -57,9 +57,15 @@ impl Table {
     /// When the next run is due, if it is known.
     pub(crate) fn next_run(&self, key: Key) -> Option<Instant> {
         self.look(key, |entry| match entry.status {
-            Status::Running | Status::Paused => None,
+            Status::Paused => None,
+            _ if entry.is_running() => None,
             _ => Some(entry.deadline),
         })?
+    }
+
+    /// The name of a job.
+    pub(crate) fn name_of(&self, key: Key) -> Option<Arc<str>> {
+        self.look(key, |entry| entry.name().cloned())?
     }
 
     /// The time of day that the run of this number is for. `None` when it has ended.
@@ -79,8 +85,10 @@ impl Entry {
     pub(crate) fn info(&self) -> JobInfo {
         let status = match self.status {
             Status::Waiting => JobStatus::Waiting,
-            Status::Due | Status::Queued | Status::QueuedInGroup => JobStatus::Queued,
-            Status::Running => JobStatus::Running,
+            Status::Admitted if self.job.has_begun() => JobStatus::Running,
+            Status::Due | Status::QueuedInGroup | Status::Queued | Status::Admitted => {
+                JobStatus::Queued
+            }
             Status::Paused => JobStatus::Paused,
         };
         let plan = self.plan();

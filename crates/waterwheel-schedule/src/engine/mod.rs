@@ -32,6 +32,9 @@
 //! A waiting job is an entry of a [`Wheel`](waterwheel::wheel::Wheel), and no task. The entry lives as long as the job: while the job runs, is
 //! queued behind a limit or is paused, its entry is disarmed. So the key names the job for life, and one lock decides each race.
 //!
+//! A job that is admitted has its places, and its run is begun by a task later. Whether it begins or is withdrawn, by a cancel or a shutdown, the lock of
+//! its own cell decides (`Holder::begin_run`, `Job::withdraw`), which may be taken within the table's. So a run takes the table's lock once, as it ends.
+//!
 //! Closures, results, wakers and the event hook are foreign code: they are called and dropped with no lock held.
 
 mod admission;

@@ -29,7 +29,7 @@ impl Table {
             // It would keep the shutdown from its end.
             _ if is_closing => return false,
             Status::Paused => return false,
-            Status::Running => {
+            Status::Admitted => {
                 let goes_on = entry.plan().is_some() && entry.ends.is_none();
                 return goes_on && !std::mem::replace(&mut entry.pauses, true);
             }
@@ -39,7 +39,7 @@ impl Table {
         let (rank, group) = (entry.rank(), entry.group());
         entry.pauses = false;
         state.wheel.disarm(key);
-        state.leave_queue(before, rank, group, &mut starts);
+        state.leave(before, rank, group, &mut starts);
         let waker = state.waker_if_idle();
         drop(guard);
         wake(waker);
@@ -84,6 +84,7 @@ impl Table {
             // Beyond the job's last instant.
             let removed = state.wheel.cancel(key);
             state.jobs -= 1;
+            state.counts.ended += 1;
             let waker = state.waker_if_idle();
             drop(guard);
             wake(waker);
@@ -110,7 +111,7 @@ impl Table {
         };
         let is_by_wall = entry.wall().is_some();
         match entry.status {
-            Status::Running => return false,
+            Status::Admitted => return !entry.job.has_begun(),
             Status::Queued | Status::QueuedInGroup => return true,
             // The wall clock may have been set back: then the driver would file it again.
             Status::Due if !is_by_wall => return true,

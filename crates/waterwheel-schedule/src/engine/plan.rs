@@ -254,9 +254,9 @@ impl Plan {
     }
 }
 
-/// A random part of `most`, `most` included.
+/// A random part of `most`, `most` included, at most some thirty years.
 pub(crate) fn jitter(most: Duration) -> Duration {
-    match u64::try_from(most.as_nanos()).unwrap_or(u64::MAX) {
+    match u64::try_from(most.min(FAR).as_nanos()).unwrap_or(u64::MAX) {
         0 => Duration::ZERO,
         nanos => Duration::from_nanos(fastrand::u64(..=nanos)),
     }

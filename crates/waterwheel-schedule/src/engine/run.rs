@@ -15,7 +15,7 @@ use super::Context;
 use super::after::{After, End};
 use super::cell::Cell;
 use super::job::{Job, Run};
-use super::work::Work;
+use super::work::{Holder, Work};
 use crate::error::{JobError, Panic};
 
 pin_project! {
@@ -54,18 +54,23 @@ impl<W: Work> Running<W> {
         }
     }
 
-    /// Calls the closure, unless the job was cancelled.
+    /// Calls the closure, or has a thread call it, unless the run was withdrawn.
     fn begin(self: Pin<&mut Self>) -> Result<(), Ended<W::Value>> {
         let mut this = self.project();
-        let cell = &this.over.cell;
-        let mut work = Some(cell.take_work().ok_or(Ended::NeverBegan)?);
-        let context = Context::new(Arc::clone(cell) as Arc<dyn Job>, this.over.run);
-        let begun = catch_unwind(AssertUnwindSafe(|| W::begin(&mut work, context)));
-        if let Some(work) = work {
-            cell.give_work_back(work);
-        }
-        let begun = begun.map_err(|panic| Ended::With(Err(panicked(panic))));
-        this.future.set(Some(begun?));
+        let (cell, run) = (&this.over.cell, this.over.run);
+        let context = || Context::new(Arc::clone(cell) as Arc<dyn Job>, run);
+        let begun = catch_unwind(AssertUnwindSafe(|| W::begin(cell, context())));
+        let future = match begun {
+            Ok(future) => future.ok_or(Ended::NeverBegan)?,
+            Err(panic) => {
+                if W::BLOCKS {
+                    // There is no thread for it: a run that fails as it begins.
+                    cell.give_back(cell.begin_run(&context()).ok_or(Ended::NeverBegan)?);
+                }
+                return Err(Ended::With(Err(panicked(panic))));
+            }
+        };
+        this.future.set(Some(future));
         if let Some(Limit::Of(limit)) = *this.limit {
             // A timer that is stopped measures no limit.
             let sleep = cell.table().timer.try_sleep(limit);
@@ -83,7 +88,8 @@ impl<W: Work> Running<W> {
         }
         let future = this.future.as_pin_mut().expect("a run that goes on");
         match catch_unwind(AssertUnwindSafe(|| future.poll(cx))) {
-            Ok(Poll::Ready(result)) => return Poll::Ready(Ended::With(result)),
+            Ok(Poll::Ready(Some(result))) => return Poll::Ready(Ended::With(result)),
+            Ok(Poll::Ready(None)) => return Poll::Ready(Ended::NeverBegan),
             Err(panic) => return Poll::Ready(Ended::With(Err(panicked(panic)))),
             Ok(Poll::Pending) => {}
         }
@@ -119,7 +125,7 @@ enum Ended<T> {
     With(Result<T, JobError>),
     /// By an abort.
     Aborted,
-    /// The job was cancelled before its closure was called.
+    /// The run was withdrawn, or the job has ended, before its closure was called.
     NeverBegan,
 }
 
@@ -136,7 +142,9 @@ impl<W: Work> Future for Running<W> {
             Err(ended) => ended,
         };
         let mut this = self.project();
-        if let Some(Limit::Exceeded) = this.limit.take() {
+        let is_late = matches!(this.limit.take(), Some(Limit::Exceeded));
+        // One that waited for a thread for too long, and was withdrawn, has had no run.
+        if is_late && this.over.cell.has_begun() {
             let late = Ended::With(Err(JobError::TimedOut));
             drop_safely(std::mem::replace(&mut ended, late));
         }
@@ -149,10 +157,11 @@ impl<W: Work> Future for Running<W> {
         }
         match ended {
             // A blocking closure that its runtime never began.
-            Ended::With(Err(JobError::Shutdown)) => this.over.end_by(End::Dropped),
+            Ended::With(Err(JobError::Shutdown)) => this.over.end_dropped(),
             Ended::With(result) => this.over.end(result),
             Ended::Aborted => this.over.end_by(End::Aborted),
-            Ended::NeverBegan => this.over.end_by(End::NeverBegan),
+            // Whoever withdrew it has told the table, and ends the job.
+            Ended::NeverBegan => this.over.is_over = true,
         }
         Poll::Ready(())
     }
@@ -193,6 +202,14 @@ impl<W: Work> Over<W> {
         }
     }
 
+    /// The runtime ends, and drops the run.
+    fn end_dropped(&mut self) {
+        self.end_by(match self.cell.withdraw() {
+            true => End::NeverBegan,
+            false => End::Dropped,
+        });
+    }
+
     /// The run has given nothing, and the job has ended with it.
     fn end_by(&mut self, end: End) {
         self.is_over = true;
@@ -206,7 +223,7 @@ impl<W: Work> Over<W> {
 impl<W: Work> Drop for Over<W> {
     fn drop(&mut self) {
         if !self.is_over {
-            self.end_by(End::Dropped);
+            self.end_dropped();
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, MutexGuard};
 use std::task::Waker;
 use std::time::SystemTime;
@@ -29,6 +30,8 @@ pub(crate) struct Table {
     /// Runs that were admitted, and wait for a task that begins them.
     pub(crate) herd: Mutex<VecDeque<Start>>,
     state: Mutex<State>,
+    /// Runs that have begun, each counted as its job's own lock says so. Those that have ended are in the counts.
+    pub(crate) begun: AtomicU64,
     pub(crate) terminated: Notify,
 }
 
@@ -97,6 +100,7 @@ impl Table {
                 waker: None,
                 waits_for: None,
             }),
+            begun: AtomicU64::new(0),
             terminated: Notify::new(),
         }
     }
@@ -173,7 +177,7 @@ impl State {
         }
     }
 
-    /// Takes a job that does not run out of the table. `leave_queue` must follow.
+    /// Takes a job that does not run, and never will, out of the table. `leave` must follow.
     pub(crate) fn take(&mut self, key: Key) -> Option<Entry> {
         let entry = self.wheel.cancel(key)?;
         self.jobs -= 1;

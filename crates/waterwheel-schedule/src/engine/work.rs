@@ -3,20 +3,20 @@
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll, ready};
 
 use pin_project_lite::pin_project;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::{Context, Outcome};
 use crate::error::{JobError, Panic};
-use crate::sync::lock;
 
 /// A closure and what it gives, without their types.
 pub(crate) trait Work: Send + 'static {
     type Value: Send + 'static;
-    type Running: Future<Output = Result<Self::Value, JobError>> + Send + 'static;
+    /// It gives nothing if the run was withdrawn before the closure was called.
+    type Running: Future<Output = Option<Result<Self::Value, JobError>>> + Send + 'static;
 
     /// Whether a run that has begun goes on when its future is dropped.
     const BLOCKS: bool;
@@ -24,10 +24,19 @@ pub(crate) trait Work: Send + 'static {
     /// Whether there is one run at most.
     const IS_ONCE: bool;
 
-    /// Begins a run. Work for one run leaves `None`.
-    fn begin(work: &mut Option<Self>, context: Context) -> Self::Running
+    /// Begins a run, which takes the work from its holder, or has a thread do that. `None` if the run was withdrawn.
+    fn begin(holder: &Arc<impl Holder<Self>>, context: Context) -> Option<Self::Running>
     where
         Self: Sized;
+}
+
+/// What has the work between two runs.
+pub(crate) trait Holder<W>: Send + Sync + 'static {
+    /// The run begins: gives the work, which is to be called at once. `None` if the run was withdrawn, or the job has ended, since it was admitted.
+    fn begin_run(&self, context: &Context) -> Option<W>;
+
+    /// For the next run, if there may be one.
+    fn give_back(&self, work: W);
 }
 
 /// An async closure for one run.
@@ -39,16 +48,8 @@ pub(crate) struct RunAgain<F>(pub(crate) F);
 /// A closure for one run that blocks its thread.
 pub(crate) struct BlockOnce<F>(pub(crate) F);
 
-/// A closure for any number of runs that block their thread. It is with the thread while it runs, and here in between.
-pub(crate) struct BlockAgain<F>(Arc<Mutex<Option<F>>>);
-
-impl<F> BlockAgain<F> {
-    pub(crate) fn new(job: F) -> BlockAgain<F> {
-        BlockAgain(Arc::new(Mutex::new(Some(job))))
-    }
-}
-
-const EMPTY: &str = "work for one run is begun once";
+/// A closure for any number of runs that block their thread. It is with the thread while it runs, and in the cell in between.
+pub(crate) struct BlockAgain<F>(pub(crate) F);
 
 impl<F, R> Work for RunOnce<F>
 where
@@ -60,10 +61,11 @@ where
     const BLOCKS: bool = false;
     const IS_ONCE: bool = true;
 
-    fn begin(work: &mut Option<Self>, context: Context) -> Converted<R> {
-        Converted {
-            future: work.take().expect(EMPTY).0(context),
-        }
+    fn begin(holder: &Arc<impl Holder<Self>>, context: Context) -> Option<Converted<R>> {
+        let RunOnce(work) = holder.begin_run(&context)?;
+        Some(Converted {
+            future: work(context),
+        })
     }
 }
 
@@ -77,10 +79,11 @@ where
     const BLOCKS: bool = false;
     const IS_ONCE: bool = false;
 
-    fn begin(work: &mut Option<Self>, context: Context) -> Converted<R> {
-        Converted {
-            future: (work.as_mut().expect(EMPTY).0)(context),
-        }
+    fn begin(holder: &Arc<impl Holder<Self>>, context: Context) -> Option<Converted<R>> {
+        let work = holder.begin_run(&context)?;
+        Some(Converted {
+            future: call_and_give_back(&**holder, work, |RunAgain(work)| work(context)),
+        })
     }
 }
 
@@ -94,9 +97,12 @@ where
     const BLOCKS: bool = true;
     const IS_ONCE: bool = true;
 
-    fn begin(work: &mut Option<Self>, context: Context) -> Blocking<R> {
-        let BlockOnce(work) = work.take().expect(EMPTY);
-        Blocking(tokio::task::spawn_blocking(move || work(context)))
+    fn begin(holder: &Arc<impl Holder<Self>>, context: Context) -> Option<Blocking<R>> {
+        let holder = Arc::clone(holder);
+        Some(Blocking(spawn_blocking(move || {
+            let BlockOnce(work) = holder.begin_run(&context)?;
+            Some(work(context))
+        })))
     }
 }
 
@@ -110,15 +116,25 @@ where
     const BLOCKS: bool = true;
     const IS_ONCE: bool = false;
 
-    fn begin(work: &mut Option<Self>, context: Context) -> Blocking<R> {
-        let place = Arc::clone(&work.as_ref().expect(EMPTY).0);
-        let mut work = lock(&place).take().expect("runs of a job do not overlap");
-        Blocking(tokio::task::spawn_blocking(move || {
-            let result = catch_unwind(AssertUnwindSafe(|| work(context)));
-            *lock(&place) = Some(work);
-            result.unwrap_or_else(|panic| resume_unwind(panic))
-        }))
+    fn begin(holder: &Arc<impl Holder<Self>>, context: Context) -> Option<Blocking<R>> {
+        let holder = Arc::clone(holder);
+        Some(Blocking(spawn_blocking(move || {
+            let work = holder.begin_run(&context)?;
+            let call = |BlockAgain(work): &mut Self| work(context);
+            Some(call_and_give_back(&*holder, work, call))
+        })))
     }
+}
+
+/// Calls a closure, which is there for the next run even if it panics.
+fn call_and_give_back<W, T>(
+    holder: &impl Holder<W>,
+    mut work: W,
+    call: impl FnOnce(&mut W) -> T,
+) -> T {
+    let called = catch_unwind(AssertUnwindSafe(|| call(&mut work)));
+    holder.give_back(work);
+    called.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
 pin_project! {
@@ -130,28 +146,28 @@ pin_project! {
 }
 
 impl<R: Future<Output: Outcome>> Future for Converted<R> {
-    type Output = Result<<R::Output as Outcome>::Value, JobError>;
+    type Output = Option<Result<<R::Output as Outcome>::Value, JobError>>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Self::Output> {
         let output = ready!(self.project().future.poll(cx));
-        Poll::Ready(output.into_result().map_err(JobError::Failed))
+        Poll::Ready(Some(output.into_result().map_err(JobError::Failed)))
     }
 }
 
 /// A run on a thread that may block.
-pub(crate) struct Blocking<R>(JoinHandle<R>);
+pub(crate) struct Blocking<R>(JoinHandle<Option<R>>);
 
 impl<R: Outcome> Future for Blocking<R> {
-    type Output = Result<R::Value, JobError>;
+    type Output = Option<Result<R::Value, JobError>>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Self::Output> {
         Poll::Ready(match ready!(Pin::new(&mut self.0).poll(cx)) {
-            Ok(output) => output.into_result().map_err(JobError::Failed),
-            Err(error) => Err(match error.try_into_panic() {
+            Ok(output) => output.map(|output| output.into_result().map_err(JobError::Failed)),
+            Err(error) => Some(Err(match error.try_into_panic() {
                 Ok(panic) => JobError::Panicked(Box::new(Panic::new(panic))),
                 // The runtime ended before the run began.
                 Err(_) => JobError::Shutdown,
-            }),
+            })),
         })
     }
 }

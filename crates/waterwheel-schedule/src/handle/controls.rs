@@ -3,7 +3,7 @@ macro_rules! controls {
     () => {
         /// Cancels the job: no run begins any more. `true` if this call did it, so exactly once.
         ///
-        /// A job that waits, is queued or paused ends now with [`Cancelled`](crate::JobError::Cancelled), and its closure is dropped before this returns. A run that goes on is
+        /// A job that waits, is queued, is paused or is about to begin ends now with [`Cancelled`](crate::JobError::Cancelled), and its closure is dropped before this returns. A run that goes on is
         /// let finish, and its [token](crate::Context::token) is cancelled. Of a job that runs once, the handle then gives
         /// what the run gave; one that runs again ends with `Cancelled`.
         pub fn cancel(&self) -> bool {
@@ -19,7 +19,7 @@ macro_rules! controls {
         }
 
         /// Lets the job run no more until it is [resumed](Self::resume). A run that goes on is let finish. `false` if the job has ended or is
-        /// paused already, if its only run goes on, and after a shutdown.
+        /// paused already, if its only run goes on or is about to begin, and after a shutdown.
         ///
         /// A job that stays paused ends with a [shutdown](crate::Scheduler::shutdown).
         pub fn pause(&self) -> bool {
@@ -90,7 +90,7 @@ macro_rules! controls {
             self.job.is_cancelled()
         }
 
-        /// Whether a run of the job goes on.
+        /// Whether a run of the job goes on: its closure was called.
         #[must_use]
         pub fn is_running(&self) -> bool {
             self.job.table().is_running(self.key)

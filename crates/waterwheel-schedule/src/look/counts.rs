@@ -1,4 +1,6 @@
 /// How much a scheduler has done, all from one moment. See [`Scheduler::counts`](crate::Scheduler::counts).
+///
+/// Each job that was taken is in one place: `submitted` = `pending` + `running` + `cancelled` + `ended`, at every moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Counts {
@@ -6,11 +8,13 @@ pub struct Counts {
     pub submitted: u64,
     /// Jobs that were refused: after a shutdown, or for `max_pending`.
     pub refused: u64,
-    /// Jobs that were cancelled before a run, by their handle or by a shutdown.
+    /// Jobs that were ended from outside while they did not run: by a cancel, by a shutdown or by the end of the runtime.
     pub cancelled: u64,
-    /// Jobs that are there and do not run now.
+    /// All other jobs that have ended: with a run, or because none of their times was left.
+    pub ended: u64,
+    /// Jobs that are there and do not run now. One that is due is pending until its closure is called.
     pub pending: u64,
-    /// Runs that go on now.
+    /// Runs that go on now, from the call of the closure on.
     pub running: u64,
     /// Runs that have ended, well or not.
     pub finished: u64,

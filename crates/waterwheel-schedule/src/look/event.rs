@@ -8,7 +8,7 @@ use tokio::time::Instant;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Event {
-    /// A run starts.
+    /// A run starts: its closure is called as soon as the hook returns. A run that is cancelled before that has no events.
     #[non_exhaustive]
     Started {
         /// The job's name.

@@ -31,7 +31,7 @@ pub struct JobInfo {
 pub enum JobStatus {
     /// It waits for its deadline.
     Waiting,
-    /// It is due, and waits for a limit on concurrency.
+    /// It is due, and waits for a limit on concurrency, or for the task that is about to begin it.
     Queued,
     /// It runs.
     Running,

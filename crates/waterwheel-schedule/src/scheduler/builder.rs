@@ -60,7 +60,7 @@ impl Builder {
         self
     }
 
-    /// A function that is called at each [`Event`], without a lock: by the task of the run, by the driver, or by the submitter. So it should be
+    /// A function that is called at each [`Event`], without a lock: by the task of the run, or its thread if it blocks, by the driver, or by the submitter. So it should be
     /// quick. If it panics, nothing else happens.
     ///
     /// ```

@@ -9,14 +9,19 @@ impl Scheduler {
     /// Takes nothing new from now on. By default, jobs that run once still run, and those that run more than once end now, or after their present run. So Java's
     /// `shutdown`; its two policies are [`keep_delayed`](Scheduler::keep_delayed) and [`keep_periodic`](Scheduler::keep_periodic).
     ///
-    /// Paused jobs end: they would never run. Submissions race with it cleanly: each is taken as a whole or refused. A second call does nothing.
+    /// When it has returned, no run begins that these policies do not keep, not even one that was due and waited for its task; a run whose closure another
+    /// thread was about to call counts as begun. Paused jobs end: they would never run. Submissions race with it cleanly: each is taken as a whole or
+    /// refused. A second call does nothing.
     pub fn shutdown(&self) {
         self.table.shutdown();
     }
 
     /// Ends every job that does not run, and returns what these were. Takes nothing new.
     ///
-    /// Their handles give [`JobError::Shutdown`](crate::JobError::Shutdown) (Java's never end). Runs that go on are let finish, and their
+    /// When it has returned, no run begins, not even of a job that was due and waited for its task. Each job is returned, or its closure had been called, or
+    /// another thread was about to call it; [`Counts`](crate::Counts) have it as running or finished then.
+    ///
+    /// The handles of what it returns give [`JobError::Shutdown`](crate::JobError::Shutdown) (Java's never end). Runs that go on are let finish, and their
     /// [tokens](crate::Context::token) are cancelled. A second call returns nothing.
     pub fn shutdown_now(&self) -> Vec<JobInfo> {
         self.table.shutdown_now()
@@ -73,8 +78,8 @@ impl Scheduler {
     }
 
     async fn terminated(&self) {
-        let mut terminated = std::pin::pin!(self.table.terminated.notified());
-        terminated.as_mut().enable();
+        // Made before the look: `notify_waiters` reaches it from its creation on.
+        let terminated = self.table.terminated.notified();
         if !self.is_terminated() {
             terminated.await;
         }

@@ -7,6 +7,7 @@ mod life;
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
@@ -255,9 +256,11 @@ impl Scheduler {
     #[must_use]
     pub fn counts(&self) -> Counts {
         let state = self.table.state();
-        let running = state.counts.running;
+        // A run is counted as ended with the lock held, after it was counted as begun. Its job leaves the table with that, and not earlier.
+        let running = self.table.begun.load(Ordering::Relaxed) - state.counts.finished;
         Counts {
-            pending: (state.jobs as u64).saturating_sub(running),
+            pending: state.jobs as u64 - running,
+            running,
             ..state.counts
         }
     }

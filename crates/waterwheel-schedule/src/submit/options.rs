@@ -62,7 +62,8 @@ macro_rules! common_options {
             self
         }
 
-        /// Each run is later by a random part of `most`, so that jobs of many processes do not run together. It does not move the grid of a fixed rate.
+        /// Each run is later by a random part of `most`, so that jobs of many processes do not run together. It does not move the grid of a fixed rate. More than
+        /// thirty years is thirty years.
         pub fn jitter(mut self, most: std::time::Duration) -> Self {
             self.options.jitter = most;
             self

@@ -146,7 +146,7 @@ impl<'a> Repeat<'a> {
         F: FnMut(Context) -> R + Send + 'static,
         R: Outcome<Value = ()> + Send + 'static,
     {
-        self.submission().submit(BlockAgain::new(job))
+        self.submission().submit(BlockAgain(job))
     }
 
     fn submission(self) -> Submission<'a> {

@@ -78,7 +78,7 @@ impl<'a> Retry<'a> {
         F: FnMut(Context) -> R + Send + 'static,
         R: Outcome + Send + 'static,
     {
-        self.submission().submit(BlockAgain::new(job))
+        self.submission().submit(BlockAgain(job))
     }
 
     fn submission(self) -> Submission<'a> {

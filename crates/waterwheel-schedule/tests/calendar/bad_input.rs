@@ -110,6 +110,37 @@ fn a_step_of_0_is_refused() {
     );
 }
 
+// It was silently hourly.
+#[test]
+fn a_step_as_large_as_its_field_is_refused() {
+    names("*/60 * * * * *", Field::Second, "*/60", "once a minute");
+    names("*/60 * * * *", Field::Minute, "*/60", "once an hour");
+    names("*/90 * * * *", Field::Minute, "*/90", "fixed rate");
+    names(
+        "5,10-50/60 * * * *",
+        Field::Minute,
+        "5,10-50/60",
+        "once an hour",
+    );
+    names("0 */24 * * *", Field::Hour, "*/24", "once a day");
+    names("0 0 */31 * *", Field::DayOfMonth, "*/31", "once a month");
+    names("0 0 1 */12 *", Field::Month, "*/12", "once a year");
+    names("0 0 * * */7", Field::DayOfWeek, "*/7", "once a week");
+    let years = ScheduleOptions::new().years(true);
+    let error = years.parse_in("0 0 0 1 1 * */5000", TimeZone::UTC);
+    let error = error.unwrap_err();
+    assert_eq!(error.field(), Some(Field::Year), "{error}");
+    // A step that is one smaller matches two values.
+    for expression in [
+        "*/59 */59 */23 * * *",
+        "0 0 */30 * *",
+        "0 0 1 */11 *",
+        "0 0 * * */6",
+    ] {
+        assert!(Schedule::parse_in(expression, TimeZone::UTC).is_ok());
+    }
+}
+
 #[test]
 fn a_step_needs_a_range() {
     names("0/15 * * * *", Field::Minute, "0/15", "*/5");
@@ -121,8 +152,23 @@ fn a_step_needs_a_range() {
 #[test]
 fn a_range_goes_upwards() {
     names("0 22-5 * * *", Field::Hour, "22-5", "22-23,0-5");
-    names("0 0 * NOV-FEB *", Field::Month, "NOV-FEB", "");
-    names("0 0 * * FRI-MON", Field::DayOfWeek, "FRI-MON", "");
+    names(
+        "0 0 * NOV-FEB *",
+        Field::Month,
+        "NOV-FEB",
+        "`NOV-DEC,JAN-FEB` instead of",
+    );
+    for text in [
+        "FRI-MON",
+        "fri-mon",
+        "5-1",
+        "FRI-1",
+        "FRI-0",
+        "TUE,FRI-MON/2",
+    ] {
+        let hint = "`FRI-SAT,SUN-MON` instead of";
+        names(&format!("0 0 * * {text}"), Field::DayOfWeek, text, hint);
+    }
     names("0 1-2-3 * * *", Field::Hour, "1-2-3", "");
     names("0 -3 * * *", Field::Hour, "-3", "");
 }

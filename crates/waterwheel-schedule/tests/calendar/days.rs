@@ -73,3 +73,21 @@ fn a_weekday_of_29_february_comes_across_2100() {
     let found = schedule.next_after(utc("2088-03-01T00:00")).unwrap();
     assert_eq!(found, utc("2128-02-29T00:00"));
 }
+
+// 2028 alone, of the years that decide what never comes, has a 29 February on a Tuesday.
+#[test]
+fn each_weekday_has_a_29_february() {
+    for (weekday, next) in [
+        ("SUN", "2032-02-29T00:00"),
+        ("MON", "2044-02-29T00:00"),
+        ("TUE", "2028-02-29T00:00"),
+        ("WED", "2040-02-29T00:00"),
+        ("THU", "2052-02-29T00:00"),
+        ("FRI", "2036-02-29T00:00"),
+        ("SAT", "2048-02-29T00:00"),
+    ] {
+        let schedule = schedule(&format!("0 0 29 2 +{weekday}"), "UTC");
+        let found = schedule.next_after(utc("2025-01-01T00:00"));
+        assert_eq!(found, Some(utc(next)), "{weekday}");
+    }
+}

@@ -1,5 +1,7 @@
 //! What an expression may have: names, nicknames, lists, steps, seconds and years.
 
+use waterwheel_schedule::calendar::ScheduleOptions;
+
 use crate::support::{schedule, utc, with_years};
 
 /// Both come at the same times, from now on and in years.
@@ -31,6 +33,43 @@ fn sunday_is_0_and_7_and_ends_a_range() {
     same("0 0 * * 7", "0 0 * * 0");
     same("0 0 * * SAT-SUN", "0 0 * * 6,0");
     same("0 0 * * SUN-MON", "0 0 * * 0,1");
+}
+
+// They were every day.
+#[test]
+fn a_range_from_sunday_to_sunday_is_sunday() {
+    for range in ["SUN-SUN", "sun-sun", "0-SUN", "7-SUN", "SUN-0", "SUN-7"] {
+        same(&format!("0 0 * * {range}"), "0 0 * * SUN");
+        same(&format!("0 0 1 * +{range}"), "0 0 1 * +SUN");
+        same(&format!("0 0 * * WED,{range},MON"), "0 0 * * 0,1,3");
+    }
+    // By numbers alone it is a week, as for cron.
+    same("0 0 * * 0-7", "0 0 * * 0-6");
+    same("0 0 * * MON-SUN", "0 0 * * 0-6");
+}
+
+#[test]
+fn a_step_as_large_as_its_field_is_read_where_it_is_allowed() {
+    let options = ScheduleOptions::new().wide_steps(true);
+    for (wide, plain) in [
+        ("*/60 * * * *", "0 * * * *"),
+        ("10-50/60 * * * *", "10 * * * *"),
+        ("0 */24 * * *", "0 0 * * *"),
+        ("0 0 */31 * *", "0 0 1 * *"),
+        ("0 0 1 */12 *", "0 0 1 1 *"),
+        ("0 0 * * */7", "0 0 * * 0"),
+    ] {
+        let wide = options.parse(wide, "UTC").unwrap();
+        let (wide, plain) = (
+            wide.upcoming(utc("2026-02-20T10:00")),
+            schedule(plain, "UTC"),
+        );
+        let plain = plain.upcoming(utc("2026-02-20T10:00"));
+        assert!(wide.take(30).eq(plain.take(30)));
+    }
+    // All else is as strict.
+    assert!(options.parse("*/0 * * * *", "UTC").is_err());
+    assert!(options.parse("61 * * * *", "UTC").is_err());
 }
 
 #[test]

@@ -219,3 +219,11 @@ fn wildcards_that_fall_into_gaps_alone_give_none() {
     assert!(schedule.next_after(utc("2000-01-01T00:00")).is_some());
     assert_eq!(schedule.next_after(utc("2026-01-01T00:00")), None);
 }
+
+// The clock was put forward at midnight on the third Sunday of October in each year from 2010 to 2017, and in November of 2018.
+#[test]
+fn a_wildcard_is_found_after_eight_gaps_in_a_row() {
+    let schedule = schedule("*/20 0 15-21 10 +SUN", "America/Sao_Paulo");
+    let found = schedule.next_after(utc("2010-01-01T00:00"));
+    assert_eq!(found, Some(utc("2018-10-21T03:00")));
+}

@@ -38,7 +38,7 @@ pub(crate) fn expression() -> impl Strategy<Value = String> {
 fn field(least: u32, greatest: u32) -> BoxedStrategy<String> {
     prop_oneof![
         2 => Just("*".to_owned()),
-        1 => (1..=greatest).prop_map(|step| format!("*/{step}")),
+        1 => step(least, greatest).prop_map(|step| format!("*/{step}")),
         3 => list_of(item(least, greatest)),
     ]
     .boxed()
@@ -51,9 +51,14 @@ fn item(least: u32, greatest: u32) -> BoxedStrategy<String> {
     prop_oneof![
         3 => (least..=greatest).prop_map(|it| it.to_string()),
         1 => range.clone(),
-        1 => (range, 1..=greatest).prop_map(|(range, step)| format!("{range}/{step}")),
+        1 => (range, step(least, greatest)).prop_map(|(range, step)| format!("{range}/{step}")),
     ]
     .boxed()
+}
+
+/// Smaller than the number of values. Sunday has two of those of a weekday.
+fn step(least: u32, greatest: u32) -> std::ops::RangeInclusive<u32> {
+    1..=(greatest - least).min(if greatest == 7 { 6 } else { greatest })
 }
 
 fn list_of(items: impl Strategy<Value = String>) -> impl Strategy<Value = String> {

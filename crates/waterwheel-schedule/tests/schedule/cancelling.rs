@@ -187,7 +187,9 @@ fn an_abort_before_the_first_poll_begins_nothing() {
         // Both are started, and the first is polled first.
         let first = scheduler.after(ms(1)).run(move |_| async move {
             let second = handle.lock().unwrap().take().unwrap();
-            assert!(second.is_running() && second.abort());
+            // It is about to begin.
+            assert!(!second.is_running() && second.trigger_now() && second.next_run().is_some());
+            assert!(second.abort() && second.is_done() && !second.abort());
             Ok::<_, String>(second)
         });
         let runs = log.clone();

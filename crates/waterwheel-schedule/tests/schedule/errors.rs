@@ -1,6 +1,8 @@
 //! Runs that fail.
 
 use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::task::yield_now;
@@ -186,6 +188,27 @@ fn a_run_beyond_its_time_limit_has_failed() {
         again.await.unwrap();
         assert_eq!(scheduler.counts().failed, 2);
     });
+}
+
+// It finds its limit's sleep without budget at each poll. It would go on for ever, and ends by itself here.
+#[test]
+fn a_run_that_uses_up_its_budget_at_each_poll_has_its_limit() {
+    super::support::multi_thread().block_on(super::support::within(async {
+        let scheduler = Scheduler::new();
+        let polls = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&polls);
+        let job = scheduler.after(ms(1)).time_limit(ms(20));
+        let job = job.run(|_| async move {
+            let start = std::time::Instant::now();
+            while start.elapsed() < secs(5) {
+                // Goes on in the next poll when there is no budget left.
+                tokio::task::consume_budget().await;
+                counted.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        assert!(matches!(job.await, Err(JobError::TimedOut)));
+        assert!(polls.load(Ordering::Relaxed) > 128);
+    }));
 }
 
 #[test]

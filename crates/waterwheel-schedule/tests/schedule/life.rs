@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep};
 use waterwheel::Timer;
 use waterwheel_schedule::{JobError, JobHandle, Scheduler};
 
-use super::support::{HOUR, Log, ms, multi_thread, paused, secs, within};
+use super::support::{HOUR, Log, add_up, ms, multi_thread, paused, secs, within};
 
 #[test]
 fn after_a_shutdown_delayed_jobs_run_and_periodic_ones_end() {
@@ -335,6 +335,42 @@ fn a_shutdown_gives_the_places_of_what_it_ends_to_what_stays() {
             assert!(matches!(job.await, Err(JobError::Shutdown)));
         }
     });
+}
+
+// It comes back from its thread to a job that has ended.
+#[test]
+fn a_closure_that_runs_beyond_its_runtime_is_dropped_then() {
+    let held = Arc::new(());
+    let payload = Arc::clone(&held);
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let (begins, begun) = std::sync::mpsc::channel();
+    let runtime = multi_thread();
+    let (scheduler, job) = {
+        let _inside = runtime.enter();
+        let scheduler = Scheduler::new();
+        let job = scheduler.every(HOUR).first_after(Duration::ZERO);
+        let job = job.run_blocking(move |_| {
+            begins.send(Arc::downgrade(&payload)).unwrap();
+            let _ = released.recv();
+        });
+        (scheduler, job)
+    };
+    let payload = begun.recv().unwrap();
+    runtime.shutdown_background();
+    paused().block_on(async {
+        assert!(matches!(job.await, Err(JobError::Shutdown)));
+    });
+    assert_eq!(payload.strong_count(), 2);
+    drop(release);
+    while payload.strong_count() > 1 {
+        std::thread::yield_now();
+    }
+    while scheduler.counts().running > 0 {
+        std::thread::yield_now();
+    }
+    let counts = scheduler.counts();
+    assert!(add_up(&counts), "{counts:?}");
+    assert_eq!((counts.ended, counts.finished), (1, 1));
 }
 
 #[test]

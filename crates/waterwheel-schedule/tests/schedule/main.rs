@@ -7,7 +7,9 @@ mod another_calendar;
 #[cfg(feature = "cron")]
 mod calendar;
 mod cancelling;
+mod closing;
 mod controls;
+mod counts;
 mod errors;
 mod events;
 mod handles;

@@ -1,6 +1,7 @@
 //! What happens to a job between a run that failed and the next attempt.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 use waterwheel_schedule::{BackOff, JobError, JobHandle, Missed, OnError, Scheduler};
@@ -214,4 +215,17 @@ fn no_attempt_is_made_after_the_last_instant() {
         assert!(matches!(job.await, Err(JobError::Failed(_))));
         assert_eq!((start.elapsed(), scheduler.counts().finished), (ms(130), 2));
     });
+}
+
+// 2 to the 32nd does not fit into the factor.
+#[test]
+fn a_back_off_never_gets_shorter_after_any_number_of_failures() {
+    let back_off = BackOff::new(Duration::from_nanos(1), HOUR);
+    let delays: Vec<_> = (1..=70)
+        .map(|failures| back_off.delay(failures).unwrap())
+        .collect();
+    assert!(delays.is_sorted(), "{delays:?}");
+    assert_eq!(delays[31], Duration::from_nanos(1 << 31));
+    let longest = back_off.delay(u32::MAX).unwrap();
+    assert!(delays[32] >= delays[31] * 19 / 10 && longest >= delays[69]);
 }

@@ -175,6 +175,40 @@ fn jitter_makes_runs_later_and_moves_no_grid() {
     });
 }
 
+// As a delay beyond the range of `Instant`: thirty years. The random part was up to 584 years.
+#[test]
+fn jitter_without_a_bound_is_thirty_years_at_most() {
+    paused().block_on(async {
+        let (scheduler, start) = (Scheduler::new(), Instant::now());
+        let thirty_years = 24 * HOUR * 365 * 30;
+        let waits: Vec<Duration> = (0..50)
+            .map(|n| {
+                let job = match n % 2 {
+                    0 => scheduler
+                        .after(HOUR)
+                        .jitter(Duration::MAX)
+                        .run(|_| async {}),
+                    _ => scheduler
+                        .every(HOUR)
+                        .jitter(Duration::MAX)
+                        .run(|_| async {}),
+                };
+                job.next_run().unwrap() - start
+            })
+            .collect();
+        assert!(
+            waits.iter().all(|wait| *wait <= HOUR + thirty_years),
+            "{waits:?}"
+        );
+        // Each of them is in the first third with a chance of one in three.
+        assert!(
+            waits.iter().any(|wait| *wait > thirty_years / 3),
+            "{waits:?}"
+        );
+        assert!(scheduler.shutdown_now().len() == waits.len());
+    });
+}
+
 #[test]
 fn a_job_of_a_timer_by_hand_waits_for_its_clock() {
     paused().block_on(async {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::Instant;
+use waterwheel_schedule::Counts;
 
 pub(crate) const HOUR: Duration = Duration::from_secs(3600);
 
@@ -32,6 +33,24 @@ pub(crate) fn multi_thread() -> Runtime {
         .enable_all()
         .build()
         .unwrap()
+}
+
+/// With this many workers; with none, the calling thread runs the tasks.
+pub(crate) fn with_workers(workers: usize) -> Runtime {
+    let mut builder = match workers {
+        0 => Builder::new_current_thread(),
+        _ => Builder::new_multi_thread(),
+    };
+    builder
+        .worker_threads(workers.max(1))
+        .enable_all()
+        .build()
+        .unwrap()
+}
+
+/// Whether each job that was taken is in one place.
+pub(crate) fn add_up(counts: &Counts) -> bool {
+    counts.submitted == counts.pending + counts.running + counts.cancelled + counts.ended
 }
 
 /// Fails if the future takes longer than a busy machine may.

@@ -11,7 +11,7 @@ use tokio::task::block_in_place;
 use tokio::time::{Instant, sleep};
 use waterwheel_schedule::{Event, JobControl, JobError, JobHandle, Scheduler};
 
-use super::support::{Log, ms, multi_thread, paused, within};
+use super::support::{Log, add_up, ms, multi_thread, paused, within};
 
 const HERD: usize = 500;
 /// So many that they share one task, if none blocks.
@@ -151,12 +151,12 @@ fn a_runtime_that_ends_ends_the_jobs_of_a_herd() {
     let held = Arc::new(());
     let by_scheduler = Arc::clone(&held);
     let begun = Arc::new(AtomicUsize::new(0));
-    let mut jobs: Vec<JobHandle<()>> = runtime.block_on(async {
+    let (mut jobs, scheduler) = runtime.block_on(async {
         let hook = move |_: &Event| assert!(Arc::strong_count(&by_scheduler) > 1);
         let scheduler = Scheduler::builder().on_event(hook).build();
         let at = Instant::now() + ms(5);
         let (job_began, began) = tokio::sync::mpsc::unbounded_channel();
-        let jobs = (0..HERD)
+        let jobs: Vec<JobHandle<()>> = (0..HERD)
             .map(|_| {
                 let (begun, job_began) = (Arc::clone(&begun), job_began.clone());
                 scheduler.at(at).run(move |_| async move {
@@ -168,7 +168,7 @@ fn a_runtime_that_ends_ends_the_jobs_of_a_herd() {
             .collect();
         let mut began = began;
         began.recv().await;
-        jobs
+        (jobs, scheduler)
     });
     let begun = begun.load(Ordering::Relaxed);
     assert!(0 < begun && begun < HERD, "{begun}");
@@ -178,7 +178,12 @@ fn a_runtime_that_ends_ends_the_jobs_of_a_herd() {
             assert!(matches!(job.await, Err(JobError::Shutdown)));
         }
     }));
-    drop(jobs);
+    let counts = scheduler.counts();
+    assert!(add_up(&counts), "{counts:?}");
+    let (ended, never) = (begun as u64, (HERD - begun) as u64);
+    assert_eq!((counts.ended, counts.cancelled), (ended, never));
+    assert_eq!((counts.finished, counts.running), (ended, 0));
+    drop((jobs, scheduler));
     assert_eq!(Arc::strong_count(&held), 1, "the scheduler was not dropped");
 }
 
@@ -186,14 +191,19 @@ fn a_runtime_that_ends_ends_the_jobs_of_a_herd() {
 fn a_job_that_is_cancelled_while_it_waits_for_its_task_never_runs() {
     for others in [1, 50] {
         paused().block_on(async {
-            let scheduler = Scheduler::new();
+            let events = Log::new();
+            let hook = events.clone();
+            let scheduler = Scheduler::builder()
+                .on_event(move |event| hook.add(format!("{event:?}")))
+                .build();
             let at = Instant::now() + ms(5);
             let ran = Arc::new(AtomicUsize::new(0));
             let controls: Arc<Mutex<Vec<JobControl>>> = Arc::default();
             let cancelling = Arc::clone(&controls);
             let first = scheduler.at(at).run(|_| async move {
-                let all = cancelling.lock().unwrap().iter().all(JobControl::cancel);
-                assert!(all, "each was cancelled by this");
+                for job in &*cancelling.lock().unwrap() {
+                    assert!(job.cancel() && job.is_done() && !job.cancel());
+                }
             });
             let jobs: Vec<JobHandle<()>> = (0..others)
                 .map(|_| {
@@ -212,6 +222,8 @@ fn a_job_that_is_cancelled_while_it_waits_for_its_task_never_runs() {
             assert_eq!(ran.load(Ordering::Relaxed), 0);
             let counts = scheduler.counts();
             assert_eq!((counts.finished, counts.failed, counts.running), (1, 0, 0));
+            assert_eq!((counts.cancelled, counts.ended), (others, 1));
+            assert_eq!(events.len(), 2, "{:?}", events.lines());
         });
     }
 }

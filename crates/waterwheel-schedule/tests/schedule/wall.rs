@@ -265,3 +265,38 @@ fn on_a_clock_that_stands() -> Scheduler {
     let timer = waterwheel::Timer::builder().clock(waterwheel::ManualClock::new());
     Scheduler::builder().timer(&timer.start().unwrap()).build()
 }
+
+// By the wall clock it is not due, so the driver would file it again.
+#[test]
+fn a_job_by_the_wall_clock_that_is_due_and_triggered_runs_now() {
+    // In the same tick it is taken together with the others, and in a later one it still waits.
+    for before in [Duration::from_micros(1), ms(10)] {
+        paused().block_on(within(async {
+            let clock = waterwheel::ManualClock::new();
+            let timer = waterwheel::Timer::builder().clock(clock.clone()).start();
+            let scheduler = Scheduler::builder().timer(&timer.unwrap()).build();
+            let by_wall = scheduler.at_wall(SystemTime::now() + HOUR);
+            let by_wall = by_wall.run(|_| async {});
+            let at = by_wall.next_run().unwrap() - before;
+            let control = by_wall.control();
+            let first = scheduler.at(at).run(move |_| async move {
+                let is_due = control.time_left() == Some(Duration::ZERO);
+                Ok::<_, String>((is_due, control.trigger_now()))
+            });
+            // More than are begun at once.
+            let others: Vec<_> = (0..100)
+                .map(|_| scheduler.at(at).run(|_| async {}))
+                .collect();
+            clock.advance(2 * HOUR);
+            assert_eq!(first.await.unwrap(), (true, true));
+            for other in others {
+                other.await.unwrap();
+            }
+            for _ in 0..10 {
+                tokio::task::yield_now().await;
+            }
+            assert!(by_wall.is_done(), "it waits for {:?}", by_wall.time_left());
+            by_wall.await.unwrap();
+        }));
+    }
+}

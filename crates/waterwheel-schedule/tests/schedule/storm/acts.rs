@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use waterwheel_schedule::{JobError, JobHandle, Scheduler};
 
+use super::super::support::add_up;
 use super::facts::{Facts, Ground};
 use super::jobs::{submit, us};
 
@@ -37,6 +38,10 @@ pub(crate) fn act(
     other_runtime: &Handle,
     rng: &mut Rng,
 ) {
+    if let Some(scheduler) = scheduler {
+        let counts = scheduler.counts();
+        ground.expect(add_up(&counts), || format!("at some moment: {counts:?}"));
+    }
     let submits = rng.u8(..3) > 0;
     if let Some(scheduler) = scheduler.filter(|_| submits) {
         if let Some((facts, handle)) = submit(scheduler, ground, rng) {

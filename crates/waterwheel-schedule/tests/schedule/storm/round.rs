@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 use waterwheel::Timer;
 use waterwheel_schedule::{JobInfo, Scheduler};
 
+use super::super::support::add_up;
 use super::acts::{Pool, Shared, act};
 use super::facts::Ground;
 use super::home::Home;
@@ -208,6 +209,7 @@ impl Round {
             let counts = scheduler.counts();
             let submitted = ground.jobs.lock().unwrap().len() as u64;
             let is_right = (counts.pending, counts.running) == (0, 0)
+                && add_up(&counts)
                 && counts.refused == ground.refused.load(SeqCst)
                 && counts.submitted + counts.refused == submitted
                 && scheduler.is_terminated()
