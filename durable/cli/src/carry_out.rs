@@ -33,15 +33,6 @@ impl NotDone {
 /// How long it waits before it tries again.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// What a service answers to an order that it has carried out.
-const DONE: &str = "done";
-
-/// What it answers if what the order names is not there any more, or has fired.
-const GONE: [&str; 2] = [
-    "there is no such timer or dead letter",
-    "the timer is with its handler, or has just been",
-];
-
 /// Before the name of a namespace: the setting with its policy, and the one that is there while it is paused.
 pub(crate) const POLICY: &str = "namespace/";
 pub(crate) const PAUSED: &str = "paused/";
@@ -72,14 +63,18 @@ pub(crate) fn carry_out(
             break asked;
         }
     };
-    let holder = match reader.holder() {
+    let holder = reader.holder();
+    let holder = match &holder {
+        Holder::Process(Some(process)) if holder.is_stopped() => {
+            format!("process {process}, which is stopped (`kill -CONT {process}` lets it go on)")
+        }
         Holder::Process(Some(process)) => format!("process {process}"),
         _ => "another process".to_owned(),
     };
     let ends = asked.into_iter().map(|asked| match asked {
-        Asked::Answered(answer) if &*answer == DONE => Ok(()),
+        Asked::Answered(answer) if &*answer == Order::DONE => Ok(()),
         Asked::Answered(answer) => Err(NotDone {
-            is_gone: GONE.contains(&&*answer),
+            is_gone: [Order::GONE, Order::FIRED].contains(&&*answer),
             why: answer.to_string(),
         }),
         Asked::Withdrawn => Err(NotDone::because(format!(

@@ -103,7 +103,7 @@ pub enum Error {
     Refused(Arc<str>),
     /// The store has failed meanwhile, or the service has ended before the answer. It is not known what was written: try again with the same key, once the store is opened again.
     Unknown(Arc<str>),
-    /// The store had failed before, and nothing was written. It has to be opened again.
+    /// The store has failed before it was asked, and nothing was written. It has to be opened again.
     Failed(Arc<str>),
     /// The service shuts down, or has, and nothing was written.
     ShuttingDown,
@@ -156,20 +156,19 @@ impl Error {
     }
 
     pub(crate) fn of_read(error: &StoreError) -> Error {
-        let why = in_words(error).into();
         match error.is_definite() {
-            true => Error::Refused(why),
-            false => Error::Failed(why),
+            true => Error::Refused(error.to_string().into()),
+            // A read has written nothing.
+            false => Error::Failed(cause(error).into()),
         }
     }
 }
 
-/// An error of a store with its cause.
-pub(crate) fn in_words(error: &StoreError) -> String {
-    match error.source() {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
-    }
+/// What an error of a store is due to, without what was written.
+pub(crate) fn cause(error: &StoreError) -> String {
+    error
+        .source()
+        .map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 /// The beginning of a name.
@@ -230,11 +229,21 @@ impl fmt::Display for Error {
             Error::Full => f.write_str(
                 "the store is full, and nothing was written: free space on its disk, or raise its `disk_limit`; then inserts are taken again by themselves",
             ),
-            Error::Refused(why) | Error::Failed(why) | Error::Unknown(why) => f.write_str(why),
-            Error::ShuttingDown => f.write_str("the service shuts down"),
-            Error::OutOfIds => {
-                f.write_str("there are no more ids: the store has to be opened again")
-            }
+            Error::Refused(why) => write!(f, "{why}: try again later"),
+            Error::Failed(why) => write!(
+                f,
+                "the store had failed before, and nothing was written: open it again ({why})"
+            ),
+            Error::Unknown(why) => write!(
+                f,
+                "{why}: open the store again, and make the same call, an insert with the same key"
+            ),
+            Error::ShuttingDown => f.write_str(
+                "the service shuts down, and nothing was written: make the same call once the store is opened again",
+            ),
+            Error::OutOfIds => f.write_str(
+                "there are no more ids, and nothing was written: open the store again",
+            ),
         }
     }
 }
@@ -249,7 +258,8 @@ impl From<Wrong> for Error {
 
 /// A store could not be opened.
 ///
-/// Its `Debug` says it in words, with its causes, since that is what a `main` that returns it prints, and an `unwrap`. `{:#?}` shows the parts.
+/// Its text says the file, the cause and what to do. `Debug` says the same, since that is what a `main` that returns it prints, and an `unwrap`; `{:#?}` shows the
+/// parts.
 #[non_exhaustive]
 pub enum OpenError {
     /// The file is held by another process, damaged, or no file of ours.
@@ -263,12 +273,19 @@ pub enum OpenError {
 
 /// A file could not be opened: [`OpenError`] says which kind of failure it is, and this says it in words.
 #[cfg(feature = "sqlite")]
-pub struct FileError(pub(crate) waterwheel_store_sqlite::OpenError);
+pub struct FileError {
+    pub(crate) path: std::path::PathBuf,
+    pub(crate) error: File,
+}
 
 #[cfg(feature = "sqlite")]
 impl fmt::Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        // Some name the file themselves, or the one beside it that is the matter.
+        match &self.error {
+            File::Io { .. } | File::Lock { .. } => self.error.fmt(f),
+            error => write!(f, "{}: {error}", self.path.display()),
+        }
     }
 }
 
@@ -276,8 +293,12 @@ impl fmt::Display for FileError {
 impl fmt::Debug for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match f.alternate() {
-            true => f.debug_tuple("FileError").field(&self.0).finish(),
-            false => with_causes(self, f),
+            true => f
+                .debug_struct("FileError")
+                .field("path", &self.path)
+                .field("error", &self.error)
+                .finish(),
+            false => fmt::Display::fmt(self, f),
         }
     }
 }
@@ -285,7 +306,7 @@ impl fmt::Debug for FileError {
 #[cfg(feature = "sqlite")]
 impl StdError for FileError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.0.source()
+        self.error.source()
     }
 }
 
@@ -294,14 +315,14 @@ impl OpenError {
     /// Whether another service has the file open, of this process or of another one. It may be opened once that has ended.
     #[must_use]
     pub fn is_held(&self) -> bool {
-        matches!(self, OpenError::File(FileError(File::Held { .. })))
+        matches!(self.file(), Some(File::Held { .. }))
     }
 
     /// The number of the process that has the file open, if [that is so](OpenError::is_held) and it is known.
     #[must_use]
     pub fn holder(&self) -> Option<u32> {
-        match self {
-            OpenError::File(FileError(File::Held { process, .. })) => *process,
+        match self.file() {
+            Some(File::Held { process, .. }) => *process,
             _ => None,
         }
     }
@@ -309,20 +330,27 @@ impl OpenError {
     /// Whether the file is one of ours, and damaged.
     #[must_use]
     pub fn is_corrupt(&self) -> bool {
-        matches!(self, OpenError::File(FileError(File::Corrupt(_))))
+        matches!(self.file(), Some(File::Corrupt(_)))
     }
 
     /// Whether the file was written by a newer version of this crate.
     #[must_use]
     pub fn is_newer(&self) -> bool {
-        matches!(self, OpenError::File(FileError(File::Newer { .. })))
+        matches!(self.file(), Some(File::Newer { .. }))
+    }
+
+    fn file(&self) -> Option<&File> {
+        match self {
+            OpenError::File(error) => Some(&error.error),
+            _ => None,
+        }
     }
 }
 
 impl fmt::Debug for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !f.alternate() {
-            return with_causes(self, f);
+            return fmt::Display::fmt(self, f);
         }
         match self {
             #[cfg(feature = "sqlite")]
@@ -333,25 +361,16 @@ impl fmt::Debug for OpenError {
     }
 }
 
-/// An error in one line, with all that has led to it.
-fn with_causes(error: &dyn StdError, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    write!(f, "{error}")?;
-    match error.source() {
-        Some(cause) => {
-            f.write_str(": ")?;
-            with_causes(cause, f)
-        }
-        None => Ok(()),
-    }
-}
-
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             #[cfg(feature = "sqlite")]
             OpenError::File(error) => error.fmt(f),
             OpenError::Store(error) => error.fmt(f),
-            OpenError::Thread(_) => f.write_str("no thread could be started for the store"),
+            OpenError::Thread(error) => write!(
+                f,
+                "no thread could be started for the store: {error}: raise the limit of threads or of memory"
+            ),
         }
     }
 }

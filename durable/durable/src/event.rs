@@ -2,7 +2,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use waterwheel_store::{Id, Row};
+use waterwheel_store::{Id, Notice, Row};
 
 /// What an operator should know, for logs and alerts: see [`Builder::on_event`](crate::Builder::on_event).
 ///
@@ -80,6 +80,15 @@ pub enum Event {
     /// The runtime that the service was opened on has ended, without a [shutdown](crate::Durable::shutdown) before. Nothing is delivered or taken any more, and
     /// the store is closed.
     RuntimeEnded,
+    /// The file has another name, by a hard link. Its lock and its log go by its name, so a process that opens it by the other one damages it: delete that name.
+    /// Reported at the opening, and when it gets one more; it is looked for after each commit, and once a second.
+    #[non_exhaustive]
+    HardLinked {
+        /// The name that the file was opened by.
+        file: Arc<str>,
+        /// How many names it has.
+        links: u64,
+    },
     /// The store has failed. Nothing is delivered or taken until it is opened again.
     #[non_exhaustive]
     Failed {
@@ -89,6 +98,14 @@ pub enum Event {
 }
 
 impl Event {
+    /// What the store notices. `None`: it is of a newer kind.
+    pub(crate) fn of_notice(notice: Notice) -> Option<Event> {
+        match notice {
+            Notice::HardLinked { file, links, .. } => Some(Event::HardLinked { file, links }),
+            _ => None,
+        }
+    }
+
     pub(crate) fn dead(row: Row, error: Arc<str>) -> Event {
         Event::Dead {
             id: row.id,

@@ -11,6 +11,7 @@ use waterwheel_store::{Archived, Due, Id, Mark, Outcome};
 
 use super::keys::Keys;
 use super::read::stored;
+use super::words;
 
 const LAST: &str = "
     SELECT block FROM archive WHERE handler = ?1 AND day = ?2 ORDER BY block DESC LIMIT 1";
@@ -172,8 +173,7 @@ fn read(from: &mut &[u8]) -> Option<u64> {
 }
 
 fn damaged() -> rusqlite::Error {
-    let what = "the file is damaged: a block of the archive makes no sense";
-    rusqlite::Error::FromSqlConversionFailure(2, rusqlite::types::Type::Blob, what.into())
+    words::damaged("table `archive`: a block makes no sense")
 }
 
 pub(crate) fn load(

@@ -1,10 +1,16 @@
 use std::error::Error;
-use std::path::PathBuf;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
+use super::lock::Holder;
 use super::schema::VERSION;
+use super::store::{index_of, log_of};
+use super::words::{boxed, of_damage};
 
 /// A file could not be opened as a store. The file is as it was, unless it was of an older version.
+///
+/// Its text says the cause and what to do, with what the operating system or SQLite has said.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -22,6 +28,20 @@ pub enum OpenError {
         /// What the operating system says.
         source: io::Error,
     },
+    /// The operating system refuses a file or its folder: it does not exist, the user has no right to it, it is read-only, the disk is full.
+    Io {
+        /// The file or the folder.
+        path: PathBuf,
+        /// What it says.
+        source: io::Error,
+    },
+    /// Another process kept the file to itself, for seconds.
+    Busy {
+        /// Who has it open as a store.
+        holder: Holder,
+        /// What SQLite says.
+        source: Box<dyn Error + Send + Sync>,
+    },
     /// The file is empty: no store was created in it. A [`SqliteStore`](super::SqliteStore) creates one, and a [`Reader`](super::Reader) has nothing to read.
     Empty,
     /// The file is no SQLite database.
@@ -35,17 +55,45 @@ pub enum OpenError {
     },
     /// The file is damaged: a table, or a part of one, is missing or cannot be read.
     Corrupt(Box<dyn Error + Send + Sync>),
-    /// SQLite cannot open the file: a folder that does not exist, missing rights, a full disk.
+    /// SQLite cannot open the file, and the operating system does not say why.
     Sqlite(Box<dyn Error + Send + Sync>),
 }
 
 impl OpenError {
     pub(crate) fn of(error: rusqlite::Error) -> OpenError {
-        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+        use rusqlite::ErrorCode::{
+            DatabaseBusy, DatabaseCorrupt, DatabaseLocked, FileLockingProtocolFailed, NotADatabase,
+        };
         match error.sqlite_error_code() {
             Some(NotADatabase) => OpenError::NotADatabase,
-            Some(DatabaseCorrupt) => OpenError::Corrupt(error.into()),
+            Some(DatabaseCorrupt) => OpenError::Corrupt(boxed(error)),
+            Some(DatabaseBusy | DatabaseLocked | FileLockingProtocolFailed) => OpenError::Busy {
+                holder: Holder::Unknown,
+                source: error.into(),
+            },
+            None if of_damage(&error).is_some() => OpenError::Corrupt(boxed(error)),
             _ => OpenError::Sqlite(error.into()),
+        }
+    }
+
+    pub(crate) fn io(path: &Path, source: io::Error) -> OpenError {
+        let path = path.to_owned();
+        OpenError::Io { path, source }
+    }
+
+    /// With the reason that the operating system has, and with the process that has the file: SQLite's own words are the same for many reasons. Nothing has the
+    /// file open in this process.
+    pub(crate) fn of_file(self, path: &Path, is_written: bool) -> OpenError {
+        match self {
+            OpenError::Busy { source, .. } => {
+                let holder = super::lock::look(path);
+                OpenError::Busy { holder, source }
+            }
+            OpenError::Sqlite(source) => match why_refused(path, is_written, &*source) {
+                Some((path, source)) => OpenError::Io { path, source },
+                None => OpenError::Sqlite(source),
+            },
+            other => other,
         }
     }
 
@@ -68,9 +116,69 @@ impl OpenError {
             None => true,
         };
         match is_damage {
-            true => OpenError::Corrupt(error.into()),
+            true => OpenError::Corrupt(boxed(error)),
             false => OpenError::of(error),
         }
+    }
+}
+
+/// What the operating system has against one of the files or the folder, if it is that.
+fn why_refused(
+    path: &Path,
+    is_written: bool,
+    error: &(dyn Error + Send + Sync + 'static),
+) -> Option<(PathBuf, io::Error)> {
+    let code = error.downcast_ref::<rusqlite::Error>()?.sqlite_error_code();
+    if code == Some(rusqlite::ErrorCode::DiskFull) {
+        return Some((path.to_owned(), io::ErrorKind::StorageFull.into()));
+    }
+    let is_there = |file: &&PathBuf| file.exists();
+    let files = [path.to_owned(), log_of(path), index_of(path)];
+    let refused = |file: &PathBuf| {
+        let mut options = File::options();
+        let opened = options.read(true).write(is_written).open(file);
+        Some((file.clone(), opened.err()?))
+    };
+    if let Some(refused) = files.iter().filter(is_there).find_map(refused) {
+        return Some(refused);
+    }
+    let folder = path.parent()?;
+    if let Err(refused) = writable(folder) {
+        return Some((folder.to_owned(), refused));
+    }
+    let missing = path.metadata().err()?;
+    Some((path.to_owned(), missing))
+}
+
+/// Whether files can be created in a folder.
+#[cfg(unix)]
+fn writable(folder: &Path) -> io::Result<()> {
+    use rustix::fs::{Access, access};
+    Ok(access(folder, Access::WRITE_OK | Access::EXEC_OK)?)
+}
+
+#[cfg(not(unix))]
+fn writable(folder: &Path) -> io::Result<()> {
+    std::fs::metadata(folder).map(drop)
+}
+
+/// What to do about an error of the operating system.
+pub(crate) fn cure(error: &io::Error) -> &'static str {
+    use io::ErrorKind::{
+        FileTooLarge, IsADirectory, NotADirectory, NotFound, PermissionDenied, QuotaExceeded,
+        ReadOnlyFilesystem, StorageFull,
+    };
+    match error.kind() {
+        NotFound | NotADirectory => "correct the path, or create its folder",
+        IsADirectory => "name a file in it",
+        PermissionDenied => {
+            "give the user of this process the right to the file, to the files beside it and to their folder"
+        }
+        ReadOnlyFilesystem => "mount its file system so that it can be written to",
+        StorageFull => "free some space on its disk",
+        QuotaExceeded => "free some space, or raise the quota",
+        FileTooLarge => "raise the limit of the length of files (`ulimit -f`)",
+        _ => "look at what the system says of it, and try again",
     }
 }
 
@@ -78,26 +186,60 @@ impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             OpenError::Held { lock, process } => {
-                match process {
-                    Some(process) => write!(f, "process {process} has the store open")?,
-                    None => f.write_str("another process has the store open")?,
-                }
-                write!(f, " (it has locked {})", lock.display())
+                let holder = Holder::Process(*process);
+                write!(
+                    f,
+                    "{} has the store open (it has locked {}): end it first, or open another file",
+                    holder.in_words(),
+                    lock.display()
+                )
             }
-            OpenError::Lock { lock, .. } => {
-                write!(f, "the lock file {} cannot be taken", lock.display())
+            // A link, or a folder.
+            OpenError::Lock { lock, source }
+                if matches!(
+                    source.kind(),
+                    io::ErrorKind::Other | io::ErrorKind::IsADirectory
+                ) => write!(
+                f,
+                "the lock file {} cannot be taken: {source}: delete it while no process has the store open",
+                lock.display()
+            ),
+            OpenError::Lock { lock, source } => write!(
+                f,
+                "the lock file {} cannot be taken: {source}: {}",
+                lock.display(),
+                cure(source)
+            ),
+            OpenError::Io { path, source } => {
+                write!(f, "{} cannot be opened: {source}: {}", path.display(), cure(source))
             }
-            OpenError::Empty => f.write_str("the file is empty: no store was created in it"),
-            OpenError::NotADatabase => f.write_str("the file is no SQLite database"),
-            OpenError::NotOurs => {
-                f.write_str("the file is a SQLite database of another application")
-            }
+            OpenError::Busy { holder, source } => write!(
+                f,
+                "{} kept the file to itself ({source}): try again, or end that process",
+                holder.in_words()
+            ),
+            OpenError::Empty => f.write_str(
+                "the file is empty, no store was created in it: correct the path, or start a service on it first",
+            ),
+            OpenError::NotADatabase => f.write_str(
+                "the file is no SQLite database: correct the path; if it had timers, something has written over them: restore a backup",
+            ),
+            OpenError::NotOurs => f.write_str(
+                "the file is a SQLite database of another application: give the timers a file of their own",
+            ),
             OpenError::Newer { found } => write!(
                 f,
-                "the file has tables of version {found}; this program knows versions up to {VERSION}"
+                "the file has tables of version {found}, and this program knows versions up to {VERSION}: use a program that is as new as the one that \
+                 wrote it, or restore a backup from before"
             ),
-            OpenError::Corrupt(_) => f.write_str("the file is damaged"),
-            OpenError::Sqlite(_) => f.write_str("SQLite cannot open the file"),
+            OpenError::Corrupt(what) => write!(
+                f,
+                "the file is damaged: {what}: restore a backup; keep the file and its `-wal` until `waterwheel-timers FILE check` has said what else is damaged"
+            ),
+            OpenError::Sqlite(what) => write!(
+                f,
+                "SQLite cannot open the file: {what}: look at what the system says of its disk, and try again"
+            ),
         }
     }
 }
@@ -105,8 +247,10 @@ impl fmt::Display for OpenError {
 impl Error for OpenError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            OpenError::Lock { source, .. } => Some(source),
-            OpenError::Corrupt(source) | OpenError::Sqlite(source) => Some(&**source),
+            OpenError::Lock { source, .. } | OpenError::Io { source, .. } => Some(source),
+            OpenError::Busy { source, .. }
+            | OpenError::Corrupt(source)
+            | OpenError::Sqlite(source) => Some(&**source),
             _ => None,
         }
     }

@@ -3,6 +3,8 @@
 use rusqlite::ErrorCode;
 use waterwheel_store::StoreError;
 
+use super::words::boxed;
+
 /// The error of a read, or of a step of a commit that was rolled back.
 ///
 /// That step has left nothing, whatever its error is: no commit was tried. But only what goes away by itself is asked again: another connection, no space, no
@@ -16,9 +18,16 @@ pub(crate) fn rolled_back(error: rusqlite::Error) -> StoreError {
             | ErrorCode::FileLockingProtocolFailed
             | ErrorCode::DiskFull
             | ErrorCode::OutOfMemory,
-        ) => StoreError::definite(error),
-        _ => StoreError::indeterminate(error),
+        ) => StoreError::definite(boxed(error)),
+        _ => StoreError::indeterminate(boxed(error)),
     }
+}
+
+/// The error of a write that has found no space, and was rolled back.
+pub(crate) fn no_space(error: &rusqlite::Error) -> StoreError {
+    StoreError::definite(format!(
+        "there is no space: free some on the disk, or raise the quota, the file's limit, or `ulimit -f` ({error})"
+    ))
 }
 
 /// The error of a `COMMIT` that was rolled back.
@@ -27,7 +36,7 @@ pub(crate) fn rolled_back(error: rusqlite::Error) -> StoreError {
 /// the [log](super::log) had it, and the next commit begins where this one has begun. A full disk that shows in the sync is an I/O error to SQLite.
 pub(crate) fn of_commit(error: rusqlite::Error) -> StoreError {
     match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DiskFull) => StoreError::definite(error),
-        _ => StoreError::indeterminate(error),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DiskFull) => StoreError::definite(boxed(error)),
+        _ => StoreError::indeterminate(boxed(error)),
     }
 }

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use rusqlite::{CachedStatement, Connection, Error};
+use rusqlite::{CachedStatement, Connection};
+
+use super::words::{damaged, in_row};
 
 /// The table `handlers`, in memory too. Numbers begin at 1.
 #[derive(Debug, Default)]
@@ -20,12 +22,15 @@ impl Handlers {
         let mut statement = connection.prepare(sql)?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            let name: Arc<str> = row.get_ref(1)?.as_str()?.into();
             let number: i64 = row.get(0)?;
+            let name: String = in_row("handlers", number, row.get(1))?;
             if number != handlers.next() {
-                return Err(Error::IntegralValueOutOfRange(0, number));
+                let next = handlers.next();
+                return Err(damaged(format!(
+                    "table `handlers`: the row {next} is missing, and there is a row {number}"
+                )));
             }
-            handlers.add(name);
+            handlers.add(name.into());
         }
         Ok(handlers)
     }
@@ -39,7 +44,7 @@ impl Handlers {
             .checked_sub(1)
             .and_then(|at| usize::try_from(at).ok());
         at.and_then(|at| self.names.get(at))
-            .ok_or(Error::IntegralValueOutOfRange(0, number))
+            .ok_or_else(|| damaged(format!("the table `handlers` has no number {number}")))
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<str>> {

@@ -1,4 +1,4 @@
-//! Is the file that is open still the one that its path names?
+//! Is the file that is open still the one that its path names, and has it other names?
 
 use std::path::Path;
 
@@ -13,6 +13,19 @@ impl Identity {
 
         let file = std::fs::metadata(path)?;
         Ok(Identity(Some((file.dev(), file.ino()))))
+    }
+
+    /// How many names a file has, by hard links.
+    #[cfg(unix)]
+    pub(crate) fn links(path: &Path) -> u64 {
+        use std::os::unix::fs::MetadataExt;
+
+        std::fs::metadata(path).map_or(1, |file| file.nlink())
+    }
+
+    #[cfg(not(unix))]
+    pub(crate) fn links(_: &Path) -> u64 {
+        1
     }
 
     #[cfg(not(unix))]

@@ -153,6 +153,7 @@ mod space;
 mod store;
 mod trial;
 mod vacuum;
+mod words;
 mod write;
 
 pub use backup::{Backup, BackupError, backup};

@@ -65,6 +65,36 @@ pub enum Holder {
     Unknown,
 }
 
+impl Holder {
+    /// Whether the process is stopped, by `SIGSTOP` or a debugger, as far as the system says: it does nothing until it goes on.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        let Holder::Process(Some(process)) = self else {
+            return false;
+        };
+        // The state comes after the name, which may have any characters, in parentheses.
+        let status = std::fs::read_to_string(format!("/proc/{process}/stat"));
+        let state = status.ok().and_then(|status| {
+            let (_, rest) = status.rsplit_once(')')?;
+            rest.trim_start().chars().next()
+        });
+        matches!(state, Some('T' | 't'))
+    }
+
+    /// In an error of what this process could not do beside it.
+    pub(crate) fn in_words(&self) -> String {
+        match self {
+            Holder::Process(Some(process)) if self.is_stopped() => {
+                format!(
+                    "process {process}, which is stopped (`kill -CONT {process}` lets it go on),"
+                )
+            }
+            Holder::Process(Some(process)) => format!("process {process}"),
+            _ => "another process".to_owned(),
+        }
+    }
+}
+
 /// Looks whether a process has the store open. That takes a shared lock for a moment, which [`Lock::take`] waits for.
 pub(crate) fn look(store: &Path) -> Holder {
     let mut file = match File::open(beside(store)) {

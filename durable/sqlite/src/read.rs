@@ -1,11 +1,11 @@
 //! What is in the tables?
 
-use rusqlite::types::Type;
 use rusqlite::{Connection, Statement};
 use std::sync::Arc;
 use waterwheel_store::{Dead, Due, Id, Letters, Level, Most, Position, Row, Setting, Whose};
 
 use super::handlers::Handlers;
+use super::words::{damaged, in_row};
 
 pub(crate) const LOAD: &str = "
     SELECT id, due, failures, has_moved, key, payload, starts, bucket FROM timers
@@ -20,16 +20,34 @@ pub(crate) const DEAD: &str = "
     SELECT id, due, failures, has_moved, key, payload, starts, handler, at, error FROM dead
     WHERE id > ?1 ORDER BY id";
 
-/// A row of a query whose first columns are `id, due, failures, has_moved, key, payload, starts`.
-pub(crate) fn row(from: &rusqlite::Row<'_>, handler: &Arc<str>) -> rusqlite::Result<Row> {
+/// A row of a table, by a query whose first columns are `id, due, failures, has_moved, key, payload, starts`.
+pub(crate) fn row(
+    table: &str,
+    from: &rusqlite::Row<'_>,
+    handler: &Arc<str>,
+) -> rusqlite::Result<Row> {
+    let id = from.get::<_, i64>(0)?.unsigned_abs();
+    let id = Id::from_stored(id);
+    in_row(table, id, columns(id, from, handler))
+}
+
+fn columns(id: Id, from: &rusqlite::Row<'_>, handler: &Arc<str>) -> rusqlite::Result<Row> {
+    let blob = |at: usize| {
+        let value = from.get_ref(at)?;
+        let name = from.as_ref().column_name(at)?.to_owned();
+        let found = value.data_type();
+        let error = rusqlite::Error::InvalidColumnType(at, name, found);
+        value.as_blob_or_null().map_err(|_| error)
+    };
+    let payload = blob(5)?.ok_or_else(|| damaged("the column `payload` has no value"))?;
     Ok(Row {
-        id: Id::from_stored(from.get::<_, i64>(0)?.unsigned_abs()),
+        id,
         due: Due::from_millis(from.get(1)?),
         handler: Arc::clone(handler),
         failures: from.get(2)?,
         has_moved: from.get(3)?,
-        key: from.get_ref(4)?.as_blob_or_null()?.map(Arc::from),
-        payload: from.get_ref(5)?.as_blob()?.into(),
+        key: blob(4)?.map(Arc::from),
+        payload: payload.into(),
         starts: from.get::<_, i64>(6)?.unsigned_abs(),
     })
 }
@@ -56,11 +74,11 @@ pub(crate) fn load(
     );
     let mut last = after;
     most.of(load.query_map(asked, |from| {
-        let row = row(from, name)?;
+        let row = row("timers", from, name)?;
         let position = row.position();
         // Else it would never be found by its due time, or the next load would begin before this one has.
         if position.second != from.get::<_, i64>(7)? || position <= last {
-            return Err(misplaced());
+            return Err(misplaced(row.id));
         }
         last = position;
         Ok(row)
@@ -98,21 +116,20 @@ pub(crate) fn dead(
 
 /// A row of a query with the columns of [`DEAD`].
 pub(crate) fn letter(from: &rusqlite::Row<'_>, handlers: &Handlers) -> rusqlite::Result<Dead> {
+    let row = row("dead", from, handlers.name(from.get(7)?)?)?;
+    let at = in_row("dead", row.id, from.get(8))?;
+    let error: String = in_row("dead", row.id, from.get(9))?;
     Ok(Dead {
-        row: row(from, handlers.name(from.get(7)?)?)?,
-        at: Due::from_millis(from.get(8)?),
-        error: from.get_ref(9)?.as_str()?.into(),
+        row,
+        at: Due::from_millis(at),
+        error: error.into(),
     })
 }
 
-pub(crate) fn misplaced() -> rusqlite::Error {
-    damaged("a timer lies in a bucket of another time")
-}
-
-/// The error of a row that no store has written.
-pub(crate) fn damaged(what: &str) -> rusqlite::Error {
-    let what = format!("the file is damaged: {what}");
-    rusqlite::Error::FromSqlConversionFailure(1, Type::Integer, what.into())
+pub(crate) fn misplaced(id: Id) -> rusqlite::Error {
+    damaged(format!(
+        "table `timers`, row {id}: it lies in a bucket of another time"
+    ))
 }
 
 /// The id as SQLite has it.
@@ -134,9 +151,11 @@ pub(crate) fn settings(connection: &Connection) -> rusqlite::Result<Vec<Setting>
         connection.prepare_cached("SELECT name, value FROM settings ORDER BY name")?;
     settings
         .query_map([], |from| {
+            let name: String = in_row("settings", "without a name", from.get(0))?;
+            let value: Vec<u8> = in_row("settings", &name, from.get(1))?;
             Ok(Setting {
-                name: from.get_ref(0)?.as_str()?.into(),
-                value: from.get_ref(1)?.as_blob()?.into(),
+                name: name.into(),
+                value: value.into(),
             })
         })?
         .collect()

@@ -47,11 +47,19 @@ impl Reserve {
         is_removed
     }
 
+    /// Makes it so long, if it is longer.
+    pub(crate) fn shorten(&mut self, length: u64) {
+        if self.length > length && (self.files.set_length)(&self.path, length).is_ok() {
+            self.length = length;
+        }
+    }
+
     /// Makes it so long, if it is shorter, and only if there is space for so many bytes more. Otherwise it is as it was.
     pub(crate) fn extend(&mut self, length: u64, beyond: u64) -> io::Result<()> {
         let length = length.max(self.length);
         let extended = self.write_up_to(length + beyond);
-        if extended.is_ok() && (beyond == 0 || (self.files.shorten)(&self.path, length).is_ok()) {
+        if extended.is_ok() && (beyond == 0 || (self.files.set_length)(&self.path, length).is_ok())
+        {
             self.length = length;
             return Ok(());
         }
@@ -59,7 +67,7 @@ impl Reserve {
         if (self.files.length)(&self.path).is_ok() {
             let _: io::Result<()> = match self.length {
                 0 => (self.files.remove)(&self.path),
-                _ => (self.files.shorten)(&self.path, self.length),
+                _ => (self.files.set_length)(&self.path, self.length),
             };
         }
         extended
@@ -83,15 +91,32 @@ impl Reserve {
         self.probe().is_err_and(|error| is_full(&error))
     }
 
+    /// Whether no file may become longer than this by a little: a limit of the process (`ulimit -f`), or of the file system.
+    pub(crate) fn meets_longest(&self, length: u64) -> bool {
+        let is_too_long = |error: io::Error| error.kind() == io::ErrorKind::FileTooLarge;
+        self.probe_with(|probe| {
+            (self.files.append)(probe, &[0])?;
+            // What is not written takes no space.
+            (self.files.set_length)(probe, length + PIECE as u64)
+        })
+        .is_err_and(is_too_long)
+    }
+
     /// Writes a little to a file of its own.
     fn probe(&self) -> io::Result<()> {
+        self.probe_with(|probe| {
+            let mut piece = vec![0; PIECE];
+            fill(&mut piece, 0);
+            (self.files.append)(probe, &piece)?;
+            (self.files.sync)(probe)
+        })
+    }
+
+    fn probe_with(&self, write: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
         let mut probe = self.path.clone().into_os_string();
         probe.push("-probe");
         let probe = PathBuf::from(probe);
-        let mut piece = vec![0; PIECE];
-        fill(&mut piece, 0);
-        let written = (self.files.append)(&probe, &piece);
-        let written = written.and_then(|()| (self.files.sync)(&probe));
+        let written = write(&probe);
         let _: io::Result<()> = (self.files.remove)(&probe);
         written
     }
@@ -122,8 +147,8 @@ fn fill(piece: &mut [u8], at: u64) {
     }
 }
 
-/// Whether the disk, or what a user may take of it, is full.
+/// Whether the disk, or what a user may take of it, is full, or a file may become no longer.
 pub(crate) fn is_full(error: &io::Error) -> bool {
-    use io::ErrorKind::{QuotaExceeded, StorageFull};
-    matches!(error.kind(), StorageFull | QuotaExceeded)
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }

@@ -1,7 +1,7 @@
 //! Which tables are there, and is this file one of ours?
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, MAIN_DB, OpenFlags, OptionalExtension};
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use super::OpenError;
 use super::handlers::Handlers;
 use super::trial::Trial;
 use super::vacuum;
+use super::words::{damaged, in_row};
 
 /// The version of the tables. A file of a newer one is refused.
 pub const VERSION: i64 = 2;
@@ -149,6 +150,12 @@ pub(crate) fn open(path: &Path, trial: &Trial<'_>) -> Result<(Connection, Handle
         None => Connection::open_with_flags(path, flags),
     };
     let connection = connection.map_err(OpenError::of)?;
+    // SQLite opens a file to read it if it cannot be written to.
+    if connection.is_readonly(MAIN_DB).map_err(OpenError::of)? {
+        let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_READONLY);
+        let error = rusqlite::Error::SqliteFailure(code, None);
+        return Err(OpenError::of(error));
+    }
     // A file that is refused stays as it is, and a store that has failed syncs nothing more.
     connection
         .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
@@ -237,11 +244,19 @@ fn migrate(connection: &Connection, older: i64, steps: &[Step]) -> rusqlite::Res
     Ok(())
 }
 
+/// A number of the table `meta`, which each file has.
+pub(crate) fn read_meta(connection: &Connection, key: &str) -> rusqlite::Result<i64> {
+    let sql = "SELECT value FROM meta WHERE key = ?1";
+    let found = connection.query_row(sql, [key], |row| {
+        in_row("meta", format_args!("`{key}`"), row.get(0))
+    });
+    let missing = || damaged(format!("table `meta`: the row `{key}` is missing"));
+    found.optional()?.ok_or_else(missing)
+}
+
 /// Reads a row of each table, by the columns that are used, and the handlers.
 pub(crate) fn look_into(connection: &Connection) -> rusqlite::Result<Handlers> {
-    connection.query_row("SELECT value FROM meta WHERE key = 'epoch'", [], |row| {
-        row.get::<_, i64>(0)
-    })?;
+    read_meta(connection, "epoch")?;
     for sql in [
         "SELECT level, handler, bucket, id, due, failures, has_moved, far_handler, key, payload, starts FROM timers LIMIT 1",
         "SELECT number, name FROM handlers LIMIT 1",

@@ -5,16 +5,17 @@
 //! | has space | are written | is written |
 //! | is full: a commit has found no space | are [`Full`](waterwheel_store::Outcome::Full), until there is space for the reserve and for some more | is written, where rows that have gone have left space |
 //! | and even that has found none | the same | is written, in the space of the reserve, which is given up |
-//! | is used but for an eighth, of a file with a limit | are `Full`, until a little more has gone | is written, up to the limit |
+//! | is used but for an eighth, of a file with a limit, its own or one of the process (`ulimit -f`) | are `Full`, until a little more has gone | is written, up to the limit |
 
 use rusqlite::ffi::{SQLITE_IOERR_SHMSIZE, SQLITE_IOERR_WRITE};
 use rusqlite::{Connection, ErrorCode};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::pause::Pause;
 use super::reserve::{self, Reserve};
-use super::trial::Trial;
+use super::store::log_of;
+use super::trial::{Files, Trial};
 
 /// Of a limit, one such part is kept for other steps than inserts.
 const KEPT: u64 = 8;
@@ -22,16 +23,24 @@ const KEPT: u64 = 8;
 /// So many pages are not looked at one by one.
 const NEARLY: u64 = 64;
 
+/// The reserve takes no more than one such part of its disk: inserts go on only once there is space for all of it and for some more.
+const PART_OF_DISK: u64 = 6;
+
 /// Each fourth look at a full disk writes, whatever the file system says.
 const TRIED: u32 = 4;
 
 #[derive(Debug)]
 pub(crate) struct Space {
+    store: PathBuf,
+    files: Files,
     reserve: Reserve,
     /// How long the reserve is, at least and at most.
     lengths: (u64, u64),
     /// It is on while the disk is full, and lasts until the disk is looked at again.
     full: Pause,
+    /// The limit that the file was opened with.
+    own_limit: Option<u64>,
+    /// The one that holds.
     limit: Option<Limit>,
     /// A commit has found no space, and is tried again without its inserts.
     takes_no_inserts: bool,
@@ -40,6 +49,7 @@ pub(crate) struct Space {
 /// How large a file may become, in pages.
 #[derive(Debug)]
 struct Limit {
+    bytes: u64,
     pages: u64,
     page: u64,
     /// Inserts have met it.
@@ -48,23 +58,41 @@ struct Limit {
 
 impl Space {
     pub(crate) fn of(store: &Path, trial: &Trial<'_>) -> Space {
+        let files = trial.files;
+        let (least, most) = trial.reserve;
+        let part = (files.size)(store).map_or(u64::MAX, |size| size / PART_OF_DISK);
+        // It is written a quarter longer for a moment.
+        let longest = (files.longest)().map_or(u64::MAX, |longest| longest / 2);
+        let most = most.min(power_of_two(part.max(least).min(longest)));
         Space {
-            reserve: Reserve::of(store, trial.files),
-            lengths: trial.reserve,
+            store: store.to_owned(),
+            files,
+            reserve: Reserve::of(store, files),
+            lengths: (least.min(most), most),
             full: Pause::new(trial.full),
+            own_limit: trial.limit,
             limit: None,
             takes_no_inserts: false,
         }
     }
 
-    /// Lets the file have so many bytes at most: SQLite itself refuses more.
-    pub(crate) fn set_limit(&mut self, on: &Connection, bytes: u64) -> rusqlite::Result<()> {
+    /// Lets the file have as many bytes at most as it was opened with, and as the process may write: SQLite itself refuses more. A limit of the process may be
+    /// raised while it runs.
+    ///
+    /// A log that cannot be copied, because the file may become no longer, would grow up to the limit itself, and then nothing could be written.
+    pub(crate) fn follow_limit(&mut self, on: &Connection) -> rusqlite::Result<()> {
+        let limits = [self.own_limit, (self.files.longest)()];
+        let bytes = limits.into_iter().flatten().min();
+        if bytes == self.limit.as_ref().map(|limit| limit.bytes) {
+            return Ok(());
+        }
         let page = number(on, "PRAGMA page_size")?.max(1);
-        let pages = (bytes / page).max(1);
+        let pages = bytes.map_or(u64::MAX, |bytes| (bytes / page).max(1));
         // It is the number of pages that there are, if these are more.
-        let most = i64::from(u32::MAX - 1).min(i64::try_from(pages).unwrap_or(i64::MAX));
+        let most = u64::from(u32::MAX - 1).min(pages);
         number(on, &format!("PRAGMA max_page_count = {most}"))?;
-        self.limit = Some(Limit {
+        self.limit = bytes.map(|bytes| Limit {
+            bytes,
             pages,
             page,
             is_met: false,
@@ -101,7 +129,8 @@ impl Space {
     }
 
     /// How many bytes inserts may have in the transaction that is open. `None` is any number.
-    pub(crate) fn room(&self, on: &Connection) -> rusqlite::Result<Option<u64>> {
+    pub(crate) fn room(&mut self, on: &Connection) -> rusqlite::Result<Option<u64>> {
+        self.follow_limit(on)?;
         let Some(limit) = &self.limit else {
             return Ok(self.is_full().then_some(0));
         };
@@ -135,10 +164,21 @@ impl Space {
         match error.sqlite_error().map(|error| error.extended_code) {
             // The index of the log cannot become longer.
             Some(SQLITE_IOERR_SHMSIZE) => true,
-            // SQLite has no word for a quota.
-            Some(SQLITE_IOERR_WRITE) => self.reserve.meets_quota(),
+            // SQLite has no word for a quota, nor for a file that may become no longer.
+            Some(SQLITE_IOERR_WRITE) => self.reserve.meets_quota() || self.meets_longest(),
             _ => false,
         }
+    }
+
+    fn meets_longest(&self) -> bool {
+        let length = |file: &Path| (self.files.length)(file).unwrap_or(0);
+        let longer = length(&self.store).max(length(&log_of(&self.store)));
+        self.reserve.meets_longest(longer)
+    }
+
+    /// Whether a file that could not be opened has met a full disk.
+    pub(crate) fn is_full_to_open(&self) -> bool {
+        self.reserve.meets_full_disk()
     }
 
     /// Looks whether a disk that was full has space again, if it was not done just now.
@@ -164,6 +204,10 @@ impl Space {
     /// Makes the reserve as long as it is to be beside files of so many bytes.
     pub(crate) fn keep(&mut self, on_disk: u64) {
         let wanted = self.wanted(on_disk);
+        // One of an older version has taken too much of a small disk. A store that makes none leaves it as it is.
+        if self.lengths.1 > 0 {
+            self.reserve.shorten(self.lengths.1);
+        }
         if !self.is_full()
             && self.reserve.length() < wanted
             && let Err(error) = self.reserve.extend(wanted, 0)
@@ -175,7 +219,7 @@ impl Space {
 
     /// Whether the reserve is as long as it ever is.
     pub(crate) fn is_whole(&self) -> bool {
-        self.reserve.length() >= self.lengths.1
+        self.lengths.1 == 0 || self.reserve.length() == self.lengths.1
     }
 
     /// The log can be copied into the file in the space of the reserve, and some is left: it is as long as all of it twice, but for large files.
@@ -202,6 +246,11 @@ impl Limit {
             false => end.saturating_sub(used),
         }
     }
+}
+
+/// The largest power of two that is no larger.
+fn power_of_two(number: u64) -> u64 {
+    number.checked_ilog2().map_or(0, |power| 1 << power)
 }
 
 /// How many bytes the free pages of a file have.
@@ -231,7 +280,7 @@ mod tests {
         let files = Files {
             append,
             sync: |_| Ok(()),
-            shorten: |_, _| Ok(()),
+            set_length: |_, _| Ok(()),
             ..Trial::NONE.files
         };
         let trial = Trial {

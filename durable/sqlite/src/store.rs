@@ -5,13 +5,13 @@ use std::{fmt, fs, io, path};
 
 use rusqlite::Connection;
 use waterwheel_store::{
-    Archived, Handle, Id, Letters, Level, Mark, Most, Op, Order, Outcome, Position, Row, Setting,
-    Store, StoreError, Whose,
+    Archived, Handle, Id, Letters, Level, Mark, Most, Notice, Op, Order, Outcome, Position, Row,
+    Setting, Store, StoreError, Whose,
 };
 
 use super::OpenError;
 use super::copier::{self, Copier};
-use super::failure::{of_commit, rolled_back};
+use super::failure::{no_space, of_commit, rolled_back};
 use super::handlers::Handlers;
 use super::identity::Identity;
 use super::keys::Keys;
@@ -29,7 +29,7 @@ mod tend;
 /// A store in a SQLite file.
 ///
 /// It is `Send`, and its calls block. One process at a time has a file open; the lock is released as the store is dropped, or as the process ends. A file is
-/// known by its path, whatever symbolic links lead to it. One with two names, by a hard link, has two locks: two processes that open it by both damage it.
+/// known by its path, whatever symbolic links lead to it. One with two names, by a hard link, has two locks: two processes that open it by both damage it. A [`Notice`] says so.
 pub struct SqliteStore {
     // Both are dropped before the lock.
     copier: Copier,
@@ -60,6 +60,8 @@ pub struct SqliteStore {
     path: PathBuf,
     /// Of the file as it was opened. `None` on a VFS of a test.
     identity: Option<Identity>,
+    /// How many names of the file the operator knows of.
+    known_links: u64,
     _lock: Option<Lock>,
 }
 
@@ -109,12 +111,16 @@ impl SqliteStore {
     }
 
     fn open_locked(path: &Path, trial: &Trial<'_>) -> Result<SqliteStore, OpenError> {
-        let path = resolve(path).map_err(|error| OpenError::Sqlite(error.into()))?;
+        let path = resolve(path).map_err(|error| OpenError::io(path, error))?;
+        if path.is_dir() {
+            return Err(OpenError::io(&path, io::ErrorKind::IsADirectory.into()));
+        }
         let lock = Lock::take(&path)?;
         refuse_log_alone(&path)?;
-        let mut store = SqliteStore::open_as(path, Some(lock), trial)?;
-        let identity = Identity::of(&store.path);
-        store.identity = Some(identity.map_err(|error| OpenError::Sqlite(error.into()))?);
+        let store = SqliteStore::open_as(path.clone(), Some(lock), trial);
+        let mut store = store.map_err(|error| error.of_file(&path, true))?;
+        let identity = Identity::of(&path).map_err(|error| OpenError::io(&path, error))?;
+        store.identity = Some(identity);
         Ok(store)
     }
 
@@ -130,17 +136,21 @@ impl SqliteStore {
         trial: &Trial<'_>,
     ) -> Result<SqliteStore, OpenError> {
         let mut space = Space::of(&path, trial);
-        let (connection, handlers) = schema::open(&path, trial).or_else(|error| {
-            // A full disk has no space for the index of the log, either.
-            match error.may_be_full() && space.give_up_to_open() {
-                true => schema::open(&path, trial),
-                false => Err(error),
-            }
-        })?;
-        if let Some(bytes) = trial.limit {
-            let limited = space.set_limit(&connection, bytes);
-            limited.map_err(OpenError::of)?;
-        }
+        let (connection, handlers) = schema::open(&path, trial)
+            .or_else(|error| {
+                // A full disk has no space for the index of the log, either.
+                match error.may_be_full() && space.give_up_to_open() {
+                    true => schema::open(&path, trial),
+                    false => Err(error),
+                }
+            })
+            .map_err(
+                |error| match error.may_be_full() && space.is_full_to_open() {
+                    true => OpenError::io(&path, io::ErrorKind::StorageFull.into()),
+                    false => error,
+                },
+            )?;
+        space.follow_limit(&connection).map_err(OpenError::of)?;
         let keys = Keys::read(&connection, trial.key_sizes).map_err(OpenError::in_tables)?;
         let gives_back = vacuum::is_possible(&connection).map_err(OpenError::in_tables)?;
         // The index of the log has one connection on a VFS of a test.
@@ -166,6 +176,7 @@ impl SqliteStore {
             space,
             path,
             identity: None,
+            known_links: 1,
             _lock: lock,
         };
         store.keep_reserve().map_err(OpenError::of)?;
@@ -290,7 +301,7 @@ impl SqliteStore {
     fn in_a_step(&self, error: rusqlite::Error) -> Failed {
         let is_full = self.space.is_none(&error);
         let error = match is_full {
-            true => StoreError::definite(error),
+            true => no_space(&error),
             false => rolled_back(error),
         };
         Failed { error, is_full }
@@ -300,7 +311,7 @@ impl SqliteStore {
     fn at_the_commit(&self, error: rusqlite::Error) -> Failed {
         let is_full = self.space.is_none(&error);
         let error = match is_full {
-            true => StoreError::definite(error),
+            true => no_space(&error),
             false => of_commit(error),
         };
         Failed { error, is_full }
@@ -469,9 +480,18 @@ pub(crate) fn resolve(path: &Path) -> io::Result<PathBuf> {
 const MOST_LINKS: u32 = 40;
 
 pub(crate) fn log_of(path: &Path) -> PathBuf {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    log.into()
+    beside(path, "-wal")
+}
+
+/// The index of the log.
+pub(crate) fn index_of(path: &Path) -> PathBuf {
+    beside(path, "-shm")
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
 }
 
 /// SQLite would delete the log then. It may have all timers: they are copied into the file only now and then.
@@ -490,7 +510,7 @@ fn is_empty(path: &Path) -> Result<bool, OpenError> {
     match fs::metadata(path) {
         Ok(file) => Ok(file.len() == 0),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
-        Err(error) => Err(OpenError::Sqlite(error.into())),
+        Err(error) => Err(OpenError::io(path, error)),
     }
 }
 
@@ -617,6 +637,17 @@ impl Store for SqliteStore {
         let taken = self.take_orders();
         self.note(taken)?;
         Ok(self.orders.all())
+    }
+
+    fn notices(&mut self) -> Vec<Notice> {
+        let links = match self.identity {
+            Some(_) => Identity::links(&self.path),
+            None => 1,
+        };
+        let before = std::mem::replace(&mut self.known_links, links);
+        let more =
+            (links > before).then(|| Notice::hard_linked(&self.path.to_string_lossy(), links));
+        more.into_iter().collect()
     }
 }
 

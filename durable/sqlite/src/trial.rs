@@ -50,12 +50,16 @@ pub struct Files {
     pub append: fn(&Path, &[u8]) -> io::Result<()>,
     /// Lets what was written take its space.
     pub sync: fn(&Path) -> io::Result<()>,
-    /// Cuts a file off at this length.
-    pub shorten: fn(&Path, u64) -> io::Result<()>,
+    /// Cuts a file off at this length, or lets it have zeros up to it.
+    pub set_length: fn(&Path, u64) -> io::Result<()>,
     /// Deletes a file, and gives its space to the disk.
     pub remove: fn(&Path) -> io::Result<()>,
     /// How many bytes more the disk of a file has space for, as its file system says. `None` if that says nothing.
     pub free: fn(&Path) -> Option<u64>,
+    /// How many bytes the disk of a file has in all. `None` if its file system does not say it.
+    pub size: fn(&Path) -> Option<u64>,
+    /// How many bytes a file of this process may have. `None` is any number.
+    pub longest: fn() -> Option<u64>,
 }
 
 impl Trial<'_> {
@@ -67,9 +71,11 @@ impl Trial<'_> {
             length,
             append,
             sync: |path| OpenOptions::new().write(true).open(path)?.sync_all(),
-            shorten: |path, length| OpenOptions::new().write(true).open(path)?.set_len(length),
+            set_length: |path, length| OpenOptions::new().write(true).open(path)?.set_len(length),
             remove,
             free,
+            size,
+            longest,
         },
         synchronous: "EXTRA",
         long_log: 1_000,
@@ -133,7 +139,29 @@ fn free(path: &Path) -> Option<u64> {
     (disk.f_blocks > 0).then(|| blocks.saturating_mul(disk.f_frsize))
 }
 
+#[cfg(unix)]
+fn size(path: &Path) -> Option<u64> {
+    let disk = rustix::fs::statvfs(path.parent()?).ok()?;
+    (disk.f_blocks > 0).then(|| disk.f_blocks.saturating_mul(disk.f_frsize))
+}
+
+#[cfg(unix)]
+fn longest() -> Option<u64> {
+    use rustix::process::{Resource, getrlimit};
+    getrlimit(Resource::Fsize).current
+}
+
 #[cfg(not(unix))]
 fn free(_: &Path) -> Option<u64> {
+    None
+}
+
+#[cfg(not(unix))]
+fn size(_: &Path) -> Option<u64> {
+    None
+}
+
+#[cfg(not(unix))]
+fn longest() -> Option<u64> {
     None
 }

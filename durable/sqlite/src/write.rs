@@ -343,8 +343,10 @@ impl<'a> Writer<'a> {
         };
         let level = bucket.level.number();
         let at = (level, under, bucket.number, stored(id), far);
-        take.query_row(at, |from| row(from, self.handlers.name(from.get(7)?)?))
-            .optional()
+        take.query_row(at, |from| {
+            row("timers", from, self.handlers.name(from.get(7)?)?)
+        })
+        .optional()
     }
 
     /// Deletes what other tables have of a timer.
@@ -403,7 +405,7 @@ impl<'a> Writer<'a> {
             RETURNING id, due, failures, has_moved, key, payload, starts, handler";
         let mut dead = self.connection.prepare_cached(sql)?;
         dead.query_row([stored(id)], |from| {
-            row(from, self.handlers.name(from.get(7)?)?)
+            row("dead", from, self.handlers.name(from.get(7)?)?)
         })
         .optional()
     }

@@ -340,7 +340,7 @@ fn a_copy_that_fails_leaves_nothing() {
     assert!(matches!(failed, BackupError::Sqlite(_)), "{failed:?}");
     assert_eq!(fs::read(&path).unwrap(), bytes);
     let refused = backup(folder.file("missing.db"), &target).unwrap_err();
-    assert!(matches!(refused, BackupError::Open(OpenError::Sqlite(_))));
+    assert!(matches!(refused, BackupError::Open(OpenError::Io { .. })));
     let refused = backup(&path, folder.file("missing/copy.db")).unwrap_err();
     assert!(matches!(refused, BackupError::Io { .. }), "{refused:?}");
     let mut after = names(&folder);

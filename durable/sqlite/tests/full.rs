@@ -14,28 +14,33 @@ use waterwheel_store::{Due, Id, Level, Op, Outcome, Row, Store};
 use waterwheel_store_sqlite::{OpenError, SqliteStore, Trial};
 
 const MOUNTED: &str = "WATERWHEEL_MOUNTED";
-const MOUNT: &str = "mount -t tmpfs -o size=8m tmpfs \"$0\"";
 
 /// The folder of a file system of 8 MiB, in a process of its own. `None` in the other one, which has waited for it.
 fn on_a_small_disk(test: &str) -> Option<PathBuf> {
+    on_a_disk(8, test)
+}
+
+/// The same, of so many MiB.
+fn on_a_disk(mebibytes: u32, test: &str) -> Option<PathBuf> {
     if let Some(folder) = std::env::var_os(MOUNTED) {
         return Some(folder.into());
     }
     let folder = Folder::new(test);
     let point = folder.file("");
+    let mount = format!("mount -t tmpfs -o size={mebibytes}m tmpfs \"$0\"");
     let shell = |script: &str| {
         let mut command = Command::new("unshare");
         command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]);
         command.arg(&point);
         command
     };
-    let probe = shell(MOUNT).stderr(Stdio::null()).status();
+    let probe = shell(&mount).stderr(Stdio::null()).status();
     if !probe.is_ok_and(|status| status.success()) {
         println!("not tried: no file system can be mounted here");
         return None;
     }
     let program = std::env::current_exe().unwrap();
-    let mut again = shell(&format!("{MOUNT} && exec \"$@\""));
+    let mut again = shell(&format!("{mount} && exec \"$@\""));
     again.arg(program).args(["--exact", "--nocapture", test]);
     assert!(again.env(MOUNTED, &point).status().unwrap().success());
     None
@@ -192,7 +197,9 @@ fn a_full_file_system_without_a_reserve_is_an_error() {
     }
     fill(&folder);
     match SqliteStore::open(&path) {
-        Err(OpenError::Sqlite(_)) => {}
+        Err(OpenError::Io { source, .. }) => {
+            assert_eq!(source.kind(), std::io::ErrorKind::StorageFull);
+        }
         other => panic!("{other:?}"),
     }
     // Nothing is lost by that.
@@ -201,4 +208,146 @@ fn a_full_file_system_without_a_reserve_is_an_error() {
     assert_eq!(store.begin().unwrap(), 2);
     let outcomes = store.commit(1, &[insert(1)]).unwrap();
     assert_eq!(outcomes, [Outcome::Inserted]);
+}
+
+#[test]
+fn a_small_disk_takes_inserts_again_once_there_is_some_space() {
+    let test = "a_small_disk_takes_inserts_again_once_there_is_some_space";
+    let Some(folder) = on_a_disk(24, test) else {
+        return;
+    };
+    let path = folder.join("timers.db");
+    let reserve = || fs::metadata(folder.join("timers.db-reserve")).map_or(0, |file| file.len());
+    let mut store = SqliteStore::open(&path).unwrap();
+    store.begin().unwrap();
+    let mut commit = 0;
+    let mut does = |store: &mut SqliteStore, steps: &[Op]| {
+        commit += 1;
+        let outcomes = store.commit(commit, steps).unwrap();
+        store.tend().unwrap();
+        outcomes
+    };
+    // By then, the reserve is as long as it ever is.
+    let mut number = 0;
+    while fs::metadata(&path).unwrap().len() < 5 << 20 {
+        let inserts: Vec<_> = (0..500).map(|it| insert(number + it)).collect();
+        number += 500;
+        let outcomes = does(&mut store, &inserts);
+        assert!(
+            !outcomes.contains(&Outcome::Full),
+            "the reserve takes it all"
+        );
+    }
+    fill(&folder);
+    while does(&mut store, &[insert(number)]) != [Outcome::Full] {
+        number += 1;
+    }
+    // All is settled in the space of the reserve.
+    for first in (0..number - 500).step_by(100) {
+        let settled: Vec<_> = (first..first + 100).map(|it| Op::Settle(row(it))).collect();
+        does(&mut store, &settled);
+    }
+    fs::remove_file(folder.join("foreign")).unwrap();
+    // Most of the disk is still another's.
+    let rest = (Trial::NONE.files.free)(&path).unwrap() - (6 << 20);
+    fs::write(
+        folder.join("foreign"),
+        vec![1; usize::try_from(rest).unwrap()],
+    )
+    .unwrap();
+    let begun = Instant::now();
+    while does(&mut store, &[insert(1_000_000)]) == [Outcome::Full] {
+        assert!(begun.elapsed().as_secs() < 60, "it is full for ever");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // One that an older version has left is cut off.
+    drop(store);
+    fs::remove_file(folder.join("foreign")).unwrap();
+    fs::write(folder.join("timers.db-reserve"), vec![7; 9 << 20]).unwrap();
+    drop(SqliteStore::open(&path).unwrap());
+    assert_eq!(reserve(), 4 << 20);
+}
+
+/// The process may write files of so many bytes, and is told so by an error: by default, a signal would end it.
+const LONGEST: u64 = 3 << 20;
+
+#[test]
+fn a_file_that_may_become_no_longer_is_a_full_disk() {
+    let test = "a_file_that_may_become_no_longer_is_a_full_disk";
+    let Some(folder) = std::env::var_os(MOUNTED) else {
+        let folder = Folder::new(test);
+        let script = format!(
+            "trap '' XFSZ && exec prlimit --fsize={LONGEST}:unlimited \"$0\" --exact --nocapture {test}"
+        );
+        let mut limited = Command::new("sh");
+        limited.args(["-c", &script]);
+        limited.arg(std::env::current_exe().unwrap());
+        limited.env(MOUNTED, folder.file(""));
+        assert!(limited.status().unwrap().success());
+        return;
+    };
+    let path = PathBuf::from(folder).join("timers.db");
+    // The log meets the limit before the file does, or the file itself.
+    for long_log in [1_000_000, 100] {
+        let trial = Trial {
+            long_log,
+            full: Duration::from_millis(20),
+            ..Trial::NONE
+        };
+        let mut store = SqliteStore::open_for_trial(&path, &trial).unwrap();
+        store.begin().unwrap();
+        let mut commit = 0;
+        let mut does = |store: &mut SqliteStore, steps: &[Op]| {
+            commit += 1;
+            let outcomes = store.commit(commit, steps);
+            let outcomes = outcomes.unwrap_or_else(|it| panic!("commit {commit}: {it}"));
+            store
+                .tend()
+                .unwrap_or_else(|it| panic!("after commit {commit}: {it}"));
+            outcomes
+        };
+        let mut number = 0;
+        let is_full = |outcomes: &[Outcome]| outcomes.contains(&Outcome::Full);
+        // Until the file itself has no more room: what was full because of the log alone is not full for long.
+        let mut refused = 0;
+        while refused < 3 {
+            let inserts: Vec<_> = (number..number + 100).map(insert).collect();
+            let outcomes = does(&mut store, &inserts);
+            number += outcomes
+                .iter()
+                .filter(|it| **it == Outcome::Inserted)
+                .count() as u64;
+            refused += u64::from(is_full(&outcomes));
+            assert!(number < 100_000);
+            if is_full(&outcomes) {
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        }
+        println!(
+            "{number} timers, {} bytes",
+            fs::metadata(&path).unwrap().len()
+        );
+        // Deliveries go on.
+        let settled: Vec<_> = (0..50).map(|it| Op::Settle(row(it))).collect();
+        assert!(!is_full(&does(&mut store, &settled)));
+        // The limit is raised while the store is open.
+        let process = std::process::id().to_string();
+        let limit = |bytes: &str| {
+            let mut raise = Command::new("prlimit");
+            raise.args(["--pid", &process, &format!("--fsize={bytes}:unlimited")]);
+            assert!(raise.status().unwrap().success());
+        };
+        limit("unlimited");
+        let begun = Instant::now();
+        let inserts: Vec<_> = (number..number + 100).map(insert).collect();
+        while is_full(&does(&mut store, &inserts)) {
+            assert!(begun.elapsed().as_secs() < 60, "it is full for ever");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        drop(store);
+        for file in fs::read_dir(path.parent().unwrap()).unwrap() {
+            fs::remove_file(file.unwrap().path()).unwrap();
+        }
+        limit(&LONGEST.to_string());
+    }
 }

@@ -455,7 +455,7 @@ fn a_file_that_cannot_be_asked_is_refused() {
     let missing = folder.file("missing.db");
     let refused = ask(&missing, &orders, soon).unwrap_err();
     assert!(
-        matches!(refused, AskError::Open(OpenError::Sqlite(_))),
+        matches!(refused, AskError::Open(OpenError::Io { .. })),
         "{refused:?}"
     );
     assert!(!fs::exists(&missing).unwrap());
@@ -468,7 +468,7 @@ fn a_file_that_cannot_be_asked_is_refused() {
     let other = Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let refused = ask(&path, &orders, soon).unwrap_err();
-    assert!(matches!(refused, AskError::Busy(_)), "{refused:?}");
+    assert!(matches!(refused, AskError::Busy { .. }), "{refused:?}");
     other.execute_batch("ROLLBACK").unwrap();
     drop(store);
     other.pragma_update(None, "user_version", 1).unwrap();

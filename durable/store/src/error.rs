@@ -1,7 +1,7 @@
 use std::error::Error;
 use std::fmt;
 
-/// A store could not do what it was asked to.
+/// A store could not do what it was asked to. Its text says whether something was written, and the cause.
 #[derive(Debug)]
 pub struct StoreError {
     is_definite: bool,
@@ -38,10 +38,11 @@ impl StoreError {
 
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.is_definite {
+        let what = match self.is_definite {
             true => "the store refused, and nothing was written",
             false => "the store failed, and it is not known what was written",
-        })
+        };
+        write!(f, "{what}: {}", self.source)
     }
 }
 

@@ -19,6 +19,16 @@ pub enum Order {
     Resume(Arc<str>),
 }
 
+/// What the service answers. Any other text says why it is not carried out.
+impl Order {
+    /// It is carried out.
+    pub const DONE: &str = "done";
+    /// The timer that is to be cancelled has fired.
+    pub const FIRED: &str = "the timer is with its handler, or has just been";
+    /// What it names is not there.
+    pub const GONE: &str = "there is no such timer or dead letter";
+}
+
 impl fmt::Display for Order {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

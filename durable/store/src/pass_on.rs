@@ -112,5 +112,10 @@ macro_rules! pass_on {
             let $this = self;
             $inner.orders()
         }
+
+        fn notices(&mut self) -> Vec<$crate::Notice> {
+            let $this = self;
+            $inner.notices()
+        }
     };
 }

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use super::{
-    Archived, Handle, Id, Letters, Level, Mark, Most, Op, Order, Outcome, Position, Row, Setting,
-    StoreError, Whose,
+    Archived, Handle, Id, Letters, Level, Mark, Most, Notice, Op, Order, Outcome, Position, Row,
+    Setting, StoreError, Whose,
 };
 
 /// Where durable timers lie.
@@ -135,5 +135,10 @@ pub trait Store: Send {
     /// [`StoreError`].
     fn orders(&mut self) -> Result<Vec<(u64, Order)>, StoreError> {
         Ok(Vec::new())
+    }
+
+    /// What the operator should know, each once: asked for after the opening, and after each [`tend`](Store::tend).
+    fn notices(&mut self) -> Vec<Notice> {
+        Vec::new()
     }
 }

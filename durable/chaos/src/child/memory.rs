@@ -46,9 +46,11 @@ impl Memory {
                 length: Disk::length_path,
                 append: Disk::append_path,
                 sync: Disk::sync_path,
-                shorten: Disk::shorten_path,
+                set_length: Disk::shorten_path,
                 remove: Disk::remove_path,
                 free: Disk::free_path,
+                size: |_| None,
+                longest: || None,
             },
             limit: (orders.limit > 0).then_some(orders.limit),
             ..Trial::NONE

@@ -19,9 +19,11 @@ const FILES: Files = Files {
     length: Disk::length_path,
     append: Disk::append_path,
     sync: Disk::sync_path,
-    shorten: Disk::shorten_path,
+    set_length: Disk::shorten_path,
     remove: Disk::remove_path,
     free: Disk::free_path,
+    size: |_| None,
+    longest: || None,
 };
 
 /// What was going on as the power was cut.

@@ -202,6 +202,9 @@ fn for_programs(holder: &Holder) -> HolderJson {
 fn for_people(holder: &Holder) -> String {
     match holder {
         Holder::None => "held by no process".to_owned(),
+        Holder::Process(Some(process)) if holder.is_stopped() => {
+            format!("held by process {process}, which is stopped")
+        }
         Holder::Process(Some(process)) => format!("held by process {process}"),
         Holder::Process(None) => "held by another process".to_owned(),
         Holder::Unknown => "held by a process or not: its lock file cannot be read".to_owned(),

@@ -5,4 +5,5 @@ mod orders;
 mod output;
 mod reading;
 mod refused;
+mod stopped;
 mod support;

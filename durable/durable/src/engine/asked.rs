@@ -5,7 +5,6 @@ use std::collections::{BTreeSet, VecDeque};
 use foldhash::HashMap;
 use waterwheel_store::{Level, Most, StoreError};
 
-use super::commit::in_words;
 use super::{Call, Config, Engine, Now, Output, Reply, Request};
 
 #[derive(Debug, Default)]
@@ -122,7 +121,7 @@ impl Engine {
             self.refusals.count += 1;
             if !went_on {
                 self.output
-                    .push_back(Output::Refused(in_words(error).into()));
+                    .push_back(Output::Refused(error.to_string().into()));
             }
         }
     }

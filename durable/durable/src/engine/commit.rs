@@ -298,7 +298,7 @@ impl Engine {
         let Some((steps, callers)) = self.commits.waiting.take() else {
             return;
         };
-        let why: Arc<str> = in_words(error).into();
+        let why: Arc<str> = error.to_string().into();
         let later = self
             .now
             .boot_micros
@@ -353,7 +353,11 @@ impl Engine {
     /// The store has failed. Nothing is asked of it any more.
     pub(crate) fn fail(&mut self, error: &StoreError) {
         self.has_failed = true;
-        let why: Arc<str> = in_words(error).into();
+        let why: Arc<str> = error.to_string().into();
+        // Of what the store was not asked for, nothing was written.
+        let cause: Arc<str> = error
+            .source()
+            .map_or_else(|| Arc::clone(&why), |it| it.to_string().into());
         let waiting = self.commits.waiting.take();
         let waiting = waiting.into_iter().flat_map(|(_, callers)| callers);
         for callers in waiting.flatten() {
@@ -361,12 +365,12 @@ impl Engine {
         }
         self.commits.steps.clear();
         for (_, callers) in std::mem::take(&mut self.commits.requests) {
-            self.answer_all(callers, &Answer::Failed(Arc::clone(&why)));
+            self.answer_all(callers, &Answer::Failed(Arc::clone(&cause)));
         }
         for deferred in std::mem::take(&mut self.deferred).into_values().flatten() {
-            self.answer(deferred.token(), Answer::Failed(Arc::clone(&why)));
+            self.answer(deferred.token(), Answer::Failed(Arc::clone(&cause)));
         }
-        self.calendars_failed(&why);
+        self.calendars_failed(&cause);
         self.output.push_back(Output::Failed(why));
     }
 
@@ -410,11 +414,4 @@ fn smaller(op: &Op) -> Op {
         };
     }
     op
-}
-
-pub(super) fn in_words(error: &StoreError) -> String {
-    match error.source() {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
-    }
 }

@@ -44,12 +44,12 @@ impl Engine {
     }
 }
 
-/// `done`, or why not.
+/// [`Order::DONE`], or why not.
 fn in_words(answer: &Answer) -> String {
     match answer {
-        Answer::Done => "done".into(),
-        Answer::AlreadyFired => "the timer is with its handler, or has just been".into(),
-        Answer::NotFound => "there is no such timer or dead letter".into(),
+        Answer::Done => Order::DONE.into(),
+        Answer::AlreadyFired => Order::FIRED.into(),
+        Answer::NotFound => Order::GONE.into(),
         Answer::UnknownNamespace(name) => format!("there is no namespace {name:?}"),
         Answer::Refused(why) => format!("the store has refused it: {why}"),
         Answer::ShuttingDown => "the service shuts down".into(),

@@ -203,7 +203,7 @@ impl Engine {
 
     pub(super) fn refuses(&mut self, token: Token) -> bool {
         if self.has_failed {
-            self.answer(token, Answer::Failed(Arc::from("the store has failed")));
+            self.answer(token, Answer::Failed(Arc::from("see its `Event::Failed`")));
         } else if self.is_stopping {
             self.answer(token, Answer::ShuttingDown);
         }

@@ -148,10 +148,10 @@ impl Builder {
         let limit = self.disk_limit;
         self.open_by(move || {
             let store = match limit {
-                Some(bytes) => SqliteStore::open_within(path, bytes),
-                None => SqliteStore::open(path),
+                Some(bytes) => SqliteStore::open_within(&path, bytes),
+                None => SqliteStore::open(&path),
             };
-            let store = store.map_err(|error| OpenError::File(FileError(error)))?;
+            let store = store.map_err(|error| OpenError::File(FileError { path, error }))?;
             Ok(Box::new(store) as Box<dyn Store>)
         })
         .await

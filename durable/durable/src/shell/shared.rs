@@ -244,6 +244,10 @@ impl Shared {
         }
     }
 
+    pub(super) fn report(self: &Arc<Shared>, event: Event) {
+        self.carry_out(Todo::Report(event));
+    }
+
     /// The store is closed after what it was asked by now.
     pub(crate) fn close(self: &Arc<Shared>) {
         self.with(|state| self.close_in(state));

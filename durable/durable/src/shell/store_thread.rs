@@ -9,6 +9,7 @@ use waterwheel_store::{Store, StoreError};
 use super::shared::Shared;
 use super::worker::{into_message, unwound};
 use crate::engine::{Call, Request};
+use crate::event::Event;
 
 /// What is asked of the store, in order.
 #[derive(Debug, Default)]
@@ -117,6 +118,7 @@ pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
     if store.takes_orders() {
         shared.queue.take_orders();
     }
+    report(&mut *store, shared);
     loop {
         match shared.queue.next() {
             Job::Engine(request) if !has_failed => {
@@ -171,9 +173,19 @@ pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
     shared.closed();
 }
 
+/// Reports what the operator should know.
+fn report(store: &mut dyn Store, shared: &Arc<Shared>) {
+    let notices = guarded(|| Ok(store.notices())).unwrap_or_default();
+    for event in notices.into_iter().filter_map(Event::of_notice) {
+        shared.report(event);
+    }
+}
+
 /// Says whether the store has failed.
 fn tend(store: &mut dyn Store, shared: &Arc<Shared>) -> bool {
-    match guarded(|| store.tend()) {
+    let tended = guarded(|| store.tend());
+    report(store, shared);
+    match tended {
         Err(error) if !error.is_definite() => {
             unwound(|| shared.failed(&error));
             true

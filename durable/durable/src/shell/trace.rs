@@ -50,6 +50,9 @@ pub(super) fn event(event: &Event) {
         Event::ClockJumped => info!(target: TARGET, "the wall clock was set"),
         Event::Full => error!(target: TARGET, "the store is full: inserts are refused"),
         Event::HasSpace => info!(target: TARGET, "the store is no longer full"),
+        Event::HardLinked { file, links } => {
+            warn!(target: TARGET, file = &**file, links, "the file has another name, by a hard link: delete it");
+        }
         Event::RuntimeEnded => error!(target: TARGET, "the runtime has ended without a shutdown"),
     }
 }

@@ -3,8 +3,9 @@ use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
 use crate::OpenError;
+use crate::error::cure;
 
-/// A file could not be copied.
+/// A file could not be copied. Its text says the cause and what to do.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BackupError {
@@ -35,15 +36,29 @@ impl BackupError {
 impl fmt::Display for BackupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BackupError::Open(_) => f.write_str("the file cannot be copied"),
-            BackupError::Exists(path) => write!(f, "{} is there already", path.display()),
+            BackupError::Open(error) => write!(f, "the file cannot be copied: {error}"),
+            BackupError::Exists(path) => {
+                write!(
+                    f,
+                    "{} is there already: give the copy another name",
+                    path.display()
+                )
+            }
             BackupError::Partial(path) => write!(
                 f,
                 "{} is there: another copy is being made, or one was broken off (then delete it)",
                 path.display()
             ),
-            BackupError::Io { path, .. } => write!(f, "{} cannot be written", path.display()),
-            BackupError::Sqlite(_) => f.write_str("the copy could not be made"),
+            BackupError::Io { path, source } => write!(
+                f,
+                "{} cannot be written: {source}: {}",
+                path.display(),
+                cure(source)
+            ),
+            BackupError::Sqlite(what) => write!(
+                f,
+                "the copy could not be made: {what}: free space on its disk if that is full; if the file is damaged, `waterwheel-timers FILE check` says where"
+            ),
         }
     }
 }

@@ -1,8 +1,7 @@
 //! What does the index say of a key, and how does it lie in the file?
 
-use rusqlite::types::Type;
-
 use super::name::Name;
+use crate::words;
 
 /// The timer that has a key, and its due time as it was inserted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,8 +76,7 @@ pub(super) fn find(blob: &[u8], name: Name) -> rusqlite::Result<Option<Holder>> 
 }
 
 pub(super) fn damaged() -> rusqlite::Error {
-    let what = "the file is damaged: the index of the keys makes no sense";
-    rusqlite::Error::FromSqlConversionFailure(0, Type::Blob, what.into())
+    words::damaged("the index of the keys (tables `key_…`) makes no sense")
 }
 
 #[cfg(test)]

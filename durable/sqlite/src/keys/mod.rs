@@ -30,6 +30,7 @@ use std::collections::HashMap;
 
 use rusqlite::Connection;
 
+use crate::schema::read_meta;
 pub(crate) use entry::Holder;
 use entry::{Entry, entries};
 use merge::Step;
@@ -86,10 +87,7 @@ pub(crate) struct Keys {
 
 impl Keys {
     pub(crate) fn read(connection: &Connection, sizes: Sizes) -> rusqlite::Result<Keys> {
-        let secret = |key: &str| {
-            let sql = "SELECT value FROM meta WHERE key = ?1";
-            connection.query_row(sql, [key], |row| row.get(0))
-        };
+        let secret = |key| read_meta(connection, key);
         let mut keys = Keys {
             secret: Secret(secret("key secret 1")?, secret("key secret 2")?),
             sizes,

@@ -50,10 +50,12 @@ pub fn ask(
     orders: &[Order],
     within: Duration,
 ) -> Result<Vec<Asked>, AskError> {
-    let path = resolve(path.as_ref()).map_err(|error| OpenError::Sqlite(error.into()))?;
+    let path = resolve(path.as_ref()).map_err(|error| OpenError::io(path.as_ref(), error))?;
     refuse_log_alone(&path)?;
     let asking = Asking::open(&path, within)?;
-    let numbers = asking.put(orders, within).map_err(AskError::of)?;
+    let numbers = asking
+        .put(orders, within)
+        .map_err(|error| AskError::of(error, &path))?;
     let is_held = || lock::look(&path) != Holder::None;
     // From here on, what goes wrong leaves the outcome open: those that are not taken in time never are.
     let asked = asking.wait(&numbers, within, is_held);
@@ -70,9 +72,12 @@ struct Asking {
 impl Asking {
     fn open(path: &Path, within: Duration) -> Result<Asking, AskError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags).map_err(OpenError::of)?;
-        configure(&connection, within).map_err(OpenError::of)?;
-        match inspect(&connection, &STEPS)? {
+        let of_file = |error: OpenError| error.of_file(path, true);
+        let connection = Connection::open_with_flags(path, flags);
+        let connection = connection.map_err(|error| of_file(OpenError::of(error)))?;
+        let configured = configure(&connection, within);
+        configured.map_err(|error| of_file(OpenError::of(error)))?;
+        match inspect(&connection, &STEPS).map_err(of_file)? {
             Some(VERSION) => Ok(Asking { connection }),
             Some(found) => Err(AskError::Older { found }),
             None => Err(OpenError::Empty.into()),

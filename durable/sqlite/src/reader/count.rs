@@ -5,8 +5,8 @@ use waterwheel_store::{Due, Level};
 
 use super::snapshot::Snapshot;
 use crate::handlers::Handlers;
-use crate::read::damaged;
 use crate::schema::VERSION;
+use crate::words::damaged;
 
 const PENDING: &str = "
     SELECT level, coalesce(far_handler, handler), due, failures FROM timers";

@@ -1,16 +1,25 @@
 use std::error::Error;
 use std::fmt;
+use std::path::Path;
 
 use rusqlite::ErrorCode::{
     DatabaseBusy, DatabaseCorrupt, DatabaseLocked, FileLockingProtocolFailed, NotADatabase,
 };
 
-/// A file could not be read.
+use crate::lock::{self, Holder};
+use crate::words::boxed;
+
+/// A file could not be read. Its text says the cause and what to do.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ReadError {
     /// Another process had the file for itself, for seconds.
-    Busy(Box<dyn Error + Send + Sync>),
+    Busy {
+        /// Who has it open as a store.
+        holder: Holder,
+        /// What SQLite says.
+        source: Box<dyn Error + Send + Sync>,
+    },
     /// The file is damaged: a page or a row makes no sense.
     Corrupt(Box<dyn Error + Send + Sync>),
     /// SQLite cannot read it.
@@ -18,13 +27,15 @@ pub enum ReadError {
 }
 
 impl ReadError {
-    pub(crate) fn of(error: rusqlite::Error) -> ReadError {
+    pub(crate) fn of(error: rusqlite::Error, file: &Path) -> ReadError {
         match error.sqlite_error_code() {
             Some(DatabaseBusy | DatabaseLocked | FileLockingProtocolFailed) => {
-                ReadError::Busy(error.into())
+                let holder = lock::look(file);
+                let source = error.into();
+                ReadError::Busy { holder, source }
             }
             // Without a code it is a value that does not fit.
-            None | Some(DatabaseCorrupt | NotADatabase) => ReadError::Corrupt(error.into()),
+            None | Some(DatabaseCorrupt | NotADatabase) => ReadError::Corrupt(boxed(error)),
             Some(_) => ReadError::Sqlite(error.into()),
         }
     }
@@ -32,20 +43,30 @@ impl ReadError {
 
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            ReadError::Busy(_) => "another process had the file for itself",
-            ReadError::Corrupt(_) => "the file is damaged",
-            ReadError::Sqlite(_) => "SQLite cannot read the file",
-        })
+        match self {
+            ReadError::Busy { holder, source } => write!(
+                f,
+                "{} kept the file to itself ({source}): try again, or end that process",
+                holder.in_words()
+            ),
+            ReadError::Corrupt(what) => write!(
+                f,
+                "the file is damaged: {what}: `waterwheel-timers FILE check` says what else is; restore a backup"
+            ),
+            ReadError::Sqlite(what) => write!(
+                f,
+                "SQLite cannot read the file: {what}: look at what the system says of its disk, and try again"
+            ),
+        }
     }
 }
 
 impl Error for ReadError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            ReadError::Busy(source) | ReadError::Corrupt(source) | ReadError::Sqlite(source) => {
-                Some(&**source)
-            }
+            ReadError::Busy { source, .. }
+            | ReadError::Corrupt(source)
+            | ReadError::Sqlite(source) => Some(&**source),
         }
     }
 }

@@ -8,8 +8,9 @@ use super::{Keyed, Pending};
 use crate::find::{MOVED, handle};
 use crate::handlers::Handlers;
 use crate::keys::{Holder, Keys, Sizes};
-use crate::read::{damaged, row, stored};
+use crate::read::{row, stored};
 use crate::schema::VERSION;
+use crate::words::damaged;
 
 const AT: &str = "
     SELECT id, due, failures, has_moved, key, payload, starts, level, bucket, coalesce(far_handler, handler)
@@ -99,7 +100,7 @@ fn pending(from: &Row<'_>, handlers: &Handlers) -> rusqlite::Result<Pending> {
     let level = levels.into_iter().find(|it| it.number() == level);
     let level = level.ok_or_else(|| damaged("a timer lies in a level that there is not"))?;
     Ok(Pending {
-        row: row(from, handlers.name(from.get(9)?)?)?,
+        row: row("timers", from, handlers.name(from.get(9)?)?)?,
         bucket: Bucket {
             level,
             number: from.get(8)?,

@@ -87,7 +87,7 @@ impl Page {
                 handler: far.unwrap_or(under),
             };
             if level.bucket(place.due) != bucket {
-                return Err(misplaced());
+                return Err(misplaced(place.id));
             }
             let is_full = self.places.len() >= self.most;
             if is_full && self.places.peek().is_none_or(|last| *last < place) {

@@ -74,8 +74,8 @@ impl Reader {
     ///
     /// [`OpenError`]: it is not there, it is empty, it is no file of this store, it is damaged, or of a newer version.
     pub fn open(path: impl AsRef<Path>) -> Result<Reader, OpenError> {
-        let path = resolve(path.as_ref()).map_err(|error| OpenError::Sqlite(error.into()))?;
-        let connection = open::open(&path)?;
+        let path = resolve(path.as_ref()).map_err(|error| OpenError::io(path.as_ref(), error))?;
+        let connection = open::open(&path).map_err(|error| error.of_file(&path, false))?;
         Ok(Reader { connection, path })
     }
 
@@ -242,8 +242,9 @@ impl Reader {
         read: impl FnOnce(&Snapshot<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, ReadError> {
         let transaction = self.connection.unchecked_transaction();
-        let transaction = transaction.map_err(ReadError::of)?;
-        let snapshot = Snapshot::new(&transaction).map_err(ReadError::of)?;
-        read(&snapshot).map_err(ReadError::of)
+        let of_file = |error| ReadError::of(error, &self.path);
+        let transaction = transaction.map_err(of_file)?;
+        let snapshot = Snapshot::new(&transaction).map_err(of_file)?;
+        read(&snapshot).map_err(of_file)
     }
 }

@@ -20,12 +20,10 @@ pub(crate) fn open(path: &Path) -> Result<Connection, OpenError> {
     // SQLite's own words are the same for all of these.
     match fs::metadata(path) {
         Ok(file) if file.is_dir() => {
-            return Err(OpenError::Sqlite(
-                io::Error::from(io::ErrorKind::IsADirectory).into(),
-            ));
+            return Err(OpenError::io(path, io::ErrorKind::IsADirectory.into()));
         }
         Ok(_) => {}
-        Err(error) => return Err(OpenError::Sqlite(error.into())),
+        Err(error) => return Err(OpenError::io(path, error)),
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(OpenError::of)?;

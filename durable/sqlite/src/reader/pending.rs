@@ -9,7 +9,8 @@ use waterwheel_store::{Bucket, Due, Id, Level, Most};
 
 use super::snapshot::Snapshot;
 use super::{Pending, find};
-use crate::read::{damaged, misplaced};
+use crate::read::misplaced;
+use crate::words::damaged;
 
 const KEYS: &str = "
     SELECT bucket, id, due, far_handler FROM timers
@@ -94,7 +95,7 @@ impl First {
                 handler,
             };
             if level.bucket(place.due) != bucket {
-                return Err(misplaced());
+                return Err(misplaced(place.id));
             }
             let far: Option<i64> = row.get(3)?;
             if self.of.contains(&far.unwrap_or(handler)) {

@@ -3,7 +3,7 @@
 use waterwheel_store::StoreError;
 
 use super::SqliteStore;
-use crate::failure::rolled_back;
+use crate::failure::{no_space, rolled_back};
 use crate::space;
 
 /// On a full disk, the log is copied when it has so many pages: it does not use up the last space.
@@ -81,7 +81,7 @@ impl SqliteStore {
         {
             self.was_refused = true;
             if !self.space.give_up(&self.connection) {
-                return copied.map_err(StoreError::definite);
+                return copied.map_err(|error| no_space(&error));
             }
             copied = self.checkpoint();
         }

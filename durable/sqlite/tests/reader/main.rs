@@ -397,13 +397,13 @@ fn a_read_sees_one_commit_as_a_whole_or_not_at_all() {
 fn what_is_no_file_of_a_store_is_refused_and_left_as_it_is() {
     let folder = Folder::new("refused");
     let missing = folder.file("missing/timers.db");
-    assert!(matches!(Reader::open(missing), Err(OpenError::Sqlite(_))));
+    assert!(matches!(Reader::open(missing), Err(OpenError::Io { .. })));
     let missing = folder.file("missing.db");
     let refused = Reader::open(&missing).unwrap_err();
-    assert!(matches!(refused, OpenError::Sqlite(_)), "{refused:?}");
+    assert!(matches!(refused, OpenError::Io { .. }), "{refused:?}");
     assert!(!fs::exists(&missing).unwrap());
     let refused = Reader::open(folder.file(".")).unwrap_err();
-    assert!(matches!(refused, OpenError::Sqlite(_)), "{refused:?}");
+    assert!(matches!(refused, OpenError::Io { .. }), "{refused:?}");
 
     let (empty, text) = (folder.file("empty"), folder.file("text"));
     fs::write(&empty, []).unwrap();

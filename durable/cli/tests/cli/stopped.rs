@@ -1,0 +1,106 @@
+//! Beside a process that is stopped, the command says which one that is.
+#![cfg(target_os = "linux")]
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use rusqlite::Connection;
+use waterwheel_store_sqlite::SqliteStore;
+
+use crate::support::{Folder, cli, filled, words};
+
+const HOLDS: &str = "WATERWHEEL_HOLDS";
+
+/// A process that is killed as the test ends.
+struct Other(Child);
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        let _: std::io::Result<()> = self.0.kill();
+        let _: std::io::Result<_> = self.0.wait();
+    }
+}
+
+#[test]
+fn a_stopped_process_is_named_by_each_command() {
+    if let Some(path) = std::env::var_os(HOLDS) {
+        // The other process: it has the file, and is in the middle of a commit.
+        let _store = SqliteStore::open(&path).unwrap();
+        let writes = Connection::open(&path).unwrap();
+        writes.execute_batch("BEGIN IMMEDIATE").unwrap();
+        println!("\nit writes");
+        std::io::stdin().lines().for_each(drop);
+        return;
+    }
+    let folder = Folder::new();
+    let file = folder.file("timers.db");
+    filled(&file);
+    let mut other = Command::new(std::env::current_exe().unwrap());
+    let test = "stopped::a_stopped_process_is_named_by_each_command";
+    other.args(["--exact", "--nocapture", test]);
+    other.env(HOLDS, &file);
+    other.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut other = Other(other.spawn().unwrap());
+    let mut lines = BufReader::new(other.0.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap() == "it writes"));
+    let process = other.0.id();
+    let signal = |name: &str| {
+        let sent = Command::new("kill")
+            .args([name, &process.to_string()])
+            .status();
+        assert!(sent.unwrap().success());
+    };
+    let stopped = format!("process {process}, which is stopped");
+    let orders = ["pause shop", "cancel --handler mail", "redrive 10000000064"];
+    for line in orders {
+        let said = cli(&file, words(&format!("{line} --wait 0.1"))).failure();
+        assert!(
+            said.contains(&format!("process {process} ")),
+            "{line}: {said}"
+        );
+        assert!(!said.contains("stopped"), "{line}: {said}");
+    }
+    signal("-STOP");
+    for line in orders {
+        let said = cli(&file, words(&format!("{line} --wait 0.1"))).failure();
+        assert!(said.contains(&stopped), "{line}: {said}");
+        assert!(
+            said.contains(&format!("kill -CONT {process}")),
+            "{line}: {said}"
+        );
+    }
+    // What only reads goes on.
+    let said = cli(&file, ["stats"]).well();
+    assert!(said.contains(&stopped), "{said}");
+    signal("-CONT");
+}
+
+#[test]
+fn an_order_to_a_stopped_process_is_withdrawn_and_says_so() {
+    if let Some(path) = std::env::var_os(HOLDS) {
+        let _store = SqliteStore::open(&path).unwrap();
+        println!("\nit is open");
+        std::io::stdin().lines().for_each(drop);
+        return;
+    }
+    let folder = Folder::new();
+    let file = folder.file("timers.db");
+    filled(&file);
+    let mut other = Command::new(std::env::current_exe().unwrap());
+    let test = "stopped::an_order_to_a_stopped_process_is_withdrawn_and_says_so";
+    other.args(["--exact", "--nocapture", test]);
+    other.env(HOLDS, &file);
+    other.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut other = Other(other.spawn().unwrap());
+    let mut lines = BufReader::new(other.0.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap() == "it is open"));
+    let process = other.0.id().to_string();
+    let stop = Command::new("kill").args(["-STOP", &process]).status();
+    assert!(stop.unwrap().success());
+    let said = cli(&file, words("pause shop --wait 0.1")).failure();
+    let words = [
+        &*format!("held by process {process}, which is stopped"),
+        "it is not carried out",
+    ];
+    assert!(words.iter().all(|it| said.contains(it)), "{said}");
+}

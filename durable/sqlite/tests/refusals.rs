@@ -1,0 +1,377 @@
+//! Each way in which a file is refused, and what its error says: the cause, and what to do. Whoever logs an error logs its text, and nothing behind it.
+
+mod folder;
+
+use std::fs::{self, Permissions};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use folder::Folder;
+use rusqlite::Connection;
+use waterwheel_store_sqlite::{OpenError, Reader, SqliteStore};
+
+/// How a path comes to be refused, what its error says, and what it is to say of the remedy.
+struct Case {
+    name: &'static str,
+    make: fn(&Folder) -> PathBuf,
+    cause: &'static str,
+    cure: &'static str,
+}
+
+fn closed(folder: &Folder) -> PathBuf {
+    let path = folder.file("timers.db");
+    drop(SqliteStore::open(&path).unwrap());
+    path
+}
+
+fn written(folder: &Folder, bytes: impl AsRef<[u8]>) -> PathBuf {
+    let path = folder.file("timers.db");
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+/// A closed store in which a statement has changed something.
+fn changed(folder: &Folder, sql: &str) -> PathBuf {
+    let path = closed(folder);
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch(sql).unwrap();
+    path
+}
+
+/// A closed store with other bytes from this one on.
+fn patched(folder: &Folder, at: usize, with: &[u8]) -> PathBuf {
+    let path = closed(folder);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[at..at + with.len()].copy_from_slice(with);
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+const CASES: &[Case] = &[
+    Case {
+        name: "the folder is missing",
+        make: |folder| folder.file("missing/timers.db"),
+        cause: "No such file or directory",
+        cure: "correct the path, or create its folder",
+    },
+    Case {
+        name: "a file is taken for the folder",
+        make: |folder| written(folder, "").join("timers.db"),
+        cause: "Not a directory",
+        cure: "correct the path, or create its folder",
+    },
+    Case {
+        name: "it is a folder",
+        make: |folder| folder.file("."),
+        cause: "is a directory",
+        cure: "name a file in it",
+    },
+    Case {
+        name: "no database",
+        make: |folder| written(folder, "Dear diary, ".repeat(1_000)),
+        cause: "no SQLite database",
+        cure: "restore a backup",
+    },
+    Case {
+        name: "another application's",
+        make: |folder| {
+            let path = folder.file("timers.db");
+            let other = Connection::open(&path).unwrap();
+            other.execute_batch("CREATE TABLE mine (id)").unwrap();
+            path
+        },
+        cause: "of another application",
+        cure: "give the timers a file of their own",
+    },
+    Case {
+        name: "newer",
+        make: |folder| changed(folder, "PRAGMA user_version = 99"),
+        cause: "version 99, and this program knows versions up to 2",
+        cure: "use a program that is as new",
+    },
+    Case {
+        name: "older than any that is known",
+        make: |folder| changed(folder, "PRAGMA user_version = 0"),
+        cause: "there is no version 0 of the tables",
+        cure: "restore a backup",
+    },
+    Case {
+        name: "a page size that there is not",
+        make: |folder| patched(folder, 16, &[0x12, 0x34]),
+        cause: "no SQLite database",
+        cure: "restore a backup",
+    },
+    Case {
+        name: "damaged",
+        make: |folder| patched(folder, 100, &[0xa5; 3_000]),
+        cause: "the file is damaged: database disk image is malformed",
+        cure: "restore a backup",
+    },
+    Case {
+        name: "a table is missing",
+        make: |folder| changed(folder, "DROP TABLE moved"),
+        cause: "the file is damaged: no such table: moved",
+        cure: "restore a backup",
+    },
+    Case {
+        name: "a row is missing",
+        make: |folder| changed(folder, "DELETE FROM meta"),
+        cause: "the file is damaged: table `meta`: the row `epoch` is missing",
+        cure: "restore a backup",
+    },
+    Case {
+        name: "a value of another type",
+        make: |folder| changed(folder, "UPDATE meta SET value = 'x' WHERE key = 'epoch'"),
+        cause: "the file is damaged: table `meta`, row `epoch`: the column `value` has text",
+        cure: "restore a backup",
+    },
+    Case {
+        name: "a handler that is no text",
+        make: |folder| changed(folder, "INSERT INTO handlers VALUES (1, x'ff')"),
+        cause: "the file is damaged: table `handlers`, row 1: the column `name` has bytes",
+        cure: "restore a backup",
+    },
+    Case {
+        name: "a handler without a row",
+        make: |folder| changed(folder, "INSERT INTO handlers VALUES (7, 'mail')"),
+        cause: "the file is damaged: table `handlers`: the row 1 is missing",
+        cure: "restore a backup",
+    },
+    Case {
+        name: "a damaged index of the keys",
+        make: |folder| changed(folder, "INSERT INTO key_changes VALUES (1, x'00')"),
+        cause: "the file is damaged: the index of the keys",
+        cure: "restore a backup",
+    },
+    Case {
+        name: "its log alone",
+        make: |folder| {
+            fs::write(folder.file("timers.db-wal"), [1; 100]).unwrap();
+            folder.file("timers.db")
+        },
+        cause: "the file is damaged: it is empty or missing, and its log is not",
+        cure: "restore a backup",
+    },
+];
+
+/// The text of an error: one line, with these words, and without those of SQLite's binding.
+#[track_caller]
+fn says(name: &str, error: &OpenError, words: &[&str]) {
+    let text = error.to_string();
+    println!("{name}: {text}");
+    for word in words {
+        assert!(text.contains(word), "{name}: no {word:?} in {text:?}");
+    }
+    for foreign in [
+        "Conversion error",
+        "Invalid column",
+        "index:",
+        "Query returned",
+        "out of range at",
+    ] {
+        assert!(!text.contains(foreign), "{name}: {text}");
+    }
+    assert!(!text.contains('\n') && !text.ends_with('.'), "{text}");
+}
+
+#[test]
+fn each_refusal_says_its_cause_and_its_cure() {
+    for (at, case) in CASES.iter().enumerate() {
+        let folder = Folder::new(&format!("refusal-{at}"));
+        let path = (case.make)(&folder);
+        let refused = SqliteStore::open(&path).unwrap_err();
+        says(case.name, &refused, &[case.cause, case.cure]);
+    }
+}
+
+#[test]
+fn a_file_that_is_held_or_locked_says_so() {
+    let folder = Folder::new("refusal-held");
+    let path = closed(&folder);
+    let store = SqliteStore::open(&path).unwrap();
+    let process = format!("process {} has the store open", std::process::id());
+    let refused = SqliteStore::open(&path).unwrap_err();
+    says(
+        "held",
+        &refused,
+        &[&process, "timers.db-lock", "end it first"],
+    );
+    drop(store);
+    let other = Connection::open(&path).unwrap();
+    let exclusive =
+        "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; UPDATE meta SET value = value";
+    other.execute_batch(exclusive).unwrap();
+    let refused = SqliteStore::open(&path).unwrap_err();
+    says(
+        "busy",
+        &refused,
+        &["kept the file to itself", "locked", "try again"],
+    );
+    drop(other);
+    fs::remove_file(folder.file("timers.db-lock")).unwrap();
+    fs::create_dir(folder.file("timers.db-lock")).unwrap();
+    let refused = SqliteStore::open(&path).unwrap_err();
+    says(
+        "a folder for a lock",
+        &refused,
+        &["timers.db-lock", "delete it while no process"],
+    );
+}
+
+#[test]
+fn a_reader_says_why_it_reads_nothing() {
+    let folder = Folder::new("refusal-reader");
+    for (name, path, words) in [
+        (
+            "missing",
+            folder.file("missing.db"),
+            ["No such file or directory", "correct the path"],
+        ),
+        (
+            "empty",
+            written(&folder, ""),
+            ["the file is empty", "start a service on it first"],
+        ),
+    ] {
+        says(name, &Reader::open(path).unwrap_err(), &words);
+    }
+}
+
+/// What differs by the user and the file system is looked at by another process.
+#[cfg(target_os = "linux")]
+mod elsewhere {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+    use std::os::unix::process::CommandExt;
+
+    use super::*;
+
+    const PATH: &str = "WATERWHEEL_PATH";
+    const OTHER: u32 = 65_534;
+
+    /// The path that this process is to open, if it is the other one.
+    fn given() -> Option<PathBuf> {
+        std::env::var_os(PATH).map(PathBuf::from)
+    }
+
+    /// A folder below which another user may come to, deleted as the test ends.
+    struct Shared(PathBuf);
+
+    impl Shared {
+        fn new() -> Shared {
+            let name = format!("waterwheel-refusals-{}", std::process::id());
+            let folder = std::env::temp_dir().join(name);
+            fs::create_dir(&folder).unwrap();
+            mode(&folder, 0o755);
+            Shared(folder)
+        }
+    }
+
+    impl Drop for Shared {
+        fn drop(&mut self) {
+            let _: std::io::Result<()> = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn a_user_without_rights_is_told_of_them() {
+        let test = "elsewhere::a_user_without_rights_is_told_of_them";
+        if let Some(path) = given() {
+            let refused = SqliteStore::open(&path).unwrap_err();
+            let words = [
+                "Permission denied",
+                "give the user of this process the right",
+            ];
+            says("rights", &refused, &words);
+            return;
+        }
+        let shared = Shared::new();
+        let folder = &shared.0;
+        if folder.metadata().unwrap().uid() != 0 {
+            println!("not tried: another user is needed");
+            return;
+        }
+        let program = folder.join("test");
+        fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+        let path = folder.join("timers.db");
+        let run = || {
+            let mut other = Command::new(&program);
+            other
+                .args(["--exact", "--nocapture", test])
+                .env(PATH, &path);
+            assert!(other.uid(OTHER).gid(OTHER).status().unwrap().success());
+        };
+        // Nothing may be created in the folder.
+        run();
+        // The file may not be read; may be read and not written to.
+        drop(SqliteStore::open(&path).unwrap());
+        let lock = folder.join("timers.db-lock");
+        for rights in [0o000, 0o444] {
+            mode(&path, rights);
+            chown(&lock, Some(OTHER), Some(OTHER)).unwrap();
+            run();
+        }
+        // The folder may be written to, and the file may not.
+        mode(folder, 0o777);
+        run();
+        mode(&lock, 0o000);
+        chown(&lock, Some(0), Some(0)).unwrap();
+        run();
+    }
+
+    #[test]
+    fn a_read_only_or_full_file_system_is_named() {
+        let test = "elsewhere::a_read_only_or_full_file_system_is_named";
+        if let Some(path) = given() {
+            let refused = SqliteStore::open(&path).unwrap_err();
+            match path.to_string_lossy().contains("full") {
+                true => says(
+                    "full",
+                    &refused,
+                    &["no storage space", "free some space on its disk"],
+                ),
+                false => says(
+                    "read-only",
+                    &refused,
+                    &["Read-only file system", "mount its file system"],
+                ),
+            }
+            return;
+        }
+        for (name, after) in [
+            ("read-only", "mount -o remount,ro \"$0\""),
+            (
+                "full",
+                "rm \"$0\"/timers.db-shm \"$0\"/timers.db-reserve; cat /dev/zero > \"$0\"/rest 2> /dev/null; true",
+            ),
+        ] {
+            let folder = Folder::new(&format!("refusal-{name}"));
+            let from = closed(&folder);
+            let point = folder.file(name);
+            fs::create_dir(&point).unwrap();
+            fs::write(folder.file("timers.db-shm"), "").unwrap();
+            let shell = |script: &str| {
+                let mut command = Command::new("unshare");
+                command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]);
+                command.arg(&point);
+                command
+            };
+            let mount = "mount -t tmpfs -o size=8m tmpfs \"$0\"";
+            let probe = shell(mount).stderr(std::process::Stdio::null()).status();
+            if !probe.is_ok_and(|status| status.success()) {
+                println!("not tried: no file system can be mounted here");
+                return;
+            }
+            let mut again = shell(&format!(
+                "{mount} && cp \"$1\"* \"$0\" && {after} && shift && exec \"$@\""
+            ));
+            again.arg(from).arg(std::env::current_exe().unwrap());
+            again.args(["--exact", "--nocapture", test]);
+            again.env(PATH, point.join("timers.db"));
+            assert!(again.status().unwrap().success(), "{name}");
+        }
+    }
+}

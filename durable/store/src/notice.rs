@@ -1,0 +1,24 @@
+use std::sync::Arc;
+
+/// Something that the operator of a store should know, and that keeps it from nothing: see [`Store::notices`](crate::Store::notices).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Notice {
+    /// The file has another name, by a hard link. Its lock and its log go by its name, so a process that opens it by the other one damages it.
+    #[non_exhaustive]
+    HardLinked {
+        /// The name that it was opened by.
+        file: Arc<str>,
+        /// How many names it has.
+        links: u64,
+    },
+}
+
+impl Notice {
+    /// Notes that a file has so many names.
+    #[must_use]
+    pub fn hard_linked(file: &str, links: u64) -> Notice {
+        let file = file.into();
+        Notice::HardLinked { file, links }
+    }
+}
