@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::io;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
@@ -17,6 +18,9 @@ use crate::flags::Flags;
 use crate::load::{self, Desk};
 use crate::timers::Timers;
 use crate::watch::{PATIENCE, Watch};
+
+/// The name of the threads outside of the runtime.
+pub(crate) const OUTSIDE: &str = "outside";
 
 /// How a life ends. The lives go through the three in turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,8 +133,15 @@ impl Crew<'_> {
         // A `Timer` of our own needs no runtime around the thread that polls.
         for timers in own {
             let desk = self.desk(&timers);
-            let outside = thread::Builder::new().name("outside".into());
-            let work = || futures::executor::block_on(load::sleeps(desk, Kind::Outside));
+            let outside = thread::Builder::new().name(OUTSIDE.into());
+            let slot = Arc::clone(&desk.slot);
+            let work = move || {
+                // Its sleep panics once the runtime has ended. The hook lets that pass.
+                let sleeps = || futures::executor::block_on(load::sleeps(desk, Kind::Outside));
+                let ended = panic::catch_unwind(AssertUnwindSafe(sleeps));
+                slot.all_done();
+                ended.unwrap_or(None)
+            };
             self.threads.push(outside.spawn(work)?);
         }
         Ok(())
@@ -191,7 +202,7 @@ impl Crew<'_> {
         }
     }
 
-    /// Drops the runtime, and waits for the threads outside it. Their timers stop with the runtime, so they must end.
+    /// Drops the runtime, and waits for the threads outside it. What they wait for panics when it has ended.
     fn end(self) {
         let (books, threads) = (self.books, self.threads);
         drop(self.runtime);

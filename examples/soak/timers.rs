@@ -8,8 +8,7 @@ use waterwheel::{Duration, Instant, Interval, Sleep, Timeout, Timer};
 pub(crate) enum Timers {
     /// A `Timer` that the example has started. Once it is stopped, the methods below return `None`.
     Own(Timer),
-    /// `Timer::current`, by the functions at the crate root. It is stopped with its runtime, and then `was_stopped` of its
-    /// futures is true.
+    /// `Timer::current`, by the functions at the crate root. Its futures are dropped with the tasks of its runtime.
     Current,
 }
 

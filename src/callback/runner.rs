@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use super::call::{AnyCall, CANCELLED, EXPIRED, Head};
 use crate::Timer;
 use crate::clock::Clock;
-use crate::driver::{Lifecycle, State, isolate, spawn};
+use crate::driver::{Lifecycle, isolate, spawn};
 use crate::sync::Mutex;
 use crate::wheel::Tick;
 
@@ -68,12 +68,11 @@ impl Runner {
         }
     }
 
-    /// Whether the timer was stopped before the callback is due.
+    /// Whether the timer was stopped, or its runtime ended, before the callback is due.
     ///
     /// A stop moves the state before it wakes what is pending. So of what a stop wakes, nothing is taken for due and run early.
     pub(super) fn is_cut_short(&self, head: &Head) -> bool {
-        self.lifecycle.state() >= State::Stopped
-            && !self.clock.is_due(head.deadline, self.clock.now())
+        self.lifecycle.is_stopped_or_over() && !self.clock.is_due(head.deadline, self.clock.now())
     }
 
     /// Has a callback run that is due.
@@ -241,3 +240,35 @@ impl PartialEq for Due {
 }
 
 impl Eq for Due {}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio::runtime::Builder;
+    use tokio::time::Duration;
+
+    use super::{Run, Runner};
+    use crate::Timer;
+    use crate::callback::call::Call;
+
+    // A runtime that ends drops its tasks in an order of its own. A callback that comes due after that must not wait for ever.
+    #[test]
+    fn a_runner_whose_task_was_dropped_spawns_another() {
+        let runtime = Builder::new_current_thread().enable_time().build().unwrap();
+        let timer = Timer::builder().start_on(runtime.handle()).unwrap();
+        let runner = Runner::new(&timer);
+        runner.queue.lock().has_task = true;
+        drop(Run {
+            runner: Arc::clone(&runner),
+            has_ended: false,
+        });
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        let past = timer.sleep_until(timer.now() - Duration::from_millis(5));
+        let call = Call::arm(&runner, 0, past, move || sender.send(()).unwrap());
+        assert!(call.is_ok());
+        let within = Duration::from_secs(20);
+        let ran = runtime.block_on(async { tokio::time::timeout(within, receiver).await });
+        assert_eq!(ran, Ok(Ok(())));
+    }
+}

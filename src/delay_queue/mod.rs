@@ -31,8 +31,12 @@
 //! queue holds one [`Sleep`](crate::Sleep) on its timer, towards its next expiration. What is due stays in the queue until a poll hands it out, and can
 //! still be removed or reset by its key.
 //!
-//! Items come out in order of their ticks, and items of one tick first in, first out, as they were inserted or reset. An item
-//! whose tick had passed when it was inserted comes after the items that were due then.
+//! # Order
+//!
+//! Items come out in order of their ticks, and items of one tick first in, first out, as they were inserted or reset. This order is
+//! for what is inserted before the queue gets there: the queue stands at the tick of the item that it handed out last, or, if the last poll
+//! found nothing due, at the time of that poll. An item whose tick is that one or an earlier one counts as due there. So
+//! items whose ticks have passed come first in, first out, whatever their deadlines, before the items of all later ticks.
 //!
 //! # Handles
 //!
@@ -66,7 +70,7 @@
 //!
 //! Then polls of a queue with items hand out what is due, and `None` if nothing is. The other items stay:
 //! [`is_empty`](DelayQueue::is_empty) is false and [`was_stopped`](DelayQueue::was_stopped) is true. They can be
-//! removed or [drained](DelayQueue::drain), and each still comes out of a poll past its tick. The runtime's timer stops with the runtime.
+//! removed or [drained](DelayQueue::drain), and each still comes out of a poll past its tick. Once the timer's runtime [has ended](crate::time#when-a-runtime-ends) nothing waits any more.
 //! An empty queue that waits for its handles is woken as well, and gives `None`.
 //!
 //! [`Timer::drain`](crate::Timer::drain) waits for the queue's one sleep and not for its items: it ends when the queue has been woken next.

@@ -27,8 +27,9 @@ const MOST_LOOKS: usize = 16;
 impl<T> DelayQueue<T> {
     /// The next item that is due.
     ///
-    /// - `Ready(Some(item))`: the item's tick has come. Items come in order of their ticks, equal ticks first in, first out. A poll past
-    ///   an item's tick hands it out, however late the driver is.
+    /// - `Ready(Some(item))`: the item's tick has come. Items come in order of their ticks, equal ticks first in, first out, and those
+    ///   filed under a tick that polls had passed already, first in, first out as well ([the order](crate::delay_queue#order)). A
+    ///   poll past an item's tick hands it out, however late the driver is.
     /// - `Ready(None)`: the queue is empty and has no [handle](DelayQueue::handle), or its timer
     ///   [was stopped](DelayQueue::was_stopped) and nothing is due. An insertion wakes the task nevertheless.
     /// - `Pending`: the task is woken when an item is due, when one is inserted or reset to before the next one, and when the last one is removed. Only the
@@ -190,13 +191,15 @@ impl<T> Bound<T> {
                 }
                 Step::Wait(next) => {
                     ready!(self.poll_sleep(next, cx));
-                    if self.sleep.was_stopped() {
+                    if self.sleep.has_no_timer() {
+                        ready!(self.sleep.poll_found_end());
                         budget.made_progress();
                         return Poll::Ready(None);
                     }
                 }
                 Step::WaitForHandles => {
                     ready!(self.poll_stop(cx));
+                    ready!(self.sleep.poll_found_end());
                     budget.made_progress();
                     return Poll::Ready(None);
                 }
@@ -219,12 +222,12 @@ impl<T> Bound<T> {
             self.sleep.set_deadline(until);
             self.target = Some(tick);
         }
-        ready!(Pin::new(&mut self.sleep).poll(cx));
+        ready!(self.sleep.poll_or_end(cx));
         self.target = None;
         Poll::Ready(())
     }
 
-    /// Sleeps until the timer is stopped.
+    /// Sleeps until the timer ends.
     fn poll_stop(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.target = None;
         self.sleep.poll_stop(cx)

@@ -15,7 +15,7 @@ use crate::wheel::{Removed, Tick, Wheel};
 ///
 /// - [`insert`](DelayQueue::insert) gives a [`Key`], by which an item is [removed](DelayQueue::remove) or
 ///   [reset](DelayQueue::reset) until it is handed out.
-/// - [`poll_expired`](DelayQueue::poll_expired) hands items out in order of their ticks, equal ticks first in, first out. The queue is a `Stream` of them.
+/// - [`poll_expired`](DelayQueue::poll_expired) hands items out in [order](crate::delay_queue#order) of their ticks. The queue is a `Stream` of them.
 ///   [`expired_many`](DelayQueue::expired_many) hands out many at a time.
 /// - [`handle`](DelayQueue::handle) gives a handle by which other tasks insert.
 ///
@@ -337,7 +337,7 @@ impl<T> DelayQueue<T> {
     pub fn was_stopped(&self) -> bool {
         self.bound
             .as_ref()
-            .is_some_and(|bound| bound.sleep.was_stopped())
+            .is_some_and(|bound| bound.sleep.has_no_timer())
     }
 
     /// A handle by which other tasks and threads insert, remove and reset.

@@ -90,9 +90,10 @@ impl Core {
         if let Some(manual) = &plan.clock {
             turn::turn_by_hand(manual, &list);
         }
+        let home_by_hand = plan.clock.as_ref().map(|_| home.clone());
         let clock = Clock::new(home.clone(), plan.clock, plan.resolution);
         let common = Common {
-            lifecycle: Arc::new(Lifecycle::new()),
+            lifecycle: Arc::new(Lifecycle::new(home_by_hand)),
             wakeup: Arc::new(Wakeup::new(clock, waking)),
             list,
             permits: plan.max_pending.map(|most| Arc::new(Permits::new(most))),
@@ -108,8 +109,8 @@ impl Core {
         })
     }
 
-    /// Spawns the driver, which drops `registration` when it ends. On a runtime that is finished the driver is dropped at
-    /// once, inside this call.
+    /// Spawns the driver, which keeps `registration` until its runtime is over. On a runtime that is finished the driver is dropped
+    /// at once, inside this call.
     pub(super) fn spawn_driver<G>(&self, home: &Handle, registration: Option<G>)
     where
         G: Send + Unpin + 'static,
@@ -123,7 +124,7 @@ impl Core {
         }
     }
 
-    pub(super) fn driver<G>(&self, registration: Option<G>) -> DriverTask<G> {
+    pub(super) fn driver<G: Send + 'static>(&self, registration: Option<G>) -> DriverTask<G> {
         let Common {
             lifecycle,
             wakeup,

@@ -11,7 +11,6 @@ use tokio::runtime::{Handle, Id};
 
 use super::core::{Core, Plan};
 use super::host::assert_time_is_enabled;
-use super::lifecycle::State;
 use super::shard::Shard;
 use super::timer::Timer;
 
@@ -67,7 +66,7 @@ fn last(id: Id) -> Option<Arc<Shard>> {
     shard
         .ok()
         .flatten()
-        .filter(|shard| shard.lifecycle().state() != State::Abandoned)
+        .filter(|shard| !shard.lifecycle().is_over())
 }
 
 #[cold]
@@ -96,7 +95,7 @@ fn core_of(handle: &Handle) -> Arc<Core> {
     core
 }
 
-/// The place of a timer in the registry. The driver drops it when its runtime ends.
+/// The place of a timer in the registry. It is dropped when its runtime is over.
 struct Registration {
     id: Id,
     core: Weak<Core>,

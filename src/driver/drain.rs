@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
-use super::lifecycle::{Lifecycle, State};
+use super::lifecycle::Lifecycle;
 use super::shard::ShardList;
 use super::stop::stop;
 use super::wakeup::Wakeup;
@@ -29,7 +29,7 @@ impl Drain {
         shards: Arc<ShardList>,
         wakeup: Arc<Wakeup>,
     ) -> Drain {
-        lifecycle.advance(State::Draining);
+        lifecycle.drain();
         for shard in shards.in_use() {
             shard.start_draining();
         }
@@ -56,10 +56,13 @@ impl Future for Drain {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        if self.lifecycle.state() < State::Stopped && !self.is_drained(context) {
+        if self.lifecycle.has_ended() {
+            return Poll::Ready(());
+        }
+        if !self.is_drained(context) {
             return Poll::Pending;
         }
-        stop(&self.lifecycle, &self.shards, &self.wakeup, State::Stopped);
+        stop(&self.lifecycle, &self.shards, &self.wakeup);
         Poll::Ready(())
     }
 }

@@ -1,32 +1,48 @@
-//! What state a `Timer` is in, what a drain waits for beside pending timers, and who waits until it is drained.
+//! How far a `Timer` is in its life, what a drain waits for besides pending timers, and who waits until it is drained.
 
+use std::fmt;
+use std::pin::Pin;
+use std::sync::OnceLock;
 use std::task::Waker;
 
+use tokio::runtime::Handle;
+
+use super::host;
 use super::wake_all::wake_all;
 use crate::error::Error;
 use crate::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use crate::sync::{Mutex, OwnLine};
 
-/// A `Timer` goes through these from top to bottom, and may leave some out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub(crate) enum State {
-    Running,
-    /// Takes nothing new.
-    Draining,
-    /// Stopped by its owner.
-    Stopped,
-    /// Stopped because its runtime is gone.
-    Abandoned,
-}
+/// Takes nothing new.
+const DRAINING: u8 = 1;
+/// Its owner stopped it: everything that was pending is ready.
+const STOPPED: u8 = 2;
+/// Its runtime drops its tasks, the driver among them.
+const ENDING: u8 = 4;
+/// Its runtime has dropped its tasks.
+const OVER: u8 = 8;
 
 pub(crate) struct Lifecycle {
-    /// Every future that is made reads it. It is written at most three times.
+    /// These bits, each of which is set once and never cleared. Every future that is made reads them.
     state: AtomicU8,
+    /// The runtime of a timer on a manual clock. It may be without `enable_time`, so no sleep of tokio's tells when it is over.
+    home_by_hand: Option<Handle>,
+    /// Waits for the end of the runtime's clock, from `ENDING` to `OVER`.
+    end_of_clock: OnceLock<Pin<Box<host::TokioSleep>>>,
     /// The wakers for the next `wake_drains`, each by the number of its future. A future that was woken, or has not been polled,
     /// has none here.
     drains: OwnLine<Mutex<Vec<(u64, Waker)>>>,
     callbacks: OwnLine<Callbacks>,
+}
+
+/// How a timer has ended for a future that finds its wheel gone.
+pub(crate) enum End {
+    /// Its owner stopped it.
+    Stopped,
+    /// Its runtime is ending, and the caller is one of the tasks that it drops next.
+    TaskOfEndingRuntime,
+    /// Its runtime has ended.
+    Over,
 }
 
 /// How many callbacks there were. A drain waits until those that have begun have ended.
@@ -38,9 +54,12 @@ struct Callbacks {
 }
 
 impl Lifecycle {
-    pub(super) fn new() -> Lifecycle {
+    /// With the runtime, if the timer is on a manual clock.
+    pub(super) fn new(home_by_hand: Option<Handle>) -> Lifecycle {
         Lifecycle {
-            state: AtomicU8::new(State::Running as u8),
+            state: AtomicU8::new(0),
+            home_by_hand,
+            end_of_clock: OnceLock::new(),
             drains: OwnLine(Mutex::new(Vec::new())),
             callbacks: OwnLine(Callbacks {
                 begun: AtomicU64::new(0),
@@ -50,34 +69,113 @@ impl Lifecycle {
     }
 
     #[inline]
-    pub(crate) fn state(&self) -> State {
-        // Pairs with the change in `advance`. A future that sees `Stopped` also sees what its owner did before.
-        match self.state.load(Ordering::Acquire) {
-            0 => State::Running,
-            1 => State::Draining,
-            2 => State::Stopped,
-            _ => State::Abandoned,
-        }
+    fn has(&self, bits: u8) -> bool {
+        // Pairs with the change in `set`. A future that sees a stop also sees what its owner did before.
+        self.state.load(Ordering::Acquire) & bits != 0
+    }
+
+    /// Sets these bits. Returns whether the first of them, `bit`, was clear.
+    fn set(&self, bit: u8, others: u8) -> bool {
+        // Released to the loads in `has`. Sequentially consistent for the sake of `begin_callback` and `end_callback`.
+        self.state.fetch_or(bit | others, Ordering::SeqCst) & bit == 0
     }
 
     /// Whether the `Timer` takes anything new.
+    ///
+    /// While its runtime ends it does: tasks run to their next `.await` then, and must neither panic nor get an error.
     #[inline]
     pub(crate) fn is_open(&self) -> Result<(), Error> {
-        match self.state() {
-            State::Running => Ok(()),
-            _ => Err(Error::shutdown()),
+        match self.has(DRAINING | STOPPED | ENDING | OVER) {
+            false => Ok(()),
+            true => self.is_open_to_ending(),
         }
     }
 
-    /// Moves the `Timer` on to a state, unless it is further. Returns the state from before.
-    pub(super) fn advance(&self, to: State) -> State {
-        // Released to the loads in `state`. Sequentially consistent for the sake of `begin_callback` and `end_callback`.
-        match self.state.fetch_max(to as u8, Ordering::SeqCst) {
-            0 => State::Running,
-            1 => State::Draining,
-            2 => State::Stopped,
-            _ => State::Abandoned,
+    #[cold]
+    fn is_open_to_ending(&self) -> Result<(), Error> {
+        if self.is_closing() || self.has(OVER) && !self.is_polled_at_home_by_hand() {
+            return Err(Error::shutdown());
         }
+        Ok(())
+    }
+
+    /// Whether its owner drains or stopped it.
+    #[inline]
+    pub(crate) fn is_closing(&self) -> bool {
+        self.has(DRAINING | STOPPED)
+    }
+
+    /// Whether its owner stopped it.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.has(STOPPED)
+    }
+
+    /// Whether its owner stopped it or its runtime has dropped its tasks: then nothing is armed any more.
+    pub(crate) fn is_stopped_or_over(&self) -> bool {
+        self.has(STOPPED | OVER)
+    }
+
+    /// Whether its owner stopped it, or its runtime is ending or has ended: no driver turns it any more.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has(STOPPED | ENDING)
+    }
+
+    /// Whether its runtime has dropped its tasks.
+    #[inline]
+    pub(super) fn is_over(&self) -> bool {
+        self.has(OVER)
+    }
+
+    pub(super) fn is_draining(&self) -> bool {
+        self.has(DRAINING)
+    }
+
+    pub(super) fn drain(&self) {
+        self.set(DRAINING, 0);
+    }
+
+    /// Its owner stops it. Returns whether this is the first time.
+    pub(super) fn stop(&self) -> bool {
+        self.set(STOPPED, DRAINING)
+    }
+
+    /// Its runtime begins to drop its tasks.
+    pub(super) fn begin_ending(&self) {
+        self.set(ENDING, 0);
+    }
+
+    /// Its runtime has dropped its tasks. Returns whether this is the first time.
+    pub(super) fn end(&self) -> bool {
+        self.set(OVER, ENDING)
+    }
+
+    /// Keeps the sleep that is woken when the clock of the runtime ends.
+    pub(super) fn keep_end_of_clock(&self, sleep: Pin<Box<host::TokioSleep>>) {
+        let _ = self.end_of_clock.set(sleep);
+    }
+
+    /// Whether the timer is on a manual clock.
+    pub(super) fn is_by_hand(&self) -> bool {
+        self.home_by_hand.is_some()
+    }
+
+    /// What a future that finds its wheel gone is to make of it.
+    #[cold]
+    pub(crate) fn end_seen_here(&self) -> End {
+        if self.is_stopped() {
+            End::Stopped
+        } else if self.is_polled_at_home_by_hand() {
+            End::TaskOfEndingRuntime
+        } else {
+            End::Over
+        }
+    }
+
+    /// Whether this thread runs a task of the runtime of a timer on a manual clock.
+    ///
+    /// Other timers are told by tokio's clock when the last task of their runtime has gone.
+    fn is_polled_at_home_by_hand(&self) -> bool {
+        self.home_by_hand.as_ref().is_some_and(host::runs_this_task)
     }
 
     /// Counts a callback that is about to be submitted, and returns its number; an error if the `Timer` takes nothing new.
@@ -86,7 +184,8 @@ impl Lifecycle {
     /// `Timer` running here is counted when a drain looks, which moves the state first.
     pub(crate) fn begin_callback(&self) -> Result<u64, Error> {
         let number = self.callbacks.begun.fetch_add(1, Ordering::SeqCst);
-        if self.state.load(Ordering::SeqCst) == State::Running as u8 {
+        let state = self.state.load(Ordering::SeqCst);
+        if state & (DRAINING | STOPPED | OVER) == 0 {
             return Ok(number);
         }
         self.end_callback();
@@ -99,7 +198,7 @@ impl Lifecycle {
     pub(crate) fn end_callback(&self) {
         let ended = self.callbacks.ended.fetch_add(1, Ordering::SeqCst) + 1;
         let is_last = ended == self.callbacks.begun.load(Ordering::SeqCst);
-        if is_last && self.state.load(Ordering::SeqCst) != State::Running as u8 {
+        if is_last && self.state.load(Ordering::SeqCst) != 0 {
             self.wake_drains();
         }
     }
@@ -138,5 +237,18 @@ impl Lifecycle {
     pub(super) fn wake_drains(&self) {
         let drains = std::mem::take(&mut *self.drains.lock());
         wake_all(drains.into_iter().map(|(_, waker)| waker));
+    }
+}
+
+/// How far it is.
+impl fmt::Debug for Lifecycle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match () {
+            () if self.is_stopped() => "Stopped",
+            () if self.is_over() => "Over",
+            () if self.has(ENDING) => "Ending",
+            () if self.is_draining() => "Draining",
+            () => "Running",
+        })
     }
 }

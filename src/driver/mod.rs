@@ -25,6 +25,7 @@ mod builder;
 mod core;
 mod current;
 mod drain;
+mod ending;
 mod host;
 #[cfg(feature = "tracing")]
 mod instances;
@@ -50,7 +51,7 @@ pub use wakeup::Waking;
 
 pub(crate) use current::current_shard;
 pub(crate) use host::spawn;
-pub(crate) use lifecycle::{Lifecycle, State};
+pub(crate) use lifecycle::{End, Lifecycle};
 pub(crate) use shard::{Answer, Shard};
 pub(crate) use turn::spawn_catch_up;
 pub(crate) use wake_all::isolate;

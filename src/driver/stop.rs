@@ -1,26 +1,29 @@
-//! How a `Timer` ends: every pending timer ends at once, and its task is woken. Its owner stops it by `shutdown` or a drain;
-//! the drop of the driver's task (`turn/task`) stops it when its runtime ends.
+//! How a `Timer` is stopped by its owner, by `shutdown` or a drain: every pending timer ends at once, and its task is woken.
 
-use super::lifecycle::{Lifecycle, State};
+use super::lifecycle::Lifecycle;
 use super::shard::ShardList;
 use super::wake_all::wake_all;
 use super::wakeup::Wakeup;
 
-/// Moves the `Timer` on to `Stopped` or `Abandoned` and ends everything that is pending. Returns how many timers that
-/// were; zero if it was stopped before.
-pub(super) fn stop(lifecycle: &Lifecycle, shards: &ShardList, wakeup: &Wakeup, to: State) -> usize {
-    // A `Timer` that its owner stopped still becomes abandoned when its runtime ends.
-    if lifecycle.advance(to) >= State::Stopped {
+/// Stops the `Timer`. Returns how many timers were pending; zero if it was stopped before.
+pub(super) fn stop(lifecycle: &Lifecycle, shards: &ShardList, wakeup: &Wakeup) -> usize {
+    if !lifecycle.stop() {
         return 0;
     }
+    let count = stop_shards(shards);
+    lifecycle.wake_drains();
+    wakeup.wake_task();
+    count
+}
+
+/// Takes the wheels from the shards, and wakes what was pending. Returns how much that was. The caller has set the state before, see
+/// `ShardList::add`.
+pub(super) fn stop_shards(shards: &ShardList) -> usize {
     let mut count = 0;
-    // The state moves before the shards are listed, see `ShardList::add`.
     for shard in shards.in_use() {
         let wakers = shard.stop();
         count += wakers.len();
         wake_all(wakers.into_iter());
     }
-    lifecycle.wake_drains();
-    wakeup.wake_task();
     count
 }

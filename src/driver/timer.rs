@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::core::Core;
 use super::drain::Drain;
-use super::lifecycle::{Lifecycle, State};
+use super::lifecycle::Lifecycle;
 use super::metrics::Metrics;
 use super::shard::Shard;
 use super::snapshot::Snapshot;
@@ -190,15 +190,10 @@ impl Timer {
     /// [Callbacks](crate::callback) that are not due are cancelled, and their closures dropped. Those that are due still run;
     /// [`shutdown_now`](Timer::shutdown_now) cancels these too, and returns what never ran.
     ///
-    /// Dropping the runtime stops the timer in the same way.
+    /// The end of a runtime is no stop: [`time`](crate::time#when-a-runtime-ends) has what becomes of its timers.
     pub fn shutdown(&self) -> usize {
         let common = &self.core.common;
-        stop(
-            &common.lifecycle,
-            &common.list,
-            &common.wakeup,
-            State::Stopped,
-        )
+        stop(&common.lifecycle, &common.list, &common.wakeup)
     }
 
     /// Takes nothing new from now on, and completes when what is pending has fired or been
@@ -237,7 +232,7 @@ impl Timer {
     /// [`drain`](Timer::drain), or with its runtime.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
-        self.core.common.lifecycle.state() >= State::Stopped
+        self.core.common.lifecycle.has_ended()
     }
 
     #[inline]
@@ -276,7 +271,7 @@ impl fmt::Debug for Timer {
             .field("resolution", &self.resolution())
             .field("shards", &self.shards())
             .field("max_pending", &self.max_pending())
-            .field("state", &self.core.common.lifecycle.state())
+            .field("state", &self.core.common.lifecycle)
             .finish_non_exhaustive()
     }
 }

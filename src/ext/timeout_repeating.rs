@@ -61,6 +61,7 @@ impl<S: Stream> Stream for TimeoutRepeating<S> {
         let tick = poll_fn(|context| Pin::new(&mut *interval).poll_next(context));
         let was_stopped = ready!(poll_limit(tick, had_budget, context)).is_none();
         if was_stopped {
+            interval.assert_was_stopped();
             *this.interval = None;
         }
         Poll::Ready(Some(Err(Elapsed::new(was_stopped))))

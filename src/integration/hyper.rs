@@ -25,13 +25,15 @@ use crate::{Sleep, Timer};
 ///
 /// hyper has no error for a sleep that is refused. So these calls never panic, and differ from [`Timer::sleep`]:
 ///
-/// - Once the timer takes nothing new, by [`shutdown`](Timer::shutdown), by [`drain`](Timer::drain) or with its runtime, a new sleep is
+/// - Once the timer takes nothing new, by [`shutdown`](Timer::shutdown) or by [`drain`](Timer::drain), a new sleep is
 ///   never ready. Nor is one whose timer is stopped while it waits. So **hyper's limits fall away with the timer**, and its
 ///   connections go on without them: end the connections first. (If the sleeps were ready instead, idle connections would end with a timeout
 ///   that has not passed, HTTP/2 connections as well if they carry requests, and the sweeps of hyper-util's pool would follow
 ///   one another without a pause.)
 /// - Where [`max_pending`](crate::Builder::max_pending) is reached, a sleep is taken nevertheless, and counts. The limits hold, and what else
 ///   the timer is asked for is refused. Bound the connections.
+///
+/// When the timer's runtime [ends](crate::time#when-a-runtime-ends), a sleep that is polled elsewhere panics, as that of hyper-util's `TokioTimer` does.
 ///
 /// A drain waits for the sleeps that hyper has pending, and hyper pushes the same sleep back as long as a connection or a pool lives.
 ///

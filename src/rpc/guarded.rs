@@ -6,8 +6,9 @@ use pin_project_lite::pin_project;
 use tokio::task::coop;
 
 use super::idle_timeout::IdleTimeout;
+use crate::driver::End;
 use crate::error::Elapsed;
-use crate::time::{Sleep, poll_limit};
+use crate::time::{RUNTIME_IS_OVER, Sleep, poll_limit};
 
 pin_project! {
     /// The future of [`IdleTimeout::guard`].
@@ -28,7 +29,7 @@ pub(super) enum Delay {
     Until(Sleep),
     /// The idle time is so long that it never ends, or the future is done.
     Never,
-    /// It has ended the future, or was made on a runtime that is gone.
+    /// It has ended the future.
     Ended { was_stopped: bool },
 }
 
@@ -89,8 +90,17 @@ impl Delay {
             let tick = poll_fn(|context| sleep.poll_tick(context));
             ready!(poll_limit(tick, had_budget, context));
             // Each round sleeps until a touch that the one before did not see, plus the idle time.
+            match sleep.found_end() {
+                None => {}
+                Some(End::Stopped) => {
+                    *self = Delay::Ended { was_stopped: true };
+                    continue;
+                }
+                // The task is dropped next.
+                Some(End::TaskOfEndingRuntime) => return Poll::Pending,
+                Some(End::Over) => panic!("{RUNTIME_IS_OVER}"),
+            }
             *self = match idle.deadline() {
-                _ if sleep.found_stopped() => Delay::Ended { was_stopped: true },
                 Some(deadline) if deadline > sleep.deadline() => {
                     sleep.rearm(deadline);
                     continue;

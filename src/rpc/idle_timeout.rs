@@ -7,7 +7,6 @@ use tokio::time::{Duration, Instant};
 use super::guarded::{Delay, Guarded};
 use super::last_touch::LastTouch;
 use crate::Timer;
-use crate::driver::State;
 use crate::error::Error;
 
 /// Ends what has been idle for too long: a connection without traffic, a stream without frames.
@@ -163,16 +162,13 @@ impl IdleTimeout {
     /// # Panics
     ///
     /// If the timer was stopped or has reached its `max_pending`; see [`try_guard`](IdleTimeout::try_guard).
-    /// Not if it was stopped because its runtime is dropped: then the guard is made, and is stopped.
+    /// Also if its runtime [has ended](crate::time#when-a-runtime-ends), as do polls of the guard then.
     #[track_caller]
     pub fn guard<F: IntoFuture>(&self, future: F) -> Guarded<F::IntoFuture> {
-        let delay = match self.try_delay() {
-            Ok(delay) => delay,
-            // While a runtime is dropped, its tasks may run to their next `.await`, and must not panic.
-            Err(_) if self.is_abandoned() => Delay::Ended { was_stopped: true },
+        match self.try_delay() {
+            Ok(delay) => self.guard_with(delay, future),
             Err(error) => panic!("{error}"),
-        };
-        self.guard_with(delay, future)
+        }
     }
 
     /// [`guard`](IdleTimeout::guard), or an error; then the future is dropped.
@@ -211,10 +207,6 @@ impl IdleTimeout {
             return Ok(Delay::Never);
         };
         timer.try_sleep_until(deadline).map(Delay::Until)
-    }
-
-    fn is_abandoned(&self) -> bool {
-        self.shared.timer.shard().lifecycle().state() == State::Abandoned
     }
 }
 

@@ -72,8 +72,8 @@ impl AtomicU8 {
         self.0.fetch_update(order, otherwise, update)
     }
 
-    pub(crate) fn fetch_max(&self, value: u8, order: Ordering) -> u8 {
-        fenced(order, || self.0.fetch_max(value, order))
+    pub(crate) fn fetch_or(&self, bits: u8, order: Ordering) -> u8 {
+        fenced(order, || self.0.fetch_or(bits, order))
     }
 
     pub(crate) fn compare_exchange(

@@ -7,9 +7,10 @@ use futures_core::Stream;
 use tokio::time::{Duration, Instant};
 
 use super::missed::MissedTickBehavior;
-use super::sleep::Sleep;
+use super::sleep::{RUNTIME_IS_OVER, Sleep};
 use super::{FAR, far_at_most};
 use crate::Timer;
+use crate::driver::End;
 use crate::error::Error;
 
 /// Ticks every `period`, for the first time now.
@@ -195,6 +196,7 @@ impl Interval {
         let had_ended = self.ended;
         let tick = ready!(self.poll_try_tick(context));
         Poll::Ready(tick.unwrap_or_else(|_| {
+            self.assert_was_stopped();
             assert!(
                 !had_ended,
                 "this interval's timer was stopped: look at `was_stopped` after a tick, use \
@@ -311,8 +313,11 @@ impl Interval {
             return Poll::Ready(Err(Error::shutdown()));
         }
         let now = ready!(self.delay.poll_tick(context));
-        if self.delay.found_stopped() {
-            return Poll::Ready(Err(self.end()));
+        match self.delay.found_end() {
+            None => {}
+            // The task is dropped next.
+            Some(End::TaskOfEndingRuntime) => return Poll::Pending,
+            Some(End::Stopped | End::Over) => return Poll::Ready(Err(self.end())),
         }
         let tick = self.delay.deadline();
         let next = self.next_after(tick, now);
@@ -322,6 +327,11 @@ impl Interval {
             self.end();
         }
         Poll::Ready(Ok(tick))
+    }
+
+    /// No tick comes any more. Panics if not its owner has stopped the timer.
+    pub(crate) fn assert_was_stopped(&self) {
+        assert!(self.delay.is_closing(), "{RUNTIME_IS_OVER}");
     }
 
     fn end(&mut self) -> Error {

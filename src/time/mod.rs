@@ -41,6 +41,21 @@
 //! Not promised are the order across shards, of which there is one a worker, and the order in which woken tasks run on a
 //! multi-thread runtime.
 //!
+//! # When a runtime ends
+//!
+//! While a runtime is dropped or [shut down in the background](tokio::runtime::Runtime::shutdown_background), a task that is in the middle
+//! of a poll runs to its next `.await`, and is dropped there. As with `tokio::time`:
+//!
+//! - In such a task everything of this crate is pending until its tick. Nothing completes early, and nothing panics at the call.
+//! - Elsewhere (in `Handle::block_on`, `spawn_blocking`, another runtime) a future of a timer of that runtime is pending until the
+//!   runtime has dropped its last task. That wakes it, and its next poll panics.
+//!
+//! Beyond tokio, the forms that can say so do not panic once the runtime has ended: the `try_` forms give an error for which
+//! [`is_shutdown`](crate::error::Error::is_shutdown) is true, an interval taken as a stream ends, and so does a
+//! [`DelayQueue`](crate::DelayQueue). A [drain](crate::Timer::drain) completes, and [callbacks](crate::callback) are cancelled.
+//!
+//! The timer's own [`shutdown`](crate::Timer::shutdown) is different: it makes everything that is pending ready at once.
+//!
 //! # What behaves differently from `tokio::time`
 //!
 #![doc = include_str!("differences.md")]
@@ -61,6 +76,7 @@ pub use sleep::Sleep;
 pub use start::{sleep, sleep_until};
 pub use timeout::{Timeout, timeout, timeout_at};
 
+pub(crate) use sleep::RUNTIME_IS_OVER;
 pub(crate) use timeout::{poll_delay, poll_limit};
 
 pub use crate::error;

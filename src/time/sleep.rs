@@ -10,7 +10,7 @@ use tokio::time::{Duration, Instant};
 use super::phase::{Lead, Packed, Phase};
 use super::{FAR, far_at_most};
 use crate::clock::Clock;
-use crate::driver::{self, Answer, Lifecycle, Shard, State};
+use crate::driver::{self, Answer, End, Lifecycle, Shard};
 use crate::wheel::{Key, Tick};
 
 /// The future of [`sleep`](crate::sleep()) and [`sleep_until`](crate::sleep_until).
@@ -60,9 +60,12 @@ impl Sleep {
     pub fn is_elapsed(&self) -> bool {
         match self.phase.phase() {
             Phase::New(_) => false,
-            Phase::Reset => self.is_due() || self.shard.is_stopped(),
-            Phase::Armed(key) => self.is_due() || self.shard.has_ended(key, self.tick()),
-            Phase::Fired | Phase::Stopped => true,
+            Phase::Reset => self.is_due() || self.is_stopped(),
+            Phase::Armed(key) => {
+                self.is_due() || self.shard.has_fired(key, self.tick()) || self.is_stopped()
+            }
+            Phase::Fired => true,
+            Phase::Stopped => self.is_due() || self.is_stopped(),
         }
     }
 
@@ -70,6 +73,19 @@ impl Sleep {
     /// come as well: then it is due. `false` until the first poll or reset.
     #[must_use]
     pub fn was_stopped(&self) -> bool {
+        match self.phase.phase() {
+            Phase::New(_) | Phase::Fired => false,
+            Phase::Reset | Phase::Armed(_) => !self.is_due() && self.is_stopped(),
+            Phase::Stopped => self.is_stopped(),
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.lifecycle().is_stopped() && self.shard.is_stopped()
+    }
+
+    /// [`was_stopped`](Sleep::was_stopped), by its owner or by the end of its runtime.
+    pub(crate) fn has_no_timer(&self) -> bool {
         match self.phase.phase() {
             Phase::New(_) | Phase::Fired => false,
             Phase::Reset | Phase::Armed(_) => !self.is_due() && self.shard.is_stopped(),
@@ -174,14 +190,14 @@ impl Sleep {
         self.shard.lifecycle()
     }
 
-    /// Whether the timer takes nothing new, so that an interval must end.
+    /// Whether the timer's owner drains or stopped it, so that an interval must end.
     pub(super) fn is_closing(&self) -> bool {
-        self.lifecycle().state() != State::Running
+        self.lifecycle().is_closing()
     }
 
     /// Polls for an interval or a guard, which will [`rearm`](Sleep::rearm) this sleep or drop it. When the sleep is due, returns the time, and keeps
-    /// the entry and the permit. When the timer was stopped, returns the time as well, and
-    /// [`found_stopped`](Sleep::found_stopped) is true.
+    /// the entry and the permit. When the timer has ended, returns the time as well, and
+    /// [`found_end`](Sleep::found_end) says how.
     #[inline]
     pub(crate) fn poll_tick(&mut self, context: &mut Context<'_>) -> Poll<Instant> {
         let phase = self.phase.phase();
@@ -240,8 +256,9 @@ impl Sleep {
         }
     }
 
-    /// Waits for the stop of its timer and nothing else, until its deadline is set again: without one, it costs no turn, and a clock that
-    /// is paused does not jump to it. It is not pending for the timer's metrics and drains.
+    /// Waits for the end of its timer and nothing else, until its deadline is set again: without one, it costs no turn, and a clock that
+    /// is paused does not jump to it. It is not pending for the timer's metrics and drains. [`found_end`](Sleep::found_end) says
+    /// how it has ended.
     pub(crate) fn poll_stop(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let phase = self.phase.phase();
         let key = match phase {
@@ -307,11 +324,13 @@ impl Sleep {
         shard.cancel(key);
     }
 
+    #[inline(always)]
     fn poll_new(&mut self, phase: Phase, lead: Lead, context: &mut Context<'_>) -> Poll<()> {
         let answer = self.arm(phase, lead, context);
         self.settle(phase, answer)
     }
 
+    #[inline(always)]
     fn poll_armed(&mut self, key: Key, context: &mut Context<'_>) -> Poll<()> {
         // Past its tick it is due, whatever the driver has got to. An entry that a turn has disarmed is due, and no clock is
         // read for it.
@@ -341,10 +360,50 @@ impl Sleep {
         Poll::Ready(())
     }
 
-    /// Whether a poll has found the timer stopped. Unlike [`was_stopped`](Sleep::was_stopped), it reads no clock.
+    /// How the timer has ended, if a poll has found that it did. Unlike [`was_stopped`](Sleep::was_stopped), it reads no clock.
     #[inline]
-    pub(crate) fn found_stopped(&self) -> bool {
-        matches!(self.phase.phase(), Phase::Stopped)
+    pub(crate) fn found_end(&self) -> Option<End> {
+        self.phase
+            .is_stopped()
+            .then(|| self.lifecycle().end_seen_here())
+    }
+
+    /// Ready, unless a task polls that its ending runtime drops next. To be called when the timer has ended.
+    pub(crate) fn poll_found_end(&self) -> Poll<()> {
+        match self.found_end() {
+            Some(End::TaskOfEndingRuntime) => Poll::Pending,
+            _ => Poll::Ready(()),
+        }
+    }
+
+    /// As a poll, but ready as well if the timer has ended, however it did: [`found_end`](Sleep::found_end) says so.
+    #[inline(always)]
+    pub(crate) fn poll_or_end(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let phase = self.phase.phase();
+        let poll = match phase {
+            Phase::New(lead) => self.poll_new(phase, lead, context),
+            Phase::Reset => self.poll_new(phase, Lead::UNKNOWN, context),
+            Phase::Armed(key) => self.poll_armed(key, context),
+            Phase::Fired | Phase::Stopped => Poll::Ready(()),
+        };
+        // Last, since only a sleep that is ready uses up budget: a task must not go on with those for ever. (3 ns of an `arm`.)
+        if poll.is_ready() {
+            ready!(coop::poll_proceed(context)).made_progress();
+        }
+        poll
+    }
+
+    /// A poll has found that the timer has ended.
+    #[cold]
+    fn poll_ended(&self, poll: Poll<()>) -> Poll<()> {
+        ready!(poll);
+        match self.lifecycle().end_seen_here() {
+            _ if self.is_due() => Poll::Ready(()),
+            End::Stopped => Poll::Ready(()),
+            // The task is dropped next.
+            End::TaskOfEndingRuntime => Poll::Pending,
+            End::Over => panic!("{RUNTIME_IS_OVER}"),
+        }
     }
 
     /// Moves on to another phase. `from` is the present one, which the caller has at hand.
@@ -392,21 +451,18 @@ impl Sleep {
 /// of an `arm`.)
 const TRUSTED: Duration = Duration::from_secs(1);
 
+/// tokio's own sleep panics there as well.
+pub(crate) const RUNTIME_IS_OVER: &str = "the runtime of this timer has ended, and nothing wakes its futures any more: keep the \
+     runtime until they are done, or await them in tasks of that runtime, which it drops";
+
 impl Future for Sleep {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let this = self.get_mut();
-        let phase = this.phase.phase();
-        let poll = match phase {
-            Phase::New(lead) => this.poll_new(phase, lead, context),
-            Phase::Reset => this.poll_new(phase, Lead::UNKNOWN, context),
-            Phase::Armed(key) => this.poll_armed(key, context),
-            Phase::Fired | Phase::Stopped => Poll::Ready(()),
-        };
-        // Last, since only a sleep that is ready uses up budget: a task must not go on with those for ever. (3 ns of an `arm`.)
-        if poll.is_ready() {
-            ready!(coop::poll_proceed(context)).made_progress();
+        let poll = this.poll_or_end(context);
+        if this.phase.is_stopped() {
+            return this.poll_ended(poll);
         }
         poll
     }

@@ -9,7 +9,7 @@ use super::FAR;
 use super::phase::Lead;
 use super::sleep::Sleep;
 use crate::Timer;
-use crate::driver::{Shard, State, current_shard};
+use crate::driver::{Shard, current_shard};
 use crate::error::Error;
 
 /// Waits until `duration` has passed.
@@ -187,7 +187,7 @@ impl Sleep {
     #[track_caller]
     pub(crate) fn try_on_current(duration: Duration) -> Result<Option<Sleep>, Error> {
         let shard = current_shard();
-        is_open_or_abandoned(&shard)?;
+        is_open_to_tasks(&shard)?;
         let now = shard.clock().now_here();
         if duration <= FAR {
             return Ok(Some(Sleep::after(shard, now, duration)));
@@ -200,39 +200,36 @@ impl Sleep {
     #[track_caller]
     pub(crate) fn try_until_on_current(deadline: Instant) -> Result<Sleep, Error> {
         let shard = current_shard();
-        is_open_or_abandoned(&shard)?;
+        is_open_to_tasks(&shard)?;
         Ok(Sleep::new(shard, deadline, Lead::UNKNOWN))
     }
 }
 
 /// [`assert_open`], with the error.
 #[cfg(feature = "tower")]
-fn is_open_or_abandoned(shard: &Shard) -> Result<(), Error> {
-    match shard.lifecycle().is_open() {
-        Err(error) if shard.lifecycle().state() != State::Abandoned => Err(error),
-        _ => Ok(()),
+fn is_open_to_tasks(shard: &Shard) -> Result<(), Error> {
+    match shard.lifecycle().is_closing() {
+        true => Err(Error::shutdown()),
+        false => Ok(()),
     }
 }
 
 /// Panics if the runtime's timer was shut down.
 ///
-/// A timer whose runtime is being dropped takes the future and stops it: tasks may run to their next `.await` then, and must
-/// not panic.
+/// One whose runtime is ending takes the future: tasks run to their next `.await` then, and must not panic. As in tokio, only
+/// the poll panics if it has ended.
 #[inline]
 #[track_caller]
 fn assert_open(shard: &Shard) {
-    if let Err(error) = shard.lifecycle().is_open() {
-        assert_abandoned(shard, error);
+    if shard.lifecycle().is_closing() {
+        refuse_on_current(Error::shutdown());
     }
 }
 
 #[cold]
 #[track_caller]
-fn assert_abandoned(shard: &Shard, error: Error) {
-    assert!(
-        shard.lifecycle().state() == State::Abandoned,
-        "the timer of this runtime takes no future: {error}"
-    );
+fn refuse_on_current(error: Error) -> ! {
+    panic!("the timer of this runtime takes no future: {error}");
 }
 
 #[inline]

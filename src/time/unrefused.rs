@@ -10,7 +10,7 @@ use crate::Timer;
 use crate::driver::Shard;
 
 impl Timer {
-    /// [`sleep`](Timer::sleep), or none if the timer takes nothing new. Where no permit is left, it takes one beyond the bound, as a sleep
+    /// [`sleep`](Timer::sleep), or none if the timer's owner drains or stopped it. Where no permit is left, it takes one beyond the bound, as a sleep
     /// does that is reset after completion.
     pub(crate) fn sleep_unless_closed(&self, duration: Duration) -> Option<Sleep> {
         let shard = self.shard_unless_closed()?;
@@ -27,7 +27,9 @@ impl Timer {
     /// The shard for one more sleep, whose permit has been taken.
     fn shard_unless_closed(&self) -> Option<Arc<Shard>> {
         let shard = self.shard();
-        shard.lifecycle().is_open().ok()?;
+        if shard.lifecycle().is_closing() {
+            return None;
+        }
         if let Some(permits) = shard.permits() {
             permits.take();
         }

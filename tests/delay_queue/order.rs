@@ -142,3 +142,27 @@ fn no_item_is_early_by_a_microsecond() {
         }
     });
 }
+
+// The queue's time is that of the last item that it has handed out, or of the last poll that found nothing due.
+#[test]
+fn ticks_that_polls_have_passed_are_first_in_first_out() {
+    paused().block_on(async {
+        let mut queue = DelayQueue::new();
+        let start = Instant::now();
+        let insert = |queue: &mut DelayQueue<u64>, ticks: &[u64]| {
+            for &n in ticks {
+                queue.insert_at(n, start + ms(n));
+            }
+        };
+        insert(&mut queue, &[10, 15, 20]);
+        tokio::time::advance(ms(30)).await;
+        assert_eq!(next(&mut queue), Some(10));
+        insert(&mut queue, &[12, 5, 30, 19, 4]);
+        assert_eq!(all_due(&mut queue), [5, 4, 12, 15, 19, 20, 30]);
+        // Now that a poll has found nothing, its time is 30.
+        insert(&mut queue, &[12, 5, 30, 19]);
+        tokio::time::advance(ms(1)).await;
+        insert(&mut queue, &[31, 6]);
+        assert_eq!(all_due(&mut queue), [12, 5, 30, 19, 6, 31]);
+    });
+}

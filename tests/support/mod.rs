@@ -200,9 +200,37 @@ thread_local! {
     static BLAMED: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
+/// What a future of a timer says whose runtime has ended, when it is polled outside of that runtime.
+const OVER: &str = "the runtime of this timer has ended";
+
+/// `poll` panics since the runtime of its timer has ended.
+#[track_caller]
+pub(crate) fn assert_over<R>(poll: impl FnOnce() -> R) {
+    let panicked = panic_of(poll);
+    assert!(panicked.message.contains(OVER), "{panicked:?}");
+}
+
+/// `None` if `poll` panics since the runtime of its timer has ended.
+#[track_caller]
+pub(crate) fn unless_over<R>(poll: impl FnOnce() -> R) -> Option<R> {
+    match try_quietly(poll) {
+        Ok(result) => Some(result),
+        Err(panicked) if panicked.message.contains(OVER) => None,
+        Err(panicked) => panic!("{panicked:?}"),
+    }
+}
+
 /// The panic of `act`, kept quiet.
 #[track_caller]
 pub(crate) fn panic_of<R>(act: impl FnOnce() -> R) -> Panicked {
+    match try_quietly(act) {
+        Ok(_) => panic!("this was to panic"),
+        Err(panicked) => panicked,
+    }
+}
+
+/// What `act` returns, or its panic, kept quiet.
+pub(crate) fn try_quietly<R>(act: impl FnOnce() -> R) -> Result<R, Panicked> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let previous = panic::take_hook();
@@ -222,17 +250,18 @@ pub(crate) fn panic_of<R>(act: impl FnOnce() -> R) -> Panicked {
     BLAMED.set(Some(String::new()));
     let result = panic::catch_unwind(AssertUnwindSafe(act));
     let file = BLAMED.take().unwrap_or_default();
-    let Err(payload) = result else {
-        panic!("this was to panic");
+    let payload = match result {
+        Ok(result) => return Ok(result),
+        Err(payload) => payload,
     };
     let message = payload
         .downcast_ref::<String>()
         .map(String::as_str)
         .or_else(|| payload.downcast_ref::<&str>().copied());
-    Panicked {
+    Err(Panicked {
         message: message.unwrap_or("no message").to_owned(),
         file,
-    }
+    })
 }
 
 /// `act` panics, blames this call's file for it, and says each of these.

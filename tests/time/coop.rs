@@ -4,12 +4,15 @@ use std::future::{Future, pending, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
 use std::task::{Context, Poll};
 
 use futures::FutureExt;
 use tokio::runtime::Runtime;
 use tokio::time::advance;
-use waterwheel::{Duration, Instant, Interval, Timer, interval_at, sleep, timeout, timeout_at};
+use waterwheel::{
+    Duration, Instant, Interval, Timer, interval_at, sleep, sleep_until, timeout, timeout_at,
+};
 
 use crate::support::{
     HOUR, LIMIT, bounded_timer, current_thread, ms, multi_thread, own_timer, paused, poll_once,
@@ -249,5 +252,42 @@ fn an_interval_due_without_budget_gives_back_its_one_place() {
             drop(ticks);
             assert!(timer.try_sleep(HOUR).is_ok());
         }
+    });
+}
+
+/// In which order two tasks end that wait for one deadline. The first polls its sleep without budget at first.
+async fn order_after_a_poll_without_budget<S>(sleep_until: fn(Instant) -> S) -> Vec<&'static str>
+where
+    S: Future<Output = ()> + Send + 'static,
+{
+    let due = Instant::now() + ms(10);
+    let (sender, ended) = mpsc::channel();
+    for name in ["without budget", "with budget"] {
+        let sender = sender.clone();
+        tokio::spawn(async move {
+            let mut sleep = Box::pin(sleep_until(due));
+            let mut burns = name == "without budget";
+            poll_fn(|context| {
+                if std::mem::take(&mut burns) {
+                    burn_the_budget(context);
+                }
+                sleep.as_mut().poll(context)
+            })
+            .await;
+            sender.send(name).expect("the test listens");
+        });
+    }
+    tokio::time::sleep(ms(20)).await;
+    ended.try_iter().collect()
+}
+
+// A difference that `src/time/differences.md` lists: tokio's sleep is filed once there is budget.
+#[test]
+fn a_first_poll_without_budget_files_the_sleep() {
+    on_its_own(paused, async {
+        let ours = order_after_a_poll_without_budget(sleep_until).await;
+        assert_eq!(ours, ["without budget", "with budget"]);
+        let tokios = order_after_a_poll_without_budget(tokio::time::sleep_until).await;
+        assert_eq!(tokios, ["with budget", "without budget"]);
     });
 }

@@ -1,7 +1,8 @@
 //! The client's side of a deadline: into the header.
 
 use std::cell::{Cell, RefCell};
-use std::future::{pending, ready};
+use std::future::{Future, pending, poll_fn, ready};
+use std::pin::pin;
 use std::rc::Rc;
 
 use http::{HeaderMap, Request, Response};
@@ -171,6 +172,72 @@ async fn a_call_that_leaves_its_scope_is_cut() {
     });
     assert_eq!(later.await, Ok((true, ms(10))));
     assert_eq!(life.strong_count(), 0);
+}
+
+// Whichever of the two ends first, and wherever the inner one was made.
+#[tokio::test(start_paused = true)]
+async fn a_call_in_nested_scopes_is_dropped_with_the_first_to_end() {
+    for (outer, inner, is_made_within) in [(60, 10, true), (60, 10, false), (10, 60, false)] {
+        let (future, life) = stuck::<Result<Response<Script>, Broken>>();
+        let mut future = Some(future);
+        let server = service_fn(|_: Request<()>| future.take().unwrap());
+        let mut client = ClientDeadlineLayer::new().layer(server);
+        let start = Instant::now();
+        let [outer, inner] = [outer, inner].map(|after| Deadline::at(start + ms(after)));
+        let handler = async {
+            let result = client.call(Request::new(())).await.map(drop);
+            panic!("the handler goes on with {result:?}");
+        };
+        let ended = if is_made_within {
+            outer.scope(async { inner.scope(handler).await }).await
+        } else {
+            outer.scope(inner.scope(handler)).await
+        };
+        assert!(ended.and_then(|inner| inner).is_err());
+        assert_eq!((start.elapsed(), life.strong_count()), (ms(10), 0));
+    }
+}
+
+/// Polls a future within a function that has a deadline, which ends nothing.
+async fn within_function<F: Future>(
+    deadline: Deadline,
+    timer: Option<&Timer>,
+    future: F,
+) -> F::Output {
+    let mut future = pin!(future);
+    poll_fn(|context| {
+        let poll = || future.as_mut().poll(context);
+        match timer {
+            Some(timer) => deadline.sync_scope_on(timer, poll),
+            None => deadline.sync_scope(poll),
+        }
+    })
+    .await
+}
+
+// A function in a scope that ends later, and a scope that ends later in a function.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_a_functions_deadline_limits_is_cut() {
+    let timer = Timer::current();
+    for timer in [None, Some(&timer)] {
+        for is_function_inner in [false, true] {
+            let (future, life) = stuck::<Result<Response<Script>, Broken>>();
+            let mut future = Some(future);
+            let server = service_fn(|_: Request<()>| future.take().unwrap());
+            let mut client = ClientDeadlineLayer::new().layer(server);
+            let start = Instant::now();
+            let [function, scope] = [10, 60].map(|after| Deadline::at(start + ms(after)));
+            let call = async { client.call(Request::new(())).await.map(drop) };
+            let ended = if is_function_inner {
+                scope.scope(within_function(function, timer, call)).await
+            } else {
+                within_function(function, timer, scope.scope(call)).await
+            };
+            let error = ended.expect("the scope ends later").unwrap_err();
+            assert!(error.is::<Elapsed>());
+            assert_eq!((start.elapsed(), life.strong_count()), (ms(10), 0));
+        }
+    }
 }
 
 /// Retries after a pause, for as long as a server is broken.

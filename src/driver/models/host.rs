@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use loom::sync::{Condvar, Mutex};
 use loom::thread::{self, JoinHandle};
 use tokio::runtime::Handle;
-use tokio::time::Instant;
+use tokio::time::{Duration, Instant};
 
 use crate::clock::model::tokio_now;
 use crate::driver::wakeup;
@@ -33,6 +33,7 @@ struct Host {
     /// What tokio's clock knows of.
     sleeps: Vec<Entry>,
     last_id: u64,
+    has_ended: bool,
     tasks: Vec<Spawned>,
     queue_length: usize,
     thread: Option<JoinHandle<()>>,
@@ -50,6 +51,9 @@ struct Entry {
     has_fired: bool,
     waker: Option<Waker>,
 }
+
+/// As good as never.
+const FAR: Duration = Duration::from_secs(86_400 * 30);
 
 /// What becomes of a sleep of tokio's that is moved to the past.
 #[derive(Clone, Copy, Default, PartialEq)]
@@ -145,6 +149,23 @@ impl Drop for TokioSleep {
     }
 }
 
+pub(in crate::driver) fn await_end_of_clock(
+    _: &Handle,
+    waker: Waker,
+) -> Option<Pin<Box<TokioSleep>>> {
+    if HOST.lock().unwrap().has_ended {
+        return None;
+    }
+    let mut sleep = Box::pin(sleep_until(tokio_now() + FAR));
+    let poll = sleep.as_mut().poll(&mut Context::from_waker(&waker));
+    poll.is_pending().then_some(sleep)
+}
+
+/// No model runs a task of the home runtime.
+pub(in crate::driver) fn runs_this_task(_: &Handle) -> bool {
+    false
+}
+
 /// The model's milliseconds begin where its clock does.
 pub(in crate::driver) fn is_processed_by_tokio(_: Instant) -> impl FnMut(Instant) -> bool {
     |instant| instant <= at(0)
@@ -197,6 +218,19 @@ pub(super) fn turn_tokios_clock() {
     }
     drop(host);
     due.into_iter().for_each(Waker::wake);
+}
+
+/// What a runtime does that has dropped its tasks: ends tokio's clock, which wakes every sleep.
+pub(super) fn end_clock() {
+    let mut host = HOST.lock().unwrap();
+    host.has_ended = true;
+    let mut waiting = Vec::new();
+    for entry in &mut host.sleeps {
+        entry.has_fired = true;
+        waiting.extend(entry.waker.take());
+    }
+    drop(host);
+    waiting.into_iter().for_each(Waker::wake);
 }
 
 /// When the next of tokio's sleeps is due, but for the one that waits to be nudged.

@@ -1,8 +1,14 @@
 //! Stopping a timer, or dropping its driver with the runtime, while others use it.
 
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
 use super::arm::settle_until_asleep;
-use super::host::{at, move_clock, spawn_thread};
+use super::host::{at, end_clock, move_clock, spawn_thread};
 use super::world::{Books, Run, Setup, Task, books, explore, settle, start};
+use crate::Sleep;
+use crate::driver::lifecycle::End;
 use crate::driver::thread_number;
 use crate::driver::wakeup::Waking;
 
@@ -152,27 +158,84 @@ fn two_that_stop_a_timer_count_its_pending_once() {
     assert_eq!(counts, [(0, 1), (1, 0)].into());
 }
 
+/// Ready as well if the timer has ended: a panic for each interleaving would be a long report.
+struct OrEnd(Sleep);
+
+impl Future for OrEnd {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        self.0.poll_or_end(context)
+    }
+}
+
 #[test]
-fn a_timer_that_is_armed_while_its_runtime_ends_is_stopped() {
+fn a_timer_that_is_armed_while_its_runtime_ends_is_woken() {
     for waking in [Waking::Frugal, Waking::Precise, Waking::Guarded] {
-        explore(3, move || {
+        let outcomes = explore(3, move || {
             let setup = Setup {
                 waking,
                 ..Setup::default()
             };
             let (timer, mut driver) = setup.start();
-            let mut task = Task::new(timer.sleep_until(at(5)));
+            let mut task = Task::new(OrEnd(timer.sleep_until(at(5))));
             driver.run();
-            let runtime = spawn_thread(move || drop(driver));
+            let runtime = spawn_thread(move || {
+                drop(driver);
+                end_clock();
+            });
             task.run();
+            let was_pending = task.done_at.is_none();
             runtime.join().unwrap();
             settle(&mut [&mut task]);
-            assert_eq!(task.done_at, Some(0));
-            assert!(task.future.was_stopped() && task.flag().is_let_go());
+            assert_eq!(task.done_at, Some(0), "nothing wakes it");
+            assert!(matches!(task.future.0.found_end(), Some(End::Over)));
+            assert!(task.flag().is_let_go());
             assert!(timer.is_stopped());
             assert_eq!(books(&timer).pending, 0);
             // It ends once it has no member. A member that is left behind would keep it for ever.
             super::host::join_wakeup_thread();
+            was_pending
         });
+        assert_eq!(outcomes, [false, true].into());
     }
+}
+
+#[test]
+fn a_timer_is_pending_until_the_clock_of_its_runtime_ends() {
+    explore(3, || {
+        let (timer, mut driver) = start();
+        let mut task = Task::new(OrEnd(timer.sleep_until(at(5))));
+        driver.run();
+        let runtime = spawn_thread(move || drop(driver));
+        task.run();
+        runtime.join().unwrap();
+        settle(&mut [&mut task]);
+        assert_eq!(task.done_at, None, "it is early");
+        assert_eq!(books(&timer).pending, 1);
+        end_clock();
+        settle(&mut [&mut task]);
+        assert_eq!(task.done_at, Some(0));
+        assert_eq!(books(&timer).pending, 0);
+    });
+}
+
+/// Its owner stops it while its runtime ends: both may find the pending timer, and one of them ends it.
+#[test]
+fn a_timer_that_is_stopped_while_its_runtime_ends_is_woken() {
+    explore(3, || {
+        let (timer, mut driver) = start();
+        let mut task = Task::new(timer.sleep_until(at(5)));
+        settle_until_asleep(&mut [&mut task, &mut driver]);
+        let runtime = spawn_thread(move || {
+            drop(driver);
+            end_clock();
+        });
+        timer.shutdown();
+        runtime.join().unwrap();
+        settle(&mut [&mut task]);
+        assert_eq!(task.done_at, Some(0));
+        assert!(task.future.was_stopped());
+        assert_eq!(books(&timer).pending, 0);
+    });
 }

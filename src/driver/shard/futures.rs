@@ -15,7 +15,7 @@ pub(crate) enum Answer<T> {
     Pending(T),
     /// Its tick has come.
     Due,
-    /// The `Timer` was stopped.
+    /// The `Timer` was stopped, or its runtime has ended.
     Stopped,
 }
 
@@ -208,7 +208,7 @@ impl Shard {
         }
     }
 
-    /// Keeps an entry that is not on the dials, with this waker: nothing but a stop wakes the task. No turn is needed for it, and no clock
+    /// Keeps an entry that is not on the dials, with this waker: nothing but a stop or the end of the runtime wakes the task. No turn is needed for it, and no clock
     /// that is paused jumps to it. `key` is the timer's if it has an entry; what was pending under it is cancelled.
     pub(crate) fn await_stop(&self, key: Option<Key>, waker: Waker) -> Answer<Key> {
         let mut locked = self.lock();
@@ -232,15 +232,14 @@ impl Shard {
         Answer::Pending(key)
     }
 
-    /// Whether a turn has fired this timer, or the `Timer` was stopped.
-    pub(crate) fn has_ended(&self, key: Key, deadline: Tick) -> bool {
-        match &self.lock().wheel {
-            Some(wheel) => !wheel.is_pending(key) && deadline <= wheel.now(),
-            None => true,
-        }
+    /// Whether a turn has fired this timer.
+    pub(crate) fn has_fired(&self, key: Key, deadline: Tick) -> bool {
+        let locked = self.lock();
+        let wheel = locked.wheel.as_ref();
+        wheel.is_some_and(|wheel| !wheel.is_pending(key) && deadline <= wheel.now())
     }
 
-    /// Whether the `Timer` was stopped.
+    /// Whether the `Timer` was stopped, or its runtime has ended.
     pub(crate) fn is_stopped(&self) -> bool {
         self.lock().wheel.is_none()
     }

@@ -47,7 +47,7 @@ pub(super) use list::{ShardList, Shards};
 use std::sync::Arc;
 use std::task::Waker;
 
-use super::lifecycle::{Lifecycle, State};
+use super::lifecycle::Lifecycle;
 use super::metrics::Lateness;
 use super::permits::Permits;
 use super::thread_number;
@@ -112,7 +112,7 @@ pub(super) struct Order {
 }
 
 impl Shard {
-    /// A new shard, on the list. If the `Timer` drains, so does the shard; if it is stopped, so is the shard.
+    /// A new shard, on the list. If the `Timer` drains, so does the shard; if it is stopped or over, the shard is stopped.
     fn add(common: &Common, siblings: Siblings, position: usize) -> Arc<Shard> {
         let clock = common.wakeup.clock().clone();
         let shard = Arc::new(Shard {
@@ -141,10 +141,10 @@ impl Shard {
         common.list.add(&shard);
         // A thread that moves the state lists the shards afterwards. So this shard is on its list, or the new state is seen
         // here: both take the list's lock in between.
-        match common.lifecycle.state() {
-            State::Running => {}
-            State::Draining => shard.start_draining(),
-            State::Stopped | State::Abandoned => drop(shard.stop()),
+        if common.lifecycle.is_stopped_or_over() {
+            drop(shard.stop());
+        } else if common.lifecycle.is_draining() {
+            shard.start_draining();
         }
         shard
     }

@@ -13,7 +13,7 @@ pub(super) const BATCH: usize = if cfg!(waterwheel_loom) { 2 } else { 128 };
 
 /// How many timers of a shard the first turn after a sleep serves, in order. So what is due in a millisecond on a busy service
 /// is served in one turn. In turns of 128, an idle worker would be woken for each turn, and sleep again before the next.
-const FIRST_TURN: usize = if cfg!(waterwheel_loom) { 2 } else { 1024 };
+pub(super) const FIRST_TURN: usize = if cfg!(waterwheel_loom) { 2 } else { 1024 };
 
 /// A turn that had to wait for a worker serves one timer more for each time this has passed.
 ///

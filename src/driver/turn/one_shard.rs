@@ -281,16 +281,18 @@ mod tests {
     use std::any::Any;
     use std::future::Future;
     use std::pin::pin;
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Arc, Mutex};
     use std::task::{Context, Wake, Waker};
 
-    use tokio::runtime::Builder;
+    use tokio::runtime::{Builder, Runtime};
     use tokio::time::{Duration, Instant};
 
-    use super::{Allowance, BATCH, MANY, Turned, turn};
+    use super::{Allowance, BATCH, IN_ORDER, MANY, Turned, catch_up, turn};
     use crate::driver::Timer;
+    use crate::driver::turn::allowance::FIRST_TURN;
     use crate::driver::turn::wakers::Wakers;
+    use crate::time::Sleep;
     use crate::wheel::Tick;
 
     /// What is due before all that arrives.
@@ -298,6 +300,12 @@ mod tests {
     /// What comes due in each step, in which a turn serves a batch.
     const ARRIVALS: usize = 500;
     const STEPS: usize = 40;
+
+    const AFTER_SLEEP: Allowance = Allowance {
+        timers: FIRST_TURN,
+        is_first: true,
+        is_late: false,
+    };
 
     #[derive(Default)]
     struct Woken(AtomicUsize);
@@ -335,10 +343,7 @@ mod tests {
         }
     }
 
-    // `tests/wheel/fairness` tests the wheel alone. The clock runs here; on a paused one, turns serve in order. The turns get a
-    // time that the driver itself does not reach.
-    #[test]
-    fn under_overload_neither_the_oldest_nor_the_freshest_starve() {
+    fn on_a_running_clock() -> (Runtime, Timer) {
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
             .enable_time()
@@ -346,6 +351,14 @@ mod tests {
             .unwrap();
         let timer = Timer::builder().resolution(Duration::from_millis(1));
         let timer = timer.start_on(runtime.handle()).unwrap();
+        (runtime, timer)
+    }
+
+    // `tests/wheel/fairness` tests the wheel alone. The clock runs here; on a paused one, turns serve in order. The turns get a
+    // time that the driver itself does not reach.
+    #[test]
+    fn under_overload_neither_the_oldest_nor_the_freshest_starve() {
+        let (_runtime, timer) = on_a_running_clock();
         let shard = Arc::clone(timer.shard());
         // In the middle of a second of the wheel's.
         let due = shard.clock().instant_of(Tick::new(3_600_500)).unwrap();
@@ -395,6 +408,99 @@ mod tests {
         }
         assert_eq!(herd.woken(), HERD);
         assert!(arrived.iter().all(|group| group.woken() == ARRIVALS));
+    }
+
+    /// Notes which of many timers was woken.
+    struct Noted {
+        number: u64,
+        order: Arc<Mutex<Vec<u64>>>,
+    }
+
+    impl Wake for Noted {
+        fn wake(self: Arc<Self>) {
+            self.order.lock().unwrap().push(self.number);
+        }
+    }
+
+    /// Arms a timer for each of these ticks, numbered from 0. Returns the numbers of those that have been woken, as they were.
+    fn arm_noted(timer: &Timer, ticks: &[u64]) -> (Arc<Mutex<Vec<u64>>>, Vec<Sleep>) {
+        let order = Arc::default();
+        let sleeps = (0..).zip(ticks).map(|(number, &tick)| {
+            let deadline = timer.shard().clock().instant_of(Tick::new(tick));
+            let mut sleep = timer.sleep_until(deadline.unwrap());
+            let order = Arc::clone(&order);
+            let waker = Waker::from(Arc::new(Noted { number, order }));
+            let mut context = Context::from_waker(&waker);
+            assert!(pin!(&mut sleep).poll(&mut context).is_pending());
+            sleep
+        });
+        let sleeps = sleeps.collect();
+        (order, sleeps)
+    }
+
+    // As on a server whose worker was blocked. The clock runs, so each slot is walked from both ends.
+    #[test]
+    fn a_turn_after_a_stall_wakes_in_order_across_slots() {
+        let (_runtime, timer) = on_a_running_clock();
+        let shard = timer.shard();
+        // Some ticks with few timers and one with more than a batch, all passed at once, by a time that the driver does not reach.
+        let tick_of = |number: u64| 3_600_000 + number % 10 * (number % 7) * 11;
+        let ticks = Vec::from_iter((0..1_000).map(tick_of));
+        let (order, _sleeps) = arm_noted(&timer, &ticks);
+        let end = Tick::new(3_605_000);
+        let now = shard.clock().instant_of(end).unwrap();
+        let turned = turn(shard, now, end, AFTER_SLEEP, &mut Wakers::default());
+        assert_eq!(turned, Turned::All);
+        let mut expected = Vec::from_iter(0..1_000);
+        expected.sort_by_key(|&number| tick_of(number));
+        assert_eq!(*order.lock().unwrap(), expected);
+    }
+
+    // What a catch-up leaves goes on in order, so it must not take from both ends.
+    #[test]
+    fn a_catch_up_wakes_in_order_and_so_does_the_turn_after_it() {
+        let (_runtime, timer) = on_a_running_clock();
+        let shard = timer.shard();
+        let count = 3 * BATCH + 40;
+        let (order, _sleeps) = arm_noted(&timer, &vec![3_600_500; count]);
+        let end = Tick::new(3_600_600);
+        let now = shard.clock().instant_of(end).unwrap();
+        catch_up(shard, now);
+        assert_eq!(order.lock().unwrap().len(), BATCH);
+        catch_up(shard, now);
+        turn(shard, now, end, AFTER_SLEEP, &mut Wakers::default());
+        assert_eq!(*order.lock().unwrap(), Vec::from_iter(0..count as u64));
+    }
+
+    // No turn comes after a sleep here: as in a driver that is awake when a herd comes due.
+    #[test]
+    fn turns_without_a_sleep_are_fair_after_a_thousand_timers() {
+        let (_runtime, timer) = on_a_running_clock();
+        let shard = timer.shard();
+        let instant_of = |tick| shard.clock().instant_of(tick).unwrap();
+        let mut wakers = Wakers::default();
+        let mut turn_at = |tick: Tick| {
+            let allowance = Allowance {
+                timers: BATCH,
+                is_first: false,
+                is_late: false,
+            };
+            turn(shard, instant_of(tick), tick, allowance, &mut wakers);
+        };
+        // In the middle of a second of the wheel's: all of it is to lie on the first dial when it comes due.
+        let [before, due, after] = [3_600_400, 3_600_500, 3_600_501].map(Tick::new);
+        let herd = Group::arm(&timer, 3 * IN_ORDER, instant_of(due));
+        while shard.next() <= before {
+            turn_at(before);
+        }
+        let fresh = Group::arm(&timer, BATCH, instant_of(after));
+        for _ in 0..IN_ORDER / BATCH {
+            turn_at(after);
+        }
+        assert_eq!((herd.woken(), fresh.woken()), (IN_ORDER, 0));
+        turn_at(after);
+        let [herd, fresh] = [herd.woken() - IN_ORDER, fresh.woken()];
+        assert!(herd > 0 && fresh > 0, "{herd} of the herd, {fresh} fresh");
     }
 
     #[test]

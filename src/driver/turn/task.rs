@@ -15,13 +15,13 @@ use tokio::time::Instant;
 use super::all_shards::Workspace;
 use super::allowance::Waiting;
 use super::first_turn::FirstTurn;
-use crate::driver::lifecycle::{Lifecycle, State};
+use crate::driver::ending;
+use crate::driver::lifecycle::Lifecycle;
 use crate::driver::shard::ShardList;
-use crate::driver::stop::stop;
 use crate::driver::wakeup::Wakeup;
 
-/// `G` is dropped when the task ends: the registration of a runtime's timer.
-pub(in crate::driver) struct DriverTask<G> {
+/// `G` is dropped when the runtime is over: the registration of a runtime's timer.
+pub(in crate::driver) struct DriverTask<G: Send + 'static> {
     lifecycle: Arc<Lifecycle>,
     list: Arc<ShardList>,
     wakeup: Arc<Wakeup>,
@@ -30,9 +30,11 @@ pub(in crate::driver) struct DriverTask<G> {
     /// When the driver last gave way, unless it slept since.
     gave_way: Option<Instant>,
     registration: Option<G>,
+    /// The task ends before its runtime does.
+    is_done: bool,
 }
 
-impl<G> DriverTask<G> {
+impl<G: Send + 'static> DriverTask<G> {
     pub(in crate::driver) fn new(
         lifecycle: Arc<Lifecycle>,
         list: Arc<ShardList>,
@@ -48,11 +50,17 @@ impl<G> DriverTask<G> {
             workspace: Workspace::new(has_other_workers),
             gave_way: None,
             registration,
+            is_done: false,
         }
+    }
+
+    fn finish(&mut self) -> Poll<()> {
+        self.is_done = true;
+        Poll::Ready(())
     }
 }
 
-impl<G: Unpin> Future for DriverTask<G> {
+impl<G: Send + Unpin + 'static> Future for DriverTask<G> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
@@ -61,19 +69,19 @@ impl<G: Unpin> Future for DriverTask<G> {
         // below. And from here on it has a waker: a stop, or an end of the last shard, that came before and found none is seen
         // below.
         this.wakeup.driver_runs(context.waker());
-        if this.lifecycle.state() >= State::Stopped {
+        if this.lifecycle.is_stopped() {
             this.wakeup.end();
             // A runtime's timer stays registered until its runtime ends, so that the next `sleep` there finds it stopped and
             // does not start another.
             return match this.registration {
                 Some(_) => Poll::Pending,
-                None => Poll::Ready(()),
+                None => this.finish(),
             };
         }
         if this.wakeup.clock().is_manual() {
             // This task lives for the sake of its drop: the timer ends with its runtime.
             return match this.list.is_over() {
-                true => Poll::Ready(()),
+                true => this.finish(),
                 false => Poll::Pending,
             };
         }
@@ -88,7 +96,7 @@ impl<G: Unpin> Future for DriverTask<G> {
         this.workspace.turn(list, wakeup, waiting);
         // Only an empty list may be over. The look at that costs its lock.
         if this.workspace.has_no_shard() && list.is_over() {
-            return Poll::Ready(());
+            return this.finish();
         }
         wakeup.forget_slept_towards();
         // Time has passed since the turn began, so the clock is read again.
@@ -103,13 +111,13 @@ impl<G: Unpin> Future for DriverTask<G> {
     }
 }
 
-impl<G> Drop for DriverTask<G> {
+impl<G: Send + 'static> Drop for DriverTask<G> {
     fn drop(&mut self) {
-        // As a rule the runtime ends. A timer of one's own that its owner has stopped stays stopped: this task ends without its runtime.
-        if self.registration.is_some() || self.lifecycle.state() < State::Stopped {
-            stop(&self.lifecycle, &self.list, &self.wakeup, State::Abandoned);
-        }
         self.wakeup.end();
+        if !self.is_done {
+            let registration = self.registration.take();
+            ending::begin(&self.lifecycle, &self.list, &self.wakeup, registration);
+        }
     }
 }
 

@@ -93,6 +93,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::super::{Wakeup, Waking};
+    use super::Nudge;
     use crate::clock::Clock;
     use crate::wheel::Resolution;
 
@@ -117,6 +118,27 @@ mod tests {
             assert!(start.elapsed() < Duration::from_secs(20), "never");
             thread::sleep(Duration::from_millis(1));
         }
+    }
+
+    // A paused clock stands still, here in the middle of one of tokio's milliseconds.
+    #[test]
+    fn a_nudge_is_not_rounded_up_past_the_present() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let clock = Clock::new(tokio::runtime::Handle::current(), None, None);
+            let (nudge, nudged) = (Nudge::new(), Arc::new(Wakes::default()));
+            let waker = Waker::from(Arc::clone(&nudged));
+            for round in 1..=5 {
+                tokio::time::advance(Duration::from_micros(1_300)).await;
+                nudge.expect(&clock, &waker);
+                assert!(nudge.give(clock.now()));
+                assert_eq!(nudged.count(), round);
+            }
+        });
     }
 
     #[test]

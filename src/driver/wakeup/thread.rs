@@ -304,3 +304,38 @@ impl Members {
         (place < LEFT).then(|| self.list.remove(place))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio::runtime::Builder;
+
+    use super::LEFT;
+    use crate::clock::Clock;
+    use crate::driver::wakeup::{Wakeup, Waking};
+    use crate::wheel::{Resolution, Tick};
+
+    // A future that lowers the target meets the end of its driver. Nobody would take the driver off the list again.
+    #[test]
+    fn a_driver_that_has_ended_does_not_join_again() {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_time()
+            .build()
+            .unwrap();
+        let _entered = runtime.enter();
+        let home = runtime.handle().clone();
+        let clock = Clock::new(home, None, Some(Resolution::MILLISECOND));
+        let wakeup = Arc::new(Wakeup::new(clock, Waking::Precise));
+        assert!(wakeup.sleep_towards(Tick::ZERO, Tick::new(3_600_000), || true));
+        assert!(wakeup.arrange());
+        assert!(wakeup.member.is_member());
+        wakeup.end();
+        for earlier in [3_500_000, 3_400_000] {
+            wakeup.request(Tick::new(earlier));
+            assert_eq!(wakeup.target(), Tick::new(earlier));
+            assert_eq!(wakeup.member.place(), LEFT);
+        }
+    }
+}

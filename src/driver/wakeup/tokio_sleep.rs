@@ -127,3 +127,53 @@ impl Setting<'_> {
         self.set(clock.now() + FAR, waker)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Wake, Waker};
+
+    use tokio::runtime::Builder;
+    use tokio::time::{Duration, Instant, advance};
+
+    use super::TokioSleep;
+
+    #[derive(Default)]
+    struct Wakes(AtomicUsize);
+
+    impl Wake for Wakes {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    // A paused clock would jump to it, and it would keep the driver's memory until then.
+    #[test]
+    fn after_its_end_no_sleep_is_left_and_none_is_made() {
+        let runtime = Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let (sleep, wakes) = (TokioSleep::new(), Arc::new(Wakes::default()));
+            let waker = Waker::from(Arc::clone(&wakes));
+            let second = Duration::from_secs(1);
+            let set = || sleep.change(|setting| setting.set(Instant::now() + second, &waker));
+            for round in 1..=2 {
+                assert!(set());
+                advance(second).await;
+                assert_eq!(wakes.0.load(Ordering::SeqCst), round);
+            }
+            assert!(set());
+            sleep.end();
+            // A future that lowers the target meets the end of its driver.
+            assert!(set());
+            assert!(!sleep.change(|setting| setting.is_made()));
+            assert_eq!(Arc::strong_count(&wakes), 2, "the waker is held");
+            advance(2 * second).await;
+            assert_eq!(wakes.0.load(Ordering::SeqCst), 2);
+        });
+    }
+}

@@ -213,3 +213,19 @@ async fn a_drain_that_is_given_up_leaves_no_waker_behind() {
     assert_eq!(probe.wakes(), 1);
     assert!(poll_once(&mut kept).is_ready());
 }
+
+// A task may poll it once, beside something else, and then have another task wait for it.
+#[tokio::test(start_paused = true)]
+async fn a_drain_that_moves_to_another_task_wakes_that_one() {
+    let timer = own_timer();
+    let mut nap = timer.sleep(HOUR);
+    assert!(poll_once(&mut nap).is_pending());
+    let mut drain = Box::pin(timer.drain());
+    let [first, second] = [(); 2].map(|()| Probe::new());
+    assert!(first.poll(&mut drain).is_pending());
+    assert!(second.poll(&mut drain).is_pending());
+    assert_eq!((first.held(), second.held()), (0, 1));
+    drop(nap);
+    assert_eq!((first.wakes(), second.wakes()), (0, 1));
+    assert!(second.poll(&mut drain).is_ready());
+}

@@ -1,4 +1,4 @@
-//! A timer is stopped when its runtime ends.
+//! What becomes of a timer when its runtime ends, seen from outside of it.
 
 use std::future::pending;
 
@@ -7,13 +7,13 @@ use waterwheel::{Duration, Sleep, Timer, interval, sleep, timeout};
 
 use super::STOPPED;
 use crate::support::{
-    HOUR, Probe, assert_panics_here, current_thread, eventually, inside, metrics, ms, multi_thread,
-    own_timer, poll_once, within,
+    HOUR, Probe, assert_over, assert_panics_here, current_thread, eventually, inside, metrics, ms,
+    multi_thread, own_timer, poll_once, within,
 };
 
 // tokio#2789: a runtime shut down with far timers pending.
 #[test]
-fn dropping_the_runtime_stops_its_timers() {
+fn dropping_the_runtime_ends_its_timers() {
     within(Duration::from_secs(20), || {
         for runtime in [current_thread(), multi_thread(2)] {
             let probe = Probe::new();
@@ -33,12 +33,16 @@ fn dropping_the_runtime_stops_its_timers() {
             assert_eq!((probe.wakes(), probe.held()), (4, 0));
             assert!(own.is_stopped() && current.is_stopped());
             for sleep in &mut sleeps {
-                assert!(poll_once(sleep).is_ready());
-                assert!(sleep.was_stopped());
+                assert_over(|| poll_once(sleep));
+                assert!(!sleep.is_elapsed() && !sleep.was_stopped());
+                // And so at each further poll, after a reset as well.
+                sleep.set_deadline(waterwheel::Instant::now() + HOUR);
+                assert_over(|| poll_once(sleep));
+                assert_over(|| poll_once(sleep));
             }
+            assert_over(|| interval.tick().now_or_never());
             assert_eq!(interval.next().now_or_never(), Some(None));
-            let elapsed = (&mut limited).now_or_never().expect("it is ready");
-            assert!(elapsed.is_err_and(|elapsed| elapsed.was_stopped()));
+            assert_over(|| (&mut limited).now_or_never());
             for timer in [&*own, &current] {
                 assert_panics_here(STOPPED, || timer.sleep(ms(1)));
                 let refused = timer.try_sleep(ms(1));
@@ -53,14 +57,15 @@ fn dropping_the_runtime_stops_its_timers() {
 }
 
 #[test]
-fn shutting_the_runtime_down_in_the_background_stops_its_timers() {
+fn shutting_the_runtime_down_in_the_background_ends_its_timers() {
     let runtime = multi_thread(2);
     let (mut nap, timer) = runtime.block_on(async { (sleep(HOUR), Timer::current()) });
     assert!(poll_once(&mut nap).is_pending());
     runtime.shutdown_background();
     eventually("it is stopped", || timer.is_stopped());
-    eventually("its sleeps are", || nap.is_elapsed());
-    assert!(poll_once(&mut nap).is_ready());
+    eventually("it takes nothing", || timer.try_sleep(HOUR).is_err());
+    assert_over(|| poll_once(&mut nap));
+    assert!(!nap.is_elapsed());
 }
 
 #[test]
@@ -92,18 +97,19 @@ fn a_task_may_use_futures_while_its_runtime_is_dropped() {
 }
 
 #[test]
-fn a_sleep_of_a_dropped_runtime_completes_in_another_one() {
+fn a_sleep_of_a_dropped_runtime_panics_in_another_one() {
     within(Duration::from_secs(20), || {
         let first = multi_thread(1);
         let nap = inside(&first, || sleep(HOUR));
         current_thread().block_on(async {
-            let waiting = tokio::spawn(nap);
-            tokio::task::yield_now().await;
-            assert!(!waiting.is_finished());
+            let probe = Probe::new();
+            let mut waiting = nap;
+            assert!(probe.poll(&mut waiting).is_pending());
             tokio::task::spawn_blocking(move || drop(first))
                 .await
                 .expect("it does not panic");
-            waiting.await.expect("it does not panic");
+            assert_eq!(probe.wakes(), 1);
+            assert_over(|| poll_once(&mut waiting));
         });
     });
 }
@@ -121,5 +127,5 @@ fn a_stopped_timer_is_abandoned_with_its_runtime_as_well() {
     let _entered = handle.enter();
     // A stopped timer that is still there would refuse it.
     let mut nap = sleep(HOUR);
-    assert!(poll_once(&mut nap).is_ready() && nap.was_stopped());
+    assert_over(|| poll_once(&mut nap));
 }

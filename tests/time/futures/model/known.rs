@@ -19,6 +19,8 @@ pub(super) struct Timer {
     pub(super) max_pending: Option<usize>,
     pub(super) permits: usize,
     pub(super) state: State,
+    /// Its runtime has ended.
+    pub(super) is_over: bool,
     pub(super) counts: Counts,
     pub(super) drain: Drain,
 }
@@ -103,9 +105,13 @@ pub(super) enum By {
 pub(super) enum Outcome {
     Slept,
     InTime,
-    Elapsed { stopped: bool },
+    Elapsed {
+        stopped: bool,
+    },
     Tick(Duration),
     Ended,
+    /// A panic: the runtime has ended.
+    Over,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,6 +128,7 @@ impl Timer {
             max_pending,
             permits: 0,
             state: State::Running,
+            is_over: false,
             counts: Counts::default(),
             drain: Drain::None,
         }

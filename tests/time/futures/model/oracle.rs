@@ -61,7 +61,7 @@ impl Oracle {
     /// Whether a timer takes a future. If it does, and the future `needs_permit`, the future has a permit.
     pub(super) fn admit(&mut self, home: Home, needs_permit: bool) -> Result<(), Refusal> {
         let timer = self.timer(home);
-        if timer.state != State::Running {
+        if timer.state != State::Running || timer.is_over {
             return Err(Refusal::Shutdown);
         }
         if needs_permit {
@@ -77,9 +77,12 @@ impl Oracle {
     pub(super) fn poll(&mut self, which: usize, by: By, now: Duration) -> Option<Outcome> {
         match self.slot(which).kind.clone() {
             Kind::Sleep => {
-                self.poll_delay(which, by, now)?;
+                let stopped = self.poll_delay(which, by, now)?;
                 self.complete(which);
-                Some(Outcome::Slept)
+                match stopped && self.is_over(which, now) {
+                    true => Some(Outcome::Over),
+                    false => Some(Outcome::Slept),
+                }
             }
             Kind::Timeout { is_ready: true } => {
                 self.cancel(which);
@@ -91,10 +94,23 @@ impl Oracle {
             Kind::Timeout { is_ready: false } => {
                 let stopped = self.poll_delay(which, by, now)?;
                 self.complete(which);
-                Some(Outcome::Elapsed { stopped })
+                match stopped && self.is_over(which, now) {
+                    true => Some(Outcome::Over),
+                    false => Some(Outcome::Elapsed { stopped }),
+                }
             }
             Kind::Interval(ticks) => self.poll_interval(which, ticks, by, now),
         }
+    }
+
+    /// Whether a future whose timer has ended panics: its runtime has ended, and no owner stopped the timer.
+    fn is_over(&mut self, which: usize, now: Duration) -> bool {
+        let slot = self.slot(which).clone();
+        let timer = self.timer(slot.home);
+        let is_due = slot
+            .deadline
+            .is_some_and(|deadline| timer.is_due(deadline, now));
+        timer.is_over && timer.state != State::Stopped && !is_due
     }
 
     /// Polls a future's delay. Returns whether the delay was stopped, or `None` if it is pending.
@@ -105,7 +121,7 @@ impl Oracle {
             return None;
         };
         let timer = self.timer(slot.home);
-        let is_stopped = timer.state == State::Stopped;
+        let is_stopped = timer.state == State::Stopped || timer.is_over;
         let is_due = timer.is_due(deadline, now);
         let stopped = match slot.life {
             Life::Done { stopped } => stopped,
@@ -246,6 +262,16 @@ impl Oracle {
         if std::mem::replace(&mut self.timer(home).state, State::Stopped) == State::Stopped {
             return 0;
         }
+        self.end_pending(home)
+    }
+
+    /// The runtime ends.
+    pub(super) fn lose_runtime(&mut self, home: Home) {
+        self.timer(home).is_over = true;
+        self.end_pending(home);
+    }
+
+    fn end_pending(&mut self, home: Home) -> usize {
         let mut count = 0;
         for which in 0..SLOTS {
             let Some(slot) = self.slots[which].as_mut().filter(|slot| slot.home == home) else {
@@ -274,12 +300,21 @@ impl Oracle {
 
     /// Polls a drain. Returns whether the timer is drained, which stops it.
     pub(super) fn poll_drain(&mut self, home: Home) -> bool {
-        let is_over = self.timer(home).state == State::Stopped || self.pending(home) == 0;
-        self.timer(home).drain = if is_over { Drain::None } else { Drain::Waits };
-        if is_over {
+        let timer = self.timer(home);
+        if timer.is_over {
+            timer.drain = Drain::None;
+            return true;
+        }
+        let is_drained = timer.state == State::Stopped || self.pending(home) == 0;
+        self.timer(home).drain = if is_drained {
+            Drain::None
+        } else {
+            Drain::Waits
+        };
+        if is_drained {
             self.stop(home);
         }
-        is_over
+        is_drained
     }
 
     fn has_one_less(&mut self, home: Home) {

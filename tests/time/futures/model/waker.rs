@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 use waterwheel::{Instant, Sleep};
 
 use super::Act;
-use crate::support::{Probe, poll_with};
+use crate::support::{Probe, poll_with, unless_over};
 
 /// What the traps did, in order.
 #[derive(Clone, Default)]
@@ -78,7 +78,8 @@ impl Wake for Trap {
             Act::Reset(_) => Pin::new(&mut victim).reset(self.to),
             Act::Poll { probe } => {
                 let waker: Waker = self.probes[probe].waker();
-                sprung.is_ready = Some(poll_with(&mut victim, &waker).is_ready());
+                let poll = unless_over(|| poll_with(&mut victim, &waker));
+                sprung.is_ready = Some(poll.is_none_or(|poll| poll.is_ready()));
             }
             Act::Panic => {}
         }

@@ -14,7 +14,7 @@ use super::known::{self, By, Counts, Drain, Kind, Life, Outcome, State};
 use super::oracle::{Oracle, PROBES, SLOTS};
 use super::waker::{Log, Sprung};
 use super::{Case, Home, Op};
-use crate::support::{Probe, metrics, paused, poll_with};
+use crate::support::{Probe, metrics, paused, poll_with, unless_over};
 
 pub(super) const HOMES: [Home; 2] = [Home::Current, Home::Own];
 
@@ -225,7 +225,7 @@ impl World {
     fn lose_runtime(&mut self) {
         self.has_runtime = false;
         for home in HOMES {
-            self.oracle.stop(home);
+            self.oracle.lose_runtime(home);
         }
         self.hear_all();
     }
@@ -237,13 +237,21 @@ impl World {
         let start = self.start;
         let future = self.futures[which].as_mut().expect("it is there");
         let outcome = match future {
-            Timed::Sleep(sleep) => poll_with(sleep, waker).map(|()| Outcome::Slept),
-            Timed::Timeout(timeout) => poll_with(timeout, waker).map(|result| match result {
-                Ok(()) => Outcome::InTime,
-                Err(elapsed) => Outcome::Elapsed {
-                    stopped: elapsed.was_stopped(),
+            Timed::Sleep(sleep) => unless_over(|| poll_with(sleep, waker))
+                .map_or(Poll::Ready(Outcome::Over), |poll| {
+                    poll.map(|()| Outcome::Slept)
+                }),
+            Timed::Timeout(timeout) => unless_over(|| poll_with(timeout, waker)).map_or(
+                Poll::Ready(Outcome::Over),
+                |poll| {
+                    poll.map(|result| match result {
+                        Ok(()) => Outcome::InTime,
+                        Err(elapsed) => Outcome::Elapsed {
+                            stopped: elapsed.was_stopped(),
+                        },
+                    })
                 },
-            }),
+            ),
             Timed::Interval(interval) => {
                 let tick = pin!(unconstrained(interval.try_tick()));
                 let tick = Future::poll(tick, &mut Context::from_waker(waker));
@@ -323,7 +331,8 @@ impl World {
                 ..known.counts
             };
             assert_eq!(counts(&metrics(timer)), expected, "{home:?}");
-            assert_eq!(timer.is_stopped(), known.state == State::Stopped);
+            let has_ended = known.state == State::Stopped || known.is_over;
+            assert_eq!(timer.is_stopped(), has_ended);
         }
         if let Some(drained) = &self.drains[home as usize] {
             let wakes = drained.probe.wakes() - drained.before;
@@ -352,7 +361,8 @@ impl World {
                 let is_stopped = home.state == State::Stopped;
                 let (is_elapsed, was_stopped) = match known.life {
                     Life::New => (false, false),
-                    Life::Done { stopped } => (true, stopped),
+                    Life::Done { stopped: true } => (is_due || is_stopped, is_stopped),
+                    Life::Done { stopped: false } => (true, false),
                     Life::Reset | Life::Pending(_) | Life::Disarmed => {
                         (is_due || is_stopped, is_stopped && !is_due)
                     }
@@ -372,7 +382,7 @@ impl World {
         }
     }
 
-    /// Checks after the runtime is gone: everything is ready, and nothing is kept.
+    /// Checks after the runtime is gone: everything is ready or panics, and nothing is kept.
     fn finish(mut self) {
         for which in 0..SLOTS {
             if self.futures[which].is_none() {

@@ -1,0 +1,359 @@
+//! Runtimes that end while everything is under way: tasks in the middle of a poll, loops of each kind, threads that block on a
+//! future, callbacks and drains.
+//!
+//! `WATERWHEEL_ROUNDS=100000 cargo test --release --test driver endings` runs so many rounds. A seed that fails is printed;
+//! `WATERWHEEL_SEED` begins with it.
+
+use std::env;
+use std::future::{Future, pending};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use futures::{StreamExt as _, stream};
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::task::unconstrained;
+use waterwheel::ext::StreamExt as _;
+use waterwheel::rpc::{Deadline, IdleTimeout};
+use waterwheel::{DelayQueue, ManualClock, Timer, interval, sleep, timeout};
+
+use crate::support::{Dice, HOUR, WAKINGS, current_thread, eventually, ms, panic_of, us, within};
+
+/// Waits for an hour, in each way that there is.
+#[derive(Debug, Clone, Copy)]
+enum Wait {
+    Sleep,
+    OwnSleep,
+    Timeout,
+    OwnTimeout,
+    Interval,
+    TryTick,
+    Ticks,
+    Queue,
+    QueueOfHandles,
+    Guard,
+    Scope,
+    Stream,
+    Repeating,
+}
+
+const WAITS: [Wait; 13] = [
+    Wait::Sleep,
+    Wait::OwnSleep,
+    Wait::Timeout,
+    Wait::OwnTimeout,
+    Wait::Interval,
+    Wait::TryTick,
+    Wait::Ticks,
+    Wait::Queue,
+    Wait::QueueOfHandles,
+    Wait::Guard,
+    Wait::Scope,
+    Wait::Stream,
+    Wait::Repeating,
+];
+
+/// What a wait of an hour has come to, if not to a panic.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Outcome {
+    /// As if the hour had passed.
+    Completed,
+    /// An error or the end of a stream, which say that there is no timer any more.
+    Ended,
+}
+
+impl Wait {
+    async fn wait(self, timer: &Timer) -> Outcome {
+        match self {
+            Wait::Sleep => sleep(HOUR).await,
+            Wait::OwnSleep => timer.sleep(HOUR).await,
+            Wait::Timeout => drop(timeout(HOUR, pending::<()>()).await),
+            Wait::OwnTimeout => drop(timer.timeout(HOUR, pending::<()>()).await),
+            Wait::Interval => {
+                let mut ticks = interval(HOUR);
+                ticks.tick().await;
+                ticks.tick().await;
+            }
+            Wait::TryTick => {
+                let mut ticks = timer.interval(HOUR);
+                for _ in 0..2 {
+                    if ticks.try_tick().await.is_err() {
+                        return Outcome::Ended;
+                    }
+                }
+            }
+            Wait::Ticks => {
+                let mut ticks = timer.interval(HOUR);
+                for _ in 0..2 {
+                    if ticks.next().await.is_none() {
+                        return Outcome::Ended;
+                    }
+                }
+            }
+            Wait::Queue => {
+                let mut queue = DelayQueue::on(timer);
+                queue.insert((), HOUR);
+                if queue.next().await.is_none() {
+                    return Outcome::Ended;
+                }
+            }
+            Wait::QueueOfHandles => {
+                let mut queue = DelayQueue::<()>::on(timer);
+                let _handle = queue.handle();
+                assert!(queue.next().await.is_none());
+                return Outcome::Ended;
+            }
+            Wait::Guard => drop(IdleTimeout::on(timer, HOUR).guard(pending::<()>()).await),
+            Wait::Scope => drop(Deadline::after(HOUR).scope(pending::<()>()).await),
+            Wait::Stream => {
+                let mut items = Box::pin(stream::pending::<()>().timeout(HOUR));
+                items.next().await;
+            }
+            Wait::Repeating => {
+                let ticks = timer.interval_at(timer.now() + HOUR, HOUR);
+                let mut items = Box::pin(stream::pending::<()>().timeout_repeating(ticks));
+                items.next().await;
+            }
+        }
+        Outcome::Completed
+    }
+
+    /// Waits for ever, one hour after the other, and counts those that did not last. Returns if there is no timer any more.
+    async fn repeat(self, timer: &Timer, early: &AtomicU64) {
+        while self.wait(timer).await == Outcome::Completed {
+            // A loop that spins would never end.
+            if early.fetch_add(1, Ordering::SeqCst) > 1000 {
+                return;
+            }
+        }
+    }
+}
+
+/// What becomes of a round.
+#[derive(Default)]
+struct Facts {
+    /// Waits of an hour that completed, and sleeps that completed before their deadline.
+    early: AtomicU64,
+    /// Waits of tasks of the runtime that found no timer.
+    ended: AtomicU64,
+    /// Tasks that are in the middle of a poll.
+    busy: AtomicUsize,
+    /// The busy tasks go on.
+    goes_on: AtomicBool,
+}
+
+/// How a runtime ends.
+#[derive(Debug, Clone, Copy)]
+enum Ends {
+    Dropped,
+    InBackground,
+    WithTimeout,
+}
+
+/// No workers stand for the current thread's runtime. A timer by hand lives on a runtime without `enable_time`.
+fn runtime(workers: usize, has_time: bool) -> Runtime {
+    if workers == 0 && has_time {
+        return current_thread();
+    }
+    let mut builder = match workers {
+        0 => Builder::new_current_thread(),
+        _ => Builder::new_multi_thread(),
+    };
+    if workers > 0 {
+        builder.worker_threads(workers);
+    }
+    if has_time {
+        builder.enable_time();
+    }
+    builder.build().expect("a runtime")
+}
+
+/// One runtime, from its start to its end.
+fn round(seed: u64) {
+    let mut dice = Dice(seed);
+    let workers = dice.roll(5) as usize;
+    let by_hand = dice.roll(8) == 0;
+    let ends = [Ends::Dropped, Ends::InBackground, Ends::WithTimeout][dice.roll(3) as usize];
+    let runtime = runtime(workers, !by_hand);
+    let facts = Arc::new(Facts::default());
+    let mut builder = Timer::builder().waking(WAKINGS[dice.roll(3) as usize]);
+    if by_hand {
+        builder = builder.clock(ManualClock::new());
+    }
+    let timer = builder.start_on(runtime.handle()).expect("a timer");
+    // On a runtime without `enable_time`, there is the timer by hand and no other.
+    let wait = |dice: &mut Dice| loop {
+        let wait = WAITS[dice.roll(WAITS.len() as u64) as usize];
+        let uses_current = matches!(
+            wait,
+            Wait::Sleep | Wait::Timeout | Wait::Interval | Wait::Scope | Wait::Stream
+        );
+        // Only a turn of the clock by hand brings its first tick.
+        let ticks = matches!(wait, Wait::TryTick | Wait::Ticks);
+        if !(by_hand && (uses_current || ticks)) {
+            return wait;
+        }
+    };
+
+    for _ in 0..=dice.roll(4) {
+        let (wait, for_long, is_unconstrained) =
+            (wait(&mut dice), us(dice.roll(800)), dice.roll(2) == 0);
+        let (facts, timer) = (Arc::clone(&facts), timer.clone());
+        let task = async move {
+            if workers > 0 {
+                facts.busy.fetch_add(1, Ordering::SeqCst);
+                while !facts.goes_on.load(Ordering::SeqCst) {
+                    thread::yield_now();
+                }
+                thread::sleep(for_long);
+            }
+            wait.repeat(&timer, &facts.early).await;
+            facts.ended.fetch_add(1, Ordering::SeqCst);
+        };
+        spawn(&runtime, is_unconstrained, task);
+    }
+    if !by_hand {
+        let facts = Arc::clone(&facts);
+        runtime.spawn(async move {
+            loop {
+                let nap = sleep(ms(1));
+                let deadline = nap.deadline();
+                nap.await;
+                if waterwheel::Instant::now() < deadline {
+                    facts.early.fetch_add(1, Ordering::SeqCst);
+                }
+            }
+        });
+    }
+    let elsewhere = elsewhere(&mut dice, &runtime, &timer, &facts, wait);
+    let callback = timer.call_after(HOUR, || panic!("it runs an hour early"));
+    if workers > 0 {
+        eventually("a task is busy", || facts.busy.load(Ordering::SeqCst) > 0);
+    } else {
+        runtime.block_on(async { tokio::task::yield_now().await });
+    }
+
+    let goes_on = {
+        let (facts, after) = (Arc::clone(&facts), us(dice.roll(600)));
+        thread::spawn(move || {
+            thread::sleep(after);
+            facts.goes_on.store(true, Ordering::SeqCst);
+        })
+    };
+    match ends {
+        Ends::Dropped => drop(runtime),
+        Ends::InBackground => runtime.shutdown_background(),
+        Ends::WithTimeout => runtime.shutdown_timeout(ms(2)),
+    }
+    goes_on.join().expect("it does not panic");
+    for thread in elsewhere {
+        thread.join().expect("its panic was caught");
+    }
+    // A drain of a timer whose runtime has ended waits for nothing.
+    eventually("the runtime ends", || timer.try_sleep(HOUR).is_err());
+    futures::executor::block_on(timer.drain());
+    eventually("the callback is cancelled", || callback.is_cancelled());
+    assert_eq!(facts.early.load(Ordering::SeqCst), 0, "early");
+    assert_eq!(
+        facts.ended.load(Ordering::SeqCst),
+        0,
+        "not pending in a task"
+    );
+}
+
+fn spawn(
+    runtime: &Runtime,
+    is_unconstrained: bool,
+    task: impl Future<Output = ()> + Send + 'static,
+) {
+    match is_unconstrained {
+        true => runtime.spawn(unconstrained(task)),
+        false => runtime.spawn(task),
+    };
+}
+
+/// Waits outside of the runtime's tasks. Each ends by a panic with advice, or finds that there is no timer.
+fn elsewhere(
+    dice: &mut Dice,
+    runtime: &Runtime,
+    timer: &Timer,
+    facts: &Arc<Facts>,
+    wait: impl Fn(&mut Dice) -> Wait,
+) -> Vec<thread::JoinHandle<()>> {
+    (0..dice.roll(3))
+        .map(|_| {
+            let (wait, timer, facts) = (wait(dice), timer.clone(), Arc::clone(facts));
+            let (home, place) = (runtime.handle().clone(), dice.roll(3));
+            let (began, begins) = std::sync::mpsc::channel();
+            let waits = move || {
+                let _ = began.send(());
+                let repeats = unconstrained(wait.repeat(&timer, &facts.early));
+                match place {
+                    0 => futures::executor::block_on(within_context(&home, repeats)),
+                    _ => home.block_on(repeats),
+                }
+            };
+            let caught = move || {
+                let ended = AtomicBool::new(false);
+                let panicked = panic_of(|| {
+                    waits();
+                    ended.store(true, Ordering::SeqCst);
+                    panic!("the runtime of this timer has ended, says an error");
+                });
+                let message = panicked.message;
+                assert!(
+                    message.contains("the runtime of this timer has ended")
+                        || says_shutdown(&message),
+                    "{message}"
+                );
+            };
+            let thread = match place {
+                1 => {
+                    let blocking = runtime.spawn_blocking(caught);
+                    thread::spawn(move || drop(futures::executor::block_on(blocking)))
+                }
+                _ => thread::spawn(caught),
+            };
+            let _ = begins.recv();
+            thread
+        })
+        .collect()
+}
+
+/// What the infallible call of a timer says whose runtime has ended.
+fn says_shutdown(message: &str) -> bool {
+    message.contains("takes nothing new")
+}
+
+/// Polls within the context of a runtime, on none of its workers.
+async fn within_context<F: Future>(home: &Handle, future: F) -> F::Output {
+    let mut future = Box::pin(future);
+    std::future::poll_fn(|context| {
+        let _entered = home.enter();
+        future.as_mut().poll(context)
+    })
+    .await
+}
+
+fn number(variable: &str) -> Option<u64> {
+    let value = env::var(variable).ok()?;
+    Some(value.parse().expect("a whole number"))
+}
+
+#[test]
+fn endings_complete_nothing_early_and_hold_up_nobody() {
+    let rounds = number("WATERWHEEL_ROUNDS").unwrap_or(300);
+    let first = number("WATERWHEEL_SEED").unwrap_or(1);
+    let start = Instant::now();
+    for seed in first..first + rounds {
+        let outcome = std::panic::catch_unwind(|| within(ms(60_000), move || round(seed)));
+        if let Err(payload) = outcome {
+            eprintln!("WATERWHEEL_SEED={seed} repeats the round that failed");
+            std::panic::resume_unwind(payload);
+        }
+    }
+    if rounds > 1000 {
+        eprintln!("{rounds} rounds in {:?}", start.elapsed());
+    }
+}
