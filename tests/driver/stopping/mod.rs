@@ -1,7 +1,6 @@
 //! Stopping a timer: `shutdown`, `drain`, the end of its runtime.
 
 mod drain;
-mod endings;
 mod races;
 mod runtime_end;
 mod shutdown;

@@ -1,8 +1,11 @@
 //! Runtimes that end while everything is under way: tasks in the middle of a poll, loops of each kind, threads that block on a
 //! future, callbacks and drains.
 //!
-//! `WATERWHEEL_ROUNDS=100000 cargo test --release --test driver endings` runs so many rounds. A seed that fails is printed;
+//! `WATERWHEEL_ROUNDS=100000 cargo test --release --test endings` runs so many rounds. A seed that fails is printed;
 //! `WATERWHEEL_SEED` begins with it.
+
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::env;
 use std::future::{Future, pending};
