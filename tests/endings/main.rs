@@ -140,10 +140,33 @@ struct Facts {
     early: AtomicU64,
     /// Waits of tasks of the runtime that found no timer.
     ended: AtomicU64,
+    /// Tasks of the runtime that have not been dropped.
+    alive: AtomicUsize,
+    /// Tasks of the runtime that panicked.
+    panicked: AtomicU64,
     /// Tasks that are in the middle of a poll.
     busy: AtomicUsize,
     /// The busy tasks go on.
     goes_on: AtomicBool,
+}
+
+/// Owned by a task of the runtime.
+struct InTask(Arc<Facts>);
+
+impl InTask {
+    fn new(facts: &Arc<Facts>) -> InTask {
+        facts.alive.fetch_add(1, Ordering::SeqCst);
+        InTask(Arc::clone(facts))
+    }
+}
+
+impl Drop for InTask {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.panicked.fetch_add(1, Ordering::SeqCst);
+        }
+        self.0.alive.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 /// How a runtime ends.
@@ -202,8 +225,9 @@ fn round(seed: u64) {
     for _ in 0..=dice.roll(4) {
         let (wait, for_long, is_unconstrained) =
             (wait(&mut dice), us(dice.roll(800)), dice.roll(2) == 0);
-        let (facts, timer) = (Arc::clone(&facts), timer.clone());
+        let (in_task, timer) = (InTask::new(&facts), timer.clone());
         let task = async move {
+            let facts = &in_task.0;
             if workers > 0 {
                 facts.busy.fetch_add(1, Ordering::SeqCst);
                 while !facts.goes_on.load(Ordering::SeqCst) {
@@ -217,8 +241,9 @@ fn round(seed: u64) {
         spawn(&runtime, is_unconstrained, task);
     }
     if !by_hand {
-        let facts = Arc::clone(&facts);
+        let in_task = InTask::new(&facts);
         runtime.spawn(async move {
+            let facts = &in_task.0;
             loop {
                 let nap = sleep(ms(1));
                 let deadline = nap.deadline();
@@ -253,16 +278,19 @@ fn round(seed: u64) {
     for thread in elsewhere {
         thread.join().expect("its panic was caught");
     }
-    // A drain of a timer whose runtime has ended waits for nothing.
     eventually("the runtime ends", || timer.try_sleep(HOUR).is_err());
+    // A drain would refuse what they make.
+    eventually("its tasks are dropped", || {
+        facts.alive.load(Ordering::SeqCst) == 0
+    });
+    // A drain of a timer whose runtime has ended waits for nothing.
     futures::executor::block_on(timer.drain());
     eventually("the callback is cancelled", || callback.is_cancelled());
     assert_eq!(facts.early.load(Ordering::SeqCst), 0, "early");
-    assert_eq!(
-        facts.ended.load(Ordering::SeqCst),
-        0,
-        "not pending in a task"
-    );
+    let ended = facts.ended.load(Ordering::SeqCst);
+    assert_eq!(ended, 0, "not pending in a task");
+    let panicked = facts.panicked.load(Ordering::SeqCst);
+    assert_eq!(panicked, 0, "a task of the runtime panicked");
 }
 
 fn spawn(

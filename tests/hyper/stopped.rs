@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 use hyper::rt::{self, Timer as _};
 use waterwheel::{ManualClock, Timer};
 
-use crate::support::{HOUR, Probe, assert_over, assert_settled, current_thread, inside, ms, poll_once};
+use crate::support::{
+    HOUR, Probe, assert_over, assert_settled, current_thread, inside, ms, poll_once,
+};
 use crate::{Boxed, by_hand};
 
 /// One by each call that makes one.
