@@ -69,7 +69,8 @@ pub(super) trait AnyCall: Send + Sync {
 impl<F: FnOnce() + Send + 'static> Call<F> {
     /// Arms a callback.
     ///
-    /// An error if the timer was stopped meanwhile: then it was not taken, and its closure is dropped.
+    /// An error if the timer was stopped meanwhile: then it was not taken, and its closure is dropped. It is cancelled at once if the
+    /// runtime of its timer is over for callbacks and the caller is one of its tasks.
     pub(super) fn arm(
         runner: &Arc<Runner>,
         number: u64,
@@ -101,7 +102,10 @@ impl<F: FnOnce() + Send + 'static> Call<F> {
         if is_due || before & DUE != 0 {
             if runner.is_cut_short(head) {
                 runner.end(head, CANCELLED);
-                return Err(Error::shutdown());
+                // A task of an ending runtime gets a handle that is cancelled, and no error.
+                runner.lifecycle.is_open()?;
+                call.discard();
+                return Ok(call);
             }
             runner.push(Arc::clone(&call) as Arc<dyn AnyCall>);
         }

@@ -26,7 +26,7 @@ const KEPT: usize = 1024;
 /// It holds neither the timer nor a shard, so a handle that is kept keeps neither of them.
 pub(super) struct Runner {
     clock: Clock,
-    lifecycle: Arc<Lifecycle>,
+    pub(super) lifecycle: Arc<Lifecycle>,
     queue: Mutex<Queue>,
     #[cfg(feature = "tracing")]
     name: Option<Box<str>>,

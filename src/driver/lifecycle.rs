@@ -185,7 +185,8 @@ impl Lifecycle {
     pub(crate) fn begin_callback(&self) -> Result<u64, Error> {
         let number = self.callbacks.begun.fetch_add(1, Ordering::SeqCst);
         let state = self.state.load(Ordering::SeqCst);
-        if state & (DRAINING | STOPPED | OVER) == 0 {
+        let is_closing = state & (DRAINING | STOPPED) != 0;
+        if !is_closing && (state & OVER == 0 || self.is_polled_at_home_by_hand()) {
             return Ok(number);
         }
         self.end_callback();

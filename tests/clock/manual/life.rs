@@ -1,5 +1,8 @@
 //! How a timer on a manual clock ends, and what it needs.
 
+use std::sync::{Arc, mpsc};
+use std::thread;
+
 use tokio::runtime::Builder;
 use waterwheel::{ManualClock, Timer};
 
@@ -36,6 +39,39 @@ fn it_ends_with_its_runtime() {
         assert_eq!(clock.advance_to_next(), None);
         assert!(timer.try_sleep(ms(5)).unwrap_err().is_shutdown());
     }
+}
+
+// The task is in the middle of a poll. Its handles are cancelled, its sleeps wait, and it is dropped at its next `.await`.
+#[test]
+fn a_task_may_use_it_while_its_runtime_is_dropped() {
+    let runtime = multi_thread(2);
+    let timer = start(&runtime, &ManualClock::new());
+    let (begins, begun) = mpsc::channel();
+    let (sender, outcome) = mpsc::channel();
+    runtime.spawn({
+        let timer = timer.clone();
+        async move {
+            begins.send(()).unwrap();
+            // Another thread sees the end, and this one does not.
+            let is_open = || timer.try_sleep(ms(5)).is_ok();
+            while thread::scope(|scope| scope.spawn(is_open).join()).unwrap() {
+                thread::yield_now();
+            }
+            assert!(is_open());
+            let held = Arc::new(());
+            let payload = Arc::clone(&held);
+            let handle = timer.call_after(ms(5), move || drop(payload));
+            let is_dropped = Arc::strong_count(&held) == 1;
+            let is_pending = Probe::new().poll(&mut timer.sleep(ms(5))).is_pending();
+            let seen = (handle.is_cancelled(), is_dropped, is_pending);
+            sender.send(seen).unwrap();
+        }
+    });
+    begun.recv().unwrap();
+    runtime.shutdown_background();
+    let seen = outcome.recv_timeout(LIMIT);
+    assert_eq!(seen, Ok((true, true, true)));
+    within(LIMIT, move || futures::executor::block_on(timer.drain()));
 }
 
 #[test]
@@ -89,8 +125,8 @@ fn a_dropped_timer_leaves_its_clock_and_its_runtime() {
 fn a_timer_that_is_started_within_an_advance_joins_it() {
     on_both_flavors(|runtime, clock, timer| {
         let mut first = timer.sleep(ms(5));
-        let inner = std::sync::Arc::new(std::sync::Mutex::new(None));
-        let probe = std::sync::Arc::new(Probe::new());
+        let inner = Arc::new(std::sync::Mutex::new(None));
+        let probe = Arc::new(Probe::new());
         let waker = {
             let (clock, inner, probe) = (clock.clone(), inner.clone(), probe.clone());
             let handle = runtime.handle().clone();
