@@ -7,7 +7,8 @@ use hyper::rt::{self, Timer as _};
 use waterwheel::{ManualClock, Timer};
 
 use crate::support::{
-    HOUR, Probe, assert_over, assert_settled, current_thread, inside, ms, poll_once,
+    HOUR, Probe, assert_over, assert_settled, current_thread, in_an_ending_runtime, inside, ms,
+    poll_once,
 };
 use crate::{Boxed, by_hand};
 
@@ -110,8 +111,19 @@ fn a_connection_may_ask_while_its_runtime_is_dropped() {
     for sleep in &mut sleeps {
         assert_over(|| poll_once(&mut *sleep));
         timer.reset(sleep, timer.now().into_std());
-        assert_over(|| poll_once(sleep));
+        assert_over(|| poll_once(&mut *sleep));
     }
+}
+
+#[test]
+fn a_task_of_an_ending_runtime_finds_its_limits_pending() {
+    in_an_ending_runtime(|| {
+        let timer = Timer::current();
+        let mut sleep = rt::Timer::sleep(&timer, HOUR);
+        assert!(poll_once(&mut sleep).is_pending());
+        timer.reset(&mut sleep, (timer.now() + 2 * HOUR).into_std());
+        assert!(poll_once(&mut sleep).is_pending());
+    });
 }
 
 // What hyper-util's pool does: it must not spin.

@@ -386,6 +386,26 @@ pub(crate) fn in_a_task<R: Send + 'static>(act: impl FnOnce() -> R + Send + 'sta
     })
 }
 
+/// Does this in a task that was in the middle of a poll when its runtime was shut down, after the driver's task was dropped.
+pub(crate) fn in_an_ending_runtime<R: Send + 'static>(
+    act: impl FnOnce() -> R + Send + 'static,
+) -> R {
+    let runtime = multi_thread(2);
+    let (begins, begun) = mpsc::channel();
+    let (sender, result) = mpsc::channel();
+    runtime.spawn(async move {
+        let timer = Timer::current();
+        begins.send(()).expect("it is awaited");
+        while !format!("{timer:?}").contains("state: Ending") {
+            thread::yield_now();
+        }
+        let _ = sender.send(act());
+    });
+    begun.recv().expect("the task has begun");
+    runtime.shutdown_background();
+    result.recv_timeout(LIMIT).expect("it does not panic")
+}
+
 /// Does this within the runtime, in none of its tasks.
 pub(crate) fn inside<R>(runtime: &Runtime, act: impl FnOnce() -> R) -> R {
     let _entered = runtime.enter();

@@ -13,7 +13,9 @@ use waterwheel::{Duration, Instant, ManualClock, Timer, sleep};
 
 use crate::bodies::Broken;
 use crate::services::{Slow, at_once, stuck};
-use crate::support::{assert_settled, current_thread, ms, own_timer, poll_once};
+use crate::support::{
+    HOUR, assert_settled, current_thread, in_an_ending_runtime, ms, own_timer, poll_once,
+};
 
 /// Responds with what it was asked to wait.
 async fn wait(millis: u64) -> Result<u64, Broken> {
@@ -173,4 +175,15 @@ fn a_limit_runs_by_the_clock_of_its_timer() {
     assert!(poll_once(&mut call).is_pending());
     clock.advance(ms(1));
     assert!(poll_once(&mut call).is_ready());
+}
+
+#[test]
+fn a_call_in_a_task_of_an_ending_runtime_is_not_cut() {
+    in_an_ending_runtime(|| {
+        let stuck = service_fn(|()| std::future::pending::<Result<(), Broken>>());
+        let mut limited = Timeout::new(stuck, HOUR);
+        assert!(poll_once(&mut Box::pin(limited.call(()))).is_pending());
+        let mut scoped = Box::pin(Deadline::after(HOUR).scope(limited.call(())));
+        assert!(poll_once(&mut scoped).is_pending());
+    });
 }
