@@ -259,6 +259,13 @@ impl Calendars {
         Ok(())
     }
 
+    /// The handler of a delivery was not called, since it is not due any more.
+    pub fn withdrawn(&mut self, id: Id) {
+        if let Some(timer) = self.timers.get_mut(&id) {
+            timer.is_with_handler = false;
+        }
+    }
+
     /// A delivery has ended: well, for good, or to be tried again.
     pub fn ended(&mut self, row: &Row, is_over: bool, was_given_up: bool) {
         if let Some(timer) = self.timers.get_mut(&row.id) {

@@ -6,7 +6,7 @@ use waterwheel_store::{Due, Id, Op, Row};
 
 use super::near::Up;
 use super::planted::{self, Planted};
-use super::{Ended, Engine};
+use super::{Delivery, Ended, Engine};
 
 impl Engine {
     /// Takes from the wheel what is due.
@@ -129,6 +129,16 @@ impl Engine {
         let late = wall_micros.saturating_sub(due).max(0);
         if let Some(at) = self.namespace_of(handler) {
             self.namespaces[at].lateness.count(late.unsigned_abs());
+        }
+    }
+
+    /// The wall clock was set back while a delivery was on its way, and its handler was not called. The timer waits for its time again: no attempt is used up,
+    /// nothing is written, and its place is free.
+    pub fn withdraw(&mut self, delivery: &Delivery) {
+        if let Some(lane) = self.give_back(delivery.row.id) {
+            let namespace = self.lanes[lane].namespace;
+            self.namespaces[namespace].was_not_called(delivery.at);
+            self.go_on();
         }
     }
 

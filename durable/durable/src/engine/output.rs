@@ -97,11 +97,14 @@ pub enum Reply {
     First(Option<i64>),
 }
 
-/// A timer that is due.
+/// A timer that is due. If the wall clock shows an earlier time when its handler is about to be called, it is to be
+/// [withdrawn](super::Engine::withdraw).
 #[derive(Debug, Clone)]
 pub struct Delivery {
     /// The timer. Its `failures` are those of earlier attempts.
     pub row: Row,
+    /// When it was handed out, in microseconds since boot.
+    pub at: u64,
 }
 
 /// What is beyond the quota of a namespace.

@@ -60,8 +60,8 @@ pub(super) struct Poison {
     suspects_until: Option<Due>,
     /// A trial has ended, and what came of it is not written.
     rests: bool,
-    /// Timers that were noted as started by this run and were not, and what was noted before.
-    given_back: HashMap<Id, u64>,
+    /// Timers whose starts were noted by this run, and what was noted before. One that is given back starts again with that.
+    noted_before: HashMap<Id, u64>,
     /// The end of this run was noted as clean.
     is_clean: bool,
 }
@@ -79,7 +79,7 @@ impl Poison {
 
     /// A timer has left, or has moved, with which the store forgets its starts.
     pub(super) fn forget(&mut self, id: Id) {
-        self.given_back.remove(&id);
+        self.noted_before.remove(&id);
     }
 
     /// The wall clock was set: what was due as the run began, by the clock as it is now, may have been started before as well.
@@ -177,8 +177,8 @@ impl Engine {
 
     /// How often it was started by runs before that have noted it, since the last end in order.
     fn starts_before(&self, row: &Row) -> u32 {
-        let given_back = self.poison.given_back.get(&row.id);
-        let (series, count) = split(given_back.copied().unwrap_or(row.starts));
+        let before = self.poison.noted_before.get(&row.id);
+        let (series, count) = split(before.copied().unwrap_or(row.starts));
         match series == self.poison.series() || planted::is(Planted::OldStartsCount) {
             true => count,
             false => 0,
@@ -212,12 +212,12 @@ impl Engine {
         namespace.has_started();
         let is_closed = self.is_stopping || namespace.is_closed();
         let may_call = !is_closed && namespace.may_call(self.now.boot_micros);
+        self.poison.noted_before.insert(row.id, row.starts);
         if !may_call || !self.now.is_past(row.due) {
             // Not any more: a pause, a stop, a slower rate, or a clock that was set back came with it.
-            self.poison.given_back.insert(row.id, row.starts);
-            return self.give_back(row);
+            self.give_back(row.id);
+            return;
         }
-        self.poison.given_back.remove(&row.id);
         self.tries(row, Some(self.now.boot_micros));
         let row = Row {
             starts: row.starts.saturating_add(1),
@@ -238,12 +238,12 @@ impl Engine {
         }
     }
 
-    /// A timer whose delivery was to begin stays in the store.
-    pub(super) fn give_back(&mut self, row: &Row) {
-        if let Some((row, lane)) = self.near.end(row.id) {
-            self.place_is_free(lane, &row);
-            self.restore(row.id);
-        }
+    /// A timer whose handler was not called stays in the store, and is read again. Returns its lane, if it was with its handler.
+    pub(super) fn give_back(&mut self, id: Id) -> Option<usize> {
+        let (row, lane) = self.near.end(id)?;
+        self.place_is_free(lane, &row);
+        self.restore(id);
+        Some(lane)
     }
 
     /// Timers whose starts are not noted yet do not start any more. A store that refuses that note holds nothing up.
@@ -251,7 +251,7 @@ impl Engine {
         for row in self.commits.take_starts() {
             let lane = self.lane(&row.handler);
             self.namespaces[self.lanes[lane].namespace].has_started();
-            self.give_back(&row);
+            self.give_back(row.id);
         }
     }
 
@@ -271,9 +271,10 @@ impl Engine {
     fn hand_out(&mut self, row: Row) {
         let lane = self.lane(&row.handler);
         let namespace = &mut self.namespaces[self.lanes[lane].namespace];
-        namespace.calls(self.now.boot_micros);
+        let at = self.now.boot_micros;
+        namespace.calls(at);
         self.output
-            .push_back(Output::Deliver(super::Delivery { row }));
+            .push_back(Output::Deliver(super::Delivery { row, at }));
     }
 }
 

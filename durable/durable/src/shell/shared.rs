@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::runtime::{Handle as Runtime, RuntimeFlavor};
 use tokio::sync::{Notify, oneshot};
 use waterwheel::Timer;
-use waterwheel_store::{Order, Row, Store, StoreError};
+use waterwheel_store::{Order, Store, StoreError};
 
 use super::clock::Clock;
 use super::driver::drive;
@@ -16,7 +16,7 @@ use super::store_thread::{Job, Read, StoreQueue, guarded};
 use super::trace;
 use super::worker::{Called, Workers, unwound};
 use crate::engine::{
-    Answer, Config, Ended, Engine, NewTimer, Now, Output, Reply, Token, by_namespace,
+    Answer, Config, Delivery, Ended, Engine, NewTimer, Now, Output, Reply, Token, by_namespace,
 };
 use crate::error::Error;
 use crate::event::{Event, Hook};
@@ -166,7 +166,7 @@ impl Shared {
         called: &Called,
         ended: Ended,
         handler: &Handler,
-    ) -> Option<Row> {
+    ) -> Option<Delivery> {
         let failed = match &ended {
             Ended::Failed(error) | Ended::Later(error, _) => Some(Event::AttemptFailed {
                 id: called.id,
@@ -183,11 +183,31 @@ impl Shared {
         });
         // The engine reports what was given up, once that is written.
         todo.extend(failed.filter(|_| is_retried).map(Todo::Report));
-        let is_next = |it: &Todo| matches!(it, Todo::Deliver(row) if row.handler == handler.name);
+        self.carry_out_but_next(todo, handler)
+    }
+
+    /// The wall clock shows a time before the due time of a delivery, whose handler was not called. Returns the next one of the same handler, if there is one.
+    pub(super) fn withdraw(
+        self: &Arc<Shared>,
+        delivery: &Delivery,
+        handler: &Handler,
+    ) -> Option<Delivery> {
+        // By the clocks as they are now: by those of the last turn, the timer would be due.
+        let ((), todo) = self.collect(0, |state| state.engine.withdraw(delivery));
+        self.carry_out_but_next(todo, handler)
+    }
+
+    /// Does this, and returns the next delivery of this handler in the place of spawning a worker for it.
+    fn carry_out_but_next(
+        self: &Arc<Shared>,
+        mut todo: Vec<Todo>,
+        handler: &Handler,
+    ) -> Option<Delivery> {
+        let is_next = |it: &Todo| matches!(it, Todo::Deliver(it) if it.row.handler == handler.name);
         let next = todo.iter().position(is_next).map(|at| todo.remove(at));
         self.carry_out_all(todo);
         match next {
-            Some(Todo::Deliver(row)) => Some(row),
+            Some(Todo::Deliver(delivery)) => Some(delivery),
             _ => None,
         }
     }
@@ -475,11 +495,11 @@ impl Shared {
             // The caller may have gone.
             Todo::Answer(sender, answer) => drop(sender.send(answer)),
             Todo::Drained(sender) => drop(sender),
-            Todo::Deliver(row) => {
-                let handler = self.handlers.of(&row.handler);
+            Todo::Deliver(delivery) => {
+                let handler = self.handlers.of(&delivery.row.handler);
                 // There is one until the store is closed, and then nothing is delivered.
                 if let Some(handler) = handler {
-                    self.workers.spawn(self, handler, row);
+                    self.workers.spawn(self, handler, delivery);
                 }
             }
             Todo::Report(event) => {

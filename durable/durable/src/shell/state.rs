@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use slab::Slab;
 use tokio::sync::oneshot;
-use waterwheel_store::Row;
 
 use super::worker::Workers;
-use crate::engine::{Answer, Engine, Output};
+use crate::engine::{Answer, Delivery, Engine, Output};
 use crate::event::Event;
 
 #[derive(Debug)]
@@ -67,7 +66,7 @@ pub(super) enum Closes {
 pub(super) enum Todo {
     Answer(oneshot::Sender<Answer>, Answer),
     Drained(oneshot::Sender<()>),
-    Deliver(Row),
+    Deliver(Delivery),
     Report(Event),
 }
 
@@ -99,7 +98,7 @@ impl State {
     pub(super) fn note(&mut self, output: Output, todo: &mut Vec<Todo>) {
         match output {
             Output::Store(_) => {}
-            Output::Deliver(delivery) => todo.push(Todo::Deliver(delivery.row)),
+            Output::Deliver(delivery) => todo.push(Todo::Deliver(delivery)),
             Output::Answer(token, answer) => {
                 self.note_space(&answer, todo);
                 let token = usize::try_from(token).unwrap_or(usize::MAX);

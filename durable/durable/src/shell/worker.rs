@@ -11,7 +11,7 @@ use waterwheel_store::{Due, Id, Row};
 use super::give_way::give_way;
 use super::handlers::Handler;
 use super::shared::Shared;
-use crate::engine::Ended;
+use crate::engine::{Delivery, Ended};
 
 /// How many attempts a worker makes before it gives way to other tasks, if none of them has to wait for anything.
 const AT_A_TIME: usize = 32;
@@ -32,8 +32,8 @@ struct Tasks {
 }
 
 impl Workers {
-    pub(super) fn spawn(&self, shared: &Arc<Shared>, handler: Arc<Handler>, row: Row) {
-        let work = work(Arc::clone(shared), handler, row, self.begin());
+    pub(super) fn spawn(&self, shared: &Arc<Shared>, handler: Arc<Handler>, delivery: Delivery) {
+        let work = work(Arc::clone(shared), handler, delivery, self.begin());
         let task = shared.runtime.spawn(work).abort_handle();
         let mut tasks = self.lock();
         if tasks.is_aborted {
@@ -94,32 +94,49 @@ impl Drop for Running {
 }
 
 /// Runs an attempt, and then the next ones of its handler, as long as some are ready: a worker's end is the next one's place.
-async fn work(shared: Arc<Shared>, handler: Arc<Handler>, row: Row, running: Running) {
-    let mut next = Some((row, running));
+async fn work(shared: Arc<Shared>, handler: Arc<Handler>, first: Delivery, running: Running) {
+    let mut next = Some((first, running));
     let mut count = 0_usize;
-    while let Some((row, running)) = next {
-        let (id, due, number) = (row.id, row.due, row.failures.saturating_add(1));
-        #[cfg(feature = "tracing")]
-        let span = super::trace::span(&row);
+    while let Some((delivery, running)) = next {
         let wall = shared.clock.wall();
-        let ended = attempt(&shared, &handler, row, wall);
-        #[cfg(feature = "tracing")]
-        let ended = tracing::Instrument::instrument(ended, span);
-        let ended = ended.await;
-        drop(running);
-        let called = Called {
-            id,
-            due,
-            number,
-            wall,
+        let delivery = match wall >= delivery.row.due.as_millis().saturating_mul(1_000) {
+            true => run(&shared, &handler, delivery.row, wall, running).await,
+            // The clock was set back while it was on its way.
+            false => {
+                drop(running);
+                shared.withdraw(&delivery, &handler)
+            }
         };
-        let row = shared.ended(&called, ended, &handler);
-        next = row.map(|row| (row, shared.workers.begin()));
+        next = delivery.map(|it| (it, shared.workers.begin()));
         count += 1;
         if next.is_some() && count.is_multiple_of(AT_A_TIME) {
             give_way().await;
         }
     }
+}
+
+/// Runs an attempt. Returns the next delivery of its handler, if one is ready.
+async fn run(
+    shared: &Arc<Shared>,
+    handler: &Handler,
+    row: Row,
+    wall: i64,
+    running: Running,
+) -> Option<Delivery> {
+    let called = Called {
+        id: row.id,
+        due: row.due,
+        number: row.failures.saturating_add(1),
+        wall,
+    };
+    #[cfg(feature = "tracing")]
+    let span = super::trace::span(&row);
+    let ended = attempt(shared, handler, row, wall);
+    #[cfg(feature = "tracing")]
+    let ended = tracing::Instrument::instrument(ended, span);
+    let ended = ended.await;
+    drop(running);
+    shared.ended(&called, ended, handler)
 }
 
 async fn attempt(shared: &Arc<Shared>, handler: &Handler, row: Row, wall: i64) -> Ended {

@@ -1,10 +1,12 @@
 //! Due times are the wall clock's, which is set, and stands while the machine is suspended.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
-use waterwheel_durable::{Durable, Event, NewTimer, Shift};
+use tokio::runtime::Handle;
+use waterwheel_durable::{Durable, Event, HandlerOptions, NewTimer, Shift};
 
 use crate::support::{Deliveries, HOUR, Shelf, millis, shut_down, until, within};
 
@@ -15,6 +17,7 @@ on_both_flavors! {
     a_clock_that_is_set_forward_fires_at_once
     a_clock_that_is_set_back_fires_neither_early_nor_twice
     a_suspension_counts
+    what_is_on_its_way_as_the_clock_is_set_back_waits_again
 }
 
 async fn open(shift: &Arc<Shift>) -> Durable {
@@ -88,6 +91,50 @@ async fn a_clock_that_is_set_back_fires_neither_early_nor_twice() {
         assert_eq!(timers.metrics().clock_jumps, 2);
         shut_down(&timers).await;
         assert!(deliveries.rest().await.is_empty());
+    }
+}
+
+async fn what_is_on_its_way_as_the_clock_is_set_back_waits_again() {
+    const TIMERS: usize = 200;
+    // At once, and one after another: then each worker's end is the next one's place.
+    for concurrency in [TIMERS, 1] {
+        let shift = Arc::new(Shift::default());
+        let timers = open(&shift).await;
+        let (sender, mut calls) = tokio::sync::mpsc::unbounded_channel();
+        let (clock, is_first) = (Arc::clone(&shift), AtomicBool::new(true));
+        let options = HandlerOptions::default().concurrency(concurrency);
+        timers.handle_with("mail", options, move |delivery| {
+            let is_early = present(&clock) < delivery.due();
+            let _ = sender.send((delivery.id(), delivery.attempt(), is_early));
+            // All of them are due. The first that is called sets the clock back.
+            if is_first.swap(false, Ordering::SeqCst) {
+                clock.set_wall(-3_600 * SECOND);
+            }
+            async { Ok(()) }
+        });
+        let due = present(&shift) + millis(100);
+        let all = [(); TIMERS].map(|()| NewTimer::at("mail", due));
+        within(timers.insert_many(all)).await.unwrap();
+        let metrics = || timers.metrics().namespaces[0].clone();
+        until(|| shift.wall() < 0 && metrics().running == 0).await;
+        // Each thread may have looked at the clock just before it was set.
+        let threads = Handle::current().metrics().num_workers();
+        let mut seen = Vec::from_iter(std::iter::from_fn(|| calls.try_recv().ok()));
+        assert!((1..=threads).contains(&seen.len()), "{seen:?}");
+        assert_eq!(metrics().delivered, seen.len() as u64);
+        // It is as if they had never been on their way.
+        shift.set_wall(0);
+        while seen.len() < TIMERS {
+            let (id, attempt, is_early) = within(calls.recv()).await.unwrap();
+            assert!(!is_early, "{id} in attempt {attempt}");
+            seen.push((id, attempt, is_early));
+        }
+        until(|| metrics().settled == TIMERS as u64).await;
+        let ids: HashSet<_> = seen.iter().map(|(id, ..)| *id).collect();
+        assert!(ids.len() == TIMERS && seen.iter().all(|(_, attempt, _)| *attempt == 1));
+        assert_eq!(metrics().delivered, TIMERS as u64);
+        shut_down(&timers).await;
+        assert!(calls.recv().await.is_none());
     }
 }
 

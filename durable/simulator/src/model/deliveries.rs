@@ -47,6 +47,14 @@ impl Model {
         Err(format!("{wrong}: {row:?} {timer:?}"))
     }
 
+    /// The handler of a delivery was not called, since it is not due any more.
+    pub fn withdrawn(&mut self, row: &Row) {
+        if let Some(timer) = self.timers.get_mut(&row.id) {
+            timer.is_with_handler = false;
+            timer.not_before = (row.failures > 0).then(|| row.due.as_millis() * 1_000);
+        }
+    }
+
     /// A delivery has ended well, or the timer was given up.
     pub fn ended(&mut self, id: Id, was_given_up: bool) {
         if let Some(timer) = self.timers.get_mut(&id) {

@@ -28,6 +28,8 @@ struct Left {
     at: i64,
     /// When one was taken by this limit, or by the one before it.
     taken_at: Option<i64>,
+    /// It was by this one.
+    is_returnable: bool,
 }
 
 impl Limit {
@@ -51,6 +53,7 @@ impl Left {
     fn take(&mut self, at: i64, limit: Limit) -> bool {
         self.go_on(at, limit);
         self.taken_at = Some(at);
+        self.is_returnable = true;
         self.parts -= limit.one();
         self.parts >= 0
     }
@@ -70,6 +73,7 @@ impl Left {
             .taken_at
             .map_or(by_the_other, |taken| by_the_other.min(taken + interval));
         self.parts = limit.one() - (first - at).max(0) * limit.count();
+        self.is_returnable = false;
     }
 }
 
@@ -80,6 +84,7 @@ impl Allowance {
             parts: limit.map_or(0, |it| i64::from(count(it)) * it.one()),
             at: boot.cast_signed(),
             taken_at: None,
+            is_returnable: false,
         };
         Allowance { limit, left }
     }
@@ -119,6 +124,17 @@ impl Allowance {
     pub fn note(&mut self, boot: u64) -> bool {
         self.limit
             .is_none_or(|limit| self.left.take(boot.cast_signed(), limit))
+    }
+
+    /// One that was taken then was not used. It is there again if it was the last one.
+    pub fn give_back(&mut self, boot: u64) {
+        let left = &mut self.left;
+        if let Some(limit) = self.limit
+            && left.is_returnable
+            && left.taken_at == Some(boot.cast_signed())
+        {
+            left.parts += limit.one();
+        }
     }
 
     /// Whether there is certainly one.

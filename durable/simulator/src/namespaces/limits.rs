@@ -43,6 +43,11 @@ impl Namespaces {
         }
     }
 
+    /// A delivery that had begun at this time was not made.
+    pub fn withdrawn(&mut self, handler: &str, at: u64) {
+        self.all[of(handler)].begun.give_back(at);
+    }
+
     /// Checks that an insert was within the quota, or was not and is refused for so long.
     ///
     /// # Errors

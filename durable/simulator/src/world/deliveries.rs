@@ -2,20 +2,25 @@
 
 use std::sync::Arc;
 
-use waterwheel_durable::engine::Ended;
+use waterwheel_durable::engine::{Delivery, Ended};
 
 use super::{DAY, LADDER, World};
 use crate::model::Settled;
 use crate::namespaces::of;
 
 impl World {
-    /// One of those that go on ends, well or not.
+    /// One of those that go on ends, well or not. If it was on its way, it arrives first.
     pub(super) fn end_delivery(&mut self) -> Result<(), String> {
         if self.with_handlers.is_empty() {
             return Ok(());
         }
         let which = self.rng.usize(0..self.with_handlers.len());
         let row = self.with_handlers.swap_remove(which);
+        let at = self.on_their_way.remove(&row.id);
+        if let Some(at) = at.filter(|_| row.due.as_millis() * 1_000 > self.now.wall_micros) {
+            self.withdraw(Delivery { row, at });
+            return Ok(());
+        }
         let fate = if self.is_ending {
             9
         } else {
@@ -59,5 +64,17 @@ impl World {
             self.model.settles(row.id, is_archived, at);
         }
         Ok(())
+    }
+
+    /// The clock was set back while a delivery was on its way: its handler is not called.
+    fn withdraw(&mut self, delivery: Delivery) {
+        let row = &delivery.row;
+        match row.id.occurrence() {
+            Some(_) => self.calendars.withdrawn(row.id),
+            None => self.model.withdrawn(row),
+        }
+        self.namespaces.withdrawn(&row.handler, delivery.at);
+        self.shares.clear();
+        self.engine.withdraw(&delivery);
     }
 }

@@ -94,6 +94,8 @@ struct World {
     engine: Engine,
     model: Model,
     with_handlers: Vec<Row>,
+    /// Those whose handlers are not called yet, and when they were handed out.
+    on_their_way: HashMap<Id, u64>,
     /// All that is due from now on comes up, and nothing goes wrong.
     is_ending: bool,
     has_faults: bool,
@@ -223,6 +225,7 @@ impl World {
             engine,
             model: Model::default(),
             with_handlers: Vec::new(),
+            on_their_way: HashMap::new(),
             is_ending: false,
             is_stopping: false,
             writes: None,

@@ -81,6 +81,7 @@ impl World {
     pub(super) fn start_again(&mut self) -> Result<(), String> {
         self.disk.restart();
         self.with_handlers.clear();
+        self.on_their_way.clear();
         (self.is_stopping, self.writes) = (false, None);
         let off = match self.rng.u32(0..3) {
             0 => self.rng.i64(0..SECOND),

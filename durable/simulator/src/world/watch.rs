@@ -55,6 +55,10 @@ impl World {
                 }
                 Output::Deliver(delivery) => {
                     let row = delivery.row;
+                    // The clock may be set until it arrives.
+                    if self.rng.bool() {
+                        self.on_their_way.insert(row.id, delivery.at);
+                    }
                     match row.id.occurrence() {
                         Some(_) => self.calendars.delivered(&row, wall)?,
                         None => self.model.delivered(&row, wall)?,

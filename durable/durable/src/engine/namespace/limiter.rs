@@ -15,6 +15,8 @@ pub(crate) struct Limiter {
     empty_at: u64,
     /// When one was taken last, by the same clock.
     taken_at: Option<u64>,
+    /// What was taken then may be given back: it was taken at this rate.
+    is_returnable: bool,
 }
 
 impl Limiter {
@@ -27,6 +29,7 @@ impl Limiter {
             tolerance,
             empty_at: nanos(boot_micros).saturating_add(tolerance),
             taken_at: None,
+            is_returnable: false,
         }
     }
 
@@ -59,7 +62,16 @@ impl Limiter {
         let now = nanos(boot_micros);
         let empty_at = self.empty_at.max(now);
         self.taken_at = Some(now);
+        self.is_returnable = true;
         self.empty_at = empty_at.saturating_add(self.interval.saturating_mul(count));
+    }
+
+    /// Gives one back that was taken then and not used, if none was taken since. Otherwise it is lost: to give it back could let more begin within a window than
+    /// the rate does.
+    pub(crate) fn give_back(&mut self, boot_micros: u64) {
+        if self.is_returnable && self.taken_at == Some(nanos(boot_micros)) {
+            self.empty_at = self.empty_at.saturating_sub(self.interval);
+        }
     }
 
     /// Whether there is one.
@@ -128,6 +140,64 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn what_is_given_back_is_there_again_and_no_window_has_more() {
+        let mut rng = fastrand::Rng::with_seed(5);
+        for (count, per, burst) in [(100, 1_000, 1), (3, 1_000, 5), (7, 250, 40)] {
+            let rate = Rate::new(count, Duration::from_millis(per)).burst(burst);
+            let mut limiter = Limiter::new(rate, 0);
+            let (mut now, mut used) = (0, Vec::new());
+            for _ in 0..2_000 {
+                now += rng.u64(0..per * 1_000);
+                let mut taken = 0;
+                while limiter.has_one(now) && rng.u32(0..8) > 0 {
+                    limiter.take(1, now);
+                    taken += 1;
+                }
+                let returned = rng.usize(0..=taken);
+                let before = limiter.clone();
+                for _ in 0..returned {
+                    limiter.give_back(now);
+                }
+                for _ in 0..returned {
+                    assert!(limiter.has_one(now));
+                    limiter.take(1, now);
+                }
+                assert_eq!(limiter.empty_at, before.empty_at);
+                // Now they come back late, and perhaps others were taken since.
+                let then = now;
+                now += rng.u64(0..per * 1_000);
+                used.extend(std::iter::repeat_n(then, taken - returned));
+                let others = usize::from(rng.bool() && limiter.has_one(now));
+                if others > 0 {
+                    limiter.take(1, now);
+                    used.push(now);
+                }
+                for _ in 0..returned {
+                    limiter.give_back(then);
+                }
+                if others == 0 && returned > 0 {
+                    assert!(limiter.has_one(now));
+                }
+            }
+            for (first, from) in used.iter().enumerate() {
+                for (more, to) in used[first..].iter().enumerate().take(200) {
+                    let most = u64::from(burst) + (to - from) * u64::from(count) / (per * 1_000);
+                    assert!((more as u64) < most, "{rate:?}: {more} from {from} to {to}");
+                }
+            }
+            assert!(used.len() > 500, "{}", used.len());
+        }
+        // Nor is anything given back that another rate has taken over.
+        let rate = Rate::per_second(1).burst(3);
+        let mut limiter = Limiter::full(rate, 0);
+        limiter.take(1, 7);
+        let mut other = Limiter::after(&limiter, Rate::per_second(2).burst(1), 9);
+        let next = other.next(1);
+        other.give_back(7);
+        assert_eq!(other.next(1), next);
     }
 
     #[test]

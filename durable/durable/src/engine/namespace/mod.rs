@@ -163,6 +163,14 @@ impl Namespace {
         }
     }
 
+    /// A handler was to be called, and was not: its delivery had begun at this time.
+    pub(super) fn was_not_called(&mut self, boot_micros: u64) {
+        self.counts.delivered = self.counts.delivered.saturating_sub(1);
+        if let Some(rate) = &mut self.rate {
+            rate.give_back(boot_micros);
+        }
+    }
+
     fn priority(&self) -> usize {
         self.policy.priority.unwrap_or(1) as usize
     }

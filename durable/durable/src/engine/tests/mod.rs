@@ -17,6 +17,7 @@
 //! | `settings` | what becomes of a policy? |
 //! | `starts` | what becomes of a timer whose start is noted first? |
 //! | `trials` | which accused timer is tried next? |
+//! | `withdrawals` | what becomes of a delivery on its way while the clock is set back? |
 
 mod calendars;
 mod commits;
@@ -33,6 +34,7 @@ mod retries;
 mod settings;
 mod starts;
 mod trials;
+mod withdrawals;
 
 use std::time::Duration;
 
@@ -51,6 +53,10 @@ struct Subject {
     asked: VecDeque<Request>,
     answers: Vec<Answer>,
     delivered: Vec<Row>,
+    /// The deliveries of all that was delivered, as they were handed out.
+    on_their_way: Vec<Delivery>,
+    /// How many commits were asked for.
+    commits: usize,
     /// What was put out of names without a handler, and of policies.
     reports: Vec<String>,
     refusals: Vec<Arc<str>>,
@@ -75,6 +81,8 @@ impl Subject {
             asked: VecDeque::new(),
             answers: Vec::new(),
             delivered: Vec::new(),
+            on_their_way: Vec::new(),
+            commits: 0,
             reports: Vec::new(),
             refusals: Vec::new(),
             dead: Vec::new(),
@@ -132,6 +140,7 @@ impl Subject {
     fn begin_without_turn(&mut self, now: Now) {
         self.asked.clear();
         self.delivered.clear();
+        self.on_their_way.clear();
         let epoch = self.store.begin().unwrap();
         let names = self.store.handlers().unwrap();
         self.engine = Engine::new(self.config.clone(), epoch, names, now);
@@ -176,9 +185,15 @@ impl Subject {
     fn follow(&mut self) {
         while let Some(output) = self.engine.output() {
             match output {
-                Output::Store(request) => self.asked.push_back(request),
+                Output::Store(request) => {
+                    self.commits += usize::from(matches!(request.call, Call::Commit(..)));
+                    self.asked.push_back(request);
+                }
                 Output::Answer(_, answer) => self.answers.push(answer),
-                Output::Deliver(delivery) => self.delivered.push(delivery.row),
+                Output::Deliver(delivery) => {
+                    self.delivered.push(delivery.row.clone());
+                    self.on_their_way.push(delivery);
+                }
                 Output::Unhandled(name) => self.reports.push(format!("{name} is missed")),
                 Output::NoneDue(name) => self.reports.push(format!("{name} is not missed")),
                 Output::Refused(why) => self.refusals.push(why),

@@ -6,7 +6,7 @@ use super::poison::subject;
 use super::*;
 
 /// An engine after three ends, with a timer whose start is to be noted; the engine has asked the store to.
-fn about_to_note() -> Subject {
+pub(super) fn about_to_note() -> Subject {
     let mut it = subject(Some(9));
     it.insert_to("mail", 0);
     it.settle();
@@ -38,7 +38,7 @@ impl Subject {
     }
 
     /// How often the first timer was started, as the store has noted.
-    fn starts(&mut self) -> u64 {
+    pub(super) fn starts(&mut self) -> u64 {
         let most = waterwheel_store::Most {
             rows: 1,
             bytes: usize::MAX,
