@@ -27,6 +27,7 @@ fn named(name: &str) -> Result<Option<waterwheel_durable::engine::planted::Plant
         "known-taken-again" => Planted::KnownTakenAgain,
         "given-up-comes-back" => Planted::GivenUpComesBack,
         "pause-forgotten" => Planted::PauseForgotten,
+        "called-though-early" => Planted::CalledThoughEarly,
         "forgotten-before-settled" => Planted::ForgottenBeforeSettled,
         other => return Err(format!("there is no fault {other:?}")),
     }))

@@ -62,7 +62,7 @@ pub(crate) fn verdict(checker: &mut Checker) -> bool {
     }
     if summary.clock_moves > 0 {
         println!(
-            "the wall clock was moved {} times; {} deliveries were on their way to a handler as it was set back",
+            "the wall clock was moved {} times; it was set back {} times between the call of a handler and its look at the clock",
             summary.clock_moves, summary.on_their_way
         );
     }

@@ -143,4 +143,9 @@ mod planted {
         is_found("kill", "rounded-down", "early");
         is_found("clocks", "rounded-down", "early");
     }
+
+    #[test]
+    fn a_handler_that_is_called_after_the_clock_was_set_back_is_found() {
+        is_found("clocks", "called-though-early", "early");
+    }
 }

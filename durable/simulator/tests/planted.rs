@@ -129,6 +129,21 @@ fn what_waits_though_it_is_not_accused_is_found() {
     is_found(Planted::AccusedHoldAll);
 }
 
+#[test]
+fn a_withdrawn_delivery_that_is_forgotten_is_found() {
+    is_found(Planted::WithdrawnForgotten);
+}
+
+#[test]
+fn an_order_that_is_carried_out_each_time_it_is_read_is_found() {
+    is_found(Planted::OrderedAgain);
+}
+
+#[test]
+fn wheel_entries_that_are_left_behind_are_found() {
+    is_found(Planted::WheelEntriesLeft);
+}
+
 fn is_found_in_the_store(broken: Broken) {
     check(&format!("{broken:?}"), &found(Some(broken)));
 }

@@ -2,9 +2,11 @@
 
 use super::timer::{LADDER_MILLIS, Last, State, Timer};
 use super::{Checker, Rule, What};
+use crate::child::WORKERS;
 use crate::log::{How, Line};
 
-/// So long after the wall clock was set back, a timer may still come up that was due before: it was on its way to the handler.
+/// So long after the wall clock was set back, or a namespace was paused, a handler may still read the time, or begin, that was about to be called before. A thread that has to wait
+/// for a processor takes so long at most.
 pub(super) const ON_ITS_WAY_MICROS: u64 = 3_000_000;
 /// The engine's time when a delivery ends is up to a millisecond old, and is rounded down to one.
 const LADDER_TOLERANCE_MICROS: i64 = 2_000;
@@ -139,14 +141,16 @@ impl Checker {
                 && self.moved_at.is_some_and(|at| at + 10_000 < last.begun_at)
     }
 
-    /// Whether the wall clock may have shown this time in the last seconds, before it was set back.
+    /// Whether the wall clock may have shown this time as the handler was about to be called, before it was set back and the handler has read it. It is looked at just before
+    /// that, so each thread of the runtime may have one such delivery at a move of the clock.
     pub(super) fn could_show(&mut self, due: i64, at: u64) -> bool {
         self.moves
             .retain(|it| at.saturating_sub(it.done_at.unwrap_or(at)) < ON_ITS_WAY_MICROS);
-        self.moves.iter().any(|it| {
+        let excuse = self.moves.iter_mut().find(|it| {
             let until = it.done_at.unwrap_or(at).saturating_sub(it.at);
-            due <= it.wall.saturating_add_unsigned(until)
-        })
+            it.excused < WORKERS && due <= it.wall.saturating_add_unsigned(until)
+        });
+        excuse.map(|it| it.excused += 1).is_some()
     }
 
     fn is_not_twice(&mut self, id: u64, attempt: u32) {

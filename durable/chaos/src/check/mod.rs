@@ -95,6 +95,8 @@ struct Move {
     /// What it showed before.
     wall: i64,
     done_at: Option<u64>,
+    /// How many deliveries were early since, and due by the clock as it was.
+    excused: usize,
 }
 
 impl Checker {
@@ -198,6 +200,7 @@ impl Checker {
                     at,
                     wall,
                     done_at: None,
+                    excused: 0,
                 });
             }
             Line::ClockMoved { at } => {

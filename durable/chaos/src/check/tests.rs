@@ -4,6 +4,7 @@ mod copy;
 mod soak;
 
 use super::{Checker, Rule};
+use crate::child::WORKERS;
 use crate::log::Line;
 
 /// Which rules a log breaks.
@@ -184,6 +185,24 @@ fn a_clock_that_is_set_back_excuses_what_was_due_before() {
     // It was not due by then, or it was long ago.
     breaks(log, "moves 100 6000", "moves 100 4900", Rule::Early);
     breaks(log, "begin 200", "begin 4000000", Rule::Early);
+}
+
+#[test]
+fn a_clock_that_is_set_back_excuses_one_delivery_of_each_thread() {
+    let log = |early: usize| {
+        let mut log = String::from("round 1\n");
+        for id in 1..=early {
+            log += &format!("insert {id} 0 plain 5000 -\ncreated {id} {id:x}@5@plain\n");
+        }
+        log += "moves 100 6000\nmoved 110\n";
+        for id in 1..=early {
+            log += &format!("begin 200 {id:x} {id} 1 2000 5000 plain -\n");
+            log += &format!("end 0 {id:x} 1 well 2100\n");
+        }
+        log + "stopped"
+    };
+    is_kept(&log(WORKERS));
+    assert_eq!(broken(&log(WORKERS + 1)), [Rule::Early]);
 }
 
 #[test]

@@ -79,7 +79,7 @@ pub(crate) struct Summary {
     pub(crate) clock_moves: u64,
     /// Deliveries of calendars.
     pub(crate) occurrences: u64,
-    /// Deliveries that the clock was set back under.
+    /// Handlers that the clock was set back under, between their call and their look at it.
     pub(crate) on_their_way: u64,
     /// By copies that were restored.
     pub(crate) undone: Undone,

@@ -58,6 +58,9 @@ pub(crate) struct Orders {
     pub(crate) fault: String,
 }
 
+/// How many threads the runtime of a child has, unless it has one.
+pub(crate) const WORKERS: usize = 4;
+
 /// The fault that the store has no reserve. It is planted by opening the store without one.
 pub(crate) const WITHOUT_RESERVE: &str = "without-reserve";
 
@@ -185,7 +188,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, String> {
         true => tokio::runtime::Builder::new_current_thread(),
         false => tokio::runtime::Builder::new_multi_thread(),
     };
-    let runtime = builder.enable_time().worker_threads(4).build();
+    let runtime = builder.enable_time().worker_threads(WORKERS).build();
     let runtime = runtime.map_err(|error| error.to_string())?;
     runtime.block_on(live(orders))?;
     Ok(ExitCode::SUCCESS)

@@ -285,6 +285,12 @@ impl Engine {
         self.near.len()
     }
 
+    /// How many timers wait for their time in the wheel.
+    #[must_use]
+    pub fn in_wheel(&self) -> usize {
+        self.near.filed()
+    }
+
     /// The time goes on.
     pub fn turn(&mut self, now: Now) {
         if self.has_failed {

@@ -110,6 +110,11 @@ impl Near {
         self.known.len()
     }
 
+    /// How many of them are in the wheel.
+    pub(super) fn filed(&self) -> usize {
+        self.wheel.len()
+    }
+
     pub(super) fn running(&self) -> usize {
         self.running
     }
@@ -147,7 +152,7 @@ impl Near {
                 return false;
             };
             let leaves = leaves(*lane, row.due.second());
-            if leaves {
+            if leaves && !planted::is(Planted::WheelEntriesLeft) {
                 // If it has come up, the queue of its lane passes over it.
                 wheel.cancel(*key);
             }

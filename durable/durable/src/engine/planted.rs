@@ -39,16 +39,24 @@ pub enum Planted {
     OldStartsCount,
     /// While an accused timer is tried, no other one of its namespace begins, accused or not.
     AccusedHoldAll,
+    /// A handler is called though the wall clock was set back while the delivery was on its way.
+    CalledThoughEarly,
+    /// A delivery that is withdrawn is forgotten: its row is not read again.
+    WithdrawnForgotten,
+    /// An order of another process is carried out each time that it is read.
+    OrderedAgain,
+    /// Timers that leave memory for others leave their entries in the wheel.
+    WheelEntriesLeft,
 }
 
 /// Whether this fault is planted. Without the feature `planted`, none ever is.
 #[cfg(feature = "planted")]
-pub(super) fn is(fault: Planted) -> bool {
+pub(crate) fn is(fault: Planted) -> bool {
     CHOSEN.with(|chosen| chosen.get() == Some(fault)) || EVERYWHERE.get() == Some(&fault)
 }
 
 #[cfg(not(feature = "planted"))]
-pub(super) const fn is(_: Planted) -> bool {
+pub(crate) const fn is(_: Planted) -> bool {
     false
 }
 

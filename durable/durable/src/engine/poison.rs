@@ -242,7 +242,10 @@ impl Engine {
     pub(super) fn give_back(&mut self, id: Id) -> Option<usize> {
         let (row, lane) = self.near.end(id)?;
         self.place_is_free(lane, &row);
-        self.restore(id);
+        match planted::is(Planted::WithdrawnForgotten) {
+            true => self.retire(id),
+            false => self.restore(id),
+        }
         Some(lane)
     }
 

@@ -90,9 +90,11 @@ impl Model {
                 Ok(())
             }
             (Asked::Cancel(id) | Asked::Reschedule(id, _), Answer::NotFound) => {
+                // By an order, whose answer comes later.
+                let mut asked = self.asked.values();
+                let is_asked = asked.any(|it| matches!(it, Asked::Cancel(of) if *of == id));
                 let timer = self.known(id)?;
-                let may_be_gone =
-                    timer.has_ended.is_some() || timer.is_cancelled || timer.may_be_cancelled;
+                let may_be_gone = timer.is_over() || is_asked;
                 match may_be_gone || !timer.is_durable {
                     true => Ok(()),
                     false => Err(format!("a timer is lost: {timer:?}")),

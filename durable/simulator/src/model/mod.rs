@@ -102,6 +102,12 @@ impl Model {
         self.note(Asked::Cancel(id))
     }
 
+    /// Whether a timer was inserted with a key.
+    #[must_use]
+    pub fn has_key(&self, id: Id) -> bool {
+        self.timers.get(&id).is_some_and(|it| it.key.is_some())
+    }
+
     /// Notes a reschedule, and names it.
     pub fn reschedules(&mut self, id: Id, due: Due) -> Token {
         if let Some(timer) = self.timers.get_mut(&id) {

@@ -5,6 +5,7 @@
 //! | `calendars` | which calendars are declared and removed? |
 //! | `deliveries` | how does a delivery end? |
 //! | `namespaces` | which policies are given, and which namespaces are paused? |
+//! | `orders` | what do other processes order? |
 //! | `requests` | what do callers ask for? |
 //! | `process` | how does a process end, and the next one begin? |
 //! | `watch` | what does the engine put out, and what must hold each time? |
@@ -12,6 +13,7 @@
 mod calendars;
 mod deliveries;
 mod namespaces;
+mod orders;
 mod process;
 mod requests;
 mod watch;
@@ -30,6 +32,7 @@ use crate::disk::{Broken, Disk};
 use crate::model::Model;
 use crate::namespaces::{NAMES, Namespaces, Shares, Terms};
 use namespaces::some_terms;
+use orders::Orders;
 use process::begin;
 
 const SECOND: i64 = 1_000_000;
@@ -150,6 +153,8 @@ struct World {
     versions: u32,
     /// The number of the last commit that was asked for.
     last_commit: u64,
+    /// What other processes have ordered, and is not answered.
+    orders: Orders,
     traces: bool,
     config: Config,
 }
@@ -218,6 +223,7 @@ impl World {
             ahead: 0,
             versions: 0,
             last_commit: 0,
+            orders: Orders::default(),
             traces: std::env::var_os("WATERWHEEL_TRACE").is_some(),
             rng,
             now,
@@ -245,9 +251,14 @@ impl World {
             self.change_namespace();
             return self.follow();
         }
+        if self.orders.is_any() && self.rng.u32(0..10) == 0 {
+            self.orders.read(&mut self.engine);
+            return self.follow();
+        }
         match self.rng.u32(0..100) {
             0..14 => self.insert(),
-            14..18 => self.cancel(),
+            14 => self.order(),
+            15..18 => self.cancel(),
             18..22 => self.reschedule(),
             22 if self.rng.bool() => self.redrive(),
             23..38 => self.end_delivery()?,
@@ -258,7 +269,7 @@ impl World {
                     self.crash()?;
                 }
             }
-            58..78 => self.reply(),
+            58..78 => self.reply()?,
             78..95 => self.wait(),
             95..97 if self.jumps => self.jump(),
             96 => self.slew(),
@@ -358,7 +369,7 @@ impl World {
         self.accused.remove(&id);
     }
 
-    fn reply(&mut self) {
+    fn reply(&mut self) -> Result<(), String> {
         if let Some((number, reply)) = self.disk.reply(&mut self.rng) {
             if self.traces {
                 eprintln!("{number} is answered: {reply:?}");
@@ -372,7 +383,11 @@ impl World {
                 self.may_wait(self.config.refused_micros);
             }
             self.engine.replied(number, reply);
+            if is_done {
+                self.are_answered(number)?;
+            }
             self.writes = self.writes.filter(|asked| *asked != number);
         }
+        Ok(())
     }
 }

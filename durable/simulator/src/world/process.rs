@@ -51,7 +51,7 @@ impl World {
             match self.rng.u32(0..4) {
                 0 if !self.with_handlers.is_empty() => self.end_delivery()?,
                 1 if self.disk.is_asked() => self.work(self.has_faults, false),
-                2 if self.disk.has_replied() => self.reply(),
+                2 if self.disk.has_replied() => self.reply()?,
                 3 if self.rng.u32(0..8) == 0 => self.cancel(),
                 _ if self.disk.is_asked() || self.disk.has_replied() => {}
                 _ => {
@@ -82,6 +82,7 @@ impl World {
         self.disk.restart();
         self.with_handlers.clear();
         self.on_their_way.clear();
+        self.orders.ends();
         (self.is_stopping, self.writes) = (false, None);
         let off = match self.rng.u32(0..3) {
             0 => self.rng.i64(0..SECOND),
@@ -127,7 +128,7 @@ impl World {
         for _ in 0..20_000 {
             let is_busy = self.disk.is_asked() || self.disk.has_replied();
             if self.disk.has_replied() {
-                self.reply();
+                self.reply()?;
             } else if self.disk.is_asked() {
                 // Most cascades are now.
                 let stops = crashes > 0 && self.rng.u32(0..8) == 0;
@@ -170,7 +171,8 @@ impl World {
             dead.partition(|it| it.row.id.occurrence().is_some());
         self.model.is_done(&dead)?;
         self.calendars.is_done(&occurrences)?;
-        let (stored, known) = (self.disk.store().len(), self.engine.in_memory());
+        let stored = self.disk.store().len();
+        let known = self.engine.in_memory() + self.engine.in_wheel();
         let (held, bytes) = (self.engine.held(), self.engine.held_bytes());
         let is_idle = self.engine.is_idle() && self.engine.is_written();
         match (stored, known, held, bytes, is_idle) {

@@ -44,6 +44,7 @@ impl World {
                             self.namespaces.expires(steps)?;
                             self.archives |= self.has_policies;
                             self.note_poison(steps)?;
+                            self.orders.commits(request.number, steps, is_again)?;
                         }
                         Call::Load { most, .. } => self.is_light(*most)?,
                         _ => {}
@@ -230,6 +231,10 @@ impl World {
         let floor = (self.config.most_bytes_in_memory / 32).min(64 << 10);
         let largest = HANDLERS.len() * (floor + self.largest + ROW_BYTES);
         let most_bytes = self.config.most_bytes_in_memory.saturating_add(largest);
+        let (filed, known) = (self.engine.in_wheel(), self.engine.in_memory());
+        if filed > known {
+            return Err(format!("{filed} are in the wheel, of {known} in memory"));
+        }
         match held <= most && bytes <= most_bytes && payloads <= bytes {
             true => Ok(()),
             false => Err(format!(
