@@ -64,10 +64,13 @@ impl BackOff {
         if failures.saturating_add(1) >= self.attempts {
             return None;
         }
-        let doubled = self
-            .first
-            .saturating_mul(1_u32.checked_shl(failures).unwrap_or(u32::MAX));
-        let whole = doubled.min(self.longest);
+        let doubled = 1_u128
+            .checked_shl(failures)
+            .and_then(|times| self.first.as_nanos().checked_mul(times))
+            .and_then(|nanos| u64::try_from(nanos).ok());
+        let whole = doubled.map_or(self.longest, |nanos| {
+            Duration::from_nanos(nanos).min(self.longest)
+        });
         let half = whole / 2;
         // A part of 2¹⁶ is as even as is needed.
         let part = (chance & 0xffff) as u32;
@@ -78,6 +81,28 @@ impl BackOff {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn delays_double_after_each_of_a_thousand_failures() {
+        let year = LONGEST_DELAY;
+        for first in [1, 999, 1_000_000, 3_000_000_007, 10_000_000_000] {
+            for longest in [
+                Duration::from_nanos(first),
+                Duration::from_secs(3_600),
+                year,
+            ] {
+                let longest = longest.max(Duration::from_nanos(first));
+                let back_off = BackOff::new(Duration::from_nanos(first), longest).attempts(1_000);
+                let mut whole = Duration::from_nanos(first);
+                for failures in 0..999 {
+                    let least = back_off.delay(failures, 0);
+                    assert_eq!(least, Some(whole / 2), "{first} ns, after {failures}");
+                    whole = (whole * 2).min(longest);
+                }
+                assert_eq!(back_off.delay(999, 0), None);
+            }
+        }
+    }
 
     #[test]
     fn delays_double_up_to_the_longest() {

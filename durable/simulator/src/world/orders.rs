@@ -105,11 +105,7 @@ impl World {
                 Some(other) => Answer::Refused(other.into()),
                 None => continue,
             };
-            if let Some(id) = self
-                .model
-                .moves(token)
-                .filter(|_| answer == Answer::Done)
-            {
+            if let Some(id) = self.model.moves(token).filter(|_| answer == Answer::Done) {
                 self.has_left(id);
             }
             self.model.answered(token, answer)?;
