@@ -35,6 +35,11 @@ pub(crate) enum Command {
     Dead(Dead),
     /// Lists the namespaces with their counts and policies.
     Namespaces(Json),
+    /// Looks for damage in the file: its pages, and each row.
+    ///
+    /// It reads the whole file and changes nothing. Beside a service it reads in short slices, so that the log does not grow. Exit code: 0 if nothing was found, 1 if
+    /// something was.
+    Check(Json),
     /// Copies the file, also while a service has it open.
     ///
     /// The copy is what one commit has left. It is synced, and gets its name when it is whole.

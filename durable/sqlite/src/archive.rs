@@ -114,7 +114,7 @@ impl Block {
 }
 
 /// What is archived in a block. `None` if it is damaged.
-fn entries(mut from: &[u8]) -> Option<Vec<Archived>> {
+pub(crate) fn entries(mut from: &[u8]) -> Option<Vec<Archived>> {
     let mut all = Vec::new();
     let mut last = Last::default();
     while !from.is_empty() {

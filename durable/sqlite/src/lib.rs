@@ -111,7 +111,7 @@
 //!
 //! Damage is found where it is read. SQLite checks how its pages are built, and the log by checksums, but not what is in a row: a flipped bit in a payload is
 //! delivered, and a damaged log ends before the damage, as it does after a power cut. To look for damage at each opening, as `PRAGMA quick_check` does, would
-//! read the whole file: seconds for 10 million timers that are to be delivered after some hundred milliseconds.
+//! read the whole file: seconds for 10 million timers that are to be delivered after some hundred milliseconds. [`check()`] looks for it, also beside a service.
 //!
 //! # Tables
 //!
@@ -133,6 +133,7 @@
 mod archive;
 mod backup;
 mod cascade;
+mod check;
 mod copier;
 mod epoch;
 mod error;
@@ -157,6 +158,7 @@ mod words;
 mod write;
 
 pub use backup::{Backup, BackupError, backup};
+pub use check::{Checked, Finding, check};
 pub use epoch::EPOCHS_AHEAD;
 pub use error::OpenError;
 #[doc(hidden)]

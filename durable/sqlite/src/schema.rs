@@ -67,7 +67,7 @@ pub const STEPS: [Step; 1] = [Step {
 }];
 
 /// How many bytes the log has at most once it is begun again.
-const LONGEST_LOG: u32 = 8 << 20;
+pub(crate) const LONGEST_LOG: u32 = 8 << 20;
 
 /// How long a call of the store waits for another connection. Its thread has other work, and what is refused is tried again.
 const BUSY: Duration = Duration::from_millis(50);

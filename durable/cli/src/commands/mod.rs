@@ -1,6 +1,7 @@
 //! What does each command do?
 
 mod backup;
+mod check;
 mod dead;
 mod list;
 mod namespaces;
@@ -17,6 +18,10 @@ use crate::failure::Failure;
 use crate::output::Output;
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<(), Failure> {
+    // Of a damaged file, which no reader opens.
+    if let Command::Check(asked) = &arguments.command {
+        return check::run(&arguments.file, asked, output);
+    }
     let reader = Reader::open(&arguments.file)?;
     match &arguments.command {
         Command::Stats(asked) => stats::run(&reader, asked, output),
@@ -24,6 +29,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<(), Fail
         Command::Show(asked) => show::run(&reader, asked, output),
         Command::Dead(asked) => dead::run(&reader, asked, output),
         Command::Namespaces(asked) => namespaces::run(&reader, asked, output),
+        Command::Check(_) => Ok(()),
         Command::Backup(asked) => backup::run(&reader, asked, output),
         Command::Cancel(asked) => orders::cancel(&reader, asked, output),
         Command::Redrive(asked) => orders::redrive(&reader, asked, output),

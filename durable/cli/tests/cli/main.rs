@@ -1,6 +1,7 @@
 //! The command, on files that a service holds, that no process holds, and that are none of ours.
 
 mod cancel;
+mod check;
 mod orders;
 mod output;
 mod reading;

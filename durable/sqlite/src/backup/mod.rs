@@ -19,6 +19,7 @@ use super::epoch;
 use super::reader::Reader;
 use super::schema::VERSION;
 use super::store::{log_of, resolve};
+use super::words::boxed;
 
 /// After how many bytes a copy is synced, and how often it is looked at.
 const PART: u64 = 4 << 20;
@@ -57,7 +58,7 @@ pub fn backup(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Backup, Ba
     }
     let partial = Partial::create(with(&path, "-partial"))?;
     partial.fill(|name| reader.copy_to(name))?;
-    let epoch = make_ready(&partial.path).map_err(|error| BackupError::Sqlite(error.into()))?;
+    let epoch = make_ready(&partial.path).map_err(|error| BackupError::Sqlite(boxed(error)))?;
     // What the others may read of the file, they may read of its copy.
     let rights = fs::metadata(reader.path()).map(|file| file.permissions());
     let synced = rights.and_then(|rights| {
@@ -73,7 +74,7 @@ pub fn backup(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Backup, Ba
 impl Reader {
     fn copy_to(&self, name: &str) -> Result<(), BackupError> {
         let copied = self.connection.execute("VACUUM INTO ?1", [name]);
-        copied.map_err(|error| BackupError::Sqlite(error.into()))?;
+        copied.map_err(|error| BackupError::Sqlite(boxed(error)))?;
         Ok(())
     }
 }

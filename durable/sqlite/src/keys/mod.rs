@@ -19,7 +19,9 @@
 //! | `run` | where does it lie? |
 //! | `filter` | what is certainly not in a run? |
 //! | `merge` | which runs become one, and how? |
+//! | `check` | what must be true of the rows? |
 
+mod check;
 mod entry;
 mod filter;
 mod merge;
@@ -31,11 +33,13 @@ use std::collections::HashMap;
 use rusqlite::Connection;
 
 use crate::schema::read_meta;
+pub(crate) use check::read_entries;
 pub(crate) use entry::Holder;
 use entry::{Entry, entries};
 use merge::Step;
 pub(crate) use name::Name;
 use name::Secret;
+pub(crate) use run::MOST_BITS;
 use run::Run;
 
 /// How much is fresh at most, and how much a step merges: in entries.

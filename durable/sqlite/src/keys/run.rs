@@ -5,9 +5,13 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::entry::{Entry, Holder, damaged, entries, find};
 use super::filter::Filter;
 use super::name::Name;
+use crate::words::{self, in_row};
 
 /// A chunk has so many entries at most, on average.
 const MOST_IN_CHUNK: u64 = 512;
+
+/// A run has at most 2 to the power of so many chunks. The filters of more, two gigabytes, are not taken for what a store has written.
+pub(crate) const MOST_BITS: u32 = 22;
 
 const CHUNK: &str = "SELECT entries FROM key_chunks WHERE number = ?1";
 
@@ -35,7 +39,7 @@ impl Run {
     /// A run of so many entries, with no chunk yet.
     pub(super) fn new(number: i64, age: i64, entries: u64) -> Run {
         let chunks = entries.div_ceil(MOST_IN_CHUNK).next_power_of_two();
-        let bits = chunks.trailing_zeros().min(31);
+        let bits = chunks.trailing_zeros().min(MOST_BITS);
         Run {
             number,
             age,
@@ -54,9 +58,15 @@ impl Run {
             ORDER BY age DESC, number";
         let mut runs = connection.prepare(sql)?;
         let runs = runs.query_map([], |row| {
-            let bits = row.get::<_, u32>(2)?.min(31);
+            let number: i64 = row.get(0)?;
+            let bits: u32 = in_row("key_runs", number, row.get(2))?;
+            if bits > MOST_BITS {
+                return Err(words::damaged(format!(
+                    "table `key_runs`, row {number}: the column `bits` has {bits}, out of its range"
+                )));
+            }
             Ok(Run {
-                number: row.get(0)?,
+                number,
                 age: row.get(1)?,
                 bits,
                 entries: row.get::<_, i64>(3)?.unsigned_abs(),

@@ -22,6 +22,7 @@ use waterwheel_store::{Bucket, Dead, Due, Handle, Id, Most, Row, Setting, Whose}
 pub use self::count::Count;
 pub use self::error::ReadError;
 pub use self::extent::Extent;
+pub(crate) use self::open::connect;
 use self::snapshot::Snapshot;
 use super::lock::{self, Holder};
 use super::schema::VERSION;

@@ -16,6 +16,19 @@ use crate::store::refuse_log_alone;
 const BUSY: Duration = Duration::from_secs(5);
 
 pub(crate) fn open(path: &Path) -> Result<Connection, OpenError> {
+    let connection = connect(path)?;
+    match inspect(&connection, &STEPS)? {
+        None => return Err(OpenError::Empty),
+        Some(VERSION) => look_into(&connection).map(drop),
+        // Its own process may be of an older version, too.
+        Some(_) => Handlers::read(&connection).map(drop),
+    }
+    .map_err(OpenError::in_tables)?;
+    Ok(connection)
+}
+
+/// Whatever is in the file.
+pub(crate) fn connect(path: &Path) -> Result<Connection, OpenError> {
     refuse_log_alone(path)?;
     // SQLite's own words are the same for all of these.
     match fs::metadata(path) {
@@ -28,13 +41,6 @@ pub(crate) fn open(path: &Path) -> Result<Connection, OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(OpenError::of)?;
     configure(&connection).map_err(OpenError::of)?;
-    match inspect(&connection, &STEPS)? {
-        None => return Err(OpenError::Empty),
-        Some(VERSION) => look_into(&connection).map(drop),
-        // Its own process may be of an older version, too.
-        Some(_) => Handlers::read(&connection).map(drop),
-    }
-    .map_err(OpenError::in_tables)?;
     Ok(connection)
 }
 

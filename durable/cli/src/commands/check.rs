@@ -1,0 +1,120 @@
+//! Is the file whole?
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use serde::Serialize;
+use waterwheel_store_sqlite::{Finding, VERSION, check};
+
+use crate::arguments::Json;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::text;
+
+/// How many findings of a table are shown.
+const SHOWN: u64 = 100;
+
+#[derive(Serialize)]
+struct Checked {
+    file: String,
+    is_sound: bool,
+    is_beside: bool,
+    all_pages: bool,
+    version: i64,
+    rows: u64,
+    finding_count: u64,
+    findings: Vec<Found>,
+}
+
+#[derive(Serialize)]
+struct Found {
+    table: Option<String>,
+    row: Option<String>,
+    timer: Option<String>,
+    what: String,
+    cure: String,
+}
+
+pub(crate) fn run(file: &Path, asked: &Json, output: &mut Output) -> Result<(), Failure> {
+    let mut of_table: HashMap<Option<String>, u64> = HashMap::new();
+    let mut findings = Vec::new();
+    let mut printed = Ok(());
+    let checked = check(file, &mut |finding: Finding| {
+        let count = of_table.entry(finding.table.clone()).or_default();
+        *count += 1;
+        if *count > SHOWN {
+            return;
+        }
+        if asked.json {
+            findings.push(found(finding));
+        } else if printed.is_ok() {
+            // As it is found: the rest may take a while.
+            let line = text::clean(&finding.to_string());
+            printed = output.line(&line).and_then(|()| output.flush());
+        }
+    })?;
+    match printed {
+        // What was shown is not all, and it is not sound.
+        Err(Failure::Closed) => return Err(Failure::Said),
+        printed => printed?,
+    }
+    let file = file.display().to_string();
+    if asked.json {
+        output.json(&Checked {
+            file,
+            is_sound: checked.findings == 0,
+            is_beside: checked.is_beside,
+            all_pages: checked.all_pages,
+            version: checked.version,
+            rows: checked.rows,
+            finding_count: checked.findings,
+            findings,
+        })?;
+    } else {
+        let mut rest: Vec<_> = of_table
+            .iter()
+            .filter(|(_, count)| **count > SHOWN)
+            .collect();
+        rest.sort();
+        for (table, count) in rest {
+            let more = count - SHOWN;
+            let table = table.as_deref().unwrap_or("no table");
+            output.line(&format!("{more} more of `{table}`"))?;
+        }
+        let pages = match (checked.all_pages, checked.findings) {
+            (true, _) => "all pages",
+            (false, 0) => {
+                "the pages that have rows (run it while no process has the file, or on a backup, to check the free ones)"
+            }
+            (false, _) => "the pages that could be read",
+        };
+        let rows = match checked.version {
+            VERSION => format!("{} rows", checked.rows),
+            older => format!("no row, as the tables are of version {older}"),
+        };
+        let what = match checked.findings {
+            0 => "no damage".to_owned(),
+            1 => "1 finding".to_owned(),
+            count => format!("{count} findings"),
+        };
+        let file = text::clean(&file);
+        output.line(&format!("{file}: {what} in {pages} and {rows}"))?;
+    }
+    match checked.findings {
+        0 => Ok(()),
+        _ => {
+            output.flush()?;
+            Err(Failure::Said)
+        }
+    }
+}
+
+fn found(finding: Finding) -> Found {
+    Found {
+        table: finding.table,
+        row: finding.row,
+        timer: finding.timer.map(|id| id.to_string()),
+        what: finding.what,
+        cure: finding.cure.to_owned(),
+    }
+}

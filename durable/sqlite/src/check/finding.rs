@@ -1,0 +1,67 @@
+use std::fmt;
+
+use waterwheel_store::Id;
+
+/// Something in a file that no store has written. Its text says where, what and what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Finding {
+    /// The table. `None` if it is not known, or none.
+    pub table: Option<String>,
+    /// The row, as SQL has it: a condition. `None` if it is not one row.
+    pub row: Option<String>,
+    /// The timer that the row has, if that makes sense.
+    pub timer: Option<Id>,
+    /// What is wrong.
+    pub what: String,
+    /// What to do.
+    pub cure: &'static str,
+}
+
+/// Of a page.
+const PAGES: &str = "restore a backup; `sqlite3 COPY .recover`, on a copy of the file and its `-wal`, reads what is left";
+
+/// Of a row that is read as damage.
+pub(super) const ROW: &str = "restore a backup; or end the service, copy the file, and correct or delete the row with `sqlite3`";
+
+/// Of a timer whose key the index does not have.
+pub(super) const KEY_IS_FREE: &str = "another timer with this key can be inserted: cancel this one and insert it again, or restore a backup";
+
+/// Of a key that the index has, of no timer.
+pub(super) const KEY_IS_TAKEN: &str = "an insert with this key is answered as if the timer were there: use another key, or restore a backup";
+
+/// Of a timer that has moved, and has no note of it.
+pub(super) const NOT_FOUND: &str =
+    "it is delivered, but not found by its first handle: cancel it by its id, or leave it";
+
+/// Of a note of a timer that is gone.
+pub(super) const USELESS: &str =
+    "it does no harm: leave it, or delete the row with `sqlite3` while no process has the file";
+
+impl Finding {
+    pub(super) fn of_pages(table: Option<String>, what: String) -> Finding {
+        Finding {
+            table,
+            row: None,
+            timer: None,
+            what,
+            cure: PAGES,
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.table {
+            Some(table) => write!(f, "table `{table}`")?,
+            None => f.write_str("the file")?,
+        }
+        if let Some(row) = &self.row {
+            write!(f, ", row {row}")?;
+        }
+        if let Some(timer) = self.timer {
+            write!(f, " (timer {timer})")?;
+        }
+        write!(f, ": {}: {}", self.what, self.cure)
+    }
+}

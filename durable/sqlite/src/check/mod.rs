@@ -1,0 +1,381 @@
+//! Is a file whole: its pages, and the rows that we have written?
+//!
+//! Nothing is assumed of the file but that SQLite opens it, so a file that no store opens can be checked. It is read in slices of some 20 ms, each a transaction of its own:
+//! while one is open, SQLite cannot begin the log of a service again. Between two slices the check rests as long as the slice took, and longer while the log is long, so that
+//! it ends on a busy machine, too. A slice begins after the last key of the one before.
+//!
+//! | what | how |
+//! |---|---|
+//! | pages | `PRAGMA integrity_check`, as a whole if no process has the file; beside one only if it is done within [`WHOLE`]. Otherwise the slices have read each page that has rows |
+//! | a row | by its own [columns](rows), and by what other tables say of it in the same transaction |
+//! | a note of a timer that is gone (`moved`, the index of the keys) | the ids of the timers that have one are collected, 8 bytes each. A note of another id is looked into on its own |
+
+mod finding;
+mod orphans;
+mod rows;
+
+use std::cmp::Ordering;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, ErrorCode};
+
+pub use self::finding::Finding;
+use self::orphans::Orphans;
+use self::rows::{Cells, TABLES, Table};
+use super::OpenError;
+use super::keys::{Keys, Sizes};
+use super::lock::{self, Holder};
+use super::reader::connect;
+use super::schema::{LONGEST_LOG, STEPS, VERSION, inspect, read_meta};
+use super::store::{log_of, resolve};
+use super::words::{boxed, damaged};
+
+/// How long a slice reads, about.
+const SLICE: Duration = Duration::from_millis(20);
+
+/// How long the check of all pages at once may take beside a service.
+const WHOLE: Duration = Duration::from_millis(250);
+
+/// How long it rests between two slices while the log is long.
+const LONG_REST: Duration = Duration::from_millis(50);
+
+/// What a [`check`] has looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Checked {
+    /// How many rows.
+    pub rows: u64,
+    /// How many findings there were.
+    pub findings: u64,
+    /// Whether a process had the file open as a store, or may have had.
+    pub is_beside: bool,
+    /// Whether SQLite has checked all pages, the free ones as well. Beside a service it has not if that would have taken long; those that have rows were read.
+    pub all_pages: bool,
+    /// The version of the tables. The rows of an older version are not checked, only the pages.
+    pub version: i64,
+}
+
+/// Looks for damage in a file, beside the service that has it open or while none has, and hands over what is found. It changes nothing.
+///
+/// It reads the whole file, in short transactions, so that the log of a service is copied and begun again meanwhile. Timers that are inserted or moved meanwhile
+/// may be looked at or not.
+///
+/// # Errors
+///
+/// [`OpenError`]: it is no file of this store, or cannot be read at all. What is damaged in one that can is a [`Finding`].
+pub fn check(path: impl AsRef<Path>, found: &mut dyn FnMut(Finding)) -> Result<Checked, OpenError> {
+    let path = resolve(path.as_ref()).map_err(|error| OpenError::io(path.as_ref(), error))?;
+    let mut findings = 0;
+    let mut found = |finding| {
+        findings += 1;
+        found(finding);
+    };
+    let is_beside = lock::look(&path) != Holder::None;
+    let opened = connect(&path).and_then(|connection| {
+        let version = inspect(&connection, &STEPS)?;
+        Ok((connection, version))
+    });
+    let mut checked = Checked {
+        rows: 0,
+        findings: 0,
+        is_beside,
+        all_pages: false,
+        version: VERSION,
+    };
+    match opened {
+        Ok((_, None)) => return Err(OpenError::Empty),
+        Ok((connection, Some(version))) => {
+            checked.version = version;
+            let mut check = Check {
+                log: length(&log_of(&path)).max(u64::from(LONGEST_LOG)),
+                connection: &connection,
+                path: path.clone(),
+                is_beside,
+                rows: 0,
+                found: &mut found,
+                orphans: Orphans::default(),
+                known: None,
+                reading_keys: Duration::ZERO,
+            };
+            checked.all_pages = check.all().map_err(|error| error.of_file(&path, false))?;
+            checked.rows = check.rows;
+        }
+        Err(OpenError::Corrupt(what)) => found(Finding::of_pages(None, what.to_string())),
+        Err(error) => return Err(error.of_file(&path, false)),
+    }
+    checked.findings = findings;
+    Ok(checked)
+}
+
+struct Check<'a> {
+    connection: &'a Connection,
+    path: PathBuf,
+    is_beside: bool,
+    rows: u64,
+    found: &'a mut dyn FnMut(Finding),
+    orphans: Orphans,
+    known: Option<Known>,
+    /// How long the index of the keys took to read.
+    reading_keys: Duration,
+    /// A log that is longer is long.
+    log: u64,
+}
+
+/// What rows are compared with, as one commit has left it.
+struct Known {
+    /// What SQLite counts up at each commit of another connection.
+    data_version: i64,
+    /// The handlers have the numbers from 1 to this one. `None` if their table cannot be read.
+    handlers: Option<i64>,
+    /// How often the file was opened. `None` if it cannot be read.
+    epoch: Option<u64>,
+    /// The index of the keys, once it is asked for. `None` if it cannot be read.
+    keys: Option<Option<Keys>>,
+}
+
+impl Check<'_> {
+    /// Says whether all pages were checked.
+    fn all(&mut self) -> Result<bool, OpenError> {
+        let all_pages = self.pages()?;
+        let version: i64 = self
+            .connection
+            .query_row("PRAGMA user_version", [], |row| row.get(0))
+            .map_err(OpenError::of)?;
+        if version == VERSION {
+            self.meta()?;
+            for table in &TABLES {
+                self.table(table, &mut |check, cells| check.row(table, cells))?;
+            }
+            let keys = Keys::read(self.connection, Sizes::USUAL).map(drop);
+            self.of_table(Some("key_runs"), keys)?;
+            self.look_for_lost_keys()?;
+        }
+        Ok(all_pages)
+    }
+
+    /// Has SQLite check all pages. Beside a service, it is broken off if it takes long.
+    fn pages(&mut self) -> Result<bool, OpenError> {
+        let interrupt = self.connection.get_interrupt_handle();
+        let (ended, has_ended) = mpsc::channel::<()>();
+        let is_beside = self.is_beside;
+        let connection = self.connection;
+        let lines = thread::scope(|scope| {
+            scope.spawn(move || {
+                // Else the sender is dropped at the end.
+                if is_beside
+                    && has_ended.recv_timeout(WHOLE) == Err(mpsc::RecvTimeoutError::Timeout)
+                {
+                    interrupt.interrupt();
+                }
+            });
+            let lines = integrity(connection);
+            drop(ended);
+            lines
+        });
+        let lines = match lines {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) => {
+                return Ok(false);
+            }
+            lines => self.of_table(None, lines)?,
+        };
+        for (table, what) in lines.unwrap_or_default() {
+            (self.found)(Finding::of_pages(table, what));
+        }
+        Ok(true)
+    }
+
+    fn meta(&mut self) -> Result<(), OpenError> {
+        for key in ["epoch", "key secret 1", "key secret 2"] {
+            if let Err(error) = read_meta(self.connection, key) {
+                let read: rusqlite::Result<()> = Err(error);
+                self.of_table(Some("meta"), read)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What was read of a table. What is damaged is a finding.
+    fn of_table<T>(
+        &mut self,
+        table: Option<&str>,
+        read: rusqlite::Result<T>,
+    ) -> Result<Option<T>, OpenError> {
+        use ErrorCode::{DatabaseCorrupt, NotADatabase, SystemIoFailure, Unknown};
+        match read {
+            Ok(read) => Ok(Some(read)),
+            Err(error) => match error.sqlite_error_code() {
+                None | Some(DatabaseCorrupt | NotADatabase | SystemIoFailure | Unknown) => {
+                    let what = boxed(error).to_string();
+                    (self.found)(Finding::of_pages(table.map(str::to_owned), what));
+                    Ok(None)
+                }
+                Some(_) => Err(OpenError::of(error)),
+            },
+        }
+    }
+
+    /// Reads a table in slices, and looks at each row.
+    fn table(
+        &mut self,
+        table: &Table,
+        look: &mut dyn FnMut(&mut Self, &mut Cells<'_>) -> rusqlite::Result<()>,
+    ) -> Result<(), OpenError> {
+        let mut after: Option<Vec<Value>> = None;
+        // Rows that are added behind those that were there are not waited for: a service may add them as fast as they are read.
+        let last = match table.last_sql() {
+            Some(sql) => {
+                let last = self.connection.query_row(&sql, [], |row| row.get(0));
+                match self.of_table(Some(table.name), last)? {
+                    Some(last) => Some(last),
+                    None => return Ok(()),
+                }
+            }
+            None => None,
+        };
+        loop {
+            let begun = Instant::now();
+            let slice = self.slice(table, &mut after, last.as_ref(), look);
+            match self.of_table(Some(table.name), slice)? {
+                Some(true) => {}
+                Some(false) => return Ok(()),
+                // A page that cannot be read: what comes after it is found by no key.
+                None => {
+                    self.orphans.is_partial |= ["timers", "archive"].contains(&table.name);
+                    return Ok(());
+                }
+            }
+            self.rest(begun.elapsed());
+        }
+    }
+
+    /// Reads rows after a key, and moves it on. Says whether there may be more.
+    fn slice(
+        &mut self,
+        table: &Table,
+        after: &mut Option<Vec<Value>>,
+        last: Option<&Value>,
+        look: &mut dyn FnMut(&mut Self, &mut Cells<'_>) -> rusqlite::Result<()>,
+    ) -> rusqlite::Result<bool> {
+        let transaction = self.connection.unchecked_transaction()?;
+        let begun = Instant::now();
+        self.know(&transaction)?;
+        let mut statement = transaction.prepare_cached(&table.sql(after.is_some()))?;
+        let mut rows = statement.query(rusqlite::params_from_iter(after.iter().flatten()))?;
+        while let Some(row) = rows.next()? {
+            let mut cells = Cells::new(&transaction, table, row)?;
+            let key = cells.key()?;
+            if after.as_ref().is_some_and(|after| !is_after(&key, after)) {
+                let row = cells.name();
+                return Err(damaged(format!(
+                    "the row {row} lies behind one that comes after it, so rows are not found"
+                )));
+            }
+            if last.is_some_and(|last| is_after(&key, std::slice::from_ref(last))) {
+                return Ok(false);
+            }
+            *after = Some(key);
+            look(self, &mut cells)?;
+            self.rows += 1;
+            cells.hand_over(self.found);
+            // What is read for each slice is not most of it, however large the index of the keys is.
+            if begun.elapsed() >= SLICE.max(2 * self.reading_keys) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Reads what rows are compared with, if another connection has committed.
+    fn know(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        let data_version: i64 =
+            connection.query_row("PRAGMA data_version", [], |row| row.get(0))?;
+        if self
+            .known
+            .as_ref()
+            .is_none_or(|it| it.data_version != data_version)
+        {
+            let sql = "SELECT coalesce(max(number), 0) FROM handlers";
+            let handlers = connection.query_row(sql, [], |row| row.get(0)).ok();
+            let epoch = read_meta(connection, "epoch").ok();
+            self.known = Some(Known {
+                data_version,
+                handlers,
+                epoch: epoch.map(i64::unsigned_abs),
+                keys: None,
+            });
+        }
+        Ok(())
+    }
+
+    /// The index of the keys. `None` if it is damaged, which its own tables say.
+    fn keys(&mut self, connection: &Connection) -> Option<&Keys> {
+        let known = self.known.as_mut()?;
+        let reading_keys = &mut self.reading_keys;
+        let keys = known.keys.get_or_insert_with(|| {
+            let begun = Instant::now();
+            let keys = Keys::read(connection, Sizes::USUAL).ok();
+            *reading_keys = begun.elapsed();
+            keys
+        });
+        keys.as_ref()
+    }
+
+    /// The service goes on.
+    fn rest(&self, took: Duration) {
+        if self.is_beside {
+            let is_long = length(&log_of(&self.path)) > self.log;
+            thread::sleep(if is_long { took.max(LONG_REST) } else { took });
+        }
+    }
+}
+
+/// What SQLite says of the pages: the tables, if it names them, and what is wrong.
+fn integrity(connection: &Connection) -> rusqlite::Result<Vec<(Option<String>, String)>> {
+    let mut check = connection.prepare("PRAGMA integrity_check")?;
+    let said = check.query_map([], |row| row.get::<_, String>(0))?;
+    let said: Vec<String> = said.collect::<Result<_, _>>()?;
+    let lines = said.iter().flat_map(|said| said.lines());
+    // Rows have their own check, which names them.
+    let lines = lines.filter(|line| {
+        *line != "ok" && !line.starts_with("***") && !line.starts_with("NULL value in")
+    });
+    let lines = lines.map(|line| {
+        let root = line.strip_prefix("Tree ").and_then(|rest| {
+            let root = rest.split(' ').next()?.parse::<i64>().ok()?;
+            let sql = "SELECT tbl_name FROM sqlite_schema WHERE rootpage = ?1";
+            connection.query_row(sql, [root], |row| row.get(0)).ok()
+        });
+        (root, line.to_owned())
+    });
+    Ok(lines.collect())
+}
+
+/// Whether a key comes after another one, in the order of SQLite.
+fn is_after(key: &[Value], other: &[Value]) -> bool {
+    let rank = |value: &Value| match value {
+        Value::Null => 0,
+        Value::Integer(_) | Value::Real(_) => 1,
+        Value::Text(_) => 2,
+        Value::Blob(_) => 3,
+    };
+    let orders = key
+        .iter()
+        .zip(other)
+        .map(|(one, other)| match (one, other) {
+            (Value::Integer(one), Value::Integer(other)) => one.cmp(other),
+            (Value::Text(one), Value::Text(other)) => one.cmp(other),
+            (Value::Blob(one), Value::Blob(other)) => one.cmp(other),
+            // No table has numbers with a fraction in its key, so their order is of no use.
+            (Value::Real(_), _) | (_, Value::Real(_)) => Ordering::Greater,
+            (one, other) => rank(one).cmp(&rank(other)),
+        });
+    orders.fold(Ordering::Equal, Ordering::then) == Ordering::Greater
+}
+
+fn length(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |file| file.len())
+}

@@ -1,0 +1,557 @@
+//! Which columns does a table have, and what must be true of a row?
+
+use rusqlite::types::{Value, ValueRef};
+use rusqlite::{Connection, OptionalExtension, Row};
+use waterwheel_store::{Due, Id, Level, Order};
+
+use super::finding::{Finding, KEY_IS_FREE, NOT_FOUND, ROW};
+use super::{Check, Known};
+use crate::archive;
+use crate::find::MOVED;
+use crate::keys::{Holder, MOST_BITS};
+use crate::words::of_type;
+
+/// A table, its columns and how many of them, the first ones, are its key.
+pub(super) struct Table {
+    pub(super) name: &'static str,
+    columns: &'static [&'static str],
+    keys: usize,
+}
+
+/// Those that notes are compared with come before the notes.
+pub(super) const TABLES: [Table; 11] = [
+    table("handlers", &["number", "name"], 1),
+    table(
+        "timers",
+        &[
+            "level",
+            "handler",
+            "bucket",
+            "id",
+            "due",
+            "failures",
+            "has_moved",
+            "far_handler",
+            "key",
+            "payload",
+            "starts",
+        ],
+        4,
+    ),
+    ARCHIVE,
+    table(
+        "dead",
+        &[
+            "id",
+            "handler",
+            "due",
+            "failures",
+            "has_moved",
+            "key",
+            "payload",
+            "at",
+            "error",
+            "starts",
+        ],
+        1,
+    ),
+    table("moved", &["id", "due"], 1),
+    table("settings", &["name", "value"], 1),
+    table(
+        "orders",
+        &["number", "body", "until", "is_taken", "answer"],
+        1,
+    ),
+    table("key_changes", &["number", "entries"], 1),
+    table(
+        "key_runs",
+        &[
+            "number",
+            "age",
+            "bits",
+            "entries",
+            "freed",
+            "merged_into",
+            "done",
+        ],
+        1,
+    ),
+    table("key_chunks", &["number", "entries"], 1),
+    table("key_filters", &["number", "filter"], 1),
+];
+
+pub(super) const ARCHIVE: Table = table(
+    "archive",
+    &[
+        "handler", "day", "block", "count", "first_id", "last_id", "entries",
+    ],
+    3,
+);
+
+const fn table(name: &'static str, columns: &'static [&'static str], keys: usize) -> Table {
+    Table {
+        name,
+        columns,
+        keys,
+    }
+}
+
+impl Table {
+    /// Asks for the last key of a table that has one column for it.
+    pub(super) fn last_sql(&self) -> Option<String> {
+        let Table { name, columns, .. } = self;
+        (self.keys == 1).then(|| format!("SELECT max({}) FROM {name}", columns[0]))
+    }
+
+    pub(super) fn sql(&self, is_after: bool) -> String {
+        let Table {
+            name,
+            columns,
+            keys,
+        } = self;
+        let key = columns[..*keys].join(", ");
+        let marks = vec!["?"; *keys].join(", ");
+        let after = match is_after {
+            true => format!("WHERE ({key}) > ({marks})"),
+            false => String::new(),
+        };
+        format!(
+            "SELECT {} FROM {name} {after} ORDER BY {key}",
+            columns.join(", ")
+        )
+    }
+}
+
+/// A row, and what is wrong with it.
+pub(super) struct Cells<'a> {
+    pub(super) connection: &'a Connection,
+    table: &'a Table,
+    row: &'a Row<'a>,
+    timer: Option<Id>,
+    wrong: Vec<(String, &'static str)>,
+}
+
+impl<'a> Cells<'a> {
+    pub(super) fn new(
+        connection: &'a Connection,
+        table: &'a Table,
+        row: &'a Row<'a>,
+    ) -> rusqlite::Result<Cells<'a>> {
+        Ok(Cells {
+            connection,
+            table,
+            row,
+            timer: None,
+            wrong: Vec::new(),
+        })
+    }
+
+    pub(super) fn key(&self) -> rusqlite::Result<Vec<Value>> {
+        (0..self.table.keys).map(|at| self.row.get(at)).collect()
+    }
+
+    /// The row as a condition of SQL.
+    pub(super) fn name(&self) -> String {
+        let columns = self.table.columns[..self.table.keys].iter().enumerate();
+        let parts = columns.map(|(at, column)| {
+            let value = match self.row.get_ref(at) {
+                Ok(ValueRef::Integer(value)) => value.to_string(),
+                Ok(ValueRef::Text(text)) => format!("'{}'", String::from_utf8_lossy(text)),
+                Ok(other) => format!("({})", of_type(other.data_type())),
+                Err(_) => "?".to_owned(),
+            };
+            format!("{column} = {value}")
+        });
+        parts.collect::<Vec<_>>().join(" AND ")
+    }
+
+    pub(super) fn is_wrong(&mut self, what: impl Into<String>, cure: &'static str) {
+        self.wrong.push((what.into(), cure));
+    }
+
+    pub(super) fn hand_over(&mut self, found: &mut dyn FnMut(Finding)) {
+        for (what, cure) in std::mem::take(&mut self.wrong) {
+            found(Finding {
+                table: Some(self.table.name.to_owned()),
+                row: Some(self.name()),
+                timer: self.timer,
+                what,
+                cure,
+            });
+        }
+    }
+
+    pub(super) fn forget(&mut self) {
+        self.wrong.clear();
+    }
+
+    fn value(&self, column: &str) -> ValueRef<'a> {
+        let at = self.table.columns.iter().position(|it| *it == column);
+        at.and_then(|at| self.row.get_ref(at).ok())
+            .unwrap_or(ValueRef::Null)
+    }
+
+    fn is_no(&mut self, column: &str, wanted: &str) {
+        let found = of_type(self.value(column).data_type());
+        self.is_wrong(
+            format!("the column `{column}` has {found} instead of {wanted}"),
+            ROW,
+        );
+    }
+
+    pub(super) fn integer(&mut self, column: &str) -> Option<i64> {
+        match self.value(column) {
+            ValueRef::Integer(value) => Some(value),
+            _ => {
+                self.is_no(column, "a whole number");
+                None
+            }
+        }
+    }
+
+    fn integer_or_null(&mut self, column: &str) -> Option<i64> {
+        match self.value(column) {
+            ValueRef::Null => None,
+            _ => self.integer(column),
+        }
+    }
+
+    /// A number that is not negative and not too large.
+    fn count(&mut self, column: &str, most: i64) -> Option<i64> {
+        let value = self.integer(column)?;
+        if !(0..=most).contains(&value) {
+            self.is_wrong(
+                format!("the column `{column}` has {value}, out of its range"),
+                ROW,
+            );
+            return None;
+        }
+        Some(value)
+    }
+
+    pub(super) fn bytes(&mut self, column: &str) -> Option<&'a [u8]> {
+        match self.value(column) {
+            ValueRef::Blob(value) => Some(value),
+            _ => {
+                self.is_no(column, "bytes");
+                None
+            }
+        }
+    }
+
+    fn bytes_or_null(&mut self, column: &str) -> Option<&'a [u8]> {
+        match self.value(column) {
+            ValueRef::Null => None,
+            _ => self.bytes(column),
+        }
+    }
+
+    fn text(&mut self, column: &str) -> Option<&'a str> {
+        let ValueRef::Text(value) = self.value(column) else {
+            self.is_no(column, "text");
+            return None;
+        };
+        let text = std::str::from_utf8(value).ok();
+        if text.is_none() {
+            self.is_wrong(
+                format!("the column `{column}` has text that is not UTF-8"),
+                ROW,
+            );
+        }
+        text
+    }
+
+    /// The id of a timer. One of a later opening than the file has had may be given again.
+    pub(super) fn id(&mut self, known: &Known) -> Option<i64> {
+        let stored = self.count("id", i64::MAX)?;
+        let id = Id::from_stored(stored.unsigned_abs());
+        self.timer = Some(id);
+        if let (Some(of), Some(epoch)) = (id.epoch(), known.epoch)
+            && of > epoch
+        {
+            self.is_wrong(
+                format!("its id is of opening {of}, and the file has had {epoch}: a new timer may get the same id"),
+                ROW,
+            );
+        }
+        Some(stored)
+    }
+
+    fn handler(&mut self, column: &str, known: &Known) -> Option<i64> {
+        let number = self.integer(column)?;
+        match known.handlers {
+            Some(last) if !(1..=last).contains(&number) => {
+                self.is_wrong(format!("the table `handlers` has no number {number}"), ROW);
+                None
+            }
+            _ => Some(number),
+        }
+    }
+
+    /// What a timer and a dead letter have.
+    fn common(&mut self) {
+        self.count("failures", i64::from(u32::MAX));
+        self.count("has_moved", 1);
+        self.count("starts", i64::MAX);
+        self.bytes("payload");
+    }
+}
+
+impl Check<'_> {
+    pub(super) fn row(&mut self, table: &Table, cells: &mut Cells<'_>) -> rusqlite::Result<()> {
+        let Some(known) = self.known.take() else {
+            return Ok(());
+        };
+        let looked = match table.name {
+            "timers" => self.timer(&known, cells),
+            "archive" => self.archived(&known, cells),
+            "moved" => self.moved(&known, cells).map(|()| None),
+            "key_changes" | "key_runs" | "key_chunks" | "key_filters" => {
+                self.known = Some(known);
+                return self.index(table.name, cells);
+            }
+            _ => {
+                match table.name {
+                    "handlers" => handler(cells),
+                    "dead" => dead(&known, cells),
+                    "settings" => {
+                        cells.text("name");
+                        cells.bytes("value");
+                    }
+                    _ => order(cells),
+                }
+                Ok(None)
+            }
+        };
+        self.known = Some(known);
+        // A key is looked up in the index last: it may be read for that.
+        if let Some(keyed) = looked? {
+            self.look_up(&keyed, cells)?;
+        }
+        Ok(())
+    }
+
+    fn timer(
+        &mut self,
+        known: &Known,
+        cells: &mut Cells<'_>,
+    ) -> rusqlite::Result<Option<Vec<Keyed>>> {
+        cells.common();
+        let id = cells.id(known);
+        let due = cells.integer("due").map(Due::from_millis);
+        let key = cells.bytes_or_null("key");
+        let level = cells.integer("level");
+        let levels = [Level::Second].into_iter().chain(Level::FAR);
+        let level = level.and_then(|number| {
+            let found = levels
+                .into_iter()
+                .find(|it| i64::from(it.number()) == number);
+            if found.is_none() {
+                cells.is_wrong(format!("there is no level {number}"), ROW);
+            }
+            found
+        });
+        let handler = match level {
+            None => None,
+            Some(Level::Second) => {
+                if cells.value("far_handler") != ValueRef::Null {
+                    cells.is_wrong(
+                        "the column `far_handler` has a value, though its level is 0",
+                        ROW,
+                    );
+                }
+                cells.handler("handler", known)
+            }
+            Some(_) => {
+                if cells.value("handler") != ValueRef::Integer(0) {
+                    cells.is_wrong(
+                        "the column `handler` is not 0, though its level is a far one",
+                        ROW,
+                    );
+                }
+                cells.handler("far_handler", known)
+            }
+        };
+        if let (Some(level), Some(due), Some(bucket)) = (level, due, cells.integer("bucket")) {
+            let right = level.bucket(due).number;
+            if right != bucket {
+                cells.is_wrong(
+                    format!(
+                        "it lies in bucket {bucket}, and by its due time {} it belongs to {right}",
+                        due.as_millis()
+                    ),
+                    ROW,
+                );
+            }
+        }
+        let (Some(id), Some(due)) = (id, due) else {
+            return Ok(None);
+        };
+        let mut moved = cells.connection.prepare_cached(MOVED)?;
+        let moved: Option<Value> = moved.query_row([id], |row| row.get(0)).optional()?;
+        match (cells.value("has_moved"), moved) {
+            (ValueRef::Integer(1), Some(to)) => {
+                self.orphans.moved.push(id);
+                if to != Value::Integer(due.as_millis()) {
+                    cells.is_wrong("the table `moved` has another due time for it", NOT_FOUND);
+                }
+            }
+            (ValueRef::Integer(1), None) => {
+                cells.is_wrong(
+                    "it has moved, and the table `moved` does not have it",
+                    NOT_FOUND,
+                );
+            }
+            (ValueRef::Integer(0), Some(_)) => {
+                self.orphans.moved.push(id);
+                cells.is_wrong("it has not moved, and the table `moved` has it", NOT_FOUND);
+            }
+            _ => {}
+        }
+        let keyed = handler.zip(key).map(|(handler, key)| Keyed {
+            handler,
+            key: key.to_vec(),
+            id,
+        });
+        Ok(keyed.map(|keyed| vec![keyed]))
+    }
+
+    fn archived(
+        &mut self,
+        known: &Known,
+        cells: &mut Cells<'_>,
+    ) -> rusqlite::Result<Option<Vec<Keyed>>> {
+        let handler = cells.handler("handler", known);
+        let day = cells.integer("day");
+        cells.count("block", i64::from(u32::MAX));
+        let count = cells.count("count", i64::from(u32::MAX));
+        let ids = (cells.integer("first_id"), cells.integer("last_id"));
+        let Some(bytes) = cells.bytes("entries") else {
+            return Ok(None);
+        };
+        let Some(all) = archive::entries(bytes) else {
+            cells.is_wrong("the column `entries` cannot be read", ROW);
+            return Ok(None);
+        };
+        let stored = all
+            .iter()
+            .map(|it| i64::try_from(it.id.get()).unwrap_or(i64::MAX));
+        if count.is_some_and(|count| count.unsigned_abs() != all.len() as u64) {
+            cells.is_wrong("the column `count` is not the number of its entries", ROW);
+        }
+        if (ids.0.is_some() && ids.0 != stored.clone().min())
+            || (ids.1.is_some() && ids.1 != stored.clone().max())
+        {
+            cells.is_wrong(
+                "its least or its greatest id is not that of its entries",
+                ROW,
+            );
+        }
+        if day.is_some_and(|day| all.iter().any(|it| it.at.day() != day)) {
+            cells.is_wrong("it has an entry of another day", ROW);
+        }
+        let keyed = all.iter().zip(stored).filter_map(|(it, id)| {
+            Some(Keyed {
+                handler: handler?,
+                key: it.key.as_ref()?.to_vec(),
+                id,
+            })
+        });
+        Ok(Some(keyed.collect()))
+    }
+
+    /// The index has the keys of these.
+    fn look_up(&mut self, all: &[Keyed], cells: &mut Cells<'_>) -> rusqlite::Result<()> {
+        for Keyed { handler, key, id } in all {
+            self.orphans.keyed.push(*id);
+            let Some(keys) = self.keys(cells.connection) else {
+                return Ok(());
+            };
+            // A chunk that is damaged says so itself.
+            let found = match keys.find(cells.connection, keys.name(*handler, key)) {
+                Err(error) if error.sqlite_error_code().is_none() => continue,
+                found => found?,
+            };
+            let what = match found {
+                Some(Holder { id: other, .. }) if other == *id => continue,
+                Some(Holder { id, .. }) => {
+                    let other = Id::from_stored(id.unsigned_abs());
+                    format!("its key is that of the timer {other} in the index of the keys")
+                }
+                None => "its key is not in the index of the keys".to_owned(),
+            };
+            cells.is_wrong(what, KEY_IS_FREE);
+        }
+        Ok(())
+    }
+}
+
+/// A timer with a key.
+struct Keyed {
+    handler: i64,
+    key: Vec<u8>,
+    id: i64,
+}
+
+fn handler(cells: &mut Cells<'_>) {
+    cells.text("name");
+    let number = cells.integer("number");
+    let sql = "SELECT count(*) FROM handlers WHERE number <= ?1";
+    let before = cells.connection.prepare_cached(sql);
+    let before = before.and_then(|mut it| it.query_row([number], |row| row.get::<_, i64>(0)));
+    // The first one behind a gap says so; the others would say the same.
+    if let (Some(number), Ok(count)) = (number, before) {
+        let is_first = count == 1 || {
+            let sql = "SELECT 1 FROM handlers WHERE number = ?1 - 1";
+            let there = cells.connection.prepare_cached(sql);
+            !there.and_then(|mut it| it.exists([number])).unwrap_or(true)
+        };
+        if number != count && is_first {
+            cells.is_wrong(format!("the row {} before it is missing", number - 1), ROW);
+        }
+    }
+}
+
+fn dead(known: &Known, cells: &mut Cells<'_>) {
+    cells.common();
+    cells.id(known);
+    cells.handler("handler", known);
+    cells.integer("due");
+    cells.bytes_or_null("key");
+    cells.integer("at");
+    cells.text("error");
+}
+
+fn order(cells: &mut Cells<'_>) {
+    let body = cells.text("body");
+    cells.integer("until");
+    cells.count("is_taken", 1);
+    match cells.value("answer") {
+        ValueRef::Null if body.is_some_and(|body| body.parse::<Order>().is_err()) => {
+            cells.is_wrong("its `body` is no order that this version knows", ROW);
+        }
+        ValueRef::Null => {}
+        _ => drop(cells.text("answer")),
+    }
+}
+
+pub(super) fn run(cells: &mut Cells<'_>) {
+    cells.count("number", i64::from(i32::MAX));
+    cells.integer("age");
+    cells.integer("entries");
+    cells.integer("freed");
+    let bits = cells.count("bits", i64::from(MOST_BITS));
+    let done = cells.count("done", i64::from(u32::MAX));
+    if let (Some(bits), Some(done)) = (bits, done)
+        && done > 1 << bits
+    {
+        cells.is_wrong("the column `done` counts more chunks than it has", ROW);
+    }
+    if let Some(into) = cells.integer_or_null("merged_into") {
+        let sql = "SELECT 1 FROM key_runs WHERE number = ?1";
+        let there = cells.connection.prepare_cached(sql);
+        if !there.and_then(|mut it| it.exists([into])).unwrap_or(true) {
+            cells.is_wrong(format!("it is merged into {into}, which is not there"), ROW);
+        }
+    }
+}
