@@ -12,6 +12,11 @@ pub(crate) fn read_entries(blob: &[u8]) -> rusqlite::Result<Vec<(Name, Option<Ho
     Ok(all.collect())
 }
 
+/// Whether a row can be a filter: it is as long as one.
+pub(crate) fn is_filter(row: &[u8]) -> bool {
+    Filter::new(1).read(0, row).is_ok()
+}
+
 impl Keys {
     /// Whether the entries of a chunk lie where they are looked for. What is wrong if they do not.
     pub(crate) fn fits(
@@ -44,11 +49,5 @@ impl Keys {
                 Err("its row of the table `key_filters` rules out a key that it has, or is missing")
             }
         }
-    }
-
-    /// Whether a row can be a filter: it is of a run, and as long as one.
-    pub(crate) fn has_filter(&self, number: i64, filter: &[u8]) -> bool {
-        let is_of_run = self.runs.iter().any(|run| run.number == number >> 32);
-        is_of_run && Filter::new(1).read(0, filter).is_ok()
     }
 }

@@ -33,7 +33,7 @@ use std::collections::HashMap;
 use rusqlite::Connection;
 
 use crate::schema::read_meta;
-pub(crate) use check::read_entries;
+pub(crate) use check::{is_filter, read_entries};
 pub(crate) use entry::Holder;
 use entry::{Entry, entries};
 use merge::Step;

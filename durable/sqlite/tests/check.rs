@@ -1,0 +1,189 @@
+//! Does a check find what is wrong in the index of the keys, and nothing in what a store has written?
+
+#[path = "folder/mod.rs"]
+mod folder;
+#[path = "rows/mod.rs"]
+mod rows;
+
+use std::path::Path;
+
+use fastrand::Rng;
+use folder::Folder;
+use rows::{HANDLERS, fill, row};
+use rusqlite::Connection;
+use waterwheel_store::{Bucket, Due, Id, Letters, Level, Op, Outcome, Store, Whose};
+use waterwheel_store_sqlite::{Checked, Sizes, SqliteStore, Trial, check};
+
+const NOW: Due = Due::from_millis(1_800_000_000_000);
+
+fn look(path: &Path) -> (Checked, Vec<String>) {
+    let mut found = Vec::new();
+    let checked = check(path, &mut |finding| found.push(finding.to_string())).unwrap();
+    assert_eq!(checked.findings, found.len() as u64);
+    (checked, found)
+}
+
+/// A store whose index of the keys has runs, some of which are being merged.
+fn open(path: &Path, fresh: usize) -> SqliteStore {
+    let key_sizes = Sizes { fresh, step: 8 };
+    let trial = Trial {
+        key_sizes,
+        ..Trial::NONE
+    };
+    SqliteStore::open_for_trial(path, &trial).unwrap()
+}
+
+fn ask(path: &Path, sql: &str) -> i64 {
+    let connection = Connection::open(path).unwrap();
+    connection.query_row(sql, [], |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn nothing_is_found_in_what_a_store_has_written() {
+    let folder = Folder::new("sound");
+    let path = folder.file("timers.db");
+    let mut store = open(&path, 16);
+    let mut rng = Rng::with_seed(7);
+    let mut timers = fill(&mut store, NOW, 1_000);
+    let mut number = 1_000;
+    for commit in 1..200 {
+        let mut steps = Vec::new();
+        for _ in 0..8 {
+            number += 1;
+            let mut row = row(number, HANDLERS[rng.usize(0..4)], 0);
+            row.due = Due::from_millis(NOW.as_millis() + rng.i64(-50_000..90_000_000));
+            row.key = Some(number.to_le_bytes().as_slice().into());
+            let bucket = Bucket::of(row.due, NOW);
+            steps.push(Op::Insert(row.clone(), bucket));
+            timers.push((row, bucket));
+        }
+        store.commit(1_000 + commit, &steps).unwrap();
+        let mut steps = Vec::new();
+        for _ in 0..7 {
+            let (row, bucket) = timers.swap_remove(rng.usize(0..timers.len()));
+            let to = Due::from_millis(NOW.as_millis() + rng.i64(0..90_000_000));
+            match rng.u32(0..5) {
+                0 if bucket.level == Level::Second => steps.push(Op::Archive(row, NOW)),
+                1 if bucket.level == Level::Second => steps.push(Op::Bury {
+                    row,
+                    at: NOW,
+                    error: "it said no".into(),
+                }),
+                2 => {
+                    let bucket = Bucket::of(to, NOW);
+                    steps.push(Op::Reschedule(row.handle(), to, bucket));
+                    let mut row = row;
+                    (row.due, row.has_moved) = (to, true);
+                    timers.push((row, bucket));
+                }
+                _ => steps.push(Op::Cancel(row.handle())),
+            }
+        }
+        let outcomes = store.commit(2_000 + commit, &steps).unwrap();
+        assert!(!outcomes.contains(&Outcome::Cancelled(false)));
+        store.tend().unwrap();
+        if commit % 40 == 0 {
+            let (checked, found) = look(&path);
+            assert_eq!(found, [""; 0]);
+            assert!(checked.rows > 500, "{}", checked.rows);
+        }
+    }
+    let dead = Letters::all(&mut store, Whose::All).unwrap();
+    assert!(dead.len() > 20);
+    for (at, letter) in (3_000..).zip(dead) {
+        let due = letter.row.due;
+        let redrive = Op::Redrive(letter.row.id, due, Level::Second.bucket(due));
+        store.commit(at, &[redrive]).unwrap();
+    }
+    drop(store);
+    let (checked, found) = look(&path);
+    assert_eq!(found, [""; 0]);
+    assert!(checked.all_pages);
+    assert!(ask(&path, "SELECT count(*) FROM key_chunks") > 4);
+    assert!(ask(&path, "SELECT count(*) FROM archive") > 4);
+    assert!(ask(&path, "SELECT count(*) FROM moved") > 20);
+}
+
+#[test]
+fn damage_of_the_index_of_the_keys_is_found() {
+    let folder = Folder::new("index");
+    let path = folder.file("timers.db");
+    for (at, (sql, table, words)) in [
+        (
+            "DELETE FROM key_filters",
+            "key_chunks",
+            "`key_filters` rules out a key",
+        ),
+        (
+            "UPDATE key_filters SET filter = zeroblob(512)",
+            "key_chunks",
+            "`key_filters` rules out a key",
+        ),
+        (
+            "UPDATE key_filters SET filter = x'00'",
+            "key_filters",
+            "no filter of a chunk",
+        ),
+        (
+            "DELETE FROM key_chunks",
+            "key_filters",
+            "a chunk that is not there",
+        ),
+        (
+            "UPDATE key_chunks SET number = number + (50 << 32)",
+            "key_chunks",
+            "a run that the table `key_runs` does not have",
+        ),
+        (
+            "DELETE FROM key_runs",
+            "key_chunks",
+            "the index of the keys",
+        ),
+        (
+            "UPDATE key_runs SET done = 0",
+            "key_chunks",
+            "its run has not written",
+        ),
+        (
+            "UPDATE key_chunks SET entries = CAST(substr(entries, 33, 32) || substr(entries, 1, 32) AS BLOB)",
+            "key_chunks",
+            "not in order",
+        ),
+        (
+            "UPDATE key_chunks SET entries = x'00'",
+            "key_chunks",
+            "cannot be read",
+        ),
+        (
+            "DELETE FROM timers WHERE key IS NOT NULL",
+            "key_chunks",
+            "which is not there",
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let path = path.with_file_name(format!("timers-{at}.db"));
+        let mut store = open(&path, 8);
+        assert_eq!(store.begin().unwrap(), 1);
+        let steps = (1..=20).map(|number| {
+            let mut row = row(number, "mail", NOW.as_millis());
+            row.id = Id::new(1, number).unwrap();
+            row.key = Some(number.to_le_bytes().as_slice().into());
+            rows::near(row)
+        });
+        store.commit(1, &steps.collect::<Vec<_>>()).unwrap();
+        store.tend().unwrap();
+        drop(store);
+        assert_eq!(look(&path).1, [""; 0]);
+        let connection = Connection::open(&path).unwrap();
+        connection.execute_batch(sql).unwrap();
+        drop(connection);
+        let (_, found) = look(&path);
+        let is_it = |line: &String| {
+            line.contains(words)
+                && (table == "key_chunks" || line.contains(&format!("table `{table}`")))
+        };
+        assert!(found.iter().any(is_it), "{sql}: {found:?}");
+    }
+}
