@@ -3,7 +3,8 @@
 //!
 //! | file | question |
 //! |---|---|
-//! | `now` | what time is it, and which tick of the wheel is that? |
+//! | `now` | what time is it? |
+//! | `ticks` | which tick of the wheel is a time of the wall clock? |
 //! | `input`, `output` | what does the engine learn, and what does it want done? |
 //! | `namespace/` | what is there of one namespace, and whose delivery begins next? |
 //! | `poison` | which timers may be what ends the process, again and again? |
@@ -52,6 +53,7 @@ mod retention;
 mod room;
 #[cfg(test)]
 mod tests;
+mod ticks;
 
 use std::collections::VecDeque;
 use std::sync::Arc;

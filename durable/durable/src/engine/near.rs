@@ -7,6 +7,7 @@ use waterwheel_store::{Due, Id, Row};
 use super::Now;
 use super::gone::Gone;
 use super::planted::{self, Planted};
+use super::ticks::Ticks;
 
 /// How many timers are taken from the wheel in a turn.
 const BATCH: usize = 4_096;
@@ -88,6 +89,7 @@ pub(super) struct Up {
 #[derive(Debug)]
 pub(super) struct Near {
     wheel: Wheel<Filed>,
+    ticks: Ticks,
     /// With a light hash, seeded by chance: a forged handle's id is in there only until its commit is answered.
     known: HashMap<Id, Known>,
     pub(super) gone: Gone,
@@ -97,8 +99,10 @@ pub(super) struct Near {
 
 impl Near {
     pub(super) fn new(now: Now) -> Near {
+        let tick = Tick::new(now.boot_micros / 1_000);
         Near {
-            wheel: Wheel::starting_at(Resolution::MILLISECOND, now.tick()),
+            wheel: Wheel::starting_at(Resolution::MILLISECOND, tick),
+            ticks: Ticks::from(now, tick),
             known: HashMap::new(),
             gone: Gone::default(),
             running: 0,
@@ -126,19 +130,20 @@ impl Near {
 
     /// Microseconds since boot at which the wheel is to be turned.
     pub(super) fn next(&self, now: Now) -> Option<u64> {
-        if self.has_backlog {
+        // Or what was overdue as it came into memory. The wall clock may be a moment behind the wheel.
+        if self.has_backlog || self.wheel.has_backlog() {
             return Some(now.boot_micros);
         }
         let next = self.wheel.next_expiration()?;
-        Some(next.get().saturating_mul(1_000))
+        Some(self.ticks.boot_at(next, now))
     }
 
     /// Puts a timer into the wheel, whatever is known of it.
-    pub(super) fn hold(&mut self, row: Row, lane: usize, now: Now) -> Share {
+    pub(super) fn hold(&mut self, row: Row, lane: usize) -> Share {
         let share = share(&row, lane);
         let key = self
             .wheel
-            .insert(now.tick_of(row.due), Filed::new(&row, lane));
+            .insert(self.ticks.of(row.due), Filed::new(&row, lane));
         self.known
             .insert(row.id, Known::Held(row, lane, Awaits::Turn(key)));
         share
@@ -249,7 +254,7 @@ impl Near {
             Awaits::Turn(key) => {
                 *key = self
                     .wheel
-                    .insert(now.tick_of(row.due), Filed::new(row, *lane));
+                    .insert(self.ticks.of(row.due), Filed::new(row, *lane));
                 None
             }
         }
@@ -265,7 +270,8 @@ impl Near {
 
     /// Takes the timers out of the wheel that are due. The wheel files a timer again whose time the wall clock does not show yet.
     pub(super) fn expire(&mut self, now: Now, mut each: impl FnMut(usize, Up)) {
-        let tick = now.tick().max(self.wheel.now());
+        let ticks = self.ticks;
+        let tick = ticks.at(now).max(self.wheel.now());
         let progress = self.wheel.advance_in_order(
             tick,
             BATCH,
@@ -283,7 +289,7 @@ impl Near {
                     Verdict::Due
                 }
                 false => {
-                    let later = now.tick_of(filed.due);
+                    let later = ticks.of(filed.due);
                     Verdict::Postpone(later.max(Tick::new(tick.get() + 1)))
                 }
             },
@@ -294,9 +300,10 @@ impl Near {
 
     /// The clocks have moved against each other.
     pub(super) fn file_again(&mut self, now: Now) {
+        self.ticks = Ticks::from(now, self.wheel.now());
         let filed = self.wheel.iter();
         let keys: Vec<_> = filed
-            .map(|(key, _, of)| (key, now.tick_of(of.due)))
+            .map(|(key, _, of)| (key, self.ticks.of(of.due)))
             .collect();
         for (key, tick) in keys {
             self.wheel.reset(key, tick);

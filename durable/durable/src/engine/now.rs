@@ -1,4 +1,3 @@
-use waterwheel::wheel::Tick;
 use waterwheel_store::Due;
 
 use super::planted::{self, Planted};
@@ -37,19 +36,5 @@ impl Now {
         let left = due.as_millis().saturating_mul(1_000);
         let left = left.saturating_sub(self.wall_micros).max(0);
         self.boot_micros.saturating_add(left.unsigned_abs())
-    }
-
-    /// The wheel's present tick, rounded down: a tick is a millisecond since boot.
-    pub(super) fn tick(self) -> Tick {
-        Tick::new(self.boot_micros / 1_000)
-    }
-
-    /// The first tick at which the wall clock shows this time.
-    pub(super) fn tick_of(self, due: Due) -> Tick {
-        let boot = self.boot_at(due);
-        match planted::is(Planted::RoundedDown) {
-            true => Tick::new(boot / 1_000),
-            false => Tick::new(boot.div_ceil(1_000)),
-        }
     }
 }

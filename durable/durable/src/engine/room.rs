@@ -107,7 +107,7 @@ impl Engine {
     /// Takes a row into memory.
     pub(super) fn hold(&mut self, row: Row, lane: usize) {
         let late = Some(row.due).filter(|due| self.now.is_past(*due));
-        let share = self.near.hold(row, lane, self.now);
+        let share = self.near.hold(row, lane);
         let lane = &mut self.lanes[lane];
         lane.late = lane.late.into_iter().chain(late).min();
         lane.held += 1;

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle as Runtime;
-use waterwheel::Timer;
+use waterwheel::{Timer, Waking};
 use waterwheel_store::{Setting, Store, StoreError};
 
 use super::Durable;
@@ -177,7 +177,11 @@ impl Builder {
     ) -> Result<Durable, OpenError> {
         let runtime = Runtime::current();
         // Its settings are those that are always possible. It panics where the runtime has no time.
-        let timer = Timer::builder().name("waterwheel-durable").shards(1);
+        let timer = Timer::builder()
+            .name("waterwheel-durable")
+            .shards(1)
+            // Tokio's clock would add half a millisecond to each delivery.
+            .waking(Waking::Precise);
         let timer = timer.start_on(&runtime).map_err(|error| {
             let error = io::Error::other(error);
             OpenError::Thread(error)

@@ -67,7 +67,8 @@ impl Left {
     /// Another limit begins where this one would have given one, or its own time after the last one if that is sooner. It gives none for the change.
     fn change(&mut self, at: i64, before: Limit, limit: Limit) {
         self.go_on(at, before);
-        let by_the_other = self.next(before);
+        // Rounded down, as the engine knows it by the nanosecond.
+        let by_the_other = self.at + (before.one() - self.parts).max(0) / before.count();
         let interval = limit.one() / limit.count();
         let first = self
             .taken_at

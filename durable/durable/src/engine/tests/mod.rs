@@ -8,6 +8,7 @@
 //! | `memory` | what is in memory, and what leaves it? |
 //! | `missing` | which names are reported that have no handler? |
 //! | `pauses` | what goes on in a namespace that is paused or drained? |
+//! | `phases` | how late does a timer come up, whatever the phase of the clocks? |
 //! | `poison` | which timer is given up, after how many ends of the process? |
 //! | `quotas` | which inserts are refused, and for how long? |
 //! | `rates` | when does a delivery begin that waits for a rate? |
@@ -25,6 +26,7 @@ mod fair;
 mod memory;
 mod missing;
 mod pauses;
+mod phases;
 mod poison;
 mod quotas;
 mod rates;

@@ -1,0 +1,79 @@
+//! Which tick of the wheel is a time of the wall clock?
+//!
+//! Due times are whole milliseconds of the wall clock, and so are the ticks. The milliseconds of the clock since boot begin at other moments: by ticks of that clock,
+//! each timer would be late by the same part of a millisecond, which each start draws anew.
+//!
+//! The wheel goes forward only. So when the wall clock is set, ticks are counted from the present one by the clock as it is then, and timers are filed again. A clock
+//! that is slewed needs nothing: each turn reads it.
+
+use waterwheel::wheel::Tick;
+use waterwheel_store::Due;
+
+use super::Now;
+use super::planted::{self, Planted};
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ticks {
+    /// The millisecond of the wall clock that is tick 0.
+    zero: i64,
+}
+
+impl Ticks {
+    /// By the clock as it is now, which is at this tick.
+    pub(super) fn from(now: Now, tick: Tick) -> Ticks {
+        let zero = now.due().as_millis().saturating_sub_unsigned(tick.get());
+        Ticks { zero }
+    }
+
+    /// The present tick, rounded down.
+    pub(super) fn at(self, now: Now) -> Tick {
+        self.of(now.due())
+    }
+
+    /// The tick of a due time.
+    pub(super) fn of(self, due: Due) -> Tick {
+        let tick = due.as_millis().saturating_sub(self.zero).max(0);
+        match planted::is(Planted::RoundedDown) {
+            true => Tick::new(tick.unsigned_abs().saturating_sub(1)),
+            false => Tick::new(tick.unsigned_abs()),
+        }
+    }
+
+    /// Microseconds since boot at which a tick begins, if the wall clock is not set in between. At once, if it has begun.
+    pub(super) fn boot_at(self, tick: Tick, now: Now) -> u64 {
+        now.boot_at(Due::from_millis(
+            self.zero.saturating_add_unsigned(tick.get()),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn now(boot_micros: u64, wall_micros: i64) -> Now {
+        Now {
+            boot_micros,
+            wall_micros,
+        }
+    }
+
+    #[test]
+    fn a_due_time_begins_its_tick_whatever_the_phase_of_the_clocks() {
+        for phase in [0, 1, 499, 500, 999] {
+            let start = now(5_000_000 + phase, 1_800_000_000_123_456);
+            let ticks = Ticks::from(start, Tick::new(7));
+            assert_eq!(ticks.at(start), Tick::new(7));
+            let due = Due::from_millis(1_800_000_000_125);
+            assert_eq!(ticks.of(due), Tick::new(9));
+            let turn = ticks.boot_at(ticks.of(due), start);
+            // 1 544 us are left until then.
+            assert_eq!(turn, start.boot_micros + 1_544);
+            let wall = |before: u64| start.wall_micros + (1_544 - before).cast_signed();
+            assert_eq!(ticks.at(now(turn, wall(0))), ticks.of(due));
+            assert!(ticks.at(now(turn, wall(1))) < ticks.of(due));
+            // The turn of a tick that has begun is due.
+            assert_eq!(ticks.boot_at(Tick::new(3), start), start.boot_micros);
+        }
+    }
+}
