@@ -70,6 +70,7 @@ use lane::Lane;
 pub use namespace::{BOUNDS, Counts, DEFAULT, Histogram};
 pub(crate) use namespace::{Namespace, by_namespace, namespace_in};
 use near::Near;
+pub(crate) use near::ROW_BYTES;
 pub use now::Now;
 pub use output::{Answer, Call, Delivery, Output, OverQuota, Reply, Request};
 use poison::Poison;

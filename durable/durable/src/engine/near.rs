@@ -13,7 +13,7 @@ use super::ticks::Ticks;
 const BATCH: usize = 4_096;
 
 /// What a row takes in memory beside its key and its payload, about: its places in the tables, and what the allocator adds.
-pub(super) const ROW_BYTES: usize = 256;
+pub(crate) const ROW_BYTES: usize = 256;
 
 /// A timer that counts as one in memory, until it is known that it has left.
 #[derive(Debug, Clone, Copy)]

@@ -19,6 +19,7 @@ use crate::error::OpenError;
 use crate::event::{Event, Hook};
 use crate::policy::LONGEST_DELAY;
 use crate::shell::clock::{Clock, Shift};
+use crate::shell::intake::Intake;
 use crate::shell::shared::Shared;
 use crate::shell::store_thread;
 use crate::shell::unwound;
@@ -85,10 +86,13 @@ impl Builder {
         self
     }
 
-    /// How many bytes the timers of all handlers take in memory at most, about: their payloads, their keys, and 256 bytes each. Default: 64 MiB.
+    /// How many bytes timers take in memory at most, about: their payloads, their keys, and 256 bytes each. Default: 64 MiB.
+    ///
+    /// A quarter of it is for inserts that wait for their commit: one more waits until some of them are written, in the order in which they were called. So
+    /// inserts never wait for handlers. The rest is for timers that are loaded, of all handlers.
     ///
     /// A handler that has little in memory may always load some, so that none keeps the others from going on: the bound may be passed by 64 KiB and a timer a
-    /// handler (where it is less than 2 MiB, by a 32nd of it and a timer). Requests that wait for their commit do not count.
+    /// handler (where it is less than 2 MiB, by a 32nd of it and a timer).
     pub fn most_bytes_in_memory(mut self, bytes: usize) -> Builder {
         self.config.most_bytes_in_memory = bytes;
         self
@@ -213,7 +217,9 @@ fn begin(
     let mut store = open()?;
     let epoch = store.begin().map_err(OpenError::Store)?;
     let handlers = store.handlers().map_err(OpenError::Store)?;
+    let (intake, most_bytes_in_memory) = Intake::part_of(builder.config.most_bytes_in_memory);
     let config = Config {
+        most_bytes_in_memory,
         // A call of the store returns: no reply is lost.
         reply_micros: u64::MAX,
         ..builder.config
@@ -222,7 +228,7 @@ fn begin(
     let settings = store.settings().map_err(OpenError::Store)?;
     engine.restore_settings(&settings);
     engine.restore_calendars(calendars(&settings));
-    let shared = Shared::new(engine, builder.clock, runtime, timer, builder.hook);
+    let shared = Shared::new(engine, intake, builder.clock, runtime, timer, builder.hook);
     Ok((store, shared))
 }
 

@@ -30,7 +30,7 @@ const CHUNK: usize = 8_192;
 /// Deliveries are tasks of the runtime that the service was opened on. When that runtime ends, the store is closed after what it was asked by then, and each
 /// call fails with [`Error::ShuttingDown`]; an [`Event::RuntimeEnded`](crate::Event::RuntimeEnded) says so. Calls may come from any runtime, or from none.
 pub struct Durable {
-    pub(super) shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     /// Whether it keeps the service alive.
     is_counted: bool,
 }
@@ -222,10 +222,7 @@ impl Durable {
 
     pub(crate) async fn insert(&self, timer: NewTimer) -> Result<Inserted, Error> {
         let timer = timer.ready(self.shared.clock.wall())?;
-        let answer = self
-            .shared
-            .ask(|engine, token| engine.insert(token, timer))
-            .await?;
+        let answer = self.shared.insert(timer).await?;
         Inserted::from_answer(answer)
     }
 
@@ -248,14 +245,14 @@ impl Durable {
         let timers: Result<Vec<_>, _> = batch.into_iter().map(|it| it.ready(wall)).collect();
         let timers = timers?;
         self.shared.charge(&timers)?;
-        let mut timers = timers.into_iter();
         let mut inserted = Vec::with_capacity(timers.len());
+        let mut timers = timers.into_iter().peekable();
         let mut pending = Vec::new();
         loop {
-            let chunk: Vec<_> = timers.by_ref().take(CHUNK).collect();
+            let chunk = self.shared.intake.part_of_batch(&mut timers, CHUNK);
             let is_over = chunk.is_empty();
             // The next one is with the engine while the one before it is written.
-            let next = self.shared.submit_all(chunk)?;
+            let next = self.shared.submit_all(chunk).await?;
             for answer in std::mem::replace(&mut pending, next) {
                 let answer = answer.await.map_err(|_| Error::unanswered())?;
                 inserted.push(Inserted::from_answer(answer)?);
@@ -462,8 +459,8 @@ mod tests {
         let timers = builder.open_store(store).await.unwrap();
         let shared = Arc::clone(&timers.shared);
         // It waits for an answer that never comes.
-        let waiting = shared.submit(|_, _| {}).unwrap();
-        let bug = || shared.submit(|_, _| resume_unwind(Box::new("a bug")));
+        let waiting = shared.submit(None, |_, _| {}).unwrap();
+        let bug = || shared.submit(None, |_, _| resume_unwind(Box::new("a bug")));
         assert!(catch_unwind(AssertUnwindSafe(bug)).is_err());
         assert!(matches!(waiting.await, Ok(Answer::Unknown(_))));
         let event = events.recv().await;

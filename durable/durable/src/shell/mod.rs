@@ -21,6 +21,7 @@ pub(crate) mod clock;
 mod driver;
 mod give_way;
 pub(crate) mod handlers;
+pub(crate) mod intake;
 pub(crate) mod shared;
 pub(crate) mod state;
 pub(crate) mod store_thread;

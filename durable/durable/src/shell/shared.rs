@@ -4,14 +4,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::runtime::{Handle as Runtime, RuntimeFlavor};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 use waterwheel::Timer;
 use waterwheel_store::{Order, Store, StoreError};
 
 use super::clock::Clock;
 use super::driver::drive;
 use super::handlers::{Handler, Handlers};
-use super::state::{Closes, Left, Look, State, Todo};
+use super::intake::Intake;
+use super::state::{Closes, Left, Look, State, Todo, Waiting};
 use super::store_thread::{Job, Read, StoreQueue, guarded};
 use super::trace;
 use super::worker::{Called, Workers, unwound};
@@ -30,6 +31,7 @@ pub(crate) struct Shared {
     pub(crate) queue: StoreQueue,
     pub(super) nudge: Notify,
     pub(crate) clock: Clock,
+    pub(crate) intake: Intake,
     pub(crate) handlers: Handlers,
     pub(super) workers: Workers,
     pub(crate) runtime: Runtime,
@@ -43,6 +45,7 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(
         engine: Engine,
+        intake: Intake,
         clock: Clock,
         runtime: Runtime,
         timer: Timer,
@@ -53,6 +56,7 @@ impl Shared {
             queue: StoreQueue::default(),
             nudge: Notify::new(),
             clock,
+            intake,
             handlers: Handlers::default(),
             workers: Workers::default(),
             runtime,
@@ -75,13 +79,25 @@ impl Shared {
         self: &Arc<Shared>,
         request: impl FnOnce(&mut Engine, Token),
     ) -> Result<Answer, Error> {
-        let answer = self.submit(request)?;
+        let answer = self.submit(None, request)?;
+        answer.await.map_err(|_| Error::unanswered())
+    }
+
+    /// Inserts a timer, once there is room for it.
+    ///
+    /// # Errors
+    ///
+    /// As [`ask`](Shared::ask).
+    pub(crate) async fn insert(self: &Arc<Shared>, timer: NewTimer) -> Result<Answer, Error> {
+        let room = self.intake.admit(self.intake.bytes(&timer)).await?;
+        let answer = self.submit(Some(room), |engine, token| engine.insert(token, timer))?;
         answer.await.map_err(|_| Error::unanswered())
     }
 
     /// Asks the engine for something; the answer comes by a channel.
     pub(crate) fn submit(
         self: &Arc<Shared>,
+        room: Option<OwnedSemaphorePermit>,
         request: impl FnOnce(&mut Engine, Token),
     ) -> Result<oneshot::Receiver<Answer>, Error> {
         let (answer, receiver) = oneshot::channel();
@@ -89,7 +105,7 @@ impl Shared {
             if state.is_closed {
                 return Err(Error::ShuttingDown);
             }
-            let token = state.waiting.insert(answer);
+            let token = state.waiting.insert(Waiting { answer, room });
             request(&mut state.engine, token as Token);
             Ok(receiver)
         })
@@ -103,21 +119,24 @@ impl Shared {
         charged.map_err(Error::from_answer)
     }
 
-    /// Inserts many timers whose inserts were charged, under one lock.
-    pub(crate) fn submit_all(
+    /// Inserts many timers whose inserts were charged, under one lock, once there is room for them.
+    pub(crate) async fn submit_all(
         self: &Arc<Shared>,
         timers: Vec<NewTimer>,
     ) -> Result<Vec<oneshot::Receiver<Answer>>, Error> {
         if timers.is_empty() {
             return Ok(Vec::new());
         }
+        let bytes = timers.iter().map(|timer| self.intake.bytes(timer)).sum();
+        let mut room = self.intake.admit(bytes).await?;
         self.with(|state| {
             if state.is_closed {
                 return Err(Error::ShuttingDown);
             }
             let insert = |timer| {
                 let (answer, receiver) = oneshot::channel();
-                let token = state.waiting.insert(answer);
+                let room = room.split(self.intake.bytes(&timer) as usize);
+                let token = state.waiting.insert(Waiting { answer, room });
                 state.engine.insert_charged(token as Token, timer);
                 receiver
             };
@@ -324,8 +343,8 @@ impl Shared {
         };
         drop(engine);
         self.nudge.notify_one();
-        for (_, sender) in waiting {
-            unwound(|| drop(sender));
+        for (_, waiting) in waiting {
+            waiting.answer(None);
         }
         for (_, sender) in draining {
             unwound(|| drop(sender));
@@ -492,8 +511,7 @@ impl Shared {
     /// What is foreign in it may panic: that is nothing to the rest.
     fn carry_out(self: &Arc<Shared>, todo: Todo) {
         unwound(|| match todo {
-            // The caller may have gone.
-            Todo::Answer(sender, answer) => drop(sender.send(answer)),
+            Todo::Answer(waiting, answer) => waiting.answer(Some(answer)),
             Todo::Drained(sender) => drop(sender),
             Todo::Deliver(delivery) => {
                 let handler = self.handlers.of(&delivery.row.handler);

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use slab::Slab;
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-use super::worker::Workers;
+use super::worker::{Workers, unwound};
 use crate::engine::{Answer, Delivery, Engine, Output};
 use crate::event::Event;
 
@@ -13,7 +13,7 @@ use crate::event::Event;
 pub(super) struct State {
     pub(super) engine: Engine,
     /// Who waits for which answer. The keys are the engine's tokens.
-    pub(super) waiting: Slab<oneshot::Sender<Answer>>,
+    pub(super) waiting: Slab<Waiting>,
     /// Who waits for the end.
     pub(super) closing: Vec<oneshot::Sender<()>>,
     /// Who waits until no delivery of a namespace goes on.
@@ -62,9 +62,29 @@ pub(super) enum Closes {
     WhenWritten,
 }
 
+/// Someone who waits for an answer. To be dropped without the lock: it wakes tasks of callers.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) answer: oneshot::Sender<Answer>,
+    /// What an insert takes of the intake until it is answered.
+    pub(super) room: Option<OwnedSemaphorePermit>,
+}
+
+impl Waiting {
+    /// The caller may have gone. A panic of its waker is nothing to those who wait for the room.
+    pub(super) fn answer(self, answer: Option<Answer>) {
+        let sender = self.answer;
+        unwound(|| match answer {
+            Some(answer) => drop(sender.send(answer)),
+            None => drop(sender),
+        });
+        unwound(|| drop(self.room));
+    }
+}
+
 /// What is done after the lock was let go of.
 pub(super) enum Todo {
-    Answer(oneshot::Sender<Answer>, Answer),
+    Answer(Waiting, Answer),
     Drained(oneshot::Sender<()>),
     Deliver(Delivery),
     Report(Event),
@@ -102,8 +122,8 @@ impl State {
             Output::Answer(token, answer) => {
                 self.note_space(&answer, todo);
                 let token = usize::try_from(token).unwrap_or(usize::MAX);
-                if let Some(sender) = self.waiting.try_remove(token) {
-                    todo.push(Todo::Answer(sender, answer));
+                if let Some(waiting) = self.waiting.try_remove(token) {
+                    todo.push(Todo::Answer(waiting, answer));
                 }
             }
             // The turn that has put it out came before the handler, in the same call.
@@ -172,8 +192,8 @@ impl State {
     pub(super) fn broke_down(&mut self, todo: &mut Vec<Todo>) {
         self.engine.broke_down();
         let error: Arc<str> = "the engine panicked: a bug of it, please report it".into();
-        for (_, sender) in std::mem::take(&mut self.waiting) {
-            todo.push(Todo::Answer(sender, Answer::Unknown(Arc::clone(&error))));
+        for (_, waiting) in std::mem::take(&mut self.waiting) {
+            todo.push(Todo::Answer(waiting, Answer::Unknown(Arc::clone(&error))));
         }
         self.failure = Some(Arc::clone(&error));
         todo.push(Todo::Report(Event::Failed { error }));
@@ -200,6 +220,12 @@ impl Look<'_> {
     /// What was left to do when the store was closed.
     pub(crate) fn left(&self) -> Left {
         self.0.left
+    }
+
+    /// How many requests wait for their answers.
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> usize {
+        self.0.waiting.len()
     }
 
     pub(crate) fn jumps(&self) -> u64 {

@@ -89,7 +89,7 @@ fn a_withdrawn_delivery_gives_its_turn_of_the_rate_back() {
 
 #[test]
 fn a_withdrawn_delivery_whose_start_was_noted_is_noted_once() {
-    let mut it = super::starts::about_to_note();
+    let mut it = starts::about_to_note();
     it.settle();
     let noted = it.delivered[0].starts;
     it.set_back_and_withdraw(HOUR);
