@@ -220,6 +220,10 @@ pub(crate) struct Wait {
     /// How long the process that has the file open has to take an order. What it has not taken by then is withdrawn.
     #[arg(long = "wait", value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     pub(crate) limit: Duration,
+    /// Goes on though acknowledged work is gone: after a crash, the `-wal` was missing, cut short or damaged. It says what is gone. Where a process has the file
+    /// open, nothing was, or that process has gone on.
+    #[arg(long)]
+    pub(crate) accept_loss: bool,
 }
 
 /// What names a timer.

@@ -6,10 +6,13 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use waterwheel_store::{Bucket, Op, Order, Outcome, Store};
-use waterwheel_store_sqlite::{Asked, Holder, OpenError, Reader, SqliteStore, VERSION, ask};
+use waterwheel_store::{Bucket, Notice, Op, Order, Outcome, Store};
+use waterwheel_store_sqlite::{
+    Asked, Holder, OpenError, Options, Reader, SqliteStore, VERSION, ask,
+};
 
-use crate::failure::Failure;
+use crate::arguments::Wait;
+use crate::failure::{Failure, say};
 use crate::time::now;
 
 /// What came of an order.
@@ -44,7 +47,7 @@ pub(crate) const DEFAULT: &str = "default";
 pub(crate) fn carry_out(
     reader: &Reader,
     orders: &[Order],
-    limit: Duration,
+    wait: &Wait,
 ) -> Result<Vec<Carried>, Failure> {
     let version = reader.extent()?.version;
     if version < VERSION {
@@ -52,9 +55,9 @@ pub(crate) fn carry_out(
             "the file has tables of version {version}; start a service of version {VERSION} on it first"
         )));
     }
-    let begun = Instant::now();
+    let (begun, limit) = (Instant::now(), wait.limit);
     let asked = loop {
-        if let Some(carried) = here(reader, orders, begun + limit)? {
+        if let Some(carried) = here(reader, orders, begun + limit, wait.accept_loss)? {
             return Ok(carried);
         }
         let asked = ask(reader.path(), orders, limit.saturating_sub(begun.elapsed()))?;
@@ -93,15 +96,22 @@ fn here(
     reader: &Reader,
     orders: &[Order],
     until: Instant,
+    accept_loss: bool,
 ) -> Result<Option<Vec<Carried>>, Failure> {
     if reader.holder() != Holder::None {
         return Ok(None);
     }
-    let mut store = match SqliteStore::open_briefly(reader.path()) {
+    let options = Options::default().brief().accept_loss(accept_loss);
+    let mut store = match SqliteStore::open_with(reader.path(), &options) {
         Ok(store) => store,
         Err(OpenError::Held { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
+    for notice in store.notices() {
+        if let Notice::AcknowledgedLost { loss, .. } = notice {
+            say(&format!("it goes on all the same: {loss}"));
+        }
+    }
     let settings = store.settings()?;
     let known: Vec<_> = namespaces(settings.iter().map(|it| &*it.name)).collect();
     let mut steps = Vec::new();

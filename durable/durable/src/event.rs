@@ -89,6 +89,14 @@ pub enum Event {
         /// How many names it has.
         links: u64,
     },
+    /// Acknowledged work is gone, and the file was opened without it: see [`Builder::accept_loss`](crate::Builder::accept_loss).
+    #[non_exhaustive]
+    AcknowledgedLost {
+        /// The file.
+        file: Arc<str>,
+        /// What is gone.
+        loss: Arc<str>,
+    },
     /// The store has failed. Nothing is delivered or taken until it is opened again.
     #[non_exhaustive]
     Failed {
@@ -102,6 +110,9 @@ impl Event {
     pub(crate) fn of_notice(notice: Notice) -> Option<Event> {
         match notice {
             Notice::HardLinked { file, links, .. } => Some(Event::HardLinked { file, links }),
+            Notice::AcknowledgedLost { file, loss, .. } => {
+                Some(Event::AcknowledgedLost { file, loss })
+            }
             _ => None,
         }
     }

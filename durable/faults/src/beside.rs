@@ -76,6 +76,35 @@ impl Disk {
         })
     }
 
+    /// Writes over the begin of a file, and creates it if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// There is no space, or no power.
+    pub fn write_path(path: &Path, bytes: &[u8]) -> Result<()> {
+        with(path, |state, name| {
+            if state.find(name).is_none() {
+                let verdict = state.call(Call::Open, kind(name))?;
+                match verdict {
+                    Verdict::Go(call) | Verdict::GoAndCut(call) => state.create(name, call),
+                    Verdict::Fail(_, fault) => return Err(refusal(state, fault)),
+                };
+                cut_after(verdict)?;
+            }
+            let file = state.find(name).ok_or(ErrorKind::NotFound)?;
+            let verdict = state.call(Call::Write, kind(name))?;
+            let is_full = match verdict {
+                Verdict::Go(call) | Verdict::GoAndCut(call) => state.write(file, 0, bytes, call),
+                Verdict::Fail(_, fault) => return Err(refusal(state, fault)),
+            };
+            cut_after(verdict)?;
+            match is_full {
+                true => Err(refusal(state, Fault::NoSpace(0))),
+                false => Ok(()),
+            }
+        })
+    }
+
     /// Syncs a file, and not the folder.
     ///
     /// # Errors
@@ -136,9 +165,10 @@ fn with<T>(path: &Path, act: impl FnOnce(&mut State, &str) -> Result<T>) -> Resu
 }
 
 fn kind(name: &str) -> Kind {
-    match name.ends_with("-wal") {
-        true => Kind::Log,
-        false => Kind::Reserve,
+    match name.rsplit_once('-') {
+        Some((_, "wal")) => Kind::Log,
+        Some((_, "acked")) => Kind::Note,
+        _ => Kind::Reserve,
     }
 }
 

@@ -35,6 +35,8 @@ pub enum Kind {
     Log,
     /// What takes space so that there is some.
     Reserve,
+    /// What was acknowledged.
+    Note,
     /// SQLite's older journal, and temporary files.
     Other,
 }

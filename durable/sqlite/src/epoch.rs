@@ -54,6 +54,12 @@ fn by_clock(now: SystemTime) -> u64 {
     }
 }
 
+/// Raises the epoch to this one, in a transaction of its own.
+pub(crate) fn raise_to(connection: &Connection, least: u64) -> rusqlite::Result<()> {
+    let sql = "UPDATE meta SET value = max(value, ?1) WHERE key = 'epoch'";
+    connection.execute(sql, [least.cast_signed()]).map(drop)
+}
+
 fn raise(connection: &Connection, by: u64) -> rusqlite::Result<u64> {
     let sql = "UPDATE meta SET value = value + ?1 WHERE key = 'epoch' RETURNING value";
     let epoch: i64 = connection.query_row(sql, [by.cast_signed()], |row| row.get(0))?;

@@ -55,8 +55,77 @@ pub enum OpenError {
     },
     /// The file is damaged: a table, or a part of one, is missing or cannot be read.
     Corrupt(Box<dyn Error + Send + Sync>),
+    /// Work that was acknowledged is gone. [`Options::accept_loss`](super::Options::accept_loss) opens the file all the same.
+    AcknowledgedLost(Loss),
     /// SQLite cannot open the file, and the operating system does not say why.
     Sqlite(Box<dyn Error + Send + Sync>),
+}
+
+/// Acknowledged work that is gone, as far as that is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Loss {
+    /// The last commits are neither in the file nor in its log, which is missing, cut short or damaged.
+    #[non_exhaustive]
+    Commits {
+        /// The opening that has acknowledged the last of them.
+        opening: u64,
+        /// The first commit that is gone, as they are counted since the file has had a note. One before may be the first, if a part of the log was in the file.
+        first: u64,
+        /// The last one.
+        last: u64,
+        /// The log was being copied into the file: pages of different commits may be in it.
+        is_torn: bool,
+    },
+    /// The file is an older one: an opening after its own has acknowledged commits.
+    #[non_exhaustive]
+    OlderFile {
+        /// The last opening of the file.
+        opening: u64,
+        /// The last opening that has acknowledged a commit.
+        acknowledged: u64,
+    },
+    /// It is not known whether something is gone: the note of what was acknowledged is damaged.
+    #[non_exhaustive]
+    Unknown {
+        /// The note.
+        note: PathBuf,
+    },
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Loss::Commits {
+                opening,
+                first,
+                last,
+                is_torn,
+            } => {
+                let torn = match is_torn {
+                    true => ", and the file may have a part of them",
+                    false => "",
+                };
+                write!(
+                    f,
+                    "acknowledged work is gone: the `-wal` is missing, cut short or damaged, and with it the commits {first} to {last}, up to the last one of \
+                     opening {opening}{torn}"
+                )
+            }
+            Loss::OlderFile {
+                opening,
+                acknowledged,
+            } => write!(
+                f,
+                "acknowledged work is gone: the file is an older one, of opening {opening}, and opening {acknowledged} has acknowledged commits"
+            ),
+            Loss::Unknown { note } => write!(
+                f,
+                "it is not known whether acknowledged work is gone: {} is damaged",
+                note.display()
+            ),
+        }
+    }
 }
 
 impl OpenError {
@@ -235,6 +304,11 @@ impl fmt::Display for OpenError {
             OpenError::Corrupt(what) => write!(
                 f,
                 "the file is damaged: {what}: restore a backup; keep the file and its `-wal` until `waterwheel-timers FILE check` has said what else is damaged"
+            ),
+            OpenError::AcknowledgedLost(loss) => write!(
+                f,
+                "{loss}: put the `-wal` back that the file had, or restore a backup; to go on without what is gone, open the file with `accept_loss(true)`, or \
+                 call a command of `waterwheel-timers` that changes something with `--accept-loss`"
             ),
             OpenError::Sqlite(what) => write!(
                 f,

@@ -80,7 +80,7 @@
 //! | an `fsync` fails, in a commit or as the log is copied | the store fails. Nothing is written or synced any more, nor as it is dropped |
 //! | a read or a write fails, a page or a row makes no sense, a value is too large for SQLite | the same |
 //! | the disk is full, or a quota is used up | inserts are answered with [`Full`](waterwheel_store::Outcome::Full), and all else goes on: see [below](#when-the-disk-is-full) |
-//! | the file has a [limit](SqliteStore::open_within), and seven eighths of it are used | the same |
+//! | the file has a [limit](Options::limit), and seven eighths of it are used | the same |
 //! | the file is removed or replaced while it is open | the store fails after the next commit, which it has answered |
 //! | another connection writes | after 50 ms the commit is refused, and the store goes on |
 //! | another connection reads, in a transaction that stays open | the log grows until it ends, and the disk may fill. Then the log becomes short again |
@@ -130,6 +130,7 @@
 //! files have, and which cost inserts and settles 1 to 3 % more bytes. A file that was made by version 1 has none, and stays as long as it is. To change that
 //! once, while no process has it open: `sqlite3 timers.db 'PRAGMA auto_vacuum = INCREMENTAL; VACUUM'`, which needs as much space again as the file.
 
+mod acked;
 mod archive;
 mod backup;
 mod cascade;
@@ -160,7 +161,7 @@ mod write;
 pub use backup::{Backup, BackupError, backup};
 pub use check::{Checked, Finding, check};
 pub use epoch::EPOCHS_AHEAD;
-pub use error::OpenError;
+pub use error::{Loss, OpenError};
 #[doc(hidden)]
 pub use keys::Sizes;
 pub use lock::Holder;
@@ -168,7 +169,7 @@ pub use orders::{AskError, Asked, ask};
 pub use reader::{Count, Extent, Keyed, Pending, ReadError, Reader};
 #[doc(hidden)]
 pub use schema::{STEPS, Step, VERSION};
-pub use store::SqliteStore;
+pub use store::{Options, SqliteStore};
 #[doc(hidden)]
 pub use trial::{Files, Trial};
 #[doc(hidden)]

@@ -130,7 +130,7 @@ fn open(lock: &Path, store: &Path) -> io::Result<File> {
 
 /// Else a command that root runs would keep the service of another user from its own file. SQLite does the same with its log.
 #[cfg(unix)]
-fn give_to_the_user_of(store: &Path, lock: &File) {
+pub(crate) fn give_to_the_user_of(store: &Path, lock: &File) {
     use std::os::unix::fs::{MetadataExt, fchown};
 
     if let (Ok(store), Ok(own)) = (std::fs::metadata(store), lock.metadata())
@@ -142,7 +142,7 @@ fn give_to_the_user_of(store: &Path, lock: &File) {
 }
 
 #[cfg(not(unix))]
-fn give_to_the_user_of(_: &Path, _: &File) {}
+pub(crate) fn give_to_the_user_of(_: &Path, _: &File) {}
 
 /// Whether it is locked now by this file alone.
 fn locks(file: &File) -> io::Result<bool> {

@@ -244,6 +244,18 @@ fn migrate(connection: &Connection, older: i64, steps: &[Step]) -> rusqlite::Res
     Ok(())
 }
 
+/// Reads the whole file, and looks whether its pages fit together.
+pub(crate) fn check_pages(connection: &Connection) -> Result<(), OpenError> {
+    let sql = "PRAGMA integrity_check(1)";
+    let said: String = connection
+        .query_row(sql, [], |row| row.get(0))
+        .map_err(OpenError::in_tables)?;
+    match said.as_str() {
+        "ok" => Ok(()),
+        _ => Err(OpenError::Corrupt(said.replace('\n', " ").into())),
+    }
+}
+
 /// A number of the table `meta`, which each file has.
 pub(crate) fn read_meta(connection: &Connection, key: &str) -> rusqlite::Result<i64> {
     let sql = "SELECT value FROM meta WHERE key = ?1";

@@ -1,5 +1,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::SystemTime;
 use std::{fmt, fs, io, path};
 
@@ -9,7 +10,7 @@ use waterwheel_store::{
     Setting, Store, StoreError, Whose,
 };
 
-use super::OpenError;
+use super::acked::{Acked, Found};
 use super::copier::{self, Copier};
 use super::failure::{no_space, of_commit, rolled_back};
 use super::handlers::Handlers;
@@ -22,6 +23,7 @@ use super::space::Space;
 use super::trial::{Files, Trial};
 use super::vacuum::{self, Vacuum};
 use super::write::Writer;
+use super::{Loss, OpenError};
 use super::{archive, epoch, find, log, read, schema};
 
 mod tend;
@@ -34,6 +36,11 @@ pub struct SqliteStore {
     // Both are dropped before the lock.
     copier: Copier,
     connection: Connection,
+    acked: Acked,
+    /// How long the log is after the last commit of this connection.
+    frames: Arc<AtomicI64>,
+    /// What was accepted as lost, until it is told.
+    loss: Option<Loss>,
     handlers: Handlers,
     keys: Keys,
     /// The index of the keys could not be put in order.
@@ -65,6 +72,45 @@ pub struct SqliteStore {
     _lock: Option<Lock>,
 }
 
+/// How a file is opened.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    limit: Option<u64>,
+    is_brief: bool,
+    accept_loss: bool,
+}
+
+impl Options {
+    /// How many bytes the file has at most. Its log and its reserve, of some 30 MiB together, come on top of that; the log is longer while another process reads
+    /// for long.
+    ///
+    /// Once its timers, dead letters and so on take seven eighths of the limit, an insert is [`Full`](Outcome::Full), and the last eighth is for other steps: a
+    /// dead letter, a retry, an archive and a cascade take space. If even that is used, they are refused, while timers are settled and cancelled.
+    #[must_use]
+    pub fn limit(mut self, bytes: u64) -> Options {
+        self.limit = Some(bytes);
+        self
+    }
+
+    /// For a few commits: the store makes no reserve. So it writes no more than they do, and leaves the process that opens the file next no reserve of another
+    /// user's.
+    #[must_use]
+    pub fn brief(mut self) -> Options {
+        self.is_brief = true;
+        self
+    }
+
+    /// Opens a file though [acknowledged work is gone](OpenError::AcknowledgedLost), without it. A [`Notice`] says what. No id is given again.
+    ///
+    /// What was inserted is missing then, and what was delivered or cancelled may be delivered again. If pages of different commits may be in the file, the
+    /// whole file is read, and one that is damaged is refused as [`Corrupt`](OpenError::Corrupt).
+    #[must_use]
+    pub fn accept_loss(mut self, accept_loss: bool) -> Options {
+        self.accept_loss = accept_loss;
+        self
+    }
+}
+
 impl SqliteStore {
     /// Opens a file, and creates it if it is not there. Its folder must be there.
     ///
@@ -80,33 +126,20 @@ impl SqliteStore {
         SqliteStore::open_locked(path.as_ref(), &Trial::NONE)
     }
 
-    /// The same, of a file that has so many bytes at most. Its log and its reserve, of some 30 MiB together, come on top of that; the log is longer while another process reads for long.
-    ///
-    /// Once its timers, dead letters and so on take seven eighths of the limit, an insert is [`Full`](Outcome::Full), and the last eighth is for other steps: a
-    /// dead letter, a retry, an archive and a cascade take space. If even that is used, they are refused, while timers are settled and cancelled.
+    /// Opens a file with [`Options`].
     ///
     /// # Errors
     ///
-    /// As [`open`](SqliteStore::open). A file that is longer already is opened, and becomes no longer.
-    pub fn open_within(path: impl AsRef<Path>, bytes: u64) -> Result<SqliteStore, OpenError> {
-        let trial = Trial {
-            limit: Some(bytes),
+    /// As [`open`](SqliteStore::open). A file that is longer than its limit already is opened, and becomes no longer.
+    pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<SqliteStore, OpenError> {
+        let mut trial = Trial {
+            limit: options.limit,
+            accept_loss: options.accept_loss,
             ..Trial::NONE
         };
-        SqliteStore::open_locked(path.as_ref(), &trial)
-    }
-
-    /// The same as [`open`](SqliteStore::open), for a few commits: it makes no reserve. So it writes no more than they do, and leaves the process that opens the file
-    /// next no reserve of another user's.
-    ///
-    /// # Errors
-    ///
-    /// As [`open`](SqliteStore::open).
-    pub fn open_briefly(path: impl AsRef<Path>) -> Result<SqliteStore, OpenError> {
-        let trial = Trial {
-            reserve: (0, 0),
-            ..Trial::NONE
-        };
+        if options.is_brief {
+            trial.reserve = (0, 0);
+        }
         SqliteStore::open_locked(path.as_ref(), &trial)
     }
 
@@ -136,7 +169,8 @@ impl SqliteStore {
         trial: &Trial<'_>,
     ) -> Result<SqliteStore, OpenError> {
         let mut space = Space::of(&path, trial);
-        let (connection, handlers) = schema::open(&path, trial)
+        let found = Found::look(&path, trial)?;
+        let (mut connection, handlers) = schema::open(&path, trial)
             .or_else(|error| {
                 // A full disk has no space for the index of the log, either.
                 match error.may_be_full() && space.give_up_to_open() {
@@ -150,6 +184,19 @@ impl SqliteStore {
                     false => error,
                 },
             )?;
+        if found.may_be_torn() {
+            schema::check_pages(&connection)?;
+        }
+        let loss = found.loss.clone();
+        let (acked, least) = found.open(&connection).map_err(OpenError::in_tables)?;
+        let frames = Arc::new(AtomicI64::new(0));
+        let of_commit = Arc::clone(&frames);
+        let hook = move |_: &mut rusqlite::hooks::Wal, pages| {
+            of_commit.store(i64::from(pages), Ordering::Relaxed);
+            Ok(())
+        };
+        let hooked = connection.wal_hook(Some(hook));
+        hooked.map_err(OpenError::of)?;
         space.follow_limit(&connection).map_err(OpenError::of)?;
         let keys = Keys::read(&connection, trial.key_sizes).map_err(OpenError::in_tables)?;
         let gives_back = vacuum::is_possible(&connection).map_err(OpenError::in_tables)?;
@@ -158,6 +205,9 @@ impl SqliteStore {
         let mut store = SqliteStore {
             copier: Copier::new(far),
             connection,
+            acked,
+            frames,
+            loss,
             handlers,
             keys,
             keys_wait: Pause::new(trial.full),
@@ -179,6 +229,14 @@ impl SqliteStore {
             known_links: 1,
             _lock: lock,
         };
+        if let Some(least) = least {
+            // Before anything else: no id of an opening that is gone is given again.
+            let raised = epoch::raise_to(&store.connection, least);
+            raised.map_err(OpenError::of)?;
+            store
+                .acked
+                .committed(store.frames.swap(0, Ordering::Relaxed));
+        }
         store.keep_reserve().map_err(OpenError::of)?;
         Ok(store)
     }
@@ -189,13 +247,15 @@ impl SqliteStore {
         &self.path
     }
 
-    fn next_epoch(&self) -> Result<u64, Failed> {
+    fn next_epoch(&mut self) -> Result<u64, Failed> {
         let begun = self.connection.unchecked_transaction();
         let begun = begun.map_err(|error| self.in_a_step(error))?;
         let epoch = epoch::next(&begun, (self.now)());
         let epoch = epoch.map_err(|error| self.in_a_step(error))?;
         orders::clear(&begun).map_err(|error| self.in_a_step(error))?;
         begun.commit().map_err(|error| self.at_the_commit(error))?;
+        self.acked
+            .begun(epoch, self.frames.swap(0, Ordering::Relaxed));
         Ok(epoch)
     }
 
@@ -261,6 +321,7 @@ impl SqliteStore {
         });
         match done {
             Ok(done) => {
+                self.acked.committed(self.frames.swap(0, Ordering::Relaxed));
                 self.keys.keep();
                 Ok(done)
             }
@@ -394,7 +455,7 @@ impl SqliteStore {
     /// Nothing is written once another thread could not copy the log, unless that goes away by itself: then the next call of `tend` copies it, in the space of
     /// the reserve if need be.
     fn copies_well(&mut self) -> Result<(), StoreError> {
-        let copied = self.copier.look();
+        let copied = self.look_at_copier(false);
         match copied.map_err(|error| self.in_a_step(error).error) {
             Err(error) if !error.is_definite() => Err(error),
             _ => Ok(()),
@@ -647,23 +708,31 @@ impl Store for SqliteStore {
         let before = std::mem::replace(&mut self.known_links, links);
         let more =
             (links > before).then(|| Notice::hard_linked(&self.path.to_string_lossy(), links));
-        more.into_iter().collect()
+        let lost = self.loss.take().map(|loss| {
+            let file = self.path.to_string_lossy();
+            Notice::acknowledged_lost(&file, &loss.to_string())
+        });
+        more.into_iter().chain(lost).collect()
     }
 }
 
 impl Drop for SqliteStore {
     /// A log that is far longer than usual stays as it is: to copy it would hold up a shutdown, and the next process that has the file copies it beside commits.
     fn drop(&mut self) {
+        let is_under_way = self.copier.is_under_way();
         let copied = self.copier.end();
+        if is_under_way && let Ok(log) = self.log() {
+            self.acked.is_broken_off(log.all);
+        }
         let has_failed = copied.is_err_and(|error| !self.in_a_step(error).error.is_definite());
         let is_well = self.failure.is_none() && !has_failed && self.roll_back().is_ok();
         if is_well && self.log().is_ok_and(|log| !self.copier.is_far(log)) {
             // What is not copied now is read from the log the next time. On a full disk, the log keeps the space that it has.
-            let sql = match self.space.is_full() {
-                true => "PRAGMA wal_checkpoint(PASSIVE)",
-                false => "PRAGMA wal_checkpoint(TRUNCATE)",
-            };
-            let _: rusqlite::Result<()> = self.connection.query_row(sql, [], |_| Ok(()));
+            let copied = self.copy_log();
+            if copied.is_ok() && !self.space.is_full() && self.acked.may_cut_log() {
+                let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+                let _: rusqlite::Result<()> = self.connection.query_row(sql, [], |_| Ok(()));
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use super::keys::Sizes;
-use super::lock::for_its_user_alone;
+use super::lock::{for_its_user_alone, give_to_the_user_of};
 use super::schema::Step;
 use super::vacuum::Vacuum;
 
@@ -36,6 +36,8 @@ pub struct Trial<'a> {
     pub now: fn() -> SystemTime,
     /// How long the file may be.
     pub limit: Option<u64>,
+    /// Whether a file is opened though acknowledged work is gone.
+    pub accept_loss: bool,
 }
 
 /// What is done with files beside SQLite: its log is read, and the reserve is written.
@@ -48,6 +50,8 @@ pub struct Files {
     pub length: fn(&Path) -> io::Result<u64>,
     /// Writes at the end of a file, and creates it if it is not there. A part may be written though it fails.
     pub append: fn(&Path, &[u8]) -> io::Result<()>,
+    /// Writes over the begin of a file, and creates it if it is not there.
+    pub write: fn(&Path, &[u8]) -> io::Result<()>,
     /// Lets what was written take its space.
     pub sync: fn(&Path) -> io::Result<()>,
     /// Cuts a file off at this length, or lets it have zeros up to it.
@@ -70,6 +74,7 @@ impl Trial<'_> {
             read,
             length,
             append,
+            write,
             sync: |path| OpenOptions::new().write(true).open(path)?.sync_all(),
             set_length: |path, length| OpenOptions::new().write(true).open(path)?.set_len(length),
             remove,
@@ -87,6 +92,7 @@ impl Trial<'_> {
         full: Duration::from_secs(1),
         now: SystemTime::now,
         limit: None,
+        accept_loss: false,
     };
 }
 
@@ -116,6 +122,25 @@ fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
     options.append(true).create(true);
     for_its_user_alone(&mut options);
     options.open(path)?.write_all(bytes)
+}
+
+/// Its user is that of the store, which is the first part of its name: else a command that root runs would keep the service from it.
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    let mut file = match options.open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            for_its_user_alone(&mut options);
+            let file = options.create_new(true).open(path)?;
+            let name = path.as_os_str().to_string_lossy();
+            if let Some((store, _)) = name.rsplit_once('-') {
+                give_to_the_user_of(Path::new(store), &file);
+            }
+            file
+        }
+        opened => opened?,
+    };
+    file.write_all(bytes)
 }
 
 fn remove(path: &Path) -> io::Result<()> {

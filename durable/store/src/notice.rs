@@ -12,6 +12,14 @@ pub enum Notice {
         /// How many names it has.
         links: u64,
     },
+    /// Work that was acknowledged is gone, and the file was opened without it, as it was asked to be.
+    #[non_exhaustive]
+    AcknowledgedLost {
+        /// The file.
+        file: Arc<str>,
+        /// What is gone.
+        loss: Arc<str>,
+    },
 }
 
 impl Notice {
@@ -20,5 +28,14 @@ impl Notice {
     pub fn hard_linked(file: &str, links: u64) -> Notice {
         let file = file.into();
         Notice::HardLinked { file, links }
+    }
+
+    /// Notes that a file was opened without work that was acknowledged.
+    #[must_use]
+    pub fn acknowledged_lost(file: &str, loss: &str) -> Notice {
+        Notice::AcknowledgedLost {
+            file: file.into(),
+            loss: loss.into(),
+        }
     }
 }

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::Notify;
 use waterwheel_chaos::arguments::Arguments;
 use waterwheel_durable::{Drain, Durable, Event, Handle, Id, Shift};
-use waterwheel_store_sqlite::{SqliteStore, Trial};
+use waterwheel_store_sqlite::{Options, SqliteStore, Trial};
 
 use crate::check::LADDER_MILLIS;
 use crate::log::Line;
@@ -316,7 +316,9 @@ async fn open(
             };
             SqliteStore::open_for_trial(&orders.file, &without)
         }
-        None if orders.limit > 0 => SqliteStore::open_within(&orders.file, orders.limit),
+        None if orders.limit > 0 => {
+            SqliteStore::open_with(&orders.file, &Options::default().limit(orders.limit))
+        }
         None => SqliteStore::open(&orders.file),
     };
     let store = store.map_err(in_words)?;

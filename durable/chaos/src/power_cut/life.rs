@@ -18,6 +18,7 @@ const FILES: Files = Files {
     read: Disk::read_path,
     length: Disk::length_path,
     append: Disk::append_path,
+    write: Disk::write_path,
     sync: Disk::sync_path,
     set_length: Disk::shorten_path,
     remove: Disk::remove_path,
@@ -51,6 +52,8 @@ pub enum During {
     TendWrite,
     /// A write of the reserve, its sync, or its deletion.
     Reserve,
+    /// A write of the note of what was acknowledged, or its sync.
+    Note,
     /// The end of an orderly life, which copies the log and empties it.
     Closing,
     /// Nothing: a commit, or inserts of one, had just been refused, because there was no space.
@@ -63,7 +66,7 @@ pub enum During {
 
 impl During {
     /// All there are.
-    pub const ALL: [During; 15] = [
+    pub const ALL: [During; 16] = [
         During::Creation,
         During::Opening,
         During::Beginning,
@@ -75,6 +78,7 @@ impl During {
         During::CheckpointSync,
         During::TendWrite,
         During::Reserve,
+        During::Note,
         During::Closing,
         During::Refusal,
         During::Failure,
@@ -224,6 +228,7 @@ impl<'a> Life<'a> {
         };
         let during = match cut.kind {
             Kind::Reserve => During::Reserve,
+            Kind::Note => During::Note,
             _ => during,
         };
         let refused = std::mem::take(&mut self.refused);
@@ -249,7 +254,12 @@ impl<'a> Life<'a> {
         other.execute(sql, ["pause billing"])?;
         self.acked = Tables::read(&other).ok().flatten();
         drop(other);
-        let names = [FILE, "timers.db-wal", "timers.db-reserve"];
+        let names = [
+            FILE,
+            "timers.db-wal",
+            "timers.db-reserve",
+            "timers.db-acked",
+        ];
         let files: Vec<_> = names
             .into_iter()
             .filter_map(|name| Some((name, self.disk.read(name)?)))

@@ -1,12 +1,10 @@
 //! Cancel, redrive, discard, pause, resume.
 
-use std::time::Duration;
-
 use waterwheel_store::{Id, Order, Whose};
 use waterwheel_store_sqlite::Reader;
 
 use super::page;
-use crate::arguments::{Cancel, Letters, Name, Named};
+use crate::arguments::{Cancel, Letters, Name, Named, Wait};
 use crate::carry_out::{NotDone, carry_out};
 use crate::failure::{Failure, say};
 use crate::output::Output;
@@ -20,7 +18,7 @@ const MOST_AT_ONCE: usize = 8_000;
 
 pub(crate) fn cancel(reader: &Reader, asked: &Cancel, output: &mut Output) -> Result<(), Failure> {
     if let Some(whose) = asked.whose() {
-        return cancel_all(reader, &whose, asked.wait.limit, output);
+        return cancel_all(reader, &whose, &asked.wait, output);
     }
     let mut missing = 0;
     let mut orders = Vec::new();
@@ -36,7 +34,7 @@ pub(crate) fn cancel(reader: &Reader, asked: &Cancel, output: &mut Output) -> Re
             },
         }
     }
-    let ended = all(reader, &orders, asked.wait.limit, "cancelled", output)?;
+    let ended = all(reader, &orders, &asked.wait, "cancelled", output)?;
     said(missing + ended.failed)
 }
 
@@ -45,7 +43,7 @@ pub(crate) fn cancel(reader: &Reader, asked: &Cancel, output: &mut Output) -> Re
 fn cancel_all(
     reader: &Reader,
     whose: &Whose<'_>,
-    limit: Duration,
+    wait: &Wait,
     output: &mut Output,
 ) -> Result<(), Failure> {
     page::is_known(reader, whose)?;
@@ -58,7 +56,7 @@ fn cancel_all(
         after = Some((*bucket, last.id));
         let orders = page.into_iter().map(|(handle, _)| Order::Cancel(handle));
         let orders: Vec<_> = orders.collect();
-        let ended = all(reader, &orders, limit, "cancelled", output)?;
+        let ended = all(reader, &orders, wait, "cancelled", output)?;
         failed += ended.failed;
         // What has fired or is gone is no reason to leave the others.
         if ended.is_refused {
@@ -95,10 +93,10 @@ fn letters(
     done: &str,
     output: &mut Output,
 ) -> Result<(), Failure> {
-    let limit = asked.wait.limit;
+    let wait = &asked.wait;
     if !asked.ids.is_empty() {
         let orders: Vec<_> = asked.ids.iter().copied().map(order).collect();
-        return said(all(reader, &orders, limit, done, output)?.failed);
+        return said(all(reader, &orders, wait, done, output)?.failed);
     }
     let whose = asked.whose();
     page::is_known(reader, &whose)?;
@@ -110,7 +108,7 @@ fn letters(
         };
         after = last.row.id;
         let orders: Vec<_> = page.iter().map(|it| order(it.row.id)).collect();
-        failed = all(reader, &orders, limit, done, output)?.failed;
+        failed = all(reader, &orders, wait, done, output)?.failed;
     }
     if after == Id::NONE {
         say("there is no dead letter");
@@ -120,12 +118,12 @@ fn letters(
 
 pub(crate) fn pause(reader: &Reader, asked: &Named, output: &mut Output) -> Result<(), Failure> {
     let orders = [Order::Pause(asked.namespace.as_str().into())];
-    said(all(reader, &orders, asked.wait.limit, "paused", output)?.failed)
+    said(all(reader, &orders, &asked.wait, "paused", output)?.failed)
 }
 
 pub(crate) fn resume(reader: &Reader, asked: &Named, output: &mut Output) -> Result<(), Failure> {
     let orders = [Order::Resume(asked.namespace.as_str().into())];
-    said(all(reader, &orders, asked.wait.limit, "resumed", output)?.failed)
+    said(all(reader, &orders, &asked.wait, "resumed", output)?.failed)
 }
 
 /// What came of some orders.
@@ -141,12 +139,12 @@ struct Ended {
 fn all(
     reader: &Reader,
     orders: &[Order],
-    limit: Duration,
+    wait: &Wait,
     done: &str,
     output: &mut Output,
 ) -> Result<Ended, Failure> {
     let mut ended = Ended::default();
-    for (order, carried) in orders.iter().zip(carry_out(reader, orders, limit)?) {
+    for (order, carried) in orders.iter().zip(carry_out(reader, orders, wait)?) {
         let name = text::clean(&match order {
             Order::Cancel(handle) => handle.id.to_string(),
             Order::Redrive(id) | Order::Discard(id) => id.to_string(),

@@ -53,7 +53,7 @@ pub struct Builder {
     hook: Option<Hook>,
     clock: Clock,
     #[cfg(feature = "sqlite")]
-    disk_limit: Option<u64>,
+    options: waterwheel_store_sqlite::Options,
 }
 
 impl Builder {
@@ -116,7 +116,19 @@ impl Builder {
     /// longer.
     #[cfg(feature = "sqlite")]
     pub fn disk_limit(mut self, bytes: u64) -> Builder {
-        self.disk_limit = Some(bytes.max(LEAST_DISK_LIMIT));
+        self.options = self.options.limit(bytes.max(LEAST_DISK_LIMIT));
+        self
+    }
+
+    /// Opens the file though acknowledged work is gone, without it. Otherwise that is an [`OpenError`], so that it does not go unnoticed: after a crash, the `-wal` was
+    /// missing, cut short or damaged, or an older file was put in its place. An [`Event::AcknowledgedLost`](crate::Event::AcknowledgedLost) says what is gone.
+    /// Default: `false`.
+    ///
+    /// What was inserted is missing then, and what was delivered or cancelled may be delivered again. No id is given again. A file that is damaged is refused all
+    /// the same.
+    #[cfg(feature = "sqlite")]
+    pub fn accept_loss(mut self, accept_loss: bool) -> Builder {
+        self.options = self.options.accept_loss(accept_loss);
         self
     }
 
@@ -149,12 +161,9 @@ impl Builder {
         use waterwheel_store_sqlite::SqliteStore;
 
         let path = path.as_ref().to_owned();
-        let limit = self.disk_limit;
+        let options = self.options.clone();
         self.open_by(move || {
-            let store = match limit {
-                Some(bytes) => SqliteStore::open_within(&path, bytes),
-                None => SqliteStore::open(&path),
-            };
+            let store = SqliteStore::open_with(&path, &options);
             let store = store.map_err(|error| OpenError::File(FileError { path, error }))?;
             Ok(Box::new(store) as Box<dyn Store>)
         })

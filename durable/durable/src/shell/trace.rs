@@ -53,6 +53,9 @@ pub(super) fn event(event: &Event) {
         Event::HardLinked { file, links } => {
             warn!(target: TARGET, file = &**file, links, "the file has another name, by a hard link: delete it");
         }
+        Event::AcknowledgedLost { file, loss } => {
+            error!(target: TARGET, file = &**file, loss = &**loss, "the file was opened without acknowledged work that is gone");
+        }
         Event::RuntimeEnded => error!(target: TARGET, "the runtime has ended without a shutdown"),
     }
 }

@@ -3,6 +3,7 @@
 use waterwheel_store::StoreError;
 
 use super::SqliteStore;
+use crate::copier::Length;
 use crate::failure::{no_space, rolled_back};
 use crate::space;
 
@@ -47,17 +48,17 @@ impl SqliteStore {
     /// that is far longer is left to a thread of its own.
     fn checkpoint(&mut self) -> rusqlite::Result<bool> {
         let is_full = self.space.is_full();
-        match is_full {
-            // What cannot wait for space, can for this.
-            true => self.copier.wait()?,
-            false => self.copier.look()?,
-        }
+        // What cannot wait for space, can for this.
+        self.look_at_copier(is_full)?;
         if self.copier.is_under_way() {
             return Ok(false);
         }
         let log = self.log()?;
-        if !is_full && self.copier.takes(log, self.long_log) && self.copier.begin(&self.path, log) {
-            return Ok(false);
+        if !is_full && self.copier.takes(log, self.long_log) {
+            self.acked.copies();
+            if self.copier.begin(&self.path, log) {
+                return Ok(false);
+            }
         }
         let long_log = match is_full {
             true => self.long_log.min(SHORT_LOG),
@@ -65,12 +66,41 @@ impl SqliteStore {
         };
         let is_long = self.was_refused || log.all >= long_log;
         if is_long {
-            let mut copy = self
-                .connection
-                .prepare_cached("PRAGMA wal_checkpoint(PASSIVE)")?;
-            copy.query_row([], |_| Ok(()))?;
+            self.copy_log()?;
         }
         Ok(is_long)
+    }
+
+    /// Copies the log, as far as no reader keeps it from that.
+    pub(super) fn copy_log(&mut self) -> rusqlite::Result<()> {
+        self.acked.copies();
+        let copied = Length::by(&self.connection, "PRAGMA wal_checkpoint(PASSIVE)");
+        match &copied {
+            Ok(log) => self.acked.has_copied(log.copied),
+            Err(_) => {
+                let log = self.log();
+                self.acked
+                    .is_broken_off(log.map_or(i64::MAX, |log| log.all));
+            }
+        }
+        copied.map(drop)
+    }
+
+    /// Notes the end of a copy on another thread, if it has ended, or waits for it.
+    pub(super) fn look_at_copier(&mut self, waits: bool) -> rusqlite::Result<()> {
+        let is_under_way = self.copier.is_under_way();
+        let copied = match waits {
+            true => self.copier.wait(),
+            false => self.copier.look(),
+        };
+        if is_under_way && !self.copier.is_under_way() {
+            let log = self.log()?;
+            match copied {
+                Ok(()) => self.acked.has_copied(log.copied),
+                Err(_) => self.acked.is_broken_off(log.all),
+            }
+        }
+        copied
     }
 
     /// The same, in the space of the reserve if there is no other.

@@ -18,6 +18,7 @@ pub(crate) const FILES: Files = Files {
     read: Disk::read_path,
     length: Disk::length_path,
     append: Disk::append_path,
+    write: Disk::write_path,
     sync: Disk::sync_path,
     set_length: Disk::shorten_path,
     remove: Disk::remove_path,

@@ -1,0 +1,307 @@
+//! Is acknowledged work that is gone noticed? The files of a store are copied while it is open, as a kill leaves them, and their log is damaged.
+
+mod folder;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use fastrand::Rng;
+use folder::Folder;
+use rusqlite::Connection;
+use waterwheel_store::{Due, Id, Level, Most, Notice, Op, Position, Row, Store};
+use waterwheel_store_sqlite::{Loss, OpenError, Options, SqliteStore, Trial, backup};
+
+const LONG_LOG: i64 = 20;
+const PAGE: usize = 4_096 + 24;
+
+/// Without a lock: another store of this process has the file open.
+fn open(path: &Path, accept_loss: bool) -> Result<SqliteStore, OpenError> {
+    let trial = Trial {
+        long_log: LONG_LOG,
+        reserve: (0, 0),
+        accept_loss,
+        ..Trial::NONE
+    };
+    SqliteStore::open_for_trial(path, &trial)
+}
+
+fn insert(epoch: u64, number: u64) -> Op {
+    let row = Row {
+        id: Id::new(epoch, number).unwrap(),
+        due: Due::from_millis(number.cast_signed() * 700),
+        handler: "mail".into(),
+        failures: 0,
+        starts: 0,
+        has_moved: false,
+        key: None,
+        payload: vec![number as u8; 500].into(),
+    };
+    let bucket = Level::Second.bucket(row.due);
+    Op::Insert(row, bucket)
+}
+
+fn ids(store: &mut SqliteStore) -> Vec<Id> {
+    let most = Most::rows(100_000);
+    let rows = store.load("mail", Position::START, i64::MAX, most).unwrap();
+    let mut ids: Vec<_> = rows.iter().map(|row| row.id).collect();
+    ids.sort_unstable();
+    ids
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
+/// What a kill leaves at this moment.
+fn killed(path: &Path, to: &Path) {
+    for ending in ["", "-wal", "-acked", "-shm"] {
+        let to = beside(to, ending);
+        let _: std::io::Result<()> = fs::remove_file(&to);
+        if beside(path, ending).exists() && ending != "-shm" {
+            fs::copy(beside(path, ending), to).unwrap();
+        }
+    }
+}
+
+const WAYS: [&str; 5] = ["deleted", "cut", "header", "first page", "a page"];
+
+fn damage(path: &Path, way: &str, rng: &mut Rng) {
+    let log = beside(path, "-wal");
+    let mut bytes = fs::read(&log).unwrap_or_default();
+    let pages = bytes.len().saturating_sub(32) / PAGE;
+    let garbage = match way {
+        "deleted" => return fs::remove_file(log).unwrap_or_default(),
+        "cut" => return fs::write(log, &bytes[..bytes.len() / 2]).unwrap(),
+        "header" => 0..32,
+        "first page" => 32..32 + PAGE,
+        _ => {
+            let at = 32 + pages / 2 * PAGE;
+            at..at + PAGE
+        }
+    };
+    if let Some(part) = bytes.get_mut(garbage) {
+        part.fill_with(|| rng.u8(..));
+    }
+    fs::write(log, bytes).unwrap();
+}
+
+/// A store with so many commits of one timer each, which it has not copied.
+fn filled(path: &Path, commits: u64) -> SqliteStore {
+    let mut store = open(path, false).unwrap();
+    let epoch = store.begin().unwrap();
+    for number in 1..=commits {
+        store.commit(number, &[insert(epoch, number)]).unwrap();
+    }
+    store
+}
+
+#[test]
+fn commits_that_are_gone_are_named_and_accepted() {
+    let folder = Folder::new("acked-gone");
+    let (path, copy) = (folder.file("timers.db"), folder.file("killed.db"));
+    let mut store = filled(&path, 5);
+    drop(store);
+    store = open(&path, false).unwrap();
+    assert_eq!(store.begin().unwrap(), 2);
+    let mut cut = 0;
+    for number in 1..=10 {
+        store.commit(number, &[insert(2, number)]).unwrap();
+        if number == 4 {
+            // The fifth is left in part.
+            cut = fs::metadata(beside(&path, "-wal")).unwrap().len() + 100;
+        }
+    }
+    for (name, left, first) in [("cut", Some(cut), 12), ("deleted", None, 7)] {
+        killed(&path, &copy);
+        match left {
+            Some(cut) => {
+                let mut log = fs::read(beside(&copy, "-wal")).unwrap();
+                log.truncate(usize::try_from(cut).unwrap());
+                fs::write(beside(&copy, "-wal"), log).unwrap();
+            }
+            None => fs::remove_file(beside(&copy, "-wal")).unwrap(),
+        }
+        let refused = open(&copy, false).unwrap_err();
+        let OpenError::AcknowledgedLost(Loss::Commits {
+            opening,
+            first: from,
+            last,
+            is_torn,
+            ..
+        }) = refused
+        else {
+            panic!("{refused:?}");
+        };
+        assert_eq!(
+            (opening, from, last, is_torn),
+            (2, first, 17, false),
+            "{name}"
+        );
+        let options = Options::default().brief().accept_loss(true);
+        let mut store = SqliteStore::open_with(&copy, &options).unwrap();
+        let told = store.notices();
+        assert!(
+            matches!(&told[..], [Notice::AcknowledgedLost { loss, .. }] if loss.contains("to 17")),
+            "{told:?}"
+        );
+        assert_eq!(store.notices(), []);
+        let left: Vec<_> = ids(&mut store);
+        let of_second = if first == 12 { 4 } else { 0 };
+        let expected = (1..=5).map(|it| Id::new(1, it).unwrap());
+        let expected = expected.chain((1..=of_second).map(|it| Id::new(2, it).unwrap()));
+        assert_eq!(left, expected.collect::<Vec<_>>(), "{name}");
+        // Also where the opening itself was in the log.
+        assert_eq!(store.begin().unwrap(), 3, "{name}");
+        drop(store);
+        let mut again = open(&copy, false).unwrap();
+        assert_eq!((again.notices(), again.begin().unwrap()), (vec![], 4));
+    }
+}
+
+#[test]
+fn whatever_is_damaged_at_any_time_is_noticed_if_it_was_needed() {
+    let folder = Folder::new("acked-any");
+    let copy = folder.file("killed.db");
+    let mut rng = Rng::with_seed(11);
+    let (mut refused, mut opened) = (0, 0);
+    for life in 0..12 {
+        let path = folder.file(&format!("timers-{life}.db"));
+        let mut number = 0;
+        let mut seen = Vec::new();
+        for _ in 0..3 {
+            let mut store = open(&path, false).unwrap();
+            let epoch = store.begin().unwrap();
+            assert!(!seen.contains(&epoch));
+            seen.push(epoch);
+            for _ in 0..rng.u64(0..40) {
+                number += 1;
+                store.commit(number, &[insert(epoch, number)]).unwrap();
+                if rng.u8(..4) > 0 {
+                    store.tend().unwrap();
+                }
+                if rng.u8(..4) > 0 {
+                    continue;
+                }
+                let all = ids(&mut store);
+                killed(&path, &copy);
+                assert_eq!(ids(&mut open(&copy, false).unwrap()), all, "undamaged");
+                for way in WAYS {
+                    killed(&path, &copy);
+                    damage(&copy, way, &mut rng);
+                    match open(&copy, false) {
+                        Ok(mut open) => {
+                            opened += 1;
+                            assert_eq!(ids(&mut open), all, "{way}");
+                        }
+                        Err(OpenError::AcknowledgedLost(loss)) => {
+                            refused += 1;
+                            let mut open = open(&copy, true).unwrap();
+                            assert!(ids(&mut open).len() < all.len(), "{way}: {loss}");
+                            assert!(open.begin().unwrap() > epoch, "{way}: {loss}");
+                        }
+                        Err(error) => panic!("{way}: {error}"),
+                    }
+                }
+            }
+            // An end that is in order, or none.
+            if rng.bool() {
+                std::mem::forget(store);
+                let next = folder.file("next.db");
+                killed(&path, &next);
+                killed(&next, &path);
+            }
+        }
+    }
+    println!("{refused} refused, {opened} opened");
+    assert!(
+        refused > 50 && opened > 20,
+        "{refused} refused, {opened} opened"
+    );
+}
+
+#[test]
+fn a_log_that_another_program_has_copied_is_not_missed() {
+    let folder = Folder::new("acked-copied");
+    let (path, copy) = (folder.file("timers.db"), folder.file("killed.db"));
+    let mut store = filled(&path, 9);
+    killed(&path, &copy);
+    // As the shell of SQLite does it: the last connection copies the log, and deletes it.
+    let other = Connection::open(&copy).unwrap();
+    other
+        .query_row("SELECT count(*) FROM timers", [], |_| Ok(()))
+        .unwrap();
+    drop(other);
+    assert!(!beside(&copy, "-wal").exists());
+    assert_eq!(ids(&mut open(&copy, false).unwrap()), ids(&mut store));
+}
+
+#[test]
+fn an_older_file_is_refused_and_a_backup_or_a_new_file_is_not() {
+    let folder = Folder::new("acked-older");
+    let (path, old, copy) = (
+        folder.file("timers.db"),
+        folder.file("old.db"),
+        folder.file("copy.db"),
+    );
+    drop(filled(&path, 3));
+    fs::copy(&path, &old).unwrap();
+    drop(filled(&path, 0));
+    backup(&path, &copy).unwrap();
+    fs::copy(&old, &path).unwrap();
+    let refused = open(&path, false).unwrap_err();
+    assert!(
+        matches!(
+            refused,
+            OpenError::AcknowledgedLost(Loss::OlderFile {
+                opening: 1,
+                acknowledged: 2,
+                ..
+            })
+        ),
+        "{refused:?}"
+    );
+    assert_eq!(open(&path, true).unwrap().begin().unwrap(), 3);
+    // By the guide, with the note that is still there.
+    fs::rename(&copy, &path).unwrap();
+    assert!(open(&path, false).unwrap().begin().unwrap() > 4_096);
+    fs::remove_file(&path).unwrap();
+    let mut new = open(&path, false).unwrap();
+    assert!(ids(&mut new).is_empty());
+    assert!(new.begin().unwrap() > 4_097);
+}
+
+#[test]
+fn a_note_that_is_missing_blank_or_damaged() {
+    let folder = Folder::new("acked-note");
+    let (path, copy) = (folder.file("timers.db"), folder.file("killed.db"));
+    let store = filled(&path, 3);
+    let note = beside(&copy, "-acked");
+    for way in ["missing", "blank", "damaged"] {
+        killed(&path, &copy);
+        fs::remove_file(beside(&copy, "-wal")).unwrap();
+        match way {
+            "missing" => fs::remove_file(&note).unwrap(),
+            "blank" => fs::write(&note, [0; 104]).unwrap(),
+            _ => {
+                let mut bytes = fs::read(&note).unwrap();
+                bytes[20] ^= 1;
+                fs::write(&note, bytes).unwrap();
+            }
+        }
+        match open(&copy, false) {
+            // As before there were notes.
+            Ok(mut open) => {
+                assert_ne!(way, "damaged");
+                assert_eq!(open.begin().unwrap(), 1);
+            }
+            Err(OpenError::AcknowledgedLost(Loss::Unknown { .. })) => {
+                assert_eq!(way, "damaged");
+                assert!(open(&copy, true).unwrap().begin().unwrap() > 4_096);
+            }
+            Err(error) => panic!("{way}: {error}"),
+        }
+    }
+    drop(store);
+}
