@@ -13,7 +13,7 @@ use crate::report;
 
 pub(crate) const DAY: i64 = 86_400_000_000;
 /// After a kill, the wall clock goes on by so much at most: far timers come nearer.
-const LONGEST_OFF: i64 = DAY / 8;
+pub(crate) const LONGEST_OFF: i64 = DAY / 8;
 
 pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
     let rounds: u64 = arguments.take("rounds", 100)?;
@@ -86,7 +86,7 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<ExitCode, String> {
 }
 
 /// Some children do not get beyond their opening; most live for a second.
-fn lifetime(rng: &mut Rng) -> Duration {
+pub(crate) fn lifetime(rng: &mut Rng) -> Duration {
     let millis = match rng.u8(..20) {
         0 => rng.u64(5..60),
         1 => rng.u64(2_500..4_000),

@@ -33,7 +33,7 @@ use super::trial::{Files, Trial};
 const MAGIC: u64 = u64::from_le_bytes(*b"WWacked1");
 
 /// Numbers of eight bytes, with the magic one before and a checksum behind.
-const NUMBERS: usize = 11;
+const NUMBERS: usize = 10;
 const LENGTH: usize = 8 * (NUMBERS + 2);
 
 /// The salt of a log rises by one each time it is begun again. A note that a power cut has left behind may be so many times old.
@@ -58,8 +58,6 @@ struct Note {
     copied: u64,
     /// A copy has begun that has not ended.
     is_copying: bool,
-    /// The hash of the page that the last frame has, with its number.
-    page: u64,
 }
 
 impl Note {
@@ -75,7 +73,6 @@ impl Note {
             self.sum,
             self.copied,
             u64::from(self.is_copying),
-            self.page,
         ]
     }
 
@@ -105,12 +102,11 @@ impl Note {
             sum: next(),
             copied: next(),
             is_copying: next() != 0,
-            page: next(),
         })
     }
 
-    /// What a log leaves of what was acknowledged. `has_page`: the file has the last page, so another process has copied the log.
-    fn judge(&self, log: &Walk, has_page: impl FnOnce() -> bool) -> Left {
+    /// What a log leaves of what was acknowledged.
+    fn judge(&self, log: &Walk) -> Left {
         let is_same = log.salt == Some(self.salt);
         if self.frames == 0 || is_same && log.sum == Some(self.sum) {
             return Left::All { drops_log: false };
@@ -122,7 +118,7 @@ impl Note {
         }
         let is_copied = self.copied >= self.frames && !self.is_copying;
         let found = if is_same { log.frames } else { 0 };
-        if is_copied || found == 0 && !self.is_copying && has_page() {
+        if is_copied {
             // A log of another salt was begun after that.
             return Left::All { drops_log: is_same };
         }
@@ -166,14 +162,6 @@ fn hash(bytes: &[u8]) -> u64 {
     hash.finish()
 }
 
-/// The hash of a page of the file, and of one in a frame.
-fn hash_page(number: u32, page: &[u8]) -> u64 {
-    let mut hash = SipHasher24::new();
-    hash.write(&number.to_le_bytes());
-    hash.write(page);
-    hash.finish()
-}
-
 /// The note of a store that is open.
 #[derive(Debug)]
 pub(crate) struct Acked {
@@ -181,7 +169,7 @@ pub(crate) struct Acked {
     path: PathBuf,
     log: PathBuf,
     note: Note,
-    page_size: usize,
+    page_size: u64,
     /// The file has it: something was acknowledged.
     is_there: bool,
     /// A copy that was broken off may have copied so many frames. It is whole once so many are copied again.
@@ -249,8 +237,7 @@ impl Found {
                     now.hash != note.database || now.epoch > note.epoch || now.is_copy
                 };
                 if !is_new && !now.as_ref().is_some_and(is_other) {
-                    let has_page = || has_page(files, path, note.page).unwrap_or(false);
-                    match note.judge(&walk, has_page) {
+                    match note.judge(&walk) {
                         Left::All { drops_log: drops } => {
                             drops_log = drops;
                             let older = now.map(|it| it.epoch).filter(|it| *it < note.epoch);
@@ -292,7 +279,6 @@ impl Found {
             note.salt = salt;
             note.frames = walk.frames;
             note.sum = walk.last_sum;
-            note.page = 0;
             broken_off = walk.frames;
         }
         note.is_copying = broken_off > 0;
@@ -325,7 +311,7 @@ impl Found {
             Epoch::FarAhead => now.epoch + super::EPOCHS_AHEAD,
         };
         let size: i64 = connection.query_row("PRAGMA page_size", [], |row| row.get(0))?;
-        self.acked.page_size = usize::try_from(size).unwrap_or(0);
+        self.acked.page_size = size.unsigned_abs();
         self.acked.note.database = now.hash;
         self.acked.note.epoch = now.epoch.max(least);
         Ok((self.acked, Some(least).filter(|least| *least > now.epoch)))
@@ -336,41 +322,37 @@ impl Acked {
     /// A store has begun: no id of this epoch is given before the note is synced.
     pub(crate) fn begun(&mut self, epoch: u64, frames: i64) {
         self.note.epoch = epoch;
-        self.committed(frames);
+        self.committed(frames, false);
         // What is not synced is behind after a power cut, and no more.
         let _: io::Result<()> = (self.files.sync)(&self.path);
     }
 
-    /// A commit was synced, after which the log has so many frames. Without a log, the file has it all.
-    pub(crate) fn committed(&mut self, frames: i64) {
-        let frames = frames.max(0).unsigned_abs();
+    /// A commit was synced, after which the log has so many frames. None, if it has changed nothing, or if SQLite could not have a log.
+    /// `is_copying`: another thread may copy it by now.
+    pub(crate) fn committed(&mut self, frames: i64, is_copying: bool) {
         let before = self.note.commit;
+        let Some(last) = frames.max(0).unsigned_abs().checked_sub(1) else {
+            return;
+        };
         self.note.commit += 1;
-        if frames == 0 {
-            self.note.frames = 0;
-        } else {
-            let length = log::FRAME + self.page_size;
-            let at = log::HEADER as u64 + (frames - 1) * length as u64;
-            let frame = (self.files.read)(&self.log, at, length);
-            let Some(frame) = frame.ok().filter(|frame| frame.len() == length) else {
-                // The note stays behind until the next commit.
-                return;
-            };
-            let salt = log::long(&frame, 8);
-            if salt != self.note.salt {
-                self.note.salt = salt;
-                self.note.before_log = before;
-                self.note.copied_commit = before;
-                self.note.copied = 0;
-                self.broken_off = 0;
-                self.note.is_copying = false;
-            }
-            let number = log::number(&frame, 0).unwrap_or(0);
-            self.note.frames = frames;
-            self.note.sum = log::long(&frame, 16);
-            let page = hash_page(number, &frame[log::FRAME..]);
-            self.note.page = page << 32 | u64::from(number);
+        let at = log::HEADER as u64 + last * (log::FRAME as u64 + self.page_size);
+        let frame = (self.files.read)(&self.log, at, log::FRAME);
+        let Some(frame) = frame.ok().filter(|frame| frame.len() == log::FRAME) else {
+            // The note stays behind until the next commit.
+            return;
+        };
+        let salt = log::long(&frame, 8);
+        if salt != self.note.salt {
+            // It was begun again, once all of it was copied.
+            self.note.salt = salt;
+            self.note.before_log = before;
+            self.note.copied_commit = before;
+            self.note.copied = 0;
+            self.note.is_copying = is_copying;
+            self.broken_off = 0;
         }
+        self.note.frames = last + 1;
+        self.note.sum = log::long(&frame, 16);
         self.write();
     }
 
@@ -449,20 +431,6 @@ impl Database {
             is_copy: connection.prepare(sql)?.exists([])?,
         })
     }
-}
-
-/// Whether the file has a page as the last frame had it.
-fn has_page(files: Files, path: &Path, page: u64) -> io::Result<bool> {
-    let size = (files.read)(path, 16, 2)?;
-    let size = match size.first_chunk() {
-        Some([0, 1]) => 65_536,
-        Some(size) => usize::from(u16::from_be_bytes(*size)),
-        None => return Ok(false),
-    };
-    let number = page as u32;
-    let at = u64::from(number.saturating_sub(1)) * size as u64;
-    let bytes = (files.read)(path, at, size)?;
-    Ok(bytes.len() == size && hash_page(number, &bytes) << 32 | u64::from(number) == page)
 }
 
 fn is_missing(error: &io::Error) -> bool {

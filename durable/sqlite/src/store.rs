@@ -233,9 +233,8 @@ impl SqliteStore {
             // Before anything else: no id of an opening that is gone is given again.
             let raised = epoch::raise_to(&store.connection, least);
             raised.map_err(OpenError::of)?;
-            store
-                .acked
-                .committed(store.frames.swap(0, Ordering::Relaxed));
+            let frames = store.frames.swap(0, Ordering::Relaxed);
+            store.acked.committed(frames, false);
         }
         store.keep_reserve().map_err(OpenError::of)?;
         Ok(store)
@@ -321,7 +320,8 @@ impl SqliteStore {
         });
         match done {
             Ok(done) => {
-                self.acked.committed(self.frames.swap(0, Ordering::Relaxed));
+                let frames = self.frames.swap(0, Ordering::Relaxed);
+                self.acked.committed(frames, self.copier.is_under_way());
                 self.keys.keep();
                 Ok(done)
             }

@@ -258,6 +258,11 @@ impl Checker {
         &self.broken
     }
 
+    /// The highest id that was given. Ids rise from one opening to the next.
+    pub(crate) fn last_id(&self) -> Option<u64> {
+        self.timers.keys().max().copied()
+    }
+
     pub(crate) fn broken(&self) -> &[(Rule, String)] {
         &self.broken
     }

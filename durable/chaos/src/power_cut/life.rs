@@ -4,6 +4,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use fastrand::Rng;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use waterwheel_faults::{Call, Chance, Content, Disk, Fault, Kind, Moment};
 use waterwheel_store::{Outcome, Store, StoreError};
@@ -250,6 +251,8 @@ impl<'a> Life<'a> {
     fn order(&mut self) -> rusqlite::Result<()> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
         let other = Connection::open_with_flags_and_vfs(FILE, flags, self.disk.vfs())?;
+        // As the command does it: copying the log is for the store.
+        other.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         let sql = "INSERT INTO orders (body, until) VALUES (?1, 1 << 60)";
         other.execute(sql, ["pause billing"])?;
         self.acked = Tables::read(&other).ok().flatten();
