@@ -66,6 +66,23 @@ fn a_store_without_a_reserve_is_found() {
     std::fs::remove_dir_all(folder.trim()).unwrap();
 }
 
+#[test]
+fn a_damaged_log_is_refused_or_all_is_there() {
+    let (is_kept, text) = run(&["damaged-log", "--rounds", "1", "--seed", "5"]);
+    assert!(is_kept && text.contains("every promise was kept"));
+    assert!(text.contains("acknowledged work is gone"));
+}
+
+#[test]
+fn a_log_that_is_deleted_with_its_note_is_found() {
+    let fault = ["--break", "without-note"];
+    let (is_kept, text) =
+        run(&[&["damaged-log", "--rounds", "1", "--seed", "5"], &fault[..]].concat());
+    assert!(!is_kept && text.contains("BROKEN: opened"), "not found");
+    let (_, folder) = text.rsplit_once(" are in ").unwrap();
+    std::fs::remove_dir_all(folder.trim()).unwrap();
+}
+
 /// The count of a rule, in what a command has printed of broken promises.
 #[track_caller]
 fn count_of<'a>(text: &'a str, word: &str) -> &'a str {

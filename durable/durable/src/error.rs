@@ -333,6 +333,12 @@ impl OpenError {
         matches!(self.file(), Some(File::Corrupt(_)))
     }
 
+    /// Whether acknowledged work is gone from the file: [`Builder::accept_loss`](crate::Builder::accept_loss) opens it all the same.
+    #[must_use]
+    pub fn is_acknowledged_lost(&self) -> bool {
+        matches!(self.file(), Some(File::AcknowledgedLost(_)))
+    }
+
     /// Whether the file was written by a newer version of this crate.
     #[must_use]
     pub fn is_newer(&self) -> bool {

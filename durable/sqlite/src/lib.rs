@@ -37,6 +37,7 @@
 //! | `timers.db` | the tables |
 //! | `timers.db-wal`, `timers.db-shm` | SQLite's log and its index. The log has committed rows: copy it with the file |
 //! | `timers.db-reserve` | space that is given up when the disk is full: twice as long as the others together, from 1 to 16 MiB, of bytes that mean nothing. It may be deleted while no process has the store open |
+//! | `timers.db-acked` | how far the log went with the last commit that was acknowledged. Without it, a log that is cut or deleted after a crash is not missed |
 //! | `timers.db-lock` | a file that the process locks which has the store open; its process number is in it. Its user alone may read it; the others have the modes that the process gives new files (`umask`) |
 //!
 //! In the process that has the store open, no other code may open `timers.db`, not even to read it: on Unix, the locks that SQLite has on a file are the
@@ -84,6 +85,7 @@
 //! | the file is removed or replaced while it is open | the store fails after the next commit, which it has answered |
 //! | another connection writes | after 50 ms the commit is refused, and the store goes on |
 //! | another connection reads, in a transaction that stays open | the log grows until it ends, and the disk may fill. Then the log becomes short again |
+//! | the log is missing, cut short or damaged after a crash | the file is [not opened](OpenError::AcknowledgedLost) if acknowledged commits are gone, unless that is [accepted](Options::accept_loss) |
 //! | a file is damaged, newer, or another application's | it is not opened, and not written to |
 //! | a file is of an older version | it is brought up to date, each version in one transaction, so that it is never between two of them |
 //!
@@ -110,7 +112,7 @@
 //! a quota that leaves the file system some space avoids it. `waterwheel-chaos disk-full` was kept on ext4, XFS and tmpfs.
 //!
 //! Damage is found where it is read. SQLite checks how its pages are built, and the log by checksums, but not what is in a row: a flipped bit in a payload is
-//! delivered, and a damaged log ends before the damage, as it does after a power cut. To look for damage at each opening, as `PRAGMA quick_check` does, would
+//! delivered, and what SQLite reads of a damaged log ends before the damage. To look for damage at each opening, as `PRAGMA quick_check` does, would
 //! read the whole file: seconds for 10 million timers that are to be delivered after some hundred milliseconds. [`check()`] looks for it, also beside a service.
 //!
 //! # Tables

@@ -1,12 +1,14 @@
 //! Is acknowledged work that is gone noticed? The files of a store are copied while it is open, as a kill leaves them, and their log is damaged.
 
 mod folder;
+mod trial;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use fastrand::Rng;
 use folder::Folder;
+use waterwheel_faults::{Call, Content, Fault, Kind, Moment};
 use waterwheel_store::{Due, Id, Level, Most, Notice, Op, Position, Row, Store};
 use waterwheel_store_sqlite::{Loss, OpenError, Options, SqliteStore, Trial, backup};
 
@@ -305,4 +307,41 @@ fn a_note_that_is_missing_blank_or_damaged() {
         }
     }
     drop(store);
+}
+
+#[test]
+fn a_copy_that_was_broken_off_is_told() {
+    let disk = trial::disk();
+    let mut store = trial::open_bare(&disk, 8).unwrap();
+    let epoch = store.begin().unwrap();
+    disk.fail(Moment::next(Call::Sync, Kind::Main), Fault::Error);
+    let has_failed = (1..100).any(|number| {
+        trial::is_done(store.commit(number, &[insert(epoch, number)]));
+        store.tend().is_err()
+    });
+    assert!(has_failed);
+    drop(store);
+    let names = [trial::FILE, "timers.db-acked"];
+    let left = names.map(|name| (name, disk.read(name).unwrap()));
+    let disk = trial::disk_of(Content::of(left.to_vec()));
+    let refused = trial::open_bare(&disk, 8).unwrap_err();
+    assert!(
+        matches!(
+            refused,
+            OpenError::AcknowledgedLost(Loss::Commits { is_torn: true, .. })
+        ),
+        "{refused:?}"
+    );
+    // A damaged page is no loss that can be accepted.
+    let mut damaged = disk.read(trial::FILE).unwrap();
+    let half = damaged.len() / 2;
+    damaged[half..].fill(7);
+    let note = disk.read("timers.db-acked").unwrap();
+    let disk = trial::disk_of(Content::of(vec![
+        (trial::FILE, damaged),
+        ("timers.db-acked", note),
+    ]));
+    let accepted = trial::open_as(&disk, |trial| trial.accept_loss = true);
+    let refused = accepted.unwrap_err();
+    assert!(matches!(refused, OpenError::Corrupt(_)), "{refused:?}");
 }

@@ -8,6 +8,7 @@ use std::process::Command;
 
 use folder::Folder;
 use rusqlite::Connection;
+use waterwheel_store::Store;
 use waterwheel_store_sqlite::{OpenError, Reader, SqliteStore};
 
 /// How a path comes to be refused, what its error says, and what it is to say of the remedy.
@@ -142,6 +143,47 @@ const CASES: &[Case] = &[
         make: |folder| changed(folder, "INSERT INTO key_changes VALUES (1, x'00')"),
         cause: "the file is damaged: the index of the keys",
         cure: "restore a backup",
+    },
+    Case {
+        name: "acknowledged work is gone",
+        make: |folder| {
+            let path = folder.file("timers.db");
+            let mut store = SqliteStore::open(&path).unwrap();
+            store.begin().unwrap();
+            // As a kill leaves it, without its log.
+            let killed = folder.file("killed.db");
+            fs::copy(&path, &killed).unwrap();
+            fs::copy(
+                folder.file("timers.db-acked"),
+                folder.file("killed.db-acked"),
+            )
+            .unwrap();
+            killed
+        },
+        cause: "the `-wal` is missing, cut short or damaged, and with it the commits",
+        cure: "to go on without what is gone, open the file with `accept_loss(true)`",
+    },
+    Case {
+        name: "an older file",
+        make: |folder| {
+            let path = closed(folder);
+            let old = fs::read(&path).unwrap();
+            SqliteStore::open(&path).unwrap().begin().unwrap();
+            fs::write(&path, old).unwrap();
+            path
+        },
+        cause: "the file is an older one, of opening 0, and opening 1 has acknowledged commits",
+        cure: "restore a backup",
+    },
+    Case {
+        name: "a damaged note",
+        make: |folder| {
+            let path = closed(folder);
+            fs::write(folder.file("timers.db-acked"), "Dear diary, ").unwrap();
+            path
+        },
+        cause: "it is not known whether acknowledged work is gone",
+        cure: "`--accept-loss`",
     },
     Case {
         name: "its log alone",

@@ -213,3 +213,32 @@ async fn a_second_name_of_the_file_is_reported_once_each() {
         assert!(!matches!(event, Event::HardLinked { .. }), "{event:?}");
     }
 }
+
+#[tokio::test]
+async fn a_loss_that_is_accepted_is_an_event() {
+    let place = Place::new();
+    let timers = Durable::open(place.file()).await.unwrap();
+    timers.at("mail", soon()).insert().await.unwrap();
+    // As a kill leaves it, without its log.
+    let killed = place.file().with_extension("killed");
+    let note = |path: &std::path::Path| format!("{}-acked", path.display());
+    fs::copy(place.file(), &killed).unwrap();
+    fs::copy(note(&place.file()), note(&killed)).unwrap();
+    shut_down(&timers).await;
+    let refused = Durable::open(&killed).await.unwrap_err();
+    assert!(
+        refused.is_acknowledged_lost() && !refused.is_corrupt(),
+        "{refused}"
+    );
+    let (sender, mut events) = tokio::sync::mpsc::unbounded_channel();
+    let builder = Durable::builder()
+        .accept_loss(true)
+        .on_event(move |event| drop(sender.send(event.clone())));
+    let timers = within(builder.open(&killed)).await.unwrap();
+    let event = within(events.recv()).await;
+    assert!(
+        matches!(&event, Some(Event::AcknowledgedLost { loss, .. }) if refused.to_string().contains(&**loss)),
+        "{event:?}"
+    );
+    shut_down(&timers).await;
+}
