@@ -376,8 +376,9 @@ impl Acked {
             self.broken_off = 0;
         }
         self.note.is_copying = self.broken_off > 0;
-        self.note.copied = frames;
-        if frames >= self.note.frames {
+        // The file keeps what it has, also where SQLite counts anew, or has no log.
+        self.note.copied = self.note.copied.max(frames);
+        if self.note.copied >= self.note.frames {
             self.note.copied_commit = self.note.commit;
         }
         if self.is_there {

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use rusqlite::Connection;
+use waterwheel_store::Store;
 use waterwheel_store_sqlite::SqliteStore;
 
 use crate::support::{Folder, cli, filled, words};
@@ -197,4 +198,34 @@ mod rights {
         }
         assert!(fs::read(&file).unwrap() == before);
     }
+}
+
+#[test]
+fn acknowledged_work_that_is_gone_is_refused_until_that_is_accepted() {
+    let folder = Folder::new();
+    let (path, killed) = (folder.file("timers.db"), folder.file("killed.db"));
+    drop(SqliteStore::open(&path).unwrap());
+    let mut store = SqliteStore::open(&path).unwrap();
+    store.begin().unwrap();
+    // As a kill leaves it, without its log.
+    fs::copy(&path, &killed).unwrap();
+    fs::copy(
+        folder.file("timers.db-acked"),
+        folder.file("killed.db-acked"),
+    )
+    .unwrap();
+    let refused = cli(&killed, words("pause default")).failure();
+    assert!(
+        refused.contains("acknowledged work is gone") && refused.contains("--accept-loss"),
+        "{refused}"
+    );
+    let said = cli(&killed, words("pause default --accept-loss"));
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(
+        said.err
+            .contains("it goes on all the same: acknowledged work is gone")
+    );
+    cli(&killed, words("resume default")).well();
+    // The opening that is gone was the first one.
+    assert_eq!(SqliteStore::open(&killed).unwrap().begin().unwrap(), 2);
 }
