@@ -270,7 +270,13 @@ fn an_older_file_is_refused_and_a_backup_or_a_new_file_is_not() {
         "{refused:?}"
     );
     assert_eq!(open(&path, true).unwrap().begin().unwrap(), 3);
-    // By the guide, with the note that is still there.
+    // By the guide, with the note that is still there, of an opening that was killed.
+    let killed_note = folder.file("killed.db");
+    let store = filled(&path, 3);
+    killed(&path, &killed_note);
+    drop(store);
+    fs::remove_file(beside(&path, "-wal")).unwrap_or_default();
+    fs::copy(beside(&killed_note, "-acked"), beside(&path, "-acked")).unwrap();
     fs::rename(&copy, &path).unwrap();
     assert!(open(&path, false).unwrap().begin().unwrap() > 4_096);
     fs::remove_file(&path).unwrap();
@@ -348,4 +354,25 @@ fn a_copy_that_was_broken_off_is_told() {
     let accepted = trial::open_as(&disk, |trial| trial.accept_loss = true);
     let refused = accepted.unwrap_err();
     assert!(matches!(refused, OpenError::Corrupt(_)), "{refused:?}");
+}
+
+#[test]
+fn a_note_that_a_power_cut_has_left_behind_refuses_nothing() {
+    let folder = Folder::new("acked-behind");
+    let (path, copy) = (folder.file("timers.db"), folder.file("killed.db"));
+    let mut store = open(&path, false).unwrap();
+    let epoch = store.begin().unwrap();
+    let mut notes = Vec::new();
+    for number in 1..=60 {
+        store.commit(number, &[insert(epoch, number)]).unwrap();
+        notes.push(fs::read(beside(&path, "-acked")).unwrap());
+        // The log is begun again each few commits.
+        store.tend().unwrap();
+    }
+    let all = ids(&mut store);
+    for note in notes {
+        killed(&path, &copy);
+        fs::write(beside(&copy, "-acked"), note).unwrap();
+        assert_eq!(ids(&mut open(&copy, false).unwrap()), all);
+    }
 }
