@@ -76,7 +76,12 @@ pub(crate) fn size_alone(file: &Path) -> f64 {
 
 /// A payload of its own, as each caller has one.
 pub(crate) fn payload() -> Arc<[u8]> {
-    Arc::from([7; PAYLOAD])
+    payload_of(PAYLOAD)
+}
+
+/// The same, of so many bytes.
+pub(crate) fn payload_of(bytes: usize) -> Arc<[u8]> {
+    vec![7; bytes].into()
 }
 
 /// From the start of what is measured to its end.

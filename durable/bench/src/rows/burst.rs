@@ -7,31 +7,65 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::Notify;
 use waterwheel_durable::{Drain, NewTimer};
 
-use crate::place::{Place, Played, Span, payload};
+use crate::place::{PAYLOAD, Place, Played, Span, payload_of};
 use crate::policies::Policies;
 use crate::sample::Sample;
 
-pub(crate) async fn play(place: Place, policies: Policies) -> Played {
-    let count = place.pick(200_000, 20_000);
-    let timers = place.open(policies.builder()).await?;
-    policies.set_up(&timers).await?;
-    let handler = policies.handler();
+/// So many bytes are inserted in a batch, about.
+const BATCH_BYTES: usize = 32 << 20;
+
+/// What comes due.
+pub(crate) struct Burst {
+    pub(crate) timers: usize,
+    /// They are spread over so many, by turns.
+    pub(crate) handlers: usize,
+    /// The bytes of each.
+    pub(crate) payload: usize,
+    pub(crate) policies: Policies,
+}
+
+impl Burst {
+    pub(crate) const PLAIN: Burst = Burst {
+        timers: 200_000,
+        handlers: 1,
+        payload: PAYLOAD,
+        policies: Policies::Off,
+    };
+}
+
+pub(crate) async fn play(place: Place, burst: Burst) -> Played {
+    let count = place.pick(burst.timers, burst.timers / 10);
+    let timers = place.open(burst.policies.builder()).await?;
+    burst.policies.set_up(&timers).await?;
+    let handler = burst.policies.handler();
+    let names: Vec<String> = match burst.handlers {
+        1 => vec![handler.to_owned()],
+        many => (0..many).map(|it| format!("{handler}-{it}")).collect(),
+    };
     let delivered = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0), Notify::new()));
     let due = SystemTime::now() + place.pick(Duration::from_secs(6), Duration::from_secs(3));
-    let batch = (0..count).map(|_| NewTimer::at(handler, due).bytes(payload()));
-    timers.insert_many(batch).await?;
-    let seen = Arc::clone(&delivered);
-    timers.handle(handler, move |delivery| {
-        let (all, early, last) = &*seen;
-        early.fetch_add(
-            usize::from(SystemTime::now() < delivery.due()),
-            Ordering::Relaxed,
-        );
-        if all.fetch_add(1, Ordering::Relaxed) + 1 == count {
-            last.notify_one();
-        }
-        async { Ok(()) }
-    });
+    let portion = BATCH_BYTES / burst.payload;
+    for from in (0..count).step_by(portion) {
+        let batch = (from..count.min(from + portion)).map(|it| {
+            let name = &names[it % names.len()];
+            NewTimer::at(name, due).bytes(payload_of(burst.payload))
+        });
+        timers.insert_many(batch).await?;
+    }
+    for name in &names {
+        let seen = Arc::clone(&delivered);
+        timers.handle(name, move |delivery| {
+            let (all, early, last) = &*seen;
+            early.fetch_add(
+                usize::from(SystemTime::now() < delivery.due()),
+                Ordering::Relaxed,
+            );
+            if all.fetch_add(1, Ordering::Relaxed) + 1 == count {
+                last.notify_one();
+            }
+            async { Ok(()) }
+        });
+    }
     let mut sample = Sample::default();
     let before = place.syncs()?;
     let left = due.duration_since(SystemTime::now());

@@ -5,13 +5,19 @@ use std::time::Duration;
 use waterwheel_durable::Drain;
 
 use crate::callers::call;
-use crate::place::{Place, Played, Span, payload};
+use crate::place::{Place, Played, Span, payload_of};
 use crate::policies::Policies;
+use crate::process;
 use crate::sample::Sample;
 
 const DELAY: Duration = Duration::from_secs(30 * 60);
 
-pub(crate) async fn play(place: Place, callers: usize, policies: Policies) -> Played {
+pub(crate) async fn play(
+    place: Place,
+    callers: usize,
+    policies: Policies,
+    payload: usize,
+) -> Played {
     let timers = place.open(policies.builder()).await?;
     policies.set_up(&timers).await?;
     let handler = policies.handler();
@@ -21,7 +27,7 @@ pub(crate) async fn play(place: Place, callers: usize, policies: Policies) -> Pl
         call(callers, time, move |_, _| {
             let timers = timers.clone();
             Some(async move {
-                let timer = timers.after(handler, DELAY).bytes(payload());
+                let timer = timers.after(handler, DELAY).bytes(payload_of(payload));
                 timer.insert().await?;
                 Ok(())
             })
@@ -38,5 +44,6 @@ pub(crate) async fn play(place: Place, callers: usize, policies: Policies) -> Pl
     timers
         .shutdown(Drain::within(Duration::from_secs(10)))
         .await?;
+    sample.set("peak memory", process::peak_memory());
     Ok(sample)
 }

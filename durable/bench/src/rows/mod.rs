@@ -17,11 +17,14 @@ mod syncs;
 
 use std::pin::Pin;
 
-use crate::place::{Place, Played};
+use crate::place::{PAYLOAD, Place, Played};
 use crate::policies::Policies;
+use burst::Burst;
 use limited::Backlog;
 use outage::Outage;
 use retention::Keys;
+
+const KB: usize = 1 << 10;
 
 type Playing = Pin<Box<dyn Future<Output = Played>>>;
 
@@ -69,24 +72,30 @@ pub(crate) enum Rounds {
 }
 
 /// In the order in which a round plays them.
-pub(crate) const ALL: [Row; 37] = [
+pub(crate) const ALL: [Row; 43] = [
     row("insert-1", File::New, Rounds::All, |place| {
-        Box::pin(insert::play(place, 1, Policies::Off))
+        Box::pin(insert::play(place, 1, Policies::Off, PAYLOAD))
     }),
     row("insert-1-policies", File::New, Rounds::All, |place| {
-        Box::pin(insert::play(place, 1, Policies::On))
+        Box::pin(insert::play(place, 1, Policies::On, PAYLOAD))
     }),
     row("insert-64", File::New, Rounds::All, |place| {
-        Box::pin(insert::play(place, 64, Policies::Off))
+        Box::pin(insert::play(place, 64, Policies::Off, PAYLOAD))
     }),
     row("insert-64-policies", File::New, Rounds::All, |place| {
-        Box::pin(insert::play(place, 64, Policies::On))
+        Box::pin(insert::play(place, 64, Policies::On, PAYLOAD))
+    }),
+    row("insert-64-1k", File::New, Rounds::All, |place| {
+        Box::pin(insert::play(place, 64, Policies::Off, KB))
+    }),
+    row("insert-64-64k", File::New, Rounds::All, |place| {
+        Box::pin(insert::play(place, 64, Policies::Off, 64 * KB))
     }),
     row("insert-1024", File::New, Rounds::All, |place| {
-        Box::pin(insert::play(place, 1_024, Policies::Off))
+        Box::pin(insert::play(place, 1_024, Policies::Off, PAYLOAD))
     }),
     row("insert-1024-policies", File::New, Rounds::All, |place| {
-        Box::pin(insert::play(place, 1_024, Policies::On))
+        Box::pin(insert::play(place, 1_024, Policies::On, PAYLOAD))
     }),
     row("month", File::New, Rounds::All, |place| {
         Box::pin(spread::play(place, 30, false))
@@ -98,10 +107,58 @@ pub(crate) const ALL: [Row; 37] = [
         Box::pin(cancel::recent(place))
     }),
     row("burst", File::New, Rounds::All, |place| {
-        Box::pin(burst::play(place, Policies::Off))
+        Box::pin(burst::play(place, Burst::PLAIN))
     }),
     row("burst-policies", File::New, Rounds::All, |place| {
-        Box::pin(burst::play(place, Policies::On))
+        let policies = Policies::On;
+        Box::pin(burst::play(
+            place,
+            Burst {
+                policies,
+                ..Burst::PLAIN
+            },
+        ))
+    }),
+    row("burst-100", File::New, Rounds::All, |place| {
+        let handlers = 100;
+        Box::pin(burst::play(
+            place,
+            Burst {
+                handlers,
+                ..Burst::PLAIN
+            },
+        ))
+    }),
+    row("burst-1000", File::New, Rounds::All, |place| {
+        let handlers = 1_000;
+        Box::pin(burst::play(
+            place,
+            Burst {
+                handlers,
+                ..Burst::PLAIN
+            },
+        ))
+    }),
+    row("burst-1k", File::New, Rounds::All, |place| {
+        let payload = KB;
+        Box::pin(burst::play(
+            place,
+            Burst {
+                payload,
+                ..Burst::PLAIN
+            },
+        ))
+    }),
+    row("burst-64k", File::New, Rounds::All, |place| {
+        let (timers, payload) = (4_000, 64 * KB);
+        Box::pin(burst::play(
+            place,
+            Burst {
+                timers,
+                payload,
+                ..Burst::PLAIN
+            },
+        ))
     }),
     row("keyed", File::New, Rounds::All, |place| {
         Box::pin(keyed::play(place))
