@@ -154,6 +154,11 @@ impl Engine {
             }
             (what, _) => self.asked.put_off(call, what, self.now, &self.config),
         }
-        self.go_on();
+        match what {
+            // One of as many as there are handlers: no other is looked at.
+            What::Rows { lane, .. } | What::Second(lane) => self.go_on_loading(lane),
+            What::Archive(lane) => self.go_on_expiring(lane),
+            What::Commit | What::Bucket(_) => self.go_on(),
+        }
     }
 }

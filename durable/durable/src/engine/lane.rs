@@ -123,8 +123,21 @@ impl Lane {
 impl Engine {
     /// Asks for rows whose time is near, and for when the next ones come.
     pub(super) fn load(&mut self) {
+        self.waits_for_room = false;
         let lanes = 0..self.lanes.len();
         self.loads_at = lanes.filter_map(|lane| self.load_lane(lane)).min();
+    }
+
+    /// The store has replied what it was asked for this lane. With what came into memory, a turn of the wheel goes on.
+    pub(super) fn go_on_loading(&mut self, lane: usize) {
+        if self.has_failed || self.is_stopping {
+            return;
+        }
+        let at = self.load_lane(lane);
+        // What was set aside for the rows may be what another lane waits for: the next turn looks at all.
+        let others = self.waits_for_room.then(|| self.present());
+        let at = at.into_iter().chain(others);
+        self.loads_at = self.loads_at.into_iter().chain(at).min();
     }
 
     /// Does that for a lane. When to look at it again, if no call brings that up.
@@ -159,8 +172,12 @@ impl Engine {
                 if self.namespaces[self.lanes[index].namespace].is_closed() {
                     return None;
                 }
-                // Else the reply to a commit brings it up.
-                let most = self.room(index).or_else(|| self.make_room(index, first))?;
+                // Else the reply to a commit brings it up, or to a load.
+                let most = self.room(index).or_else(|| self.make_room(index, first));
+                let Some(most) = most else {
+                    self.waits_for_room = true;
+                    return None;
+                };
                 self.load_rows(index, horizon.saturating_add(1), most);
                 None
             }

@@ -114,6 +114,8 @@ pub struct Engine {
     room: Room,
     /// When a lane is to be looked at next.
     loads_at: Option<Due>,
+    /// Some lane has had no room for what it would load.
+    waits_for_room: bool,
     far: Far,
     calendars: Calendars,
     commits: Commits,
@@ -146,6 +148,7 @@ impl Engine {
             near: Near::new(now),
             room: Room::default(),
             loads_at: None,
+            waits_for_room: false,
             far: Far::default(),
             calendars: Calendars::default(),
             commits: Commits::default(),

@@ -57,47 +57,61 @@ impl Archive {
 impl Engine {
     /// Lets what has been kept for long enough expire, some at a time. Returns when there is more to do, in microseconds since boot.
     pub(super) fn expire_archives(&mut self) -> Option<u64> {
+        let lanes = 0..self.lanes.len();
+        lanes.filter_map(|lane| self.expire_archive(lane)).min()
+    }
+
+    /// The store has said what is archived of this lane.
+    pub(super) fn go_on_expiring(&mut self, lane: usize) {
+        if self.has_failed || self.is_stopping {
+            return;
+        }
+        let at = self.expire_archive(lane);
+        self.expires_at = self.expires_at.into_iter().chain(at).min();
+        self.commit();
+    }
+
+    /// Does that for a lane.
+    fn expire_archive(&mut self, lane: usize) -> Option<u64> {
         if planted::is(Planted::ExpiresNothing) {
             return None;
         }
-        let calm_at = self.calm_since.saturating_add(CALM_MICROS);
-        let is_calm = self.now.boot_micros >= calm_at;
-        let mut next: Option<u64> = None;
-        for lane in 0..self.lanes.len() {
-            let first = match self.lanes[lane].archive.first {
-                Next::None => continue,
-                Next::Unknown => {
-                    self.ask_for_archive(lane);
-                    continue;
-                }
-                Next::At(day) => day,
-            };
-            if self.namespaces[self.lanes[lane].namespace].is_unreadable {
-                // It may say that all of this is kept. Another policy brings it up.
-                continue;
+        let day = match self.lanes[lane].archive.first {
+            Next::None => return None,
+            Next::Unknown => {
+                self.ask_for_archive(lane);
+                return None;
             }
-            let before = self.kept_from(lane);
-            if first >= before {
-                let at = first
-                    .saturating_add(1)
-                    .saturating_add(self.retention_of(lane));
-                let at = Due::from_millis(at.saturating_mul(DAY_MILLIS));
-                let at = self.now.boot_at(at).max(calm_at);
-                next = Some(next.map_or(at, |first| first.min(at)));
-            } else if !is_calm {
-                next = Some(calm_at);
-            } else if let Some(at) = self.commits.is_put_off(self.now.boot_micros) {
-                next = Some(next.map_or(at, |first| first.min(at)));
-            } else if !self.expiry.goes_on {
-                self.expiry.goes_on = true;
-                self.commits.push(Op::Expire {
-                    handler: Arc::clone(&self.lanes[lane].handler),
-                    before,
-                    most: self.expiry.most,
-                });
-            }
+            Next::At(day) => day,
+        };
+        if self.namespaces[self.lanes[lane].namespace].is_unreadable {
+            // It may say that all of this is kept. Another policy brings it up.
+            return None;
         }
-        next
+        let calm_at = self.calm_since.saturating_add(CALM_MICROS);
+        let before = self.kept_from(lane);
+        if day >= before {
+            let at = day
+                .saturating_add(1)
+                .saturating_add(self.retention_of(lane));
+            let at = Due::from_millis(at.saturating_mul(DAY_MILLIS));
+            return Some(self.now.boot_at(at).max(calm_at));
+        }
+        if self.now.boot_micros < calm_at {
+            return Some(calm_at);
+        }
+        if let Some(at) = self.commits.is_put_off(self.now.boot_micros) {
+            return Some(at);
+        }
+        if !self.expiry.goes_on {
+            self.expiry.goes_on = true;
+            self.commits.push(Op::Expire {
+                handler: Arc::clone(&self.lanes[lane].handler),
+                before,
+                most: self.expiry.most,
+            });
+        }
+        None
     }
 
     fn ask_for_archive(&mut self, lane: usize) {

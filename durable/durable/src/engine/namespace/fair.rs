@@ -4,6 +4,8 @@
 //! [Shreedhar and Varghese](https://doi.org/10.1145/217391.217453): a namespace may begin as many deliveries in a round as its priority says, and what it could not
 //! begin for want of places it begins first once there are some.
 
+use std::collections::VecDeque;
+
 use super::super::Engine;
 use super::super::planted::{self, Planted};
 
@@ -95,32 +97,36 @@ impl Engine {
     }
 
     /// Begins deliveries of a namespace, of its handlers by turns, at most so many. Returns how many.
+    ///
+    /// Each handler is looked at once, and those that begin something are looked at again: a few that have much ready do not take a look at all of them for each delivery.
     fn serve(&mut self, at: usize, most: usize) -> usize {
         let boot = self.now.boot_micros;
-        let (mut begun, mut idle) = (0, 0);
+        let mut begun = 0;
         let has_waited = self.namespaces[at].waits;
         let is_limited = !planted::is(Planted::RateIgnored);
-        loop {
-            let namespace = &mut self.namespaces[at];
-            let lanes = namespace.lanes.len();
-            if begun == most || idle == lanes || !namespace.has_place() {
+        let count = self.namespaces[at].lanes.len();
+        let first = self.namespaces[at].turn;
+        let mut turns = (0..count).map(|turn| (first + turn) % count);
+        let mut again = VecDeque::new();
+        while begun < most && self.namespaces[at].has_place() {
+            let Some(turn) = turns.next().or_else(|| again.pop_front()) else {
                 break;
-            }
-            let lane = namespace.lanes[namespace.turn % lanes];
-            let must_wait = is_limited && !namespace.has_turn(boot);
-            if must_wait && self.is_ready(lane) {
-                // The handler keeps its turn, however often this is asked until the rate lets it begin.
-                self.namespaces[at].waits = true;
-                return begun;
-            }
-            let namespace = &mut self.namespaces[at];
-            namespace.turn = (namespace.turn + 1) % lanes;
-            match !must_wait && self.begin_one(lane) {
-                true => {
-                    self.namespaces[at].counts.throttled += u64::from(has_waited);
-                    (begun, idle) = (begun + 1, 0);
+            };
+            let namespace = &self.namespaces[at];
+            let lane = namespace.lanes[turn];
+            if is_limited && !namespace.has_turn(boot) {
+                if self.is_ready(lane) {
+                    // The handler keeps its turn, however often this is asked until the rate lets it begin.
+                    let namespace = &mut self.namespaces[at];
+                    (namespace.turn, namespace.waits) = (turn, true);
+                    return begun;
                 }
-                false => idle += 1,
+            } else if self.begin_one(lane) {
+                let namespace = &mut self.namespaces[at];
+                namespace.turn = (turn + 1) % count;
+                namespace.counts.throttled += u64::from(has_waited);
+                begun += 1;
+                again.push_back(turn);
             }
         }
         self.namespaces[at].waits = false;
