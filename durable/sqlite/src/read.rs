@@ -7,11 +7,10 @@ use waterwheel_store::{Dead, Due, Id, Letters, Level, Most, Position, Row, Setti
 use super::handlers::Handlers;
 use super::words::{damaged, in_row};
 
-/// Without a `LIMIT`, whose parameter SQLite would plan by: it would prepare the statement again for each call.
 pub(crate) const LOAD: &str = "
     SELECT id, due, failures, has_moved, key, payload, starts, bucket FROM timers
     WHERE level = 0 AND handler = ?1 AND (bucket, id) > (?2, ?3) AND bucket < ?4
-    ORDER BY bucket, id";
+    ORDER BY bucket, id LIMIT ?5";
 
 pub(crate) const FIRST: &str = "
     SELECT bucket FROM timers WHERE level = ?1 AND handler = ?2 AND bucket >= ?3
@@ -66,7 +65,13 @@ pub(crate) fn load(
     };
     let name = handlers.name(number)?;
     let mut load = connection.prepare_cached(LOAD)?;
-    let asked = (number, after.second, stored(after.id), before);
+    let asked = (
+        number,
+        after.second,
+        stored(after.id),
+        before,
+        limit(most.rows),
+    );
     let mut last = after;
     most.of(load.query_map(asked, |from| {
         let row = row("timers", from, name)?;

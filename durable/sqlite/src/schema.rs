@@ -160,6 +160,10 @@ pub(crate) fn open(path: &Path, trial: &Trial<'_>) -> Result<(Connection, Handle
     connection
         .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
         .map_err(OpenError::of)?;
+    // A plan does not depend on what a parameter is bound to. Otherwise SQLite prepares a statement with `LIMIT ?` again for each call.
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)
+        .map_err(OpenError::of)?;
     connection.set_prepared_statement_cache_capacity(64);
     let found = inspect(&connection, trial.steps)?;
     if found == Some(VERSION) {

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use rusqlite::StatementStatus;
 use waterwheel_store::{Due, Most};
 
 use super::tend::FRAME;
@@ -219,6 +220,30 @@ fn each_read_is_a_seek_in_the_primary_key() {
             lines.len() == 1 && lines[0].starts_with("SEARCH") && lines[0].contains("PRIMARY KEY");
         assert!(is_seek, "{lines:?}");
         println!("{lines:?}");
+    }
+    drop(store);
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_read_is_prepared_once() {
+    let (mut store, folder) = store("prepared");
+    let steps: Vec<_> = (1..=20).map(|id| insert("a", id, 64)).collect();
+    store.commit(1, &steps).unwrap();
+    for most in 2..10 {
+        let rows = store.load("a", Position::START, i64::MAX, Most::rows(most));
+        assert_eq!(rows.unwrap().len(), most);
+        let second = store.first_second("a", -i64::try_from(most).unwrap());
+        assert_eq!(second.unwrap(), Some(5));
+    }
+    for sql in [read::LOAD, read::FIRST] {
+        let statement = store.connection.prepare_cached(sql).unwrap();
+        let status = |of| statement.get_status(of);
+        let (runs, again) = (
+            status(StatementStatus::Run),
+            status(StatementStatus::RePrepare),
+        );
+        assert_eq!((runs, again), (8, 0), "{sql}");
     }
     drop(store);
     fs::remove_dir_all(folder).unwrap();
