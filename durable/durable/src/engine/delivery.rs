@@ -21,6 +21,7 @@ impl Engine {
 
     /// Begins the next delivery of a lane, if it has a place and something is ready.
     pub(super) fn begin_one(&mut self, index: usize) -> bool {
+        self.note_look();
         let namespace = self.lanes[index].namespace;
         if self.lanes[index].running >= self.lanes[index].concurrency {
             return false;

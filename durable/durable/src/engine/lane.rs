@@ -142,6 +142,7 @@ impl Engine {
 
     /// Does that for a lane. When to look at it again, if no call brings that up.
     fn load_lane(&mut self, index: usize) -> Option<Due> {
+        self.note_look();
         let lane = &mut self.lanes[index];
         if lane.is_asked {
             return None;

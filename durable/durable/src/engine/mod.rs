@@ -130,6 +130,9 @@ pub struct Engine {
     /// How often the wall clock has jumped against the time since boot.
     jumps: u64,
     refusals: Refusals,
+    /// How many times a lane was looked at: for what it may load, what of it may begin, or what of it may expire.
+    #[cfg(test)]
+    looks: usize,
 }
 
 /// How often the store has refused.
@@ -177,6 +180,8 @@ impl Engine {
             has_failed: false,
             jumps: 0,
             refusals: Refusals::default(),
+            #[cfg(test)]
+            looks: 0,
         };
         for handler in handlers {
             let lane = engine.lane(&handler);
@@ -382,6 +387,14 @@ impl Engine {
         self.deliver();
         self.mark_as_clean();
         self.commit();
+    }
+
+    /// Counts that a lane is looked at.
+    fn note_look(&mut self) {
+        #[cfg(test)]
+        {
+            self.looks += 1;
+        }
     }
 
     fn lane(&mut self, handler: &Arc<str>) -> usize {

@@ -73,6 +73,7 @@ impl Engine {
 
     /// Does that for a lane.
     fn expire_archive(&mut self, lane: usize) -> Option<u64> {
+        self.note_look();
         if planted::is(Planted::ExpiresNothing) {
             return None;
         }

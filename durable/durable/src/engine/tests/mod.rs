@@ -5,6 +5,7 @@
 //! | `calendars` | which occurrences become timers, and when? |
 //! | `commits` | what goes into a commit, and when is the store asked? |
 //! | `fair` | whose delivery begins next, where places are short? |
+//! | `many` | what does a handler cost beside many others? |
 //! | `memory` | what is in memory, and what leaves it? |
 //! | `missing` | which names are reported that have no handler? |
 //! | `pauses` | what goes on in a namespace that is paused or drained? |
@@ -23,6 +24,7 @@
 mod calendars;
 mod commits;
 mod fair;
+mod many;
 mod memory;
 mod missing;
 mod pauses;

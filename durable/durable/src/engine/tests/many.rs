@@ -1,0 +1,93 @@
+//! What does a handler cost beside many others?
+
+use super::*;
+
+const HANDLERS: usize = 200;
+
+/// So many handlers, with 1 000 places each.
+fn subject() -> Subject {
+    let mut it = Subject::new(Config::default());
+    for number in 0..HANDLERS {
+        it.handle(&format!("handler {number}"), 1_000);
+    }
+    it
+}
+
+#[test]
+fn a_reply_for_one_handler_looks_at_no_other() {
+    let mut it = subject();
+    for number in 0..HANDLERS {
+        it.insert_to(&format!("handler {number}"), 100);
+    }
+    it.settle();
+    let mut now = it.engine.now();
+    now.boot_micros += SECOND;
+    now.wall_micros += SECOND.cast_signed();
+    it.begin_without_turn(now);
+    it.engine.looks = 0;
+    let asked = it.asked.len();
+    it.settle();
+    it.run_until(now.boot_micros);
+    assert_eq!(it.delivered.len(), HANDLERS);
+    // What is archived and the first second were asked for, and then the rows and the second after them.
+    assert!(asked >= 2 * HANDLERS, "{asked} requests");
+    let looks = it.engine.looks / HANDLERS;
+    assert!(looks < 50, "{looks} looks a handler");
+}
+
+#[test]
+fn what_is_ready_for_one_handler_is_delivered_without_a_look_at_the_others_each_time() {
+    let mut it = subject();
+    for _ in 0..HANDLERS {
+        it.insert_to("handler 7", 100);
+    }
+    it.settle();
+    it.engine.looks = 0;
+    it.pass(200_000);
+    assert_eq!(it.delivered.len(), HANDLERS);
+    let looks = it.engine.looks / HANDLERS;
+    assert!(looks < 20, "{looks} looks a delivery");
+}
+
+#[test]
+fn the_room_that_a_load_has_not_used_is_given_to_another_handler() {
+    let mut it = Subject::new(Config {
+        most_bytes_in_memory: 2 << 20,
+        // A load brings less than it sets aside.
+        page: 8,
+        ..Config::default()
+    });
+    for handler in ["few", "many"] {
+        it.handled.push((handler.into(), 1));
+    }
+    it.insert_to("few", 1_900);
+    for _ in 0..3_000 {
+        it.insert_to("many", 1_900);
+    }
+    it.settle();
+    it.begin_without_turn(it.engine.now());
+    // The load of the few sets room aside, until none is left for the many.
+    let mut load = None;
+    while let Some(request) = it.asked.pop_front() {
+        if matches!(&request.call, Call::Load { handler, .. } if **handler == *"few") {
+            load = Some(request);
+            continue;
+        }
+        let reply = request.call.ask(&mut it.store);
+        it.engine.replied(request.number, reply);
+        it.follow();
+    }
+    let Request { number, call } = load.unwrap();
+    let now = it.engine.now().boot_micros;
+    it.pass(0);
+    assert!(it.engine.held() < 3_000 && it.asked.is_empty());
+    assert!(it.engine.next_turn().unwrap() > now);
+    let reply = call.ask(&mut it.store);
+    it.engine.replied(number, reply);
+    it.follow();
+    assert_eq!(it.engine.next_turn(), Some(now));
+    it.pass(0);
+    let loads =
+        |it: &Request| matches!(&it.call, Call::Load { handler, .. } if **handler == *"many");
+    assert!(it.asked.iter().any(loads), "{:?}", it.asked);
+}
