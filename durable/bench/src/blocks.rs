@@ -7,13 +7,15 @@ use crate::targets::{self, Target, Unit, Want};
 type Make = fn(&Results) -> String;
 
 /// By the names that the page has for them, in its order.
-pub(crate) const ALL: [(&str, Make); 7] = [
+pub(crate) const ALL: [(&str, Make); 9] = [
     ("conditions", conditions),
     ("targets", |results| targets(results, targets::ENGINE)),
     ("targets of a service", |results| {
         targets(results, targets::SERVICE)
     }),
-    ("calls", calls),
+    ("calls", |results| operations(results, &CALLS)),
+    ("payloads", |results| operations(results, &PAYLOADS)),
+    ("handlers", handlers),
     ("lateness", lateness),
     ("isolation", isolation),
     ("syncs", syncs),
@@ -102,11 +104,26 @@ const CALLS: [(&str, &str); 17] = [
     ("day", "a day of the millions, a delivery with its cascades"),
 ];
 
-fn calls(results: &Results) -> String {
+const PAYLOADS: [(&str, &str); 4] = [
+    ("insert-64-1k", "insert of 1 KB, 64 callers"),
+    ("insert-64-64k", "insert of 64 KB, 64 callers"),
+    ("burst-1k", "burst of 200 000 with 1 KB each"),
+    ("burst-64k", "burst of 4 000 with 64 KB each"),
+];
+
+fn operations(results: &Results, rows: &[(&str, &str)]) -> String {
+    // A run of some rows has no line of the others.
+    let mut rows = rows
+        .iter()
+        .filter(|(row, _)| results.row(row).is_some())
+        .peekable();
+    if rows.peek().is_none() {
+        return NOT_MEASURED.to_owned();
+    }
     let mut text = "| one operation | a second | `fdatasync`/s beside it | operations a commit | CPU | written | a call takes, p50 | p99 |\n\
         |---|--:|--:|--:|--:|--:|--:|--:|\n"
         .to_owned();
-    for (row, what) in CALLS {
+    for (row, what) in rows {
         let cell = |name: &str, show: &dyn Fn(Spread) -> String| {
             let spread = results.spread(row, |sample| sample.value(name));
             spread.map_or(String::new(), show)
@@ -127,6 +144,44 @@ fn calls(results: &Results) -> String {
             cell("bytes each", &|spread| Unit::Bytes.show(spread.median)),
             cell("call p50 µs", &millis),
             cell("call p99 µs", &millis),
+        );
+    }
+    text
+}
+
+const NOT_MEASURED: &str = "That run has not measured this.";
+
+const HANDLERS: [(&str, &str); 5] = [
+    ("burst", "1 handler"),
+    ("burst-100", "100 handlers"),
+    ("burst-1000", "1 000 handlers"),
+    ("burst-overdue", "overdue at the opening, 1 handler"),
+    (
+        "burst-overdue-1000",
+        "overdue at the opening, 1 000 handlers",
+    ),
+];
+
+fn handlers(results: &Results) -> String {
+    // Without the others, there is nothing to hold one handler against.
+    if results.row("burst-1000").is_none() {
+        return NOT_MEASURED.to_owned();
+    }
+    let mut text = "| 200 000 timers over | all are delivered after | all are settled, a second | operations a commit | CPU | written |\n\
+        |---|--:|--:|--:|--:|--:|\n"
+        .to_owned();
+    for (row, what) in HANDLERS {
+        let cell = |name: &str, show: &dyn Fn(Spread) -> String| {
+            let spread = results.spread(row, |sample| sample.value(name));
+            spread.map_or(String::new(), show)
+        };
+        text += &format!(
+            "| {what} | {} | {} | {} | {} | {} |\n",
+            cell("delivered ms", &|spread| shown(Unit::Millis, spread)),
+            cell("a second", &|spread| shown(Unit::Rate, spread)),
+            cell("a commit", &|spread| count(spread.median)),
+            cell("CPU µs each", &|spread| format!("{:.1} µs", spread.median)),
+            cell("bytes each", &|spread| Unit::Bytes.show(spread.median)),
         );
     }
     text

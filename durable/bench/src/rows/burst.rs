@@ -22,6 +22,8 @@ pub(crate) struct Burst {
     /// The bytes of each.
     pub(crate) payload: usize,
     pub(crate) policies: Policies,
+    /// They came due while nothing ran, and the time is from the opening.
+    pub(crate) is_overdue: bool,
 }
 
 impl Burst {
@@ -30,12 +32,18 @@ impl Burst {
         handlers: 1,
         payload: PAYLOAD,
         policies: Policies::Off,
+        is_overdue: false,
+    };
+
+    pub(crate) const OVER_1000: Burst = Burst {
+        handlers: 1_000,
+        ..Burst::PLAIN
     };
 }
 
 pub(crate) async fn play(place: Place, burst: Burst) -> Played {
     let count = place.pick(burst.timers, burst.timers / 10);
-    let timers = place.open(burst.policies.builder()).await?;
+    let mut timers = place.open(burst.policies.builder()).await?;
     burst.policies.set_up(&timers).await?;
     let handler = burst.policies.handler();
     let names: Vec<String> = match burst.handlers {
@@ -43,7 +51,11 @@ pub(crate) async fn play(place: Place, burst: Burst) -> Played {
         many => (0..many).map(|it| format!("{handler}-{it}")).collect(),
     };
     let delivered = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0), Notify::new()));
-    let due = SystemTime::now() + place.pick(Duration::from_secs(6), Duration::from_secs(3));
+    let wait = match burst.is_overdue {
+        true => Duration::ZERO,
+        false => place.pick(Duration::from_secs(6), Duration::from_secs(3)),
+    };
+    let due = SystemTime::now() + wait;
     let portion = BATCH_BYTES / burst.payload;
     for from in (0..count).step_by(portion) {
         let batch = (from..count.min(from + portion)).map(|it| {
@@ -52,6 +64,16 @@ pub(crate) async fn play(place: Place, burst: Burst) -> Played {
         });
         timers.insert_many(batch).await?;
     }
+    let mut sample = Sample::default();
+    let before = place.syncs()?;
+    let mut start = Instant::now();
+    if burst.is_overdue {
+        let drain = Drain::within(Duration::from_secs(10));
+        timers.shutdown(drain).await?;
+        start = Instant::now();
+        timers = place.open(burst.policies.builder()).await?;
+    }
+    let mut span = Span::start(&timers);
     for name in &names {
         let seen = Arc::clone(&delivered);
         timers.handle(name, move |delivery| {
@@ -66,13 +88,13 @@ pub(crate) async fn play(place: Place, burst: Burst) -> Played {
             async { Ok(()) }
         });
     }
-    let mut sample = Sample::default();
-    let before = place.syncs()?;
-    let left = due.duration_since(SystemTime::now());
-    let left = left.map_err(|_| "the timers were due before all of them were inserted")?;
-    tokio::time::sleep(left.saturating_sub(Duration::from_millis(1))).await;
-    let start = Instant::now();
-    let span = Span::start(&timers);
+    if !burst.is_overdue {
+        let left = due.duration_since(SystemTime::now());
+        let left = left.map_err(|_| "the timers were due before all of them were inserted")?;
+        tokio::time::sleep(left.saturating_sub(Duration::from_millis(1))).await;
+        start = Instant::now();
+        span = Span::start(&timers);
+    }
     let (all, early, last) = &*delivered;
     last.notified().await;
     sample.set("delivered ms", start.elapsed().as_secs_f64() * 1e3);

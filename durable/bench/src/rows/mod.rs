@@ -72,7 +72,7 @@ pub(crate) enum Rounds {
 }
 
 /// In the order in which a round plays them.
-pub(crate) const ALL: [Row; 43] = [
+pub(crate) const ALL: [Row; 45] = [
     row("insert-1", File::New, Rounds::All, |place| {
         Box::pin(insert::play(place, 1, Policies::Off, PAYLOAD))
     }),
@@ -110,55 +110,51 @@ pub(crate) const ALL: [Row; 43] = [
         Box::pin(burst::play(place, Burst::PLAIN))
     }),
     row("burst-policies", File::New, Rounds::All, |place| {
-        let policies = Policies::On;
-        Box::pin(burst::play(
-            place,
-            Burst {
-                policies,
-                ..Burst::PLAIN
-            },
-        ))
+        let burst = Burst {
+            policies: Policies::On,
+            ..Burst::PLAIN
+        };
+        Box::pin(burst::play(place, burst))
     }),
     row("burst-100", File::New, Rounds::All, |place| {
-        let handlers = 100;
-        Box::pin(burst::play(
-            place,
-            Burst {
-                handlers,
-                ..Burst::PLAIN
-            },
-        ))
+        let burst = Burst {
+            handlers: 100,
+            ..Burst::PLAIN
+        };
+        Box::pin(burst::play(place, burst))
     }),
     row("burst-1000", File::New, Rounds::All, |place| {
-        let handlers = 1_000;
-        Box::pin(burst::play(
-            place,
-            Burst {
-                handlers,
-                ..Burst::PLAIN
-            },
-        ))
+        let burst = Burst::OVER_1000;
+        Box::pin(burst::play(place, burst))
+    }),
+    row("burst-overdue", File::New, Rounds::All, |place| {
+        let burst = Burst {
+            is_overdue: true,
+            ..Burst::PLAIN
+        };
+        Box::pin(burst::play(place, burst))
+    }),
+    row("burst-overdue-1000", File::New, Rounds::All, |place| {
+        let burst = Burst {
+            is_overdue: true,
+            ..Burst::OVER_1000
+        };
+        Box::pin(burst::play(place, burst))
     }),
     row("burst-1k", File::New, Rounds::All, |place| {
-        let payload = KB;
-        Box::pin(burst::play(
-            place,
-            Burst {
-                payload,
-                ..Burst::PLAIN
-            },
-        ))
+        let burst = Burst {
+            payload: KB,
+            ..Burst::PLAIN
+        };
+        Box::pin(burst::play(place, burst))
     }),
     row("burst-64k", File::New, Rounds::All, |place| {
-        let (timers, payload) = (4_000, 64 * KB);
-        Box::pin(burst::play(
-            place,
-            Burst {
-                timers,
-                payload,
-                ..Burst::PLAIN
-            },
-        ))
+        let burst = Burst {
+            timers: 4_000,
+            payload: 64 * KB,
+            ..Burst::PLAIN
+        };
+        Box::pin(burst::play(place, burst))
     }),
     row("keyed", File::New, Rounds::All, |place| {
         Box::pin(keyed::play(place))

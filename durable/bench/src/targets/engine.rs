@@ -2,7 +2,7 @@
 
 use super::Unit::{Bytes, Count, Megabytes, Millis, Percent, Rate, Ratio};
 use super::Want::{AtLeast, AtMost, AtMostInEach};
-use super::{Target, Want, memory, of, p99_beyond_the_thread, rate};
+use super::{Target, Want, beside, memory, of, p99_beyond_the_thread, rate};
 use crate::sample::Sample;
 
 fn of_syncs(sample: &Sample) -> Option<f64> {
@@ -13,7 +13,11 @@ fn bytes(sample: &Sample) -> Option<f64> {
     sample.value("bytes each")
 }
 
-pub(crate) const TARGETS: [Target; 26] = [
+fn times_longer(sample: &Sample, other: &Sample) -> Option<f64> {
+    Some(sample.value("delivered ms")? / other.value("delivered ms")?)
+}
+
+pub(crate) const TARGETS: [Target; 28] = [
     of(
         "insert-1",
         "insert, 1 caller, beside the disk's syncs",
@@ -125,6 +129,22 @@ pub(crate) const TARGETS: [Target; 26] = [
         rate,
         AtLeast(150e3),
         AtLeast(500e3),
+    ),
+    beside(
+        ("burst-1000", "burst"),
+        "a burst over 1 000 handlers: all delivered after, divided by that of one",
+        Ratio,
+        times_longer,
+        AtMost(2.0),
+        Want::None,
+    ),
+    beside(
+        ("burst-overdue-1000", "burst-overdue"),
+        "the same, overdue at the opening",
+        Ratio,
+        times_longer,
+        AtMost(2.0),
+        Want::None,
     ),
     of(
         "steady",
