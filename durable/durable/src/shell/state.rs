@@ -74,11 +74,12 @@ impl Waiting {
     /// The caller may have gone. A panic of its waker is nothing to those who wait for the room.
     pub(super) fn answer(self, answer: Option<Answer>) {
         let sender = self.answer;
+        // First: who has the answer finds the room free.
+        unwound(|| drop(self.room));
         unwound(|| match answer {
             Some(answer) => drop(sender.send(answer)),
             None => drop(sender),
         });
-        unwound(|| drop(self.room));
     }
 }
 
