@@ -215,6 +215,18 @@ pub(crate) struct Named {
     pub(crate) wait: Wait,
 }
 
+impl Command {
+    /// How an order is carried out, if it is one.
+    pub(crate) fn wait(&self) -> Option<&Wait> {
+        match self {
+            Command::Cancel(asked) => Some(&asked.wait),
+            Command::Redrive(asked) | Command::Discard(asked) => Some(&asked.wait),
+            Command::Pause(asked) | Command::Resume(asked) => Some(&asked.wait),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Wait {
     /// How long the process that has the file open has to take an order. What it has not taken by then is withdrawn.

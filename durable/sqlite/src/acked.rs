@@ -267,7 +267,7 @@ impl Found {
         let mut note = kept.unwrap_or_default();
         let mut broken_off = if note.is_copying { walk.frames } else { 0 };
         if drops_log {
-            (files.remove)(&log).map_err(|error| OpenError::io(&log, error))?;
+            drop_log(path, &log, trial)?;
         } else if let Some(salt) = walk.salt
             && (salt != note.salt || loss.is_some())
         {
@@ -410,12 +410,7 @@ struct Database {
 
 impl Database {
     fn read(path: &Path, trial: &Trial<'_>) -> rusqlite::Result<Database> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = match trial.vfs {
-            Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs),
-            None => Connection::open_with_flags(path, flags),
-        }?;
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        let connection = connect(path, trial)?;
         Database::of(&connection)
     }
 
@@ -432,6 +427,37 @@ impl Database {
             is_copy: connection.prepare(sql)?.exists([])?,
         })
     }
+}
+
+/// Removes a log that must not be read over the file, while no connection has it open: one would go on with its index of the log that was.
+fn drop_log(path: &Path, log: &Path, trial: &Trial<'_>) -> Result<(), OpenError> {
+    let alone = connect(path, trial).map_err(OpenError::of)?;
+    // Before it reads anything: with its first look at the log it locks all others out, and is locked out by each that has looked at it.
+    let all = alone.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; ROLLBACK");
+    // The pages that the log would put over the file may make no sense. It is locked then as well.
+    match all.map_err(OpenError::of) {
+        Ok(()) | Err(OpenError::Corrupt(_)) => {}
+        Err(error) => return Err(error),
+    }
+    (trial.files.remove)(log).map_err(|error| OpenError::io(log, error))?;
+    drop(alone);
+    Ok(())
+}
+
+/// A connection that leaves the log as it is.
+fn connect(path: &Path, trial: &Trial<'_>) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = match trial.vfs {
+        Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs),
+        None => Connection::open_with_flags(path, flags),
+    }?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    Ok(connection)
+}
+
+/// Whether a file has a note.
+pub(crate) fn is_noted(path: &Path) -> bool {
+    with_ending(path).exists()
 }
 
 fn is_missing(error: &io::Error) -> bool {

@@ -10,7 +10,7 @@ use waterwheel_store::{
     Setting, Store, StoreError, Whose,
 };
 
-use super::acked::{Acked, Found};
+use super::acked::{self, Acked, Found};
 use super::copier::{self, Copier};
 use super::failure::{no_space, of_commit, rolled_back};
 use super::handlers::Handlers;
@@ -141,6 +141,30 @@ impl SqliteStore {
             trial.reserve = (0, 0);
         }
         SqliteStore::open_locked(path.as_ref(), &trial)
+    }
+
+    /// Makes a file that no process has ready to be read, and does nothing to any other: a log that must not be read over it, after an unclean end, is removed.
+    ///
+    /// For one who reads the file before it is opened, with a [`Reader`](super::Reader).
+    ///
+    /// # Errors
+    ///
+    /// As [`open_with`](SqliteStore::open_with), of what can be seen without the tables: [`AcknowledgedLost`](OpenError::AcknowledgedLost), unless it is accepted.
+    pub fn prepare(path: impl AsRef<Path>, options: &Options) -> Result<(), OpenError> {
+        let path = path.as_ref();
+        let path = resolve(path).map_err(|error| OpenError::io(path, error))?;
+        if !path.is_file() || !acked::is_noted(&path) {
+            return Ok(());
+        }
+        let trial = Trial {
+            accept_loss: options.accept_loss,
+            ..Trial::NONE
+        };
+        match Lock::take(&path) {
+            Ok(_lock) => Found::look(&path, &trial).map(drop),
+            Err(OpenError::Held { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     fn open_locked(path: &Path, trial: &Trial<'_>) -> Result<SqliteStore, OpenError> {

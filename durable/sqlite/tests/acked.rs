@@ -10,7 +10,7 @@ use fastrand::Rng;
 use folder::Folder;
 use waterwheel_faults::{Call, Content, Fault, Kind, Moment};
 use waterwheel_store::{Due, Id, Level, Most, Notice, Op, Position, Row, Store};
-use waterwheel_store_sqlite::{Loss, OpenError, Options, SqliteStore, Trial, backup};
+use waterwheel_store_sqlite::{Loss, OpenError, Options, Reader, SqliteStore, Trial, backup};
 
 const LONG_LOG: i64 = 20;
 const PAGE: usize = 4_096 + 24;
@@ -96,6 +96,37 @@ fn filled(path: &Path, commits: u64) -> SqliteStore {
         store.commit(number, &[insert(epoch, number)]).unwrap();
     }
     store
+}
+
+// A reader has an index of the log as it was. With that log removed, its index would be taken for that of the next one, which would be full of holes.
+#[test]
+fn a_log_is_not_removed_while_it_is_read() {
+    let folder = Folder::new("acked-read");
+    let (path, copy) = (folder.file("timers.db"), folder.file("killed.db"));
+    let mut store = open(&path, false).unwrap();
+    let epoch = store.begin().unwrap();
+    let mut removed = 0;
+    for number in 1..=60 {
+        store.commit(number, &[insert(epoch, number)]).unwrap();
+        store.tend().unwrap();
+        killed(&path, &copy);
+        damage(&copy, "cut", &mut Rng::with_seed(1));
+        // What it reads may make no sense.
+        let Ok(reader) = Reader::open(&copy) else {
+            continue;
+        };
+        match open(&copy, false) {
+            Err(OpenError::Busy { .. }) => removed += 1,
+            Err(OpenError::AcknowledgedLost(_)) => continue,
+            opened => assert_eq!(ids(&mut opened.unwrap()).len() as u64, number),
+        }
+        drop(reader);
+        let mut opened = open(&copy, false).unwrap();
+        assert_eq!(ids(&mut opened).len() as u64, number);
+        opened.commit(number, &[insert(epoch + 9, number)]).unwrap();
+        assert_eq!(ids(&mut opened).len() as u64, number + 1);
+    }
+    assert!(removed > 0);
 }
 
 #[test]

@@ -11,7 +11,7 @@ mod show;
 mod stats;
 mod timer;
 
-use waterwheel_store_sqlite::Reader;
+use waterwheel_store_sqlite::{Options, Reader, SqliteStore};
 
 use crate::arguments::{Arguments, Command};
 use crate::failure::Failure;
@@ -21,6 +21,11 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<(), Fail
     // Of a damaged file, which no reader opens.
     if let Command::Check(asked) = &arguments.command {
         return check::run(&arguments.file, asked, output);
+    }
+    if let Some(wait) = arguments.command.wait() {
+        // Its log may have to go before anything is read.
+        let options = Options::default().accept_loss(wait.accept_loss);
+        SqliteStore::prepare(&arguments.file, &options)?;
     }
     let reader = Reader::open(&arguments.file)?;
     match &arguments.command {

@@ -18,7 +18,7 @@ pub use self::error::BackupError;
 use super::epoch;
 use super::reader::Reader;
 use super::schema::VERSION;
-use super::store::{log_of, resolve};
+use super::store::{Options, SqliteStore, log_of, resolve};
 use super::words::boxed;
 
 /// After how many bytes a copy is synced, and how often it is looked at.
@@ -48,8 +48,10 @@ pub struct Backup {
 ///
 /// # Errors
 ///
-/// [`BackupError`]. Nothing has the target's name then, unless its folder could not be synced, and a file that had it is as it was.
+/// [`BackupError`]; also if acknowledged work is gone, before a store was opened that has accepted it. Nothing has the target's name then, unless its folder could not be synced, and a file that had it is as it was.
 pub fn backup(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Backup, BackupError> {
+    // Without acknowledged work that is gone, a copy would look as if nothing was.
+    SqliteStore::prepare(&from, &Options::default()).map_err(BackupError::Open)?;
     let reader = Reader::open(from).map_err(BackupError::Open)?;
     let to = to.as_ref();
     let path = resolve(to).map_err(|source| BackupError::io(to, source))?;
