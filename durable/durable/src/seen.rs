@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use crate::engine::{BOUNDS, Counts, Engine, Histogram, Namespace};
+use crate::engine::{BOUNDS, Counts, Histogram, Namespace};
 use crate::shell::state::Look;
 
 /// What goes on: see [`Durable::metrics`](crate::Durable::metrics). These fields are of the whole service. What was inserted, delivered, settled and given up, and how
@@ -59,7 +59,7 @@ impl Metrics {
             has_failed: look.failure().is_some(),
             namespaces: namespaces
                 .filter(|it| it.is_known || it.has_handlers())
-                .map(|it| NamespaceMetrics::of(engine, &it.name, Some(it)))
+                .map(|it| NamespaceMetrics::of(look, &it.name, Some(it)))
                 .collect(),
         }
     }
@@ -107,7 +107,7 @@ pub struct NamespaceMetrics {
 impl NamespaceMetrics {
     /// Of one that has not been seen, there is nothing.
     pub(crate) fn of(
-        engine: &Engine,
+        look: &Look<'_>,
         name: &Arc<str>,
         namespace: Option<&Namespace>,
     ) -> NamespaceMetrics {
@@ -123,7 +123,7 @@ impl NamespaceMetrics {
             redriven,
             throttled,
         } = namespace.map_or(Counts::default(), |it| it.counts);
-        let oldest = namespace.and_then(|it| engine.oldest_overdue(it));
+        let oldest = namespace.and_then(|it| look.engine().oldest_overdue(it, look.present()));
         NamespaceMetrics {
             name: Arc::clone(name),
             inserted,

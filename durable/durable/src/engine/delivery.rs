@@ -96,7 +96,7 @@ impl Engine {
     }
 
     /// When the first timer of a lane was due that is overdue and waits: of a timer that is not in memory, only the second is known.
-    pub(super) fn oldest_of(&self, lane: usize) -> Option<Due> {
+    pub(super) fn oldest_of(&self, lane: usize, present: Due) -> Option<Due> {
         let lane = &self.lanes[lane];
         let queued = || lane.ready.iter().chain(&lane.accused);
         // Under the lock of all, of some ten thousand timers: their times are compared at once, and most often the oldest has not left.
@@ -108,7 +108,7 @@ impl Engine {
         let stored = lane
             .next_second()
             .map(|second| Due::from_millis(second.saturating_mul(1_000)));
-        let stored = stored.filter(|due| *due <= self.present());
+        let stored = stored.filter(|due| *due <= present);
         ready.into_iter().chain(lane.late).chain(stored).min()
     }
 

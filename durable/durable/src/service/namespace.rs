@@ -246,7 +246,7 @@ impl Namespace {
         let shared = &self.timers.shared;
         shared.look(|look| {
             let namespace = look.engine().namespace(&self.name);
-            NamespaceMetrics::of(look.engine(), &self.name, namespace)
+            NamespaceMetrics::of(look, &self.name, namespace)
         })
     }
 

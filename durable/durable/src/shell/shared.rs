@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::runtime::{Handle as Runtime, RuntimeFlavor};
 use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 use waterwheel::Timer;
-use waterwheel_store::{Order, Store, StoreError};
+use waterwheel_store::{Due, Order, Store, StoreError};
 
 use super::clock::Clock;
 use super::driver::drive;
@@ -101,10 +101,13 @@ impl Shared {
         request: impl FnOnce(&mut Engine, Token),
     ) -> Result<oneshot::Receiver<Answer>, Error> {
         let (answer, receiver) = oneshot::channel();
+        // If the service has ended, it is dropped without the lock: that wakes who waits for it.
+        let mut room = room;
         self.with(|state| {
             if state.is_closed {
                 return Err(Error::ShuttingDown);
             }
+            let room = room.take();
             let token = state.waiting.insert(Waiting { answer, room });
             request(&mut state.engine, token as Token);
             Ok(receiver)
@@ -370,7 +373,8 @@ impl Shared {
     }
 
     pub(crate) fn look<R>(&self, look: impl FnOnce(&Look<'_>) -> R) -> R {
-        look(&Look(&self.lock()))
+        let present = Due::from_millis(self.clock.wall().div_euclid(1_000));
+        look(&Look(&self.lock(), present))
     }
 
     /// Reads from the store, after what it was asked by now.

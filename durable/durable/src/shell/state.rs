@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use slab::Slab;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use waterwheel_store::Due;
 
 use super::worker::{Workers, unwound};
 use crate::engine::{Answer, Delivery, Engine, Output};
@@ -215,9 +216,14 @@ impl State {
 }
 
 /// What can be seen of the engine.
-pub(crate) struct Look<'a>(pub(super) &'a State);
+pub(crate) struct Look<'a>(pub(super) &'a State, pub(super) Due);
 
 impl Look<'_> {
+    /// What the wall clock shows, and not the engine's last reading of it.
+    pub(crate) fn present(&self) -> Due {
+        self.1
+    }
+
     /// What was left to do when the store was closed.
     pub(crate) fn left(&self) -> Left {
         self.0.left

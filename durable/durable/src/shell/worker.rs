@@ -101,7 +101,9 @@ async fn work(shared: Arc<Shared>, handler: Arc<Handler>, first: Delivery, runni
     while let Some((delivery, running)) = next {
         let wall = shared.clock.wall();
         let due = delivery.row.due.as_millis().saturating_mul(1_000);
-        let delivery = match wall >= due || planted::is(Planted::CalledThoughEarly) {
+        let is_planted =
+            planted::is(Planted::CalledThoughEarly) || planted::is(Planted::RoundedDown);
+        let delivery = match wall >= due || is_planted {
             true => run(&shared, &handler, delivery.row, wall, running).await,
             // The clock was set back while it was on its way.
             false => {

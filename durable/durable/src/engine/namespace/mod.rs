@@ -277,9 +277,11 @@ impl Engine {
     }
 
     /// When the first of a namespace's timers was due that is overdue and waits, as far as the engine knows: from what is in memory, and by the second from what
-    /// is not.
-    pub(crate) fn oldest_overdue(&self, namespace: &Namespace) -> Option<Due> {
+    /// is not. The present is the wall clock's as this is asked: where nothing is to be done, as in a namespace that is paused, no turn brings a new one.
+    pub(crate) fn oldest_overdue(&self, namespace: &Namespace, present: Due) -> Option<Due> {
         let lanes = namespace.lanes.iter();
-        lanes.filter_map(|lane| self.oldest_of(*lane)).min()
+        lanes
+            .filter_map(|lane| self.oldest_of(*lane, present))
+            .min()
     }
 }

@@ -174,7 +174,7 @@ fn what_was_just_read_is_known_to_be_overdue() {
     it.settle();
     let oldest = |it: &Subject| {
         let slow = it.engine.namespace("slow").unwrap();
-        it.engine.oldest_overdue(slow)
+        it.engine.oldest_overdue(slow, it.engine.now().due())
     };
     // They are in the wheel, which was not turned since.
     assert_eq!(it.engine.running(), 0);
@@ -196,7 +196,7 @@ fn the_oldest_that_waits_is_not_the_first_that_came_up() {
     }
     let oldest = |it: &Subject| {
         let slow = it.engine.namespace("slow").unwrap();
-        it.engine.oldest_overdue(slow)
+        it.engine.oldest_overdue(slow, it.engine.now().due())
     };
     let due = |millis| Some(Due::from_millis(NOW + millis));
     assert_eq!((it.delivered.len(), oldest(&it)), (1, due(-3_600_000)));
