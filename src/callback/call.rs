@@ -104,7 +104,7 @@ impl<F: FnOnce() + Send + 'static> Call<F> {
                 runner.end(head, CANCELLED);
                 // A task of an ending runtime gets a handle that is cancelled, and no error.
                 runner.lifecycle.is_open()?;
-                call.discard();
+                runner.discard(&*call);
                 return Ok(call);
             }
             runner.push(Arc::clone(&call) as Arc<dyn AnyCall>);

@@ -143,6 +143,11 @@ impl Runner {
             return;
         }
         drop(queue);
+        self.discard(&*call);
+    }
+
+    /// Drops the closure of a callback that was cancelled.
+    pub(super) fn discard(&self, call: &dyn AnyCall) {
         isolate(|| call.discard(), |payload| self.report(payload));
     }
 

@@ -9,6 +9,7 @@ mod support;
 
 use std::env;
 use std::future::{Future, pending};
+use std::panic::{catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
@@ -342,7 +343,11 @@ fn elsewhere(
             let thread = match place {
                 1 => {
                     let blocking = runtime.spawn_blocking(caught);
-                    thread::spawn(move || drop(futures::executor::block_on(blocking)))
+                    thread::spawn(move || match futures::executor::block_on(blocking) {
+                        Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
+                        // It may have been ended before it began.
+                        _ => {}
+                    })
                 }
                 _ => thread::spawn(caught),
             };
@@ -378,10 +383,10 @@ fn endings_complete_nothing_early_and_hold_up_nobody() {
     let first = number("WATERWHEEL_SEED").unwrap_or(1);
     let start = Instant::now();
     for seed in first..first + rounds {
-        let outcome = std::panic::catch_unwind(|| within(ms(60_000), move || round(seed)));
+        let outcome = catch_unwind(|| within(ms(60_000), move || round(seed)));
         if let Err(payload) = outcome {
             eprintln!("WATERWHEEL_SEED={seed} repeats the round that failed");
-            std::panic::resume_unwind(payload);
+            resume_unwind(payload);
         }
     }
     if rounds > 1000 {
