@@ -27,16 +27,25 @@ impl Ticks {
 
     /// The present tick, rounded down.
     pub(super) fn at(self, now: Now) -> Tick {
-        self.of(now.due())
+        self.tick(now.due())
     }
 
     /// The tick of a due time.
     pub(super) fn of(self, due: Due) -> Tick {
-        let tick = due.as_millis().saturating_sub(self.zero).max(0);
+        let tick = self.tick(due);
         match planted::is(Planted::RoundedDown) {
-            true => Tick::new(tick.unsigned_abs().saturating_sub(1)),
-            false => Tick::new(tick.unsigned_abs()),
+            true => Tick::new(tick.get().saturating_sub(1)),
+            false => tick,
         }
+    }
+
+    fn tick(self, due: Due) -> Tick {
+        Tick::new(
+            due.as_millis()
+                .saturating_sub(self.zero)
+                .max(0)
+                .unsigned_abs(),
+        )
     }
 
     /// Microseconds since boot at which a tick begins, if the wall clock is not set in between. At once, if it has begun.
