@@ -70,14 +70,14 @@ impl fmt::Display for Way {
     }
 }
 
-/// What came of an opening after the damage.
+/// The outcome of an opening after the damage.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counts {
     opened: u32,
     refused: u32,
-    /// Of these, so many were refused also with the loss accepted: the file was damaged.
+    /// How many of these were refused even with the loss accepted: the file was damaged.
     damaged: u32,
-    /// Of these, so many had lost nothing.
+    /// How many of these had lost nothing.
     needless: u32,
     broken: u32,
 }

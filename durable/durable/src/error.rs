@@ -164,7 +164,7 @@ impl Error {
     }
 }
 
-/// What an error of a store is due to, without what was written.
+/// The cause of a store's error, without what was written.
 pub(crate) fn cause(error: &StoreError) -> String {
     error
         .source()

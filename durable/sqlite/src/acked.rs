@@ -27,7 +27,7 @@ use super::OpenError;
 use super::error::Loss;
 use super::log::{self, Walk};
 use super::schema::read_meta;
-use super::store::log_of;
+use super::store::{beside, log_of};
 use super::trial::{Files, Trial};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"WWacked1");
@@ -105,7 +105,7 @@ impl Note {
         })
     }
 
-    /// What a log leaves of what was acknowledged.
+    /// Judges how much acknowledged work a log leaves.
     fn judge(&self, log: &Walk) -> Left {
         let is_same = log.salt == Some(self.salt);
         if self.frames == 0 || is_same && log.sum == Some(self.sum) {
@@ -176,11 +176,11 @@ pub(crate) struct Acked {
     broken_off: u64,
 }
 
-/// What was found before a store is opened.
+/// The findings before a store is opened.
 #[derive(Debug)]
 pub(crate) struct Found {
     acked: Acked,
-    /// What is lost, and was accepted.
+    /// The loss that was accepted.
     pub(crate) loss: Option<Loss>,
     /// The epoch that the store is to have at least.
     epoch: Epoch,
@@ -197,7 +197,7 @@ impl Found {
     /// Looks at the note of a file, and refuses the file if acknowledged work is gone that is not accepted as lost.
     pub(crate) fn look(path: &Path, trial: &Trial<'_>) -> Result<Found, OpenError> {
         let files = trial.files;
-        let name = with_ending(path);
+        let name = beside(path, "-acked");
         let log = log_of(path);
         let io = |error| OpenError::io(&name, error);
         let note = match (files.length)(&name) {
@@ -228,7 +228,7 @@ impl Found {
                 Epoch::FarAhead
             }
             Some(Ok(note)) => {
-                // What cannot be read is this store, as far as that goes.
+                // A file that cannot be read counts as this store.
                 let now = (!is_new)
                     .then(|| Database::read(path, trial).ok())
                     .flatten();
@@ -300,7 +300,7 @@ impl Found {
         self.loss.as_ref().is_some_and(torn)
     }
 
-    /// Of the store as it is open. Says which epoch it is to have at least, if it has a lower one.
+    /// The note of the store once it is open, and the least epoch it must have, if its own is lower.
     pub(crate) fn open(
         mut self,
         connection: &Connection,
@@ -323,7 +323,7 @@ impl Acked {
     pub(crate) fn begun(&mut self, epoch: u64, frames: i64) {
         self.note.epoch = epoch;
         self.committed(frames, false);
-        // What is not synced is behind after a power cut, and no more.
+        // A note that is not synced may be behind after a power cut, and nothing worse.
         let _: io::Result<()> = (self.files.sync)(&self.path);
     }
 
@@ -457,15 +457,9 @@ fn connect(path: &Path, trial: &Trial<'_>) -> rusqlite::Result<Connection> {
 
 /// Whether a file has a note.
 pub(crate) fn is_noted(path: &Path) -> bool {
-    with_ending(path).exists()
+    beside(path, "-acked").exists()
 }
 
 fn is_missing(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
-}
-
-fn with_ending(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push("-acked");
-    name.into()
 }

@@ -573,7 +573,7 @@ pub(crate) fn index_of(path: &Path) -> PathBuf {
     beside(path, "-shm")
 }
 
-fn beside(path: &Path, ending: &str) -> PathBuf {
+pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     name.into()

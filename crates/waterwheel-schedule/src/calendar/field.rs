@@ -109,7 +109,7 @@ impl Field {
         }
     }
 
-    /// What was probably meant by a step that is larger than the field.
+    /// The likely meaning of a step that is larger than the field.
     fn instead_of_wide_step(self) -> &'static str {
         match self {
             Field::Second => {

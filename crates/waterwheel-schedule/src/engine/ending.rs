@@ -10,7 +10,7 @@ use super::table::{Phase, State, Table, wake};
 use crate::error::JobError;
 use crate::look::JobInfo;
 
-/// What becomes of runs that go on, of the jobs that end.
+/// The fate of active runs of the jobs that end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Runs {
     GoOn,
@@ -63,7 +63,7 @@ impl Table {
 
     /// Takes nothing new from now on, and ends what the policies do not keep.
     pub(crate) fn shutdown(&self) {
-        // What runs is asked when the run ends. A paused job would never run, so the shutdown would never end.
+        // A running job is asked when its run ends. A paused job would never run, so the shutdown would never end.
         self.close(Runs::GoOn, |state, entry| {
             !state.keeps(entry.is_periodic()) || entry.status == Status::Paused
         });

@@ -30,7 +30,7 @@ pub(crate) trait Work: Send + 'static {
         Self: Sized;
 }
 
-/// What has the work between two runs.
+/// The owner of the work between two runs.
 pub(crate) trait Holder<W>: Send + Sync + 'static {
     /// The run begins: gives the work, which is to be called at once. `None` if the run was withdrawn, or the job has ended, since it was admitted.
     fn begin_run(&self, context: &Context) -> Option<W>;

@@ -63,7 +63,7 @@ impl Way {
     }
 }
 
-/// What was seen when the shutdown had returned.
+/// The state seen when the shutdown had returned.
 struct Seen {
     ended: HashSet<u64>,
     counts: Counts,

@@ -12,7 +12,7 @@ use waterwheel_schedule::{BackOff, Event, JobControl, JobError, JobStatus, OnErr
 
 use super::support::{Log, add_up, ms, paused, secs, within};
 
-/// What is done to the jobs, by the test or from inside of one of them.
+/// An action on the jobs, by the test or from inside one of them.
 #[derive(Debug, Clone, Copy)]
 enum Act {
     Cancel(usize),
@@ -237,7 +237,7 @@ proptest! {
     }
 }
 
-// Of two that are due together, the second was reported before the first had begun.
+// Two are due together: the second was reported before the first had begun.
 #[test]
 fn a_start_is_reported_where_the_closure_is_called() {
     for (jobs, blocks) in [(2, false), (50, false), (2, true), (50, true)] {

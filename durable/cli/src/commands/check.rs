@@ -54,7 +54,7 @@ pub(crate) fn run(file: &Path, asked: &Json, output: &mut Output) -> Result<(), 
         }
     })?;
     match printed {
-        // What was shown is not all, and it is not sound.
+        // Not everything was shown, and the file is not sound.
         Err(Failure::Closed) => return Err(Failure::Said),
         printed => printed?,
     }

@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<(), Failure> {
-    // Of a damaged file, which no reader opens.
+    // It works on a damaged file, which no reader opens.
     if let Command::Check(asked) = &arguments.command {
         return check::run(&arguments.file, asked, output);
     }

@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use rusqlite::Connection;
@@ -21,6 +22,20 @@ impl Drop for Other {
     }
 }
 
+impl Other {
+    /// Runs this test in a process of its own, until it has printed that it is ready.
+    fn start(test: &str, file: &Path, ready: &str) -> Other {
+        let mut other = Command::new(std::env::current_exe().unwrap());
+        other.args(["--exact", "--nocapture", test]);
+        other.env(HOLDS, file);
+        other.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut other = Other(other.spawn().unwrap());
+        let mut lines = BufReader::new(other.0.stdout.take().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap() == ready));
+        other
+    }
+}
+
 #[test]
 fn a_stopped_process_is_named_by_each_command() {
     if let Some(path) = std::env::var_os(HOLDS) {
@@ -35,14 +50,11 @@ fn a_stopped_process_is_named_by_each_command() {
     let folder = Folder::new();
     let file = folder.file("timers.db");
     filled(&file);
-    let mut other = Command::new(std::env::current_exe().unwrap());
-    let test = "stopped::a_stopped_process_is_named_by_each_command";
-    other.args(["--exact", "--nocapture", test]);
-    other.env(HOLDS, &file);
-    other.stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut other = Other(other.spawn().unwrap());
-    let mut lines = BufReader::new(other.0.stdout.take().unwrap()).lines();
-    assert!(lines.any(|line| line.unwrap() == "it writes"));
+    let other = Other::start(
+        "stopped::a_stopped_process_is_named_by_each_command",
+        &file,
+        "it writes",
+    );
     let process = other.0.id();
     let signal = |name: &str| {
         let sent = Command::new("kill")
@@ -69,7 +81,7 @@ fn a_stopped_process_is_named_by_each_command() {
             "{line}: {said}"
         );
     }
-    // What only reads goes on.
+    // Commands that only read still work.
     let said = cli(&file, ["stats"]).well();
     assert!(said.contains(&stopped), "{said}");
     signal("-CONT");
@@ -86,14 +98,11 @@ fn an_order_to_a_stopped_process_is_withdrawn_and_says_so() {
     let folder = Folder::new();
     let file = folder.file("timers.db");
     filled(&file);
-    let mut other = Command::new(std::env::current_exe().unwrap());
-    let test = "stopped::an_order_to_a_stopped_process_is_withdrawn_and_says_so";
-    other.args(["--exact", "--nocapture", test]);
-    other.env(HOLDS, &file);
-    other.stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut other = Other(other.spawn().unwrap());
-    let mut lines = BufReader::new(other.0.stdout.take().unwrap()).lines();
-    assert!(lines.any(|line| line.unwrap() == "it is open"));
+    let other = Other::start(
+        "stopped::an_order_to_a_stopped_process_is_withdrawn_and_says_so",
+        &file,
+        "it is open",
+    );
     let process = other.0.id().to_string();
     let stop = Command::new("kill").args(["-STOP", &process]).status();
     assert!(stop.unwrap().success());

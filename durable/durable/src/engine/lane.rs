@@ -134,7 +134,7 @@ impl Engine {
             return;
         }
         let at = self.load_lane(lane);
-        // What was set aside for the rows may be what another lane waits for: the next turn looks at all.
+        // Another lane may wait for the room that was reserved for these rows: the next turn looks at all.
         let others = self.waits_for_room.then(|| self.present());
         let at = at.into_iter().chain(others);
         self.loads_at = self.loads_at.into_iter().chain(at).min();

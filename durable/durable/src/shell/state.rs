@@ -67,7 +67,7 @@ pub(super) enum Closes {
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) answer: oneshot::Sender<Answer>,
-    /// What an insert takes of the intake until it is answered.
+    /// The part of the intake that an insert takes until it is answered.
     pub(super) room: Option<OwnedSemaphorePermit>,
 }
 
@@ -219,7 +219,7 @@ impl State {
 pub(crate) struct Look<'a>(pub(super) &'a State, pub(super) Due);
 
 impl Look<'_> {
-    /// What the wall clock shows, and not the engine's last reading of it.
+    /// The wall clock now, as opposed to the engine's last reading of it.
     pub(crate) fn present(&self) -> Due {
         self.1
     }

@@ -153,7 +153,7 @@ struct World {
     versions: u32,
     /// The number of the last commit that was asked for.
     last_commit: u64,
-    /// What other processes have ordered, and is not answered.
+    /// Orders of other processes that are not answered.
     orders: Orders,
     traces: bool,
     config: Config,

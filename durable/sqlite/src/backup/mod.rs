@@ -18,7 +18,7 @@ pub use self::error::BackupError;
 use super::epoch;
 use super::reader::Reader;
 use super::schema::VERSION;
-use super::store::{Options, SqliteStore, log_of, resolve};
+use super::store::{Options, SqliteStore, beside, log_of, resolve};
 use super::words::boxed;
 
 /// After how many bytes a copy is synced, and how often it is looked at.
@@ -55,10 +55,10 @@ pub fn backup(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Backup, Ba
     let reader = Reader::open(from).map_err(BackupError::Open)?;
     let to = to.as_ref();
     let path = resolve(to).map_err(|source| BackupError::io(to, source))?;
-    for taken in [path.clone(), log_of(&path), with(&path, "-journal")] {
+    for taken in [path.clone(), log_of(&path), beside(&path, "-journal")] {
         refuse_existing(&taken)?;
     }
-    let partial = Partial::create(with(&path, "-partial"))?;
+    let partial = Partial::create(beside(&path, "-partial"))?;
     partial.fill(|name| reader.copy_to(name))?;
     let epoch = make_ready(&partial.path).map_err(|error| BackupError::Sqlite(boxed(error)))?;
     // What the others may read of the file, they may read of its copy.
@@ -204,10 +204,4 @@ fn sync_folder_of(path: &Path) -> io::Result<()> {
         Some(folder) if cfg!(unix) => File::open(folder)?.sync_all(),
         _ => Ok(()),
     }
-}
-
-fn with(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(ending);
-    name.into()
 }

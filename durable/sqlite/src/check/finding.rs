@@ -12,29 +12,29 @@ pub struct Finding {
     pub row: Option<String>,
     /// The timer that the row has, if that makes sense.
     pub timer: Option<Id>,
-    /// What is wrong.
+    /// A description of the problem.
     pub what: String,
-    /// What to do.
+    /// The remedy.
     pub cure: &'static str,
 }
 
-/// Of a page.
+/// For a damaged page.
 const PAGES: &str = "restore a backup; `sqlite3 COPY .recover`, on a copy of the file and its `-wal`, reads what is left";
 
-/// Of a row that is read as damage.
+/// For a row that is read as damage.
 pub(super) const ROW: &str = "restore a backup; or end the service, copy the file, and correct or delete the row with `sqlite3`";
 
-/// Of a timer whose key the index does not have.
+/// For a timer whose key is missing from the index.
 pub(super) const KEY_IS_FREE: &str = "another timer with this key can be inserted: cancel this one and insert it again, or restore a backup";
 
-/// Of a key that the index has, of no timer.
+/// For a key in the index that belongs to no timer.
 pub(super) const KEY_IS_TAKEN: &str = "an insert with this key is answered as if the timer were there: use another key, or restore a backup";
 
-/// Of a timer that has moved, and has no note of it.
+/// For a timer that has moved and has no note of it.
 pub(super) const NOT_FOUND: &str =
     "it is delivered, but not found by its first handle: cancel it by its id, or leave it";
 
-/// Of a note of a timer that is gone.
+/// For a note of a timer that is gone.
 pub(super) const USELESS: &str =
     "it does no harm: leave it, or delete the row with `sqlite3` while no process has the file";
 

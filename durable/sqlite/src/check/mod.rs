@@ -43,7 +43,7 @@ const WHOLE: Duration = Duration::from_millis(250);
 /// How long it rests between two slices while the log is long.
 const LONG_REST: Duration = Duration::from_millis(50);
 
-/// What a [`check`] has looked at.
+/// The extent of a [`check`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Checked {
@@ -125,9 +125,9 @@ struct Check<'a> {
     log: u64,
 }
 
-/// What rows are compared with, as one commit has left it.
+/// The state that rows are compared with, as one commit left it.
 struct Known {
-    /// What SQLite counts up at each commit of another connection.
+    /// A counter that SQLite raises at each commit of another connection.
     data_version: i64,
     /// The handlers have the numbers from 1 to this one. `None` if their table cannot be read.
     handlers: Option<i64>,

@@ -15,7 +15,7 @@ use crate::archive;
 use crate::find::MOVED;
 use crate::keys::{Holder, Name, is_filter, read_entries};
 
-/// What was seen of timers, by their ids.
+/// The timers seen so far, by their ids.
 #[derive(Default)]
 pub(super) struct Orphans {
     /// Those with a key.
@@ -106,7 +106,7 @@ impl Check<'_> {
         }
         let mut asked = Vec::new();
         for (name, holder) in entries {
-            // Of two entries of a key the later one holds.
+            // The later of two entries of a key holds.
             if holder.is_some() && keys.find(connection, name)? == holder {
                 asked.extend(holder.map(|holder| (name, holder)));
             }

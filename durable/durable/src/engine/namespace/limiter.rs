@@ -15,7 +15,7 @@ pub(crate) struct Limiter {
     empty_at: u64,
     /// When one was taken last, by the same clock.
     taken_at: Option<u64>,
-    /// What was taken then may be given back: it was taken at this rate.
+    /// A turn taken then may be given back: it was taken at this rate.
     is_returnable: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What does a handler cost beside many others?
+//! The cost of a handler among many others.
 
 use super::*;
 

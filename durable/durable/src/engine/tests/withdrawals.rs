@@ -1,4 +1,4 @@
-//! What becomes of a delivery that is on its way to its handler while the wall clock is set back?
+//! Deliveries that are on their way to their handlers while the wall clock is set back.
 
 use super::*;
 
