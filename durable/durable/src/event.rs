@@ -97,6 +97,16 @@ pub enum Event {
         /// What is gone.
         loss: Arc<str>,
     },
+    /// The store cannot note which commits it has acknowledged, in a small file beside its own. They are safe, and the service goes on; but if the log were deleted or
+    /// damaged after a crash, the next opening would not notice that acknowledged work is gone. Reported once until it works again: free space on the disk, or
+    /// give the process the right to write the file.
+    #[non_exhaustive]
+    Unnoted {
+        /// The file that cannot be written.
+        note: Arc<str>,
+        /// What the operating system says.
+        error: Arc<str>,
+    },
     /// The store has failed. Nothing is delivered or taken until it is opened again.
     #[non_exhaustive]
     Failed {
@@ -113,6 +123,7 @@ impl Event {
             Notice::AcknowledgedLost { file, loss, .. } => {
                 Some(Event::AcknowledgedLost { file, loss })
             }
+            Notice::Unnoted { note, error, .. } => Some(Event::Unnoted { note, error }),
             _ => None,
         }
     }

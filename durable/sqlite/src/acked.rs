@@ -1,63 +1,59 @@
 //! Which commits were acknowledged, as noted outside of the log?
 //!
-//! After an unclean end, the log has what the file does not have yet, and SQLite takes a log that is missing, cut short or damaged for one that ends there. So a
-//! small file beside the store's notes how far the log went with the last commit that was synced. It is written after the sync and before the commit is
-//! answered, so it is never ahead of the log. It is not synced itself, except as a store begins and as it closes: after a power cut it may be some seconds behind.
+//! After an unclean end, the log has what the file does not have yet, and SQLite takes a log that is missing, cut short or damaged for one that ends there. So each
+//! commit counts itself, in a row of the table `meta`, and a small file beside the store's notes the count of the last one that was synced. It is written after
+//! the sync and before the commit is answered, so it is never ahead of the log. It is not synced itself, except as a store begins and as it closes: after a power
+//! cut it may be some seconds behind. An opening compares the two counts.
 //!
-//! SQLite copies the log into the file page by page. The note also says how far a whole copy went, and whether another one has begun:
+//! SQLite copies the log into the file page by page, so the file may have pages of different commits while that goes on. The note also says whether it does, and how
+//! far a whole copy went:
 //!
-//! | the log has | a copy went | what is left |
+//! | the count that SQLite reads | a copy | what is left |
 //! |---|---|---|
-//! | all that was acknowledged | | all |
-//! | less, or is missing | up to the last commit | all, in the file. What remains of the log is older, and must not be read over it |
-//! | less, or is missing | less far | up to the later one of both |
-//! | less, or is missing | has begun, and not ended | pages of different commits: the file may be damaged |
+//! | is that of the note, or higher | | all |
+//! | is lower | was whole: the file without its log has the count of the note | all, in the file. What remains of the log is older, and must not be read over it |
+//! | is lower | went less far | up to the higher count of the two |
+//! | is lower, or is not in the log | has begun, and not ended | pages of different commits: the file may be damaged |
 //!
-//! A log that was begun again has the next salt, and SQLite does that only once all of it was copied.
+//! Another program that opens the file after an unclean end, such as `sqlite3`, copies the log and deletes it. The count is in the file then.
 
 use std::hash::Hasher;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use siphasher::sip::SipHasher24;
 
 use super::OpenError;
+use super::copier::Length;
 use super::error::Loss;
-use super::log::{self, Walk};
+use super::log;
 use super::schema::read_meta;
 use super::store::{beside, log_of};
 use super::trial::{Files, Trial};
 
-const MAGIC: u64 = u64::from_le_bytes(*b"WWacked1");
+const MAGIC: u64 = u64::from_le_bytes(*b"WWacked2");
 
 /// Numbers of eight bytes, with the magic one before and a checksum behind.
-const NUMBERS: usize = 10;
+const NUMBERS: usize = 7;
 const LENGTH: usize = 8 * (NUMBERS + 2);
-
-/// The salt of a log rises by one each time it is begun again. A note that a power cut has left behind may be so many times old.
-const MOST_RESTARTS: u32 = 1 << 16;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Note {
     /// Tells the database from another one that is put in its place.
     database: u64,
     epoch: u64,
-    /// The number of the last commit that was acknowledged. They are counted on from one opening to the next.
+    /// The count of the last commit that was acknowledged.
     commit: u64,
-    /// The number of the last commit before the log was begun.
-    before_log: u64,
-    /// The last commit that a whole copy has brought into the file.
-    copied_commit: u64,
-    salt: u64,
-    /// How many frames the log had, and the checksum of the last one.
-    frames: u64,
-    sum: u64,
-    /// So many of them were copied.
+    /// The count up to which a whole copy has brought the log into the file.
     copied: u64,
     /// A copy has begun that has not ended.
     is_copying: bool,
+    /// The salt of the log that is copied. SQLite begins a log again, with another salt, once all of it was copied.
+    salt: u64,
+    /// The page of the table that has the count.
+    page: u64,
 }
 
 impl Note {
@@ -66,13 +62,10 @@ impl Note {
             self.database,
             self.epoch,
             self.commit,
-            self.before_log,
-            self.copied_commit,
-            self.salt,
-            self.frames,
-            self.sum,
             self.copied,
             u64::from(self.is_copying),
+            self.salt,
+            self.page,
         ]
     }
 
@@ -95,49 +88,47 @@ impl Note {
             database: next(),
             epoch: next(),
             commit: next(),
-            before_log: next(),
-            copied_commit: next(),
-            salt: next(),
-            frames: next(),
-            sum: next(),
             copied: next(),
             is_copying: next() != 0,
+            salt: next(),
+            page: next(),
         })
     }
 
-    /// Judges how much acknowledged work a log leaves.
-    fn judge(&self, log: &Walk) -> Left {
-        let is_same = log.salt == Some(self.salt);
-        if self.frames == 0 || is_same && log.sum == Some(self.sum) {
+    /// Judges how much acknowledged work is left. `now` is what SQLite reads, and `in_file` is the file without its log; `None` if that cannot be read.
+    /// `is_in_log` is whether the log that is copied has the page with the count, or is no more.
+    fn judge(
+        &self,
+        now: Option<Database>,
+        in_file: Option<Database>,
+        is_in_log: impl FnOnce() -> bool,
+    ) -> Left {
+        let count = |of: Option<Database>| of.map_or(0, |it| it.commit);
+        let is_torn = self.is_copying && self.copied < self.commit;
+        // If it cannot be read, and for no reason that is known here, the opening says why.
+        let is_unreadable = !is_torn && now.is_none() && in_file.is_none();
+        if is_unreadable || count(now) >= self.commit && (!is_torn || is_in_log()) {
             return Left::All { drops_log: false };
         }
-        if let Some(salt) = log.salt
-            && (1..=MOST_RESTARTS).contains(&first(salt).wrapping_sub(first(self.salt)))
-        {
-            return Left::All { drops_log: false };
+        let drops_log = !is_torn && count(in_file) > count(now);
+        if drops_log && count(in_file) >= self.commit {
+            return Left::All { drops_log };
         }
-        let is_copied = self.copied >= self.frames && !self.is_copying;
-        let found = if is_same { log.frames } else { 0 };
-        if is_copied {
-            // A log of another salt was begun after that.
-            return Left::All { drops_log: is_same };
-        }
-        let in_log = match found {
-            0 => self.before_log,
-            _ => self.before_log + log.commits,
-        };
-        let last = in_log
-            .max(self.copied_commit)
-            .min(self.commit.saturating_sub(1));
-        Left::Part {
-            loss: Loss::Commits {
+        let last = count(now).max(count(in_file));
+        let loss = if !is_torn && last < self.copied {
+            Loss::OlderFile {
+                opening: now.or(in_file).map_or(0, |it| it.epoch),
+                acknowledged: self.epoch,
+            }
+        } else {
+            Loss::Commits {
                 opening: self.epoch,
-                first: last + 1,
+                first: 1 + if is_torn { self.copied } else { last },
                 last: self.commit,
-                is_torn: self.is_copying,
-            },
-            drops_log: is_same && found < self.copied && !self.is_copying,
-        }
+                is_torn,
+            }
+        };
+        Left::Part { loss, drops_log }
     }
 }
 
@@ -149,11 +140,6 @@ enum Left {
 
 fn whole(eight: &[u8]) -> u64 {
     eight.try_into().map_or(0, u64::from_le_bytes)
-}
-
-/// The part of a salt that counts up.
-fn first(salt: u64) -> u32 {
-    (salt >> 32) as u32
 }
 
 fn hash(bytes: &[u8]) -> u64 {
@@ -169,19 +155,24 @@ pub(crate) struct Acked {
     path: PathBuf,
     log: PathBuf,
     note: Note,
-    page_size: u64,
     /// The file has it: something was acknowledged.
     is_there: bool,
-    /// A copy that was broken off may have copied so many frames. It is whole once so many are copied again.
-    broken_off: u64,
+    /// A copy may have been broken off: the file has pages of different commits until a whole copy of the log.
+    is_broken_off: bool,
+    /// Why it is not written. `None` if it is.
+    failed: Option<io::ErrorKind>,
+    /// That was not told yet.
+    failure: Option<io::Error>,
 }
 
 /// The findings before a store is opened.
 #[derive(Debug)]
 pub(crate) struct Found {
     acked: Acked,
-    /// The loss that was accepted.
+    /// What is gone.
     pub(crate) loss: Option<Loss>,
+    /// Whether the log is older than the file, and must not be read over it.
+    pub(crate) drops_log: bool,
     /// The epoch that the store is to have at least.
     epoch: Epoch,
 }
@@ -194,11 +185,24 @@ enum Epoch {
 }
 
 impl Found {
-    /// Looks at the note of a file, and refuses the file if acknowledged work is gone that is not accepted as lost.
+    /// Looks at the note of a file, refuses the file if acknowledged work is gone that is not accepted as lost, and removes a log that must not be read.
+    pub(crate) fn prepare(path: &Path, trial: &Trial<'_>) -> Result<Found, OpenError> {
+        let found = Found::look(path, trial)?;
+        if let Some(loss) = &found.loss
+            && !trial.accept_loss
+        {
+            return Err(OpenError::AcknowledgedLost(loss.clone()));
+        }
+        if found.drops_log {
+            drop_log(path, &log_of(path), trial)?;
+        }
+        Ok(found)
+    }
+
+    /// Looks at the note of a file, and changes nothing.
     pub(crate) fn look(path: &Path, trial: &Trial<'_>) -> Result<Found, OpenError> {
         let files = trial.files;
         let name = beside(path, "-acked");
-        let log = log_of(path);
         let io = |error| OpenError::io(&name, error);
         let note = match (files.length)(&name) {
             Err(error) if is_missing(&error) => None,
@@ -210,15 +214,8 @@ impl Found {
                 (!is_blank).then(|| Note::read(&bytes).ok_or_else(|| name.clone()))
             }
         };
-        let at = match &note {
-            Some(Ok(note)) => note.frames,
-            _ => 0,
-        };
-        let walk = match log::walk(|from, most| (files.read)(&log, from, most), at) {
-            Err(error) if is_missing(&error) => Walk::default(),
-            Err(error) => return Err(OpenError::io(&log, error)),
-            Ok(walk) => walk,
-        };
+        let log = log_of(path);
+        let has_log = (files.length)(&log).is_ok_and(|length| length > log::HEADER as u64);
         let is_new = (files.length)(path).unwrap_or(0) == 0;
         let (mut loss, mut drops_log, mut kept) = (None, false, None);
         let epoch = match note {
@@ -228,24 +225,25 @@ impl Found {
                 Epoch::FarAhead
             }
             Some(Ok(note)) => {
-                // A file that cannot be read counts as this store.
-                let now = (!is_new)
-                    .then(|| Database::read(path, trial).ok())
-                    .flatten();
-                // A backup that was put in its place, or a file that was opened by a version without notes, is not what the note is about.
-                let is_other = |now: &Database| {
-                    now.hash != note.database || now.epoch > note.epoch || now.is_copy
+                let now = match is_new {
+                    true => None,
+                    false => Database::read(path, trial)?,
                 };
-                if !is_new && !now.as_ref().is_some_and(is_other) {
-                    match note.judge(&walk) {
-                        Left::All { drops_log: drops } => {
-                            drops_log = drops;
-                            let older = now.map(|it| it.epoch).filter(|it| *it < note.epoch);
-                            loss = older.map(|opening| Loss::OlderFile {
-                                opening,
-                                acknowledged: note.epoch,
-                            });
-                        }
+                // A backup that was put in its place, or a file that was opened by a version without notes, is not what the note is about. A file that cannot
+                // be read counts as this store.
+                let is_same = |it: &Database| match it.hash {
+                    Hash::Of(hash) => hash == note.database,
+                    // Or the step to these tables was in the log.
+                    Hash::OlderTables => note.copied == 0,
+                    Hash::NoTables => true,
+                };
+                let is_other = |it: Database| !is_same(&it) || it.epoch > note.epoch || it.is_copy;
+                if !is_new && !now.is_some_and(is_other) {
+                    let in_file = Database::without_log(path, trial).ok().filter(is_same);
+                    let read = |at, most| (files.read)(&log, at, most);
+                    let is_in_log = || log::has_page(read, note.salt, note.page).unwrap_or(false);
+                    match note.judge(now, in_file, is_in_log) {
+                        Left::All { drops_log: drops } => drops_log = drops,
                         Left::Part {
                             loss: part,
                             drops_log: drops,
@@ -259,39 +257,24 @@ impl Found {
                 Epoch::AtLeast(note.epoch)
             }
         };
-        if let Some(loss) = &loss
-            && !trial.accept_loss
-        {
-            return Err(OpenError::AcknowledgedLost(loss.clone()));
-        }
         let mut note = kept.unwrap_or_default();
-        let mut broken_off = if note.is_copying { walk.frames } else { 0 };
-        if drops_log {
-            drop_log(path, &log, trial)?;
-        } else if let Some(salt) = walk.salt
-            && (salt != note.salt || loss.is_some())
-        {
-            // How far it was copied is not known.
-            note.before_log = note.commit;
-            note.commit += walk.commits;
-            note.copied_commit = note.before_log;
-            note.copied = 0;
-            note.salt = salt;
-            note.frames = walk.frames;
-            note.sum = walk.last_sum;
-            broken_off = walk.frames;
-        }
-        note.is_copying = broken_off > 0;
+        note.is_copying &= has_log && !drops_log;
         let acked = Acked {
             files,
             path: name,
             log,
             is_there: kept.is_some(),
+            is_broken_off: note.is_copying,
             note,
-            page_size: 0,
-            broken_off,
+            failed: None,
+            failure: None,
         };
-        Ok(Found { acked, loss, epoch })
+        Ok(Found {
+            acked,
+            loss,
+            drops_log,
+            epoch,
+        })
     }
 
     /// Whether pages of different commits may be in the file.
@@ -310,49 +293,47 @@ impl Found {
             Epoch::AtLeast(epoch) => epoch,
             Epoch::FarAhead => now.epoch + super::EPOCHS_AHEAD,
         };
-        let size: i64 = connection.query_row("PRAGMA page_size", [], |row| row.get(0))?;
-        self.acked.page_size = size.unsigned_abs();
-        self.acked.note.database = now.hash;
-        self.acked.note.epoch = now.epoch.max(least);
+        let sql = "SELECT rootpage FROM sqlite_schema WHERE name = 'meta'";
+        let page: i64 = connection.query_row(sql, [], |row| row.get(0))?;
+        let note = &mut self.acked.note;
+        *note = Note {
+            database: match now.hash {
+                Hash::Of(hash) => hash,
+                Hash::OlderTables | Hash::NoTables => 0,
+            },
+            epoch: now.epoch.max(least),
+            commit: now.commit,
+            copied: note.copied.min(now.commit),
+            page: page.unsigned_abs(),
+            ..*note
+        };
         Ok((self.acked, Some(least).filter(|least| *least > now.epoch)))
     }
 }
 
 impl Acked {
+    /// Counts a transaction that is open. Returns its count.
+    pub(crate) fn count(&self, transaction: &Connection) -> rusqlite::Result<u64> {
+        let sql = "INSERT INTO meta VALUES ('commit', ?1)
+            ON CONFLICT (key) DO UPDATE SET value = excluded.value";
+        let count = self.note.commit + 1;
+        transaction
+            .prepare_cached(sql)?
+            .execute([count.cast_signed()])?;
+        Ok(count)
+    }
+
     /// A store has begun: no id of this epoch is given before the note is synced.
-    pub(crate) fn begun(&mut self, epoch: u64, frames: i64) {
+    pub(crate) fn begun(&mut self, epoch: u64, count: u64) {
         self.note.epoch = epoch;
-        self.committed(frames, false);
+        self.committed(count);
         // A note that is not synced may be behind after a power cut, and nothing worse.
         let _: io::Result<()> = (self.files.sync)(&self.path);
     }
 
-    /// A commit was synced, after which the log has so many frames. None, if it has changed nothing, or if SQLite could not have a log.
-    /// `is_copying`: another thread may copy it by now.
-    pub(crate) fn committed(&mut self, frames: i64, is_copying: bool) {
-        let before = self.note.commit;
-        let Some(last) = frames.max(0).unsigned_abs().checked_sub(1) else {
-            return;
-        };
-        self.note.commit += 1;
-        let at = log::HEADER as u64 + last * (log::FRAME as u64 + self.page_size);
-        let frame = (self.files.read)(&self.log, at, log::FRAME);
-        let Some(frame) = frame.ok().filter(|frame| frame.len() == log::FRAME) else {
-            // The note stays behind until the next commit.
-            return;
-        };
-        let salt = log::long(&frame, 8);
-        if salt != self.note.salt {
-            // It was begun again, once all of it was copied.
-            self.note.salt = salt;
-            self.note.before_log = before;
-            self.note.copied_commit = before;
-            self.note.copied = 0;
-            self.note.is_copying = is_copying;
-            self.broken_off = 0;
-        }
-        self.note.frames = last + 1;
-        self.note.sum = log::long(&frame, 16);
+    /// A transaction with this count was synced.
+    pub(crate) fn committed(&mut self, count: u64) {
+        self.note.commit = count;
         self.write();
     }
 
@@ -363,24 +344,19 @@ impl Acked {
         }
     }
 
-    /// A copy was broken off, of a log that has so many frames.
-    pub(crate) fn is_broken_off(&mut self, frames: i64) {
-        self.broken_off = self.broken_off.max(frames.max(0).unsigned_abs());
+    /// A copy was broken off.
+    pub(crate) fn is_broken_off(&mut self) {
+        self.is_broken_off = true;
         self.copies();
     }
 
-    /// A copy has ended, after which so many frames are in the file.
-    pub(crate) fn has_copied(&mut self, frames: i64) {
-        let frames = frames.max(0).unsigned_abs();
-        if frames >= self.broken_off {
-            self.broken_off = 0;
+    /// A copy has ended, after which the log is so long.
+    pub(crate) fn has_copied(&mut self, log: Length) {
+        if log.left() <= 0 {
+            self.is_broken_off = false;
+            self.note.copied = self.note.commit;
         }
-        self.note.is_copying = self.broken_off > 0;
-        // The file keeps what it has, also where SQLite counts anew, or has no log.
-        self.note.copied = self.note.copied.max(frames);
-        if self.note.copied >= self.note.frames {
-            self.note.copied_commit = self.note.commit;
-        }
+        self.note.is_copying = self.is_broken_off;
         if self.is_there {
             self.write();
         }
@@ -388,42 +364,113 @@ impl Acked {
 
     /// Whether the log may be cut off: that all of it is in the file is on the disk, if it is to be known at all.
     pub(crate) fn may_cut_log(&mut self) -> bool {
-        let is_copied = !self.note.is_copying && self.note.copied >= self.note.frames;
+        let is_copied = !self.note.is_copying && self.note.copied == self.note.commit;
         !self.is_there || is_copied && self.write() && (self.files.sync)(&self.path).is_ok()
     }
 
     /// One that cannot be written stays behind, and the log is not cut off as the store closes.
     fn write(&mut self) -> bool {
-        let is_written = (self.files.write)(&self.path, &self.note.bytes()).is_ok();
-        self.is_there |= is_written;
-        is_written
+        if self.note.is_copying {
+            // A copy beside commits goes on with the next log.
+            let header = (self.files.read)(&self.log, 0, log::HEADER);
+            self.note.salt = header.map_or(0, |header| log::salt(&header));
+        }
+        match (self.files.write)(&self.path, &self.note.bytes()) {
+            Ok(()) => {
+                self.is_there = true;
+                self.failed = None;
+            }
+            Err(error) => {
+                if self.failed.replace(error.kind()) != Some(error.kind()) {
+                    self.failure = Some(error);
+                }
+            }
+        }
+        self.failed.is_none()
+    }
+
+    /// Why it could not be written, if that is new, and its path.
+    pub(crate) fn failure(&mut self) -> Option<(&Path, io::Error)> {
+        Some((&self.path, self.failure.take()?))
     }
 }
 
-/// Which database a file has.
+/// Which database a file has, and up to which commit.
 #[derive(Debug, Clone, Copy)]
 struct Database {
-    hash: u64,
+    hash: Hash,
     epoch: u64,
+    commit: u64,
     is_copy: bool,
 }
 
+#[derive(Debug, Clone, Copy)]
+enum Hash {
+    /// Of its secrets.
+    Of(u64),
+    /// Tables of version 1 have none.
+    OlderTables,
+    /// Nothing is in the file: its tables were in the log, if it ever had some.
+    NoTables,
+}
+
 impl Database {
-    fn read(path: &Path, trial: &Trial<'_>) -> rusqlite::Result<Database> {
-        let connection = connect(path, trial)?;
-        Database::of(&connection)
+    /// What SQLite reads of a file and its log. `None` if that makes no sense.
+    fn read(path: &Path, trial: &Trial<'_>) -> Result<Option<Database>, OpenError> {
+        let read = connect(path, trial).and_then(|connection| Database::of(&connection));
+        match read.map_err(OpenError::of) {
+            Ok(read) => Ok(Some(read)),
+            Err(error @ OpenError::Busy { .. }) => Err(error),
+            Err(error) if error.may_be_full() => Err(error),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// What is in the file itself.
+    fn without_log(path: &Path, trial: &Trial<'_>) -> rusqlite::Result<Database> {
+        let mut name = String::from("file:");
+        for byte in path.as_os_str().as_encoded_bytes() {
+            name += &format!("%{byte:02X}");
+        }
+        // SQLite takes no lock then, and looks for no log.
+        name += "?immutable=1";
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+            | OpenFlags::SQLITE_OPEN_URI
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        Database::of(&open(Path::new(&name), flags, trial)?)
     }
 
     fn of(connection: &Connection) -> rusqlite::Result<Database> {
-        let secret = [
-            read_meta(connection, "key secret 1")?.to_le_bytes(),
-            read_meta(connection, "key secret 2")?.to_le_bytes(),
-        ];
-        let epoch = read_meta(connection, "epoch")?.unsigned_abs();
+        if !connection
+            .prepare("SELECT 1 FROM sqlite_schema")?
+            .exists([])?
+        {
+            return Ok(Database {
+                hash: Hash::NoTables,
+                epoch: 0,
+                commit: 0,
+                is_copy: false,
+            });
+        }
+        let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        let hash = match version {
+            1 => Hash::OlderTables,
+            _ => {
+                let secret = [
+                    read_meta(connection, "key secret 1")?.to_le_bytes(),
+                    read_meta(connection, "key secret 2")?.to_le_bytes(),
+                ];
+                Hash::Of(hash(secret.as_flattened()))
+            }
+        };
+        // A file that was not changed since commits are counted has no count.
+        let sql = "SELECT value FROM meta WHERE key = 'commit'";
+        let commit: Option<i64> = connection.query_row(sql, [], |row| row.get(0)).optional()?;
         let sql = "SELECT 1 FROM meta WHERE key = 'copied'";
         Ok(Database {
-            hash: hash(secret.as_flattened()),
-            epoch,
+            hash,
+            epoch: read_meta(connection, "epoch")?.unsigned_abs(),
+            commit: commit.unwrap_or(0).unsigned_abs(),
             is_copy: connection.prepare(sql)?.exists([])?,
         })
     }
@@ -447,12 +494,16 @@ fn drop_log(path: &Path, log: &Path, trial: &Trial<'_>) -> Result<(), OpenError>
 /// A connection that leaves the log as it is.
 fn connect(path: &Path, trial: &Trial<'_>) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = match trial.vfs {
-        Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs),
-        None => Connection::open_with_flags(path, flags),
-    }?;
+    let connection = open(path, flags, trial)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     Ok(connection)
+}
+
+fn open(path: &Path, flags: OpenFlags, trial: &Trial<'_>) -> rusqlite::Result<Connection> {
+    match trial.vfs {
+        Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs),
+        None => Connection::open_with_flags(path, flags),
+    }
 }
 
 /// Whether a file has a note.

@@ -9,7 +9,7 @@ use std::io;
 
 /// The bytes of the header of the log, and of a frame.
 pub(crate) const HEADER: usize = 32;
-pub(crate) const FRAME: usize = 24;
+const FRAME: usize = 24;
 
 /// How many frames are read at a time.
 const FRAMES: usize = 64;
@@ -39,65 +39,59 @@ pub(crate) fn has_more(
     Ok(false)
 }
 
-/// What SQLite finds in a log as it opens a file: whole commits, up to the first frame whose checksum or salt is wrong.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Walk {
-    /// `None` if there is no log, or if its header is damaged.
-    pub(crate) salt: Option<u64>,
-    /// Up to the end of the last whole commit.
-    pub(crate) frames: u64,
-    pub(crate) commits: u64,
-    /// The checksum of the last one of these frames.
-    pub(crate) last_sum: u64,
-    /// The checksum of the frame that was asked for, if it ends a commit.
-    pub(crate) sum: Option<u64>,
-}
-
-/// Reads a log from its begin on, and looks for the checksum of its frame of this number, from 1 on.
-pub(crate) fn walk(read: impl Fn(u64, usize) -> io::Result<Vec<u8>>, at: u64) -> io::Result<Walk> {
-    let mut walk = Walk::default();
+/// Whether a page is in what SQLite finds in a log as it opens a file: whole commits, up to the first frame whose checksum or salt is wrong. Also if it is the
+/// log of another salt.
+pub(crate) fn has_page(
+    read: impl Fn(u64, usize) -> io::Result<Vec<u8>>,
+    of_salt: u64,
+    page: u64,
+) -> io::Result<bool> {
     let header = read(0, HEADER)?;
-    let (Some(magic @ 0x377f_0682..=0x377f_0683), Some(page)) =
+    let (Some(magic @ 0x377f_0682..=0x377f_0683), Some(size)) =
         (number(&header, 0), number(&header, 8))
     else {
-        return Ok(walk);
+        return Ok(false);
     };
     let is_big = magic & 1 == 1;
     let mut sums = (0, 0);
     add(&mut sums, header.get(..24).unwrap_or_default(), is_big);
-    let is_page = page.is_power_of_two() && (512..=65_536).contains(&page);
-    if header.len() < HEADER || joined(sums) != long(&header, 24) || !is_page {
-        return Ok(walk);
+    let is_size = size.is_power_of_two() && (512..=65_536).contains(&size);
+    if header.len() < HEADER || joined(sums) != long(&header, 24) || !is_size {
+        return Ok(false);
     }
-    let salt = long(&header, 16);
-    walk.salt = Some(salt);
-    let length = FRAME + page as usize;
+    if of_salt != 0 && salt(&header) != of_salt {
+        return Ok(true);
+    }
+    let length = FRAME + size as usize;
     let mut frames = 0;
+    let mut is_found = false;
     loop {
         let part = read(HEADER as u64 + frames * length as u64, FRAMES * length)?;
         for frame in part.chunks_exact(length) {
             add(&mut sums, &frame[..8], is_big);
             add(&mut sums, &frame[FRAME..], is_big);
             let is_valid = number(frame, 0) != Some(0)
-                && long(frame, 8) == salt
+                && frame.get(8..16) == header.get(16..24)
                 && long(frame, 16) == joined(sums);
             if !is_valid {
-                return Ok(walk);
+                return Ok(false);
             }
             frames += 1;
-            if number(frame, 4) != Some(0) {
-                walk.frames = frames;
-                walk.commits += 1;
-                walk.last_sum = joined(sums);
-                if frames == at {
-                    walk.sum = Some(joined(sums));
-                }
+            is_found |= number(frame, 0).map(u64::from) == Some(page);
+            let ends_commit = number(frame, 4) != Some(0);
+            if is_found && ends_commit {
+                return Ok(true);
             }
         }
         if part.len() < FRAMES * length {
-            return Ok(walk);
+            return Ok(false);
         }
     }
+}
+
+/// The salt of a log, from its header. 0 if it has none.
+pub(crate) fn salt(header: &[u8]) -> u64 {
+    long(header, 16)
 }
 
 fn joined((first, second): (u32, u32)) -> u64 {
@@ -120,12 +114,12 @@ fn add((first, second): &mut (u32, u32), bytes: &[u8], is_big: bool) {
 }
 
 /// Eight bytes. 0 if there are fewer.
-pub(crate) fn long(bytes: &[u8], at: usize) -> u64 {
+fn long(bytes: &[u8], at: usize) -> u64 {
     let eight = bytes.get(at..at + 8).and_then(|it| it.try_into().ok());
     eight.map_or(0, u64::from_be_bytes)
 }
 
-pub(crate) fn number(bytes: &[u8], at: usize) -> Option<u32> {
+fn number(bytes: &[u8], at: usize) -> Option<u32> {
     let four = bytes.get(at..at + 4)?;
     Some(u32::from_be_bytes(four.try_into().ok()?))
 }

@@ -1,6 +1,5 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::SystemTime;
 use std::{fmt, fs, io, path};
 
@@ -16,7 +15,7 @@ use super::failure::{no_space, of_commit, rolled_back};
 use super::handlers::Handlers;
 use super::identity::Identity;
 use super::keys::Keys;
-use super::lock::Lock;
+use super::lock::{self, Holder, Lock};
 use super::orders::{self, Orders};
 use super::pause::Pause;
 use super::space::Space;
@@ -37,8 +36,6 @@ pub struct SqliteStore {
     copier: Copier,
     connection: Connection,
     acked: Acked,
-    /// How long the log is after the last commit of this connection.
-    frames: Arc<AtomicI64>,
     /// What was accepted as lost, until it is told.
     loss: Option<Loss>,
     handlers: Handlers,
@@ -161,10 +158,39 @@ impl SqliteStore {
             ..Trial::NONE
         };
         match Lock::take(&path) {
-            Ok(_lock) => Found::look(&path, &trial).map(drop),
+            Ok(_lock) => Found::prepare(&path, &trial).map(drop),
             // A process has it, or this one has no right to the lock file, and so none to change anything.
             Err(_) => Ok(()),
         }
+    }
+
+    /// Looks whether acknowledged work is gone from a file that no process has open as a store, as [`open`](SqliteStore::open) does, and opens nothing.
+    ///
+    /// For those who only read the file: `None` also if this user may not read the note of what was acknowledged. A log that must not be read over it is removed, if nothing is gone.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`]: the file or its note cannot be read.
+    pub fn lost(path: impl AsRef<Path>) -> Result<Option<Loss>, OpenError> {
+        let path = path.as_ref();
+        let path = resolve(path).map_err(|error| OpenError::io(path, error))?;
+        let is_free = || lock::look(&path) == Holder::None;
+        if !path.is_file() || !acked::is_noted(&path) || !is_free() {
+            return Ok(None);
+        }
+        let found = match Found::look(&path, &Trial::NONE) {
+            Err(OpenError::Io { source, .. })
+                if source.kind() == io::ErrorKind::PermissionDenied =>
+            {
+                return Ok(None);
+            }
+            found => found?,
+        };
+        if found.loss.is_none() && found.drops_log {
+            SqliteStore::prepare(&path, &Options::default())?;
+        }
+        // A process that has opened it meanwhile may have gone on with the log.
+        Ok(found.loss.filter(|_| is_free()))
     }
 
     fn open_locked(path: &Path, trial: &Trial<'_>) -> Result<SqliteStore, OpenError> {
@@ -193,12 +219,15 @@ impl SqliteStore {
         trial: &Trial<'_>,
     ) -> Result<SqliteStore, OpenError> {
         let mut space = Space::of(&path, trial);
-        let found = Found::look(&path, trial)?;
-        let (mut connection, handlers) = schema::open(&path, trial)
-            .or_else(|error| {
+        let open = || {
+            let found = Found::prepare(&path, trial)?;
+            Ok((found, schema::open(&path, trial)?))
+        };
+        let (found, (connection, handlers)) = open()
+            .or_else(|error: OpenError| {
                 // A full disk has no space for the index of the log, either.
                 match error.may_be_full() && space.give_up_to_open() {
-                    true => schema::open(&path, trial),
+                    true => open(),
                     false => Err(error),
                 }
             })
@@ -213,14 +242,6 @@ impl SqliteStore {
         }
         let loss = found.loss.clone();
         let (acked, least) = found.open(&connection).map_err(OpenError::in_tables)?;
-        let frames = Arc::new(AtomicI64::new(0));
-        let of_commit = Arc::clone(&frames);
-        let hook = move |_: &mut rusqlite::hooks::Wal, pages| {
-            of_commit.store(i64::from(pages), Ordering::Relaxed);
-            Ok(())
-        };
-        let hooked = connection.wal_hook(Some(hook));
-        hooked.map_err(OpenError::of)?;
         space.follow_limit(&connection).map_err(OpenError::of)?;
         let keys = Keys::read(&connection, trial.key_sizes).map_err(OpenError::in_tables)?;
         let gives_back = vacuum::is_possible(&connection).map_err(OpenError::in_tables)?;
@@ -230,7 +251,6 @@ impl SqliteStore {
             copier: Copier::new(far),
             connection,
             acked,
-            frames,
             loss,
             handlers,
             keys,
@@ -257,8 +277,6 @@ impl SqliteStore {
             // Before anything else: no id of an opening that is gone is given again.
             let raised = epoch::raise_to(&store.connection, least);
             raised.map_err(OpenError::of)?;
-            let frames = store.frames.swap(0, Ordering::Relaxed);
-            store.acked.committed(frames, false);
         }
         store.keep_reserve().map_err(OpenError::of)?;
         Ok(store)
@@ -276,9 +294,10 @@ impl SqliteStore {
         let epoch = epoch::next(&begun, (self.now)());
         let epoch = epoch.map_err(|error| self.in_a_step(error))?;
         orders::clear(&begun).map_err(|error| self.in_a_step(error))?;
+        let count = self.acked.count(&begun);
+        let count = count.map_err(|error| self.in_a_step(error))?;
         begun.commit().map_err(|error| self.at_the_commit(error))?;
-        self.acked
-            .begun(epoch, self.frames.swap(0, Ordering::Relaxed));
+        self.acked.begun(epoch, count);
         Ok(epoch)
     }
 
@@ -343,9 +362,10 @@ impl SqliteStore {
                 .map(|_| done)
         });
         match done {
-            Ok(done) => {
-                let frames = self.frames.swap(0, Ordering::Relaxed);
-                self.acked.committed(frames, self.copier.is_under_way());
+            Ok((done, count)) => {
+                if let Some(count) = count {
+                    self.acked.committed(count);
+                }
                 self.keys.keep();
                 Ok(done)
             }
@@ -365,21 +385,27 @@ impl SqliteStore {
         }
     }
 
+    /// Returns the count of the commit with what was done. `None`: it has changed nothing.
     fn begin_and<T>(
         &mut self,
         in_doubt: bool,
         what: impl FnOnce(&mut SqliteStore) -> rusqlite::Result<T>,
-    ) -> rusqlite::Result<T> {
+    ) -> rusqlite::Result<(T, Option<u64>)> {
         self.connection
             .prepare_cached("BEGIN IMMEDIATE")?
             .execute([])?;
+        let before = self.connection.total_changes();
         let done = what(self)?;
         if in_doubt {
             let sql = "INSERT INTO meta VALUES ('doubts', 1)
                 ON CONFLICT (key) DO UPDATE SET value = value + 1";
             self.connection.execute(sql, [])?;
         }
-        Ok(done)
+        let count = match self.connection.total_changes() == before {
+            true => None,
+            false => Some(self.acked.count(&self.connection)?),
+        };
+        Ok((done, count))
     }
 
     /// The error of a read, or of a step: no commit was tried.
@@ -736,7 +762,11 @@ impl Store for SqliteStore {
             let file = self.path.to_string_lossy();
             Notice::acknowledged_lost(&file, &loss.to_string())
         });
-        more.into_iter().chain(lost).collect()
+        let unnoted = self.acked.failure().map(|(note, error)| {
+            let note = note.to_string_lossy();
+            Notice::unnoted(&note, &error.to_string())
+        });
+        more.into_iter().chain(lost).chain(unnoted).collect()
     }
 }
 
@@ -745,8 +775,8 @@ impl Drop for SqliteStore {
     fn drop(&mut self) {
         let is_under_way = self.copier.is_under_way();
         let copied = self.copier.end();
-        if is_under_way && let Ok(log) = self.log() {
-            self.acked.is_broken_off(log.all);
+        if is_under_way {
+            self.acked.is_broken_off();
         }
         let has_failed = copied.is_err_and(|error| !self.in_a_step(error).error.is_definite());
         let is_well = self.failure.is_none() && !has_failed && self.roll_back().is_ok();

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use fastrand::Rng;
 use folder::Folder;
-use waterwheel_faults::{Call, Content, Fault, Kind, Moment};
+use waterwheel_faults::{Call, Content, Disk, Fault, Kind, Moment};
 use waterwheel_store::{Due, Id, Level, Most, Notice, Op, Position, Row, Store};
 use waterwheel_store_sqlite::{Loss, OpenError, Options, Reader, SqliteStore, Trial, backup};
 
@@ -70,11 +70,18 @@ const WAYS: [&str; 5] = ["deleted", "cut", "header", "first page", "a page"];
 
 fn damage(path: &Path, way: &str, rng: &mut Rng) {
     let log = beside(path, "-wal");
-    let mut bytes = fs::read(&log).unwrap_or_default();
+    match damaged(fs::read(&log).unwrap_or_default(), way, rng) {
+        Some(bytes) => fs::write(log, bytes).unwrap(),
+        None => fs::remove_file(log).unwrap_or_default(),
+    }
+}
+
+/// A log with this damage. `None` if it is deleted.
+fn damaged(mut bytes: Vec<u8>, way: &str, rng: &mut Rng) -> Option<Vec<u8>> {
     let pages = bytes.len().saturating_sub(32) / PAGE;
     let garbage = match way {
-        "deleted" => return fs::remove_file(log).unwrap_or_default(),
-        "cut" => return fs::write(log, &bytes[..bytes.len() / 2]).unwrap(),
+        "deleted" => return None,
+        "cut" => return Some(bytes[..bytes.len() / 2].to_vec()),
         "header" => 0..32,
         "first page" => 32..32 + PAGE,
         _ => {
@@ -85,7 +92,7 @@ fn damage(path: &Path, way: &str, rng: &mut Rng) {
     if let Some(part) = bytes.get_mut(garbage) {
         part.fill_with(|| rng.u8(..));
     }
-    fs::write(log, bytes).unwrap();
+    Some(bytes)
 }
 
 /// A store with so many commits of one timer each, which it has not copied.
@@ -257,6 +264,183 @@ fn whatever_is_damaged_at_any_time_is_noticed_if_it_was_needed() {
     );
 }
 
+/// Opens the file as `sqlite3` does, which copies the log into it and deletes it.
+fn look_with_sqlite(path: &Path) {
+    let connection = rusqlite::Connection::open(path).unwrap();
+    let sql = "SELECT count(*) FROM timers";
+    let _: i64 = connection.query_row(sql, [], |row| row.get(0)).unwrap();
+    connection.close().unwrap();
+    assert!(!beside(path, "-wal").exists());
+}
+
+#[test]
+fn a_log_that_another_program_has_copied_is_not_missed() {
+    let folder = Folder::new("acked-copied");
+    let (path, copy, before) = (
+        folder.file("timers.db"),
+        folder.file("killed.db"),
+        folder.file("before.db"),
+    );
+    let mut store = open(&path, false).unwrap();
+    let epoch = store.begin().unwrap();
+    let (mut opened, mut torn) = (0, 0);
+    for number in 1..=60 {
+        store.commit(number, &[insert(epoch, number)]).unwrap();
+        let all = ids(&mut store);
+        killed(&path, &copy);
+        look_with_sqlite(&copy);
+        match open(&copy, false) {
+            Ok(mut store) => {
+                opened += 1;
+                assert_eq!(ids(&mut store), all);
+                // The note is about this file again.
+                let next = store.begin().unwrap();
+                store.commit(1, &[insert(next, 1)]).unwrap();
+                killed(&copy, &before);
+                fs::remove_file(beside(&before, "-wal")).unwrap();
+                let refused = open(&before, false).unwrap_err();
+                assert!(matches!(refused, OpenError::AcknowledgedLost(_)));
+            }
+            Err(OpenError::AcknowledgedLost(Loss::Commits { is_torn: true, .. })) => torn += 1,
+            Err(error) => panic!("{error}"),
+        }
+        store.tend().unwrap();
+    }
+    assert!(opened > 50, "{opened} opened, {torn} may be torn");
+}
+
+#[test]
+fn a_loss_is_seen_without_opening_the_file() {
+    let folder = Folder::new("acked-look");
+    let (path, copy) = (folder.file("timers.db"), folder.file("killed.db"));
+    let mut store = filled(&path, 3);
+    killed(&path, &copy);
+    assert_eq!(SqliteStore::lost(&copy).unwrap(), None);
+    fs::remove_file(beside(&copy, "-wal")).unwrap();
+    let lost = SqliteStore::lost(&copy).unwrap();
+    assert!(
+        matches!(lost, Some(Loss::Commits { last: 4, .. })),
+        "{lost:?}"
+    );
+    // A log that is older than the file is removed, before anything is read through it.
+    let mut removed = 0;
+    for number in 4..=60 {
+        store.commit(number, &[insert(1, number)]).unwrap();
+        store.tend().unwrap();
+        killed(&path, &copy);
+        damage(&copy, "cut", &mut Rng::with_seed(1));
+        let lost = SqliteStore::lost(&copy).unwrap();
+        if lost.is_none() && !beside(&copy, "-wal").exists() {
+            removed += 1;
+            let left = ids(&mut open(&copy, false).unwrap());
+            assert_eq!(left.len() as u64, number);
+        }
+    }
+    assert!(removed > 0);
+}
+
+#[test]
+fn a_note_that_cannot_be_written_is_told_once() {
+    let disk = trial::disk();
+    let mut store = trial::open_bare(&disk, 8).unwrap();
+    let epoch = store.begin().unwrap();
+    assert_eq!(store.notices(), []);
+    for _ in 0..2 {
+        disk.fail(Moment::next(Call::Write, Kind::Note), Fault::Error);
+        for number in 1..=3 {
+            store.commit(number, &[insert(epoch, number)]).unwrap();
+        }
+        let told = store.notices();
+        assert!(
+            matches!(&told[..], [Notice::Unnoted { note, .. }] if note.ends_with("timers.db-acked")),
+            "{told:?}"
+        );
+        store.commit(4, &[insert(epoch, 4)]).unwrap();
+        assert_eq!(store.notices(), []);
+        disk.mend();
+        store.commit(5, &[insert(epoch, 5)]).unwrap();
+        assert_eq!(store.notices(), []);
+    }
+}
+
+/// Commits timers and copies the log, until the process is killed. Returns how many were acknowledged.
+fn live(disk: &Disk) -> u64 {
+    let mut acked = 0;
+    for life in 0..3 {
+        let Ok(mut store) = trial::open_bare(disk, 8) else {
+            return acked;
+        };
+        let Ok(epoch) = store.begin() else {
+            return acked;
+        };
+        for number in 1..=6 {
+            let next = insert(epoch, life * 6 + number);
+            // A process that is killed as it writes the note has not answered.
+            if store.commit(number, &[next]).is_err() || disk.cut().is_some() {
+                return acked;
+            }
+            acked += 1;
+            if store.tend().is_err() {
+                return acked;
+            }
+        }
+    }
+    acked
+}
+
+#[test]
+fn a_log_that_is_damaged_after_a_kill_at_any_moment_is_noticed() {
+    let whole = trial::disk();
+    let all = live(&whole);
+    let mut rng = Rng::with_seed(5);
+    let (mut refused, mut torn, mut opened) = (0, 0, 0);
+    for after in (0..whole.calls()).step_by(2) {
+        let disk = trial::disk();
+        let moment = Moment {
+            call: None,
+            kind: None,
+            after,
+        };
+        disk.cut_at(moment, rng.bool());
+        let acked = live(&disk);
+        let at = disk.cut();
+        for way in [
+            "nothing",
+            "deleted",
+            "cut",
+            "header",
+            "first page",
+            "a page",
+        ] {
+            let left = [trial::FILE, trial::LOG, "timers.db-acked"];
+            let left = left.into_iter().filter_map(|name| {
+                let bytes = disk.read(name)?;
+                let bytes = match way != "nothing" && name == trial::LOG {
+                    true => damaged(bytes, way, &mut rng)?,
+                    false => bytes,
+                };
+                Some((name, bytes))
+            });
+            let disk = trial::disk_of(Content::of(left));
+            match trial::open_bare(&disk, 8) {
+                Ok(mut store) => {
+                    opened += 1;
+                    assert!(ids(&mut store).len() as u64 >= acked, "{way}, at {at:?}");
+                }
+                Err(OpenError::AcknowledgedLost(loss)) => {
+                    refused += 1;
+                    torn += u64::from(matches!(loss, Loss::Commits { is_torn: true, .. }));
+                    assert_ne!(way, "nothing", "at {at:?}: {loss}");
+                }
+                Err(error) => panic!("{way}, at {at:?}: {error}"),
+            }
+        }
+    }
+    println!("{refused} refused, of which {torn} may be torn, {opened} opened");
+    assert_eq!(all, 18);
+    assert!(torn > 10 && refused > torn + 10 && opened > refused);
+}
+
 #[test]
 fn a_commit_that_changes_nothing_hides_no_loss() {
     let folder = Folder::new("acked-nothing");
@@ -327,7 +511,7 @@ fn a_note_that_is_missing_blank_or_damaged() {
         fs::remove_file(beside(&copy, "-wal")).unwrap();
         match way {
             "missing" => fs::remove_file(&note).unwrap(),
-            "blank" => fs::write(&note, [0; 96]).unwrap(),
+            "blank" => fs::write(&note, [0; 64]).unwrap(),
             _ => {
                 let mut bytes = fs::read(&note).unwrap();
                 bytes[20] ^= 1;

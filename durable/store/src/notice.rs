@@ -20,6 +20,15 @@ pub enum Notice {
         /// What is gone.
         loss: Arc<str>,
     },
+    /// The store cannot note which commits it has acknowledged. They are in the file and its log all the same; but if a crash and something else took the log, the
+    /// next opening would not notice it.
+    #[non_exhaustive]
+    Unnoted {
+        /// The file that cannot be written.
+        note: Arc<str>,
+        /// What the operating system says.
+        error: Arc<str>,
+    },
 }
 
 impl Notice {
@@ -36,6 +45,15 @@ impl Notice {
         Notice::AcknowledgedLost {
             file: file.into(),
             loss: loss.into(),
+        }
+    }
+
+    /// Notes that what was acknowledged cannot be noted.
+    #[must_use]
+    pub fn unnoted(note: &str, error: &str) -> Notice {
+        Notice::Unnoted {
+            note: note.into(),
+            error: error.into(),
         }
     }
 }

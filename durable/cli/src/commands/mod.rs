@@ -14,7 +14,7 @@ mod timer;
 use waterwheel_store_sqlite::{Options, Reader, SqliteStore};
 
 use crate::arguments::{Arguments, Command};
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
 use crate::output::Output;
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<(), Failure> {
@@ -22,10 +22,14 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<(), Fail
     if let Command::Check(asked) = &arguments.command {
         return check::run(&arguments.file, asked, output);
     }
+    // Its log may have to go before anything is read.
     if let Some(wait) = arguments.command.wait() {
-        // Its log may have to go before anything is read.
         let options = Options::default().accept_loss(wait.accept_loss);
         SqliteStore::prepare(&arguments.file, &options)?;
+    } else if arguments.file.is_file()
+        && let Some(loss) = SqliteStore::lost(&arguments.file)?
+    {
+        say(&format!("what is shown is not all: {loss}"));
     }
     let reader = Reader::open(&arguments.file)?;
     match &arguments.command {

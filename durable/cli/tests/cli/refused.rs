@@ -214,6 +214,17 @@ fn acknowledged_work_that_is_gone_is_refused_until_that_is_accepted() {
         folder.file("killed.db-acked"),
     )
     .unwrap();
+    // To look is allowed.
+    let looked = cli(&killed, words("namespaces"));
+    assert!(
+        looked.code == 0 && looked.err.contains("acknowledged work is gone"),
+        "{looked:?}"
+    );
+    let checked = cli(&killed, words("check"));
+    assert!(
+        checked.code == 1 && checked.out.contains("the file: acknowledged work is gone"),
+        "{checked:?}"
+    );
     let refused = cli(&killed, words("pause default")).failure();
     assert!(
         refused.contains("acknowledged work is gone") && refused.contains("--accept-loss"),

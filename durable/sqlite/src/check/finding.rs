@@ -2,6 +2,8 @@ use std::fmt;
 
 use waterwheel_store::Id;
 
+use crate::Loss;
+
 /// Something in a file that no store has written. Its text says where, what and what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -38,7 +40,20 @@ pub(super) const NOT_FOUND: &str =
 pub(super) const USELESS: &str =
     "it does no harm: leave it, or delete the row with `sqlite3` while no process has the file";
 
+/// For acknowledged work that is gone.
+const LOST: &str = "put the `-wal` back that the file had, or restore a backup; an opening with `accept_loss(true)` goes on without what is gone";
+
 impl Finding {
+    pub(super) fn of_loss(loss: &Loss) -> Finding {
+        Finding {
+            table: None,
+            row: None,
+            timer: None,
+            what: loss.to_string(),
+            cure: LOST,
+        }
+    }
+
     pub(super) fn of_pages(table: Option<String>, what: String) -> Finding {
         Finding {
             table,

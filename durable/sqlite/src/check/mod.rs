@@ -26,13 +26,13 @@ use rusqlite::{Connection, ErrorCode};
 pub use self::finding::Finding;
 use self::orphans::Orphans;
 use self::rows::{Cells, TABLES, Table};
-use super::OpenError;
 use super::keys::{Keys, Sizes};
 use super::lock::{self, Holder};
 use super::reader::connect;
 use super::schema::{LONGEST_LOG, STEPS, VERSION, inspect, read_meta};
 use super::store::{log_of, resolve};
 use super::words::{boxed, damaged};
+use super::{OpenError, SqliteStore};
 
 /// How long a slice reads, about.
 const SLICE: Duration = Duration::from_millis(20);
@@ -75,6 +75,9 @@ pub fn check(path: impl AsRef<Path>, found: &mut dyn FnMut(Finding)) -> Result<C
         found(finding);
     };
     let is_beside = lock::look(&path) != Holder::None;
+    if let Some(loss) = SqliteStore::lost(&path)? {
+        found(Finding::of_loss(&loss));
+    }
     let opened = connect(&path).and_then(|connection| {
         let version = inspect(&connection, &STEPS)?;
         Ok((connection, version))

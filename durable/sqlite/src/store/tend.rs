@@ -76,12 +76,8 @@ impl SqliteStore {
         self.acked.copies();
         let copied = Length::by(&self.connection, "PRAGMA wal_checkpoint(PASSIVE)");
         match &copied {
-            Ok(log) => self.acked.has_copied(log.copied),
-            Err(_) => {
-                let log = self.log();
-                self.acked
-                    .is_broken_off(log.map_or(i64::MAX, |log| log.all));
-            }
+            Ok(log) => self.acked.has_copied(*log),
+            Err(_) => self.acked.is_broken_off(),
         }
         copied.map(drop)
     }
@@ -94,10 +90,9 @@ impl SqliteStore {
             false => self.copier.look(),
         };
         if is_under_way && !self.copier.is_under_way() {
-            let log = self.log()?;
             match copied {
-                Ok(()) => self.acked.has_copied(log.copied),
-                Err(_) => self.acked.is_broken_off(log.all),
+                Ok(()) => self.acked.has_copied(self.log()?),
+                Err(_) => self.acked.is_broken_off(),
             }
         }
         copied
