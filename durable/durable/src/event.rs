@@ -98,10 +98,10 @@ pub enum Event {
         loss: Arc<str>,
     },
     /// The store cannot note which commits it has acknowledged, in a small file beside its own. They are safe, and the service goes on; but if the log were deleted or
-    /// damaged after a crash, the next opening would not notice that acknowledged work is gone. Reported once until it works again: free space on the disk, or
+    /// damaged after a crash, the next opening would not detect that acknowledged work is gone. Reported once until it works again: free space on the disk, or
     /// give the process the right to write the file.
     #[non_exhaustive]
-    Unnoted {
+    NoteFailed {
         /// The file that cannot be written.
         note: Arc<str>,
         /// What the operating system says.
@@ -123,7 +123,7 @@ impl Event {
             Notice::AcknowledgedLost { file, loss, .. } => {
                 Some(Event::AcknowledgedLost { file, loss })
             }
-            Notice::Unnoted { note, error, .. } => Some(Event::Unnoted { note, error }),
+            Notice::NoteFailed { note, error, .. } => Some(Event::NoteFailed { note, error }),
             _ => None,
         }
     }

@@ -5,17 +5,18 @@
 //! the sync and before the commit is answered, so it is never ahead of the log. It is not synced itself, except as a store begins and as it closes: after a power
 //! cut it may be some seconds behind. An opening compares the two counts.
 //!
-//! SQLite copies the log into the file page by page, so the file may have pages of different commits while that goes on. The note also says whether it does, and how
-//! far a whole copy went:
+//! A checkpoint writes the log into the file page by page, so the file has pages of different commits while one goes on, and after one that was interrupted or that a
+//! reader has limited. The log puts that right as long as it is there. So the note also says whether a checkpoint has begun that was not completed, and how many
+//! frames the log had then:
 //!
-//! | the count that SQLite reads | a copy | what is left |
+//! | the count that SQLite reads | a checkpoint | what is left |
 //! |---|---|---|
-//! | is that of the note, or higher | | all |
-//! | is lower | was whole: the file without its log has the count of the note | all, in the file. What remains of the log is older, and must not be read over it |
-//! | is lower | went less far | up to the higher count of the two |
-//! | is lower, or is not in the log | has begun, and not ended | pages of different commits: the file may be damaged |
+//! | is that of the note, or later | | all |
+//! | is earlier | was completed, and the file without its log has its count | what is in the file. The rest of the log is older, and must not be read over it |
+//! | is earlier | was completed, and more commits followed | up to the count that is read |
+//! | any | was not completed, and the log lacks some of its frames | pages of different commits: the file may be damaged |
 //!
-//! Another program that opens the file after an unclean end, such as `sqlite3`, copies the log and deletes it. The count is in the file then.
+//! Another program that opens the file after an unclean end, such as `sqlite3`, completes the checkpoint and deletes the log. The count is in the file then.
 
 use std::hash::Hasher;
 use std::io;
@@ -46,14 +47,14 @@ struct Note {
     epoch: u64,
     /// The count of the last commit that was acknowledged.
     commit: u64,
-    /// The count up to which a whole copy has brought the log into the file.
+    /// The count that the file had after the last checkpoint that was completed.
     copied: u64,
-    /// A copy has begun that has not ended.
+    /// A checkpoint has begun that was not completed.
     is_copying: bool,
-    /// The salt of the log that is copied. SQLite begins a log again, with another salt, once all of it was copied.
+    /// The salt of the log that it copies. SQLite begins a log again, with another salt, only after one that was completed.
     salt: u64,
-    /// The page of the table that has the count.
-    page: u64,
+    /// How many frames that log has.
+    frames: u64,
 }
 
 impl Note {
@@ -65,7 +66,7 @@ impl Note {
             self.copied,
             u64::from(self.is_copying),
             self.salt,
-            self.page,
+            self.frames,
         ]
     }
 
@@ -91,31 +92,34 @@ impl Note {
             copied: next(),
             is_copying: next() != 0,
             salt: next(),
-            page: next(),
+            frames: next(),
         })
     }
 
-    /// Judges how much acknowledged work is left. `now` is what SQLite reads, and `in_file` is the file without its log; `None` if that cannot be read.
-    /// `is_in_log` is whether the log that is copied has the page with the count, or is no more.
-    fn judge(
-        &self,
-        now: Option<Database>,
-        in_file: Option<Database>,
-        is_in_log: impl FnOnce() -> bool,
-    ) -> Left {
-        let count = |of: Option<Database>| of.map_or(0, |it| it.commit);
-        let is_torn = self.is_copying && self.copied < self.commit;
-        // If it cannot be read, and for no reason that is known here, the opening says why.
-        let is_unreadable = !is_torn && now.is_none() && in_file.is_none();
-        if is_unreadable || count(now) >= self.commit && (!is_torn || is_in_log()) {
+    /// Judges how much acknowledged work is left. `now` is what SQLite reads, and `in_file` is the file without its log; `None` if its content makes no sense.
+    /// `has_log` is whether all is there of the log that is copied.
+    fn judge(&self, now: Option<Database>, in_file: Option<Database>, has_log: bool) -> Left {
+        let at = |of: Option<Database>| of.map_or((0, 0), |it| (it.epoch, it.commit));
+        let noted = (self.epoch, self.commit);
+        let is_torn = self.is_copying && !has_log;
+        if at(now) >= noted && !is_torn {
             return Left::All { drops_log: false };
         }
-        let drops_log = !is_torn && count(in_file) > count(now);
-        if drops_log && count(in_file) >= self.commit {
+        let is_newer = at(in_file) > at(now);
+        let drops_log = !self.is_copying
+            && is_newer
+            && in_file.is_some_and(|in_file| in_file.commit == self.copied);
+        if drops_log && at(in_file) >= noted {
             return Left::All { drops_log };
         }
-        let last = count(now).max(count(in_file));
-        let loss = if !is_torn && last < self.copied {
+        if !is_torn && now.is_none() && in_file.is_none() {
+            // The opening says why.
+            return Left::All { drops_log: false };
+        }
+        let is_torn = is_torn || is_newer && !drops_log;
+        let (_, last) = at(now).max(at(in_file));
+        let is_older = last < self.copied || last >= self.commit;
+        let loss = if is_older && !is_torn {
             Loss::OlderFile {
                 opening: now.or(in_file).map_or(0, |it| it.epoch),
                 acknowledged: self.epoch,
@@ -157,8 +161,8 @@ pub(crate) struct Acked {
     note: Note,
     /// The file has it: something was acknowledged.
     is_there: bool,
-    /// A copy may have been broken off: the file has pages of different commits until a whole copy of the log.
-    is_broken_off: bool,
+    /// The count as the checkpoint began that is under way.
+    copying: u64,
     /// Why it is not written. `None` if it is.
     failed: Option<io::ErrorKind>,
     /// That was not told yet.
@@ -199,7 +203,7 @@ impl Found {
         Ok(found)
     }
 
-    /// Looks at the note of a file, and changes nothing.
+    /// Looks at the note of a file, and changes nothing. A log is stale if it is older than the file.
     pub(crate) fn look(path: &Path, trial: &Trial<'_>) -> Result<Found, OpenError> {
         let files = trial.files;
         let name = beside(path, "-acked");
@@ -215,7 +219,7 @@ impl Found {
             }
         };
         let log = log_of(path);
-        let has_log = (files.length)(&log).is_ok_and(|length| length > log::HEADER as u64);
+        let is_log = (files.length)(&log).is_ok_and(|length| length > log::HEADER as u64);
         let is_new = (files.length)(path).unwrap_or(0) == 0;
         let (mut loss, mut drops_log, mut kept) = (None, false, None);
         let epoch = match note {
@@ -225,24 +229,30 @@ impl Found {
                 Epoch::FarAhead
             }
             Some(Ok(note)) => {
-                let now = match is_new {
-                    true => None,
-                    false => Database::read(path, trial)?,
-                };
+                let (mut now, mut in_file) = (None, None);
+                if !is_new {
+                    now = Database::read(path, trial)?;
+                    in_file = Database::without_log(path, trial)?;
+                }
                 // A backup that was put in its place, or a file that was opened by a version without notes, is not what the note is about. A file that cannot
-                // be read counts as this store.
-                let is_same = |it: &Database| match it.hash {
-                    Hash::Of(hash) => hash == note.database,
-                    // Or the step to these tables was in the log.
-                    Hash::OlderTables => note.copied == 0,
-                    Hash::NoTables => true,
-                };
+                // be read counts as this store, and so does one whose tables, or whose step to these tables, may have been in the log.
+                let is_same = |it: &Database| it.hash.is_none_or(|hash| hash == note.database);
+                in_file = in_file.filter(is_same);
+                if in_file.is_some_and(|it| it.hash.is_some()) {
+                    // A log of another database was put beside it.
+                    now = now.filter(is_same);
+                }
                 let is_other = |it: Database| !is_same(&it) || it.epoch > note.epoch || it.is_copy;
                 if !is_new && !now.is_some_and(is_other) {
-                    let in_file = Database::without_log(path, trial).ok().filter(is_same);
                     let read = |at, most| (files.read)(&log, at, most);
-                    let is_in_log = || log::has_page(read, note.salt, note.page).unwrap_or(false);
-                    match note.judge(now, in_file, is_in_log) {
+                    let has_log = match note.is_copying {
+                        false => true,
+                        true => match log::has_frames(read, note.salt, note.frames) {
+                            Err(error) if is_missing(&error) => false,
+                            has_log => has_log.map_err(|error| OpenError::io(&log, error))?,
+                        },
+                    };
+                    match note.judge(now, in_file, has_log) {
                         Left::All { drops_log: drops } => drops_log = drops,
                         Left::Part {
                             loss: part,
@@ -258,13 +268,14 @@ impl Found {
             }
         };
         let mut note = kept.unwrap_or_default();
-        note.is_copying &= has_log && !drops_log;
+        // How far a log was copied that was left is not known, whatever the note says: it may be behind.
+        note.is_copying = is_log && !drops_log;
         let acked = Acked {
             files,
             path: name,
             log,
             is_there: kept.is_some(),
-            is_broken_off: note.is_copying,
+            copying: 0,
             note,
             failed: None,
             failure: None,
@@ -293,20 +304,11 @@ impl Found {
             Epoch::AtLeast(epoch) => epoch,
             Epoch::FarAhead => now.epoch + super::EPOCHS_AHEAD,
         };
-        let sql = "SELECT rootpage FROM sqlite_schema WHERE name = 'meta'";
-        let page: i64 = connection.query_row(sql, [], |row| row.get(0))?;
         let note = &mut self.acked.note;
-        *note = Note {
-            database: match now.hash {
-                Hash::Of(hash) => hash,
-                Hash::OlderTables | Hash::NoTables => 0,
-            },
-            epoch: now.epoch.max(least),
-            commit: now.commit,
-            copied: note.copied.min(now.commit),
-            page: page.unsigned_abs(),
-            ..*note
-        };
+        note.database = now.hash.unwrap_or_default();
+        note.epoch = now.epoch.max(least);
+        note.commit = now.commit;
+        note.copied = note.copied.min(now.commit);
         Ok((self.acked, Some(least).filter(|least| *least > now.epoch)))
     }
 }
@@ -323,12 +325,11 @@ impl Acked {
         Ok(count)
     }
 
-    /// A store has begun: no id of this epoch is given before the note is synced.
-    pub(crate) fn begun(&mut self, epoch: u64, count: u64) {
+    /// A store has begun: no id of this epoch is given before the note is synced. Says whether it is. A note that is behind after a power cut does no harm.
+    pub(crate) fn begun(&mut self, epoch: u64, count: u64) -> bool {
         self.note.epoch = epoch;
-        self.committed(count);
-        // A note that is not synced may be behind after a power cut, and nothing worse.
-        let _: io::Result<()> = (self.files.sync)(&self.path);
+        self.note.commit = count;
+        self.write() && self.sync()
     }
 
     /// A transaction with this count was synced.
@@ -337,26 +338,36 @@ impl Acked {
         self.write();
     }
 
-    /// The log is about to be copied into the file.
-    pub(crate) fn copies(&mut self) {
-        if !std::mem::replace(&mut self.note.is_copying, true) && self.is_there {
+    /// Whether a checkpoint has begun that was not completed. Then the length of the log must be [told](Acked::log_has) before each commit is noted.
+    pub(crate) fn is_copying(&self) -> bool {
+        self.note.is_copying
+    }
+
+    /// The log is so long.
+    pub(crate) fn log_has(&mut self, log: Length) {
+        self.note.frames = log.all.max(0).unsigned_abs();
+    }
+
+    /// A checkpoint of a log that is so long is about to begin.
+    pub(crate) fn copies(&mut self, log: Length) {
+        self.log_has(log);
+        self.note.is_copying = true;
+        self.copying = self.note.commit;
+        if self.is_there {
             self.write();
         }
     }
 
-    /// A copy was broken off.
-    pub(crate) fn is_broken_off(&mut self) {
-        self.is_broken_off = true;
-        self.copies();
-    }
-
-    /// A copy has ended, after which the log is so long.
-    pub(crate) fn has_copied(&mut self, log: Length) {
-        if log.left() <= 0 {
-            self.is_broken_off = false;
-            self.note.copied = self.note.commit;
+    /// A checkpoint has ended, and has copied so much of the log. `is_beside`: beside commits. It is not completed if a reader has limited it.
+    pub(crate) fn has_copied(&mut self, log: Length, is_beside: bool) {
+        if log.left() > 0 {
+            return;
         }
-        self.note.is_copying = self.is_broken_off;
+        self.note.is_copying = false;
+        self.note.copied = match is_beside {
+            true => self.copying,
+            false => self.note.commit,
+        };
         if self.is_there {
             self.write();
         }
@@ -365,7 +376,12 @@ impl Acked {
     /// Whether the log may be cut off: that all of it is in the file is on the disk, if it is to be known at all.
     pub(crate) fn may_cut_log(&mut self) -> bool {
         let is_copied = !self.note.is_copying && self.note.copied == self.note.commit;
-        !self.is_there || is_copied && self.write() && (self.files.sync)(&self.path).is_ok()
+        !self.is_there || is_copied && self.write() && self.sync()
+    }
+
+    fn sync(&mut self) -> bool {
+        let synced = (self.files.sync)(&self.path);
+        self.is_done(synced)
     }
 
     /// One that cannot be written stays behind, and the log is not cut off as the store closes.
@@ -375,18 +391,18 @@ impl Acked {
             let header = (self.files.read)(&self.log, 0, log::HEADER);
             self.note.salt = header.map_or(0, |header| log::salt(&header));
         }
-        match (self.files.write)(&self.path, &self.note.bytes()) {
-            Ok(()) => {
-                self.is_there = true;
-                self.failed = None;
-            }
-            Err(error) => {
-                if self.failed.replace(error.kind()) != Some(error.kind()) {
-                    self.failure = Some(error);
-                }
-            }
+        let written = (self.files.write)(&self.path, &self.note.bytes());
+        self.is_there |= written.is_ok();
+        self.is_done(written)
+    }
+
+    fn is_done(&mut self, done: io::Result<()>) -> bool {
+        let failed = done.as_ref().err().map(io::Error::kind);
+        if failed != self.failed {
+            self.failure = done.err();
         }
-        self.failed.is_none()
+        self.failed = failed;
+        failed.is_none()
     }
 
     /// Why it could not be written, if that is new, and its path.
@@ -398,36 +414,22 @@ impl Acked {
 /// Which database a file has, and up to which commit.
 #[derive(Debug, Clone, Copy)]
 struct Database {
-    hash: Hash,
+    /// A hash of its secrets. `None` if it has none: no tables, or tables of version 1.
+    hash: Option<u64>,
     epoch: u64,
     commit: u64,
     is_copy: bool,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Hash {
-    /// Of its secrets.
-    Of(u64),
-    /// Tables of version 1 have none.
-    OlderTables,
-    /// Nothing is in the file: its tables were in the log, if it ever had some.
-    NoTables,
 }
 
 impl Database {
     /// What SQLite reads of a file and its log. `None` if that makes no sense.
     fn read(path: &Path, trial: &Trial<'_>) -> Result<Option<Database>, OpenError> {
         let read = connect(path, trial).and_then(|connection| Database::of(&connection));
-        match read.map_err(OpenError::of) {
-            Ok(read) => Ok(Some(read)),
-            Err(error @ OpenError::Busy { .. }) => Err(error),
-            Err(error) if error.may_be_full() => Err(error),
-            Err(_) => Ok(None),
-        }
+        Database::if_sound(read)
     }
 
     /// What is in the file itself.
-    fn without_log(path: &Path, trial: &Trial<'_>) -> rusqlite::Result<Database> {
+    fn without_log(path: &Path, trial: &Trial<'_>) -> Result<Option<Database>, OpenError> {
         let mut name = String::from("file:");
         for byte in path.as_os_str().as_encoded_bytes() {
             name += &format!("%{byte:02X}");
@@ -437,16 +439,25 @@ impl Database {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
             | OpenFlags::SQLITE_OPEN_URI
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        Database::of(&open(Path::new(&name), flags, trial)?)
+        let read = open(Path::new(&name), flags, trial);
+        Database::if_sound(read.and_then(|connection| Database::of(&connection)))
+    }
+
+    fn if_sound(read: rusqlite::Result<Database>) -> Result<Option<Database>, OpenError> {
+        match read.map_err(OpenError::in_tables) {
+            Ok(read) => Ok(Some(read)),
+            Err(OpenError::Corrupt(_) | OpenError::NotADatabase) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     fn of(connection: &Connection) -> rusqlite::Result<Database> {
-        if !connection
+        let has_tables = connection
             .prepare("SELECT 1 FROM sqlite_schema")?
-            .exists([])?
-        {
+            .exists([])?;
+        if !has_tables {
             return Ok(Database {
-                hash: Hash::NoTables,
+                hash: None,
                 epoch: 0,
                 commit: 0,
                 is_copy: false,
@@ -454,13 +465,13 @@ impl Database {
         }
         let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
         let hash = match version {
-            1 => Hash::OlderTables,
+            1 => None,
             _ => {
                 let secret = [
                     read_meta(connection, "key secret 1")?.to_le_bytes(),
                     read_meta(connection, "key secret 2")?.to_le_bytes(),
                 ];
-                Hash::Of(hash(secret.as_flattened()))
+                Some(hash(secret.as_flattened()))
             }
         };
         // A file that was not changed since commits are counted has no count.

@@ -77,7 +77,7 @@ struct Pass {
 }
 
 /// What a thread hands back. `None`: it could not begin.
-type Copied = rusqlite::Result<Option<Length>>;
+pub(crate) type Copied = rusqlite::Result<Option<Length>>;
 
 /// Copies the log beside the store's own connection, and ends before this does.
 #[derive(Debug)]
@@ -162,22 +162,22 @@ impl Copier {
         }
     }
 
-    /// Notes the end of a pass, if it has ended.
+    /// Notes the end of a pass, if it has ended, and returns what it has copied. `None` if that is not known.
     ///
     /// # Errors
     ///
     /// What SQLite says of it, once.
-    pub(crate) fn look(&mut self) -> rusqlite::Result<()> {
+    pub(crate) fn look(&mut self) -> Copied {
         match &self.under_way {
             Some(pass) if pass.thread.is_finished() => self.wait(),
-            _ => Ok(()),
+            _ => Ok(None),
         }
     }
 
     /// The same, and waits for it.
-    pub(crate) fn wait(&mut self) -> rusqlite::Result<()> {
+    pub(crate) fn wait(&mut self) -> Copied {
         let Some(pass) = self.under_way.take() else {
-            return Ok(());
+            return Ok(None);
         };
         let begun = pass.begun;
         // After a panic, the store copies the log itself.
@@ -194,7 +194,7 @@ impl Copier {
             }
             _ => self.gives_way = true,
         }
-        copied.map(drop)
+        copied
     }
 
     /// Ends a pass that is under way: what it has copied counts for nothing, and the log has it. If its thread syncs the file by then, this waits for that.
@@ -215,7 +215,7 @@ impl Copier {
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) => {
                 Ok(())
             }
-            ended => ended,
+            ended => ended.map(drop),
         }
     }
 }

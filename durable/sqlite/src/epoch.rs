@@ -23,8 +23,8 @@ const TEN_MINUTES: u64 = 600;
 /// Half of the epochs that ids have space for. A clock that is later, beyond 2065, is taken to be wrong.
 const LAST: u64 = 1 << 21;
 
-/// The epoch of an opening, in a transaction that is open.
-pub(crate) fn next(connection: &Connection, now: SystemTime) -> rusqlite::Result<u64> {
+/// The epoch of an opening, in a transaction that is open, and whether it is the first one of a copy.
+pub(crate) fn next(connection: &Connection, now: SystemTime) -> rusqlite::Result<(u64, bool)> {
     let is_copy = connection.execute("DELETE FROM meta WHERE key = 'copied'", [])? > 0;
     if is_copy {
         let sql = "SELECT value FROM meta WHERE key = 'epoch'";
@@ -34,7 +34,7 @@ pub(crate) fn next(connection: &Connection, now: SystemTime) -> rusqlite::Result
             raise_clean(connection, more)?;
         }
     }
-    raise(connection, 1)
+    Ok((raise(connection, 1)?, is_copy))
 }
 
 /// Raises the epoch of a copy, and marks it. Returns the epoch.

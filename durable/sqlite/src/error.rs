@@ -57,6 +57,8 @@ pub enum OpenError {
     Corrupt(Box<dyn Error + Send + Sync>),
     /// Work that was acknowledged is gone. [`Options::accept_loss`](super::Options::accept_loss) opens the file all the same.
     AcknowledgedLost(Loss),
+    /// The log is older than the file, after an unclean end: what is read through it is wrong. Opening the file as a store removes it.
+    StaleLog(PathBuf),
     /// SQLite cannot open the file, and the operating system does not say why.
     Sqlite(Box<dyn Error + Send + Sync>),
 }
@@ -309,6 +311,11 @@ impl fmt::Display for OpenError {
                 f,
                 "{loss}: put the `-wal` back that the file had, or restore a backup; to go on without what is gone, open the file with `accept_loss(true)`, or \
                  call a command of `waterwheel-timers` that changes something with `--accept-loss`"
+            ),
+            OpenError::StaleLog(log) => write!(
+                f,
+                "{} was cut short or damaged and is older than the file, which cannot be read with it: start the service, which removes it; nothing is lost by that",
+                log.display()
             ),
             OpenError::Sqlite(what) => write!(
                 f,

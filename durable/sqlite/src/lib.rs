@@ -37,7 +37,7 @@
 //! | `timers.db` | the tables |
 //! | `timers.db-wal`, `timers.db-shm` | SQLite's log and its index. The log has committed rows: copy it with the file |
 //! | `timers.db-reserve` | space that is given up when the disk is full: twice as long as the others together, from 1 to 16 MiB, of bytes that mean nothing. It may be deleted while no process has the store open |
-//! | `timers.db-acked` | the count of the last commit that was acknowledged. Without it, a log that is cut or deleted after a crash is not missed |
+//! | `timers.db-acked` | the count of the last commit that was acknowledged. Without it, a log that is cut or deleted after a crash goes undetected |
 //! | `timers.db-lock` | a file that the process locks which has the store open; its process number is in it. Its user alone may read it; the others have the modes that the process gives new files (`umask`) |
 //!
 //! In the process that has the store open, no other code may open `timers.db`, not even to read it: on Unix, the locks that SQLite has on a file are the

@@ -39,12 +39,12 @@ pub(crate) fn has_more(
     Ok(false)
 }
 
-/// Whether a page is in what SQLite finds in a log as it opens a file: whole commits, up to the first frame whose checksum or salt is wrong. Also if it is the
-/// log of another salt.
-pub(crate) fn has_page(
+/// Whether SQLite finds so many frames in a log as it opens a file: it reads up to the first frame whose checksum or salt is wrong. Also if the log has another
+/// salt, and so was begun again since.
+pub(crate) fn has_frames(
     read: impl Fn(u64, usize) -> io::Result<Vec<u8>>,
     of_salt: u64,
-    page: u64,
+    frames: u64,
 ) -> io::Result<bool> {
     let header = read(0, HEADER)?;
     let (Some(magic @ 0x377f_0682..=0x377f_0683), Some(size)) =
@@ -63,10 +63,9 @@ pub(crate) fn has_page(
         return Ok(true);
     }
     let length = FRAME + size as usize;
-    let mut frames = 0;
-    let mut is_found = false;
-    loop {
-        let part = read(HEADER as u64 + frames * length as u64, FRAMES * length)?;
+    let mut found = 0;
+    while found < frames {
+        let part = read(HEADER as u64 + found * length as u64, FRAMES * length)?;
         for frame in part.chunks_exact(length) {
             add(&mut sums, &frame[..8], is_big);
             add(&mut sums, &frame[FRAME..], is_big);
@@ -74,19 +73,15 @@ pub(crate) fn has_page(
                 && frame.get(8..16) == header.get(16..24)
                 && long(frame, 16) == joined(sums);
             if !is_valid {
-                return Ok(false);
+                return Ok(found >= frames);
             }
-            frames += 1;
-            is_found |= number(frame, 0).map(u64::from) == Some(page);
-            let ends_commit = number(frame, 4) != Some(0);
-            if is_found && ends_commit {
-                return Ok(true);
-            }
+            found += 1;
         }
         if part.len() < FRAMES * length {
-            return Ok(false);
+            break;
         }
     }
+    Ok(found >= frames)
 }
 
 /// The salt of a log, from its header. 0 if it has none.
@@ -152,6 +147,64 @@ mod tests {
             frames,
         );
         (has_more.unwrap(), read.get())
+    }
+
+    /// A log as SQLite writes it, of so many frames with a page of 512 bytes.
+    fn whole(frames: u32, is_big: bool) -> Vec<u8> {
+        let mut log = (0x377f_0682 | u32::from(is_big)).to_be_bytes().to_vec();
+        for number in [3_007_000, 512, 0, 11, 12] {
+            log.extend(u32::to_be_bytes(number));
+        }
+        let mut sums = (0, 0);
+        add(&mut sums, &log, is_big);
+        log.extend(joined(sums).to_be_bytes());
+        for page in 1..=frames {
+            let mut frame = page.to_be_bytes().to_vec();
+            frame.extend(frames.to_be_bytes());
+            let data = [page as u8; 512];
+            add(&mut sums, &frame, is_big);
+            add(&mut sums, &data, is_big);
+            frame.extend([0, 0, 0, 11, 0, 0, 0, 12]);
+            frame.extend(joined(sums).to_be_bytes());
+            log.extend(frame);
+            log.extend(data);
+        }
+        log
+    }
+
+    fn has(log: &[u8], salt: u64, frames: u64) -> bool {
+        let read = |at: u64, most| {
+            let rest = log.get(at as usize..).unwrap_or_default();
+            Ok(rest[..rest.len().min(most)].to_vec())
+        };
+        has_frames(read, salt, frames).unwrap()
+    }
+
+    #[test]
+    fn frames_are_counted_up_to_the_first_that_is_damaged() {
+        const SALT: u64 = 11 << 32 | 12;
+        const LENGTH: usize = FRAME + 512;
+        for is_big in [false, true] {
+            for frames in [1, 63, 64, 65, 200] {
+                let log = whole(frames, is_big);
+                let all = u64::from(frames);
+                assert!(has(&log, SALT, all) && !has(&log, SALT, all + 1));
+                assert!(has(&log, 0, all) && has(&log, SALT + 1, all + 1));
+                assert!(!has(&log[..log.len() - 1], SALT, all));
+                for damaged in [0, frames / 2, frames - 1] {
+                    for at in [0, 9, 20, FRAME, LENGTH - 1] {
+                        let mut log = log.clone();
+                        log[HEADER + damaged as usize * LENGTH + at] ^= 1;
+                        let left = u64::from(damaged);
+                        assert!(has(&log, SALT, left) && !has(&log, SALT, left + 1));
+                    }
+                }
+                let mut damaged = log.clone();
+                damaged[17] ^= 1;
+                assert!(!has(&damaged, SALT, 1));
+            }
+        }
+        assert!(!has(&[], SALT, 0));
     }
 
     #[test]

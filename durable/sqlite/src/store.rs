@@ -158,7 +158,9 @@ impl SqliteStore {
             ..Trial::NONE
         };
         match Lock::take(&path) {
-            Ok(_lock) => Found::prepare(&path, &trial).map(drop),
+            Ok(_lock) => Found::prepare(&path, &trial)
+                .map(drop)
+                .map_err(|error| error.of_file(&path, false)),
             // A process has it, or this one has no right to the lock file, and so none to change anything.
             Err(_) => Ok(()),
         }
@@ -166,11 +168,11 @@ impl SqliteStore {
 
     /// Looks whether acknowledged work is gone from a file that no process has open as a store, as [`open`](SqliteStore::open) does, and opens nothing.
     ///
-    /// For those who only read the file: `None` also if this user may not read the note of what was acknowledged. A log that must not be read over it is removed, if nothing is gone.
+    /// For those who only read the file. `None` also if this user may not read the note of what was acknowledged.
     ///
     /// # Errors
     ///
-    /// [`OpenError`]: the file or its note cannot be read.
+    /// [`OpenError`]: the file or its note cannot be read, or the file [has a log](OpenError::StaleLog) through which it must not be read.
     pub fn lost(path: impl AsRef<Path>) -> Result<Option<Loss>, OpenError> {
         let path = path.as_ref();
         let path = resolve(path).map_err(|error| OpenError::io(path, error))?;
@@ -184,13 +186,14 @@ impl SqliteStore {
             {
                 return Ok(None);
             }
-            found => found?,
+            found => found.map_err(|error| error.of_file(&path, false))?,
         };
-        if found.loss.is_none() && found.drops_log {
-            SqliteStore::prepare(&path, &Options::default())?;
-        }
         // A process that has opened it meanwhile may have gone on with the log.
-        Ok(found.loss.filter(|_| is_free()))
+        match found.loss {
+            _ if !is_free() => Ok(None),
+            _ if found.drops_log => Err(OpenError::StaleLog(log_of(&path))),
+            loss => Ok(loss),
+        }
     }
 
     fn open_locked(path: &Path, trial: &Trial<'_>) -> Result<SqliteStore, OpenError> {
@@ -292,13 +295,35 @@ impl SqliteStore {
         let begun = self.connection.unchecked_transaction();
         let begun = begun.map_err(|error| self.in_a_step(error))?;
         let epoch = epoch::next(&begun, (self.now)());
-        let epoch = epoch.map_err(|error| self.in_a_step(error))?;
+        let (epoch, is_copy) = epoch.map_err(|error| self.in_a_step(error))?;
         orders::clear(&begun).map_err(|error| self.in_a_step(error))?;
         let count = self.acked.count(&begun);
         let count = count.map_err(|error| self.in_a_step(error))?;
         begun.commit().map_err(|error| self.at_the_commit(error))?;
-        self.acked.begun(epoch, count);
+        self.look_at_log();
+        let is_noted = self.acked.begun(epoch, count);
+        // Without its mark the file is what the note is about, and without a note the epoch is to be in the file itself. Then a log that is lost makes no id come
+        // twice. A log that was left is copied so that the note knows how far it was.
+        let must_copy = is_copy || !is_noted;
+        let is_left = || self.log().is_ok_and(|log| !self.copier.is_far(log));
+        if must_copy || self.acked.is_copying() && is_left() {
+            let copied = self.copy_log();
+            let failed = copied.err().map(|error| self.in_a_step(error));
+            let is_failure = |failed: &Failed| must_copy || !failed.error.is_definite();
+            if let Some(failed) = failed.filter(is_failure) {
+                return Err(failed);
+            }
+        }
         Ok(epoch)
+    }
+
+    /// As [`Acked::is_copying`] says.
+    fn look_at_log(&mut self) {
+        if self.acked.is_copying()
+            && let Ok(log) = self.log()
+        {
+            self.acked.log_has(log);
+        }
     }
 
     /// Does all steps. If there is no space for that, the inserts give way, and then the reserve does.
@@ -364,6 +389,7 @@ impl SqliteStore {
         match done {
             Ok((done, count)) => {
                 if let Some(count) = count {
+                    self.look_at_log();
                     self.acked.committed(count);
                 }
                 self.keys.keep();
@@ -762,22 +788,18 @@ impl Store for SqliteStore {
             let file = self.path.to_string_lossy();
             Notice::acknowledged_lost(&file, &loss.to_string())
         });
-        let unnoted = self.acked.failure().map(|(note, error)| {
+        let failed = self.acked.failure().map(|(note, error)| {
             let note = note.to_string_lossy();
-            Notice::unnoted(&note, &error.to_string())
+            Notice::note_failed(&note, &error.to_string())
         });
-        more.into_iter().chain(lost).chain(unnoted).collect()
+        more.into_iter().chain(lost).chain(failed).collect()
     }
 }
 
 impl Drop for SqliteStore {
     /// A log that is far longer than usual stays as it is: to copy it would hold up a shutdown, and the next process that has the file copies it beside commits.
     fn drop(&mut self) {
-        let is_under_way = self.copier.is_under_way();
         let copied = self.copier.end();
-        if is_under_way {
-            self.acked.is_broken_off();
-        }
         let has_failed = copied.is_err_and(|error| !self.in_a_step(error).error.is_definite());
         let is_well = self.failure.is_none() && !has_failed && self.roll_back().is_ok();
         if is_well && self.log().is_ok_and(|log| !self.copier.is_far(log)) {

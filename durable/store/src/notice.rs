@@ -23,7 +23,7 @@ pub enum Notice {
     /// The store cannot note which commits it has acknowledged. They are in the file and its log all the same; but if a crash and something else took the log, the
     /// next opening would not notice it.
     #[non_exhaustive]
-    Unnoted {
+    NoteFailed {
         /// The file that cannot be written.
         note: Arc<str>,
         /// What the operating system says.
@@ -50,8 +50,8 @@ impl Notice {
 
     /// Notes that what was acknowledged cannot be noted.
     #[must_use]
-    pub fn unnoted(note: &str, error: &str) -> Notice {
-        Notice::Unnoted {
+    pub fn note_failed(note: &str, error: &str) -> Notice {
+        Notice::NoteFailed {
             note: note.into(),
             error: error.into(),
         }

@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<(), Fail
     } else if arguments.file.is_file()
         && let Some(loss) = SqliteStore::lost(&arguments.file)?
     {
-        say(&format!("what is shown is not all: {loss}"));
+        say(&loss.to_string());
     }
     let reader = Reader::open(&arguments.file)?;
     match &arguments.command {

@@ -56,7 +56,7 @@ pub(super) fn event(event: &Event) {
         Event::AcknowledgedLost { file, loss } => {
             error!(target: TARGET, file = &**file, loss = &**loss, "the file was opened without acknowledged work that is gone");
         }
-        Event::Unnoted { note, error } => {
+        Event::NoteFailed { note, error } => {
             error!(target: TARGET, note = &**note, error = &**error, "the note of what was acknowledged cannot be written");
         }
         Event::RuntimeEnded => error!(target: TARGET, "the runtime has ended without a shutdown"),

@@ -75,8 +75,11 @@ pub fn check(path: impl AsRef<Path>, found: &mut dyn FnMut(Finding)) -> Result<C
         found(finding);
     };
     let is_beside = lock::look(&path) != Holder::None;
-    if let Some(loss) = SqliteStore::lost(&path)? {
-        found(Finding::of_loss(&loss));
+    match SqliteStore::lost(&path) {
+        Ok(Some(loss)) => found(Finding::of_loss(&loss)),
+        Err(error @ OpenError::StaleLog(_)) => return Err(error),
+        // What keeps it from being read is said below.
+        Ok(None) | Err(_) => {}
     }
     let opened = connect(&path).and_then(|connection| {
         let version = inspect(&connection, &STEPS)?;

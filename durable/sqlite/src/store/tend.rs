@@ -55,7 +55,7 @@ impl SqliteStore {
         }
         let log = self.log()?;
         if !is_full && self.copier.takes(log, self.long_log) {
-            self.acked.copies();
+            self.acked.copies(log);
             if self.copier.begin(&self.path, log) {
                 return Ok(false);
             }
@@ -73,11 +73,13 @@ impl SqliteStore {
 
     /// Copies the log, as far as no reader keeps it from that.
     pub(super) fn copy_log(&mut self) -> rusqlite::Result<()> {
-        self.acked.copies();
+        let log = self.log()?;
+        if log.left() > 0 {
+            self.acked.copies(log);
+        }
         let copied = Length::by(&self.connection, "PRAGMA wal_checkpoint(PASSIVE)");
-        match &copied {
-            Ok(log) => self.acked.has_copied(*log),
-            Err(_) => self.acked.is_broken_off(),
+        if let Ok(log) = &copied {
+            self.acked.has_copied(*log, false);
         }
         copied.map(drop)
     }
@@ -89,13 +91,13 @@ impl SqliteStore {
             true => self.copier.wait(),
             false => self.copier.look(),
         };
-        if is_under_way && !self.copier.is_under_way() {
-            match copied {
-                Ok(()) => self.acked.has_copied(self.log()?),
-                Err(_) => self.acked.is_broken_off(),
-            }
+        if is_under_way
+            && !self.copier.is_under_way()
+            && let Ok(Some(log)) = &copied
+        {
+            self.acked.has_copied(*log, true);
         }
-        copied
+        copied.map(drop)
     }
 
     /// The same, in the space of the reserve if there is no other.
