@@ -64,7 +64,7 @@ impl Plan {
     /// A guard has nothing to do where no other worker can take the turn.
     fn waking_on(&self, home: &Handle) -> Waking {
         match self.waking {
-            Waking::Guarded if home.metrics().num_workers() < 2 => Waking::Frugal,
+            Waking::Guarded | Waking::Strict if home.metrics().num_workers() < 2 => Waking::Frugal,
             waking => waking,
         }
     }

@@ -204,7 +204,7 @@ fn round(seed: u64) {
     let ends = [Ends::Dropped, Ends::InBackground, Ends::WithTimeout][dice.roll(3) as usize];
     let runtime = runtime(workers, !by_hand);
     let facts = Arc::new(Facts::default());
-    let mut builder = Timer::builder().waking(WAKINGS[dice.roll(3) as usize]);
+    let mut builder = Timer::builder().waking(WAKINGS[dice.roll(WAKINGS.len() as u64) as usize]);
     if by_hand {
         builder = builder.clock(ManualClock::new());
     }

@@ -38,7 +38,12 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 pub(crate) const HOUR: Duration = Duration::from_secs(3600);
 
 /// All ways of waking a driver.
-pub(crate) const WAKINGS: [Waking; 3] = [Waking::Guarded, Waking::Precise, Waking::Frugal];
+pub(crate) const WAKINGS: [Waking; 4] = [
+    Waking::Guarded,
+    Waking::Strict,
+    Waking::Precise,
+    Waking::Frugal,
+];
 
 /// About 30 years, what relative delays are cut to, as in tokio.
 pub(crate) const FAR: Duration = Duration::from_secs(86_400 * 365 * 30);

@@ -177,22 +177,33 @@ fn without_a_wakeup_thread_tokios_clock_wakes_the_driver() {
 
 // ----- a driver that tokio's clock wakes, with the thread behind it -----
 
+/// How long after a target the thread looks at a guarded driver, and at a strict one or one that was late.
+const LAZY: u64 = 50;
+const STRICT: u64 = 8;
+
 /// No worker turns tokio's clock, as when the one that waits on it has blocked.
+fn is_woken_late(waking: Waking, at_most: u64) {
+    let (timer, driver) = start_with(waking);
+    let host = run(driver);
+    let mut task = Task::new(timer.sleep_until(at(5)));
+    task.run();
+    move_clock_for_thread(5 + at_most);
+    task.block_on();
+    assert_eq!(task.done_at, Some(5 + at_most));
+    assert_eq!(books(&timer), all_fired(1));
+    drop((task, timer));
+    host.join().unwrap();
+    join_wakeup_thread();
+}
+
 #[test]
 fn the_thread_wakes_a_driver_that_tokios_clock_does_not() {
-    explore(2, || {
-        let (timer, driver) = start_with(Waking::Guarded);
-        let host = run(driver);
-        let mut task = Task::new(timer.sleep_until(at(5)));
-        task.run();
-        move_clock_for_thread(13);
-        task.block_on();
-        assert_eq!(task.done_at, Some(13));
-        assert_eq!(books(&timer), all_fired(1));
-        drop((task, timer));
-        host.join().unwrap();
-        join_wakeup_thread();
-    });
+    explore(2, || is_woken_late(Waking::Guarded, LAZY));
+}
+
+#[test]
+fn the_thread_wakes_a_strict_driver_sooner() {
+    explore(2, || is_woken_late(Waking::Strict, STRICT));
 }
 
 /// The second target is earlier, so the look that the thread has planned is too late for it.
@@ -200,16 +211,38 @@ fn the_thread_wakes_a_driver_that_tokios_clock_does_not() {
 fn a_target_lowered_as_the_thread_goes_to_sleep_is_guarded() {
     explore(2, || {
         let (timer, mut driver) = start_with(Waking::Guarded);
-        let mut late = Task::new(timer.sleep_until(at(100)));
+        let mut late = Task::new(timer.sleep_until(at(1_000)));
         // The wake-up thread is started here.
         settle_until_asleep(&mut [&mut late, &mut driver]);
         let mut early = Task::new(timer.sleep_until(at(5)));
         early.run();
         let host = run(driver);
-        move_clock_for_thread(13);
+        move_clock_for_thread(5 + LAZY);
         early.block_on();
-        assert_eq!(early.done_at, Some(13));
+        assert_eq!(early.done_at, Some(5 + LAZY));
         drop((early, late, timer));
+        host.join().unwrap();
+        join_wakeup_thread();
+    });
+}
+
+/// The target is lowered at any moment of what the thread and the driver do next.
+#[test]
+fn a_driver_that_was_late_is_looked_at_strictly() {
+    explore(2, || {
+        let (timer, mut driver) = start_with(Waking::Guarded);
+        let mut first = Task::new(timer.sleep_until(at(5)));
+        let mut far = Task::new(timer.sleep_until(at(1_000)));
+        settle_until_asleep(&mut [&mut first, &mut far, &mut driver]);
+        let host = run(driver);
+        move_clock_for_thread(5 + LAZY);
+        first.block_on();
+        let mut second = Task::new(timer.sleep_until(at(60)));
+        second.run();
+        move_clock_for_thread(60 + STRICT);
+        second.block_on();
+        assert_eq!(second.done_at, Some(60 + STRICT));
+        drop((first, second, far, timer));
         host.join().unwrap();
         join_wakeup_thread();
     });
@@ -222,17 +255,17 @@ fn the_thread_lets_a_driver_be_that_tokios_clock_wakes() {
         let mut task = Task::new(timer.sleep_until(at(5)));
         settle_until_asleep(&mut [&mut task, &mut driver]);
         // The first turn, by a worker. It leaves a later target.
-        let mut late = Task::new(timer.sleep_until(at(50)));
+        let mut late = Task::new(timer.sleep_until(at(100)));
         late.run();
         set_clock(5);
         turn_tokios_clock();
         task.block_on();
         assert_eq!(task.done_at, Some(5));
-        move_clock_for_thread(13);
-        // The thread has looked, or will: at 13 there is nothing to be woken for.
+        move_clock_for_thread(5 + LAZY);
+        // The thread has looked, or will: there is nothing to be woken for.
         assert!(!driver.run());
         let host = run(driver);
-        move_clock_for_thread(58);
+        move_clock_for_thread(100 + LAZY);
         late.block_on();
         drop((task, late, timer));
         host.join().unwrap();

@@ -7,7 +7,7 @@
 //! | `waking` | [`Waking`]: the ways of waking that a user chooses from |
 //! | `tokio_sleep` | a sleep of tokio's, towards the target. It wakes every driver but those that are `Precise` on a runtime of several threads |
 //! | `milliseconds` | for which instant tokio is to be asked, so that it wakes the driver as soon after the target as it can |
-//! | `thread` | the wake-up thread. It wakes a `Precise` driver at its target, and a `Guarded` one that is late |
+//! | `thread` | the wake-up thread. It wakes a `Precise` driver at its target, and a `Guarded` or `Strict` one that is late |
 //! | `nudge` | how that thread wakes a worker without waking a second one |
 //!
 //! # No wake-up is lost
@@ -65,7 +65,7 @@ pub(super) use thread::is_this_thread as is_wakeup_thread;
 const AWAKE: u64 = 0;
 
 pub(crate) struct Wakeup {
-    // Futures read these. Each is written once at most.
+    // Futures read these. Each is written once at most, but for whether the driver was late (`thread`).
     clock: Clock,
     waking: Waking,
     /// Whether the wake-up thread could not be started.
@@ -341,6 +341,11 @@ impl Wakeup {
     /// Whether the thread is to wake the driver at its target, and not only if it is late.
     fn is_precise(&self) -> bool {
         self.waking == Waking::Precise && !self.has_lost_thread()
+    }
+
+    /// Whether the thread looks soon after each target, also at a driver that is never late.
+    fn is_strict(&self) -> bool {
+        self.waking == Waking::Strict
     }
 
     fn has_lost_thread(&self) -> bool {

@@ -1,10 +1,11 @@
 //! The wake-up thread: one helper thread for the whole process, which looks at the targets of the drivers that it serves.
 //!
-//! It serves no timer, and decides only how to wake. Each driver reads its own clock to see what is due. There are two kinds:
+//! It serves no timer, and decides only how to wake. Each driver reads its own clock to see what is due. There are three kinds:
 //!
 //! - A [`Precise`](super::Waking::Precise) driver is woken at its target. tokio rounds a sleep up to its own milliseconds; the thread wakes on time.
-//! - A [`Guarded`](super::Waking::Guarded) driver is woken by tokio's clock. The thread looks at it some milliseconds after its target. If
-//!   the target still stands, no worker has turned tokio's clock, and the thread wakes the driver's task.
+//! - A [`Guarded`](super::Waking::Guarded) driver is woken by tokio's clock. The thread looks at it [`LAZY`] after its target, and so some twenty times a second at
+//!   most. If a target still stands long after its time, no worker has turned tokio's clock, and the thread wakes the driver's task. From then on it looks
+//!   [`STRICT`] after each target, for [`ALERT`]. A [`Strict`](super::Waking::Strict) driver is always looked at so.
 //!
 //! Both are woken from outside. A task that a worker wakes runs next on that worker. If the task before it blocks, no other worker
 //! can take it. A task that is woken from outside is taken by any worker that is free.
@@ -26,7 +27,7 @@
 //! ```
 //!
 //! All four accesses are sequentially consistent, so 2 reads what a wrote, or b reads what 1 wrote. The thread holds the lock from a
-//! until it waits, so a notification finds it waiting.
+//! until it waits, so a notification finds it waiting. Whether the driver was late is written before a and read after 2.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -38,13 +39,22 @@ use slab::Slab;
 use super::Wakeup;
 use crate::clock::{machine_now, nanos_since_start};
 use crate::driver::host;
-use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{Condvar, Mutex, OwnLine, global, thread_local};
 use crate::wheel::Tick;
 
 /// How long after its target the thread looks at a guarded driver. tokio's clock wakes the driver within a millisecond or so. It is
 /// long, so that the thread looks seldom; and short enough for how late [`Waking`](super::Waking) says that a timer behind a blocked worker is.
-const GUARD: Duration = Duration::from_millis(8);
+const LAZY: Duration = Duration::from_millis(50);
+
+/// The same, of a driver that was late a moment ago, and how late a target must be until the thread wakes the driver.
+const STRICT: Duration = Duration::from_millis(8);
+
+/// A target that is so late when the thread looks by chance is looked at again after [`STRICT`]. tokio's clock may be about to serve one that is less late.
+const SUSPECT: Duration = Duration::from_millis(2);
+
+/// How long the thread looks strictly at a driver that it has found late.
+const ALERT: Duration = Duration::from_secs(1);
 
 /// How long after its target the thread waits for a precise driver to answer a nudge with a new target, before it wakes the driver's
 /// task.
@@ -84,12 +94,16 @@ struct Member {
     driver: Arc<Wakeup>,
     /// The target at which a precise driver was nudged, and when.
     nudged: Option<(Tick, Instant)>,
+    /// Until when a guarded driver that was late is looked at strictly.
+    alert_until: Option<Instant>,
 }
 
 /// What a driver keeps of its membership.
 pub(super) struct Membership {
     /// Its place in the list, `OUTSIDE` or `LEFT`. Written with the lock held.
     place: AtomicUsize,
+    /// Whether the driver was late a moment ago. Written by the thread, with the lock held.
+    is_alert: AtomicBool,
 }
 
 const OUTSIDE: usize = usize::MAX;
@@ -100,6 +114,7 @@ impl Membership {
     pub(super) fn new() -> Membership {
         Membership {
             place: AtomicUsize::new(OUTSIDE),
+            is_alert: AtomicBool::new(false),
         }
     }
 
@@ -110,6 +125,18 @@ impl Membership {
 
     fn is_member(&self) -> bool {
         self.place() < LEFT
+    }
+
+    fn is_alert(&self) -> bool {
+        // Relaxed: `update` reads it after `looks_at`, which the thread writes after it has changed this.
+        self.is_alert.load(Ordering::Relaxed)
+    }
+
+    fn set_alert(&self, is_alert: bool) {
+        // Futures read this line: it is not written for nothing.
+        if self.is_alert() != is_alert {
+            self.is_alert.store(is_alert, Ordering::Relaxed);
+        }
     }
 }
 
@@ -122,19 +149,32 @@ enum Look {
 }
 
 impl Member {
+    fn new(driver: &Arc<Wakeup>) -> Member {
+        Member {
+            driver: Arc::clone(driver),
+            nudged: None,
+            alert_until: None,
+        }
+    }
+
     fn look(&self, now: Instant) -> Look {
         let target = self.driver.target();
-        let Some(start) = self.driver.instant_of(target) else {
-            return Look::Wait(None);
-        };
-        let is_precise = self.driver.is_precise();
+        let start = self.driver.instant_of(target);
+        match start {
+            None => Look::Wait(None),
+            Some(start) if self.driver.is_precise() => self.look_precisely(target, start, now),
+            Some(start) => self.look_on_guard(start, now),
+        }
+    }
+
+    fn look_precisely(&self, target: Tick, start: Instant, now: Instant) -> Look {
         let (at, is_nudge) = match self.nudged {
             // As a rule the driver's next target is a millisecond after this one or more. So the driver need not notify the thread, which
             // looks no later than that. A thread that was late itself gives the driver some time.
-            Some((nudged, when)) if is_precise && nudged == target => {
+            Some((nudged, when)) if nudged == target => {
                 ((start + PATIENCE).max(when + PATIENCE / 2), false)
             }
-            _ => (first_look(&self.driver, start), is_precise),
+            _ => (start, true),
         };
         match at <= now {
             false => Look::Wait(Some(at)),
@@ -142,13 +182,46 @@ impl Member {
             true => Look::Wake,
         }
     }
+
+    fn look_on_guard(&self, start: Instant, now: Instant) -> Look {
+        let is_suspect = start + SUSPECT <= now;
+        let at = match is_suspect {
+            true => start + STRICT,
+            false => first_look(&self.driver, start),
+        };
+        match at <= now {
+            false => Look::Wait(Some(at)),
+            true => Look::Wake,
+        }
+    }
+
+    /// Notes what the thread has seen, and how it looks from now on.
+    fn note(&mut self, look: &Look, now: Instant) {
+        match look {
+            Look::Wait(_) => {}
+            Look::Nudge(target) => self.nudged = Some((*target, now)),
+            Look::Wake => self.nudged = None,
+        }
+        if self.driver.is_precise() {
+            return;
+        }
+        if matches!(look, Look::Wake) {
+            self.alert_until = Some(now + ALERT);
+        } else if self.alert_until.is_some_and(|until| until <= now) {
+            self.alert_until = None;
+        }
+        self.driver.member.set_alert(self.alert_until.is_some());
+    }
 }
 
 /// When the thread looks at a driver whose target starts at `start`.
 fn first_look(driver: &Wakeup, start: Instant) -> Instant {
-    match driver.is_precise() {
-        true => start,
-        false => start + GUARD,
+    if driver.is_precise() {
+        return start;
+    }
+    match driver.is_strict() || driver.member.is_alert() {
+        true => start + STRICT,
+        false => start + LAZY,
     }
 }
 
@@ -157,9 +230,9 @@ pub(super) fn update(driver: &Arc<Wakeup>) {
     let Some(start) = driver.instant_of(driver.target()) else {
         return;
     };
-    let at = first_look(driver, start);
-    // 2. of the proof above.
+    // 2. of the proof above. Before it is asked whether the driver was late.
     let looks_at = THREAD.looks_at.load(Ordering::SeqCst);
+    let at = first_look(driver, start);
     if looks_at > nanos_since_start(at) || !driver.member.is_member() {
         join(driver, at);
     }
@@ -173,10 +246,7 @@ fn join(driver: &Arc<Wakeup>, at: Instant) {
         // A future meets the end of its timer. The driver would not leave again.
         LEFT => return,
         OUTSIDE => {
-            let place = members.list.insert(Member {
-                driver: Arc::clone(driver),
-                nudged: None,
-            });
+            let place = members.list.insert(Member::new(driver));
             driver.member.place.store(place, Ordering::Relaxed);
         }
         _ => {}
@@ -274,16 +344,12 @@ impl Members {
     fn look(&mut self, now: Instant, due: &mut Vec<(Arc<Wakeup>, bool)>) -> Option<Instant> {
         let mut next: Option<Instant> = None;
         for (_, member) in &mut self.list {
-            match member.look(now) {
+            let look = member.look(now);
+            member.note(&look, now);
+            match look {
                 Look::Wait(at) => next = next.into_iter().chain(at).min(),
-                Look::Nudge(target) => {
-                    member.nudged = Some((target, now));
-                    due.push((Arc::clone(&member.driver), true));
-                }
-                Look::Wake => {
-                    member.nudged = None;
-                    due.push((Arc::clone(&member.driver), false));
-                }
+                Look::Nudge(_) => due.push((Arc::clone(&member.driver), true)),
+                Look::Wake => due.push((Arc::clone(&member.driver), false)),
             }
         }
         next
@@ -308,13 +374,84 @@ impl Members {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use std::time::{Duration, Instant};
 
     use tokio::runtime::Builder;
 
-    use super::LEFT;
+    use super::{ALERT, LEFT, Look, Member};
     use crate::clock::Clock;
     use crate::driver::wakeup::{Wakeup, Waking};
     use crate::wheel::{Resolution, Tick};
+
+    /// A driver whose target is 10 s ahead, and when that starts.
+    fn driver(waking: Waking) -> (tokio::runtime::Runtime, Arc<Wakeup>, Instant) {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_time()
+            .build()
+            .unwrap();
+        let entered = runtime.enter();
+        let clock = Clock::new(
+            runtime.handle().clone(),
+            None,
+            Some(Resolution::MILLISECOND),
+        );
+        drop(entered);
+        let wakeup = Arc::new(Wakeup::new(clock, waking));
+        let target = Tick::new(10_000);
+        assert!(wakeup.sleep_towards(Tick::ZERO, target, || true));
+        let start = wakeup.instant_of(target).unwrap();
+        (runtime, wakeup, start)
+    }
+
+    #[test]
+    fn a_guarded_driver_is_looked_at_lazily_until_it_is_late() {
+        let ms = Duration::from_millis;
+        // So many milliseconds after the start of the target; the driver is woken, or looked at so many milliseconds after it.
+        let looks_at =
+            |member: &Member, start: Instant, late: u64| match member.look(start + ms(late)) {
+                Look::Wake => None,
+                Look::Wait(Some(at)) => Some((at - start).as_millis()),
+                _ => panic!("it is neither woken nor looked at"),
+            };
+        let (_runtime, guarded, start) = driver(Waking::Guarded);
+        let mut member = Member::new(&guarded);
+        for (late, next) in [
+            (0, Some(50)),
+            (1, Some(50)),
+            (2, Some(8)),
+            (7, Some(8)),
+            (8, None),
+            (60, None),
+        ] {
+            assert_eq!(looks_at(&member, start, late), next, "{late} ms late");
+        }
+        // For a second after it was late, it is looked at sooner.
+        let found = start + ms(50);
+        let look = member.look(found);
+        member.note(&look, found);
+        for (late, next) in [(0, Some(8)), (7, Some(8)), (8, None)] {
+            assert_eq!(
+                looks_at(&member, start, late),
+                next,
+                "{late} ms late, again"
+            );
+        }
+        let look = member.look(start);
+        member.note(&look, found + ALERT - ms(1));
+        assert_eq!(looks_at(&member, start, 0), Some(8));
+        member.note(&look, found + ALERT);
+        assert_eq!(looks_at(&member, start, 0), Some(50));
+        let (_runtime, strict, start) = driver(Waking::Strict);
+        let member = Member::new(&strict);
+        for (late, next) in [(0, Some(8)), (7, Some(8)), (8, None)] {
+            assert_eq!(
+                looks_at(&member, start, late),
+                next,
+                "strict, {late} ms late"
+            );
+        }
+    }
 
     // A future that lowers the target meets the end of its driver. Nobody would take the driver off the list again.
     #[test]

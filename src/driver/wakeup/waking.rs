@@ -2,7 +2,8 @@
 ///
 /// | | who wakes the driver | how late a timer is | what it costs |
 /// |---|---|---|---|
-/// | [`Guarded`](Waking::Guarded) | tokio's clock; the wake-up thread, if that is more than 8 ms late | 1 ms as a rule, 2 at most; behind a blocked worker 10 ms | the wake-ups of tokio's own timers; at low rates, one wake-up of the thread for most turns |
+/// | [`Guarded`](Waking::Guarded) | tokio's clock; the wake-up thread, if that is late | 1 ms as a rule, 2 at most; behind a blocked worker 55 ms at most for the first timer, and 10 for those of the next second | the wake-ups of tokio's own timers, and some 20 of the thread a second |
+/// | [`Strict`](Waking::Strict) | the same | 1 ms as a rule, 2 at most; behind a blocked worker 10 ms at most, the first timer as well | the same, and at low rates one wake-up of the thread for most turns: up to 130 a second |
 /// | [`Precise`](Waking::Precise) | the wake-up thread, at each target | some 0.1 ms: what the system takes to wake two threads | two wake-ups a turn: the thread's and a worker's |
 /// | [`Frugal`](Waking::Frugal) | tokio's clock alone | 1 ms as a rule, 2 at most; behind a blocked worker, until that worker is free | the wake-ups of tokio's own timers |
 ///
@@ -12,10 +13,12 @@
 /// # Blocked workers
 ///
 /// In tokio, one worker at a time waits on the clock. When a timer fires, that worker runs the woken task. If the task blocks, no other
-/// worker takes the clock over until something else wakes one, and every timer of the runtime waits, tokio's own too. With
-/// `Guarded` and `Precise` the wake-up thread sees that a turn has not come, and wakes another worker for it.
+/// worker takes the clock over until something else wakes one, and every timer of the runtime waits, tokio's own too. With all but
+/// `Frugal`, the wake-up thread sees that a turn has not come, and wakes another worker for it. With `Guarded` it looks 50 ms after a
+/// timer was due, so that a service whose workers never block hardly pays for it; once it has found the driver late, it looks 8 ms after
+/// each timer for a second.
 ///
-/// On a runtime of one worker there is no other. There `Guarded` is the same as `Frugal`. While a runtime's clock is
+/// On a runtime of one worker there is no other. There `Guarded` and `Strict` are the same as `Frugal`. While a runtime's clock is
 /// paused, the driver sleeps on that clock in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
@@ -23,6 +26,8 @@ pub enum Waking {
     /// Tokio's clock wakes the driver, and the wake-up thread does if that is late. The runtime's timer is woken this way.
     #[default]
     Guarded,
+    /// As `Guarded`, with a wake-up thread that looks soon after each target.
+    Strict,
     /// The wake-up thread wakes the driver at each target. For timers that must be on time more than they must be cheap.
     Precise,
     /// Tokio's clock alone wakes the driver. Nothing acts if a blocked worker holds the clock.
