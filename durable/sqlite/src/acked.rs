@@ -173,7 +173,7 @@ pub(crate) struct Acked {
 #[derive(Debug)]
 pub(crate) struct Found {
     acked: Acked,
-    /// What is gone.
+    /// The acknowledged work that is gone.
     pub(crate) loss: Option<Loss>,
     /// Whether the log is older than the file, and must not be read over it.
     pub(crate) drops_log: bool,
@@ -198,12 +198,12 @@ impl Found {
             return Err(OpenError::AcknowledgedLost(loss.clone()));
         }
         if found.drops_log {
-            drop_log(path, &log_of(path), trial)?;
+            drop_log(path, trial)?;
         }
         Ok(found)
     }
 
-    /// Looks at the note of a file, and changes nothing. A log is stale if it is older than the file.
+    /// Looks at the note of a file, and changes nothing.
     pub(crate) fn look(path: &Path, trial: &Trial<'_>) -> Result<Found, OpenError> {
         let files = trial.files;
         let name = beside(path, "-acked");
@@ -422,13 +422,13 @@ struct Database {
 }
 
 impl Database {
-    /// What SQLite reads of a file and its log. `None` if that makes no sense.
+    /// Reads the file and its log, as SQLite does. `None` if that makes no sense.
     fn read(path: &Path, trial: &Trial<'_>) -> Result<Option<Database>, OpenError> {
         let read = connect(path, trial).and_then(|connection| Database::of(&connection));
         Database::if_sound(read)
     }
 
-    /// What is in the file itself.
+    /// Reads the file without its log. `None` if that makes no sense.
     fn without_log(path: &Path, trial: &Trial<'_>) -> Result<Option<Database>, OpenError> {
         let mut name = String::from("file:");
         for byte in path.as_os_str().as_encoded_bytes() {
@@ -488,7 +488,8 @@ impl Database {
 }
 
 /// Removes a log that must not be read over the file, while no connection has it open: one would go on with its index of the log that was.
-fn drop_log(path: &Path, log: &Path, trial: &Trial<'_>) -> Result<(), OpenError> {
+fn drop_log(path: &Path, trial: &Trial<'_>) -> Result<(), OpenError> {
+    let log = log_of(path);
     let alone = connect(path, trial).map_err(OpenError::of)?;
     // Before it reads anything: with its first look at the log it locks all others out, and is locked out by each that has looked at it.
     let all = alone.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; ROLLBACK");
@@ -497,7 +498,7 @@ fn drop_log(path: &Path, log: &Path, trial: &Trial<'_>) -> Result<(), OpenError>
         Ok(()) | Err(OpenError::Corrupt(_)) => {}
         Err(error) => return Err(error),
     }
-    (trial.files.remove)(log).map_err(|error| OpenError::io(log, error))?;
+    (trial.files.remove)(&log).map_err(|error| OpenError::io(&log, error))?;
     drop(alone);
     Ok(())
 }

@@ -66,6 +66,11 @@ fn killed(path: &Path, to: &Path) {
     }
 }
 
+fn killed_without_log(path: &Path, to: &Path) {
+    killed(path, to);
+    fs::remove_file(beside(to, "-wal")).unwrap();
+}
+
 const WAYS: [&str; 5] = ["deleted", "cut", "header", "first page", "a page"];
 
 fn damage(path: &Path, way: &str, rng: &mut Rng) {
@@ -372,7 +377,7 @@ fn open_small(disk: &Disk) -> Result<SqliteStore, OpenError> {
     })
 }
 
-/// What a kill leaves of the files, with its log damaged.
+/// The files that a kill leaves, with the log damaged.
 fn left(disk: &Disk, way: &str, rng: &mut Rng) -> Disk {
     let left = [trial::FILE, trial::LOG, "timers.db-acked"];
     let left = left.into_iter().filter_map(|name| {
@@ -526,8 +531,7 @@ fn a_checkpoint_that_a_reader_has_limited_is_not_completed() {
         store.commit(number, &[insert(epoch, number)]).unwrap();
         store.tend().unwrap();
     }
-    killed(&path, &copy);
-    fs::remove_file(beside(&copy, "-wal")).unwrap();
+    killed_without_log(&path, &copy);
     let refused = open(&copy, false).unwrap_err();
     assert!(
         matches!(
@@ -540,8 +544,7 @@ fn a_checkpoint_that_a_reader_has_limited_is_not_completed() {
     drop(reader);
     store.commit(41, &[insert(epoch, 41)]).unwrap();
     store.tend().unwrap();
-    killed(&path, &copy);
-    fs::remove_file(beside(&copy, "-wal")).unwrap();
+    killed_without_log(&path, &copy);
     assert_eq!(ids(&mut open(&copy, false).unwrap()).len(), 41);
 }
 
@@ -562,8 +565,7 @@ fn a_log_that_is_lost_after_a_backup_was_restored_is_noticed() {
     }
     killed(&restored, &copy);
     assert_eq!(ids(&mut open(&copy, false).unwrap()).len(), 6);
-    killed(&restored, &copy);
-    fs::remove_file(beside(&copy, "-wal")).unwrap();
+    killed_without_log(&restored, &copy);
     let refused = open(&copy, false).unwrap_err();
     assert!(
         matches!(refused, OpenError::AcknowledgedLost(_)),
@@ -619,8 +621,7 @@ fn a_commit_that_changes_nothing_hides_no_loss() {
     let (path, copy) = (folder.file("timers.db"), folder.file("killed.db"));
     let mut store = filled(&path, 3);
     store.commit(4, &[Op::Discard(Id::NONE)]).unwrap();
-    killed(&path, &copy);
-    fs::remove_file(beside(&copy, "-wal")).unwrap();
+    killed_without_log(&path, &copy);
     let refused = open(&copy, false).unwrap_err();
     assert!(
         matches!(

@@ -78,7 +78,7 @@ pub fn check(path: impl AsRef<Path>, found: &mut dyn FnMut(Finding)) -> Result<C
     match SqliteStore::lost(&path) {
         Ok(Some(loss)) => found(Finding::of_loss(&loss)),
         Err(error @ OpenError::StaleLog(_)) => return Err(error),
-        // What keeps it from being read is said below.
+        // The checks below say why it cannot be read.
         Ok(None) | Err(_) => {}
     }
     let opened = connect(&path).and_then(|connection| {
