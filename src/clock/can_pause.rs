@@ -11,7 +11,7 @@
 use tokio::runtime::Builder;
 
 /// Whether tokio has `pause`.
-pub(super) const CLOCKS_CAN_PAUSE: bool = {
+pub(crate) const CLOCKS_CAN_PAUSE: bool = {
     // What it is without the feature.
     assert!(!gives(
         &|other: &'static mut Other| other.start_paused(false)

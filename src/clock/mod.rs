@@ -29,8 +29,8 @@ use tokio::time::{Duration, Instant};
 
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::wheel::{Divisor, Resolution, Tick, Ticks};
-use can_pause::CLOCKS_CAN_PAUSE;
 
+pub(crate) use can_pause::CLOCKS_CAN_PAUSE;
 pub use manual::ManualClock;
 pub(crate) use manual::Turned;
 pub(crate) use now::{machine_now, nanos_since_start};

@@ -22,7 +22,7 @@ pub trait FutureExt: Future {
     ///
     /// # Panics
     ///
-    /// At the call: outside a tokio runtime, in one without `enable_time`, or if the runtime's timer was shut down.
+    /// As [`waterwheel::timeout`](crate::timeout()).
     #[inline]
     #[track_caller]
     fn timeout(self, duration: Duration) -> crate::Timeout<Self>

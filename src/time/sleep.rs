@@ -40,10 +40,12 @@ use crate::wheel::{Key, Tick};
 /// # }
 /// ```
 #[must_use = "futures do nothing unless you `.await` or poll them"]
+#[repr(C)]
 pub struct Sleep {
-    deadline: Instant,
     shard: Arc<Shard>,
     phase: Packed,
+    // Last, so that what else a `Timeout` may have lies before its niche.
+    deadline: Instant,
 }
 
 impl Sleep {
@@ -125,9 +127,15 @@ impl Sleep {
     /// buffer: 8 ns each time, of 30 that a `timeout` takes.
     #[inline(always)]
     pub(super) fn after(shard: Arc<Shard>, now: Instant, duration: Duration) -> Sleep {
-        let clock = shard.clock();
         let deadline = far_at_most(now, duration);
-        // A short delay may have passed by the first poll, and a clock that can be paused may have been moved. In both cases the
+        Sleep::until_after(shard, deadline, duration)
+    }
+
+    /// A sleep that was asked for `duration` before its deadline, or zero if that is not known.
+    #[inline(always)]
+    pub(super) fn until_after(shard: Arc<Shard>, deadline: Instant, duration: Duration) -> Sleep {
+        let clock = shard.clock();
+        // A short duration may have passed by the first poll, and a clock that can be paused may have been moved. In both cases the
         // first poll reads the clock again.
         let lead = if duration >= TRUSTED && !clock.may_jump() {
             Lead::covering(clock.ticks_covering(duration))
@@ -174,9 +182,9 @@ impl Sleep {
     #[inline(always)]
     pub(super) fn new(shard: Arc<Shard>, deadline: Instant, lead: Lead) -> Sleep {
         Sleep {
-            deadline,
             shard,
             phase: Packed::new(Phase::New(lead)),
+            deadline,
         }
     }
 
@@ -442,7 +450,7 @@ impl Sleep {
     }
 }
 
-/// From this delay on, a first poll within a task trusts the time that was read when the future was made. If the deadline has
+/// From this delay on, a first poll within a task trusts the time that was read when the sleep or the timeout was made. If the deadline has
 /// passed by then, the poll is pending and the driver wakes the task at once: the task's worker is free after the poll, so some
 /// worker can run the driver. Outside of tasks the poll reads the clock, since all workers may be blocked.
 ///

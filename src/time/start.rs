@@ -258,6 +258,15 @@ impl Sleep {
         Sleep::on_current_beyond(duration)
     }
 
+    /// A sleep on the runtime's timer that was asked for `duration` before its deadline, by the clock of that runtime; zero if that is
+    /// not known.
+    #[inline]
+    pub(super) fn on_current_until(deadline: Instant, duration: Duration) -> Sleep {
+        let shard = current_shard();
+        assert_open(&shard);
+        Sleep::until_after(shard, deadline, duration)
+    }
+
     #[cold]
     #[track_caller]
     fn on_current_beyond(duration: Duration) -> Option<Sleep> {

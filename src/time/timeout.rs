@@ -7,7 +7,9 @@ use tokio::task::coop;
 use tokio::time::{Duration, Instant};
 
 use super::sleep::Sleep;
+use super::{FAR, far_at_most};
 use crate::Timer;
+use crate::clock::CLOCKS_CAN_PAUSE;
 use crate::error::{Elapsed, Error};
 
 /// Gives a future a time limit.
@@ -16,6 +18,9 @@ use crate::error::{Elapsed, Error};
 /// duration passed first. The future is polled first: if it is ready it wins, even past the
 /// deadline. A duration that overflows means never: then no timer is involved, and stopping it
 /// changes nothing. Same as `tokio::time::timeout`.
+///
+/// The clock is read at the call. In a task, the timer is looked up at the first poll that finds the future pending, so a call that is
+/// ready at once costs only the read. The limit is then on the timer of the runtime that polls it.
 ///
 /// # Precision
 ///
@@ -28,8 +33,8 @@ use crate::error::{Elapsed, Error};
 ///
 /// # Panics
 ///
-/// At the call: outside a tokio runtime, in one without `enable_time`, or if the runtime's timer
-/// was shut down.
+/// Outside a tokio runtime, in one without `enable_time`, or if the runtime's timer
+/// was shut down: at the call, or, if that is in a task, at the first poll that finds the future pending.
 ///
 /// # Example
 ///
@@ -50,7 +55,10 @@ pub fn timeout<F>(duration: Duration, future: F) -> Timeout<F::IntoFuture>
 where
     F: IntoFuture,
 {
-    Timeout::new(Sleep::on_current(duration), future)
+    Timeout {
+        value: future.into_future(),
+        delay: Delay::on_current(duration),
+    }
 }
 
 /// Gives a future until `deadline`. Otherwise as [`timeout`]; same as `tokio::time::timeout_at`.
@@ -74,7 +82,10 @@ pub fn timeout_at<F>(deadline: Instant, future: F) -> Timeout<F::IntoFuture>
 where
     F: IntoFuture,
 {
-    Timeout::new(Some(super::sleep_until(deadline)), future)
+    Timeout {
+        value: future.into_future(),
+        delay: Delay::until_on_current(deadline),
+    }
 }
 
 impl Timer {
@@ -164,9 +175,89 @@ pin_project! {
     pub struct Timeout<T> {
         #[pin]
         value: T,
-        // `None` for a deadline beyond the range of `Instant`: never.
-        delay: Option<Sleep>,
+        delay: Delay,
     }
+}
+
+/// What limits the time of a future.
+///
+/// As large as a `Sleep`: the fields of `Unbound` lie before the niche of the `Instant`, which a `Sleep` has last.
+#[derive(Debug)]
+enum Delay {
+    /// The deadline is beyond the range of `Instant`, or the future is done.
+    Never,
+    Bound(Sleep),
+    /// Will be on the timer of the runtime that finds the future pending. The duration is what was asked for, or zero if it says
+    /// nothing about that runtime's clock.
+    Unbound {
+        deadline: Instant,
+        seconds: u32,
+        nanos: u32,
+    },
+}
+
+impl Delay {
+    #[inline(always)]
+    #[track_caller]
+    fn on_current(duration: Duration) -> Delay {
+        if duration > FAR || !is_in_task() {
+            return Delay::of(Sleep::on_current(duration));
+        }
+        let deadline = far_at_most(Instant::now(), duration);
+        // Two runtimes have two clocks, if clocks can be paused.
+        let known = if CLOCKS_CAN_PAUSE {
+            Duration::ZERO
+        } else {
+            duration
+        };
+        Delay::Unbound {
+            deadline,
+            // Fits: it is at most `FAR`.
+            seconds: known.as_secs() as u32,
+            nanos: known.subsec_nanos(),
+        }
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn until_on_current(deadline: Instant) -> Delay {
+        if !is_in_task() {
+            return Delay::Bound(super::sleep_until(deadline));
+        }
+        Delay::Unbound {
+            deadline,
+            seconds: 0,
+            nanos: 0,
+        }
+    }
+
+    #[inline(always)]
+    fn of(sleep: Option<Sleep>) -> Delay {
+        match sleep {
+            Some(sleep) => Delay::Bound(sleep),
+            None => Delay::Never,
+        }
+    }
+
+    /// Finds the timer of the runtime that polls.
+    #[inline(never)]
+    fn bind(&mut self) {
+        if let Delay::Unbound {
+            deadline,
+            seconds,
+            nanos,
+        } = *self
+        {
+            let duration = Duration::new(u64::from(seconds), nanos);
+            *self = Delay::Bound(Sleep::on_current_until(deadline, duration));
+        }
+    }
+}
+
+/// Whether this is code of a task, and so in a runtime.
+#[inline(always)]
+fn is_in_task() -> bool {
+    tokio::task::try_id().is_some()
 }
 
 impl<T> Timeout<T> {
@@ -177,14 +268,18 @@ impl<T> Timeout<T> {
     {
         Timeout {
             value: future.into_future(),
-            delay,
+            delay: Delay::of(delay),
         }
     }
 
     /// `None` for never, and after completion.
     #[inline]
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.delay.as_ref().map(Sleep::deadline)
+        match &self.delay {
+            Delay::Never => None,
+            Delay::Bound(sleep) => Some(sleep.deadline()),
+            Delay::Unbound { deadline, .. } => Some(*deadline),
+        }
     }
 
     /// The future that has the time limit.
@@ -214,12 +309,15 @@ where
         let had_budget = coop::has_budget_remaining();
         if let Poll::Ready(value) = this.value.poll(context) {
             // Cancelled now rather than when the `Timeout` is dropped: it is done.
-            *this.delay = None;
+            *this.delay = Delay::Never;
             return Poll::Ready(Ok(value));
         }
+        if let Delay::Unbound { .. } = this.delay {
+            this.delay.bind();
+        }
         match this.delay {
-            Some(delay) => poll_delay(delay, had_budget, context).map(Err),
-            None => Poll::Pending,
+            Delay::Bound(sleep) => poll_delay(sleep, had_budget, context).map(Err),
+            Delay::Never | Delay::Unbound { .. } => Poll::Pending,
         }
     }
 }

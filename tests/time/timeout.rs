@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use waterwheel::error::Elapsed;
 use waterwheel::{Duration, Instant, Timer, sleep, timeout, timeout_at};
 
-use crate::support::{Probe, assert_settled, ms, own_timer, poll_once};
+use crate::support::{HOUR, Probe, assert_settled, ms, multi_thread, own_timer, paused, poll_once};
 
 #[tokio::test(start_paused = true)]
 async fn a_future_that_is_done_in_time_wins() {
@@ -63,6 +63,49 @@ async fn the_future_is_polled_before_the_delay_is_armed() {
     let timer = own_timer();
     assert_eq!(timer.timeout(ms(10), ready(1)).await, Ok(1));
     assert_eq!(timer.metrics().armed(), 0);
+}
+
+// In a task it finds its timer at the first poll that is pending; see also `tests/binding`.
+#[tokio::test(start_paused = true)]
+async fn in_a_task_the_deadline_counts_from_the_call() {
+    for limit in [ms(10), ms(5_000)] {
+        let task = tokio::spawn(async move {
+            let start = Instant::now();
+            let limited = timeout(limit, pending::<()>());
+            let limited_at = timeout_at(start + limit, pending::<()>());
+            sleep(limit - ms(3)).await;
+            assert!(limited.await.is_err());
+            assert_eq!(start.elapsed(), limit);
+            assert!(limited_at.await.is_err());
+            assert_eq!(start.elapsed(), limit);
+            let mut passed = timeout(limit, pending::<()>());
+            tokio::time::advance(limit).await;
+            assert!(poll_once(&mut passed).is_ready());
+            let century = Duration::from_secs(86_400 * 365 * 100);
+            let start = Instant::now();
+            assert!(timeout(century, pending::<()>()).await.is_err());
+            assert_eq!(start.elapsed(), century);
+        });
+        task.await.expect("it does not panic");
+    }
+    assert_settled(&Timer::current());
+}
+
+// Its deadline is far ahead of the other runtime's clock, and how long it was asked for says nothing there.
+#[test]
+fn one_made_on_a_clock_that_was_moved_makes_no_timer_of_another_runtime_early() {
+    let (moved, other) = (paused(), multi_thread(1));
+    let make = async {
+        tokio::time::advance(HOUR).await;
+        timeout(ms(5_000), pending::<()>())
+    };
+    let mut limited = moved.block_on(async { tokio::spawn(make).await.expect("it is made") });
+    let poll = async move {
+        assert!(poll_once(&mut limited).is_pending());
+        let mut nap = sleep(HOUR / 2);
+        assert!(poll_once(&mut nap).is_pending());
+    };
+    other.block_on(async { tokio::spawn(poll).await.expect("it is pending") });
 }
 
 #[tokio::test(start_paused = true)]

@@ -151,15 +151,15 @@ async fn member<O: Operation>(mut op: O, load: Load, me: usize, crew: Arc<Crew>)
     }
     let start = Instant::now();
     while start.elapsed() < WARM_UP {
-        batch(&mut op, BATCH, O::once).await;
+        batch(&mut op, O::STEPS, O::once).await;
     }
 
     crew.gather().await;
     let start = Instant::now();
     let mut operations = 0;
     while crew.goes_on(me, start.elapsed() >= load.measured()) {
-        batch(&mut op, BATCH, O::once).await;
-        operations += BATCH;
+        batch(&mut op, O::STEPS, O::once).await;
+        operations += O::STEPS;
     }
     Share {
         operations,

@@ -7,8 +7,13 @@ use std::time::Duration;
 
 use waterwheel_suite::Metric;
 
+use crate::stage::BATCH;
+
 /// One step of the measured loop, and what must be there before it.
 pub(crate) trait Operation: Send + 'static {
+    /// After so many of them the task gives way.
+    const STEPS: usize = BATCH;
+
     fn once(&mut self, context: &mut Context<'_>);
 
     /// Makes one of the timers that are pending throughout.
