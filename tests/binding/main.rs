@@ -160,7 +160,7 @@ fn after_a_shutdown_the_call_panics_outside_of_tasks_and_the_poll_in_one() {
     inside(&runtime, Timer::current).shutdown();
     let says = ["takes no future"];
     inside(&runtime, || {
-        assert_panics_here(&says, || timeout(HOUR, ready(1)))
+        assert_panics_here(&says, || timeout(HOUR, ready(1)));
     });
     let mut limited = made_in(&runtime, || {
         assert_eq!(poll_once(&mut timeout(HOUR, ready(1))), Poll::Ready(Ok(1)));

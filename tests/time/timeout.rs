@@ -95,17 +95,15 @@ async fn in_a_task_the_deadline_counts_from_the_call() {
 #[test]
 fn one_made_on_a_clock_that_was_moved_makes_no_timer_of_another_runtime_early() {
     let (moved, other) = (paused(), multi_thread(1));
-    let make = async {
-        tokio::time::advance(HOUR).await;
-        timeout(ms(5_000), pending::<()>())
-    };
-    let mut limited = moved.block_on(async { tokio::spawn(make).await.expect("it is made") });
-    let poll = async move {
+    moved.block_on(tokio::time::advance(HOUR));
+    let make = moved.spawn(async { [timeout(ms(5_000), pending::<()>())] });
+    let [mut limited] = moved.block_on(make).expect("it is made");
+    let poll = other.spawn(async move {
         assert!(poll_once(&mut limited).is_pending());
         let mut nap = sleep(HOUR / 2);
         assert!(poll_once(&mut nap).is_pending());
-    };
-    other.block_on(async { tokio::spawn(poll).await.expect("it is pending") });
+    });
+    other.block_on(poll).expect("it is pending");
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,7 +8,7 @@ use waterwheel::{Builder, Sleep, Timer, Waking};
 
 use super::{Postpones, Sleeps, TimesOut};
 
-/// A waterwheel [`Timer`] of one's own, whose driver is woken in one of three ways.
+/// A waterwheel [`Timer`] of one's own, whose driver is woken in one of four ways.
 #[derive(Clone)]
 pub(crate) struct Own<W> {
     pub(crate) timer: Timer,
@@ -26,6 +26,9 @@ pub(crate) trait Way: Clone + Send + Sync + 'static {
 pub(crate) enum Guarded {}
 
 #[derive(Clone)]
+pub(crate) enum Strict {}
+
+#[derive(Clone)]
 pub(crate) enum Precise {}
 
 #[derive(Clone)]
@@ -34,6 +37,11 @@ pub(crate) enum Frugal {}
 impl Way for Guarded {
     const NAME: &'static str = "own";
     const WAKING: Waking = Waking::Guarded;
+}
+
+impl Way for Strict {
+    const NAME: &'static str = "own, strict";
+    const WAKING: Waking = Waking::Strict;
 }
 
 impl Way for Precise {

@@ -8,9 +8,9 @@
 //! CPU time and context switches are those of all threads. They stand beside the lateness of the same sample, since
 //! precision has a price: each way of waking the driver has a row.
 //!
-//! `rate, lone` has one task that sleeps over and over (`lone.rs`).
+//! `rate, in turn` and `rate, lone` have tasks that sleep over and over (`in_turn.rs`).
 
-mod lone;
+mod in_turn;
 mod sample;
 
 use std::time::Duration;
@@ -19,7 +19,7 @@ use waterwheel_suite::{Absent, Metric, Target, Want};
 
 use crate::contestant::{
     AsyncIo, Current, Frugal, FuturesTimer, Guarded, Own, PINGORA, PINGORA_IS_EARLY, Precise,
-    Sleeps, Start, Tokio,
+    Sleeps, Start, Strict, Tokio,
 };
 use crate::entrant::Entrant;
 use crate::targets::of_both;
@@ -62,7 +62,7 @@ pub(crate) fn all(quick: bool) -> Vec<Workload> {
             window: Duration::from_millis(millis),
         })
     });
-    by_rate.chain([lone::workload(quick)]).collect()
+    by_rate.chain(in_turn::all(quick)).collect()
 }
 
 fn by_rate(load: Load) -> Workload {
@@ -75,6 +75,7 @@ fn by_rate(load: Load) -> Workload {
             entrant(Own::<Guarded>::start, load),
             entrant(Current::start, load),
             entrant(Own::<Precise>::start, load),
+            entrant(Own::<Strict>::start, load),
             entrant(Own::<Frugal>::start, load),
         ],
         absent: absent(),
@@ -95,14 +96,34 @@ fn absent() -> Vec<Absent> {
         .collect()
 }
 
+/// What the wake-up thread may cost the runtime's timer in CPU time, beside the same without it.
+fn guard_costs_at_most(title: String, rate: usize) -> Target {
+    let at_most = match rate {
+        ..1000 => 1.12,
+        1000..10_000 => 1.07,
+        _ => 1.05,
+    };
+    Target {
+        title,
+        metric: CPU,
+        of: Current::NAME,
+        want: Want::Share {
+            of: Own::<Frugal>::NAME,
+            at_most,
+        },
+    }
+}
+
 pub(crate) fn targets() -> Vec<Target> {
     let share = |at_most| Want::Share {
         of: Tokio::NAME,
         at_most,
     };
     let mut targets = Vec::new();
-    for title in MODERATE.map(title) {
-        for (metric, want) in [(CPU, share(1.5)), (P50, share(0.6)), (EARLY, Want::Zero)] {
+    for rate in MODERATE {
+        let title = title(rate);
+        targets.push(guard_costs_at_most(title.clone(), rate));
+        for (metric, want) in [(CPU, share(1.5)), (P50, share(0.7)), (EARLY, Want::Zero)] {
             targets.extend(of_both(&title, metric, want));
         }
         // Without a thread of its own a timer is no more precise than tokio's, and then it may cost little more.
@@ -125,6 +146,6 @@ pub(crate) fn targets() -> Vec<Target> {
     targets.push(precise(100, P50, Want::AtMost(200.0)));
     targets.push(precise(1000, P50, Want::AtMost(200.0)));
     targets.push(precise(10_000, CPU, share(1.5)));
-    targets.extend(lone::targets());
+    targets.extend(in_turn::targets());
     targets
 }

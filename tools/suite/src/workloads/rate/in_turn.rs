@@ -1,0 +1,203 @@
+//! Tasks that sleep over and over: a timer is armed each time that one has fired, as services do it.
+//!
+//! `rate, in turn` has as many as make the rate with sleeps of 50 to 150 ms. `rate, lone` has one, which sleeps 1 to 2 ms, and nothing
+//! else in the whole runtime: a backoff, a poll of a device, a pacer. No timer is pending beside that one, so nothing shares the cost of
+//! its wake-up, and there are fewer than a thousand a second.
+//!
+//! The delays are random. With the same delay each time, every sleep would begin just after a tick, and its
+//! lateness would be that of this one phase.
+
+use std::ops::Range;
+use std::thread;
+use std::time::Duration;
+
+use waterwheel_suite::{Metric, Sample, Target, Want};
+
+use super::CPU;
+use crate::armed::{self, instant, nanos, now};
+use crate::contestant::{Current, Frugal, Guarded, Own, Precise, Sleeps, Start, Strict, Tokio};
+use crate::cpu;
+use crate::entrant::Entrant;
+use crate::lateness::Lateness;
+use crate::patience;
+use crate::random::SplitMix64;
+use crate::stage::Stage;
+use crate::workload::Workload;
+
+const P50: &str = "lateness p50";
+const METRICS: &[Metric] = &[
+    Metric::lower(P50, "us"),
+    Metric::lower("lateness p99", "us"),
+    Metric::lower(CPU, "ns"),
+    Metric::lower("context switches a timer", "count"),
+    Metric::lower("fired early", "count"),
+];
+const PERCENTILES: [f64; 2] = [0.5, 0.99];
+
+const LONE: &str = "rate, lone";
+/// Timers a second.
+const RATES: &[usize] = &[100, 1000, 10_000];
+const QUICK_RATES: &[usize] = &[1000];
+/// Before the first sleep and after the last, so that the workers rest while the cost is read.
+const CALM: Duration = Duration::from_millis(20);
+
+#[derive(Clone)]
+struct Load {
+    tasks: usize,
+    delays: Range<Duration>,
+    window: Duration,
+}
+
+fn title(rate: usize) -> String {
+    format!("rate, in turn, {rate} a second")
+}
+
+pub(super) fn all(quick: bool) -> Vec<Workload> {
+    let millis = |whole| Duration::from_millis(if quick { 100 } else { whole });
+    let rates = if quick { QUICK_RATES } else { RATES };
+    let by_rate = |&rate: &usize| {
+        let delays = Duration::from_millis(50)..Duration::from_millis(150);
+        let mean = (delays.start + delays.end) / 2;
+        let load = Load {
+            tasks: (mean * rate as u32).as_secs() as usize,
+            delays,
+            window: millis(3000),
+        };
+        Workload {
+            title: title(rate),
+            work: format!(
+                "{} tasks, sleeps of 50 to 150 ms in turn for {} ms",
+                load.tasks,
+                load.window.as_millis()
+            ),
+            metrics: METRICS,
+            entrants: vec![
+                entrant(Tokio::start, &load),
+                entrant(Own::<Guarded>::start, &load),
+                entrant(Current::start, &load),
+                entrant(Own::<Strict>::start, &load),
+                entrant(Own::<Frugal>::start, &load),
+            ],
+            absent: super::absent(),
+        }
+    };
+    let mut all: Vec<_> = rates.iter().map(by_rate).collect();
+    all.push(lone(millis(2000)));
+    all
+}
+
+fn lone(window: Duration) -> Workload {
+    let load = Load {
+        tasks: 1,
+        delays: Duration::from_millis(1)..Duration::from_millis(2),
+        window,
+    };
+    Workload {
+        title: LONE.to_owned(),
+        work: format!(
+            "one task, sleeps of 1 to 2 ms in turn for {} ms",
+            window.as_millis()
+        ),
+        metrics: METRICS,
+        entrants: vec![
+            entrant(Tokio::start, &load),
+            entrant(Own::<Precise>::start, &load),
+            entrant(Own::<Guarded>::start, &load),
+            entrant(Current::start, &load),
+        ],
+        absent: super::absent(),
+    }
+}
+
+/// What the guard may cost, and how late the precise timer may be where it is alone.
+pub(super) fn targets() -> Vec<Target> {
+    let mut targets = vec![Target {
+        title: LONE.to_owned(),
+        metric: P50,
+        of: Own::<Precise>::NAME,
+        want: Want::AtMost(200.0),
+    }];
+    for rate in RATES {
+        targets.push(super::guard_costs_at_most(title(*rate), *rate));
+    }
+    targets
+}
+
+fn entrant<S: Sleeps>(start: impl Start<S>, load: &Load) -> Entrant {
+    let load = load.clone();
+    Entrant::new(S::NAME, move || sample(start, &load))
+}
+
+fn sample<S: Sleeps>(start: impl Start<S>, load: &Load) -> Sample {
+    let stage = Stage::new();
+    let sleeps = stage.run(async move { start() });
+    let far = stage.run(armed::far(sleeps.clone()));
+    // A timer may start threads with its first short sleep.
+    stage.run(sleep_in_turn(sleeps.clone(), load.delays.clone(), CALM, 0));
+    thread::sleep(CALM);
+
+    let mut tasks = Vec::new();
+    let mut hangs = false;
+    let cost = cpu::cost_of(|| {
+        let task = |seed| sleep_in_turn(sleeps.clone(), load.delays.clone(), load.window, seed);
+        tasks.extend((0..load.tasks as u64).map(|seed| stage.spawn(task(seed))));
+        thread::sleep(load.window);
+        hangs = !patience::wait_for(|| tasks.iter().all(|task| task.is_finished()));
+        thread::sleep(CALM);
+    });
+    drop(far);
+    let mut slept = Slept::default();
+    if !hangs {
+        for task in tasks {
+            slept.add(stage.wait(task));
+        }
+    }
+    let timers = slept.lateness.len() as f64;
+    let mut values = Lateness::new(slept.lateness)
+        .percentiles(PERCENTILES)
+        .to_vec();
+    values.extend([
+        cost.nanos / timers,
+        cost.switches / timers,
+        slept.early as f64,
+    ]);
+    Sample {
+        values,
+        early: slept.early,
+        lost: u64::from(hangs),
+        ..Sample::default()
+    }
+}
+
+/// What the task saw of its sleeps.
+#[derive(Default)]
+struct Slept {
+    lateness: Vec<u64>,
+    early: u64,
+}
+
+impl Slept {
+    fn add(&mut self, other: Slept) {
+        self.lateness.extend(other.lateness);
+        self.early += other.early;
+    }
+}
+
+async fn sleep_in_turn<S: Sleeps>(
+    sleeps: S,
+    delays: Range<Duration>,
+    window: Duration,
+    seed: u64,
+) -> Slept {
+    let mut random = SplitMix64(seed);
+    let mut slept = Slept::default();
+    let end = now() + nanos(window);
+    while now() < end {
+        let deadline = now() + nanos(random.duration(&delays));
+        sleeps.sleep_until(instant(deadline)).await;
+        let fired = now();
+        slept.early += u64::from(fired < deadline);
+        slept.lateness.push(fired.saturating_sub(deadline));
+    }
+    slept
+}
