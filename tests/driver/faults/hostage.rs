@@ -3,7 +3,7 @@
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Context;
 use std::thread::{self, JoinHandle, ThreadId};
@@ -124,10 +124,71 @@ struct Round {
     waited: bool,
 }
 
+/// A task that blocks its worker.
+struct Blocked {
+    /// Whether it does so yet.
+    is_blocked: Arc<AtomicBool>,
+    free: Sender<()>,
+    /// Whether it was freed too late.
+    waited: oneshot::Receiver<bool>,
+}
+
+/// Has the worker blocked that fires one of these sleeps: by a task that awaited it, and that runs there. There are so many tasks, and the
+/// sleeps are due at `first` and every two steps after that.
+///
+/// Another worker may take a woken task over, time after time. Of several it leaves some.
+fn block(
+    sleeps: &(impl Fn(Instant) -> BoxFuture<'static, ()> + Clone + Send + Sync + 'static),
+    tasks: usize,
+    first: Instant,
+    at_most: Duration,
+) -> Blocked {
+    let is_blocked = Arc::new(AtomicBool::new(false));
+    let (free, freed) = channel();
+    let (report, waited) = oneshot::channel();
+    let block = Arc::new(Mutex::new(Some((freed, report))));
+    for _ in 0..tasks {
+        let (is_blocked, block) = (Arc::clone(&is_blocked), Arc::clone(&block));
+        let sleeps = sleeps.clone();
+        tokio::spawn(async move {
+            for round in 0.. {
+                let driver = fired_by(sleeps(first + STEP * 2 * round)).await;
+                if driver != Some(thread::current().id()) {
+                    // It was taken over. Meanwhile its new worker takes no other.
+                    thread::sleep(ms(1));
+                    continue;
+                }
+                // Not within the `if`, which would hold the lock while it blocks.
+                let first = block.lock().expect("no poison").take();
+                if let Some((freed, report)) = first {
+                    is_blocked.store(true, Ordering::SeqCst);
+                    let _ = report.send(freed.recv_timeout(at_most).is_err());
+                }
+                return;
+            }
+        });
+    }
+    Blocked {
+        is_blocked,
+        free,
+        waited,
+    }
+}
+
+impl Blocked {
+    fn is_blocked(&self) -> bool {
+        self.is_blocked.load(Ordering::SeqCst)
+    }
+
+    /// Returns whether it had waited for too long.
+    async fn free(self) -> bool {
+        let _ = self.free.send(());
+        self.waited.await.expect("it does not panic")
+    }
+}
+
 /// How sleeps `beside` fare, one after the other, if the worker that fired the `blocking` one is blocked by its task before
 /// the first of them is due. Another worker has nothing to do.
-///
-/// The other worker may take a woken task over, round after round. Of several it leaves some.
 fn round(
     blocking: Whose,
     tasks: usize,
@@ -138,48 +199,58 @@ fn round(
     let control = Control::start(start + STEP, STEP * 2);
     let (late, waited) = multi_thread(2).block_on(async move {
         let (blocking, beside) = (blocking.sleeps(), beside.sleeps());
-        let is_blocked = Arc::new(AtomicBool::new(false));
-        let (free, freed) = channel();
-        let (report, reported) = oneshot::channel();
-        let block = Arc::new(Mutex::new(Some((freed, report))));
-        for _ in 0..tasks {
-            let (is_blocked, block) = (Arc::clone(&is_blocked), Arc::clone(&block));
-            let blocking = blocking.clone();
-            tokio::spawn(async move {
-                for round in 0.. {
-                    let driver = fired_by(blocking(start + STEP * 2 * round)).await;
-                    if driver != Some(thread::current().id()) {
-                        // It was taken over. Meanwhile its new worker takes no other.
-                        thread::sleep(ms(1));
-                        continue;
-                    }
-                    // Not within the `if`, which would hold the lock while it blocks.
-                    let first = block.lock().expect("no poison").take();
-                    if let Some((freed, report)) = first {
-                        is_blocked.store(true, Ordering::SeqCst);
-                        let _ = report.send(freed.recv_timeout(blocked).is_err());
-                    }
-                    return;
-                }
-            });
-        }
+        let blocked = block(&blocking, tasks, start, blocked);
         let beside = tokio::spawn(async move {
             let mut deadline = start + STEP;
             let mut late = Vec::new();
             loop {
                 beside(deadline).await;
-                if is_blocked.load(Ordering::SeqCst) {
+                if blocked.is_blocked() {
                     late.push((deadline, deadline.elapsed()));
                 }
                 if late.len() == count {
-                    let _ = free.send(());
-                    return late;
+                    return (late, blocked.free().await);
                 }
                 deadline += STEP * 2;
             }
         });
-        let late = beside.await.expect("it does not panic");
-        (late, reported.await.expect("it does not panic"))
+        beside.await.expect("it does not panic")
+    });
+    Round {
+        later: control.later(&late),
+        waited,
+    }
+}
+
+/// As [`round`], of two sleeps on the runtime's timer: a worker is blocked before each, and a third one has nothing to do.
+fn round_of_two() -> Round {
+    let start = Instant::now() + STEP;
+    let control = Control::start(start + STEP, STEP * 2);
+    let (late, waited) = multi_thread(3).block_on(async move {
+        let (tokios, sleeps) = (Whose::Tokios.sleeps(), Whose::Runtimes.sleeps());
+        let beside = tokio::spawn(async move {
+            let first = block(&tokios, 1, start, BLOCKED_LONG);
+            let mut deadline = start + STEP;
+            let mut late = Vec::new();
+            while late.is_empty() {
+                sleeps(deadline).await;
+                if first.is_blocked() {
+                    late.push((deadline, deadline.elapsed()));
+                }
+                deadline += STEP * 2;
+            }
+            let second = block(&tokios, 1, deadline - STEP, BLOCKED_LONG);
+            while late.len() < 2 {
+                sleeps(deadline).await;
+                if second.is_blocked() {
+                    late.push((deadline, deadline.elapsed()));
+                }
+                deadline += STEP * 2;
+            }
+            let waited = second.free().await;
+            (late, first.free().await || waited)
+        });
+        beside.await.expect("it does not panic")
     });
     Round {
         later: control.later(&late),
@@ -215,6 +286,22 @@ fn beside_a_blocked_worker_ours_fire_and_tokios_wait_for_it() {
             assert!(is_shown, "{rounds:?}");
         }
     }
+}
+
+// The worker that the thread woke is blocked as well. Now the thread looks strictly, and finds that sooner than the first time.
+#[test]
+fn a_second_worker_that_is_blocked_within_a_second_is_noticed_sooner() {
+    let mut rounds = Vec::new();
+    let is_shown = (0..MOST_ROUNDS).any(|_| {
+        let round = round_of_two();
+        assert!(!round.waited, "{round:?}, after {rounds:?}");
+        let is_shown = (ms(15)..ms(55)).contains(&round.later[0])
+            // Not less: then tokio's clock was turned by a worker, and nobody had to notice.
+            && (ms(5)..ms(10)).contains(&round.later[1]);
+        rounds.push(round);
+        is_shown
+    });
+    assert!(is_shown, "{rounds:?}");
 }
 
 // What `Frugal` gives up, and what the test above would not see if it saw nothing.
