@@ -61,7 +61,7 @@ pub(super) fn all(quick: bool) -> Vec<Workload> {
         let load = Load {
             tasks: (mean * rate as u32).as_secs() as usize,
             delays,
-            window: millis(3000),
+            window: millis(2000),
         };
         Workload {
             title: title(rate),
