@@ -45,8 +45,8 @@
 //!   free again.
 //! - Each shard has dials of its own; [`Builder::resolution`] has their size.
 //! - A shard's slab of entries grows to its peak, and stays there until the shard has no timer left.
-//! - The free functions look up the runtime's timer at each call, or, if they limit the time of a future within a task, once that is
-//!   pending; a [`Timer`] of your own is not looked up.
+//! - The free functions look up the runtime's timer at each call; a `timeout` in a spawned task, only when its future is pending. A [`Timer`]
+//!   of your own is not looked up.
 //! - The first poll of a delay of a second or more, within a task, trusts the time that was read when the future was made. If the
 //!   deadline has passed by then, the poll is pending, and the driver wakes the task at once. Exception: if all workers of the timer's
 //!   runtime are blocked and the task needs none (on another runtime, in a `LocalSet` or in `spawn_blocking`), the driver wakes

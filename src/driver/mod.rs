@@ -49,7 +49,7 @@ pub use snapshot::{DialSnapshot, ShardSnapshot, Snapshot};
 pub use timer::Timer;
 pub use wakeup::Waking;
 
-pub(crate) use current::current_shard;
+pub(crate) use current::{all_are_open, current_shard};
 pub(crate) use host::spawn;
 pub(crate) use lifecycle::{End, Lifecycle};
 pub(crate) use shard::{Answer, Shard};

@@ -22,8 +22,7 @@ impl Deadline {
     ///
     /// # Panics
     ///
-    /// At the call, unless the deadline is never: outside a tokio runtime, in one without `enable_time`, or if the runtime's timer
-    /// was shut down. Within a [`scope_on`](Deadline::scope_on): as that.
+    /// As [`waterwheel::timeout_at`](crate::timeout_at), unless the deadline is never. Within a [`scope_on`](Deadline::scope_on): as that.
     #[track_caller]
     pub fn scope<F: IntoFuture>(self, future: F) -> Scoped<F::IntoFuture> {
         match current::timer() {
@@ -147,7 +146,8 @@ impl Deadline {
     ///
     /// # Panics
     ///
-    /// Outside a tokio runtime. With a current deadline, as [`scope`](Deadline::scope).
+    /// Outside a tokio runtime. With a current deadline, as [`scope`](Deadline::scope); a panic of its first pending poll is one of the
+    /// spawned task.
     #[track_caller]
     pub fn spawn<F>(future: F) -> JoinHandle<Result<F::Output, Elapsed>>
     where

@@ -259,12 +259,10 @@ impl Sleep {
     }
 
     /// A sleep on the runtime's timer that was asked for `duration` before its deadline, by the clock of that runtime; zero if that is
-    /// not known.
+    /// not known. The call was made while the timer took futures, so this one is taken though it may be closing by now.
     #[inline]
-    pub(super) fn on_current_until(deadline: Instant, duration: Duration) -> Sleep {
-        let shard = current_shard();
-        assert_open(&shard);
-        Sleep::until_after(shard, deadline, duration)
+    pub(super) fn bound_late(deadline: Instant, duration: Duration) -> Sleep {
+        Sleep::until_after(current_shard(), deadline, duration)
     }
 
     #[cold]

@@ -1,3 +1,4 @@
+use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
@@ -6,10 +7,11 @@ use pin_project_lite::pin_project;
 use tokio::task::coop;
 use tokio::time::{Duration, Instant};
 
+use super::FAR;
 use super::sleep::Sleep;
-use super::{FAR, far_at_most};
 use crate::Timer;
 use crate::clock::CLOCKS_CAN_PAUSE;
+use crate::driver::all_are_open;
 use crate::error::{Elapsed, Error};
 
 /// Gives a future a time limit.
@@ -19,8 +21,8 @@ use crate::error::{Elapsed, Error};
 /// deadline. A duration that overflows means never: then no timer is involved, and stopping it
 /// changes nothing. Same as `tokio::time::timeout`.
 ///
-/// The clock is read at the call. In a task, the timer is looked up at the first poll that finds the future pending, so a call that is
-/// ready at once costs only the read. The limit is then on the timer of the runtime that polls it.
+/// The clock is read at the call. In a spawned task the timer is looked up at the first poll that finds the future pending, so a call that
+/// is ready at once costs only the read. The limit is then on the timer of the runtime that polls it.
 ///
 /// # Precision
 ///
@@ -33,8 +35,8 @@ use crate::error::{Elapsed, Error};
 ///
 /// # Panics
 ///
-/// Outside a tokio runtime, in one without `enable_time`, or if the runtime's timer
-/// was shut down: at the call, or, if that is in a task, at the first poll that finds the future pending.
+/// At the call if the runtime's timer was shut down, and outside of spawned tasks also if there is no tokio runtime or one without
+/// `enable_time`. In a spawned task the first poll that finds the future pending panics in these two cases.
 ///
 /// # Example
 ///
@@ -182,7 +184,6 @@ pin_project! {
 /// What limits the time of a future.
 ///
 /// As large as a `Sleep`: the fields of `Unbound` lie before the niche of the `Instant`, which a `Sleep` has last.
-#[derive(Debug)]
 enum Delay {
     /// The deadline is beyond the range of `Instant`, or the future is done.
     Never,
@@ -200,10 +201,12 @@ impl Delay {
     #[inline(always)]
     #[track_caller]
     fn on_current(duration: Duration) -> Delay {
-        if duration > FAR || !is_in_task() {
+        if !may_be_unbound() {
             return Delay::of(Sleep::on_current(duration));
         }
-        let deadline = far_at_most(Instant::now(), duration);
+        if duration > FAR {
+            return Delay::beyond(duration);
+        }
         // Two runtimes have two clocks, if clocks can be paused.
         let known = if CLOCKS_CAN_PAUSE {
             Duration::ZERO
@@ -211,19 +214,32 @@ impl Delay {
             duration
         };
         Delay::Unbound {
-            deadline,
+            deadline: Instant::now() + duration,
             // Fits: it is at most `FAR`.
             seconds: known.as_secs() as u32,
             nanos: known.subsec_nanos(),
         }
     }
 
+    #[cold]
+    fn beyond(duration: Duration) -> Delay {
+        match Instant::now().checked_add(duration) {
+            Some(deadline) => Delay::unbound_until(deadline),
+            None => Delay::Never,
+        }
+    }
+
     #[inline(always)]
     #[track_caller]
     fn until_on_current(deadline: Instant) -> Delay {
-        if !is_in_task() {
+        if !may_be_unbound() {
             return Delay::Bound(super::sleep_until(deadline));
         }
+        Delay::unbound_until(deadline)
+    }
+
+    #[inline(always)]
+    fn unbound_until(deadline: Instant) -> Delay {
         Delay::Unbound {
             deadline,
             seconds: 0,
@@ -241,7 +257,7 @@ impl Delay {
 
     /// Finds the timer of the runtime that polls.
     #[inline(never)]
-    fn bind(&mut self) {
+    fn bind(&mut self) -> &mut Sleep {
         if let Delay::Unbound {
             deadline,
             seconds,
@@ -249,15 +265,33 @@ impl Delay {
         } = *self
         {
             let duration = Duration::new(u64::from(seconds), nanos);
-            *self = Delay::Bound(Sleep::on_current_until(deadline, duration));
+            *self = Delay::Bound(Sleep::bound_late(deadline, duration));
+        }
+        match self {
+            Delay::Bound(sleep) => sleep,
+            Delay::Never | Delay::Unbound { .. } => unreachable!("it has a deadline"),
         }
     }
 }
 
-/// Whether this is code of a task, and so in a runtime.
+impl fmt::Debug for Delay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Delay::Never => f.write_str("Never"),
+            Delay::Bound(sleep) => sleep.fmt(f),
+            Delay::Unbound { deadline, .. } => {
+                let mut unbound = f.debug_struct("Unbound");
+                unbound.field("deadline", deadline).finish()
+            }
+        }
+    }
+}
+
+/// Whether a call may leave it to the first pending poll to find the timer: in a task, and so in a runtime, and if no timer may have to
+/// refuse the call.
 #[inline(always)]
-fn is_in_task() -> bool {
-    tokio::task::try_id().is_some()
+fn may_be_unbound() -> bool {
+    tokio::task::try_id().is_some() && all_are_open()
 }
 
 impl<T> Timeout<T> {
@@ -312,13 +346,12 @@ where
             *this.delay = Delay::Never;
             return Poll::Ready(Ok(value));
         }
-        if let Delay::Unbound { .. } = this.delay {
-            this.delay.bind();
-        }
-        match this.delay {
-            Delay::Bound(sleep) => poll_delay(sleep, had_budget, context).map(Err),
-            Delay::Never | Delay::Unbound { .. } => Poll::Pending,
-        }
+        let sleep = match this.delay {
+            Delay::Never => return Poll::Pending,
+            Delay::Bound(sleep) => sleep,
+            unbound => unbound.bind(),
+        };
+        poll_delay(sleep, had_budget, context).map(Err)
     }
 }
 

@@ -175,12 +175,18 @@ fn the_wakeup_thread_serves_each_runtime_unless_turned_off() {
                 .expect("it starts")
         };
         let default: fn() -> Timer = Timer::current;
+        let strict: fn() -> Timer = || {
+            let strict = Timer::builder().waking(Waking::Strict).start();
+            strict.expect("it starts")
+        };
         // Where there is no other worker, there is nothing to guard.
         for (runtime, timer) in [
             (current_thread(), without),
             (multi_thread(2), without),
             (current_thread(), default),
             (multi_thread(1), default),
+            (current_thread(), strict),
+            (multi_thread(1), strict),
         ] {
             runtime.block_on(async {
                 let timer = timer();
@@ -199,6 +205,7 @@ fn the_wakeup_thread_serves_each_runtime_unless_turned_off() {
         };
         for (runtime, timer) in [
             (multi_thread(2), default),
+            (multi_thread(2), strict),
             (current_thread(), precise),
             (multi_thread(1), precise),
         ] {

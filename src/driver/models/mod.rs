@@ -79,7 +79,7 @@
 //! | `thread::leave`: no notify; `Wakeup::end`: does not leave | `stop`, `wakeup_thread` |
 //! | `thread::run`: an unanswered nudge wakes no task; its end is not noted | `wakeup_thread` |
 //! | `thread::run`: the targets are not read again; are read before `looks_at` is written; it is not written | `wakeup_thread` |
-//! | `Member::look`: a guarded driver is not woken, or not sooner once it was late; a strict one is looked at like a guarded one | `wakeup_thread` |
+//! | `look_on_guard`, `first_look`, `note`: a guarded driver is not woken, or not sooner once it was late; a strict one is looked at like a guarded one | `wakeup_thread` |
 //! | `Wakeup::request`: the thread updated before the target is lowered; the target stored, not lowered | `wakeup_thread` |
 //! | `Wakeup::sleep_towards`: the nudge is expected after the target is written, or not at all | `wakeup_thread` |
 //! | `Wakeup::lose_thread`: the driver is not woken | `wakeup_thread` |

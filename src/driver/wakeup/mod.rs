@@ -65,7 +65,7 @@ pub(super) use thread::is_this_thread as is_wakeup_thread;
 const AWAKE: u64 = 0;
 
 pub(crate) struct Wakeup {
-    // Futures read these. Each is written once at most, but for whether the driver was late (`thread`).
+    // Futures read these. Each is written at most once, except the membership's `is_alert`.
     clock: Clock,
     waking: Waking,
     /// Whether the wake-up thread could not be started.

@@ -3,11 +3,12 @@
 //! It serves no timer, and decides only how to wake. Each driver reads its own clock to see what is due. There are three kinds:
 //!
 //! - A [`Precise`](super::Waking::Precise) driver is woken at its target. tokio rounds a sleep up to its own milliseconds; the thread wakes on time.
-//! - A [`Guarded`](super::Waking::Guarded) driver is woken by tokio's clock. The thread looks at it [`LAZY`] after its target, and so some twenty times a second at
-//!   most. If a target still stands long after its time, no worker has turned tokio's clock, and the thread wakes the driver's task. From then on it looks
-//!   [`STRICT`] after each target, for [`ALERT`]. A [`Strict`](super::Waking::Strict) driver is always looked at so.
+//! - A [`Guarded`](super::Waking::Guarded) driver is woken by tokio's clock. The thread looks at it [`LAZY`] after its target, so some twenty times a second
+//!   while all is well. If a target still stands long after its time, no worker has turned tokio's clock, and the thread wakes the driver's task. From then on it looks
+//!   [`STRICT`] after each target, for [`ALERT`].
+//! - A [`Strict`](super::Waking::Strict) driver is like a guarded one, but the thread always looks [`STRICT`] after its target.
 //!
-//! Both are woken from outside. A task that a worker wakes runs next on that worker. If the task before it blocks, no other worker
+//! All are woken from outside. A task that a worker wakes runs next on that worker. If the task before it blocks, no other worker
 //! can take it. A task that is woken from outside is taken by any worker that is free.
 //!
 //! The thread is started when a driver first has a target, and ends with the last driver. While no driver has a target, it
@@ -43,14 +44,14 @@ use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{Condvar, Mutex, OwnLine, global, thread_local};
 use crate::wheel::Tick;
 
-/// How long after its target the thread looks at a guarded driver. tokio's clock wakes the driver within a millisecond or so. It is
-/// long, so that the thread looks seldom; and short enough for how late [`Waking`](super::Waking) says that a timer behind a blocked worker is.
+/// How long after its target the thread looks at a guarded driver. tokio's clock wakes the driver within a millisecond or so. Long, so that the
+/// thread rarely wakes; short enough for the bound documented at [`Waking`](super::Waking).
 const LAZY: Duration = Duration::from_millis(50);
 
-/// The same, of a driver that was late a moment ago, and how late a target must be until the thread wakes the driver.
+/// The delay for a driver that was recently late, or is strict. A target this overdue wakes the driver.
 const STRICT: Duration = Duration::from_millis(8);
 
-/// A target that is so late when the thread looks by chance is looked at again after [`STRICT`]. tokio's clock may be about to serve one that is less late.
+/// A target this overdue at a look made for another reason is checked again at [`STRICT`]. tokio's clock may be about to serve one that is less late.
 const SUSPECT: Duration = Duration::from_millis(2);
 
 /// How long the thread looks strictly at a driver that it has found late.
@@ -184,14 +185,13 @@ impl Member {
     }
 
     fn look_on_guard(&self, start: Instant, now: Instant) -> Look {
-        let is_suspect = start + SUSPECT <= now;
-        let at = match is_suspect {
-            true => start + STRICT,
-            false => first_look(&self.driver, start),
-        };
-        match at <= now {
-            false => Look::Wait(Some(at)),
-            true => Look::Wake,
+        let late = now.saturating_duration_since(start);
+        if late >= STRICT {
+            Look::Wake
+        } else if late >= SUSPECT {
+            Look::Wait(Some(start + STRICT))
+        } else {
+            Look::Wait(Some(first_look(&self.driver, start)))
         }
     }
 
@@ -202,7 +202,7 @@ impl Member {
             Look::Nudge(target) => self.nudged = Some((*target, now)),
             Look::Wake => self.nudged = None,
         }
-        if self.driver.is_precise() {
+        if self.driver.is_precise() || self.driver.is_strict() {
             return;
         }
         if matches!(look, Look::Wake) {
@@ -407,7 +407,7 @@ mod tests {
     #[test]
     fn a_guarded_driver_is_looked_at_lazily_until_it_is_late() {
         let ms = Duration::from_millis;
-        // So many milliseconds after the start of the target; the driver is woken, or looked at so many milliseconds after it.
+        // When the driver is looked at next, in milliseconds after its target, at a look that is so late. `None` if it is woken.
         let looks_at =
             |member: &Member, start: Instant, late: u64| match member.look(start + ms(late)) {
                 Look::Wake => None,

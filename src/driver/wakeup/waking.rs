@@ -2,8 +2,8 @@
 ///
 /// | | who wakes the driver | how late a timer is | what it costs |
 /// |---|---|---|---|
-/// | [`Guarded`](Waking::Guarded) | tokio's clock; the wake-up thread, if that is late | 1 ms as a rule, 2 at most; behind a blocked worker 55 ms at most for the first timer, and 10 for those of the next second | the wake-ups of tokio's own timers, and some 20 of the thread a second |
-/// | [`Strict`](Waking::Strict) | the same | 1 ms as a rule, 2 at most; behind a blocked worker 10 ms at most, the first timer as well | the same, and at low rates one wake-up of the thread for most turns: up to 130 a second |
+/// | [`Guarded`](Waking::Guarded) | tokio's clock; the wake-up thread, if that is late | 1 ms as a rule, 2 at most; behind a blocked worker at most 55 ms; once the thread has noticed the block, at most 10 ms for one second | the wake-ups of tokio's own timers, and some 20 of the thread a second |
+/// | [`Strict`](Waking::Strict) | as for `Guarded` | 1 ms as a rule, 2 at most; behind a blocked worker at most 10 ms | the wake-ups of tokio's own timers, and up to 130 of the thread a second |
 /// | [`Precise`](Waking::Precise) | the wake-up thread, at each target | some 0.1 ms: what the system takes to wake two threads | two wake-ups a turn: the thread's and a worker's |
 /// | [`Frugal`](Waking::Frugal) | tokio's clock alone | 1 ms as a rule, 2 at most; behind a blocked worker, until that worker is free | the wake-ups of tokio's own timers |
 ///
@@ -26,7 +26,7 @@ pub enum Waking {
     /// Tokio's clock wakes the driver, and the wake-up thread does if that is late. The runtime's timer is woken this way.
     #[default]
     Guarded,
-    /// As `Guarded`, with a wake-up thread that looks soon after each target.
+    /// Like `Guarded`, but the wake-up thread always checks 8 ms after each target.
     Strict,
     /// The wake-up thread wakes the driver at each target. For timers that must be on time more than they must be cheap.
     Precise,

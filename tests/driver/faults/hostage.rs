@@ -1,4 +1,4 @@
-//! Not hostage: tokio's own timers stand still while the worker that last ran their driver is
+//! No stalls behind a blocked worker: tokio's own timers stand still while the worker that last ran their driver is
 //! blocked, and ours do not, unless their driver is `Frugal`. In real time, which is the point.
 
 use std::future::poll_fn;
@@ -133,8 +133,8 @@ struct Blocked {
     waited: oneshot::Receiver<bool>,
 }
 
-/// Has the worker blocked that fires one of these sleeps: by a task that awaited it, and that runs there. There are so many tasks, and the
-/// sleeps are due at `first` and every two steps after that.
+/// Blocks the worker that fires one of these sleeps, by a task that awaited it and runs there. `tasks` tasks try; their sleeps are due at
+/// `first` and every two steps after that.
 ///
 /// Another worker may take a woken task over, time after time. Of several it leaves some.
 fn block(
@@ -239,7 +239,7 @@ fn round_of_two() -> Round {
                 }
                 deadline += STEP * 2;
             }
-            let second = block(&tokios, 1, deadline - STEP, BLOCKED_LONG);
+            let second = block(&tokios, 1, deadline + STEP, BLOCKED_LONG);
             while late.len() < 2 {
                 sleeps(deadline).await;
                 if second.is_blocked() {
@@ -275,7 +275,7 @@ fn beside_a_blocked_worker_ours_fire_and_tokios_wait_for_it() {
             let mut rounds = Vec::new();
             let mut is_shown = false;
             while rounds.len() < LEAST_ROUNDS || !is_shown && rounds.len() < MOST_ROUNDS {
-                // Those that follow are due within the next second.
+                // Those that follow are on time: by now a free worker awaits tokio's clock. The next test has it blocked as well.
                 let round = round(blocking, tasks, (ours, 5), BLOCKED_LONG);
                 // However busy the machine.
                 assert!(!round.waited, "{round:?}, after {rounds:?}");

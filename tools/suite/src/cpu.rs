@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
+use std::time::Instant;
 
 /// What the measured threads took while something was done. NaN where the system does not count it, and if a thread
 /// ended meanwhile, since its figure ends with it.
@@ -16,16 +17,27 @@ pub(crate) struct Cost {
     pub(crate) nanos: f64,
     /// Context switches, voluntary or not.
     pub(crate) switches: f64,
+    /// Wake-ups a second of waterwheel's wake-up thread. NaN if there is none.
+    pub(crate) looks: f64,
 }
+
+/// The name of waterwheel's wake-up thread.
+const WAKEUP_THREAD: &str = "waterwheel-wake";
 
 /// Does it and counts.
 pub(crate) fn cost_of(act: impl FnOnce()) -> Cost {
+    let start = Instant::now();
     let before = (nanos_by_thread(), switches_by_thread());
+    let looks_before = wake_ups_of_wakeup_thread();
     act();
+    let looks = wake_ups_of_wakeup_thread().zip(looks_before);
     let after = (nanos_by_thread(), switches_by_thread());
     Cost {
         nanos: growth(&before.0, &after.0),
         switches: growth(&before.1, &after.1),
+        looks: looks.map_or(f64::NAN, |(after, before)| {
+            (after - before) as f64 / start.elapsed().as_secs_f64()
+        }),
     }
 }
 
@@ -67,9 +79,19 @@ fn switches_by_thread() -> ByThread {
     of_each(|thread| Some(switches(thread, VOLUNTARY)? + switches(thread, INVOLUNTARY)?))
 }
 
+/// How often waterwheel's wake-up thread was woken. `None` if there is none.
+pub(crate) fn wake_ups_of_wakeup_thread() -> Option<u64> {
+    wake_ups(|name| name == WAKEUP_THREAD)
+}
+
+/// The same of all other measured threads.
+pub(crate) fn wake_ups_of_others() -> Option<u64> {
+    wake_ups(|name| name != WAKEUP_THREAD)
+}
+
 /// The voluntary context switches of the measured threads with a wanted name: how often they waited, and so were woken.
 /// `None` if there is no such thread.
-pub(crate) fn wake_ups(wanted: impl Fn(&str) -> bool) -> Option<u64> {
+fn wake_ups(wanted: impl Fn(&str) -> bool) -> Option<u64> {
     let counts = of_each(|thread| {
         let name = fs::read_to_string(thread.join("comm")).ok()?;
         wanted(name.trim_end()).then(|| switches(thread, VOLUNTARY))?

@@ -1,6 +1,6 @@
 //! `delay_queue`: ours, beside tokio-util's of the same name, and the bare [`Wheel`] doing the same.
 //!
-//! The bare wheel is the floor: the caller hands it the time, and it wakes no task and ends no stream. Of *drain one*, `delay queue` takes an
+//! The bare wheel is the floor: the caller turns it, and it wakes no task and ends no stream. Of *drain one*, `delay queue` takes an
 //! item a poll, as tokio-util does, and `delay queue, many` up to 128 at a time.
 //!
 //! *Insert + remove* is the ring of `churn`: the oldest of N items goes, a new one comes, due 30 s later. *Insert at + remove* is the same

@@ -37,8 +37,6 @@ const METRICS: &[Metric] = &[
     Metric::lower("CPU", "us"),
 ];
 const SIZES: &[usize] = &[0, 1_000_000];
-/// The name of waterwheel's wake-up thread.
-const WAKEUP_THREAD: &str = "waterwheel-wake";
 const AN_HOUR: Duration = Duration::from_secs(3600);
 /// Until the last of what arming began has ended.
 const CALM: Duration = Duration::from_millis(500);
@@ -121,8 +119,8 @@ fn entrant<S: Sleeps>(
 fn counts(timer: Option<&Timer>) -> [f64; 4] {
     [
         timer.map(|timer| timer.metrics().driver_turns()),
-        cpu::wake_ups(|name| name == WAKEUP_THREAD),
-        cpu::wake_ups(|name| name != WAKEUP_THREAD),
+        cpu::wake_ups_of_wakeup_thread(),
+        cpu::wake_ups_of_others(),
         cpu::nanos().map(|nanos| nanos / 1000),
     ]
     .map(|count| count.map_or(f64::NAN, |count| count as f64))

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use waterwheel_suite::{Metric, Sample, Target, Want};
 
-use super::CPU;
+use super::{CPU, LOOKS};
 use crate::armed::{self, instant, nanos, now};
 use crate::contestant::{Current, Frugal, Guarded, Own, Precise, Sleeps, Start, Strict, Tokio};
 use crate::cpu;
@@ -30,6 +30,7 @@ const METRICS: &[Metric] = &[
     Metric::lower("lateness p99", "us"),
     Metric::lower(CPU, "ns"),
     Metric::lower("context switches a timer", "count"),
+    Metric::lower(LOOKS, "count"),
     Metric::lower("fired early", "count"),
 ];
 const PERCENTILES: [f64; 2] = [0.5, 0.99];
@@ -118,7 +119,7 @@ pub(super) fn targets() -> Vec<Target> {
         want: Want::AtMost(200.0),
     }];
     for rate in RATES {
-        targets.push(super::guard_costs_at_most(title(*rate), *rate));
+        targets.extend(super::of_the_guard(&title(*rate), *rate));
     }
     targets
 }
@@ -159,6 +160,7 @@ fn sample<S: Sleeps>(start: impl Start<S>, load: &Load) -> Sample {
     values.extend([
         cost.nanos / timers,
         cost.switches / timers,
+        cost.looks,
         slept.early as f64,
     ]);
     Sample {

@@ -31,6 +31,7 @@ pub(crate) const NAME: &str = "rate";
 
 const P50: &str = "lateness p50";
 const CPU: &str = "CPU a timer";
+const LOOKS: &str = "looks of the wake-up thread a second";
 const EARLY: &str = "fired early";
 /// In the order of the metrics.
 const PERCENTILES: [f64; 4] = [0.1, 0.5, 0.9, 0.99];
@@ -41,6 +42,7 @@ const METRICS: &[Metric] = &[
     Metric::lower("lateness p99", "us"),
     Metric::lower(CPU, "ns"),
     Metric::lower("context switches a timer", "count"),
+    Metric::lower(LOOKS, "count"),
     Metric::lower(EARLY, "count"),
 ];
 
@@ -96,22 +98,24 @@ fn absent() -> Vec<Absent> {
         .collect()
 }
 
-/// What the wake-up thread may cost the runtime's timer in CPU time, beside the same without it.
-fn guard_costs_at_most(title: String, rate: usize) -> Target {
+/// How often the wake-up thread may look at the runtime's timer, and what it may cost in CPU time, compared with a timer without it.
+fn of_the_guard(title: &str, rate: usize) -> [Target; 2] {
     let at_most = match rate {
         ..1000 => 1.12,
         1000..10_000 => 1.07,
         _ => 1.05,
     };
-    Target {
-        title,
-        metric: CPU,
+    let of = Own::<Frugal>::NAME;
+    let wants = [
+        (CPU, Want::Share { of, at_most }),
+        (LOOKS, Want::AtMost(25.0)),
+    ];
+    wants.map(|(metric, want)| Target {
+        title: title.to_owned(),
+        metric,
         of: Current::NAME,
-        want: Want::Share {
-            of: Own::<Frugal>::NAME,
-            at_most,
-        },
-    }
+        want,
+    })
 }
 
 pub(crate) fn targets() -> Vec<Target> {
@@ -122,7 +126,7 @@ pub(crate) fn targets() -> Vec<Target> {
     let mut targets = Vec::new();
     for rate in MODERATE {
         let title = title(rate);
-        targets.push(guard_costs_at_most(title.clone(), rate));
+        targets.extend(of_the_guard(&title, rate));
         for (metric, want) in [(CPU, share(1.5)), (P50, share(0.7)), (EARLY, Want::Zero)] {
             targets.extend(of_both(&title, metric, want));
         }

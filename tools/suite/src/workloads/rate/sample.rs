@@ -154,6 +154,7 @@ fn evaluate(all: &All, cost: &Cost) -> Sample {
     let mut values = Lateness::new(lateness).percentiles(PERCENTILES).to_vec();
     values.push(cost.nanos / count as f64);
     values.push(cost.switches / count as f64);
+    values.push(cost.looks);
     values.push(early as f64);
     Sample {
         values,
