@@ -5,7 +5,6 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, Weak};
 
 use tokio::runtime::{Handle, Id};
@@ -20,10 +19,6 @@ type Registry = HashMap<Id, Arc<Core>>;
 /// No foreign code runs and nothing is spawned while this is locked: `Handle::spawn` on a finished runtime drops the driver
 /// inside the call, and with it a [`Registration`], which locks this.
 static REGISTRY: std::sync::Mutex<Option<Registry>> = std::sync::Mutex::new(None);
-
-/// Whether the owner of any runtime's timer has drained or stopped it. It stays set: from then on a `timeout` looks its timer up at the call,
-/// which must panic if its timer takes nothing new.
-static ANY_CLOSED: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     /// The shard that this thread used last, and the runtime it belongs to. Weak, so that a thread which outlives a runtime
@@ -83,26 +78,6 @@ fn find_shard(handle: &Handle) -> Arc<Shard> {
     shard
 }
 
-/// Whether the timer of each runtime takes futures, as far as this thread can know: a call that happens after a shutdown sees it.
-#[inline]
-pub(crate) fn all_are_open() -> bool {
-    // Relaxed: no other data depends on it.
-    !ANY_CLOSED.load(Ordering::Relaxed)
-}
-
-/// To be called before the owner of a timer drains or stops it.
-pub(super) fn note_closing(core: &Arc<Core>) {
-    let id = core.clock().home().id();
-    let is_of_runtime = with_registry(|registry| {
-        registry
-            .get(&id)
-            .is_some_and(|of_runtime| Arc::ptr_eq(of_runtime, core))
-    });
-    if is_of_runtime {
-        ANY_CLOSED.store(true, Ordering::Relaxed);
-    }
-}
-
 #[track_caller]
 fn core_of(handle: &Handle) -> Arc<Core> {
     let id = handle.id();
@@ -111,6 +86,7 @@ fn core_of(handle: &Handle) -> Arc<Core> {
     }
     assert_time_is_enabled(handle);
     let new = Core::new(handle, Plan::of_runtime());
+    new.shard().lifecycle().mark_of_runtime();
     let core = with_registry(|registry| Arc::clone(registry.entry(id).or_insert(Arc::clone(&new))));
     // Another thread may have been first. Then `new` is dropped, and no driver was spawned for it.
     if Arc::ptr_eq(&core, &new) {

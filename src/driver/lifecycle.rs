@@ -21,6 +21,18 @@ const STOPPED: u8 = 2;
 const ENDING: u8 = 4;
 /// Its runtime has dropped its tasks.
 const OVER: u8 = 8;
+/// It is the timer of a runtime, which the free functions use.
+const OF_RUNTIME: u8 = 16;
+
+/// Whether the owner of any runtime's timer has drained or stopped it. Never cleared.
+static ANY_CLOSED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+
+/// Whether the timers of all runtimes take futures. A call that comes after a shutdown sees it.
+#[inline]
+pub(crate) fn all_are_open() -> bool {
+    // Relaxed: no other data depends on it.
+    !ANY_CLOSED.load(Ordering::Relaxed)
+}
 
 pub(crate) struct Lifecycle {
     /// These bits, each of which is set once and never cleared. Every future that is made reads them.
@@ -130,12 +142,24 @@ impl Lifecycle {
         self.has(DRAINING)
     }
 
+    pub(super) fn mark_of_runtime(&self) {
+        self.set(OF_RUNTIME, 0);
+    }
+
+    fn note_closing(&self) {
+        if self.has(OF_RUNTIME) {
+            ANY_CLOSED.store(true, Ordering::Relaxed);
+        }
+    }
+
     pub(super) fn drain(&self) {
+        self.note_closing();
         self.set(DRAINING, 0);
     }
 
     /// Its owner stops it. Returns whether this is the first time.
     pub(super) fn stop(&self) -> bool {
+        self.note_closing();
         self.set(STOPPED, DRAINING)
     }
 
@@ -199,7 +223,7 @@ impl Lifecycle {
     pub(crate) fn end_callback(&self) {
         let ended = self.callbacks.ended.fetch_add(1, Ordering::SeqCst) + 1;
         let is_last = ended == self.callbacks.begun.load(Ordering::SeqCst);
-        if is_last && self.state.load(Ordering::SeqCst) != 0 {
+        if is_last && self.state.load(Ordering::SeqCst) & !OF_RUNTIME != 0 {
             self.wake_drains();
         }
     }

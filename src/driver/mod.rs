@@ -49,9 +49,9 @@ pub use snapshot::{DialSnapshot, ShardSnapshot, Snapshot};
 pub use timer::Timer;
 pub use wakeup::Waking;
 
-pub(crate) use current::{all_are_open, current_shard};
+pub(crate) use current::current_shard;
 pub(crate) use host::spawn;
-pub(crate) use lifecycle::{End, Lifecycle};
+pub(crate) use lifecycle::{End, Lifecycle, all_are_open};
 pub(crate) use shard::{Answer, Shard};
 pub(crate) use turn::spawn_catch_up;
 pub(crate) use wake_all::isolate;

@@ -7,7 +7,6 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::core::Core;
-use super::current::note_closing;
 use super::drain::Drain;
 use super::lifecycle::Lifecycle;
 use super::metrics::Metrics;
@@ -193,7 +192,6 @@ impl Timer {
     ///
     /// The end of a runtime is no stop: [`time`](crate::time#when-a-runtime-ends) has what becomes of its timers.
     pub fn shutdown(&self) -> usize {
-        note_closing(&self.core);
         let common = &self.core.common;
         stop(&common.lifecycle, &common.list, &common.wakeup)
     }
@@ -222,7 +220,6 @@ impl Timer {
     /// # }
     /// ```
     pub fn drain(&self) -> impl Future<Output = ()> + Send + Sync + 'static + use<> {
-        note_closing(&self.core);
         let common = &self.core.common;
         Drain::start(
             Arc::clone(&common.lifecycle),
