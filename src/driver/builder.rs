@@ -165,6 +165,7 @@ impl Builder {
             return Err(BuildKind::ZeroMaxPending.into());
         }
         Ok(Plan {
+            is_of_runtime: false,
             resolution,
             shards,
             max_pending: self.max_pending,

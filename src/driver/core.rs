@@ -34,6 +34,8 @@ pub(crate) struct Core {
 
 /// The settings of a `Timer`.
 pub(super) struct Plan {
+    /// Whether the free functions of a runtime use it.
+    pub(super) is_of_runtime: bool,
     /// `None` for the clock's own.
     pub(super) resolution: Option<Resolution>,
     /// `None` for one a worker.
@@ -52,6 +54,7 @@ impl Plan {
     /// The settings of a runtime's timer.
     pub(super) fn of_runtime() -> Plan {
         Plan {
+            is_of_runtime: true,
             resolution: None,
             shards: None,
             max_pending: None,
@@ -93,7 +96,7 @@ impl Core {
         let home_by_hand = plan.clock.as_ref().map(|_| home.clone());
         let clock = Clock::new(home.clone(), plan.clock, plan.resolution);
         let common = Common {
-            lifecycle: Arc::new(Lifecycle::new(home_by_hand)),
+            lifecycle: Arc::new(Lifecycle::new(plan.is_of_runtime, home_by_hand)),
             wakeup: Arc::new(Wakeup::new(clock, waking)),
             list,
             permits: plan.max_pending.map(|most| Arc::new(Permits::new(most))),

@@ -86,7 +86,6 @@ fn core_of(handle: &Handle) -> Arc<Core> {
     }
     assert_time_is_enabled(handle);
     let new = Core::new(handle, Plan::of_runtime());
-    new.shard().lifecycle().mark_of_runtime();
     let core = with_registry(|registry| Arc::clone(registry.entry(id).or_insert(Arc::clone(&new))));
     // Another thread may have been first. Then `new` is dropped, and no driver was spawned for it.
     if Arc::ptr_eq(&core, &new) {

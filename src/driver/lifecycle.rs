@@ -21,8 +21,6 @@ const STOPPED: u8 = 2;
 const ENDING: u8 = 4;
 /// Its runtime has dropped its tasks.
 const OVER: u8 = 8;
-/// It is the timer of a runtime, which the free functions use.
-const OF_RUNTIME: u8 = 16;
 
 /// Whether the owner of any runtime's timer has drained or stopped it. Never cleared.
 static ANY_CLOSED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
@@ -37,6 +35,8 @@ pub(crate) fn all_are_open() -> bool {
 pub(crate) struct Lifecycle {
     /// These bits, each of which is set once and never cleared. Every future that is made reads them.
     state: AtomicU8,
+    /// Whether the free functions of a runtime use it.
+    is_of_runtime: bool,
     /// The runtime of a timer on a manual clock. It may be without `enable_time`, so no sleep of tokio's tells when it is over.
     home_by_hand: Option<Handle>,
     /// Waits for the end of the runtime's clock, from `ENDING` to `OVER`.
@@ -66,10 +66,11 @@ struct Callbacks {
 }
 
 impl Lifecycle {
-    /// With the runtime, if the timer is on a manual clock.
-    pub(super) fn new(home_by_hand: Option<Handle>) -> Lifecycle {
+    /// `home_by_hand` is the runtime, if the timer is on a manual clock.
+    pub(super) fn new(is_of_runtime: bool, home_by_hand: Option<Handle>) -> Lifecycle {
         Lifecycle {
             state: AtomicU8::new(0),
+            is_of_runtime,
             home_by_hand,
             end_of_clock: OnceLock::new(),
             drains: OwnLine(Mutex::new(Vec::new())),
@@ -142,12 +143,8 @@ impl Lifecycle {
         self.has(DRAINING)
     }
 
-    pub(super) fn mark_of_runtime(&self) {
-        self.set(OF_RUNTIME, 0);
-    }
-
     fn note_closing(&self) {
-        if self.has(OF_RUNTIME) {
+        if self.is_of_runtime {
             ANY_CLOSED.store(true, Ordering::Relaxed);
         }
     }
@@ -223,7 +220,7 @@ impl Lifecycle {
     pub(crate) fn end_callback(&self) {
         let ended = self.callbacks.ended.fetch_add(1, Ordering::SeqCst) + 1;
         let is_last = ended == self.callbacks.begun.load(Ordering::SeqCst);
-        if is_last && self.state.load(Ordering::SeqCst) & !OF_RUNTIME != 0 {
+        if is_last && self.state.load(Ordering::SeqCst) != 0 {
             self.wake_drains();
         }
     }

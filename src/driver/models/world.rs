@@ -77,6 +77,7 @@ impl Default for Setup {
 impl Setup {
     pub(super) fn start(self) -> (Timer, Driver) {
         let plan = Plan {
+            is_of_runtime: false,
             resolution: Some(Resolution::MILLISECOND),
             shards: Some(if self.has_two_shards { 2 } else { 1 }),
             max_pending: self.max_pending,
