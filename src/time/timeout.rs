@@ -181,7 +181,7 @@ pin_project! {
     }
 }
 
-/// What limits the time of a future.
+/// The time limit of a future.
 ///
 /// As large as a `Sleep`: the fields of `Unbound` lie before the niche of the `Instant`, which a `Sleep` has last.
 enum Delay {

@@ -18,7 +18,7 @@ use crate::support::{
 
 type Pending = Timeout<std::future::Pending<()>>;
 
-/// What is made in a task of the runtime.
+/// Makes something in a task of the runtime.
 fn made_in<R: Send + 'static>(runtime: &Runtime, make: impl FnOnce() -> R + Send + 'static) -> R {
     let task = runtime.spawn(async { make() });
     runtime.block_on(task).expect("it does not panic")
