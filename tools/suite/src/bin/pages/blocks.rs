@@ -59,10 +59,11 @@ fn ways_of_waking(results: &Results) -> Result<String, String> {
         ("10 000", "rate, 10000 a second"),
         ("100 000", "rate, 100000 a second"),
     ];
-    const WAYS: [(&str, &str); 5] = [
+    const WAYS: [(&str, &str); 6] = [
         ("`tokio::time`", "tokio"),
         ("`Guarded`, the runtime's", "current"),
         ("`Guarded`, own", "own"),
+        ("`Strict`", "own, strict"),
         ("`Precise`", "own, precise"),
         ("`Frugal`", "own, frugal"),
     ];

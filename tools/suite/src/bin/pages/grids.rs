@@ -89,6 +89,21 @@ pub(crate) const QUIET: Grid<'_> = Grid {
             SWITCHES,
         ),
         row(
+            "100, each armed when one has fired: CPU a timer",
+            "rate, in turn, 100 a second",
+            CPU,
+        ),
+        row(
+            "1000, armed so: CPU a timer",
+            "rate, in turn, 1000 a second",
+            CPU,
+        ),
+        row(
+            "10 000, armed so: CPU a timer",
+            "rate, in turn, 10000 a second",
+            CPU,
+        ),
+        row(
             "one task, sleeps of 1 to 2 ms: lateness p50",
             "rate, lone",
             P50,
@@ -357,6 +372,21 @@ pub(crate) const QUEUE: Grid<'_> = Grid {
             "of a million",
             "delay_queue, 1000000 items",
             "insert + remove",
+        ),
+        row(
+            "with `insert_at`, of 1000",
+            "delay_queue, 1000 items",
+            "insert at + remove",
+        ),
+        row(
+            "of 100 000",
+            "delay_queue, 100000 items",
+            "insert at + remove",
+        ),
+        row(
+            "of a million",
+            "delay_queue, 1000000 items",
+            "insert at + remove",
         ),
         row(
             "taken when due, of 1000",
