@@ -61,7 +61,7 @@ fn a_store_without_a_reserve_is_found() {
     let (is_kept, text) =
         run(&[&["disk-full", "--rounds", "1", "--seed", "5"], &fault[..]].concat());
     assert!(!is_kept, "not found");
-    assert!(text.contains("the store refused, and nothing was written"));
+    assert!(text.contains("the store refused the request, and nothing was written"));
     let (_, folder) = text.rsplit_once(" are in ").unwrap();
     std::fs::remove_dir_all(folder.trim()).unwrap();
 }
@@ -76,9 +76,17 @@ fn a_damaged_log_is_refused_or_all_is_there() {
 #[test]
 fn a_log_that_is_deleted_with_its_note_is_found() {
     let fault = ["--break", "without-note"];
-    let (is_kept, text) =
-        run(&[&["damaged-log", "--rounds", "1", "--seed", "5"], &fault[..]].concat());
-    assert!(!is_kept && text.contains("BROKEN: opened"), "not found");
+    // On a busy machine, a kill can come while the log has nothing that is not in the file as well.
+    let found = ["5", "6", "7", "8"].into_iter().find_map(|seed| {
+        let arguments = [
+            &["damaged-log", "--rounds", "1", "--seed", seed],
+            &fault[..],
+        ]
+        .concat();
+        let (is_kept, text) = run(&arguments);
+        (!is_kept && text.contains("BROKEN: opened")).then_some(text)
+    });
+    let text = found.expect("not found");
     let (_, folder) = text.rsplit_once(" are in ").unwrap();
     std::fs::remove_dir_all(folder.trim()).unwrap();
 }

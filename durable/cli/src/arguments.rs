@@ -4,16 +4,16 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 use waterwheel_store::{Due, Id, Whose};
 
-/// Looks into a file of durable timers, and cancels, redrives and pauses what is in it.
+/// Inspects and operates a file of durable timers.
 ///
-/// What only reads takes no lock, and works beside the service that has the file open. What changes something is handed to that service, which answers; if
-/// no process has the file open, it is done here.
+/// Commands that only read take no lock, and work while a service has the file open. Commands that change something hand a request to that service and wait
+/// for its answer. If no process has the file open, the command makes the change itself.
 ///
-/// Exit codes: 0; 1 if it did not work, or not for all; 2 if it was not understood.
+/// Exit codes: 0 on success, 1 if the command failed or failed for some of what was named, 2 if the arguments are invalid.
 #[derive(Debug, Parser)]
 #[command(name = "waterwheel-timers", version, max_term_width = 100)]
 pub(crate) struct Arguments {
-    /// The file that the service has opened.
+    /// The file that the service opens, such as timers.db.
     pub(crate) file: PathBuf,
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -21,41 +21,41 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Counts the timers of each handler, and says how large the file is and who has it open.
+    /// Counts the timers of each handler, and shows the size of the file and which process has it open.
     ///
-    /// It reads all timers: some tenths of a second a million.
+    /// Reads all timers, which takes a few tenths of a second per million.
     Stats(Json),
-    /// Lists the timers that wait, in order of their due times.
+    /// Lists the pending timers, in order of their due times.
     List(List),
     /// Shows one timer or dead letter.
     ///
-    /// By its handle, and by its handler and key, it is found at once. By its id alone, all timers are read until it is found.
+    /// A lookup by handle, or by handler and key, is fast. A lookup of a timer by id alone reads all timers until it is found.
     Show(Show),
-    /// Lists the dead letters: timers that were given up. In order of their ids.
+    /// Lists the dead letters, that is, the timers that were given up, in order of their ids.
     Dead(Dead),
-    /// Lists the namespaces with their counts and policies.
+    /// Lists the namespaces with their counts and policies, and the calendars.
     Namespaces(Json),
-    /// Looks for damage in the file: its pages, and each row.
+    /// Checks the file for damage: its pages, and every row.
     ///
-    /// It reads the whole file and changes nothing. Beside a service it reads in short slices, so that the log does not grow. Exit code: 0 if nothing was found, 1 if
-    /// something was.
+    /// Reads the whole file and changes nothing. While a service has the file open, it reads in short slices, so that the WAL does not grow. The exit code is 0
+    /// if no damage was found, and 1 otherwise.
     Check(Json),
-    /// Copies the file, also while a service has it open.
+    /// Copies the file, even while a service has it open.
     ///
-    /// The copy is what one commit has left. It is synced, and gets its name when it is whole.
+    /// The copy is the state after one commit. It is synced, and gets its name only when it is complete.
     Backup(Backup),
-    /// Cancels timers: these, or all that wait of a handler or a namespace.
+    /// Cancels timers: those named, or all pending timers of a handler or a namespace.
     ///
-    /// A cancel cannot be undone. Of a handler or a namespace, a timer that is inserted meanwhile may be cancelled or not; a calendar goes on to file its
-    /// occurrences.
+    /// A cancel cannot be undone. With --handler or --namespace, a timer that is inserted in the meantime may or may not be cancelled, and calendars keep
+    /// creating timers for their occurrences.
     Cancel(Cancel),
-    /// Makes dead letters timers again, due now.
+    /// Turns dead letters into pending timers again, due now.
     Redrive(Letters),
     /// Deletes dead letters.
     Discard(Letters),
-    /// Delivers nothing of a namespace until it is resumed, also after a restart.
+    /// Stops new deliveries of a namespace until it is resumed, also across restarts.
     Pause(Named),
-    /// Delivers what a namespace has again.
+    /// Resumes the deliveries of a paused namespace.
     Resume(Named),
 }
 
@@ -70,12 +70,12 @@ pub(crate) struct Json {
 pub(crate) struct List {
     #[command(flatten)]
     pub(crate) of: Of,
-    /// Only what is due.
+    /// Lists only overdue timers.
     #[arg(long)]
     pub(crate) overdue: bool,
     #[command(flatten)]
     pub(crate) page: Page,
-    /// Those after this one: what the page before has ended with.
+    /// Continues after this row: the value printed at the end of the previous page.
     #[arg(long, value_name = "ID@MILLISECONDS", value_parser = place)]
     pub(crate) after: Option<(Due, Id)>,
     #[command(flatten)]
@@ -88,7 +88,7 @@ pub(crate) struct Dead {
     pub(crate) of: Of,
     #[command(flatten)]
     pub(crate) page: Page,
-    /// Those after this one: what the page before has ended with.
+    /// Continues after this row: the value printed at the end of the previous page.
     #[arg(long, value_name = "ID")]
     pub(crate) after: Option<Id>,
     #[command(flatten)]
@@ -97,7 +97,7 @@ pub(crate) struct Dead {
 
 #[derive(Debug, Args)]
 pub(crate) struct Page {
-    /// How many at most.
+    /// The maximum number of rows. A page also ends once it has 32 MiB of payloads.
     #[arg(long, value_name = "COUNT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) limit: u32,
 }
@@ -106,10 +106,10 @@ pub(crate) struct Page {
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 pub(crate) struct Of {
-    /// Only of this handler, by its full name.
+    /// Only this handler, by its full name, such as shop/close.
     #[arg(long, value_name = "NAME")]
     pub(crate) handler: Option<String>,
-    /// Only of this namespace.
+    /// Only this namespace.
     #[arg(long, value_name = "NAME")]
     pub(crate) namespace: Option<String>,
 }
@@ -122,16 +122,16 @@ impl Of {
 
 #[derive(Debug, Args)]
 pub(crate) struct Show {
-    /// The handle of a timer, or the id of one or of a dead letter.
+    /// The handle of a timer, or the id of a timer or dead letter.
     #[arg(value_name = "HANDLE|ID", required_unless_present = "handler")]
     pub(crate) name: Option<Name>,
-    /// The timer of this handler, by its full name, that has a key.
+    /// Looks up a timer of this handler, by its full name. Requires --key or --key-hex.
     #[arg(long, value_name = "NAME", requires = "keyed", conflicts_with = "name")]
     pub(crate) handler: Option<String>,
-    /// The key, as text.
+    /// The key of the timer, as text.
     #[arg(long, value_name = "KEY", value_parser = text, requires = "handler", group = "keyed")]
     pub(crate) key: Option<Key>,
-    /// The key, in hexadecimal.
+    /// The key of the timer, in hexadecimal.
     #[arg(long, value_name = "HEX", value_parser = hex, requires = "handler", group = "keyed")]
     pub(crate) key_hex: Option<Key>,
     #[command(flatten)]
@@ -144,7 +144,7 @@ pub(crate) struct Key(pub(crate) Vec<u8>);
 
 #[derive(Debug, Args)]
 pub(crate) struct Backup {
-    /// The file that is created.
+    /// The file to create. An existing file is not overwritten.
     pub(crate) target: PathBuf,
     #[command(flatten)]
     pub(crate) json: Json,
@@ -152,13 +152,13 @@ pub(crate) struct Backup {
 
 #[derive(Debug, Args)]
 pub(crate) struct Cancel {
-    /// The handles of timers, or their ids. By an id, all timers are read until it is found.
+    /// The handles or ids of timers. For an id, all timers are read until it is found.
     #[arg(value_name = "HANDLE|ID", required_unless_present_any = ["handler", "namespace"])]
     pub(crate) names: Vec<Name>,
-    /// All that wait of this handler, by its full name.
+    /// All pending timers of this handler, by its full name.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["names", "namespace"])]
     pub(crate) handler: Option<String>,
-    /// All that wait of this namespace.
+    /// All pending timers of this namespace.
     #[arg(long, value_name = "NAME", conflicts_with = "names")]
     pub(crate) namespace: Option<String>,
     #[command(flatten)]
@@ -180,13 +180,13 @@ pub(crate) struct Letters {
     /// The ids of dead letters.
     #[arg(value_name = "ID", required_unless_present_any = ["all", "handler", "namespace"])]
     pub(crate) ids: Vec<Id>,
-    /// All of them.
+    /// All dead letters.
     #[arg(long, conflicts_with_all = ["ids", "handler", "namespace"])]
     pub(crate) all: bool,
-    /// All of this handler, by its full name.
+    /// All dead letters of this handler, by its full name.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["ids", "namespace"])]
     pub(crate) handler: Option<String>,
-    /// All of this namespace.
+    /// All dead letters of this namespace.
     #[arg(long, value_name = "NAME", conflicts_with = "ids")]
     pub(crate) namespace: Option<String>,
     #[command(flatten)]
@@ -209,7 +209,7 @@ fn whose<'a>(handler: Option<&'a String>, namespace: Option<&'a String>) -> Whos
 
 #[derive(Debug, Args)]
 pub(crate) struct Named {
-    /// The namespace.
+    /// The name of the namespace.
     pub(crate) namespace: String,
     #[command(flatten)]
     pub(crate) wait: Wait,
@@ -229,11 +229,12 @@ impl Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct Wait {
-    /// How long the process that has the file open has to take an order. What it has not taken by then is withdrawn.
+    /// How many seconds to wait for the process that has the file open to accept the request, up to 3600. A request that was not accepted by then is withdrawn.
+    /// For the answer to an accepted one, the command waits as long again.
     #[arg(long = "wait", value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     pub(crate) limit: Duration,
-    /// Goes on though acknowledged work is gone: after a crash, the `-wal` was missing, cut short or damaged. It says what is gone. Where a process has the file
-    /// open, nothing was, or that process has gone on.
+    /// Proceeds although acknowledged work is gone, because the `-wal` was missing, cut short or damaged after a crash, and prints what is gone. Has no effect
+    /// while a process has the file open.
     #[arg(long)]
     pub(crate) accept_loss: bool,
 }
@@ -267,7 +268,7 @@ fn place(text: &str) -> Result<(Due, Id), String> {
         let due = due.parse().ok()?;
         Some((Due::from_millis(due), id.parse().ok()?))
     });
-    place.ok_or_else(|| "it is what a page has ended with".to_owned())
+    place.ok_or_else(|| "expected ID@MILLISECONDS, as printed at the end of a page".to_owned())
 }
 
 fn text(key: &str) -> Result<Key, std::convert::Infallible> {
@@ -283,12 +284,12 @@ fn hex(key: &str) -> Result<Key, String> {
     let bytes = digits.map(|it| it.chunks(2).map(|two| two[0] << 4 | two[1]).collect());
     bytes
         .map(Key)
-        .ok_or_else(|| "it has two hexadecimal digits a byte".to_owned())
+        .ok_or_else(|| "expected two hexadecimal digits per byte".to_owned())
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().ok();
     let limit = seconds.and_then(|it| Duration::try_from_secs_f64(it).ok());
     let limit = limit.filter(|it| *it <= Duration::from_secs(3_600));
-    limit.ok_or_else(|| "it is a number of seconds, up to 3600".to_owned())
+    limit.ok_or_else(|| "expected a number of seconds from 0 to 3600".to_owned())
 }

@@ -52,7 +52,7 @@ pub(crate) fn carry_out(
     let version = reader.extent()?.version;
     if version < VERSION {
         return Err(Failure::because(format!(
-            "the file has tables of version {version}; start a service of version {VERSION} on it first"
+            "the file has tables of version {version}, and this command can only change version {VERSION}: start a service of the same release on it, which upgrades the file"
         )));
     }
     let (begun, limit) = (Instant::now(), wait.limit);
@@ -69,7 +69,7 @@ pub(crate) fn carry_out(
     let holder = reader.holder();
     let holder = match &holder {
         Holder::Process(Some(process)) if holder.is_stopped() => {
-            format!("process {process}, which is stopped (`kill -CONT {process}` lets it go on)")
+            format!("process {process}, which is stopped (`kill -CONT {process}` resumes it)")
         }
         Holder::Process(Some(process)) => format!("process {process}"),
         _ => "another process".to_owned(),
@@ -81,11 +81,11 @@ pub(crate) fn carry_out(
             why: answer.to_string(),
         }),
         Asked::Withdrawn => Err(NotDone::because(format!(
-            "held by {holder}, which has not answered in {} s; it is not carried out",
+            "held by {holder}: no response within {} s, so the request was withdrawn and is not applied (`--wait SECONDS` waits longer)",
             limit.as_secs_f64()
         ))),
         Asked::Unknown => Err(NotDone::because(format!(
-            "held by {holder}, which has taken it and has not answered: it may be carried out or not"
+            "held by {holder}: it accepted the request and did not answer, so the change may or may not have been made; look before you repeat it"
         ))),
     });
     Ok(ends.collect())
@@ -109,7 +109,7 @@ fn here(
     };
     for notice in store.notices() {
         if let Notice::AcknowledgedLost { loss, .. } = notice {
-            say(&format!("it goes on all the same: {loss}"));
+            say(&format!("continuing without the lost commits: {loss}"));
         }
     }
     let settings = store.settings()?;

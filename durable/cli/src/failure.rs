@@ -32,9 +32,9 @@ impl Failure {
         match self {
             Failure::Closed | Failure::Said => {}
             Failure::CutOff => {
-                say("the output was closed: what it does not show may be done or not");
+                say("the output was closed: unprinted changes may or may not have been made");
             }
-            Failure::Output(error) => say(&format!("the output cannot be written: {error}")),
+            Failure::Output(error) => say(&format!("cannot write to the standard output: {error}")),
             Failure::File(error) => say(&format!("{file}: {}", chain(&**error))),
         }
     }

@@ -5,48 +5,49 @@ use waterwheel_store::Handle;
 use crate::engine::Answer;
 use crate::error::Error;
 
-/// What came of an insert. Either way there is a timer, and this is as good as its handle.
+/// The result of an insert. In both cases the timer exists, and the result can be used in place of its handle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Inserted {
-    /// The timer is new.
+    /// A new timer was created.
     Created(Handle),
-    /// Another timer of the handler has the key: this one.
+    /// Another timer of the same handler has the key: this one. Nothing was inserted.
     Existing(Handle),
 }
 
-/// What came of a cancel.
+/// The result of a cancel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cancelled {
-    /// It is not delivered any more.
+    /// The timer was cancelled and will not be delivered.
     Done,
-    /// It is with its handler, or has just been. It stays to be settled, or tried again.
+    /// The handler of the timer is running, or has just returned. The timer is unaffected: it will be settled or
+    /// retried.
     AlreadyFired,
-    /// There is no such timer: it was settled, cancelled or given up, or never was.
+    /// There is no such timer: it was settled or cancelled, is a dead letter, or never existed.
     NotFound,
 }
 
-/// What came of a reschedule.
+/// The result of a reschedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rescheduled {
-    /// It has the new due time.
+    /// The timer has the new due time.
     Done,
-    /// It is with its handler, or has just been.
+    /// The handler of the timer is running, or has just returned. The timer is unaffected.
     AlreadyFired,
-    /// There is no such timer: it was settled, cancelled or given up, or never was.
+    /// There is no such timer: it was settled or cancelled, is a dead letter, or never existed.
     NotFound,
 }
 
-/// What came of a redrive.
+/// The result of a redrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Redriven {
-    /// It is a timer again.
+    /// The dead letter is a pending timer again.
     Done,
     /// There is no such dead letter.
     NotFound,
 }
 
 impl Inserted {
-    /// What names the timer, to cancel or to move it. It can be stored as text.
+    /// Returns the handle of the timer, with which it can be cancelled or rescheduled. It can be stored as text.
     #[must_use]
     pub fn handle(&self) -> &Handle {
         match self {
@@ -54,7 +55,7 @@ impl Inserted {
         }
     }
 
-    /// The handle itself.
+    /// Converts the result into the handle of the timer.
     #[must_use]
     pub fn into_handle(self) -> Handle {
         match self {
@@ -62,7 +63,7 @@ impl Inserted {
         }
     }
 
-    /// Whether the timer was not there before.
+    /// Returns whether the insert created the timer.
     #[must_use]
     pub fn is_new(&self) -> bool {
         matches!(self, Inserted::Created(_))

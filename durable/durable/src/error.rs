@@ -19,16 +19,17 @@ const BEFORE_DEFAULT: &str = "default/";
 /// How much of a name is shown.
 const LONGEST_SHOWN: usize = 64;
 
-/// A request could not be done.
+/// A request failed.
 ///
 /// # What to do
 ///
-/// | | which | what was written |
+/// | what to do | errors | what was written |
 /// |---|---|---|
-/// | mend the call: it would fail again | [`Name`](Error::Name), [`NamespaceName`](Error::NamespaceName), [`UnknownNamespace`](Error::UnknownNamespace), [`Policy`](Error::Policy), `Calendar`, [`DueOutOfRange`](Error::DueOutOfRange), [`Payload`](Error::Payload), [`TooLong`](Error::TooLong); set the namespace another policy: [`UnreadablePolicy`](Error::UnreadablePolicy) | nothing |
-/// | the same call again, later: these [are transient](Error::is_transient) | [`Full`](Error::Full), [`Quota`](Error::Quota), [`Refused`](Error::Refused) | nothing |
+/// | fix the call: it would fail again | [`Name`](Error::Name), [`NamespaceName`](Error::NamespaceName), [`UnknownNamespace`](Error::UnknownNamespace), [`Policy`](Error::Policy), `Calendar`, [`DueOutOfRange`](Error::DueOutOfRange), [`Payload`](Error::Payload), [`TooLong`](Error::TooLong) | nothing |
+/// | set another policy for the namespace | [`UnreadablePolicy`](Error::UnreadablePolicy) | nothing |
+/// | repeat the call later: these errors [are transient](Error::is_transient) | [`Full`](Error::Full), [`Quota`](Error::Quota), [`Refused`](Error::Refused) | nothing |
 /// | open the store again | [`Failed`](Error::Failed), [`ShuttingDown`](Error::ShuttingDown), [`OutOfIds`](Error::OutOfIds) | nothing |
-/// | open the store again, and make the same call, an insert with the same key | [`Unknown`](Error::Unknown) | all of it or nothing |
+/// | open the store again and repeat the call; for an insert, with the same key | [`Unknown`](Error::Unknown) | all of it, or nothing |
 ///
 /// ```
 /// # use std::time::Duration;
@@ -45,82 +46,89 @@ const LONGEST_SHOWN: usize = 64;
 /// # }
 /// ```
 ///
-/// Of a batch, see [`insert_many`](crate::Durable::insert_many): some of its timers may have been inserted.
+/// For batches, see [`insert_many`](crate::Durable::insert_many): some of the timers may have been inserted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// The full name of a handler is empty or too long, or has a `/` where there is none.
+    /// The full name of a handler is empty, too long, or has an invalid `/`.
     Name {
         /// The name.
         name: Arc<str>,
     },
-    /// The name of a namespace that was to be created is empty or too long, or has a `/`.
+    /// The name of a namespace to be created is empty, too long, or has a `/`.
     NamespaceName {
         /// The name.
         name: Arc<str>,
     },
-    /// A namespace, or a namespace in the name of a handler, that was not [created](crate::Durable::create_namespace).
+    /// The namespace, or the namespace in the name of a handler, was not [created](crate::Durable::create_namespace).
     UnknownNamespace {
-        /// Its name.
+        /// The name of the namespace.
         name: Arc<str>,
     },
-    /// A field of a [policy](crate::Policy) makes no sense.
+    /// A setting of a [policy](crate::Policy) is invalid.
     Policy {
-        /// Which field.
+        /// The name of the setting.
         field: &'static str,
-        /// Why.
+        /// The reason.
         why: &'static str,
     },
-    /// What the store has of the [policy](crate::Namespace::policy) of this namespace cannot be read: see [`Event::UnreadablePolicy`](crate::Event::UnreadablePolicy).
+    /// The stored [policy](crate::Namespace::policy) of this namespace cannot be read: see
+    /// [`Event::UnreadablePolicy`](crate::Event::UnreadablePolicy).
     UnreadablePolicy {
-        /// Its name.
+        /// The name of the namespace.
         namespace: Arc<str>,
     },
-    /// A namespace has used up its [quota of inserts](crate::Policy::insert_rate), and nothing was written.
+    /// A namespace has exceeded its [insert quota](crate::Policy::insert_rate). Nothing was written.
     Quota {
-        /// The namespace. Of several in a batch, the one that makes it wait for the longest time.
+        /// The namespace. If a batch exceeds several quotas, it is the namespace with the longest wait.
         namespace: Arc<str>,
-        /// After this time, the timer can be inserted, or the whole batch, if no other caller comes before. `None` if never: a batch may not have more timers of a
-        /// namespace than its quota's [burst](crate::Rate::burst).
+        /// The time after which the timer or the whole batch can be inserted, if no other caller comes first. `None` if
+        /// it never can: a batch may not have more timers of a namespace than the [burst](crate::Rate::burst) of its
+        /// quota.
         retry_after: Option<Duration>,
     },
-    /// A calendar has a part that is wrong.
+    /// A field of a calendar is invalid.
     #[cfg(feature = "calendar")]
     Calendar(CalendarError),
-    /// A due time, or another time that a call was given, is more than 292 million years from 1970.
+    /// A due time, or another time passed to a call, is more than 292 million years before or after 1970.
     DueOutOfRange,
-    /// A payload is no JSON.
+    /// A payload cannot be serialized as JSON.
     Payload(Arc<str>),
     /// A payload and its key are too long.
     TooLong {
-        /// Their length in bytes.
+        /// Their total length in bytes.
         length: usize,
     },
-    /// The disk, or what the store may take of it, is full, and nothing was written. Deliveries and all other calls go on: the store keeps what space is left for
-    /// them. Inserts are taken again as soon as there is space, without a restart.
+    /// The disk is full, or the store has reached its limit. Nothing was written. Deliveries and all other calls
+    /// continue: the store keeps the remaining space for them. Inserts succeed again as soon as there is space, without
+    /// a restart.
     Full,
-    /// The store has refused it, and nothing was written: a disk on which not even the store's reserve is left, for example. It may be tried again.
+    /// The store refused the request, and nothing was written: for example because the disk has no space left, not even
+    /// in the reserve of the store. The call may be repeated.
     Refused(Arc<str>),
-    /// The store has failed meanwhile, or the service has ended before the answer. It is not known what was written: try again with the same key, once the store is opened again.
+    /// The store failed during the request, or the service ended before it answered. It is not known what was written:
+    /// open the store again and repeat the call; an insert with the same key.
     Unknown(Arc<str>),
-    /// The store has failed before it was asked, and nothing was written. It has to be opened again.
+    /// The store had already failed, and nothing was written. It has to be opened again.
     Failed(Arc<str>),
-    /// The service shuts down, or has, and nothing was written.
+    /// The service is shutting down or has shut down. Nothing was written.
     ShuttingDown,
-    /// No more timers can be inserted before the store is opened again: there were 2⁴⁰ since the last time.
+    /// No more timers can be inserted until the store is opened again: 2⁴⁰ have been inserted since it was opened.
     OutOfIds,
 }
 
 impl Error {
-    /// Whether it is certain that nothing was written.
+    /// Returns whether it is certain that nothing was written.
     #[must_use]
     pub fn is_definite(&self) -> bool {
         !matches!(self, Error::Unknown(_))
     }
 
-    /// Whether the same call may be taken later by the same service: the store is full, or has refused it, or a quota is used up. Nothing was written.
+    /// Returns whether the same call may succeed later on the same service: the store is full or has refused the
+    /// request, or a quota is exceeded. Nothing was written.
     ///
-    /// A batch with more timers than the [burst](crate::Rate::burst) of its quota is never taken, and so it is none of these.
+    /// A batch with more timers than the [burst](crate::Rate::burst) of its quota can never succeed, so its error is
+    /// not transient.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
@@ -146,13 +154,13 @@ impl Error {
                 namespace,
                 retry_after,
             },
-            other => Error::Unknown(format!("the engine has answered {other:?}").into()),
+            other => Error::Unknown(format!("unexpected answer of the engine: {other:?}").into()),
         }
     }
 
     /// The service has ended before the answer to a request.
     pub(crate) fn unanswered() -> Error {
-        Error::Unknown("the service has ended before the answer".into())
+        Error::Unknown("the service ended before it answered".into())
     }
 
     pub(crate) fn of_read(error: &StoreError) -> Error {
@@ -181,68 +189,70 @@ impl fmt::Display for Error {
         match self {
             Error::Name { name } if name.starts_with(BEFORE_DEFAULT) => write!(
                 f,
-                "{:?} is no name: a handler's is `name` in the namespace `default`, without `{BEFORE_DEFAULT}` before it",
+                "invalid handler name {:?}: handlers of the namespace `default` are named without the prefix `{BEFORE_DEFAULT}`",
                 shown(name)
             ),
             Error::Name { name } => write!(
                 f,
-                "{:?} is no name: a handler's is `name` or `namespace/name`, of 1 to {NAME_LIMIT} bytes",
+                "invalid handler name {:?}: expected `name` or `namespace/name`, with 1 to {NAME_LIMIT} bytes",
                 shown(name)
             ),
             Error::NamespaceName { name } => write!(
                 f,
-                "{:?} is no name of a namespace: that has 1 to {LONGEST_NAMESPACE} bytes, and no `/`",
+                "invalid namespace name {:?}: expected 1 to {LONGEST_NAMESPACE} bytes without `/`",
                 shown(name)
             ),
             Error::UnknownNamespace { name } => write!(
                 f,
-                "there is no namespace {name:?}: it has to be created, by `create_namespace`"
+                "there is no namespace {name:?}: create it with `create_namespace`"
             ),
             Error::Policy { field, why } => Wrong { field, why }.fmt(f),
             Error::UnreadablePolicy { namespace } => write!(
                 f,
-                "the policy of the namespace {namespace:?} cannot be read, and the namespace is paused: open the store with the version that has written the policy, or \
-                 set a whole one"
+                "the stored policy of the namespace {namespace:?} cannot be read, so the namespace is paused: open the store with the version that wrote the \
+                 policy, or set a complete policy"
             ),
             Error::Quota {
                 namespace,
                 retry_after: Some(after),
             } => write!(
                 f,
-                "the namespace {namespace:?} has used up its quota of inserts, its policy's `insert_rate`: try again in {after:?}"
+                "the namespace {namespace:?} has exceeded its insert quota (`insert_rate` of its policy): try again in {after:?}"
             ),
             Error::Quota {
                 namespace,
                 retry_after: None,
             } => write!(
                 f,
-                "the batch has more timers of the namespace {namespace:?} than the burst of its quota of inserts, its policy's `insert_rate`: insert fewer at a time"
+                "the batch has more timers of the namespace {namespace:?} than the burst of its insert quota (`insert_rate` of its policy): insert fewer at a time"
             ),
             #[cfg(feature = "calendar")]
             Error::Calendar(error) => error.fmt(f),
-            Error::DueOutOfRange => f.write_str("the time is more than 292 million years from 1970"),
-            Error::Payload(why) => write!(f, "the payload cannot be written as JSON: {why}"),
+            Error::DueOutOfRange => f.write_str(
+                "the time is more than 292 million years before or after 1970: use a time within that range",
+            ),
+            Error::Payload(why) => write!(f, "the payload cannot be serialized as JSON: {why}"),
             Error::TooLong { length } => write!(
                 f,
-                "a payload and its key have at most {PAYLOAD_LIMIT} bytes, and not {length}: put an id into the payload, and the data into a table of your own"
+                "the payload and its key have {length} bytes, but at most {PAYLOAD_LIMIT} are allowed: store the data in a table of your own, and put its id into the payload"
             ),
             Error::Full => f.write_str(
-                "the store is full, and nothing was written: free space on its disk, or raise its `disk_limit`; then inserts are taken again by themselves",
+                "the store is full, and nothing was written: free space on its disk, or raise its `disk_limit`; once there is space, inserts succeed again without a restart",
             ),
             Error::Refused(why) => write!(f, "{why}: try again later"),
             Error::Failed(why) => write!(
                 f,
-                "the store had failed before, and nothing was written: open it again ({why})"
+                "the store failed earlier, and nothing was written: open it again ({why})"
             ),
             Error::Unknown(why) => write!(
                 f,
-                "{why}: open the store again, and make the same call, an insert with the same key"
+                "{why}: open the store again and repeat the call (an insert with the same key)"
             ),
             Error::ShuttingDown => f.write_str(
-                "the service shuts down, and nothing was written: make the same call once the store is opened again",
+                "the service is shutting down, and nothing was written: repeat the call once the store is opened again",
             ),
             Error::OutOfIds => f.write_str(
-                "there are no more ids, and nothing was written: open the store again",
+                "no ids are left, and nothing was written: open the store again",
             ),
         }
     }
@@ -258,20 +268,20 @@ impl From<Wrong> for Error {
 
 /// A store could not be opened.
 ///
-/// Its text says the file, the cause and what to do. `Debug` says the same, since that is what a `main` that returns it prints, and an `unwrap`; `{:#?}` shows the
-/// parts.
+/// The message contains the file, the cause and what to do. The `Debug` output is the same message, since that is what
+/// is printed by a `main` that returns the error and by `unwrap`; `{:#?}` prints the structure.
 #[non_exhaustive]
 pub enum OpenError {
-    /// The file is held by another process, damaged, or no file of ours.
+    /// The file is open in another process, is damaged, or is not a timer database.
     #[cfg(feature = "sqlite")]
     File(FileError),
-    /// The store has failed at once.
+    /// The store failed immediately after it was opened.
     Store(StoreError),
-    /// No thread could be started for it.
+    /// The thread for the store could not be started.
     Thread(io::Error),
 }
 
-/// A file could not be opened: [`OpenError`] says which kind of failure it is, and this says it in words.
+/// The message of a file that could not be opened. The kind of failure is available from the methods of [`OpenError`].
 #[cfg(feature = "sqlite")]
 pub struct FileError {
     pub(crate) path: std::path::PathBuf,
@@ -312,13 +322,15 @@ impl StdError for FileError {
 
 #[cfg(feature = "sqlite")]
 impl OpenError {
-    /// Whether another service has the file open, of this process or of another one. It may be opened once that has ended.
+    /// Returns whether another service, in this process or another one, has the file open. It can be opened once that
+    /// service has ended.
     #[must_use]
     pub fn is_held(&self) -> bool {
         matches!(self.file(), Some(File::Held { .. }))
     }
 
-    /// The number of the process that has the file open, if [that is so](OpenError::is_held) and it is known.
+    /// Returns the id of the process that has the file open, if [that is the cause](OpenError::is_held) and the id is
+    /// known.
     #[must_use]
     pub fn holder(&self) -> Option<u32> {
         match self.file() {
@@ -327,19 +339,20 @@ impl OpenError {
         }
     }
 
-    /// Whether the file is one of ours, and damaged.
+    /// Returns whether the file is a timer database, but damaged.
     #[must_use]
     pub fn is_corrupt(&self) -> bool {
         matches!(self.file(), Some(File::Corrupt(_)))
     }
 
-    /// Whether acknowledged work is gone from the file: [`Builder::accept_loss`](crate::Builder::accept_loss) opens it all the same.
+    /// Returns whether acknowledged work is missing from the file.
+    /// [`Builder::accept_loss`](crate::Builder::accept_loss) opens it nevertheless.
     #[must_use]
     pub fn is_acknowledged_lost(&self) -> bool {
         matches!(self.file(), Some(File::AcknowledgedLost(_)))
     }
 
-    /// Whether the file was written by a newer version of this crate.
+    /// Returns whether the file was written by a newer version of this crate.
     #[must_use]
     pub fn is_newer(&self) -> bool {
         matches!(self.file(), Some(File::Newer { .. }))
@@ -375,7 +388,7 @@ impl fmt::Display for OpenError {
             OpenError::Store(error) => error.fmt(f),
             OpenError::Thread(error) => write!(
                 f,
-                "no thread could be started for the store: {error}: raise the limit of threads or of memory"
+                "the thread for the store could not be started: {error}: raise the limit on threads or memory"
             ),
         }
     }

@@ -4,113 +4,122 @@ use std::sync::Arc;
 
 use waterwheel_store::{Id, Notice, Row};
 
-/// What an operator should know, for logs and alerts: see [`Builder::on_event`](crate::Builder::on_event).
+/// Something that an operator should know, for logs and alerts: see [`Builder::on_event`](crate::Builder::on_event).
 ///
 /// ```
 /// use waterwheel_durable::{Durable, Event};
 ///
 /// let builder = Durable::builder().on_event(|event| match event {
-///     Event::Failed { error, .. } => eprintln!("the store has failed: {error}"),
-///     Event::Dead { handler, id, error, .. } => eprintln!("{handler} has given up {id}: {error}"),
-///     // New kinds come with new versions.
+///     Event::Failed { error, .. } => eprintln!("the store failed: {error}"),
+///     Event::Dead { handler, id, error, .. } => eprintln!("{handler}: {id} is a dead letter: {error}"),
+///     // New versions add new events.
 ///     other => eprintln!("{other:?}"),
 /// });
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// Timers of this name have been due for a second and have no handler. They stay in the store, and are delivered as soon as there is one. Reported once a name,
-    /// and again after all that were due have been cancelled or moved. After an opening, there is a second to register handlers.
+    /// Timers of this handler name have been due for a second, and no handler is registered. They stay in the store and
+    /// are delivered as soon as there is one. Reported once for each name, and again after all the due timers of the
+    /// name have been cancelled or rescheduled. After the store is opened, there is a second to register handlers.
     #[non_exhaustive]
     Unhandled {
-        /// The name.
+        /// The name of the handler.
         handler: Arc<str>,
     },
-    /// An attempt has failed, and the timer is tried again.
+    /// An attempt failed, and the timer will be retried.
     #[non_exhaustive]
     AttemptFailed {
-        /// The timer.
+        /// The id of the timer.
         id: Id,
-        /// Its handler.
+        /// The name of its handler.
         handler: Arc<str>,
-        /// The number of the attempt, from 1 on.
+        /// The number of the attempt, counted from 1.
         attempt: u32,
-        /// What it said.
+        /// The error of the attempt.
         error: Arc<str>,
     },
-    /// A timer was given up: it is a dead letter.
+    /// A timer became a dead letter.
     #[non_exhaustive]
     Dead {
-        /// The timer.
+        /// The id of the timer.
         id: Id,
-        /// Its handler.
+        /// The name of its handler.
         handler: Arc<str>,
-        /// What its last attempt said.
+        /// The error of its last attempt.
         error: Arc<str>,
     },
-    /// What the file has of this calendar cannot be read, or the machine does not know its zone, or there are more than four million calendars. It files nothing
-    /// until the file is opened where it can be read, or it is declared anew.
+    /// The stored form of this calendar cannot be read, its time zone is unknown on this machine, or there are more
+    /// than four million calendars. The calendar produces no timers until the file is opened by a program that can read
+    /// it, or the calendar is declared again.
     #[non_exhaustive]
     UnreadableCalendar {
-        /// The name.
+        /// The name of the calendar.
         calendar: Arc<str>,
-        /// What is wrong.
+        /// The cause.
         error: Arc<str>,
     },
-    /// What the file has of this namespace's policy cannot be read: a newer version has written it, perhaps, with a field that this one does
-    /// not know. The namespace is paused until the file is opened where it can be read, or it is given [another policy](crate::Namespace::set_policy); nothing of it expires.
+    /// The stored policy of this namespace cannot be read. It may have been written by a newer version, with a field
+    /// that this version does not know. The namespace is paused until the file is opened by a program that can read the
+    /// policy, or until it is given [another policy](crate::Namespace::set_policy). What it retains does not expire
+    /// meanwhile.
     #[non_exhaustive]
     UnreadablePolicy {
-        /// The name.
+        /// The name of the namespace.
         namespace: Arc<str>,
     },
-    /// The store has refused something, as with a full disk. Callers have that as their answer; the service tries its own again. Reported for the first
-    /// refusal since the store last did what was asked of it: [`Metrics::refusals`](crate::Metrics::refusals) counts them all.
+    /// The store refused a request, for example because the disk is full. Callers get the error as their result; the
+    /// service retries its own requests. Reported for the first refusal since the store last carried out a request;
+    /// [`Metrics::refusals`](crate::Metrics::refusals) counts all of them.
     #[non_exhaustive]
     Refused {
-        /// What has happened.
+        /// The error of the store.
         error: Arc<str>,
     },
-    /// The store is full: an insert was answered with [`Error::Full`](crate::Error::Full). Reported once, until there is [space](Event::HasSpace) again.
+    /// The store is full: an insert failed with [`Error::Full`](crate::Error::Full). Reported once, until there is
+    /// [space](Event::HasSpace) again.
     Full,
-    /// The store is no longer full: an insert was done.
+    /// The store is no longer full: an insert succeeded.
     HasSpace,
     /// The wall clock was set, by a second or more.
     ClockJumped,
-    /// The runtime that the service was opened on has ended, without a [shutdown](crate::Durable::shutdown) before. Nothing is delivered or taken any more, and
-    /// the store is closed.
+    /// The runtime that the service was opened on ended without a [shutdown](crate::Durable::shutdown). Nothing is
+    /// delivered or accepted any more, and the store is closed.
     RuntimeEnded,
-    /// The file has another name, by a hard link. Its lock and its log go by its name, so a process that opens it by the other one damages it: delete that name.
-    /// Reported at the opening, and when it gets one more; it is looked for after each commit, and once a second.
+    /// The file has a second name, a hard link. Locking and the WAL depend on the name, so a process that opens the
+    /// file by the other name damages it: delete that name. Reported when the store is opened and whenever the file
+    /// gets another name; this is checked after each commit, and once a second.
     #[non_exhaustive]
     HardLinked {
-        /// The name that the file was opened by.
+        /// The name by which the file was opened.
         file: Arc<str>,
-        /// How many names it has.
+        /// The number of names that the file has.
         links: u64,
     },
-    /// Acknowledged work is gone, and the file was opened without it: see [`Builder::accept_loss`](crate::Builder::accept_loss).
+    /// Acknowledged work is missing, and the file was opened without it: see
+    /// [`Builder::accept_loss`](crate::Builder::accept_loss).
     #[non_exhaustive]
     AcknowledgedLost {
         /// The file.
         file: Arc<str>,
-        /// What is gone.
+        /// What is missing.
         loss: Arc<str>,
     },
-    /// The store cannot note which commits it has acknowledged, in a small file beside its own. They are safe, and the service goes on; but if the log were deleted or
-    /// damaged after a crash, the next opening would not detect that acknowledged work is gone. Reported once until it works again: free space on the disk, or
-    /// give the process the right to write the file.
+    /// The store cannot record which commits it has acknowledged, in a small file next to the database. The commits are
+    /// safe, and the service continues. But if the WAL were deleted or damaged after a crash, the next open could not
+    /// detect that acknowledged work is missing. Reported once until it works again: free space on the disk, or give
+    /// the process permission to write the file.
     #[non_exhaustive]
     NoteFailed {
         /// The file that cannot be written.
         note: Arc<str>,
-        /// What the operating system says.
+        /// The error of the operating system.
         error: Arc<str>,
     },
-    /// The store has failed. Nothing is delivered or taken until it is opened again.
+    /// The store failed. Nothing is delivered or accepted until it is opened again.
     #[non_exhaustive]
     Failed {
-        /// What has happened.
+        /// The cause.
         error: Arc<str>,
     },
 }

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use crate::engine::Ended;
 
-/// Why an attempt has failed, and whether the timer is tried again.
+/// Why an attempt failed, and whether the timer is retried.
 ///
-/// Made by [`Retry::backoff`], [`Retry::after`] or [`Dead::because`]. `?` makes one that is tried again, of whatever [`Retry::backoff`] takes: an error, an
-/// `anyhow::Error`, a `Box<dyn Error + Send + Sync>`, a text.
+/// Created by [`Retry::backoff`], [`Retry::after`] or [`Dead::because`]. The `?` operator creates one that is retried,
+/// from anything that [`Retry::backoff`] accepts: an error, an `anyhow::Error`, a `Box<dyn Error + Send + Sync>` or a
+/// string.
 ///
 /// ```
 /// # use waterwheel_durable::{Durable, Failure};
@@ -16,7 +17,7 @@ use crate::engine::Ended;
 /// # fn example(timers: &Durable) {
 /// timers.handle("mail", |_| async {
 ///     let address = address()?; // a boxed error
-///     let (_, host) = address.split_once('@').ok_or("an address without a host")?; // a text
+///     let (_, host) = address.split_once('@').ok_or("an address without a host")?; // a string
 ///     send(host.to_owned()).await?; // an error
 ///     Ok(())
 /// });
@@ -38,28 +39,30 @@ enum Then {
     Dead,
 }
 
-/// The attempt has failed, and the timer is tried again.
+/// The attempt failed, and the timer is retried.
 #[derive(Debug)]
 pub enum Retry {}
 
-/// The attempt has failed, and another one would as well: the timer becomes a dead letter.
+/// The attempt failed, and another one would fail as well: the timer becomes a dead letter.
 #[derive(Debug)]
 pub enum Dead {}
 
 impl Retry {
-    /// Tries the timer again after the next delay of the [ladder](crate::Builder::ladder), and makes it a dead letter after the last one.
+    /// Retries the timer after the next delay of the [retry schedule](crate::Builder::ladder), or makes it a dead
+    /// letter if there is none left.
     ///
-    /// From a text, or from an error, which is kept with its causes.
+    /// Takes a string, or an error, which is recorded together with its causes.
     #[must_use]
     pub fn backoff(error: impl Into<Box<dyn Error + Send + Sync>>) -> Failure {
         Failure::new(error, Then::BackOff)
     }
 
-    /// Tries the timer again after this delay, in the place of the next one of the ladder: where what the handler calls says when to come again, by a
-    /// `Retry-After` for example. A delay longer than a year counts as a year.
+    /// Retries the timer after `delay`, instead of the next delay of the retry schedule: for example when the called
+    /// service sends `Retry-After`. A delay longer than a year counts as a year.
     ///
-    /// It is a failure like any other, and uses up an attempt: where the ladder has ended, it makes the timer a dead letter. To look again later without that,
-    /// [insert another timer](crate::Delivery::timers) and end with `Ok`.
+    /// This is a failure like any other and uses up an attempt: at the end of the retry schedule, it makes the timer a
+    /// dead letter. To check again later without using up attempts, [insert another timer](crate::Delivery::timers) and
+    /// return `Ok`.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -68,7 +71,7 @@ impl Retry {
     /// # async fn ask() -> Result<Answer, std::io::Error> { Ok(Answer { retry_after: None }) }
     /// # fn example(timers: &Durable) {
     /// timers.handle("notify", |_| async {
-    ///     let answer = ask().await?; // after the ladder's delay
+    ///     let answer = ask().await?; // after the next delay of the retry schedule
     ///     if let Some(seconds) = answer.retry_after {
     ///         return Err(Retry::after(Duration::from_secs(seconds), "the bank is busy"));
     ///     }
@@ -83,7 +86,8 @@ impl Retry {
 }
 
 impl Dead {
-    /// Makes the timer a dead letter, with this error: a text, or an error, which is kept with its causes.
+    /// Makes the timer a dead letter with this error: a string, or an error, which is recorded together with its
+    /// causes.
     #[must_use]
     pub fn because(error: impl Into<Box<dyn Error + Send + Sync>>) -> Failure {
         Failure::new(error, Then::Dead)
@@ -106,7 +110,7 @@ impl Failure {
     }
 }
 
-/// As [`Retry::backoff`].
+/// Same as [`Retry::backoff`].
 impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for Failure {
     fn from(error: E) -> Failure {
         Retry::backoff(error)

@@ -3,7 +3,7 @@
 /// The namespace of handlers without another one.
 pub const DEFAULT: &str = "default";
 
-/// The longest name of a handler, in bytes.
+/// The maximum length of the name of a handler, in bytes.
 pub const NAME_LIMIT: usize = 255;
 
 /// The longest name of a namespace: with the shortest name of a handler, it is as long as a name may be.
@@ -25,13 +25,15 @@ pub(crate) fn is_namespace_name(name: &str) -> bool {
     (1..=NAME_LIMIT).contains(&name.len()) && !name.contains('/')
 }
 
-/// The longest payload, with its key: 16 MiB. A commit has the timers of many callers, and one that is too large for the store would take the others down with it.
+/// The maximum length of a payload together with its key: 16 MiB. A commit contains the timers of many callers, and one
+/// that is too large for the store would make the others fail with it.
 pub const PAYLOAD_LIMIT: usize = 16 << 20;
 
-/// The longest payload of a calendar: 64 KiB. It is written with each occurrence, and again with how far the calendar has come.
+/// The maximum length of the payload of a calendar: 64 KiB. It is written with each occurrence, and again with the
+/// progress of the calendar.
 #[cfg(feature = "calendar")]
 pub const CALENDAR_PAYLOAD_LIMIT: usize = 64 << 10;
 
-/// How many occurrences that were missed are delivered at most.
+/// The maximum number of missed occurrences that are delivered: see [`Misfire::All`](crate::Misfire::All).
 #[cfg(feature = "calendar")]
 pub const MISFIRE_LIMIT: u32 = 1_000;

@@ -7,10 +7,10 @@ use crate::engine;
 use crate::error::Error;
 use crate::limits::{LONGEST_NAMESPACE, PAYLOAD_LIMIT, is_handler_name, is_namespace_name};
 
-/// A timer to insert, for [`Durable::insert_many`](crate::Durable::insert_many), where its handler has its full name, or for
-/// [`Namespace::insert_many`](crate::Namespace::insert_many), where it has its name in the namespace.
+/// A timer to insert: by its full handler name with [`Durable::insert_many`](crate::Durable::insert_many), or by the
+/// name within the namespace with [`Namespace::insert_many`](crate::Namespace::insert_many).
 #[derive(Debug, Clone)]
-#[must_use = "a timer has to be inserted"]
+#[must_use = "a timer does nothing until it is inserted"]
 pub struct NewTimer {
     handler: Arc<str>,
     when: When,
@@ -25,12 +25,14 @@ pub(crate) enum When {
 }
 
 impl NewTimer {
-    /// Delivered to `handler` when the wall clock shows `when`, or later. What is past is delivered at once.
+    /// Creates a timer that is delivered to `handler` when the wall clock shows `when` or later. A time in the past is
+    /// due at once.
     pub fn at(handler: &str, when: SystemTime) -> NewTimer {
         NewTimer::new(handler, When::At(when))
     }
 
-    /// Delivered to `handler` this long after the insert is called, by the wall clock.
+    /// Creates a timer that is delivered to `handler` after `delay`, counted from the call of the insert and measured
+    /// by the wall clock.
     pub fn after(handler: &str, delay: Duration) -> NewTimer {
         NewTimer::new(handler, When::After(delay))
     }
@@ -44,16 +46,18 @@ impl NewTimer {
         }
     }
 
-    /// A business key, such as an order's number. While a timer of this handler has the key, and then as long as the namespace's
-    /// [retention](crate::Policy::retention), an insert with it inserts nothing, and returns [`Inserted::Existing`](crate::Inserted::Existing).
+    /// Sets a business key, such as the number of an order. While a timer of this handler has the key, and afterwards
+    /// for the [retention](crate::Policy::retention) of the namespace, an insert with the same key inserts nothing and
+    /// returns [`Inserted::Existing`](crate::Inserted::Existing).
     ///
-    /// It costs an entry in an index, however random keys are, and however many.
+    /// A key costs one index entry, regardless of how random the keys are and how many there are.
     pub fn key(mut self, key: impl AsRef<[u8]>) -> NewTimer {
         self.key = Some(key.as_ref().into());
         self
     }
 
-    /// What the handler is handed, as JSON: it reads it by [`Delivery::json`](crate::Delivery::json). A value that is no JSON is an error of the insert.
+    /// Sets the payload to `value` as JSON. The handler reads it with [`Delivery::json`](crate::Delivery::json). If the
+    /// value cannot be serialized, the insert fails.
     pub fn payload(mut self, value: &(impl serde::Serialize + ?Sized)) -> NewTimer {
         self.payload = match serde_json::to_vec(value) {
             Ok(json) => Ok(json.into()),
@@ -62,7 +66,7 @@ impl NewTimer {
         self
     }
 
-    /// What the handler is handed, as it is.
+    /// Sets the payload to these bytes.
     pub fn bytes(mut self, payload: impl Into<Arc<[u8]>>) -> NewTimer {
         self.payload = Ok(payload.into());
         self

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-/// How a handler is called: see [`Durable::handle_with`](crate::Durable::handle_with).
+/// Options of a handler: see [`Durable::handle_with`](crate::Durable::handle_with).
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct HandlerOptions {
@@ -9,7 +9,7 @@ pub struct HandlerOptions {
 }
 
 impl Default for HandlerOptions {
-    /// 64 deliveries at a time, without a limit of time.
+    /// Returns the default options: 64 concurrent deliveries, and no attempt limit.
     fn default() -> HandlerOptions {
         HandlerOptions {
             concurrency: 64,
@@ -19,27 +19,30 @@ impl Default for HandlerOptions {
 }
 
 impl HandlerOptions {
-    /// How many deliveries are with the handler at a time, at least one. The others wait, and delay no other handler's.
+    /// Sets the number of concurrent deliveries to this handler; at least one. Further deliveries wait, without
+    /// delaying other handlers.
     pub fn concurrency(mut self, deliveries: usize) -> HandlerOptions {
         self.concurrency = deliveries.max(1);
         self
     }
 
-    /// How long an attempt may take, longer than zero. Then its future is dropped, and it counts as a failure. The future of a handler that blocks its thread
-    /// cannot be dropped before it returns. Default: as long as it takes.
+    /// Sets the time that an attempt may take, which must not be zero. When it is over, the future is dropped, and the
+    /// attempt counts as failed. The future of a handler that blocks its thread cannot be dropped before it returns.
+    /// Default: no limit.
     pub fn attempt_limit(mut self, limit: Duration) -> HandlerOptions {
         self.attempt_limit = Some(limit);
         self
     }
 }
 
-/// How long a shutdown waits for handlers that run, by the machine's clock, whatever the runtime does. Of shutdowns at the same time, the first end counts.
+/// How long a shutdown waits for running handlers, measured by the machine's clock, regardless of what the runtime
+/// does. If several shutdowns run concurrently, the earliest deadline counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub struct Drain(Duration);
 
 impl Drain {
-    /// So long at most.
+    /// Waits for at most `limit`.
     pub fn within(limit: Duration) -> Drain {
         Drain(limit)
     }
@@ -49,12 +52,14 @@ impl Drain {
     }
 }
 
-/// What came of a shutdown.
+/// The result of a shutdown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stopped {
-    /// How many deliveries had not ended in time. Their timers are delivered again after the next opening.
+    /// The number of deliveries that had not ended in time. Their timers are delivered again when the store is next
+    /// opened.
     pub abandoned: usize,
-    /// How many deliveries had ended, and the store has refused to write that: a full disk, for example. Their timers are delivered again as well.
+    /// The number of deliveries that had ended, but whose outcome the store refused to write, for example because the
+    /// disk was full. Their timers are delivered again as well.
     pub unsettled: usize,
 }

@@ -7,29 +7,31 @@ use metrics::{counter, gauge};
 use crate::seen::{Metrics, NamespaceMetrics};
 
 impl Metrics {
-    /// Hands all of it to the recorder of the crate [`metrics`](https://docs.rs/metrics) that this process has installed. To be called before each scrape, or every
-    /// some seconds: nothing is counted in between, so a delivery costs no more than without.
+    /// Publishes this snapshot to the installed recorder of the crate [`metrics`](https://docs.rs/metrics). Call it before
+    /// each scrape, or every few seconds: nothing is published in between, so metrics add no cost to a delivery.
     ///
-    /// For one service a process, opened once: names have no label for the service, and a counter stands still while that of a service that was opened later is lower.
+    /// This is meant for one service per process, opened once: the metrics have no label for the service, and if a
+    /// service is opened again, a counter does not move until the new service has passed the old value.
     ///
-    /// | name | kind | labels | what |
+    /// | name | type | labels | value |
     /// |---|---|---|---|
     /// | `waterwheel_timers_in_memory` | gauge | | [`in_memory`](Metrics::in_memory) |
     /// | `waterwheel_timers_commits_total` | counter | | [`commits`](Metrics::commits) |
     /// | `waterwheel_timers_failed_attempts_total` | counter | | [`failed_attempts`](Metrics::failed_attempts) |
-    /// | `waterwheel_timers_full_total` | counter | | [`full`](Metrics::full): inserts refused for want of space |
+    /// | `waterwheel_timers_full_total` | counter | | [`full`](Metrics::full): inserts refused for lack of space |
     /// | `waterwheel_timers_full` | gauge | | 1 if the store [is full](Metrics::is_full) |
     /// | `waterwheel_timers_clock_jumps_total` | counter | | [`clock_jumps`](Metrics::clock_jumps) |
     /// | `waterwheel_timers_refusals_total` | counter | | [`refusals`](Metrics::refusals) |
-    /// | `waterwheel_timers_unhandled` | gauge | | how many names are [`unhandled`](Metrics::unhandled) |
+    /// | `waterwheel_timers_unhandled` | gauge | | the number of [`unhandled`](Metrics::unhandled) names |
     /// | `waterwheel_timers_failed` | gauge | | 1 if the store [has failed](Metrics::has_failed) |
-    /// | `waterwheel_timers_{inserted,duplicates,over_quota,cancelled,delivered,settled,retried,dead,redriven,throttled}_total` | counter | `namespace` | the field of [`NamespaceMetrics`] |
-    /// | `waterwheel_timers_running` | gauge | `namespace` | the same |
-    /// | `waterwheel_timers_paused` | gauge | `namespace` | 1 if it [is paused](NamespaceMetrics::is_paused) |
-    /// | `waterwheel_timers_oldest_overdue_seconds` | gauge | `namespace` | how long the oldest timer has been [overdue](NamespaceMetrics::oldest_overdue), 0 if none is |
-    /// | `waterwheel_timers_lateness_seconds_bucket` | counter | `namespace`, `le` | attempts not later than that, as Prometheus has histograms; with `_count` and `_sum`, which is in milliseconds: `waterwheel_timers_lateness_milliseconds_sum` |
+    /// | `waterwheel_timers_{inserted,duplicates,over_quota,cancelled,delivered,settled,retried,dead,redriven,throttled}_total` | counter | `namespace` | the field of [`NamespaceMetrics`] with this name |
+    /// | `waterwheel_timers_running` | gauge | `namespace` | [`running`](NamespaceMetrics::running) |
+    /// | `waterwheel_timers_paused` | gauge | `namespace` | 1 if the namespace [is paused](NamespaceMetrics::is_paused) |
+    /// | `waterwheel_timers_oldest_overdue_seconds` | gauge | `namespace` | how long the [oldest overdue](NamespaceMetrics::oldest_overdue) timer has been overdue, 0 if there is none |
+    /// | `waterwheel_timers_lateness_seconds_bucket` | counter | `namespace`, `le` | attempts at most `le` late, as in a Prometheus histogram; with `_count`, and a sum in milliseconds: `waterwheel_timers_lateness_milliseconds_sum` |
     ///
-    /// The sum is in milliseconds, so an average in seconds is `rate(waterwheel_timers_lateness_milliseconds_sum[5m]) / rate(waterwheel_timers_lateness_seconds_count[5m]) / 1000`.
+    /// Since the sum is in milliseconds, the average lateness in seconds is
+    /// `rate(waterwheel_timers_lateness_milliseconds_sum[5m]) / rate(waterwheel_timers_lateness_seconds_count[5m]) / 1000`.
     ///
     /// ```
     /// # use std::time::Duration;

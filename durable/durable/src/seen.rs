@@ -4,8 +4,9 @@ use std::time::{Duration, SystemTime};
 use crate::engine::{BOUNDS, Counts, Histogram, Namespace};
 use crate::shell::state::Look;
 
-/// What goes on: see [`Durable::metrics`](crate::Durable::metrics). These fields are of the whole service. What was inserted, delivered, settled and given up, and how
-/// late, is in its [`namespaces`](Metrics::namespaces).
+/// A snapshot of the service: see [`Durable::metrics`](crate::Durable::metrics). These fields are for the service as a
+/// whole. Inserts, deliveries, settled timers, dead letters and lateness are counted for each
+/// [namespace](Metrics::namespaces).
 ///
 /// ```
 /// # fn example(timers: &waterwheel_durable::Durable) {
@@ -18,27 +19,29 @@ use crate::shell::state::Look;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Metrics {
-    /// How many timers are in memory: those of the next seconds, and those that are with a handler or being written.
+    /// The number of timers in memory: those of the next few seconds, and those that are with a handler or being
+    /// written.
     pub in_memory: usize,
-    /// How many deliveries are with their handlers.
+    /// The number of deliveries whose handlers are running.
     pub running: usize,
-    /// How many commits the store has made since it was opened.
+    /// The number of commits since the store was opened.
     pub commits: u64,
-    /// How many attempts have failed since then, those of timers that were given up among them.
+    /// The number of failed attempts since then, including those that made the timer a dead letter.
     pub failed_attempts: u64,
-    /// How often the wall clock was set, by a second or more.
+    /// The number of times that the wall clock was set by a second or more.
     pub clock_jumps: u64,
-    /// How often the store has refused a commit or a read: a full disk, for example. What the service itself wants written is tried again.
+    /// The number of commits and reads that the store refused, for example because the disk is full. The service
+    /// retries its own.
     pub refusals: u64,
-    /// How many inserts have found the store [full](crate::Error::Full).
+    /// The number of inserts that failed because the store was [full](crate::Error::Full).
     pub full: u64,
-    /// Whether the store was full at the last insert that was new to it.
+    /// Whether the store was full at the last insert that had something to write.
     pub is_full: bool,
-    /// The names that have timers which have been due for a second, and no handler.
+    /// The handler names with timers that have been due for a second and have no handler.
     pub unhandled: Vec<Arc<str>>,
     /// Whether the store has failed.
     pub has_failed: bool,
-    /// Of each namespace, `default` first.
+    /// The metrics of each namespace, `default` first.
     pub namespaces: Vec<NamespaceMetrics>,
 }
 
@@ -65,42 +68,44 @@ impl Metrics {
     }
 }
 
-/// What has come of a namespace's timers since the store was opened: see [`Namespace::metrics`](crate::Namespace::metrics).
+/// The metrics of a namespace since the store was opened: see [`Namespace::metrics`](crate::Namespace::metrics).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NamespaceMetrics {
-    /// Its name.
+    /// The name of the namespace.
     pub name: Arc<str>,
-    /// How many timers were inserted.
+    /// The number of timers inserted.
     pub inserted: u64,
-    /// How many inserts had the key of another timer.
+    /// The number of inserts whose key belonged to another timer.
     pub duplicates: u64,
-    /// How many inserts were refused by the [quota](crate::Policy::insert_rate).
+    /// The number of inserts refused by the [quota](crate::Policy::insert_rate).
     pub over_quota: u64,
-    /// How many timers were cancelled.
+    /// The number of timers cancelled.
     pub cancelled: u64,
-    /// How many attempts have begun.
+    /// The number of attempts started.
     pub delivered: u64,
-    /// How many timers were settled: their last attempt went well.
+    /// The number of timers settled: their last attempt succeeded.
     pub settled: u64,
-    /// How often a timer was put off after a failure.
+    /// The number of times that a timer was rescheduled after a failure.
     pub retried: u64,
-    /// How many timers were given up.
+    /// The number of timers that became dead letters.
     pub dead: u64,
-    /// How many dead letters were made timers again.
+    /// The number of dead letters that were redriven.
     pub redriven: u64,
-    /// How many attempts had to wait for the [rate](crate::Policy::rate) before they began, about: one that begins together with one that has waited counts as well.
+    /// The approximate number of attempts that had to wait for the [rate](crate::Policy::rate): one that starts
+    /// together with an attempt that has waited counts as well.
     pub throttled: u64,
-    /// How many deliveries are with their handlers.
+    /// The number of deliveries whose handlers are running.
     pub running: usize,
-    /// Since when the oldest timer has been due that waits: for its handler, for a place, for the rate, or for the end of a pause. `None` if none waits. Of timers
-    /// that are not in memory, it is the start of their second. Those of the store are known a moment after the start, and after a handler came.
+    /// The due time of the oldest overdue timer that is waiting: for a handler, for capacity, for the rate or for the
+    /// end of a pause. `None` if there is none. For timers that are not in memory, it is the start of their second.
+    /// Timers in the store are known a moment after the start, and after a handler was registered.
     pub oldest_overdue: Option<SystemTime>,
-    /// Whether it is paused, or its policy cannot be read.
+    /// Whether the namespace is paused, or its policy cannot be read.
     pub is_paused: bool,
-    /// Whether it is [drained](crate::Namespace::drain).
+    /// Whether the namespace is [drained](crate::Namespace::drain).
     pub is_drained: bool,
-    /// How late its handlers were called, of the attempts that have ended.
+    /// How late the handlers were called, for the attempts that have ended.
     pub lateness: Lateness,
 }
 
@@ -145,31 +150,34 @@ impl NamespaceMetrics {
     }
 }
 
-/// How late attempts began, as a histogram: from the due time, or the time of the retry, to the call of the handler. An attempt is counted as it ends.
+/// A histogram of how late attempts started: from the due time, or the time of the retry, to the call of the handler.
+/// An attempt is counted when it ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lateness(Histogram);
 
 impl Lateness {
-    /// Each bucket's upper bound, and how many attempts are in it: not later than the bound, and later than the one before. The bounds are 1, 2, 5, 10, 20, 50, 100, 200 and
-    /// 500 ms, 1, 2, 5, 10 and 30 s, 1, 5 and 30 min, 1 h, 1 day, and `Duration::MAX`.
+    /// Returns the upper bound of each bucket, and the number of attempts in it: those later than the previous bound
+    /// and not later than this one. The bounds are 1, 2, 5, 10, 20, 50, 100, 200 and 500 ms, 1, 2, 5, 10 and 30 s, 1, 5
+    /// and 30 min, 1 h, 1 day, and `Duration::MAX`.
     pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> {
         let bounds = BOUNDS.map(Duration::from_millis).into_iter();
         bounds.chain([Duration::MAX]).zip(*self.0.counts())
     }
 
-    /// How many attempts there are.
+    /// Returns the number of attempts.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.counts().iter().sum()
     }
 
-    /// The lateness of all of them together.
+    /// Returns the sum of the lateness of all attempts.
     #[must_use]
     pub fn sum(&self) -> Duration {
         Duration::from_micros(self.0.sum_micros())
     }
 
-    /// The upper bound of the bucket that this part of the attempts is in or below: 0.99 gives a bound of the p99. `None` if there are none.
+    /// Returns an upper bound of a quantile of the lateness: 0.99 gives a bound of the p99. It is the bound of the
+    /// bucket in which the quantile lies. `None` if there are no attempts.
     #[must_use]
     pub fn quantile(&self, part: f64) -> Option<Duration> {
         let count = self.count();

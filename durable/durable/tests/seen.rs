@@ -11,6 +11,9 @@ use tracing_subscriber::fmt::MakeWriter;
 use waterwheel_durable::store::MemoryStore;
 use waterwheel_durable::{Dead, Drain, Durable, Event, Metrics, Policy};
 
+#[path = "seen/deploy.rs"]
+mod deploy;
+
 /// A service whose namespace has delivered two timers, and given up a third.
 async fn served() -> Durable {
     let (events, mut reported) = unbounded_channel();
@@ -264,7 +267,7 @@ fn a_recorder_and_a_subscriber_see_what_goes_on() {
     }
     let dead = lines
         .lines()
-        .find(|line| line.contains("a timer was given up"))
+        .find(|line| line.contains("a timer became a dead letter"))
         .unwrap();
     assert!(
         dead.contains("ERROR") && dead.contains("no address"),

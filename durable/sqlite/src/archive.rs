@@ -173,7 +173,7 @@ fn read(from: &mut &[u8]) -> Option<u64> {
 }
 
 fn damaged() -> rusqlite::Error {
-    words::damaged("table `archive`: a block makes no sense")
+    words::damaged("table `archive`: a block is invalid")
 }
 
 pub(crate) fn load(

@@ -8,11 +8,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rusqlite::Connection;
 
-/// How much further the epoch of a copy is than that of its file, at least.
+/// By how much the epoch of a copy is ahead of that of the original file, at least.
 ///
-/// Ids begin with the epoch, which rises by one each time a store is opened. So the ids that a file gives after it was copied are not given again by its copy,
-/// unless the file is opened so many times. A copy that is restored twice gives other ids the second time if that is ten minutes later, by a clock that is right,
-/// and if the store is opened no more often than each ten minutes in between, on average.
+/// Ids start with the epoch, which rises by one each time a store is opened. The copy therefore does not reuse ids that
+/// the original file assigns after it was copied, unless the original is opened that many times. If a copy is restored
+/// a second time, it assigns other ids than the first time, provided that at least ten minutes have passed by a correct
+/// clock, and that the store was opened no more often than once every ten minutes in between, on average.
 pub const EPOCHS_AHEAD: u64 = 4_096;
 
 /// 2026-01-01.

@@ -8,43 +8,45 @@ use super::schema::VERSION;
 use super::store::{index_of, log_of};
 use super::words::{boxed, of_damage};
 
-/// A file could not be opened as a store. The file is as it was, unless it was of an older version.
+/// A file could not be opened as a store. The file is unchanged, unless it was of an older version.
 ///
-/// Its text says the cause and what to do, with what the operating system or SQLite has said.
+/// The message contains the cause and what to do, including the error of the operating system or of SQLite.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum OpenError {
     /// Another store has the file open.
     Held {
-        /// The file that it has locked.
+        /// The lock file.
         lock: PathBuf,
-        /// The number of its process, if the lock file could be read.
+        /// The id of its process, if the lock file could be read.
         process: Option<u32>,
     },
     /// The lock file could not be created, locked or written.
     Lock {
         /// The lock file.
         lock: PathBuf,
-        /// What the operating system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The operating system refuses a file or its folder: it does not exist, the user has no right to it, it is read-only, the disk is full.
+    /// The operating system refused access to the file or its directory: it does not exist, the user has no permission,
+    /// it is read-only, or the disk is full.
     Io {
-        /// The file or the folder.
+        /// The file or directory.
         path: PathBuf,
-        /// What it says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// Another process kept the file to itself, for seconds.
+    /// Another process kept the file locked for seconds.
     Busy {
-        /// Who has it open as a store.
+        /// The process that has the file open as a store.
         holder: Holder,
-        /// What SQLite says.
+        /// The error of SQLite.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// The file is empty: no store was created in it. A [`SqliteStore`](super::SqliteStore) creates one, and a [`Reader`](super::Reader) has nothing to read.
+    /// The file is empty: no store has been created in it. A [`SqliteStore`](super::SqliteStore) would create one, but
+    /// a [`Reader`](super::Reader) has nothing to read.
     Empty,
-    /// The file is no SQLite database.
+    /// The file is not a SQLite database.
     NotADatabase,
     /// The file is a SQLite database of another application.
     NotOurs,
@@ -53,33 +55,35 @@ pub enum OpenError {
         /// The version of its tables.
         found: i64,
     },
-    /// The file is damaged: a table, or a part of one, is missing or cannot be read.
+    /// The file is damaged: a table or a part of one is missing, or cannot be read.
     Corrupt(Box<dyn Error + Send + Sync>),
-    /// Work that was acknowledged is gone. [`Options::accept_loss`](super::Options::accept_loss) opens the file all the same.
+    /// Acknowledged work is gone. [`Options::accept_loss`](super::Options::accept_loss) opens the file nevertheless.
     AcknowledgedLost(Loss),
-    /// The log is older than the file, after an unclean end: what is read through it is wrong. Opening the file as a store removes it.
+    /// After an unclean exit, the WAL is older than the file, so reading the file with it would give wrong results.
+    /// Opening the file as a store deletes it.
     StaleLog(PathBuf),
     /// SQLite cannot open the file, and the operating system does not say why.
     Sqlite(Box<dyn Error + Send + Sync>),
 }
 
-/// Acknowledged work that is gone, as far as that is known.
+/// Acknowledged work that is gone, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Loss {
-    /// The last commits are neither in the file nor in its log, which is missing, cut short or damaged.
+    /// The last commits are neither in the file nor in its WAL, which is missing, truncated or damaged.
     #[non_exhaustive]
     Commits {
-        /// The opening that has acknowledged the last of them.
+        /// The opening that acknowledged the last of them.
         opening: u64,
-        /// The first commit that is gone, as they are counted since the file has had a note. One before may be the first, if a part of the log was in the file.
+        /// The first missing commit, counted since the file has had a record of acknowledged commits. The actual first
+        /// one may be earlier, if a part of the WAL was already in the file.
         first: u64,
-        /// The last one.
+        /// The last missing commit.
         last: u64,
-        /// The log was being copied into the file: pages of different commits may be in it.
+        /// Whether the WAL was being copied into the file: it may contain pages of different commits.
         is_torn: bool,
     },
-    /// The file is an older one: an opening after its own has acknowledged commits.
+    /// The file is an older copy: a later opening than its own has acknowledged commits.
     #[non_exhaustive]
     OlderFile {
         /// The last opening of the file.
@@ -87,10 +91,10 @@ pub enum Loss {
         /// The last opening that has acknowledged a commit.
         acknowledged: u64,
     },
-    /// It is not known whether something is gone: the note of what was acknowledged is damaged.
+    /// It is not known whether something is gone: the record of acknowledged commits is damaged.
     #[non_exhaustive]
     Unknown {
-        /// The note.
+        /// The file with the record.
         note: PathBuf,
     },
 }
@@ -105,13 +109,13 @@ impl fmt::Display for Loss {
                 is_torn,
             } => {
                 let torn = match is_torn {
-                    true => ", and the file may have a part of them",
+                    true => ", and the file may contain parts of them",
                     false => "",
                 };
                 write!(
                     f,
-                    "acknowledged work is gone: the `-wal` is missing, cut short or damaged, and with it the commits {first} to {last}, up to the last one of \
-                     opening {opening}{torn}"
+                    "acknowledged work is gone: the `-wal` is missing, truncated or damaged, and commits {first} to {last} (the last one of opening {opening}) are \
+                     lost with it{torn}"
                 )
             }
             Loss::OlderFile {
@@ -119,7 +123,7 @@ impl fmt::Display for Loss {
                 acknowledged,
             } => write!(
                 f,
-                "acknowledged work is gone: the file is an older one, of opening {opening}, and opening {acknowledged} has acknowledged commits"
+                "acknowledged work is gone: the file is an older copy, of opening {opening}, but opening {acknowledged} has acknowledged commits"
             ),
             Loss::Unknown { note } => write!(
                 f,
@@ -240,16 +244,16 @@ pub(crate) fn cure(error: &io::Error) -> &'static str {
         ReadOnlyFilesystem, StorageFull,
     };
     match error.kind() {
-        NotFound | NotADirectory => "correct the path, or create its folder",
-        IsADirectory => "name a file in it",
+        NotFound | NotADirectory => "correct the path, or create its directory",
+        IsADirectory => "give the path of a file in it",
         PermissionDenied => {
-            "give the user of this process the right to the file, to the files beside it and to their folder"
+            "give the user of this process access to the file, to the files next to it and to their directory"
         }
-        ReadOnlyFilesystem => "mount its file system so that it can be written to",
+        ReadOnlyFilesystem => "mount its file system read-write",
         StorageFull => "free some space on its disk",
         QuotaExceeded => "free some space, or raise the quota",
-        FileTooLarge => "raise the limit of the length of files (`ulimit -f`)",
-        _ => "look at what the system says of it, and try again",
+        FileTooLarge => "raise the file size limit (`ulimit -f`)",
+        _ => "check the system log for the cause, and try again",
     }
 }
 
@@ -260,7 +264,7 @@ impl fmt::Display for OpenError {
                 let holder = Holder::Process(*process);
                 write!(
                     f,
-                    "{} has the store open (it has locked {}): end it first, or open another file",
+                    "{} has the file open (it holds the lock on {}): stop it first, or open another file",
                     holder.in_words(),
                     lock.display()
                 )
@@ -272,12 +276,12 @@ impl fmt::Display for OpenError {
                     io::ErrorKind::Other | io::ErrorKind::IsADirectory
                 ) => write!(
                 f,
-                "the lock file {} cannot be taken: {source}: delete it while no process has the store open",
+                "the lock file {} cannot be locked: {source}: delete it while no process has the file open",
                 lock.display()
             ),
             OpenError::Lock { lock, source } => write!(
                 f,
-                "the lock file {} cannot be taken: {source}: {}",
+                "the lock file {} cannot be locked: {source}: {}",
                 lock.display(),
                 cure(source)
             ),
@@ -286,40 +290,40 @@ impl fmt::Display for OpenError {
             }
             OpenError::Busy { holder, source } => write!(
                 f,
-                "{} kept the file to itself ({source}): try again, or end that process",
+                "{} kept the file locked ({source}): try again, or stop that process",
                 holder.in_words()
             ),
             OpenError::Empty => f.write_str(
-                "the file is empty, no store was created in it: correct the path, or start a service on it first",
+                "the file is empty: correct the path, or start a service on it first",
             ),
             OpenError::NotADatabase => f.write_str(
-                "the file is no SQLite database: correct the path; if it had timers, something has written over them: restore a backup",
+                "the file is not a SQLite database: correct the path; if it contained timers, it was overwritten: restore a backup",
             ),
             OpenError::NotOurs => f.write_str(
-                "the file is a SQLite database of another application: give the timers a file of their own",
+                "the file is a SQLite database of another application: use a separate file for the timers",
             ),
             OpenError::Newer { found } => write!(
                 f,
-                "the file has tables of version {found}, and this program knows versions up to {VERSION}: use a program that is as new as the one that \
-                 wrote it, or restore a backup from before"
+                "the file has tables of version {found}, but this program supports versions up to {VERSION}: use a program that is at least as new as the one \
+                 that wrote the file, or restore a backup from before"
             ),
             OpenError::Corrupt(what) => write!(
                 f,
-                "the file is damaged: {what}: restore a backup; keep the file and its `-wal` until `waterwheel-timers FILE check` has said what else is damaged"
+                "the file is damaged: {what}: restore a backup; before you delete the file and its `-wal`, run `waterwheel-timers FILE check` to see what else is damaged"
             ),
             OpenError::AcknowledgedLost(loss) => write!(
                 f,
-                "{loss}: put the `-wal` back that the file had, or restore a backup; to go on without what is gone, open the file with `accept_loss(true)`, or \
-                 call a command of `waterwheel-timers` that changes something with `--accept-loss`"
+                "{loss}: put the original `-wal` of the file back, or restore a backup; to continue without what is gone, open the file with \
+                 `accept_loss(true)`, or run a `waterwheel-timers` command that changes something with `--accept-loss`"
             ),
             OpenError::StaleLog(log) => write!(
                 f,
-                "{} was cut short or damaged and is older than the file, which cannot be read with it: start the service, which removes it; nothing is lost by that",
+                "{} is truncated or damaged and older than the file, which cannot be read with it: start the service, which deletes it; nothing is lost by that",
                 log.display()
             ),
             OpenError::Sqlite(what) => write!(
                 f,
-                "SQLite cannot open the file: {what}: look at what the system says of its disk, and try again"
+                "SQLite cannot open the file: {what}: check the system log for problems with its disk, and try again"
             ),
         }
     }

@@ -26,7 +26,7 @@ pub(crate) fn rolled_back(error: rusqlite::Error) -> StoreError {
 /// The error of a write that has found no space, and was rolled back.
 pub(crate) fn no_space(error: &rusqlite::Error) -> StoreError {
     StoreError::definite(format!(
-        "there is no space: free some on the disk, or raise the quota, the file's limit, or `ulimit -f` ({error})"
+        "no space is left: free space on the disk, or raise the quota, the limit of the file or `ulimit -f` ({error})"
     ))
 }
 

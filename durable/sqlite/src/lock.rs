@@ -54,19 +54,20 @@ fn note_process(file: &mut File) -> io::Result<()> {
     file.set_len(process.len() as u64)
 }
 
-/// Who has a file open as a store.
+/// The process that has a file open as a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Holder {
     /// No process.
     None,
-    /// The process of this number. `None` if its number could not be read.
+    /// The process with this id, or `None` if the id could not be read.
     Process(Option<u32>),
-    /// The lock file cannot be looked at: it is its user's alone, and this process is another user's.
+    /// The lock file cannot be inspected: only its owner may read it, and this process runs as another user.
     Unknown,
 }
 
 impl Holder {
-    /// Whether the process is stopped, by `SIGSTOP` or a debugger, as far as the system says: it does nothing until it goes on.
+    /// Returns whether the process is stopped, by `SIGSTOP` or a debugger, as far as the system reports it. A stopped
+    /// process does nothing until it is resumed.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         let Holder::Process(Some(process)) = self else {
@@ -85,9 +86,7 @@ impl Holder {
     pub(crate) fn in_words(&self) -> String {
         match self {
             Holder::Process(Some(process)) if self.is_stopped() => {
-                format!(
-                    "process {process}, which is stopped (`kill -CONT {process}` lets it go on),"
-                )
+                format!("process {process}, which is stopped (`kill -CONT {process}` resumes it),")
             }
             Holder::Process(Some(process)) => format!("process {process}"),
             _ => "another process".to_owned(),

@@ -128,7 +128,7 @@ pub(crate) fn letter(from: &rusqlite::Row<'_>, handlers: &Handlers) -> rusqlite:
 
 pub(crate) fn misplaced(id: Id) -> rusqlite::Error {
     damaged(format!(
-        "table `timers`, row {id}: it lies in a bucket of another time"
+        "table `timers`, row {id}: it is in a bucket of another time"
     ))
 }
 

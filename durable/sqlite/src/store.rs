@@ -29,8 +29,10 @@ mod tend;
 
 /// A store in a SQLite file.
 ///
-/// It is `Send`, and its calls block. One process at a time has a file open; the lock is released as the store is dropped, or as the process ends. A file is
-/// known by its path, whatever symbolic links lead to it. One with two names, by a hard link, has two locks: two processes that open it by both damage it. A [`Notice`] says so.
+/// It is `Send`, and its calls block. Only one process at a time can have a file open; the lock is released when the
+/// store is dropped or the process ends. A file is identified by its path after symbolic links are resolved. A file
+/// with two names (a hard link) has two locks, and two processes that open it by the two names damage it: a [`Notice`]
+/// reports such a file.
 pub struct SqliteStore {
     // Both are dropped before the lock.
     copier: Copier,
@@ -69,7 +71,7 @@ pub struct SqliteStore {
     _lock: Option<Lock>,
 }
 
-/// How a file is opened.
+/// Options for opening a file.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     limit: Option<u64>,
@@ -78,29 +80,33 @@ pub struct Options {
 }
 
 impl Options {
-    /// How many bytes the file has at most. Its log and its reserve, of some 30 MiB together, come on top of that; the log is longer while another process reads
-    /// for long.
+    /// Sets the maximum size of the file in bytes. The WAL and the reserve, about 30 MiB together, are in addition to
+    /// that; the WAL is larger while another process has a long read transaction.
     ///
-    /// Once its timers, dead letters and so on take seven eighths of the limit, an insert is [`Full`](Outcome::Full), and the last eighth is for other steps: a
-    /// dead letter, a retry, an archive and a cascade take space. If even that is used, they are refused, while timers are settled and cancelled.
+    /// Once the timers, dead letters and so on take seven eighths of the limit, inserts are answered with
+    /// [`Full`](Outcome::Full). The last eighth is for other steps: dead letters, retries, archived records and
+    /// cascades take space. If even that is used up, these are refused, while timers can still be settled and
+    /// cancelled.
     #[must_use]
     pub fn limit(mut self, bytes: u64) -> Options {
         self.limit = Some(bytes);
         self
     }
 
-    /// For a few commits: the store makes no reserve. So it writes no more than they do, and leaves the process that opens the file next no reserve of another
-    /// user's.
+    /// Opens the file for a few commits only: the store creates no reserve. It therefore writes no more than the
+    /// commits, and leaves no reserve owned by another user to the process that opens the file next.
     #[must_use]
     pub fn brief(mut self) -> Options {
         self.is_brief = true;
         self
     }
 
-    /// Opens a file though [acknowledged work is gone](OpenError::AcknowledgedLost), without it. A [`Notice`] says what. No id is given again.
+    /// Sets whether a file is opened although [acknowledged work is gone](OpenError::AcknowledgedLost). A [`Notice`]
+    /// says what is missing. No id is used twice.
     ///
-    /// What was inserted is missing then, and what was delivered or cancelled may be delivered again. If pages of different commits may be in the file, the
-    /// whole file is read, and one that is damaged is refused as [`Corrupt`](OpenError::Corrupt).
+    /// Timers inserted in the missing commits are lost, and timers delivered or cancelled in them may be delivered
+    /// again. If the file may contain pages of different commits, it is read completely, and refused as
+    /// [`Corrupt`](OpenError::Corrupt) if it is damaged.
     #[must_use]
     pub fn accept_loss(mut self, accept_loss: bool) -> Options {
         self.accept_loss = accept_loss;
@@ -109,16 +115,18 @@ impl Options {
 }
 
 impl SqliteStore {
-    /// Opens a file, and creates it if it is not there. Its folder must be there.
+    /// Opens a file and creates it if it does not exist. Its directory must exist.
     ///
-    /// This takes milliseconds, however many timers the file has. After a crash, SQLite reads the log once, which has some megabytes. Of business keys, it reads
-    /// 1 to 2 bytes each, and their last changes: some 4 ms a million. These are 64 K at most, and more only after a disk that was full for long. The first
-    /// opening writes the reserve, of up to 16 MiB, in some 30 ms.
+    /// This takes milliseconds, however many timers the file contains. After a crash, SQLite reads the WAL once, which
+    /// has a few megabytes. For business keys, 1 to 2 bytes each and their last changes are read: about 4 ms per
+    /// million. There are at most 64 K such changes, and more only after a disk was full for long. The first open
+    /// writes the reserve of up to 16 MiB, in about 30 ms.
     ///
     /// # Errors
     ///
-    /// [`OpenError`]: another process has it open, it is no file of this store, it is damaged, or of a newer version. The file is then as it was. One of an
-    /// older version that cannot be brought up to date is of this version, or of one between.
+    /// [`OpenError`]: another process has the file open, or it is not a timer database, is damaged, or has a newer
+    /// version. The file is then unchanged. A file of an older version that cannot be upgraded has its own, the
+    /// current, or an intermediate version afterwards.
     pub fn open(path: impl AsRef<Path>) -> Result<SqliteStore, OpenError> {
         SqliteStore::open_locked(path.as_ref(), &Trial::NONE)
     }
@@ -127,7 +135,8 @@ impl SqliteStore {
     ///
     /// # Errors
     ///
-    /// As [`open`](SqliteStore::open). A file that is longer than its limit already is opened, and becomes no longer.
+    /// Same as [`open`](SqliteStore::open). A file that is already larger than its limit is opened, and does not grow
+    /// further.
     pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<SqliteStore, OpenError> {
         let mut trial = Trial {
             limit: options.limit,
@@ -140,13 +149,15 @@ impl SqliteStore {
         SqliteStore::open_locked(path.as_ref(), &trial)
     }
 
-    /// Makes a file that no process has ready to be read, and does nothing to any other: a log that must not be read over it, after an unclean end, is removed.
+    /// Prepares a file that no process has open for reading: deletes a WAL that must not be applied to it after an
+    /// unclean exit. Does nothing to any other file.
     ///
-    /// For one who reads the file before it is opened, with a [`Reader`](super::Reader).
+    /// This is for programs that read the file with a [`Reader`](super::Reader) before it is opened as a store.
     ///
     /// # Errors
     ///
-    /// As [`open_with`](SqliteStore::open_with), of what can be seen without the tables: [`AcknowledgedLost`](OpenError::AcknowledgedLost), unless it is accepted.
+    /// Same as [`open_with`](SqliteStore::open_with), as far as it can be detected without the tables:
+    /// [`AcknowledgedLost`](OpenError::AcknowledgedLost), unless that is accepted.
     pub fn prepare(path: impl AsRef<Path>, options: &Options) -> Result<(), OpenError> {
         let path = path.as_ref();
         let path = resolve(path).map_err(|error| OpenError::io(path, error))?;
@@ -166,13 +177,16 @@ impl SqliteStore {
         }
     }
 
-    /// Looks whether acknowledged work is gone from a file that no process has open as a store, as [`open`](SqliteStore::open) does, and opens nothing.
+    /// Checks whether acknowledged work is gone from a file that no process has open as a store, as
+    /// [`open`](SqliteStore::open) does, without opening it.
     ///
-    /// For those who only read the file. `None` also if this user may not read the note of what was acknowledged.
+    /// This is for programs that only read the file. It also returns `None` if this user may not read the record of
+    /// acknowledged commits.
     ///
     /// # Errors
     ///
-    /// [`OpenError`]: the file or its note cannot be read, or the file [has a log](OpenError::StaleLog) through which it must not be read.
+    /// [`OpenError`]: the file or its record cannot be read, or the file [has a WAL](OpenError::StaleLog) that must not
+    /// be applied to it.
     pub fn lost(path: impl AsRef<Path>) -> Result<Option<Loss>, OpenError> {
         let path = path.as_ref();
         let path = resolve(path).map_err(|error| OpenError::io(path, error))?;
@@ -285,7 +299,7 @@ impl SqliteStore {
         Ok(store)
     }
 
-    /// The absolute path of the file.
+    /// Returns the absolute path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -480,7 +494,7 @@ impl SqliteStore {
             let later = self.log_length().map_err(rolled_back)?;
             if later == length {
                 return Err(StoreError::indeterminate(
-                    "no space was left, and the log may have the whole commit",
+                    "no space was left, and the WAL may contain the whole commit",
                 ));
             }
             // Another connection has committed meanwhile, an order for example. That lies where the refused commit began, and what comes after it is looked at.
@@ -552,7 +566,7 @@ impl SqliteStore {
     fn has_not_failed(&self) -> Result<(), StoreError> {
         match &self.failure {
             Some(why) => Err(StoreError::indeterminate(format!(
-                "it failed before: {why}"
+                "it failed earlier: {why}"
             ))),
             None => Ok(()),
         }
@@ -635,7 +649,7 @@ pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
 pub(crate) fn refuse_log_alone(path: &Path) -> Result<(), OpenError> {
     match is_empty(path)? && !is_empty(&log_of(path))? {
         true => {
-            let what = "it is empty or missing, and its log is not";
+            let what = "it is empty or missing, but its `-wal` is not";
             Err(OpenError::Corrupt(what.into()))
         }
         false => Ok(()),

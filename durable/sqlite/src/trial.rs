@@ -109,7 +109,7 @@ fn length(path: &Path) -> io::Result<u64> {
     match file.is_file() {
         true => Ok(file.len()),
         // By a link, another file would be written to.
-        false => Err(io::Error::other("it is no file")),
+        false => Err(io::Error::other("it is not a regular file")),
     }
 }
 

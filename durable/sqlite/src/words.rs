@@ -43,7 +43,7 @@ pub(crate) fn of_damage(error: &Sqlite) -> Option<String> {
     Some(match error {
         Sqlite::FromSqlConversionFailure(_, _, what) if what.is::<Damage>() => what.to_string(),
         Sqlite::FromSqlConversionFailure(..) | Sqlite::Utf8Error(..) => {
-            "a value is not what its column has".to_owned()
+            "a value is not valid for its column".to_owned()
         }
         Sqlite::InvalidColumnType(_, name, found) => {
             format!("the column `{name}` has {}", of_type(*found))
@@ -51,7 +51,7 @@ pub(crate) fn of_damage(error: &Sqlite) -> Option<String> {
         Sqlite::IntegralValueOutOfRange(_, number) => {
             format!("the number {number} is out of the range of its column")
         }
-        Sqlite::QueryReturnedNoRows => "a row is missing that each file has".to_owned(),
+        Sqlite::QueryReturnedNoRows => "a row that every file has is missing".to_owned(),
         _ => return None,
     })
 }

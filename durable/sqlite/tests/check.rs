@@ -122,12 +122,12 @@ fn damage_of_the_index_of_the_keys_is_found() {
         (
             "UPDATE key_filters SET filter = x'00'",
             "key_filters",
-            "no filter of a chunk",
+            "not a valid filter",
         ),
         (
             "DELETE FROM key_chunks",
             "key_filters",
-            "a chunk that is not there",
+            "a chunk that does not exist",
         ),
         (
             "UPDATE key_chunks SET number = number + (50 << 32)",
@@ -157,7 +157,7 @@ fn damage_of_the_index_of_the_keys_is_found() {
         (
             "DELETE FROM timers WHERE key IS NOT NULL",
             "key_chunks",
-            "which is not there",
+            "which does not exist",
         ),
     ]
     .into_iter()

@@ -120,7 +120,7 @@ fn another_process_is_named_that_holds_the_file() {
     let mut lines = BufReader::new(other.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap() == "it is open"));
     let error = SqliteStore::open(&path).unwrap_err();
-    let name = format!("process {} has the store open", other.id());
+    let name = format!("process {} has the file open", other.id());
     assert!(error.to_string().starts_with(&name), "{error}");
     other.kill().unwrap();
     other.wait().unwrap();

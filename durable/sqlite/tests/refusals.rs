@@ -53,24 +53,24 @@ const CASES: &[Case] = &[
         name: "the folder is missing",
         make: |folder| folder.file("missing/timers.db"),
         cause: "No such file or directory",
-        cure: "correct the path, or create its folder",
+        cure: "correct the path, or create its directory",
     },
     Case {
         name: "a file is taken for the folder",
         make: |folder| written(folder, "").join("timers.db"),
         cause: "Not a directory",
-        cure: "correct the path, or create its folder",
+        cure: "correct the path, or create its directory",
     },
     Case {
         name: "it is a folder",
         make: |folder| folder.file("."),
         cause: "is a directory",
-        cure: "name a file in it",
+        cure: "give the path of a file in it",
     },
     Case {
         name: "no database",
         make: |folder| written(folder, "Dear diary, ".repeat(1_000)),
-        cause: "no SQLite database",
+        cause: "not a SQLite database",
         cure: "restore a backup",
     },
     Case {
@@ -82,13 +82,13 @@ const CASES: &[Case] = &[
             path
         },
         cause: "of another application",
-        cure: "give the timers a file of their own",
+        cure: "use a separate file for the timers",
     },
     Case {
         name: "newer",
         make: |folder| changed(folder, "PRAGMA user_version = 99"),
-        cause: "version 99, and this program knows versions up to 2",
-        cure: "use a program that is as new",
+        cause: "version 99, but this program supports versions up to 2",
+        cure: "use a program that is at least as new",
     },
     Case {
         name: "older than any that is known",
@@ -99,7 +99,7 @@ const CASES: &[Case] = &[
     Case {
         name: "a page size that there is not",
         make: |folder| patched(folder, 16, &[0x12, 0x34]),
-        cause: "no SQLite database",
+        cause: "not a SQLite database",
         cure: "restore a backup",
     },
     Case {
@@ -160,8 +160,8 @@ const CASES: &[Case] = &[
             .unwrap();
             killed
         },
-        cause: "the `-wal` is missing, cut short or damaged, and with it the commits",
-        cure: "to go on without what is gone, open the file with `accept_loss(true)`",
+        cause: "the `-wal` is missing, truncated or damaged, and commits",
+        cure: "to continue without what is gone, open the file with `accept_loss(true)`",
     },
     Case {
         name: "an older file",
@@ -172,7 +172,7 @@ const CASES: &[Case] = &[
             fs::write(&path, old).unwrap();
             path
         },
-        cause: "the file is an older one, of opening 0, and opening 1 has acknowledged commits",
+        cause: "the file is an older copy, of opening 0, but opening 1 has acknowledged commits",
         cure: "restore a backup",
     },
     Case {
@@ -191,7 +191,7 @@ const CASES: &[Case] = &[
             fs::write(folder.file("timers.db-wal"), [1; 100]).unwrap();
             folder.file("timers.db")
         },
-        cause: "the file is damaged: it is empty or missing, and its log is not",
+        cause: "the file is damaged: it is empty or missing, but its `-wal` is not",
         cure: "restore a backup",
     },
 ];
@@ -231,12 +231,12 @@ fn a_file_that_is_held_or_locked_says_so() {
     let folder = Folder::new("refusal-held");
     let path = closed(&folder);
     let store = SqliteStore::open(&path).unwrap();
-    let process = format!("process {} has the store open", std::process::id());
+    let process = format!("process {} has the file open", std::process::id());
     let refused = SqliteStore::open(&path).unwrap_err();
     says(
         "held",
         &refused,
-        &[&process, "timers.db-lock", "end it first"],
+        &[&process, "timers.db-lock", "stop it first"],
     );
     drop(store);
     let other = Connection::open(&path).unwrap();
@@ -247,7 +247,7 @@ fn a_file_that_is_held_or_locked_says_so() {
     says(
         "busy",
         &refused,
-        &["kept the file to itself", "locked", "try again"],
+        &["kept the file locked", "locked", "try again"],
     );
     drop(other);
     fs::remove_file(folder.file("timers.db-lock")).unwrap();
@@ -325,7 +325,7 @@ mod elsewhere {
             let refused = SqliteStore::open(&path).unwrap_err();
             let words = [
                 "Permission denied",
-                "give the user of this process the right",
+                "give the user of this process access to",
             ];
             says("rights", &refused, &words);
             return;

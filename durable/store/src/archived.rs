@@ -2,37 +2,37 @@ use std::sync::Arc;
 
 use super::{Due, Id};
 
-/// What is kept of a timer that was [archived](crate::Op::Archive).
+/// The record of a delivered timer that was [archived](crate::Op::Archive).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Archived {
-    /// The timer.
+    /// The id of the timer.
     pub id: Id,
-    /// When it was due, or was tried for the last time.
+    /// When the timer was due; after a failure, when its last attempt was due.
     pub due: Due,
-    /// When it was settled.
+    /// When the timer was settled.
     pub at: Due,
-    /// How many attempts had failed before the last one.
+    /// The number of failed attempts before the last one.
     pub failures: u32,
-    /// Its business key, which stays taken as long as this is kept.
+    /// The business key of the timer, which stays taken as long as this record exists.
     pub key: Option<Arc<[u8]>>,
 }
 
-/// Where what is archived stands among what is archived of a handler: by the day, and in the order of the commits.
+/// The position of a record in the archive of a handler: by day, and within a day in the order of the commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mark {
-    /// The day on which it was settled, counted from the start of 1970 (UTC).
+    /// The day on which the timer was settled: days since the start of 1970 (UTC).
     pub day: i64,
-    /// The commit, counted from 0 on each day.
+    /// The number of the commit, counted from 0 on each day.
     pub block: u32,
-    /// The place in the commit.
+    /// The position within the commit.
     pub index: u32,
 }
 
 impl Mark {
-    /// Before all.
+    /// The position before all records.
     pub const START: Mark = Mark::before(i64::MIN);
 
-    /// Before all of this day.
+    /// Returns the position before all records of this day.
     #[must_use]
     pub const fn before(day: i64) -> Mark {
         Mark {
@@ -42,7 +42,7 @@ impl Mark {
         }
     }
 
-    /// The one that follows it in its commit, if there is one.
+    /// Returns the next position within the same commit, whether or not there is a record.
     #[must_use]
     pub const fn next(self) -> Mark {
         Mark {

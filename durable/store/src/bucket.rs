@@ -1,26 +1,26 @@
 use super::{Due, Id};
 
-/// How much time a bucket has: a dial of the water meter, on disk.
+/// The length of a bucket: a dial of the timing wheel, on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// The finest. Its buckets are kept apart by handler, and are what is loaded.
+    /// The finest level. Its buckets are separate for each handler, and timers are loaded from them.
     Second,
-    /// Cascades into seconds.
+    /// Buckets of a minute, which cascade into seconds.
     Minute,
-    /// Cascades into minutes, or finer if these are near.
+    /// Buckets of an hour, which cascade into minutes, or into finer buckets for timers that are near.
     Hour,
-    /// Cascades into hours, or finer if these are near.
+    /// Buckets of a day, which cascade into hours, or into finer buckets for timers that are near.
     Day,
-    /// The coarsest, however far the due time is: 32 days. With days as the coarsest, inserts that are due over a year would be written to ten times as many
-    /// places.
+    /// The coarsest level, for any due time further ahead: buckets of 32 days. If days were the coarsest, inserts that
+    /// are due over a year would be written to ten times as many places.
     Month,
 }
 
 impl Level {
-    /// The levels whose buckets cascade, the finest first.
+    /// The levels whose buckets cascade, finest first.
     pub const FAR: [Level; 4] = [Level::Minute, Level::Hour, Level::Day, Level::Month];
 
-    /// The milliseconds of a bucket.
+    /// Returns the length of a bucket in milliseconds.
     #[must_use]
     pub const fn millis(self) -> i64 {
         match self {
@@ -32,8 +32,8 @@ impl Level {
         }
     }
 
-    /// How long before its start a bucket cascades, in milliseconds: long enough for a million of rows or two, and a small part of the bucket's length, so that
-    /// few timers miss the bucket.
+    /// Returns how long before its start a bucket cascades, in milliseconds. This is enough for one or two million
+    /// rows, and a small part of the length of the bucket, so that few timers are inserted too late for it.
     #[must_use]
     pub const fn lead(self) -> i64 {
         match self {
@@ -45,7 +45,7 @@ impl Level {
         }
     }
 
-    /// A number for keys: 0 for the finest.
+    /// Returns a number for use in keys; 0 is the finest level.
     #[must_use]
     pub const fn number(self) -> u8 {
         match self {
@@ -57,7 +57,7 @@ impl Level {
         }
     }
 
-    /// The bucket of this level in which the due time lies.
+    /// Returns the bucket of this level that contains the due time.
     #[must_use]
     pub const fn bucket(self, due: Due) -> Bucket {
         Bucket {
@@ -67,17 +67,18 @@ impl Level {
     }
 }
 
-/// A slot on disk: the `number`th of its level since the start of 1970.
+/// A slot on disk: bucket `number` of its level, counted from the start of 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bucket {
-    /// How much time it has.
+    /// The level, which determines the length of the bucket.
     pub level: Level,
-    /// Which one it is.
+    /// The number of the bucket within its level.
     pub number: i64,
 }
 
 impl Bucket {
-    /// Where a timer that is due then is written now: the coarsest bucket that has not cascaded.
+    /// Returns the bucket into which a timer with this due time is written at time `now`: the coarsest one that has not
+    /// cascaded.
     ///
     /// ```
     /// use waterwheel_store::{Bucket, Due, Level};
@@ -95,7 +96,7 @@ impl Bucket {
         Bucket::below(Level::Month, due, now).unwrap_or(Level::Second.bucket(due))
     }
 
-    /// Where a timer is written that cascades from this bucket.
+    /// Returns the bucket into which a timer is written when it cascades from this bucket.
     #[must_use]
     pub fn finer(self, due: Due, now: Due) -> Bucket {
         let finer = match self.level {
@@ -116,33 +117,33 @@ impl Bucket {
             .find(|bucket| bucket.cascades_at() > now)
     }
 
-    /// When the bucket begins.
+    /// Returns the start of the bucket.
     #[must_use]
     pub const fn start(self) -> Due {
         Due::from_millis(self.number.saturating_mul(self.level.millis()))
     }
 
-    /// When it is to cascade. From then on nothing is written to it.
+    /// Returns when the bucket cascades. From then on, nothing is written to it.
     #[must_use]
     pub const fn cascades_at(self) -> Due {
         Due::from_millis(self.start().as_millis().saturating_sub(self.level.lead()))
     }
 }
 
-/// Where a row stands among those of a handler in the buckets of [`Level::Second`].
+/// The position of a row among the rows of a handler in the buckets of [`Level::Second`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     /// The number of the bucket.
     pub second: i64,
-    /// The row in it.
+    /// The id of the row.
     pub id: Id,
 }
 
 impl Position {
-    /// Before all rows.
+    /// The position before all rows.
     pub const START: Position = Position::before(i64::MIN);
 
-    /// Before all rows of this bucket.
+    /// Returns the position before all rows of this bucket.
     #[must_use]
     pub const fn before(second: i64) -> Position {
         Position {

@@ -1,18 +1,19 @@
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// When a timer is due: whole milliseconds of the wall clock since 1970 (UTC), negative before that.
+/// The due time of a timer: whole milliseconds of the wall clock since 1970 (UTC), negative before that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Due(i64);
 
 impl Due {
-    /// So many milliseconds after the start of 1970.
+    /// Creates a time from milliseconds since the start of 1970.
     #[must_use]
     pub const fn from_millis(millis: i64) -> Due {
         Due(millis)
     }
 
-    /// The first millisecond that is not before this time. `None` if it is beyond the range of `Due`, 292 million years.
+    /// Returns the first millisecond that is not before `time`, or `None` if it is out of the range of `Due`, 292
+    /// million years.
     ///
     /// ```
     /// use std::time::{Duration, UNIX_EPOCH};
@@ -35,31 +36,31 @@ impl Due {
         }
     }
 
-    /// The start of this second, counted from the start of 1970.
+    /// Returns the start of this second, counted from the start of 1970.
     #[must_use]
     pub const fn from_second(second: i64) -> Due {
         Due(second.saturating_mul(1_000))
     }
 
-    /// Milliseconds since the start of 1970.
+    /// Returns the milliseconds since the start of 1970.
     #[must_use]
     pub const fn as_millis(self) -> i64 {
         self.0
     }
 
-    /// The second that it lies in, counted from the start of 1970.
+    /// Returns the second that contains this time, counted from the start of 1970.
     #[must_use]
     pub const fn second(self) -> i64 {
         self.0.div_euclid(1_000)
     }
 
-    /// The day (UTC) that it lies in, counted from the start of 1970.
+    /// Returns the day (UTC) that contains this time, counted from the start of 1970.
     #[must_use]
     pub const fn day(self) -> i64 {
         self.0.div_euclid(86_400_000)
     }
 
-    /// The time of day. `None` if the platform has none so far away.
+    /// Converts to a `SystemTime`, or returns `None` if the platform cannot represent it.
     #[must_use]
     pub fn time(self) -> Option<SystemTime> {
         let distance = Duration::from_millis(self.0.unsigned_abs());
@@ -69,7 +70,7 @@ impl Due {
         }
     }
 
-    /// So much later; the latest possible at most.
+    /// Returns this time plus `delay`, rounded up to a millisecond, or the latest possible time if that overflows.
     #[must_use]
     pub fn after(self, delay: Duration) -> Due {
         let up = delay.saturating_add(Duration::from_nanos(999_999));

@@ -1,7 +1,7 @@
 use std::error::Error;
 use std::fmt;
 
-/// A store could not do what it was asked to. Its text says whether something was written, and the cause.
+/// A store could not carry out a request. The message says whether something was written, and contains the cause.
 #[derive(Debug)]
 pub struct StoreError {
     is_definite: bool,
@@ -9,7 +9,7 @@ pub struct StoreError {
 }
 
 impl StoreError {
-    /// Nothing of it was done: it may be tried again.
+    /// Creates an error for a request of which nothing was done. It may be retried.
     pub fn definite(source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
         StoreError {
             is_definite: true,
@@ -17,10 +17,11 @@ impl StoreError {
         }
     }
 
-    /// It is not known whether it was done, or will be found to be done after a restart: a failed `fsync`, an I/O error, a lost connection. Of a read: what is
-    /// there cannot be read, and will not be if it is read again, as with damage or an I/O error.
+    /// Creates an error after which it is not known whether the request was carried out, or will turn out to be after a
+    /// restart: a failed `fsync`, an I/O error, a lost connection. For a read, it means that the data cannot be read
+    /// and that a retry would not help, for example because of damage or an I/O error.
     ///
-    /// Nothing is tried again on this store: after a failed `fsync`, a second one may say that all is well and be wrong
+    /// Nothing is retried on this store: after a failed `fsync`, a second one may wrongly report success
     /// ([fsyncgate](https://wiki.postgresql.org/wiki/Fsync_Errors)).
     pub fn indeterminate(source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
         StoreError {
@@ -29,7 +30,7 @@ impl StoreError {
         }
     }
 
-    /// Whether it is certain that nothing was done.
+    /// Returns whether it is certain that nothing was done.
     #[must_use]
     pub fn is_definite(&self) -> bool {
         self.is_definite
@@ -39,7 +40,7 @@ impl StoreError {
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.is_definite {
-            true => "the store refused, and nothing was written",
+            true => "the store refused the request, and nothing was written",
             false => "the store failed, and it is not known what was written",
         };
         write!(f, "{what}: {}", self.source)

@@ -3,22 +3,24 @@ use super::{Dead, Id, Most, Store, StoreError, Whose};
 /// A page of [dead letters](crate::Store::dead).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Letters {
-    /// In order of their ids.
+    /// The dead letters, in order of their ids.
     pub dead: Vec<Dead>,
-    /// The next page begins after this one. `None` if there are no more.
+    /// The id after which the next page starts. `None` if there are no more.
     pub next: Option<Id>,
 }
 
 impl Letters {
-    /// How many letters the stores of this project look at in a call, whether they are meant or not: each may be a page of the disk.
+    /// How many dead letters the stores of this project examine in a call, whether or not they match: each may require
+    /// reading a page from disk.
     pub const LOOKED_AT: usize = 1_024;
 
-    /// A page of those that follow a letter: as many as there may be of those that are meant, from so many at most. Each of `all` is the id of a letter, in
-    /// order, and the letter itself if it is meant.
+    /// Builds a page from the dead letters that follow `after`: as many matching ones as `most` allows, after examining
+    /// at most `looked_at`. Each item of `all` is the id of a dead letter, in order, and the dead letter itself if it
+    /// matches.
     ///
     /// # Errors
     ///
-    /// The first error among them.
+    /// The first error of `all`.
     pub fn of<E>(
         all: impl IntoIterator<Item = Result<(Id, Option<Dead>), E>>,
         after: Id,
@@ -46,7 +48,7 @@ impl Letters {
         Ok(Letters { dead, next })
     }
 
-    /// All dead letters of these handlers, however many: for tests and tools.
+    /// Returns all dead letters of these handlers, however many. For tests and tools.
     ///
     /// # Errors
     ///

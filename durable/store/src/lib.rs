@@ -1,25 +1,26 @@
-//! What the durable timers of `waterwheel-durable` ask of a store, and a store in memory.
+//! The storage interface of `waterwheel-durable`, and a store in memory.
 //!
-//! A store keeps rows, a [`Row`] for each timer that has not been settled, and no state beside them: a row that is there is a timer that is to be
-//! delivered. A row lies in a [`Bucket`] of a [`Level`]: far timers in coarse ones, and each [cascades](Op::Cascade) into finer ones as its time
-//! comes. So timers that are due over a month are written to a few places of the store, and not to a place each.
+//! A store keeps a [`Row`] for each timer that has not been settled, and no other state of it: a row that exists is a
+//! timer to deliver. A row is in a [`Bucket`] of a [`Level`]. Timers far ahead are in coarse buckets, and each bucket
+//! [cascades](Op::Cascade) into finer ones as its time comes. Timers that are due over a month are therefore written to
+//! a few places of the store, rather than to one place each.
 //!
 //! | to | use |
 //! |---|---|
 //! | write a store | [`Store`]; the crate `waterwheel-conformance` tests it |
-//! | say what is to be written | [`Op`], and what came of it: [`Outcome`] |
-//! | know a timer | [`Row`], [`Id`], [`Due`], [`Handle`], [`InvalidHandle`], [`InvalidId`], [`Dead`] |
-//! | know what was delivered | [`Archived`], [`Mark`] |
-//! | keep settings beside the timers | [`Setting`] |
-//! | take what another process asks | [`Order`], [`InvalidOrder`] |
-//! | know where it lies | [`Level`], [`Bucket`], [`Position`] |
-//! | load as much as there is room for | [`Most`] |
+//! | describe what is written, and the result | [`Op`], [`Outcome`] |
+//! | identify and describe a timer | [`Row`], [`Id`], [`Due`], [`Handle`], [`InvalidHandle`], [`InvalidId`], [`Dead`] |
+//! | list what was delivered | [`Archived`], [`Mark`] |
+//! | store settings next to the timers | [`Setting`] |
+//! | receive commands from other processes | [`Order`], [`InvalidOrder`] |
+//! | locate a timer | [`Level`], [`Bucket`], [`Position`] |
+//! | limit how much is loaded | [`Most`] |
 //! | list dead letters, of all handlers or of some | [`Letters`], [`Whose`] |
-//! | say what went wrong | [`StoreError`] |
-//! | have a store without a file | [`MemoryStore`] |
+//! | report an error, or something that the operator should know | [`StoreError`], [`Notice`] |
+//! | use a store without a file | [`MemoryStore`] |
 //!
-//! The idea of buckets that are coarser with distance is the timing wheel's, by [Varghese and Lauck](https://doi.org/10.1145/41457.37504): here the outermost
-//! dials lie on disk.
+//! Buckets that get coarser with distance are the idea of the timing wheel, by [Varghese and
+//! Lauck](https://doi.org/10.1145/41457.37504); here, its outermost dials are on disk.
 
 mod archived;
 mod bucket;

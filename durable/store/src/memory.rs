@@ -8,7 +8,7 @@ use super::{
     Row, Setting, Store, StoreError, Whose,
 };
 
-/// A store without a file: for tests, and for timers that need not outlive the process.
+/// A store without a file: for tests, and for timers that do not need to outlive the process.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryStore {
     epoch: u64,
@@ -26,24 +26,24 @@ pub struct MemoryStore {
 }
 
 impl MemoryStore {
-    /// An empty store.
+    /// Creates an empty store.
     #[must_use]
     pub fn new() -> MemoryStore {
         MemoryStore::default()
     }
 
-    /// Answers inserts that write something with [`Full`](Outcome::Full) from now on, or no longer: for tests.
+    /// Sets whether inserts that would write something are answered with [`Full`](Outcome::Full). For tests.
     pub fn set_full(&mut self, is_full: bool) {
         self.is_full = is_full;
     }
 
-    /// How many timers it has, dead letters left out.
+    /// Returns the number of timers, without dead letters.
     #[must_use]
     pub fn len(&self) -> usize {
         self.far.len() + self.near.len()
     }
 
-    /// Whether it has no timer.
+    /// Returns whether the store has no timers.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

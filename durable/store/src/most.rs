@@ -1,18 +1,20 @@
 use super::Row;
 
-/// How much is loaded, or cascades, at a time. What comes first is the end: so many rows, or the row with which there are so many bytes.
+/// A limit on how much is loaded, or cascades, at a time. It ends at whichever comes first: the number of rows, or the
+/// row that reaches the number of bytes.
 ///
-/// So a load has a row if there is one, however large it is, and what has fewer rows and fewer bytes is all there is.
+/// A load therefore returns at least one row if there is one, however large it is; and a result with fewer rows and
+/// fewer bytes is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Most {
-    /// How many rows.
+    /// The maximum number of rows.
     pub rows: usize,
-    /// How many [bytes](Row::bytes).
+    /// The number of [bytes](Row::bytes) after which no further row follows.
     pub bytes: usize,
 }
 
 impl Most {
-    /// So many rows, of any size.
+    /// Creates a limit on the number of rows, of any size.
     #[must_use]
     pub const fn rows(rows: usize) -> Most {
         Most {
@@ -21,20 +23,20 @@ impl Most {
         }
     }
 
-    /// The first of these rows, as many as there may be.
+    /// Returns the first of these rows, as many as the limit allows.
     ///
     /// # Errors
     ///
-    /// The first error among them.
+    /// The first error of `rows`.
     pub fn of<E>(self, rows: impl IntoIterator<Item = Result<Row, E>>) -> Result<Vec<Row>, E> {
         self.of_sized(rows, Row::bytes)
     }
 
-    /// The same of whatever stands for a row, if its bytes are known.
+    /// Same as [`of`](Most::of), for other items whose size is known.
     ///
     /// # Errors
     ///
-    /// The first error among them.
+    /// The first error of `rows`.
     pub fn of_sized<T, E>(
         self,
         rows: impl IntoIterator<Item = Result<T, E>>,
@@ -52,7 +54,7 @@ impl Most {
         Ok(first)
     }
 
-    /// Whether rows that were loaded are all there were.
+    /// Returns whether the loaded `rows` stay below this limit, so that they are all there are.
     #[must_use]
     pub fn is_more_than(self, rows: &[Row]) -> bool {
         let bytes = rows.iter().map(Row::bytes).fold(0, usize::saturating_add);

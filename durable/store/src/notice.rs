@@ -1,45 +1,47 @@
 use std::sync::Arc;
 
-/// Something that the operator of a store should know, and that keeps it from nothing: see [`Store::notices`](crate::Store::notices).
+/// Something that the operator of a store should know, and that does not stop the store: see
+/// [`Store::notices`](crate::Store::notices).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notice {
-    /// The file has another name, by a hard link. Its lock and its log go by its name, so a process that opens it by the other one damages it.
+    /// The file has a second name, a hard link. Locking and the WAL depend on the name, so a process that opens the
+    /// file by the other name damages it.
     #[non_exhaustive]
     HardLinked {
-        /// The name that it was opened by.
+        /// The name by which the file was opened.
         file: Arc<str>,
-        /// How many names it has.
+        /// The number of names that the file has.
         links: u64,
     },
-    /// Work that was acknowledged is gone, and the file was opened without it, as it was asked to be.
+    /// Acknowledged work is missing, and the file was opened without it, as requested.
     #[non_exhaustive]
     AcknowledgedLost {
         /// The file.
         file: Arc<str>,
-        /// What is gone.
+        /// What is missing.
         loss: Arc<str>,
     },
-    /// The store cannot note which commits it has acknowledged. They are in the file and its log all the same; but if a crash and something else took the log, the
-    /// next opening would not notice it.
+    /// The store cannot record which commits it has acknowledged. The commits are in the file and its WAL nevertheless.
+    /// But if the WAL is lost after a crash, the next open does not detect it.
     #[non_exhaustive]
     NoteFailed {
         /// The file that cannot be written.
         note: Arc<str>,
-        /// What the operating system says.
+        /// The error of the operating system.
         error: Arc<str>,
     },
 }
 
 impl Notice {
-    /// Notes that a file has so many names.
+    /// Creates a notice that a file has several names.
     #[must_use]
     pub fn hard_linked(file: &str, links: u64) -> Notice {
         let file = file.into();
         Notice::HardLinked { file, links }
     }
 
-    /// Notes that a file was opened without work that was acknowledged.
+    /// Creates a notice that a file was opened although acknowledged work is missing.
     #[must_use]
     pub fn acknowledged_lost(file: &str, loss: &str) -> Notice {
         Notice::AcknowledgedLost {
@@ -48,7 +50,7 @@ impl Notice {
         }
     }
 
-    /// Notes that what was acknowledged cannot be noted.
+    /// Creates a notice that acknowledged commits cannot be recorded.
     #[must_use]
     pub fn note_failed(note: &str, error: &str) -> Notice {
         Notice::NoteFailed {

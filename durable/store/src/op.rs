@@ -4,101 +4,106 @@ use super::{Bucket, Due, Handle, Id, Most, Row};
 
 /// One step of a [commit](crate::Store::commit).
 ///
-/// Rows that a step is handed by value lie in the bucket of [`Level::Second`](crate::Level::Second) of their due time: they were loaded from there.
+/// Rows that are passed to a step by value are in the bucket of [`Level::Second`](crate::Level::Second) of their due
+/// time: they were loaded from there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Op {
-    /// Writes a timer into a bucket, unless another one of its handler has its key: [`Inserted`](Outcome::Inserted) or [`Exists`](Outcome::Exists). A row
-    /// with the same id is written once. A store that is short of space may answer [`Full`](Outcome::Full), so that the other steps have some; not if the
-    /// key is another timer's.
+    /// Writes a timer into a bucket, unless another timer of its handler has its key. The outcome is
+    /// [`Inserted`](Outcome::Inserted) or [`Exists`](Outcome::Exists). A row with the same id is written only once. A
+    /// store that is short of space may answer [`Full`](Outcome::Full) to keep space for the other steps, but not if
+    /// another timer has the key.
     Insert(Row, Bucket),
-    /// Deletes a timer that was delivered, and its key: [`Done`](Outcome::Done), also if it is gone.
+    /// Deletes a delivered timer and its key: [`Done`](Outcome::Done), also if it does not exist.
     Settle(Row),
-    /// Deletes a timer that was delivered at this time, and keeps what is [archived](Row::archived) of it, and its key: [`Done`](Outcome::Done), also if it is
-    /// gone. Until it [expires](Op::Expire), an insert with the key [exists](Outcome::Exists).
+    /// Deletes a timer that was delivered at this time, and keeps its [record](Row::archived) and its key:
+    /// [`Done`](Outcome::Done), also if it does not exist. Until the record [expires](Op::Expire), an insert with the
+    /// key [exists](Outcome::Exists).
     Archive(Row, Due),
-    /// Deletes what is archived of a handler on days before this one, the first days first, and the keys that these timers have:
-    /// [`Expired`](Outcome::Expired).
+    /// Deletes the records in the archive of a handler from days before `before`, oldest first, together with the keys
+    /// of these timers: [`Expired`](Outcome::Expired).
     Expire {
-        /// The handler.
+        /// The name of the handler.
         handler: Arc<str>,
         /// The first day that is kept.
         before: i64,
-        /// How many at most, about: one more commit's worth may go.
+        /// The approximate maximum number of records: those of one more commit may be deleted.
         most: usize,
     },
-    /// Deletes a timer wherever it lies, and its key: [`Cancelled`](Outcome::Cancelled).
+    /// Deletes a timer and its key, in whichever bucket it is: [`Cancelled`](Outcome::Cancelled).
     Cancel(Handle),
-    /// Moves a timer, wherever it lies, to another due time, in this bucket: [`Rescheduled`](Outcome::Rescheduled). From then on it is found there by its
-    /// handle.
+    /// Moves a timer, from whichever bucket it is in, to this due time and bucket:
+    /// [`Rescheduled`](Outcome::Rescheduled). From then on, it is found there by its handle.
     Reschedule(Handle, Due, Bucket),
-    /// Notes that an attempt of a timer begins, in its place: it has one start more than this row says, whatever was noted before. [`Done`](Outcome::Done), also if it is
-    /// gone.
+    /// Records, without moving the timer, that an attempt starts: the timer then has one start more than this row says,
+    /// whatever was recorded before. [`Done`](Outcome::Done), also if it does not exist.
     Start(Row),
-    /// Moves a timer whose attempt has failed, with one failure more, as `Reschedule` does: [`Done`](Outcome::Done).
+    /// Moves a timer whose attempt failed, like `Reschedule`, and increments its number of failures:
+    /// [`Done`](Outcome::Done).
     Retry(Row, Due, Bucket),
     /// Makes a timer a dead letter, and frees its key: [`Done`](Outcome::Done).
     Bury {
         /// The timer.
         row: Row,
-        /// The present time.
+        /// The current time.
         at: Due,
-        /// What the last attempt said.
+        /// The error of the last attempt.
         error: Arc<str>,
     },
-    /// Makes a dead letter a timer again, due at this time in this bucket, without failures and without a key: [`Redriven`](Outcome::Redriven).
+    /// Makes a dead letter a timer again, with this due time and in this bucket, without failures and without a key:
+    /// [`Redriven`](Outcome::Redriven).
     Redrive(Id, Due, Bucket),
     /// Deletes a dead letter: [`Cancelled`](Outcome::Cancelled).
     Discard(Id),
-    /// Moves the first rows of a far bucket to [finer](Bucket::finer) ones: [`Cascaded`](Outcome::Cascaded). A reader of the store sees each row once,
-    /// before and after.
+    /// Moves the first rows of a far bucket to [finer](Bucket::finer) ones: [`Cascaded`](Outcome::Cascaded). A reader
+    /// of the store sees each row exactly once, before and after.
     Cascade {
-        /// The bucket, of another level than [`Level::Second`](crate::Level::Second).
+        /// The bucket, of any level except [`Level::Second`](crate::Level::Second).
         bucket: Bucket,
-        /// The present time.
+        /// The current time.
         now: Due,
-        /// How much to move: as much as a load of these rows would have.
+        /// How much to move: as much as a load with this limit would return.
         most: Most,
     },
-    /// Gives a setting this value, or deletes it: [`Done`](Outcome::Done).
+    /// Sets the value of a setting, or deletes it: [`Done`](Outcome::Done).
     Set(Arc<str>, Option<Arc<[u8]>>),
-    /// Answers an [order](crate::Store::orders), which is not put out again: [`Done`](Outcome::Done).
+    /// Answers a [command](crate::Store::orders), which is then no longer returned: [`Done`](Outcome::Done).
     Reply(u64, Arc<str>),
-    /// These steps, of which no commit has only a part: [`All`](Outcome::All). None of its inserts is refused for want of space, and none of its steps is an
-    /// `All`.
+    /// Carries out these steps atomically: [`All`](Outcome::All). None of its inserts is refused for lack of space, and
+    /// none of its steps is an `All`.
     All(Vec<Op>),
 }
 
-/// What came of an [`Op`].
+/// The outcome of an [`Op`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// The timer was written.
     Inserted,
     /// Another timer has the key: this one.
     Exists(Handle),
-    /// The timer was not written: the store keeps the space that is left for other steps.
+    /// The timer was not written: the store keeps the remaining space for other steps.
     Full,
-    /// It is so now.
+    /// The operation was applied.
     Done,
-    /// Whether there was such a timer, or such a dead letter.
+    /// Whether the timer or dead letter existed.
     Cancelled(bool),
-    /// The timer as it is now, if there is one.
+    /// The timer as it is now, if it existed.
     Rescheduled(Option<Row>),
-    /// The timer that was a dead letter, if there was one.
+    /// The timer that was a dead letter, if it existed.
     Redriven(Option<Row>),
-    /// What has moved.
+    /// Rows were moved.
     Cascaded {
         /// Whether the bucket is empty now.
         is_empty: bool,
-        /// The first bucket of each far level that rows have moved to.
+        /// The first bucket of each far level to which rows were moved.
         far: Vec<Bucket>,
-        /// The first second that rows have moved to, of each handler.
+        /// The first second to which rows were moved, for each handler.
         seconds: Vec<(Arc<str>, i64)>,
     },
-    /// What has expired.
+    /// Records have expired.
     Expired {
-        /// Whether nothing is archived on an earlier day any more.
+        /// Whether no records from earlier days are left.
         is_empty: bool,
     },
-    /// Of each step.
+    /// The outcome of each step.
     All(Vec<Outcome>),
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::{Handle, Id};
 
-/// What another process asks of the service that has the store open: see [`Store::orders`](crate::Store::orders). As text, `cancel HANDLE` and so on.
+/// A command from another process to the service that has the store open: see [`Store::orders`](crate::Store::orders).
+/// Its text form is `cancel HANDLE` and so on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
     /// Cancel a timer.
@@ -13,19 +14,19 @@ pub enum Order {
     Redrive(Id),
     /// Delete a dead letter.
     Discard(Id),
-    /// Deliver nothing of this namespace.
+    /// Pause the deliveries of this namespace.
     Pause(Arc<str>),
-    /// Deliver again.
+    /// Resume the deliveries of this namespace.
     Resume(Arc<str>),
 }
 
-/// What the service answers. Any other text says why it is not carried out.
+/// Answers of the service. Any other text says why the command was not carried out.
 impl Order {
-    /// It is carried out.
+    /// The command was carried out.
     pub const DONE: &str = "done";
-    /// The timer that is to be cancelled has fired.
-    pub const FIRED: &str = "the timer is with its handler, or has just been";
-    /// What it names is not there.
+    /// The timer to cancel has fired.
+    pub const FIRED: &str = "the timer's handler is running, or has just returned";
+    /// The timer or dead letter does not exist.
     pub const GONE: &str = "there is no such timer or dead letter";
 }
 
@@ -41,14 +42,14 @@ impl fmt::Display for Order {
     }
 }
 
-/// The text is no [`Order`].
+/// The text is not a valid [`Order`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidOrder;
 
 impl fmt::Display for InvalidOrder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
-            "an order is `cancel HANDLE`, `redrive ID`, `discard ID`, `pause NAMESPACE` or `resume NAMESPACE`",
+            "invalid command: expected `cancel HANDLE`, `redrive ID`, `discard ID`, `pause NAMESPACE` or `resume NAMESPACE`",
         )
     }
 }

@@ -7,17 +7,18 @@ use super::{Archived, Due, Position};
 /// Occurrences of calendars have ids of their own: above those of inserts, whose epochs leave this bit out.
 const OCCURRENCE: u64 = 1 << 62;
 
-/// A timer's name for life: the same in each attempt, and never used again in its store.
+/// The id of a timer. It is the same in each attempt, and is never used again in the same store.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(u64);
 
 impl Id {
-    /// No timer's, and before all of them.
+    /// The id of no timer, smaller than all ids of timers.
     pub const NONE: Id = Id(0);
-    /// After all timers' ids.
+    /// An id larger than the ids of all timers.
     pub const MAX: Id = Id(i64::MAX as u64);
 
-    /// The `count`th timer that was inserted since the store was opened for the `epoch`th time. `None` beyond 4 million openings, or 2⁴⁰ timers in one.
+    /// Returns the id of the `count`th timer inserted after the store was opened for the `epoch`th time, or `None`
+    /// beyond 4 million openings or 2⁴⁰ timers in one of them.
     #[must_use]
     pub const fn new(epoch: u64, count: u64) -> Option<Id> {
         if epoch == 0 || epoch >> 22 != 0 || count >> 40 != 0 {
@@ -26,8 +27,8 @@ impl Id {
         Some(Id(epoch << 40 | count))
     }
 
-    /// The occurrence in this second since 1970 of the calendar with this number: no inserted timer's id. `None` beyond 4 million numbers, before 1970, and after
-    /// the year 10 000.
+    /// Returns the id of the occurrence of a calendar, given by its number, at this second since 1970. It is different
+    /// from the ids of all inserted timers. `None` beyond 4 million numbers, before 1970, and after the year 10 000.
     #[must_use]
     pub const fn of_occurrence(calendar: u32, second: i64) -> Option<Id> {
         if calendar >> 22 != 0 || second < 0 || second >> 38 != 0 {
@@ -36,7 +37,8 @@ impl Id {
         Some(Id(OCCURRENCE | (calendar as u64) << 40 | second as u64))
     }
 
-    /// Of which calendar it is an occurrence, and in which second, if it is one.
+    /// Returns the number of the calendar and the second of the occurrence, or `None` if this is not the id of an
+    /// occurrence.
     #[must_use]
     pub const fn occurrence(self) -> Option<(u32, i64)> {
         if self.0 & OCCURRENCE == 0 {
@@ -46,7 +48,7 @@ impl Id {
         Some((calendar, (self.0 & 0xff_ffff_ffff) as i64))
     }
 
-    /// For which time the store was opened when the timer was inserted. `None` if its id is of another kind.
+    /// Returns the number of the opening during which the timer was inserted, or `None` for other kinds of ids.
     #[must_use]
     pub const fn epoch(self) -> Option<u64> {
         match self.0 >> 40 {
@@ -56,13 +58,13 @@ impl Id {
         }
     }
 
-    /// The number that it is stored as; it fits in an `i64`.
+    /// Returns the number as which the id is stored; it fits in an `i64`.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// An id that was stored.
+    /// Creates an id from its stored number.
     #[must_use]
     pub const fn from_stored(id: u64) -> Id {
         Id(id)
@@ -75,14 +77,14 @@ impl fmt::Display for Id {
     }
 }
 
-/// In hexadecimal as well: what is copied from a log is asked for by its id.
+/// Hexadecimal, so that an id copied from a log can be used for a lookup.
 impl fmt::Debug for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Id({self})")
     }
 }
 
-/// As it is shown: in hexadecimal.
+/// Parses the hexadecimal form that is displayed.
 impl FromStr for Id {
     type Err = InvalidId;
 
@@ -97,28 +99,30 @@ impl FromStr for Id {
     }
 }
 
-/// The text is no [`Id`].
+/// The text is not a valid [`Id`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidId;
 
 impl fmt::Display for InvalidId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an id is a number in hexadecimal, as `Id` shows it")
+        f.write_str("invalid id: expected a hexadecimal number, as displayed by `Id`")
     }
 }
 
 impl std::error::Error for InvalidId {}
 
-/// What names a timer to cancel or reschedule it, across restarts. As text, `id@due@handler`, it can be stored anywhere.
+/// Identifies a timer to cancel or reschedule it, also after restarts. Its text form, `id@due@handler`, can be stored
+/// anywhere.
 ///
-/// The due time and the handler say where to look. They stay as they were at the insert: a store notes where a timer has moved since.
+/// The due time and the handler say where to look. They remain those of the insert: the store records where a timer has
+/// moved since.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Handle {
-    /// Which timer.
+    /// The id of the timer.
     pub id: Id,
-    /// When it was due as it was inserted.
+    /// When the timer was due at its insert.
     pub due: Due,
-    /// To which handler it is delivered.
+    /// The full name of the handler of the timer.
     pub handler: Arc<str>,
 }
 
@@ -134,13 +138,13 @@ impl fmt::Display for Handle {
     }
 }
 
-/// The text is no [`Handle`].
+/// The text is not a valid [`Handle`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidHandle;
 
 impl fmt::Display for InvalidHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a handle is its id in hexadecimal, `@`, milliseconds since 1970, `@`, and its handler, as `Handle` shows it")
+        f.write_str("invalid handle: expected `ID@DUE@HANDLER`, with a hexadecimal id and the due time in milliseconds since 1970, as displayed by `Handle`")
     }
 }
 
@@ -162,30 +166,30 @@ impl FromStr for Handle {
     }
 }
 
-/// A timer, as a store keeps it.
+/// A timer as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// Its name for life.
+    /// The id, which never changes.
     pub id: Id,
-    /// When it is due, or is tried again.
+    /// When the timer is due, or is to be retried.
     pub due: Due,
-    /// The handler that it is delivered to.
+    /// The full name of its handler.
     pub handler: Arc<str>,
-    /// How many attempts have failed.
+    /// The number of failed attempts.
     pub failures: u32,
-    /// What is noted of its [starts](crate::Op::Start): how many in the lower 32 bits, and above them in which series of runs. 2⁶³ − 1 at most. A retry and a move forget
-    /// them.
+    /// The recorded [starts](crate::Op::Start): their number in the lower 32 bits, and above them the series of runs to
+    /// which they belong. At most 2⁶³ − 1. A retry and a reschedule reset it.
     pub starts: u64,
-    /// Whether the store notes that it is no longer due as its [`Handle`] says.
+    /// Whether the store records that the timer is no longer due at the time in its [`Handle`].
     pub has_moved: bool,
-    /// The business key, which one timer has at a time.
+    /// The business key, which only one timer has at a time.
     pub key: Option<Arc<[u8]>>,
-    /// What the handler is handed.
+    /// The payload for the handler.
     pub payload: Arc<[u8]>,
 }
 
 impl Row {
-    /// What names it, unless it [has moved](Row::has_moved) since its insert.
+    /// Returns the handle of the timer, unless it [has moved](Row::has_moved) since its insert.
     #[must_use]
     pub fn handle(&self) -> Handle {
         Handle {
@@ -195,19 +199,19 @@ impl Row {
         }
     }
 
-    /// How many [starts](Row::starts) are noted, in whichever series.
+    /// Returns the number of recorded [starts](Row::starts), in whichever series.
     #[must_use]
     pub fn start_count(&self) -> u32 {
         u32::try_from(self.starts & u64::from(u32::MAX)).unwrap_or(u32::MAX)
     }
 
-    /// How large it is: its key and its payload.
+    /// Returns the size in bytes of the key and the payload.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.payload.len() + self.key.as_ref().map_or(0, |key| key.len())
     }
 
-    /// What is kept of it, if it is archived at this time.
+    /// Returns the record that is kept if the timer is archived at this time.
     #[must_use]
     pub fn archived(&self, at: Due) -> Archived {
         Archived {
@@ -219,7 +223,7 @@ impl Row {
         }
     }
 
-    /// Where it stands once it lies in a bucket of [`Level::Second`](crate::Level::Second).
+    /// Returns the position of the row once it is in a bucket of [`Level::Second`](crate::Level::Second).
     #[must_use]
     pub fn position(&self) -> Position {
         Position {
@@ -229,19 +233,19 @@ impl Row {
     }
 }
 
-/// A timer that was given up: a dead letter.
+/// A dead letter: a timer that is no longer retried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dead {
-    /// The timer, as it was in its last attempt.
+    /// The timer as it was in its last attempt.
     pub row: Row,
-    /// When it was given up.
+    /// When it became a dead letter.
     pub at: Due,
-    /// What the last attempt said.
+    /// The error of the last attempt.
     pub error: Arc<str>,
 }
 
 impl Dead {
-    /// How large it is: its key, its payload and its error.
+    /// Returns the size in bytes of the key, the payload and the error.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.row.bytes() + self.error.len()

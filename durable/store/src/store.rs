@@ -5,46 +5,49 @@ use super::{
     Setting, StoreError, Whose,
 };
 
-/// Where durable timers lie.
+/// The storage of durable timers.
 ///
-/// One caller at a time, from a thread that may block. Each call sees what all calls before it have written.
+/// A store has one caller at a time, on a thread that may block. Each call sees the writes of all previous calls.
 ///
 /// # Errors
 ///
-/// A definite error of a read is of no consequence: it is read again. After an [indeterminate](StoreError::indeterminate) error, of a read or of a write,
-/// nothing more is asked of the store.
+/// A definite read error is harmless: the read is retried. After an [indeterminate](StoreError::indeterminate) error of
+/// a read or a write, the store is not called again.
 pub trait Store: Send {
-    /// Says that the store has been opened once more, durably: returns 1 for the first time, and more each time.
+    /// Records, durably, that the store has been opened once more. Returns 1 for the first time, and a larger number
+    /// each time.
     ///
     /// # Errors
     ///
     /// [`StoreError`].
     fn begin(&mut self) -> Result<u64, StoreError>;
 
-    /// Does all steps, in order, or none; returns the outcome of each once they are durable, synced to the disk.
+    /// Carries out all steps in order, or none of them. Returns the outcome of each once they are durable (synced to
+    /// disk).
     ///
-    /// `number` is 1 for the first commit after `begin`, and one more for each. A commit with the number of the last one is that one again, and the reply to it
-    /// was lost: it is not done a second time, and has the same outcome.
+    /// `number` is 1 for the first commit after `begin`, and increases by one for each commit. A commit with the number
+    /// of the previous one is a retry after its reply was lost: it is not carried out again, and has the same outcome.
     ///
     /// # Errors
     ///
     /// [`StoreError`].
     fn commit(&mut self, number: u64, steps: &[Op]) -> Result<Vec<Outcome>, StoreError>;
 
-    /// Does what can wait until callers have their answers: copies a log, makes room. The caller calls it after each commit, done or refused, once it has
-    /// handed on what came of that, and about once a second while there is none if the store [takes orders](Store::takes_orders). A call takes some milliseconds,
-    /// and what is left to be done is done by later ones. A store that passes its calls on to another one passes this on as well: a file may grow without end
-    /// otherwise.
+    /// Performs maintenance that can wait until callers have their results, such as copying the WAL and freeing space.
+    /// It is called after each commit, successful or refused, once its results have been passed on; and about once a
+    /// second while there are no commits, if the store [takes commands](Store::takes_orders). A call takes a few
+    /// milliseconds, and leaves the remaining work to later calls. A store that forwards its calls to another store has
+    /// to forward this one too: otherwise a file may grow without limit.
     ///
     /// # Errors
     ///
-    /// [`StoreError`]. After a definite one, it is tried again later.
+    /// [`StoreError`]. After a definite one, it is called again later.
     fn tend(&mut self) -> Result<(), StoreError> {
         Ok(())
     }
 
-    /// The first rows of a handler in the buckets of [`Level::Second`]: those after a position and before a second, in order of their
-    /// [position](Row::position), and as many as there [may be](Most).
+    /// Returns the first rows of a handler in the buckets of [`Level::Second`], after the position `after` and before
+    /// the second `before`, in order of their [position](Row::position): as many as [`most`](Most) allows.
     ///
     /// # Errors
     ///
@@ -57,45 +60,49 @@ pub trait Store: Send {
         most: Most,
     ) -> Result<Vec<Row>, StoreError>;
 
-    /// The first second, from this one on, in which the handler has a row. It costs the same, however far that is.
+    /// Returns the first second, starting with `from`, in which the handler has a row. The cost does not depend on how
+    /// far ahead that is.
     ///
     /// # Errors
     ///
     /// [`StoreError`].
     fn first_second(&mut self, handler: &str, from: i64) -> Result<Option<i64>, StoreError>;
 
-    /// The first bucket of a far level that has a row. It costs the same, however far that is.
+    /// Returns the first bucket of a far level that has a row. The cost does not depend on how far ahead that is.
     ///
     /// # Errors
     ///
     /// [`StoreError`].
     fn first_bucket(&mut self, level: Level) -> Result<Option<i64>, StoreError>;
 
-    /// The names of all handlers that have had a row.
+    /// Returns the names of all handlers that have ever had a row.
     ///
     /// # Errors
     ///
     /// [`StoreError`].
     fn handlers(&mut self) -> Result<Vec<Arc<str>>, StoreError>;
 
-    /// The first dead letters of these handlers after this id, in order of their ids: as many as there may be, by [their bytes](crate::Dead::bytes), or fewer. A store
-    /// looks at some thousand in a call, of whatever handler, so that it soon has time for a commit: the page says after which one the next one begins. It reads no
-    /// payload of another handler.
+    /// Returns the first dead letters of these handlers with ids after `after`, in order of their ids: as many as
+    /// `most` allows by [their bytes](crate::Dead::bytes), or fewer. A store examines about a thousand dead letters in
+    /// a call, of any handler, so that commits are not delayed for long; the page contains the id after which the next
+    /// one starts. Payloads of other handlers are not read.
     ///
     /// # Errors
     ///
     /// [`StoreError`].
     fn dead(&mut self, whose: Whose<'_>, after: Id, most: Most) -> Result<Letters, StoreError>;
 
-    /// The timer of a handler that has a key, wherever it lies, by its first handle: what an insert with the key is answered. `None` if it was
-    /// [archived](Op::Archive): an insert is answered with its handle, and there is no timer to cancel or to move.
+    /// Returns the original handle of the timer of a handler that has this key, in whichever bucket it is: the handle
+    /// with which an insert with the key is answered. `None` if the timer was [archived](Op::Archive): an insert is
+    /// still answered with its handle, but there is no timer to cancel or reschedule.
     ///
     /// # Errors
     ///
     /// [`StoreError`].
     fn find(&mut self, handler: &str, key: &[u8]) -> Result<Option<Handle>, StoreError>;
 
-    /// What is archived of a handler after this mark and before a day, in order, and as many as this.
+    /// Returns at most `most` records in the archive of a handler, in order: those after the mark `after` and from days
+    /// before `before`.
     ///
     /// # Errors
     ///
@@ -108,27 +115,28 @@ pub trait Store: Send {
         most: usize,
     ) -> Result<Vec<(Mark, Archived)>, StoreError>;
 
-    /// The first day of which something is archived of a handler.
+    /// Returns the first day for which the archive of a handler has records.
     ///
     /// # Errors
     ///
     /// [`StoreError`].
     fn first_archived(&mut self, handler: &str) -> Result<Option<i64>, StoreError>;
 
-    /// All settings, in order of their names.
+    /// Returns all settings, in order of their names.
     ///
     /// # Errors
     ///
     /// [`StoreError`].
     fn settings(&mut self) -> Result<Vec<Setting>, StoreError>;
 
-    /// Whether other processes can ask for something by it, so that [`orders`](Store::orders) is worth a call.
+    /// Returns whether other processes can send commands through this store, so that it is useful to call
+    /// [`orders`](Store::orders).
     fn takes_orders(&self) -> bool {
         false
     }
 
-    /// What other processes ask of the one that has the store open, if they can, each with its number, until it is [answered](Op::Reply). It is asked for about
-    /// once a second.
+    /// Returns the commands that other processes have sent to the process that has the store open, each with its
+    /// number, until it is [answered](Op::Reply). Called about once a second.
     ///
     /// # Errors
     ///
@@ -137,7 +145,8 @@ pub trait Store: Send {
         Ok(Vec::new())
     }
 
-    /// What the operator should know, each once: asked for after the opening, and after each [`tend`](Store::tend).
+    /// Returns what the operator should know, each notice once. Called after the store was opened, and after each
+    /// [`tend`](Store::tend).
     fn notices(&mut self) -> Vec<Notice> {
         Vec::new()
     }

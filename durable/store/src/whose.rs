@@ -1,16 +1,16 @@
-/// Of which handlers.
+/// Selects handlers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whose<'a> {
-    /// Of all.
+    /// All handlers.
     All,
-    /// Of the handler with this name.
+    /// The handler with this name.
     Handler(&'a str),
-    /// Of the handlers of this namespace: what is before the `/` in their names, or `default` if there is none.
+    /// The handlers of this namespace: the part of their names before the `/`, or `default` if there is none.
     Namespace(&'a str),
 }
 
 impl Whose<'_> {
-    /// Whether a handler is one of these.
+    /// Returns whether the handler is selected.
     #[must_use]
     pub fn is(&self, handler: &str) -> bool {
         match self {
@@ -20,7 +20,7 @@ impl Whose<'_> {
         }
     }
 
-    /// The namespace of a handler.
+    /// Returns the namespace of a handler.
     #[must_use]
     pub fn namespace(handler: &str) -> &str {
         handler.split_once('/').map_or("default", |(name, _)| name)

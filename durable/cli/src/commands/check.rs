@@ -79,21 +79,21 @@ pub(crate) fn run(file: &Path, asked: &Json, output: &mut Output) -> Result<(), 
         for (table, count) in rest {
             let more = count - SHOWN;
             let table = table.as_deref().unwrap_or("no table");
-            output.line(&format!("{more} more of `{table}`"))?;
+            output.line(&format!("{more} more in `{table}`"))?;
         }
         let pages = match (checked.all_pages, checked.findings) {
             (true, _) => "all pages",
             (false, 0) => {
-                "the pages that have rows (run it while no process has the file, or on a backup, to check the free ones)"
+                "the pages in use (to check the free pages as well, run it on a backup or while no process has the file open)"
             }
             (false, _) => "the pages that could be read",
         };
         let rows = match checked.version {
             VERSION => format!("{} rows", checked.rows),
-            older => format!("no row, as the tables are of version {older}"),
+            older => format!("no rows, because the tables are of the older version {older}"),
         };
         let what = match checked.findings {
-            0 => "no damage".to_owned(),
+            0 => "no damage found".to_owned(),
             1 => "1 finding".to_owned(),
             count => format!("{count} findings"),
         };

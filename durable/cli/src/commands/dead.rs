@@ -80,7 +80,7 @@ pub(crate) fn run(reader: &Reader, asked: &Dead, output: &mut Output) -> Result<
     };
     let rows: Vec<_> = page.iter().map(cells).collect();
     if rows.is_empty() {
-        return output.line("there is no dead letter");
+        return output.line("there are no dead letters");
     }
     table::print(output, &COLUMNS, &rows)?;
     match next {

@@ -72,9 +72,9 @@ pub(crate) fn run(reader: &Reader, asked: &List, output: &mut Output) -> Result<
     let rows: Vec<_> = page.iter().map(cells).collect();
     if rows.is_empty() {
         return output.line(if asked.overdue {
-            "nothing is overdue"
+            "no timer is overdue"
         } else {
-            "nothing waits"
+            "no timer is pending"
         });
     }
     table::print(output, &COLUMNS, &rows)?;

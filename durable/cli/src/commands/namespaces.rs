@@ -136,7 +136,7 @@ pub(crate) fn run(reader: &Reader, asked: &Json, output: &mut Output) -> Result<
             match &it.policy {
                 Some(policy) => text::clean(&summary(policy)),
                 None if it.is_created => "-".to_owned(),
-                None => "it was not created".to_owned(),
+                None => "not created".to_owned(),
             },
         ]
     };

@@ -65,7 +65,7 @@ fn cancel_all(
         most = (most * 2).min(MOST_AT_ONCE);
     }
     if after.is_none() {
-        say("no timer waits");
+        say("no timer is pending");
     }
     said(failed)
 }
@@ -111,7 +111,7 @@ fn letters(
         failed = all(reader, &orders, wait, done, output)?.failed;
     }
     if after == Id::NONE {
-        say("there is no dead letter");
+        say("there are no dead letters");
     }
     said(failed)
 }

@@ -37,7 +37,7 @@ pub(super) fn is_known(reader: &Reader, whose: &Whose<'_>) -> Result<(), Failure
             if handlers.is_empty() {
                 return Ok(());
             }
-            let what = format!("no timer of a handler {name:?} was ever inserted");
+            let what = format!("no timer was ever inserted for the handler {name:?}");
             (name, what, handlers.iter().map(|name| &**name).collect())
         }
         Whose::Namespace(name) => {
@@ -60,9 +60,9 @@ fn list(names: &BTreeSet<&str>) -> String {
     let first: Vec<_> = names.iter().copied().take(NAMES).collect();
     let first = first.join(", ");
     match names.len() {
-        0 => "there is none yet".to_owned(),
-        count if count > NAMES => format!("there are {first}, and {} more", count - NAMES),
-        _ => format!("there are {first}"),
+        0 => "none is known".to_owned(),
+        count if count > NAMES => format!("known: {first}, and {} more", count - NAMES),
+        _ => format!("known: {first}"),
     }
 }
 
@@ -83,8 +83,8 @@ mod tests {
     fn a_list_of_names_is_short() {
         let names: Vec<_> = (10..40).map(|it: u32| it.to_string()).collect();
         let list = |count: usize| list(&names[..count].iter().map(|it| &**it).collect());
-        assert_eq!(list(0), "there is none yet");
-        assert_eq!(list(2), "there are 10, 11");
+        assert_eq!(list(0), "none is known");
+        assert_eq!(list(2), "known: 10, 11");
         assert!(list(20).ends_with(", 29"));
         assert!(list(30).ends_with(", 29, and 10 more"));
     }

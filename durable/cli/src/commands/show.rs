@@ -122,11 +122,11 @@ fn by_key(reader: &Reader, handler: &str, key: &[u8]) -> Result<Pending, Failure
             ..
         }) => return Ok(found),
         Some(Keyed { handle, .. }) => format!(
-            "the timer {} of {handler} with the key {shown:?} was delivered; it is kept, and so is its key",
+            "the timer {} of {handler} with the key {shown:?} was delivered; its key stays taken until the retention of its namespace ends",
             handle.id
         ),
         None => format!(
-            "no timer of {handler} has the key {shown:?}: it was settled, cancelled or given up, or never inserted"
+            "no timer of {handler} has the key {shown:?}: it was delivered, cancelled or given up, or never inserted"
         ),
     };
     Err(Failure::because(why))

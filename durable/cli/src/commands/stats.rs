@@ -132,7 +132,7 @@ pub(crate) fn run(reader: &Reader, asked: &Json, output: &mut Output) -> Result<
     }
     head(output, reader, &extent, &holder, now)?;
     output.line(&format!(
-        "{} pending, {} overdue, {} failed before, {} dead, {} kept of what was delivered",
+        "{} pending, {} overdue, {} failed before, {} dead, {} delivered and kept",
         all.pending, all.overdue, all.failed, all.dead, all.archived
     ))?;
     if counts.is_empty() {
@@ -143,10 +143,10 @@ pub(crate) fn run(reader: &Reader, asked: &Json, output: &mut Output) -> Result<
     table::print(output, &COLUMNS, &rows)?;
     let levels = LEVELS.map(|it| {
         let at: u64 = counts.iter().map(|count| count.at(it)).sum();
-        format!("{at} by the {}", level(it))
+        format!("{} {at}", level(it))
     });
     output.line("")?;
-    output.line(&format!("in buckets: {}", levels.join(", ")))
+    output.line(&format!("by bucket: {}", levels.join(", ")))
 }
 
 fn head(
@@ -165,7 +165,7 @@ fn head(
         for_people(holder),
     ))?;
     output.line(&format!(
-        "{} in the file, {} of it free; {} in the log",
+        "{} in the file, {} of it free; {} in the WAL",
         size(extent.used_bytes),
         size(extent.free_bytes),
         size(extent.log_bytes),
@@ -207,7 +207,9 @@ fn for_people(holder: &Holder) -> String {
         }
         Holder::Process(Some(process)) => format!("held by process {process}"),
         Holder::Process(None) => "held by another process".to_owned(),
-        Holder::Unknown => "held by a process or not: its lock file cannot be read".to_owned(),
+        Holder::Unknown => {
+            "held by an unknown process or none: its lock file cannot be read".to_owned()
+        }
     }
 }
 

@@ -83,7 +83,7 @@ async fn a_service_cancels_all_that_waits_of_a_handler() {
             beside(&file, line)
                 .await
                 .nothing()
-                .contains("no timer waits")
+                .contains("no timer is pending")
         );
     }
     stop(&timers).await;
@@ -144,7 +144,7 @@ async fn what_is_with_its_handler_is_left_and_the_rest_cancelled() {
     let others = insert_many(&timers, "close", 700).await;
     let said = beside(&file, "cancel --handler close").await;
     assert_eq!(said.out, cancelled(&others));
-    let what = format!("{id}: the timer is with its handler, or has just been\n");
+    let what = format!("{id}: the timer's handler is running, or has just returned\n");
     let said = said.failure();
     assert!(said.ends_with(&what), "{said}");
     end.send(true).unwrap();
@@ -240,14 +240,19 @@ fn what_fires_and_is_tried_again_later_is_cancelled_then() {
     let fires = |handle: &Handle| {
         let is_it = handle.id == rows[3].id && !std::mem::replace(&mut has_fired, true);
         let retry = || Op::Retry(rows[3].clone(), later, Bucket::of(later, now()));
-        is_it.then(|| (retry(), "the timer is with its handler, or has just been"))
+        is_it.then(|| {
+            (
+                retry(),
+                "the timer's handler is running, or has just returned",
+            )
+        })
     };
     let (said, store) = serve(&file, "cancel --handler mail --wait 60", fires);
     drop(store);
     assert!(said.out.ends_with(&format!("cancelled {}\n", rows[3].id)));
     assert_eq!(said.out.lines().count(), 700);
     let said = said.failure();
-    assert!(said.contains("is with its handler"), "{said}");
+    assert!(said.contains("handler is running"), "{said}");
     assert_eq!(pending(&file)["mail"], 0);
 }
 
@@ -326,6 +331,10 @@ fn what_no_process_holds_is_cancelled_by_the_command_itself() {
     assert_eq!((&stats["pending"], &stats["dead"]), (&2.into(), &4.into()));
     assert_eq!(stats["epoch"], 1);
     for line in ["cancel --handler mail", "cancel --namespace shop"] {
-        assert!(cli(&file, words(line)).nothing().contains("no timer waits"));
+        assert!(
+            cli(&file, words(line))
+                .nothing()
+                .contains("no timer is pending")
+        );
     }
 }

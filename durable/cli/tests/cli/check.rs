@@ -82,7 +82,10 @@ fn a_sound_file_passes() {
     with_all(&file);
     let before = fs::read(&file).unwrap();
     let said = cli(&file, ["check"]).well();
-    assert!(said.contains(": no damage in all pages and "), "{said}");
+    assert!(
+        said.contains(": no damage found in all pages and "),
+        "{said}"
+    );
     let json = cli(&file, words("check --json")).json();
     assert_eq!(json["is_sound"], true);
     assert_eq!(json["is_beside"], false);
@@ -181,7 +184,7 @@ fn each_damage_by_hand_is_found_and_named_in_words() {
         (
             format!("DELETE FROM timers WHERE {keyed}"),
             "key_changes",
-            "which is not there",
+            "which does not exist",
         ),
         (
             "UPDATE timers SET has_moved = 0 WHERE has_moved = 1".to_owned(),
@@ -266,7 +269,7 @@ fn each_damage_by_hand_is_found_and_named_in_words() {
         (
             "UPDATE archive SET last_id = 1".to_owned(),
             "archive",
-            "greatest id",
+            "do not match its entries",
         ),
         (
             "UPDATE archive SET day = day + 1".to_owned(),
@@ -286,12 +289,12 @@ fn each_damage_by_hand_is_found_and_named_in_words() {
         (
             "DELETE FROM archive".to_owned(),
             "key_changes",
-            "which is not there",
+            "which does not exist",
         ),
         (
             "UPDATE orders SET body = 'dance'".to_owned(),
             "orders",
-            "no order",
+            "not a request",
         ),
         (
             "UPDATE orders SET body = x'ff'".to_owned(),
@@ -321,7 +324,7 @@ fn each_damage_by_hand_is_found_and_named_in_words() {
         (
             "INSERT INTO key_filters VALUES (99 << 32, x'00')".to_owned(),
             "key_filters",
-            "a chunk that is not there",
+            "a chunk that does not exist",
         ),
         (
             "INSERT INTO key_runs VALUES (7, 7, 99, 0, 0, NULL, 0)".to_owned(),
@@ -443,7 +446,7 @@ fn what_is_found_often_is_counted_and_not_all_shown() {
     damage(&file, "UPDATE timers SET failures = 'x'");
     let said = cli(&file, ["check"]);
     assert_eq!((said.code, said.out.lines().count()), (1, 102), "{said:?}");
-    assert!(said.out.contains("200 more of `timers`"), "{said:?}");
+    assert!(said.out.contains("200 more in `timers`"), "{said:?}");
     assert!(said.out.contains("300 findings"), "{said:?}");
 }
 

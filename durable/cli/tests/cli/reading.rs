@@ -179,7 +179,7 @@ fn timers_are_listed_page_by_page() {
     assert_eq!(overdue["timers"].as_array().unwrap().len(), 12);
     assert!(overdue["timers"][11]["is_overdue"].as_bool().unwrap());
     let text = cli(&file, words("list --overdue --namespace idle")).well();
-    assert_eq!(text, "nothing is overdue\n");
+    assert_eq!(text, "no timer is overdue\n");
 }
 
 #[test]
@@ -246,10 +246,10 @@ fn a_name_that_the_file_does_not_know_is_an_error() {
         "discard",
     ] {
         let said = cli(&file, words(&format!("{line} --namespace shpo"))).failure();
-        let what = "there is no namespace \"shpo\"; there are default, idle, shop\n";
+        let what = "there is no namespace \"shpo\"; known: default, idle, shop\n";
         assert!(said.ends_with(what), "{line}: {said}");
         let said = cli(&file, words(&format!("{line} --handler close"))).failure();
-        let what = "no timer of a handler \"close\" was ever inserted; there are mail, shop/close, shop/notify\n";
+        let what = "no timer was ever inserted for the handler \"close\"; known: mail, shop/close, shop/notify\n";
         assert!(said.ends_with(what), "{line}: {said}");
     }
     let stats = cli(&file, ["stats", "--json"]).json();
@@ -357,10 +357,10 @@ fn a_timer_is_shown_by_its_handler_and_key() {
 
     // Of another handler, of none, and of one that is kept.
     let missing = show("--handler shop/close --key key-0").failure();
-    let what = "no timer of shop/close has the key \"key-0\": it was settled";
+    let what = "no timer of shop/close has the key \"key-0\": it was delivered";
     assert!(missing.contains(what), "{missing}");
     let unknown = show("--handler close --key key-0").failure();
-    assert!(unknown.contains("there are mail, shop/close"), "{unknown}");
+    assert!(unknown.contains("known: mail, shop/close"), "{unknown}");
     let mut row = row(200, "mail", -5_000);
     row.key = Some([0xff, 0].into());
     let mut store = SqliteStore::open(&file).unwrap();
@@ -369,7 +369,7 @@ fn a_timer_is_shown_by_its_handler_and_key() {
     store.commit(1, &[near, Op::Archive(row, now())]).unwrap();
     drop(store);
     let kept = show("--handler mail --key-hex ff00").failure();
-    let what = "the timer 100000000c8 of mail with the key \"0xff00\" was delivered; it is kept";
+    let what = "the timer 100000000c8 of mail with the key \"0xff00\" was delivered; its key";
     assert!(kept.contains(what), "{kept}");
 
     for wrong in [
@@ -447,6 +447,6 @@ fn a_copy_is_made_beside_a_service_and_is_whole() {
     assert_eq!(count(&file), count(&copy));
     drop(store);
     let again = cli(&file, ["backup", copy.to_str().unwrap()]).failure();
-    assert!(again.contains("is there already"), "{again}");
+    assert!(again.contains("already exists"), "{again}");
     SqliteStore::open(&copy).unwrap();
 }

@@ -53,7 +53,7 @@ fn a_file_that_is_none_of_ours_is_refused_by_each_command() {
     fs::write(&empty, []).unwrap();
     is_refused(&folder, &empty, "the file is empty");
     fs::write(&text, "Dear diary, ".repeat(1_000)).unwrap();
-    is_refused(&folder, &text, "no SQLite database");
+    is_refused(&folder, &text, "not a SQLite database");
 
     let other = folder.file("other.db");
     let connection = Connection::open(&other).unwrap();
@@ -190,7 +190,7 @@ mod rights {
             for line in ["pause shop", "redrive 10000000064", "cancel 7@7@mail"] {
                 let said = other.cli(&file, line).failure();
                 assert!(
-                    said.contains("the order cannot be written"),
+                    said.contains("the request cannot be written"),
                     "{line}: {said}"
                 );
             }
@@ -234,7 +234,7 @@ fn acknowledged_work_that_is_gone_is_refused_until_that_is_accepted() {
     assert_eq!(said.code, 0, "{said:?}");
     assert!(
         said.err
-            .contains("it goes on all the same: acknowledged work is gone")
+            .contains("continuing without the lost commits: acknowledged work is gone")
     );
     cli(&killed, words("resume default")).well();
     // The opening that is gone was the first one.

@@ -109,7 +109,7 @@ fn an_order_to_a_stopped_process_is_withdrawn_and_says_so() {
     let said = cli(&file, words("pause shop --wait 0.1")).failure();
     let words = [
         &*format!("held by process {process}, which is stopped"),
-        "it is not carried out",
+        "is not applied",
     ];
     assert!(words.iter().all(|it| said.contains(it)), "{said}");
 }

@@ -1,15 +1,15 @@
-//! Notifies two merchants of payments, each in a namespace of its own: one whose server fails each third request and loses some of its answers, and one whose
-//! server is down until it is repaired.
+//! Sends webhooks about payments to two merchants, each in a namespace of its own. The server of one fails every third request and loses some of its answers; the
+//! server of the other is down until it is repaired.
 //!
 //! ```sh
 //! cargo run --release -p waterwheel-durable --example merchant_notify               # some seconds
 //! cargo run --release -p waterwheel-durable --example merchant_notify -- FILE       # keeps the file, for `waterwheel-timers FILE stats`, and for another run
 //! ```
 //!
-//! Failed attempts come again by a ladder, which is of milliseconds here and would be 15 s, 30 s, 3 min, 10 min … in a service. What has failed to its end is a
-//! dead letter; once the server is repaired, the dead letters are made timers again. Each payment is inserted twice, and the key makes it one timer; a notification
-//! whose answer was lost is sent again, and the timer's id says to the merchant that it is the same one. At the end, each payment was booked by its merchant exactly
-//! once, or the exit code is 1.
+//! Failed attempts are retried on a schedule of milliseconds, which would be 15 s, 30 s, 3 min, 10 min … in a service. A timer whose retries are used up becomes a
+//! dead letter, and once the server is repaired, the dead letters are redriven. Each payment is inserted twice, and its key makes that one timer. A notification
+//! whose answer was lost is sent again, and the timer's id, sent as the idempotency key, tells the merchant that it is the same one. The last lines say what was
+//! shown. The exit code is 1 unless each payment was booked by its merchant exactly once.
 
 mod endpoint;
 mod notify;
@@ -20,15 +20,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use endpoint::Endpoint;
 use waterwheel_durable::{
-    Delivery, Drain, Durable, Namespace, NewTimer, Policy, Rate, Redriven, Retry,
+    Delivery, Drain, Durable, Namespace, NamespaceMetrics, NewTimer, Policy, Rate, Redriven, Retry,
 };
 
 const PAYMENTS: usize = 500;
 
-/// Longer than any part of this takes, and not for ever.
+/// The time limit of each part, which takes much less.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// As a service would have it, a thousand times faster.
+/// The retry schedule of a service, in milliseconds instead of seconds.
 const LADDER: [u64; 6] = [15, 30, 180, 600, 600, 600];
 
 #[tokio::main]
@@ -38,7 +38,7 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     let file = file.map_or(folder.path().join("timers.db"), Into::into);
     let timers = Durable::open(&file).await?;
 
-    // A file that is kept has the keys of earlier runs, which had other payments.
+    // A kept file has the keys of earlier runs, which had other payments.
     let run = SystemTime::now().duration_since(UNIX_EPOCH)?;
     let run = u64::try_from(run.as_millis())?;
     let prompt = Endpoint::start(run, false).await?;
@@ -46,7 +46,7 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     let first = merchant(&timers, "merchant-a", &prompt).await?;
     let second = merchant(&timers, "merchant-b", &down).await?;
     for merchant in [&first, &second] {
-        // The second time is that of a caller who has had no answer: the key says that it is the same payment.
+        // The second insert is that of a caller who got no answer: the key says that it is the same payment.
         for _ in 0..2 {
             let payments = (0..PAYMENTS).map(|payment| {
                 NewTimer::after("paid", Duration::from_millis(10))
@@ -57,19 +57,19 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
         }
     }
 
-    // Some of merchant-a's may have met the failing server at all of their attempts.
+    // All attempts of some timers of merchant-a may have met a failing request.
     until("the timers of merchant-a are settled or dead", || {
         let of = first.metrics();
         of.settled + of.dead >= PAYMENTS as u64
     })
     .await?;
-    until("the ladder of merchant-b has ended", || {
+    until("the retries of merchant-b are used up", || {
         second.metrics().dead >= PAYMENTS as u64
     })
     .await?;
     show(&[(&first, &prompt), (&second, &down)]);
 
-    println!("\nthe server of merchant-b is repaired, and its dead letters are made timers again");
+    println!("\nthe server of merchant-b is repaired, and all dead letters are redriven");
     down.repair();
     let redriven = async {
         let is_settled = |it: &Namespace| it.metrics().settled >= PAYMENTS as u64;
@@ -81,21 +81,43 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
         }
         Ok::<(), waterwheel_durable::Error>(())
     };
-    tokio::time::timeout(PATIENCE, redriven).await??;
+    let redriven = tokio::time::timeout(PATIENCE, redriven).await;
+    redriven.map_err(|_| timed_out("each payment is booked"))??;
     show(&[(&first, &prompt), (&second, &down)]);
 
+    let metrics = [first.metrics(), second.metrics()];
     timers
         .shutdown(Drain::within(Duration::from_secs(5)))
         .await?;
-    let is_complete = [&prompt, &down].iter().all(|it| it.has_each_once(PAYMENTS));
-    Ok(if is_complete {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
+    Ok(match conclude(&metrics, &[&prompt, &down]) {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
     })
 }
 
-/// A merchant's namespace: what it bears, how it is tried again, and how long it is known what was delivered.
+/// Says what was shown, counted from what happened. Returns whether each payment was booked exactly once.
+fn conclude(metrics: &[NamespaceMetrics], endpoints: &[&Endpoint]) -> bool {
+    let sum = |of: fn(&NamespaceMetrics) -> u64| metrics.iter().map(of).sum::<u64>();
+    let (duplicates, retried, redriven) = (
+        sum(|it| it.duplicates),
+        sum(|it| it.retried),
+        sum(|it| it.redriven),
+    );
+    let repeated: u64 = endpoints.iter().map(|it| it.repeated()).sum();
+    let once: usize = endpoints.iter().map(|it| it.booked_once(PAYMENTS)).sum();
+    let payments = endpoints.len() * PAYMENTS;
+    println!(
+        "\n{duplicates} duplicate inserts created no timer, {retried} failed attempts were retried,"
+    );
+    println!("{redriven} dead letters were redriven, {repeated} repeated webhooks booked nothing:");
+    match once == payments {
+        true => println!("each of {payments} payments was booked exactly once"),
+        false => println!("WRONG: only {once} of {payments} payments were booked exactly once"),
+    }
+    once == payments
+}
+
+/// A merchant's namespace: its limits, its retry schedule, and how long its keys stay taken after a delivery.
 async fn merchant(
     timers: &Durable,
     name: &str,
@@ -117,7 +139,7 @@ async fn merchant(
 
 async fn redrive(timers: &Durable) -> Result<(), waterwheel_durable::Error> {
     loop {
-        // A letter that is redriven is none any more, so the first page is always the next one.
+        // A redriven letter is no longer listed, so the first page is always the next one.
         let page = timers.dead_letters(None, 100).await?;
         if page.is_empty() {
             return Ok(());
@@ -153,5 +175,9 @@ async fn until(what: &str, is_so: impl Fn() -> bool) -> Result<(), String> {
         }
     };
     let waited = tokio::time::timeout(PATIENCE, waits).await;
-    waited.map_err(|_| format!("not within {PATIENCE:?}: {what}"))
+    waited.map_err(|_| timed_out(what))
+}
+
+fn timed_out(what: &str) -> String {
+    format!("timed out after {PATIENCE:?}, waiting until {what}")
 }

@@ -7,11 +7,11 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use waterwheel_durable::Id;
 
-/// Posts a notification. The timer's id is its idempotency key: it is the same in each attempt, so the merchant can tell a second one from a new one.
+/// Posts a notification. The timer's id is the idempotency key: it is the same in every attempt, so the merchant can tell a repeated notification from a new one.
 ///
 /// # Errors
 ///
-/// What the connection says, or the server's status if that is not 200.
+/// The error of the connection, or the server's status if it is not 200.
 pub(crate) async fn post(address: SocketAddr, id: Id, body: &[u8]) -> io::Result<()> {
     let mut connection = BufReader::new(TcpStream::connect(address).await?);
     let head = format!(
@@ -25,7 +25,7 @@ pub(crate) async fn post(address: SocketAddr, id: Id, body: &[u8]) -> io::Result
     match status.split_once(' ') {
         Some((_, code)) if code.starts_with("200") => Ok(()),
         Some((_, code)) => Err(io::Error::other(format!(
-            "the merchant has answered {}",
+            "the merchant answered {}",
             code.trim_end()
         ))),
         None => Err(io::ErrorKind::UnexpectedEof.into()),

@@ -1,7 +1,7 @@
-//! What the shop has written beside its timers.
+//! The book: what the shop records next to its timers.
 //!
-//! A line is one write, without a buffer in between: what was written survives the end of the process, and only the last line may be torn. (It would not
-//! survive a power cut: the timers would. A real shop has this in its database.)
+//! Each line is one unbuffered write, so it survives the end of the process, and only the last line may be torn. (It would not survive a power cut, as the timers
+//! would. A real shop keeps this in its database.)
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -22,7 +22,7 @@ pub(crate) enum Line {
     Paid(Order),
     /// The payment came too late.
     Refused(Order),
-    /// The payment was under way at the kill, and the timer is gone: the cancel was done, as far as the shop knows.
+    /// The payment was in progress at the abort, and the timer is gone: as far as the shop knows, the cancel was applied.
     PaidBefore(Order),
     /// The handler has closed it.
     Closed(Closed),

@@ -1,4 +1,4 @@
-//! The check of the book.
+//! Checks the book against the promises.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -168,23 +168,26 @@ impl Verdict {
         [
             (self.not_placed, "orders were never placed"),
             (self.lost, "orders were neither paid nor closed"),
-            (self.early, "were closed early"),
+            (self.early, "orders were closed early"),
             (
                 self.closed_though_paid,
-                "were closed though their payment was taken",
+                "orders were closed although their payment was taken",
             ),
-            (self.twice, "were closed twice without a kill in between"),
+            (
+                self.twice,
+                "orders were closed twice without an abort in between",
+            ),
             (
                 self.other_timer,
-                "were closed by another timer than their own",
+                "orders were closed by a timer other than their own",
             ),
             (
                 self.again_late,
-                "were closed again, though they were settled long before the kill",
+                "orders were closed again, although they were settled long before the abort",
             ),
             (
                 self.not_being_paid,
-                "have lost their timers, and were not being paid at the kill",
+                "orders lost their timers, although they were not being paid at the abort",
             ),
         ]
     }
@@ -203,7 +206,7 @@ impl fmt::Display for Verdict {
         writeln!(f, "\n{:>7} orders", self.orders)?;
         writeln!(
             f,
-            "{:>7} paid: their timers were cancelled, and are not delivered",
+            "{:>7} paid: their timers were cancelled, and never delivered",
             self.paid
         )?;
         writeln!(
@@ -213,27 +216,27 @@ impl fmt::Display for Verdict {
         )?;
         writeln!(
             f,
-            "{:>7} payments refused: the order was being closed",
+            "{:>7} payments refused, because the order was being closed",
             self.refused
         )?;
         writeln!(
             f,
-            "{:>7} payments under way at the kill, and found done after it",
+            "{:>7} payments in progress at the abort, and found done after the restart",
             self.unknown
         )?;
         writeln!(
             f,
-            "{:>7} delivered again: with the handler, or being settled, at the kill",
+            "{:>7} delivered again: they were running, or being settled, at the abort",
             self.again
         )?;
         writeln!(f, "{:>7} torn lines in the book", self.torn)?;
         let (p50, p99, most) = (self.part(500), self.part(990), self.part(1_000));
         writeln!(
             f,
-            "lateness of what came due in one life: p50 {p50} ms, p99 {p99} ms, most {most} ms"
+            "lateness while the shop was running: p50 {p50} ms, p99 {p99} ms, max {most} ms"
         )?;
         if let Some(first) = self.first_after {
-            writeln!(f, "first delivery {} ms after the kill", first / 1_000)?;
+            writeln!(f, "first delivery {} ms after the abort", first / 1_000)?;
         }
         for (count, what) in self.wrong().iter().filter(|(count, _)| *count > 0) {
             writeln!(f, "{count:>7} {what}: WRONG")?;

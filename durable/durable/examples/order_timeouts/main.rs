@@ -1,14 +1,14 @@
-//! 100 000 orders, each closed half an hour after it was placed unless it is paid: a durable timer an order, cancelled by the payment.
+//! 100 000 orders, each closed half an hour after it was placed unless it is paid: one durable timer per order, cancelled by the payment.
 //!
 //! ```sh
 //! cargo run --release -p waterwheel-durable --example order_timeouts                # half a minute
 //! cargo run --release -p waterwheel-durable --example order_timeouts -- --orders 20000
 //! ```
 //!
-//! The program starts a shop as a process of its own. Half-way, when half of the orders are paid or closed, the shop aborts: no destructor runs, and what it was
-//! about to write is not written. It is started again on the same file, and goes on. At the end the first process reads the book, a plain file that the shop
-//! has written beside its timers, and checks each order against it. The exit code is 1 if an order that was not paid was never closed, if one was closed
-//! early, if one was closed though its payment was taken, or if something was done again or left open that was not under way at the abort.
+//! The program starts a shop in a process of its own. When half of the orders are paid or closed, the shop aborts: no destructor runs, and what it was about to write
+//! is lost. It is started again on the same file, and continues. At the end, the first process reads the book, a plain file that the shop writes next to its timers,
+//! and checks each order against it. The exit code is 1 if an order was neither paid nor closed, if one was closed early, if one was closed although its payment
+//! was taken, or if something was repeated or left open that was not in progress at the abort.
 
 mod book;
 mod check;
@@ -22,14 +22,14 @@ use book::Book;
 use check::AtTheKill;
 use shop::Plan;
 
-/// A second of this program is so many of a shop: half an hour is ten seconds.
+/// How many seconds of a real shop pass in one second of this program: half an hour takes ten seconds.
 const SCALE: u32 = 180;
 const TIME_TO_PAY: Duration = Duration::from_secs(30 * 60 / SCALE as u64);
 
 const USAGE: &str = "\
 usage: order_timeouts [--orders N]
 
-  --orders N    so many orders, 10 to 1000000; 100000 by default";
+  --orders N    the number of orders, from 10 to 1000000 (default: 100000)";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
             Ok(orders @ 10..=1_000_000) => supervise(orders),
             _ => usage(),
         },
-        // The shop itself: for the first time, or again.
+        // The shop process itself, for its first or second run.
         ["--shop", folder, run, orders, start] => {
             let numbers = (run.parse(), orders.parse(), start.parse());
             match numbers {
@@ -65,7 +65,7 @@ fn supervise(orders: u32) -> ExitCode {
     let folder = std::env::temp_dir().join(format!("order_timeouts-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder for the timers");
     println!(
-        "{orders} orders; half an hour to pay is {} s here (a second is {} minutes)",
+        "{orders} orders; the half hour to pay takes {} s here (a second stands for {} minutes)",
         TIME_TO_PAY.as_secs(),
         SCALE / 60
     );
@@ -74,7 +74,7 @@ fn supervise(orders: u32) -> ExitCode {
     let killed_at = micros(SystemTime::now());
     let at_the_kill = AtTheKill::of(&Book::read(&folder).expect("the book of the shop"));
     let is_half = at_the_kill.over >= orders as usize / 2;
-    println!("the shop has aborted, and is started again on the same file");
+    println!("the shop has aborted; starting it again on the same file");
     let is_well = run_shop(&folder, 2, orders, start).success();
     let book = Book::read(&folder).expect("the book of the shop");
     let verdict = check::check(&book, orders, killed_at, &at_the_kill);
@@ -82,12 +82,12 @@ fn supervise(orders: u32) -> ExitCode {
     let _ = std::fs::remove_dir_all(&folder);
     match is_killed && is_half && is_well && verdict.is_well() {
         true => {
-            println!("each order was paid or closed: it is as it should be");
+            println!("each order was either paid or closed, and none was closed early");
             ExitCode::SUCCESS
         }
         false => {
             println!(
-                "THIS IS WRONG (the first shop aborted: {is_killed}, half-way: {is_half}; the second ended well: {is_well})"
+                "WRONG (the first shop aborted: {is_killed}, half-way: {is_half}; the second shop succeeded: {is_well})"
             );
             ExitCode::FAILURE
         }

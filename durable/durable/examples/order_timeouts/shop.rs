@@ -48,7 +48,7 @@ pub(crate) fn open(folder: &Path, plan: Plan) -> ExitCode {
     match runtime.block_on(run(folder, plan)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("the shop has ended: {error}");
+            eprintln!("the shop failed: {error}");
             ExitCode::FAILURE
         }
     }
@@ -219,7 +219,7 @@ impl Shop {
             let metrics = timers.metrics();
             let (in_memory, running) = (metrics.in_memory, metrics.running);
             let progress = self.progress();
-            println!("{progress}; in memory {in_memory}, with the handler {running}");
+            println!("{progress}; in memory {in_memory}, running {running}");
         }
     }
 

@@ -10,7 +10,7 @@ use super::zone::timestamp;
 use crate::engine::calendar::{self, FIRST, Plan};
 use crate::limits::{CALENDAR_PAYLOAD_LIMIT, MISFIRE_LIMIT, NAME_LIMIT, is_handler_name};
 
-/// When timers recur, and what is delivered then: a cron expression in a time zone. It is declared by
+/// Recurring timers: a cron expression in a time zone, and what is delivered at its times. It is declared with
 /// [`Durable::calendar`](crate::Durable::calendar).
 ///
 /// ```
@@ -19,10 +19,10 @@ use crate::limits::{CALENDAR_PAYLOAD_LIMIT, MISFIRE_LIMIT, NAME_LIMIT, is_handle
 /// let nightly = Calendar::cron("0 3 * * *").zone("Europe/Berlin").misfire(Misfire::Once);
 /// ```
 ///
-/// Expressions, zones, and what becomes of a time that the wall clock leaves out or shows twice, are those of
+/// For the syntax of expressions, time zones, and times that the wall clock skips or repeats, see
 /// [`waterwheel_schedule::calendar`].
 #[derive(Debug, Clone)]
-#[must_use = "a calendar has to be declared"]
+#[must_use = "a calendar does nothing until it is declared"]
 pub struct Calendar {
     pattern: Arc<str>,
     zone: Arc<str>,
@@ -33,24 +33,28 @@ pub struct Calendar {
     payload: Result<Arc<[u8]>, Arc<str>>,
 }
 
-/// What becomes of occurrences that are more than a minute late when the service notices them, because it was off, or its store refused.
+/// What to do with missed occurrences: those that are more than a minute late when the service notices them, because it
+/// was down or its store refused.
 ///
-/// What is a minute late or less counts as in time. If the first that was not noticed is in time, all of them are delivered, by any of these. If it is late,
-/// [`Once`](Misfire::Once) and [`All`](Misfire::All) count those in time that follow it with the late ones.
+/// An occurrence that is at most a minute late counts as on time. If the first occurrence that was not noticed is on
+/// time, all of them are delivered, with any of these policies. If it is late, [`Once`](Misfire::Once) and
+/// [`All`](Misfire::All) treat the on-time occurrences that follow like the late ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Misfire {
-    /// The last one is delivered, for all of them, in time or not. The default.
+    /// Delivers only the last of them, whether it is late or on time. The default.
     #[default]
     Once,
-    /// The last so many are delivered, in time or not, from 1 to [`MISFIRE_LIMIT`](crate::MISFIRE_LIMIT).
+    /// Delivers the last `n` of them, whether they are late or on time; from 1 to
+    /// [`MISFIRE_LIMIT`](crate::MISFIRE_LIMIT).
     All(u32),
-    /// None that is late is. What is in time is delivered.
+    /// Skips the late ones, and delivers those on time.
     Skip,
 }
 
 impl Calendar {
-    /// By a cron expression of five fields, or of six with the second first: `0 3 * * *` is each day at 3:00.
+    /// Creates a calendar from a cron expression of five fields, or of six with the seconds first: `0 3 * * *` is every
+    /// day at 3:00.
     pub fn cron(pattern: &str) -> Calendar {
         Calendar {
             pattern: pattern.into(),
@@ -63,38 +67,39 @@ impl Calendar {
         }
     }
 
-    /// The time zone, by its IANA name. Default: `UTC`.
+    /// Sets the time zone, by its IANA name. Default: `UTC`.
     pub fn zone(mut self, name: &str) -> Calendar {
         self.zone = name.into();
         self
     }
 
-    /// What becomes of what was missed. Default: [`Misfire::Once`].
+    /// Sets what to do with missed occurrences. Default: [`Misfire::Once`].
     pub fn misfire(mut self, misfire: Misfire) -> Calendar {
         self.misfire = misfire;
         self
     }
 
-    /// Nothing comes before this time.
+    /// Sets the time before which there are no occurrences.
     pub fn from(mut self, time: SystemTime) -> Calendar {
         self.from = Some(time);
         self
     }
 
-    /// Nothing comes after this time.
+    /// Sets the time after which there are no occurrences.
     pub fn until(mut self, time: SystemTime) -> Calendar {
         self.until = Some(time);
         self
     }
 
-    /// The handler that it is delivered to, by its full name, or by its name in the namespace for [`Namespace::calendar`](crate::Namespace::calendar). Default: the
-    /// calendar's own name.
+    /// Sets the handler of the occurrences, by its full name, or by its name within the namespace for
+    /// [`Namespace::calendar`](crate::Namespace::calendar). Default: the name of the calendar.
     pub fn handler(mut self, name: &str) -> Calendar {
         self.handler = Some(name.into());
         self
     }
 
-    /// What the handler is handed each time, as JSON: it reads it by [`Delivery::json`](crate::Delivery::json).
+    /// Sets the payload of each occurrence to `value` as JSON. The handler reads it with
+    /// [`Delivery::json`](crate::Delivery::json).
     pub fn payload(mut self, value: &(impl serde::Serialize + ?Sized)) -> Calendar {
         self.payload = match serde_json::to_vec(value) {
             Ok(json) => Ok(json.into()),
@@ -103,7 +108,8 @@ impl Calendar {
         self
     }
 
-    /// What the handler is handed each time, as it is. At most [`CALENDAR_PAYLOAD_LIMIT`](crate::CALENDAR_PAYLOAD_LIMIT) bytes.
+    /// Sets the payload of each occurrence to these bytes; at most
+    /// [`CALENDAR_PAYLOAD_LIMIT`](crate::CALENDAR_PAYLOAD_LIMIT).
     pub fn bytes(mut self, payload: impl Into<Arc<[u8]>>) -> Calendar {
         self.payload = Ok(payload.into());
         self
@@ -122,7 +128,7 @@ impl Calendar {
         match name.len() {
             1..=NAME_LIMIT => {}
             length => {
-                let message = format!("it has 1 to {NAME_LIMIT} bytes, and not {length}");
+                let message = format!("it must have 1 to {NAME_LIMIT} bytes, not {length}");
                 return Err(CalendarError::new(Field::Name, message));
             }
         }
@@ -140,23 +146,24 @@ impl Calendar {
         if let (Some(from), Some(until)) = (from, until)
             && until < from
         {
-            let message = "it is before `from`, so that nothing would come";
+            let message = "it is before `from`, so there would be no occurrences";
             return Err(CalendarError::new(Field::Until, message));
         }
         let handler = self.handler.as_deref().unwrap_or(name);
         if !is_handler_name(handler) {
-            let message = format!("it is `name` or `namespace/name`, of 1 to {NAME_LIMIT} bytes");
+            let message =
+                format!("expected `name` or `namespace/name`, with 1 to {NAME_LIMIT} bytes");
             return Err(CalendarError::new(Field::Handler, message));
         }
         let payload = self.payload.as_ref();
         let payload = payload.map_err(|error| {
-            let message = format!("it cannot be written as JSON: {error}");
+            let message = format!("it cannot be serialized as JSON: {error}");
             CalendarError::new(Field::Payload, message)
         })?;
         if payload.len() > CALENDAR_PAYLOAD_LIMIT {
             let length = payload.len();
             let message =
-                format!("it has {length} bytes, and at most {CALENDAR_PAYLOAD_LIMIT} are kept");
+                format!("it has {length} bytes, but at most {CALENDAR_PAYLOAD_LIMIT} are allowed");
             return Err(CalendarError::new(Field::Payload, message));
         }
         let mut definition = Definition::new(&schedule, &self.zone, misfire, handler, payload);
@@ -173,7 +180,7 @@ impl Misfire {
             Misfire::All(count @ 1..=MISFIRE_LIMIT) => Ok(calendar::Misfire::All(count)),
             Misfire::All(count) => Err(CalendarError::new(
                 CalendarField::Misfire,
-                format!("`All` has 1 to {MISFIRE_LIMIT}, and not {count}"),
+                format!("`All` must be from 1 to {MISFIRE_LIMIT}, not {count}"),
             )),
         }
     }

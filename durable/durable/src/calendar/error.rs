@@ -2,30 +2,30 @@ use std::fmt;
 
 use waterwheel_schedule::calendar::ScheduleError;
 
-/// A [`Calendar`](super::Calendar) that cannot be: which part of it is wrong, and in the message, what to write instead.
+/// An invalid [`Calendar`](super::Calendar): which field is invalid, and a message that says what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CalendarError {
     field: CalendarField,
     message: Box<str>,
 }
 
-/// A part of a [`Calendar`](super::Calendar).
+/// A field of a [`Calendar`](super::Calendar).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CalendarField {
-    /// The name that it is declared by.
+    /// The name of the calendar.
     Name,
-    /// The cron expression, also if it never comes.
+    /// The cron expression; also if it has no occurrences.
     Pattern,
     /// The time zone.
     Zone,
-    /// The policy for what was missed.
+    /// The policy for missed occurrences.
     Misfire,
-    /// The time before which nothing comes.
+    /// The time before which there are no occurrences.
     From,
-    /// The time after which nothing comes.
+    /// The time after which there are no occurrences.
     Until,
-    /// The handler's name.
+    /// The name of the handler.
     Handler,
     /// The payload.
     Payload,
@@ -49,11 +49,11 @@ impl CalendarError {
 
     /// As those of a schedule that never comes because of its fields.
     pub(super) fn never() -> CalendarError {
-        let message = "the schedule never comes: the zone leaves out all its times";
+        let message = "the schedule has no occurrences: its time zone skips all of its times";
         CalendarError::new(CalendarField::Pattern, message)
     }
 
-    /// The part that is wrong; the first, if several are.
+    /// Returns the invalid field; the first one, if there are several.
     ///
     /// ```
     /// # use waterwheel_durable::{Calendar, CalendarField, Durable, Error};
@@ -89,7 +89,7 @@ impl fmt::Display for CalendarField {
 impl fmt::Display for CalendarError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let CalendarError { field, message } = self;
-        write!(f, "the calendar's {field} is wrong: {message}")
+        write!(f, "the calendar's {field} is invalid: {message}")
     }
 }
 

@@ -6,24 +6,25 @@ use waterwheel_store::Due;
 use super::stored::Definition;
 use crate::engine::calendar::Shown;
 
-/// A calendar as it is: see [`Durable::calendars`](crate::Durable::calendars).
+/// The state of a calendar: see [`Durable::calendars`](crate::Durable::calendars).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CalendarInfo {
-    /// The name that it was declared by.
+    /// The full name of the calendar.
     pub name: Arc<str>,
-    /// Its cron expression.
+    /// The cron expression.
     pub pattern: Arc<str>,
     /// The IANA name of its time zone.
     pub zone: Arc<str>,
     /// The handler of its occurrences.
     pub handler: Arc<str>,
-    /// When it comes next. `None` if it does not come any more.
+    /// The time of the next occurrence. `None` if there are no more.
     pub next: Option<SystemTime>,
-    /// The last occurrence that has become a timer.
+    /// The time of the last occurrence that has become a timer.
     pub last: Option<SystemTime>,
-    /// Why it stands still, if it does: what the file has of it cannot be read, or the machine does not know its zone. The pattern, the zone and the handler
-    /// are empty then. It stays as it is until the file is opened where it can be read, or it is declared anew.
+    /// Why the calendar does not advance, if that is so: its stored form cannot be read, or its time zone is unknown on
+    /// this machine. The pattern, the zone and the handler are empty then. The calendar stays as it is until the file
+    /// is opened by a program that can read it, or it is declared again.
     pub error: Option<Arc<str>>,
 }
 

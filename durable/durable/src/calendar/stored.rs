@@ -146,11 +146,11 @@ pub(crate) fn read(stored: &[u8]) -> Result<(Plan, Kept), Unreadable> {
     let number = common.as_ref().ok().map(|it: &Common| it.number);
     let unreadable = |why| Unreadable { number, why };
     let damaged =
-        |error: serde_json::Error| unreadable(format!("what is stored of it is damaged: {error}"));
+        |error: serde_json::Error| unreadable(format!("its stored form is damaged: {error}"));
     let version = common.map_err(damaged)?.version;
     if version > VERSION {
         return Err(unreadable(format!(
-            "it is stored in form {version}, and this version reads forms up to {VERSION}"
+            "it is stored in format {version}, but this version reads formats up to {VERSION}"
         )));
     }
     let form: Form = serde_json::from_slice(stored).map_err(damaged)?;

@@ -244,9 +244,9 @@ fn what_cannot_be_read_says_why() {
     let stored = plan.occurrences.stored(&Kept { number: 5, cursor });
     let stored = str::from_utf8(&stored).unwrap();
     for (from, to, why) in [
-        ("\"version\":1", "\"version\":2", "form 2"),
-        ("Europe/Berlin", "Europe/Nowhere", "zone is wrong"),
-        ("0 3 * * *", "0 3 * *", "pattern is wrong"),
+        ("\"version\":1", "\"version\":2", "format 2"),
+        ("Europe/Berlin", "Europe/Nowhere", "zone is invalid"),
+        ("0 3 * * *", "0 3 * *", "pattern is invalid"),
         ("\"number\":5", "\"number\":-5", "damaged"),
         ("}}", "}", "damaged"),
         ("\"misfire\"", "\"more\":1,\"misfire\"", "damaged"),
@@ -301,7 +301,7 @@ fn an_error_names_the_part_that_is_wrong() {
     for (calendar, field) in wrong {
         let error = calendar.clone().ready("nightly").unwrap_err();
         assert_eq!(error.field(), field, "{calendar:?}");
-        let says = format!("the calendar's {field} is wrong: ");
+        let says = format!("the calendar's {field} is invalid: ");
         assert!(error.to_string().starts_with(&says), "{error}");
     }
     for name in ["", &long] {

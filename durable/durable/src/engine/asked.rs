@@ -149,7 +149,7 @@ impl Engine {
             // Of a read, too: a store that is damaged is not asked for ever.
             (_, Err(error)) if !error.is_definite() => self.fail(&error),
             (What::Commit, Ok(reply)) => {
-                let error = format!("the store has replied {reply:?} to a commit");
+                let error = format!("the store returned {reply:?} for a commit");
                 self.fail(&StoreError::indeterminate(error));
             }
             (what, _) => self.asked.put_off(call, what, self.now, &self.config),

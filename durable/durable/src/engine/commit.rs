@@ -166,7 +166,7 @@ impl Engine {
         };
         if outcomes.len() != steps.len() {
             let (found, asked) = (outcomes.len(), steps.len());
-            let error = format!("the store has replied {found} outcomes to {asked} steps");
+            let error = format!("the store returned {found} outcomes for {asked} steps");
             self.commits.waiting = Some((steps, callers));
             return self.fail(&StoreError::indeterminate(error));
         }
@@ -284,7 +284,7 @@ impl Engine {
                 self.calendar_written(steps, outcomes, token);
             }
             (op, callers, outcome) => {
-                let error = format!("the store has replied {outcome:?} to {op:?}");
+                let error = format!("the store returned {outcome:?} for {op:?}");
                 if let Some(callers) = callers {
                     self.answer_all(callers, &Answer::Unknown(error.as_str().into()));
                 }

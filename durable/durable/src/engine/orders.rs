@@ -53,16 +53,18 @@ fn in_words(answer: &Answer) -> String {
         Answer::AlreadyFired => Order::FIRED.into(),
         Answer::NotFound => Order::GONE.into(),
         Answer::UnknownNamespace(name) => format!("there is no namespace {name:?}"),
-        Answer::Refused(why) => format!("the store has refused it: {why}"),
-        Answer::ShuttingDown => "the service shuts down".into(),
+        Answer::Refused(why) => why.to_string(),
+        Answer::ShuttingDown => "the service is shutting down".into(),
         Answer::Full => "the store is full, and nothing was written: free space on its disk".into(),
-        Answer::Failed(why) => format!("the store had failed before, and nothing was done: {why}"),
+        Answer::Failed(why) => format!("the store failed earlier, and nothing was done: {why}"),
         Answer::Unknown(why) => format!("it is not known what was done: {why}"),
         Answer::Created(_)
         | Answer::Existing(_)
         | Answer::Declared(_)
         | Answer::Quota { .. }
-        | Answer::OutOfIds => "the service has answered what no order asks for".into(),
+        | Answer::OutOfIds => {
+            "the service gave an unexpected answer: please report this bug".into()
+        }
     }
 }
 
@@ -80,7 +82,7 @@ mod tests {
             (&Answer::Full, "the store is full"),
             (&failed, "nothing was done: no \"sync\""),
             (&unknown, "it is not known what was done: no \"sync\""),
-            (&Answer::Refused(why()), "refused it: no \"sync\""),
+            (&Answer::Refused(why()), "no \"sync\""),
             (
                 &Answer::UnknownNamespace("shop".into()),
                 "no namespace \"shop\"",

@@ -229,7 +229,7 @@ impl Engine {
     /// A timer that ends the process is given up.
     pub(super) fn give_up(&mut self, row: &Row) {
         let error = format!(
-            "the process has ended {} times in a row after its handler was called, or was to be",
+            "the process ended {} times in a row while its handler was running or about to run",
             self.starts_before(row).saturating_add(NOTED_FROM)
         );
         if let Some((row, _)) = self.near.end(row.id) {

@@ -4,15 +4,16 @@ use serde::{Deserialize, Serialize};
 
 use super::{LONGEST_DELAY, Wrong};
 
-/// Delays that double from failure to failure, up to a longest one.
+/// Exponential backoff: delays that double with each failure, up to a maximum.
 ///
-/// Each is cut by chance to between a half of it and the whole of it, so that timers which fail together do not come again together.
+/// Each delay is randomized (jitter) to between half of its value and its full value, so that timers that fail together
+/// are not retried together.
 ///
 /// ```
 /// use std::time::Duration;
 /// use waterwheel_durable::{BackOff, Policy};
 ///
-/// // Up to 10 s, 20 s, 40 s … an hour; the twelfth failure makes a dead letter.
+/// // At most 10 s, 20 s, 40 s … up to an hour; after the twelfth failure, the timer is a dead letter.
 /// let back_off = BackOff::new(Duration::from_secs(10), Duration::from_secs(3_600)).attempts(12);
 /// let policy = Policy::default().back_off(back_off);
 /// ```
@@ -26,7 +27,7 @@ pub struct BackOff {
 }
 
 impl BackOff {
-    /// From this delay to that one, which is a year at most, for 20 attempts.
+    /// Creates a backoff from the `first` delay to the `longest`, which is at most a year, with 20 attempts.
     pub fn new(first: Duration, longest: Duration) -> BackOff {
         BackOff {
             first,
@@ -35,7 +36,8 @@ impl BackOff {
         }
     }
 
-    /// How many attempts there are, the first one among them: from 1 to 1 000. After the last one, a failure makes the timer a dead letter.
+    /// Sets the number of attempts, including the first: from 1 to 1 000. If the last attempt fails, the timer becomes
+    /// a dead letter.
     pub fn attempts(mut self, attempts: u32) -> BackOff {
         self.attempts = attempts;
         self
@@ -43,13 +45,13 @@ impl BackOff {
 
     pub(super) fn check(&self, most: u32) -> Result<(), Wrong> {
         let why = if self.attempts == 0 || self.attempts > most {
-            "it has 1 to 1 000 attempts"
+            "it must have 1 to 1 000 attempts"
         } else if self.first.is_zero() {
-            "the first delay is longer than 0"
+            "the first delay must be longer than 0"
         } else if self.longest < self.first {
-            "the longest delay is not shorter than the first"
+            "the longest delay must not be shorter than the first"
         } else if self.longest > LONGEST_DELAY {
-            "the longest delay is a year at most"
+            "the longest delay must be at most a year"
         } else {
             return Ok(());
         };

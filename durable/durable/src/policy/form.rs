@@ -37,7 +37,7 @@ impl TryFrom<Form> for Policy {
         if ladder.is_some() && back_off.is_some() {
             return Err(Wrong {
                 field: "back_off",
-                why: "it stands in the place of a ladder, and there is one",
+                why: "it replaces `ladder`, so give only one of them",
             });
         }
         let policy = Policy {

@@ -45,13 +45,13 @@ pub(crate) struct Wrong {
 impl fmt::Display for Wrong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Wrong { field, why } = self;
-        write!(f, "the policy's `{field}`: {why}")
+        write!(f, "the policy's `{field}` is invalid: {why}")
     }
 }
 
-/// How a [namespace](crate::Namespace) is served: its retries, its limits, and what is kept of it.
+/// The settings of a [namespace](crate::Namespace): its retries, limits and retention.
 ///
-/// A policy is stored with the timers. What it does not set is as in [`Policy::default`].
+/// A policy is stored with the timers. Settings that it does not contain are those of [`Policy::default`].
 ///
 /// ```
 /// use std::time::Duration;
@@ -66,8 +66,9 @@ impl fmt::Display for Wrong {
 ///     .retention(7);
 /// ```
 ///
-/// By serde, a policy is a map with the names of these methods, for a file of settings. A field that there is not, and a value that
-/// [`create_namespace`](crate::Durable::create_namespace) would refuse, are errors that name the field.
+/// With serde, a policy is a map with the names of these methods as keys, for example in a configuration file. An
+/// unknown field, or a value that [`create_namespace`](crate::Durable::create_namespace) would refuse, is an error that
+/// names the field.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -103,72 +104,83 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The delays after the first, second … failure of a timer, at most 1 000, of a year each at most. After the last one, a failure makes it a dead letter. In the place of a
-    /// [back-off](Policy::back_off).
+    /// Sets the retry schedule: the delays after the first, second, … failure of a timer. There are at most 1 000
+    /// delays of at most a year each. A failure after the last delay makes the timer a dead letter. Replaces a
+    /// [backoff](Policy::back_off).
     ///
-    /// Default: the [ladder](crate::Builder::ladder) of the service.
+    /// Default: the [retry schedule](crate::Builder::ladder) of the service.
     pub fn ladder(mut self, delays: impl IntoIterator<Item = Duration>) -> Policy {
         self.ladder = Some(delays.into_iter().collect());
         self.back_off = None;
         self
     }
 
-    /// Delays that double, in the place of a ladder. `None`: the [ladder](crate::Builder::ladder) of the service.
+    /// Sets exponential backoff in place of a retry schedule. `None` selects the [retry
+    /// schedule](crate::Builder::ladder) of the service.
     pub fn back_off(mut self, back_off: impl Into<Option<BackOff>>) -> Policy {
         self.back_off = back_off.into();
         self.ladder = None;
         self
     }
 
-    /// How many deliveries of the namespace, by all of its handlers, go on at a time, at least one. Default, and `None`: as many as its handlers take.
+    /// Sets the number of concurrent deliveries of the namespace, across all of its handlers; at least one. Default,
+    /// and `None`: limited only by its handlers.
     pub fn concurrency(mut self, deliveries: impl Into<Option<usize>>) -> Policy {
         self.concurrency = deliveries.into();
         self
     }
 
-    /// How many deliveries begin in a time. Retries are deliveries. What has to wait uses up no attempt, and delays no other namespace. Default, and
-    /// `None`: no limit.
+    /// Sets the rate at which deliveries start, including retries. A delivery that has to wait uses up no attempt, and
+    /// delays no other namespace. Default, and `None`: no limit.
     pub fn rate(mut self, rate: impl Into<Option<Rate>>) -> Policy {
         self.rate = rate.into();
         self
     }
 
-    /// The namespace's share of the [places](crate::Builder::concurrency) where they are short, from 1 to 1 000: one of priority 3 gets three for each one that
-    /// another of priority 1 gets. None of them starves. Default, and `None`: 1.
+    /// Sets the namespace's share of the service's [concurrency](crate::Builder::concurrency) when that is exhausted,
+    /// from 1 to 1 000: a namespace of priority 3 starts three deliveries for each one of a namespace of priority 1. No
+    /// namespace starves. Default, and `None`: 1.
     pub fn priority(mut self, share: impl Into<Option<u32>>) -> Policy {
         self.priority = share.into();
         self
     }
 
-    /// How many timers may be inserted in a time: a quota. What is beyond it gets [`Error::Quota`](crate::Error::Quota). Timers of calendars do not count. Default,
-    /// and `None`: no quota.
+    /// Sets a quota: the rate at which timers may be inserted. Inserts beyond it fail with
+    /// [`Error::Quota`](crate::Error::Quota). The timers of calendars do not count. Default, and `None`: no quota.
     ///
-    /// An insert uses up its part of the quota as it is asked for, also if it turns out to be [`Existing`](crate::Inserted::Existing) or fails later.
+    /// An insert uses up its part of the quota when it is called, even if it returns
+    /// [`Existing`](crate::Inserted::Existing) or fails later.
     pub fn insert_rate(mut self, rate: impl Into<Option<Rate>>) -> Policy {
         self.insert_rate = rate.into();
         self
     }
 
-    /// For so many days, up to 3 660, it is kept that and when a timer was delivered, and its [key](crate::NewTimer::key) stays taken. Days are those of UTC, and the day
-    /// of the delivery is not counted. Default: 0, so nothing is kept, and a key is free when its timer is settled.
+    /// Sets for how many days, up to 3 660, a record of each delivered timer is retained. During that time its
+    /// [key](crate::NewTimer::key) stays taken. Days are in UTC, and the day of the delivery is not counted. Default:
+    /// 0, so that nothing is retained, and a key becomes free when its timer is settled.
     ///
-    /// A retention that is lowered, or that another policy leaves out, deletes at once what has been kept for longer, and frees its keys. There is no time in which a slip
-    /// can be taken back: start another policy from [`Namespace::policy`](crate::Namespace::policy).
+    /// Lowering the retention, or setting another policy without it, immediately deletes the records that have been
+    /// retained for longer, and frees their keys. This cannot be undone: to change a policy, start from
+    /// [`Namespace::policy`](crate::Namespace::policy).
     ///
-    /// Nothing expires in the first ten minutes after an opening, and after the wall clock was set by a second or more: a clock that is wrong for a while deletes nothing.
-    /// What is settled while the clock is wrong is kept by that wrong day: the operator's guide, `docs/operators.md`, says what follows.
+    /// Nothing expires during the first ten minutes after the store was opened, and after the wall clock was set by a
+    /// second or more, so that a temporarily wrong clock deletes nothing. A timer that is settled while the clock is
+    /// wrong is retained by that wrong day: the operator's guide, `docs/operators.md`, describes the consequences.
     pub fn retention(mut self, days: impl Into<Option<u32>>) -> Policy {
         self.retention = days.into();
         self
     }
 
-    /// At how many unclean ends of the process in a row a timer may be with its handler, at least 4: then it is a dead letter, since it may be what ends the process. Default: 5.
+    /// Sets at how many unclean exits of the process in a row, at least 4, a timer may have been with its handler
+    /// before it becomes a dead letter, because it may be what ends the process. Default: 5.
     ///
-    /// An end is unclean without a [shutdown](crate::Durable::shutdown): an abort, a kill, a power cut, and the `SIGTERM` of a deploy if the program does not listen to it. The
-    /// operator's guide, `docs/operators.md`, says how such a timer is found.
+    /// An exit is unclean if there was no [shutdown](crate::Durable::shutdown) before it: an abort, a kill, a power
+    /// failure, or the `SIGTERM` of a deployment if the program does not handle it. The operator's guide,
+    /// `docs/operators.md`, explains how to find such a timer.
     ///
-    /// It is the timer's fault only by what can be seen: it was with its handler at each of those ends. So a timer that takes minutes may be given up for the fault of
-    /// another, or of something else that ends the process each time. Handlers that take long belong in a namespace that bears more starts, 50 for example.
+    /// The only evidence against the timer is that it was with its handler at each of these exits. A timer that takes
+    /// minutes may therefore become a dead letter because of another timer, or of something else that ends the process
+    /// each time. Put handlers that take long into a namespace that allows more starts, for example 50.
     pub fn starts(mut self, starts: impl Into<Option<u32>>) -> Policy {
         self.starts = starts.into();
         self
@@ -189,10 +201,10 @@ impl Policy {
         let wrong = |field, why| Err(Wrong { field, why });
         if let Some(ladder) = ladder {
             if ladder.len() > MOST_ATTEMPTS as usize {
-                return wrong("ladder", "it has at most 1 000 delays");
+                return wrong("ladder", "it must have at most 1 000 delays");
             }
             if ladder.iter().any(|delay| *delay > LONGEST_DELAY) {
-                return wrong("ladder", "a delay is a year at most");
+                return wrong("ladder", "each delay must be at most a year");
             }
         }
         if let Some(back_off) = back_off {
@@ -201,12 +213,12 @@ impl Policy {
         if *concurrency == Some(0) {
             return wrong(
                 "concurrency",
-                "nothing would ever be delivered: at least 1, or pause the namespace",
+                "it must be at least 1; to deliver nothing, pause the namespace",
             );
         }
         if insert_rate.is_some_and(|it| it.count == 0) {
             // A pause refuses no insert, and so it is no advice here.
-            return wrong("insert_rate", "at least 1 in its time");
+            return wrong("insert_rate", "it must allow at least 1 per period");
         }
         for (field, rate) in [("rate", *rate), ("insert_rate", *insert_rate)] {
             if let Some(why) = rate.and_then(Rate::wrong) {
@@ -214,16 +226,16 @@ impl Policy {
             }
         }
         if priority.is_some_and(|it| !(1..=1_000).contains(&it)) {
-            return wrong("priority", "it is from 1 to 1 000");
+            return wrong("priority", "it must be from 1 to 1 000");
         }
         if retention.is_some_and(|days| days > LONGEST_RETENTION) {
-            return wrong("retention", "it is 3 660 days at most");
+            return wrong("retention", "it must be at most 3 660 days");
         }
         // Two that are not noted, one at which it was with others, and one alone.
         if starts.is_some_and(|starts| starts < NOTED_FROM + 2) {
             return wrong(
                 "starts",
-                "a timer would be given up for another one's fault: at least 4",
+                "it must be at least 4, or a timer could become a dead letter because of another one",
             );
         }
         Ok(())

@@ -5,11 +5,13 @@ use serde::{Deserialize, Serialize};
 /// In nanoseconds: a hundred years.
 const LONGEST_BURST: u64 = 100 * 366 * 86_400 * 1_000_000_000;
 
-/// How many in a time.
+/// A rate: a number of deliveries or inserts per unit of time.
 ///
-/// It holds over any window: in a time of any length, there are no more than the rate gives for it, and the [burst](Rate::burst) beside. As the service is opened, a rate
-/// of deliveries begins with one, since it is not known what the other side has had. Another rate begins where the one before it would have gone on, or its own interval
-/// after the last delivery if that is sooner, and without a burst. A quota of inserts begins with its burst, each time.
+/// A rate holds over any window: in a window of any length, there are no more than the rate allows for that length,
+/// plus the [burst](Rate::burst). A rate of deliveries starts with a single delivery when the service is opened, since
+/// it does not know how much the other side has just received. After a change, the new rate continues where the
+/// previous one would have, or one interval of its own after the last delivery if that is sooner, and without a burst.
+/// A quota of inserts always starts with its full burst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[must_use]
@@ -21,7 +23,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// So many in this time, evenly. A time from a microsecond to a year.
+    /// Creates a rate of `count` per `per`, evenly spaced. `per` is from a microsecond to a year.
     pub const fn new(count: u32, per: Duration) -> Rate {
         Rate {
             count,
@@ -30,20 +32,20 @@ impl Rate {
         }
     }
 
-    /// So many a second.
+    /// Creates a rate of `count` per second.
     pub const fn per_second(count: u32) -> Rate {
         Rate::new(count, Duration::from_secs(1))
     }
 
-    /// So many a minute.
+    /// Creates a rate of `count` per minute.
     pub const fn per_minute(count: u32) -> Rate {
         Rate::new(count, Duration::from_secs(60))
     }
 
-    /// How many may come at once after a time without any, at least one. Default: what the rate gives in a second, and at least one. A batch of inserts that is larger
-    /// than the burst is never taken.
+    /// Sets how many may come at once after an idle period; at least one. Default: what the rate allows in a second,
+    /// and at least one. A batch of inserts that is larger than the burst is never accepted.
     ///
-    /// A service looks at its limits every millisecond or so. A burst of 1 at a high rate is therefore slower than the rate.
+    /// A service checks its limits about once a millisecond, so with a burst of 1 a high rate is not reached.
     pub const fn burst(mut self, burst: u32) -> Rate {
         self.burst = Some(burst);
         self
@@ -53,21 +55,21 @@ impl Rate {
     pub(crate) fn wrong(self) -> Option<&'static str> {
         match self {
             Rate { count: 0, .. } => {
-                Some("at least 1 in its time; to deliver nothing, pause the namespace")
+                Some("it must allow at least 1 per period; to deliver nothing, pause the namespace")
             }
-            Rate { burst: Some(0), .. } => Some("a burst is at least 1"),
+            Rate { burst: Some(0), .. } => Some("its burst must be at least 1"),
             Rate { per, .. } if per < Duration::from_micros(1) => {
-                Some("its time is at least a microsecond")
+                Some("its period must be at least a microsecond")
             }
             Rate { per, .. } if per > Duration::from_secs(366 * 86_400 - 1) => {
-                Some("its time is at most a year")
+                Some("its period must be at most a year")
             }
             rate if rate
                 .interval()
                 .checked_mul(u64::from(rate.at_once()))
                 .is_none_or(|it| it > LONGEST_BURST) =>
             {
-                Some("its burst is at most what it gives in a hundred years")
+                Some("its burst must be at most what it allows in a hundred years")
             }
             _ => None,
         }

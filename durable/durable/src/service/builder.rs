@@ -31,7 +31,7 @@ const LONGEST_WINDOW: i64 = 15;
 #[cfg(feature = "sqlite")]
 const LEAST_DISK_LIMIT: u64 = 1 << 20;
 
-/// The settings of a [`Durable`].
+/// Configures and opens a [`Durable`] service.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -47,7 +47,7 @@ const LEAST_DISK_LIMIT: u64 = 1 << 20;
 /// # }
 /// ```
 #[derive(Debug, Default)]
-#[must_use = "a builder opens nothing by itself"]
+#[must_use = "a builder does nothing until it opens a store"]
 pub struct Builder {
     config: Config,
     hook: Option<Hook>,
@@ -57,8 +57,9 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// The delays after the first, second … failure of a timer. After the last one, a failure makes it a dead letter. An empty ladder: the first failure does. A
-    /// delay longer than a year counts as a year.
+    /// Sets the default retry schedule: the delays after the first, second, … failure of a timer. A failure after the
+    /// last delay makes the timer a dead letter; with an empty schedule, the first failure does. A delay longer than a
+    /// year counts as a year.
     ///
     /// Default: 15 s, 30 s, 3 min, 10 min, 20 min, 30 min, 1 h, 2 h, 3 h, 6 h.
     pub fn ladder(mut self, delays: impl IntoIterator<Item = Duration>) -> Builder {
@@ -67,10 +68,12 @@ impl Builder {
         self
     }
 
-    /// How long before its time a timer is loaded into memory: whole seconds, rounded up, from one to 15. Default: 2 s.
+    /// Sets how long before its due time a timer is loaded into memory: whole seconds, rounded up, from 1 to 15.
+    /// Default: 2 s.
     ///
-    /// A longer window uses more memory. It helps a store that is slow to read. Beyond 15 s it would be of no use: that long before its minute, a timer that
-    /// is minutes ahead is moved to where it can be loaded from.
+    /// A longer window uses more memory, and helps if the store is slow to read. More than 15 s would have no effect:
+    /// that is how long before its minute a timer that was inserted minutes ahead is moved to where it can be loaded
+    /// from.
     pub fn window(mut self, window: Duration) -> Builder {
         let seconds = window.as_secs() + u64::from(window.subsec_nanos() > 0);
         self.config.window =
@@ -78,62 +81,72 @@ impl Builder {
         self
     }
 
-    /// How many timers of each handler are in memory at most, at least one. The others wait in the store. Default: 65 536.
+    /// Sets the maximum number of timers in memory for each handler; at least one. Further timers wait in the store.
+    /// Default: 65 536.
     ///
-    /// [`most_bytes_in_memory`](Builder::most_bytes_in_memory) bounds those of all handlers together.
+    /// [`most_bytes_in_memory`](Builder::most_bytes_in_memory) is the limit for all handlers together.
     pub fn most_in_memory(mut self, timers: usize) -> Builder {
         self.config.most_in_memory = timers.max(1);
         self
     }
 
-    /// How many bytes timers take in memory at most, about: their payloads, their keys, and 256 bytes each. Default: 64 MiB.
+    /// Sets the approximate maximum size of the timers in memory, in bytes: their payloads, their keys, and 256 bytes
+    /// for each. Default: 64 MiB.
     ///
-    /// A quarter of it is for inserts that wait for their commit: one more waits until some of them are written, in the order in which they were called. So
-    /// inserts never wait for handlers. The rest is for timers that are loaded, of all handlers.
+    /// A quarter of it is reserved for inserts that wait for their commit. When that is used up, further inserts wait,
+    /// in the order of their calls, until some are written. Inserts therefore never wait for handlers. The rest is for
+    /// loaded timers, of all handlers.
     ///
-    /// A handler that has little in memory may always load some, so that none keeps the others from going on: the bound may be passed by 64 KiB and a timer a
-    /// handler (where it is less than 2 MiB, by a 32nd of it and a timer).
+    /// A handler that has little in memory may always load some more, so that no handler can block the others. The
+    /// limit may therefore be exceeded by 64 KiB and one timer for each handler (if the limit is less than 2 MiB: by a
+    /// 32nd of it and one timer).
     pub fn most_bytes_in_memory(mut self, bytes: usize) -> Builder {
         self.config.most_bytes_in_memory = bytes;
         self
     }
 
-    /// How many deliveries go on at a time, of all namespaces together, at least one. Where more are ready, namespaces share the places by their
-    /// [priorities](crate::Policy::priority). Default: as many as each handler takes.
+    /// Sets the maximum number of concurrent deliveries, across all namespaces; at least one. When more are ready,
+    /// namespaces share this capacity according to their [priorities](crate::Policy::priority). Default: limited only
+    /// by the handlers.
     ///
-    /// A handler that hangs keeps its places. Where that may happen, a namespace needs a [concurrency](crate::Policy::concurrency) below this, or an
-    /// [attempt limit](crate::HandlerOptions::attempt_limit), or it leaves none to the others.
+    /// A handler that hangs occupies its part of the capacity. If that can happen, give its namespace a lower
+    /// [concurrency](crate::Policy::concurrency), or the handler an [attempt
+    /// limit](crate::HandlerOptions::attempt_limit); otherwise it can leave no capacity for other namespaces.
     pub fn concurrency(mut self, deliveries: usize) -> Builder {
         self.config.concurrency = Some(deliveries.max(1));
         self
     }
 
-    /// How many bytes the file that is [opened](Builder::open) has at most, at least 1 MiB. Its log and its reserve come on top of that: some 30 MiB together, and more while
-    /// another process reads for long. Default: as many as the disk has.
+    /// Sets the maximum size in bytes of the file that is [opened](Builder::open); at least 1 MiB. The WAL and the
+    /// reserve are in addition to that: about 30 MiB together, and more while another process has a long read
+    /// transaction. Default: limited only by the disk.
     ///
-    /// Once seven eighths are used, an insert is refused as [`Error::Full`](crate::Error::Full), until some timers have gone. The last eighth is for what settles
-    /// the others: retries, dead letters, what is archived, and timers that come nearer, which takes space for a while. A file that is longer already becomes no
-    /// longer.
+    /// Once seven eighths are used, inserts fail with [`Error::Full`](crate::Error::Full) until some timers are gone.
+    /// The last eighth is for the work that the other timers need: retries, dead letters, retained records, and timers
+    /// that are moved to finer buckets, which takes space for a while. A file that is already larger than the limit
+    /// does not grow further.
     #[cfg(feature = "sqlite")]
     pub fn disk_limit(mut self, bytes: u64) -> Builder {
         self.options = self.options.limit(bytes.max(LEAST_DISK_LIMIT));
         self
     }
 
-    /// Opens the file though acknowledged work is gone, without it. Otherwise that is an [`OpenError`], so that it does not go unnoticed: after a crash, the `-wal` was
-    /// missing, cut short or damaged, or an older file was put in its place. An [`Event::AcknowledgedLost`](crate::Event::AcknowledgedLost) says what is gone.
-    /// Default: `false`.
+    /// Sets whether a file is opened even though acknowledged work is missing from it. By default this is an
+    /// [`OpenError`], so that it does not go unnoticed: after a crash, the `-wal` file was missing, truncated or
+    /// damaged, or the database was replaced by an older file. An
+    /// [`Event::AcknowledgedLost`](crate::Event::AcknowledgedLost) reports what is missing. Default: `false`.
     ///
-    /// What was inserted is missing then, and what was delivered or cancelled may be delivered again. No id is given again. A file that is damaged is refused all
-    /// the same.
+    /// Timers inserted in the missing commits are lost, and timers delivered or cancelled in them may be delivered
+    /// again. No id is used twice. A damaged database is refused in any case.
     #[cfg(feature = "sqlite")]
     pub fn accept_loss(mut self, accept_loss: bool) -> Builder {
         self.options = self.options.accept_loss(accept_loss);
         self
     }
 
-    /// Calls `hook` for each [`Event`], from the thread that notices it, and with no lock held: it may use the service. It should return soon, and must not block
-    /// until the service has done something, which may wait for that very thread. A panic of it has no effect. A hook that keeps a [`Durable`] keeps the
+    /// Calls `hook` for each [`Event`], on the thread that notices it and without holding a lock, so the hook may use
+    /// the service. It should return quickly. It must not block until the service has done something, since the service
+    /// may be waiting for that thread. A panic of the hook is ignored. A hook that holds a [`Durable`] keeps the
     /// service alive until a shutdown, and is dropped then.
     pub fn on_event(mut self, hook: impl Fn(&Event) + Send + Sync + 'static) -> Builder {
         self.hook = Some(Hook::new(hook));
@@ -147,7 +160,7 @@ impl Builder {
         self
     }
 
-    /// Opens a SQLite file, and creates it if it is not there. Its folder must be there.
+    /// Opens a SQLite file and creates it if it does not exist. Its directory must exist.
     ///
     /// # Errors
     ///
@@ -155,7 +168,7 @@ impl Builder {
     ///
     /// # Panics
     ///
-    /// Outside of a tokio runtime, or in one without `enable_time`.
+    /// Panics outside of a tokio runtime, or in a runtime without `enable_time`.
     #[cfg(feature = "sqlite")]
     pub async fn open(self, path: impl AsRef<std::path::Path>) -> Result<Durable, OpenError> {
         use waterwheel_store_sqlite::SqliteStore;
@@ -170,7 +183,7 @@ impl Builder {
         .await
     }
 
-    /// Opens a store of another kind.
+    /// Opens another kind of store.
     ///
     /// # Errors
     ///
@@ -178,7 +191,7 @@ impl Builder {
     ///
     /// # Panics
     ///
-    /// Outside of a tokio runtime, or in one without `enable_time`.
+    /// Panics outside of a tokio runtime, or in a runtime without `enable_time`.
     pub async fn open_store(self, store: impl Store + 'static) -> Result<Durable, OpenError> {
         self.open_by(move || Ok(Box::new(store) as Box<dyn Store>))
             .await
@@ -212,7 +225,7 @@ impl Builder {
         });
         thread.map_err(OpenError::Thread)?;
         receiver.await.unwrap_or_else(|_| {
-            let error = StoreError::indeterminate("the store panicked as it was opened");
+            let error = StoreError::indeterminate("the store panicked while it was opened");
             Err(OpenError::Store(error))
         })
     }

@@ -7,11 +7,13 @@ use crate::engine::{Answer, namespace_in};
 use crate::error::Error;
 
 impl Durable {
-    /// Declares a calendar: from now on, each of its occurrences is a timer of its [handler](Calendar::handler), durable and delivered as all timers are.
+    /// Declares a calendar: from now on, each of its occurrences becomes a durable timer of its
+    /// [handler](Calendar::handler).
     ///
-    /// A service declares its calendars each time it starts. One that is there already, as it is declared, is left as it is. Another one of this name is
-    /// replaced: with the same times, it goes on from where it was; with others, from the present. The calendar is in the file, so it goes on also after a
-    /// start that does not declare it, until it is [removed](Durable::remove_calendar).
+    /// A service declares its calendars each time it starts. If an identical calendar exists, nothing changes. If
+    /// another calendar has this name, it is replaced: with the same times, the new one continues from where the old
+    /// one was; with different times, it starts from now. Calendars are stored in the file. A calendar therefore
+    /// continues even if it is not declared at a later start, until it is [removed](Durable::remove_calendar).
     ///
     /// ```
     /// # use waterwheel_durable::{Calendar, Durable, Error};
@@ -25,26 +27,30 @@ impl Durable {
     /// # }
     /// ```
     ///
-    /// **Each occurrence once.** It becomes a timer at its time, in one commit with a note of how far the calendar has come.
-    /// [`Delivery::occurrence`](crate::Delivery::occurrence) says for which time it is. The handler may be called again with the same id, as for each timer.
+    /// **Each occurrence once.** An occurrence becomes a timer at its time, in the same commit that records the
+    /// progress of the calendar. [`Delivery::occurrence`](crate::Delivery::occurrence) returns its time. As with any
+    /// timer, the handler may be called again with the same id.
     ///
-    /// **What was missed**, because the service was off or its store refused, is for the [`Misfire`](crate::Misfire) to say. A handler that fails for long holds
-    /// up no later occurrence.
+    /// **Missed occurrences**, because the service was down or its store refused, are handled according to
+    /// [`Misfire`](crate::Misfire). A handler that keeps failing delays no later occurrence.
     ///
-    /// **The clock.** If it is set back by a day or less, the calendar waits until it is where it was. By more, the calendar goes on by the clock as it is: an
-    /// occurrence that came by the other clock may come again at its right time, as another timer. A clock that was never set, as one of 1970, has missed
-    /// nothing once it is set.
+    /// **Clock changes.** If the clock is set back by up to a day, the calendar waits until the clock is where it was.
+    /// If it is set back further, the calendar follows the new time: an occurrence that came by the old time may come
+    /// again at its correct time, as another timer. A clock that starts at a wrong time such as 1970 and is set later
+    /// causes no missed occurrences.
     ///
-    /// **The zone's rules** are read at the opening and by a declaration. If they have changed, the calendar goes by the new ones. No time of the wall clock
-    /// comes twice then; one that the new rules have moved into the past does not come.
+    /// **Time zone rules** are read when the store is opened and when a calendar is declared. If they have changed, the
+    /// calendar uses the new rules. No time on the wall clock occurs twice because of that, and a time that the new
+    /// rules have moved into the past does not occur.
     ///
     /// # Errors
     ///
-    /// [`Error::Calendar`], which names the part that is wrong, or an [`Error`] of the store, or of a shutdown: [what to do](Error#what-to-do).
+    /// [`Error::Calendar`], which names the invalid field, or an [`Error`] of the store, or of a shutdown: [what to
+    /// do](Error#what-to-do).
     ///
-    /// # Cancellation
+    /// # Cancel safety
     ///
-    /// If the future is dropped after its first poll, the calendar may be there or not.
+    /// If the future is dropped after its first poll, the calendar may or may not be declared.
     pub async fn calendar(&self, name: &str, calendar: Calendar) -> Result<Declared, Error> {
         let plan = calendar.ready(name).map_err(Error::Calendar)?;
         let name = Arc::from(name);
@@ -57,15 +63,16 @@ impl Durable {
         }
     }
 
-    /// Removes a calendar, durably: nothing more comes of it. Timers that it has filed stay. Returns whether there was one.
+    /// Removes a calendar, durably: it produces no further timers. The timers that it has already produced remain.
+    /// Returns whether it existed.
     ///
     /// # Errors
     ///
     /// [`Error`] of the store, or of a shutdown: [what to do](Error#what-to-do).
     ///
-    /// # Cancellation
+    /// # Cancel safety
     ///
-    /// If the future is dropped after its first poll, it may be removed or not.
+    /// If the future is dropped after its first poll, the calendar may or may not be removed.
     pub async fn remove_calendar(&self, name: &str) -> Result<bool, Error> {
         let name = Arc::from(name);
         let remove = self
@@ -78,7 +85,7 @@ impl Durable {
         }
     }
 
-    /// All calendars, in order of their names. None once the service has shut down.
+    /// Returns all calendars, in order of their names. Empty after the service has shut down.
     #[must_use]
     pub fn calendars(&self) -> Vec<CalendarInfo> {
         let shown: Vec<_> = self.shared.look(|it| it.engine().calendars().collect());
@@ -87,38 +94,40 @@ impl Durable {
 }
 
 impl Namespace {
-    /// As [`Durable::calendar`], for a [handler](Calendar::handler) of this namespace. The calendar's full name is `namespace/name`: [`Durable::calendars`] has it by
-    /// that.
+    /// Same as [`Durable::calendar`], for a [handler](Calendar::handler) of this namespace. The full name of the
+    /// calendar is `namespace/name`, which is how [`Durable::calendars`] lists it.
     ///
     /// # Errors
     ///
-    /// As [`Durable::calendar`].
+    /// Same as [`Durable::calendar`].
     ///
-    /// # Cancellation
+    /// # Cancel safety
     ///
-    /// As [`Durable::calendar`].
+    /// Same as [`Durable::calendar`].
     pub async fn calendar(&self, name: &str, calendar: Calendar) -> Result<Declared, Error> {
         let calendar = calendar.handled_by(|handler| self.full_name(handler));
         self.timers.calendar(&self.full_name(name), calendar).await
     }
 
-    /// As [`Durable::remove_calendar`], for one that was declared by this [`calendar`](Namespace::calendar).
+    /// Same as [`Durable::remove_calendar`], for a calendar that was declared with [`calendar`](Namespace::calendar).
     ///
     /// # Errors
     ///
-    /// As [`Durable::remove_calendar`].
+    /// Same as [`Durable::remove_calendar`].
     ///
-    /// # Cancellation
+    /// # Cancel safety
     ///
-    /// As [`Durable::remove_calendar`].
+    /// Same as [`Durable::remove_calendar`].
     pub async fn remove_calendar(&self, name: &str) -> Result<bool, Error> {
         self.timers.remove_calendar(&self.full_name(name)).await
     }
 
-    /// As [`Durable::calendars`], those of this namespace, by their full names: `shop/nightly` is one of `shop`.
+    /// Returns the calendars of this namespace with their full names, for example `shop/nightly`. See
+    /// [`Durable::calendars`].
     ///
-    /// A calendar is of the namespace in its own name, and its occurrences are of the one in its handler's. [`Durable::calendar`] can declare a `shop/nightly` for
-    /// the handler `bank/mail`: it is listed and removed by `shop`.
+    /// A calendar belongs to the namespace in its own name, and its occurrences to the namespace in the name of its
+    /// handler. [`Durable::calendar`] can declare a calendar `shop/nightly` for the handler `bank/mail`: it is listed
+    /// and removed by `shop`.
     #[must_use]
     pub fn calendars(&self) -> Vec<CalendarInfo> {
         let mut all = self.timers.calendars();

@@ -3,7 +3,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use waterwheel_store::{Archived, Due, Id, Mark};
 
-/// What is kept of a timer that was delivered: see [`Namespace::delivered`](crate::Namespace::delivered). Its payload is not.
+/// The retained record of a delivered timer: see [`Namespace::delivered`](crate::Namespace::delivered). The payload is
+/// not retained.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivered {
     handler: Arc<str>,
@@ -20,50 +21,50 @@ impl Delivered {
         }
     }
 
-    /// Where it stands: the next page begins after it.
+    /// Returns the position of the record: the next page starts after it.
     #[must_use]
     pub fn mark(&self) -> Mark {
         self.mark
     }
 
-    /// The timer's id.
+    /// Returns the id of the timer.
     #[must_use]
     pub fn id(&self) -> Id {
         self.archived.id
     }
 
-    /// The full name of its handler.
+    /// Returns the full name of its handler.
     #[must_use]
     pub fn handler(&self) -> &str {
         &self.handler
     }
 
-    /// When it was due, or was to be tried for the last time.
+    /// Returns when the timer was due; after a failure, when its last attempt was due.
     #[must_use]
     pub fn due(&self) -> SystemTime {
         self.archived.due.time().unwrap_or(UNIX_EPOCH)
     }
 
-    /// Which occurrence of a [calendar](crate::Calendar) it was, by its time, if it was one.
+    /// Returns the time of the [calendar](crate::Calendar) occurrence, or `None` if the timer was not an occurrence.
     #[must_use]
     pub fn occurrence(&self) -> Option<SystemTime> {
         let (_, second) = self.archived.id.occurrence()?;
         Due::from_second(second).time()
     }
 
-    /// When its last attempt ended.
+    /// Returns when the last attempt ended.
     #[must_use]
     pub fn at(&self) -> SystemTime {
         self.archived.at.time().unwrap_or(UNIX_EPOCH)
     }
 
-    /// How many attempts it had.
+    /// Returns the number of attempts that were made.
     #[must_use]
     pub fn attempts(&self) -> u32 {
         self.archived.failures.saturating_add(1)
     }
 
-    /// Its business key, which is taken as long as this is kept.
+    /// Returns the business key, which stays taken as long as this record is retained.
     #[must_use]
     pub fn key(&self) -> Option<&[u8]> {
         self.archived.key.as_deref()

@@ -21,14 +21,17 @@ use crate::shell::state::Look;
 /// How many timers of a batch are inserted under one lock.
 const CHUNK: usize = 8_192;
 
-/// Durable timers: see the [crate](crate).
+/// A service of durable timers: see the [crate documentation](crate).
 ///
-/// A cheap handle: clones are the same service. When the last one is dropped, no delivery begins any more; the store is closed when those under way have
-/// ended. A handler that keeps a clone in its closure keeps the service alive until [`shutdown`](Durable::shutdown), or the end of the runtime: use
-/// [`Delivery::timers`] there, which does not.
+/// This is a cheap handle: clones refer to the same service. When the last one is dropped, no further delivery starts,
+/// and the store is closed when the running ones have ended. A handler that captures a clone in its closure keeps the
+/// service alive until [`shutdown`](Durable::shutdown) or the end of the runtime: use [`Delivery::timers`] there
+/// instead, which does not.
 ///
-/// Deliveries are tasks of the runtime that the service was opened on. When that runtime ends, the store is closed after what it was asked by then, and each
-/// call fails with [`Error::ShuttingDown`]; an [`Event::RuntimeEnded`](crate::Event::RuntimeEnded) says so. Calls may come from any runtime, or from none.
+/// Deliveries are tasks on the runtime that the service was opened on. When that runtime ends, the store is closed
+/// after the work that was already requested, all further calls fail with [`Error::ShuttingDown`], and an
+/// [`Event::RuntimeEnded`](crate::Event::RuntimeEnded) is reported. Calls may come from any runtime, or from outside of
+/// one.
 pub struct Durable {
     pub(crate) shared: Arc<Shared>,
     /// Whether it keeps the service alive.
@@ -36,21 +39,23 @@ pub struct Durable {
 }
 
 impl Durable {
-    /// Opens a file, and creates it if it is not there. Its folder must be there. The same as `Durable::builder().open(path)`.
+    /// Opens a SQLite file and creates it if it does not exist. Its directory must exist. Same as
+    /// `Durable::builder().open(path)`.
     ///
     /// # Errors
     ///
-    /// [`OpenError`](crate::OpenError): another process has the file open, it is no file of ours, damaged, or of a newer version.
+    /// [`OpenError`](crate::OpenError): the file is open in another process, is not a timer database, is damaged, or
+    /// was written by a newer version.
     ///
     /// # Panics
     ///
-    /// Outside of a tokio runtime, or in one without `enable_time`.
+    /// Panics outside of a tokio runtime, or in a runtime without `enable_time`.
     #[cfg(feature = "sqlite")]
     pub async fn open(path: impl AsRef<std::path::Path>) -> Result<Durable, crate::OpenError> {
         Durable::builder().open(path).await
     }
 
-    /// Settings, and then a service.
+    /// Returns a builder, to configure and open a service.
     pub fn builder() -> Builder {
         Builder::default()
     }
@@ -71,20 +76,23 @@ impl Durable {
         }
     }
 
-    /// Timers of this name are delivered to this function from now on, with the options of [`HandlerOptions::default`].
+    /// Registers the handler for timers of this name, with the default [`HandlerOptions`].
     ///
-    /// `Ok` settles the timer. An `Err`, a panic, and an attempt that takes too long are a [`Failure`]. Each attempt is a task's, on the runtime that the service
-    /// was opened on. What is due by now, and had no handler, is delivered at once. After a shutdown, nothing is delivered.
+    /// Returning `Ok` settles the timer: it is done, and is removed. Returning an `Err`, a panic and an attempt that
+    /// exceeds its limit are [failures](Failure). Each attempt runs in its own task, on the runtime that the service
+    /// was opened on. Timers that are already due and had no handler are delivered at once. After a shutdown, nothing
+    /// is delivered.
     ///
-    /// An attempt may take as long as it likes, and 64 of a handler go on at a time: if they hang, the handler stands still. A handler that calls another service
-    /// should have an [attempt limit](HandlerOptions::attempt_limit), by [`handle_with`](Durable::handle_with).
+    /// By default an attempt may take any amount of time, and a handler has up to 64 concurrent attempts: if all of
+    /// them hang, the handler makes no progress. For a handler that calls another service, set an [attempt
+    /// limit](HandlerOptions::attempt_limit) with [`handle_with`](Durable::handle_with).
     ///
     /// ```
     /// # use waterwheel_durable::{Dead, Durable, Retry};
     /// # async fn charge(order: u64) -> Result<(), std::io::Error> { Ok(()) }
     /// # fn example(timers: &Durable) {
     /// timers.handle("charge", |delivery| async move {
-    ///     let order: u64 = delivery.json()?; // an error is tried again
+    ///     let order: u64 = delivery.json()?; // an error is retried
     ///     if delivery.attempt() > 5 {
     ///         return Err(Dead::because("five attempts have failed")); // this one is not
     ///     }
@@ -95,8 +103,9 @@ impl Durable {
     ///
     /// # Panics
     ///
-    /// If there is a handler of this name, the name is empty, longer than [`NAME_LIMIT`](crate::NAME_LIMIT) bytes, or has more than one `/`, or the namespace
-    /// before its `/` was not [created](Durable::create_namespace).
+    /// Panics if the name already has a handler, or the namespace before its `/` was not
+    /// [created](Durable::create_namespace). Panics if the name is not `name` or `namespace/name`, is longer than
+    /// [`NAME_LIMIT`](crate::NAME_LIMIT) bytes, or starts with `default/`.
     #[track_caller]
     pub fn handle<F, A>(&self, name: &str, handler: F)
     where
@@ -106,7 +115,7 @@ impl Durable {
         self.handle_with(name, HandlerOptions::default(), handler);
     }
 
-    /// The same, with options.
+    /// Registers the handler for timers of this name, with options. See [`handle`](Durable::handle).
     ///
     /// ```
     /// # use std::time::Duration;
@@ -122,7 +131,8 @@ impl Durable {
     ///
     /// # Panics
     ///
-    /// As [`handle`](Durable::handle), and for an [attempt limit](HandlerOptions::attempt_limit) of zero.
+    /// Panics in the same cases as [`handle`](Durable::handle), and if the [attempt
+    /// limit](HandlerOptions::attempt_limit) is zero.
     #[track_caller]
     pub fn handle_with<F, A>(&self, name: &str, options: HandlerOptions, handler: F)
     where
@@ -134,7 +144,7 @@ impl Durable {
         }
         assert!(
             options.attempt_limit != Some(Duration::ZERO),
-            "the attempt limit of the handler {name:?} is zero, so each attempt that waits for something would fail: leave it out, or make it longer"
+            "the attempt limit of the handler {name:?} is zero, so every attempt that has to wait would fail: use a longer limit, or none"
         );
         let handler = Handler {
             name: name.into(),
@@ -153,22 +163,24 @@ impl Durable {
             panic!("{error}");
         }
         let is_new = self.shared.handle(handler, options.concurrency);
-        assert!(is_new, "there is a handler named {name:?} already");
+        assert!(is_new, "a handler named {name:?} is already registered");
     }
 
-    /// Creates a namespace with this policy, durably. One that was created before keeps its own policy: [`Namespace::set_policy`] changes that. Of several calls at the same
-    /// time, the last one's policy holds.
+    /// Creates a namespace with this policy, durably. An existing namespace keeps its stored policy; use
+    /// [`Namespace::set_policy`] to change it. If several calls run concurrently, the policy of the last one applies.
     ///
-    /// There is always a namespace `default`, of the handlers whose name has no `/`. The first call with its name gives it a policy.
+    /// The namespace `default` always exists. It contains the handlers whose names have no `/`. The first call with its
+    /// name sets its policy.
     ///
-    /// So a policy that is changed in a program does nothing by itself at the next start. Where the program is to decide, and not what was set at run time:
+    /// A policy that is changed in the code therefore has no effect when the program is started again. If the code
+    /// should override what was set at run time:
     ///
     /// ```
     /// # use waterwheel_durable::{Durable, Error, Policy, Rate};
     /// # async fn example(timers: &Durable) -> Result<(), Error> {
     /// let policy = Policy::default().rate(Rate::per_second(100));
     /// let bank = timers.create_namespace("bank", policy.clone()).await?;
-    /// // Not in the place of one that a newer version has written, and this one cannot read.
+    /// // Keeps a policy that this version cannot read because a newer one has written it.
     /// if bank.policy().is_ok_and(|held| held != policy) {
     ///     bank.set_policy(policy).await?;
     /// }
@@ -178,11 +190,12 @@ impl Durable {
     ///
     /// # Errors
     ///
-    /// [`Error::NamespaceName`], [`Error::Policy`], or an [`Error`] of the store, or of a shutdown: [what to do](Error#what-to-do).
+    /// [`Error::NamespaceName`], [`Error::Policy`], or an [`Error`] of the store, or of a shutdown: [what to
+    /// do](Error#what-to-do).
     ///
-    /// # Cancellation
+    /// # Cancel safety
     ///
-    /// If the future is dropped after its first poll, the namespace may be there or not.
+    /// If the future is dropped after its first poll, the namespace may or may not be created.
     pub async fn create_namespace(&self, name: &str, policy: Policy) -> Result<Namespace, Error> {
         check_namespace(name)?;
         policy.check()?;
@@ -196,7 +209,7 @@ impl Durable {
         }
     }
 
-    /// A namespace that was created, by this process or by one before it.
+    /// Returns a namespace that was created before, by this process or an earlier one.
     ///
     /// # Errors
     ///
@@ -210,12 +223,14 @@ impl Durable {
         }
     }
 
-    /// A timer that is delivered to `handler` when the wall clock shows `when`, or later. It is inserted by [`Insert::insert`].
+    /// Prepares a timer that is delivered to `handler` when the wall clock shows `when` or later. [`Insert::insert`]
+    /// inserts it.
     pub fn at(&self, handler: &str, when: SystemTime) -> Insert<'_> {
         Insert::new(self, NewTimer::at(handler, when))
     }
 
-    /// The same, this long after [`insert`](Insert::insert) is called.
+    /// Prepares a timer that is delivered to `handler` after `delay`, counted from the call of
+    /// [`insert`](Insert::insert).
     pub fn after(&self, handler: &str, delay: Duration) -> Insert<'_> {
         Insert::new(self, NewTimer::after(handler, delay))
     }
@@ -226,17 +241,20 @@ impl Durable {
         Inserted::from_answer(answer)
     }
 
-    /// Inserts many timers, with few commits: one for 8 192 of them. They are durable when it resolves, and in the order of the batch in what it returns. Two
-    /// commits' worth of a batch is with the service at a time, so other callers go on beside it.
+    /// Inserts a batch of timers in few commits: one for each 8 192 of them. All are durable when this resolves. The
+    /// results are in the order of the batch. At most two commits' worth of a batch is in the service at a time, so
+    /// other callers proceed concurrently.
     ///
     /// # Errors
     ///
-    /// [`Error`], of the first timer that has one. If it is one of the batch's own, such as a name that is too long, or if the batch is beyond a
-    /// [quota](crate::Policy::insert_rate), nothing was inserted. If it is the store's, or of a shutdown, some may have been: insert the batch again, with keys.
+    /// The [`Error`] of the first timer that fails. If the batch itself is invalid, for example because a name is too
+    /// long, or if it exceeds a [quota](crate::Policy::insert_rate), nothing is inserted. After an error of the store
+    /// or of a shutdown, some of the timers may be inserted: insert the batch again, using keys.
     ///
-    /// # Cancellation
+    /// # Cancel safety
     ///
-    /// If the future is dropped after its first poll, the first timers of the batch may be inserted, up to some point, or all or none of them.
+    /// If the future is dropped after its first poll, the batch may be inserted completely, up to some timer, or not at
+    /// all.
     pub async fn insert_many(
         &self,
         batch: impl IntoIterator<Item = NewTimer>,
@@ -265,17 +283,17 @@ impl Durable {
 
     /// Cancels a timer, durably.
     ///
-    /// After [`Done`](Cancelled::Done) it is not delivered, or not again: between two attempts, a timer that waits to be tried again is cancelled like any other.
-    /// What is with its handler is [`AlreadyFired`](Cancelled::AlreadyFired), and nothing is changed: it goes on, and if the attempt fails, it is tried again. To
-    /// stop that, cancel it again later.
+    /// After [`Done`](Cancelled::Done) the timer is not delivered (again): a timer that waits for a retry is cancelled
+    /// like any other. If its handler is running, the result is [`AlreadyFired`](Cancelled::AlreadyFired), and nothing
+    /// changes: the attempt continues and, if it fails, is retried. To stop that, cancel the timer again later.
     ///
     /// # Errors
     ///
     /// [`Error`] of the store, or of a shutdown: [what to do](Error#what-to-do).
     ///
-    /// # Cancellation
+    /// # Cancel safety
     ///
-    /// If the future is dropped after its first poll, the timer may be cancelled or not.
+    /// If the future is dropped after its first poll, the timer may or may not be cancelled.
     pub async fn cancel(&self, timer: impl AsRef<Handle>) -> Result<Cancelled, Error> {
         let handle = timer.as_ref().clone();
         let answer = self
@@ -284,16 +302,16 @@ impl Durable {
         Cancelled::from_answer(answer)
     }
 
-    /// Moves a timer to another due time, durably: its id, handle, key, payload and number of failures stay. What is past is delivered at once; `when` is rounded
-    /// up to a millisecond.
+    /// Moves a timer to another due time, durably. Its id, handle, key, payload and number of failures do not change. A
+    /// time in the past is due at once; `when` is rounded up to a millisecond.
     ///
     /// # Errors
     ///
     /// [`Error::DueOutOfRange`], or an [`Error`] of the store, or of a shutdown: [what to do](Error#what-to-do).
     ///
-    /// # Cancellation
+    /// # Cancel safety
     ///
-    /// If the future is dropped after its first poll, the timer may have been moved or not.
+    /// If the future is dropped after its first poll, the timer may or may not be rescheduled.
     pub async fn reschedule(
         &self,
         timer: impl AsRef<Handle>,
@@ -307,13 +325,13 @@ impl Durable {
         Rescheduled::from_answer(answer)
     }
 
-    /// Makes a dead letter a timer again, durably: due now, with its attempts counted from 1 again, and without its key, which another timer may have by now. It
-    /// keeps its id, and its handle names it again.
+    /// Makes a dead letter a pending timer again, durably. It is due now, and its attempts are counted from 1 again. It
+    /// has no key, because another timer may have it by now. It keeps its id, and its handle is valid again.
     ///
     /// ```
     /// # use waterwheel_durable::{Durable, Error, Redriven};
     /// # async fn example(timers: &Durable) -> Result<(), Error> {
-    /// // All of a handler that was mended.
+    /// // All dead letters of a handler that was fixed.
     /// let mut after = None;
     /// loop {
     ///     let page = timers.dead_letters(after, 100).await?;
@@ -322,7 +340,7 @@ impl Durable {
     ///     for dead in page.iter().filter(|dead| dead.handler() == "bank/notify") {
     ///         match timers.redrive(dead.id()).await? {
     ///             Redriven::Done => {} // due now
-    ///             Redriven::NotFound => {} // the command has redriven or discarded it meanwhile
+    ///             Redriven::NotFound => {} // it was redriven or discarded meanwhile, from the command line
     ///         }
     ///     }
     /// }
@@ -334,9 +352,9 @@ impl Durable {
     ///
     /// [`Error`] of the store, or of a shutdown: [what to do](Error#what-to-do).
     ///
-    /// # Cancellation
+    /// # Cancel safety
     ///
-    /// If the future is dropped after its first poll, it may be a timer or not.
+    /// If the future is dropped after its first poll, the dead letter may or may not be redriven.
     pub async fn redrive(&self, dead: Id) -> Result<Redriven, Error> {
         let answer = self
             .ask(|engine, token| engine.redrive(token, dead))
@@ -344,15 +362,16 @@ impl Durable {
         Redriven::from_answer(answer)
     }
 
-    /// Deletes a dead letter, durably. Returns whether there was one. Nothing else deletes dead letters: they stay until they are redriven or discarded.
+    /// Deletes a dead letter, durably. Returns whether it existed. Nothing else deletes dead letters: they stay until
+    /// they are redriven or discarded.
     ///
     /// # Errors
     ///
     /// [`Error`] of the store, or of a shutdown: [what to do](Error#what-to-do).
     ///
-    /// # Cancellation
+    /// # Cancel safety
     ///
-    /// If the future is dropped after its first poll, it may be deleted or not.
+    /// If the future is dropped after its first poll, the dead letter may or may not be deleted.
     pub async fn discard(&self, dead: Id) -> Result<bool, Error> {
         let answer = self.ask(|engine, token| engine.discard(token, dead));
         match answer.await? {
@@ -362,22 +381,24 @@ impl Durable {
         }
     }
 
-    /// What goes on at the moment.
+    /// Returns a snapshot of the metrics.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
         self.shared.look(Metrics::new)
     }
 
-    /// Begins no delivery and takes nothing new, waits for the handlers that run as long as `drain` says, and closes the store.
+    /// Stops deliveries and accepts no further calls, waits for running handlers as long as `drain` allows, and closes
+    /// the store.
     ///
-    /// A handler that has not ended by then is dropped at its next `await`, and its timer is delivered again after the next opening. The lock on the file is
-    /// free when this resolves. It can be called more than once, also at the same time: each call resolves when the store is closed, and the shortest limit
-    /// counts.
+    /// A handler that has not ended by then is dropped at its next `await`, and its timer is delivered again when the
+    /// store is next opened. When this resolves, the lock on the file is released. `shutdown` can be called more than
+    /// once, also concurrently: each call resolves when the store is closed, and the shortest limit counts.
     ///
-    /// The limit holds also if handlers block all threads of the runtime, or nothing drives it. A call of the store that is under way is waited for, and
-    /// so is its last sync of the file, which may take long on a slow disk. What the store refuses to write holds nothing up: see [`Stopped::unsettled`].
+    /// The limit holds even if handlers block all threads of the runtime, or if nothing drives the runtime. A store
+    /// call in progress is waited for, and so is the last sync of the file, which may take long on a slow disk. Work
+    /// that the store refuses to write delays nothing: see [`Stopped::unsettled`].
     ///
-    /// A handler that awaits it waits for itself, until the limit, and is dropped then: spawn a task for it.
+    /// A handler that awaits `shutdown` waits for itself until the limit, and is then dropped: spawn a task for it.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -385,7 +406,7 @@ impl Durable {
     /// # async fn example(timers: &Durable) -> Result<(), Error> {
     /// let stopped = timers.shutdown(Drain::within(Duration::from_secs(20))).await?;
     /// if stopped.abandoned > 0 {
-    ///     eprintln!("{} deliveries were ended, and come again after the start", stopped.abandoned);
+    ///     eprintln!("{} deliveries were aborted, and will be repeated after the restart", stopped.abandoned);
     /// }
     /// # Ok(())
     /// # }
@@ -393,11 +414,12 @@ impl Durable {
     ///
     /// # Errors
     ///
-    /// [`Error::Failed`] if the store has failed. It is closed even so.
+    /// [`Error::Failed`] if the store has failed. It is closed even then.
     ///
-    /// # Cancellation
+    /// # Cancel safety
     ///
-    /// If the future is dropped after its first poll, the service has stopped, and the store is closed when the handlers have ended or the limit has passed.
+    /// If the future is dropped after its first poll, the service has stopped, and the store is closed when the
+    /// handlers have ended or the limit has passed.
     pub async fn shutdown(&self, drain: Drain) -> Result<Stopped, Error> {
         let shared = &self.shared;
         shared.stop();

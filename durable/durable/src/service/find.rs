@@ -8,14 +8,17 @@ use crate::error::Error;
 use crate::new_timer::check_name;
 
 impl Durable {
-    /// The timer of a handler that has this [key](crate::Insert::key), to cancel or to move it: `find("shop/close", "order-17")`. It is the handle that an insert with
-    /// the key would give, and nothing is written.
+    /// Finds the timer of a handler that has this [key](crate::Insert::key), to cancel or reschedule it:
+    /// `find("shop/close", "order-17")`. Returns the handle that an insert with the key would return, and writes
+    /// nothing.
     ///
-    /// `None` if there is no timer to cancel: it was never inserted, or it was settled, cancelled or given up. That is so also while the namespace's
-    /// [retention](crate::Policy::retention) keeps its key taken.
+    /// Returns `None` if there is no timer to cancel: it was never inserted, was settled or cancelled, or is a dead
+    /// letter. This also applies while the [retention](crate::Policy::retention) of the namespace keeps the key taken.
     ///
-    /// What was answered before is seen: an insert, a cancel, a settle. The timer may be delivered as this resolves, and then a cancel of it is
-    /// [`AlreadyFired`](crate::Cancelled::AlreadyFired) or [`NotFound`](crate::Cancelled::NotFound). It costs a look into the index of the keys, however many there are.
+    /// All calls that have resolved before are taken into account. The timer may be delivered just as this resolves;
+    /// cancelling it then returns [`AlreadyFired`](crate::Cancelled::AlreadyFired) or
+    /// [`NotFound`](crate::Cancelled::NotFound). The cost is one lookup in the index of the keys, however many there
+    /// are.
     ///
     /// ```
     /// # use waterwheel_durable::{Durable, Error};
@@ -29,7 +32,8 @@ impl Durable {
     ///
     /// # Errors
     ///
-    /// [`Error::Name`], [`Error::UnknownNamespace`], or an [`Error`] of the store, or of a shutdown: [what to do](Error#what-to-do).
+    /// [`Error::Name`], [`Error::UnknownNamespace`], or an [`Error`] of the store, or of a shutdown: [what to
+    /// do](Error#what-to-do).
     pub async fn find(
         &self,
         handler: &str,
@@ -45,11 +49,11 @@ impl Durable {
 }
 
 impl Namespace {
-    /// As [`Durable::find`], for a handler of this namespace: `shop.find("close", "order-17")`.
+    /// Same as [`Durable::find`], for a handler of this namespace: `shop.find("close", "order-17")`.
     ///
     /// # Errors
     ///
-    /// As [`Durable::find`].
+    /// Same as [`Durable::find`].
     pub async fn find(
         &self,
         handler: &str,

@@ -7,7 +7,7 @@ use crate::new_timer::NewTimer;
 
 /// A timer that is about to be inserted: see [`Durable::at`].
 #[derive(Debug)]
-#[must_use = "a timer has to be inserted: call `insert`"]
+#[must_use = "a timer is not inserted until `insert` is called"]
 pub struct Insert<'a> {
     timers: &'a Durable,
     timer: NewTimer,
@@ -18,36 +18,37 @@ impl<'a> Insert<'a> {
         Insert { timers, timer }
     }
 
-    /// As [`NewTimer::key`].
+    /// Sets the business key: see [`NewTimer::key`].
     pub fn key(mut self, key: impl AsRef<[u8]>) -> Insert<'a> {
         self.timer = self.timer.key(key);
         self
     }
 
-    /// As [`NewTimer::payload`].
+    /// Sets the payload: see [`NewTimer::payload`].
     pub fn payload(mut self, value: &(impl serde::Serialize + ?Sized)) -> Insert<'a> {
         self.timer = self.timer.payload(value);
         self
     }
 
-    /// As [`NewTimer::bytes`].
+    /// Sets the payload: see [`NewTimer::bytes`].
     pub fn bytes(mut self, payload: impl Into<Arc<[u8]>>) -> Insert<'a> {
         self.timer = self.timer.bytes(payload);
         self
     }
 
-    /// Inserts the timer. It is durable, synced to the disk, when this resolves.
+    /// Inserts the timer. It is durable (synced to disk) when this resolves.
     ///
-    /// Calls that are made at the same time share a commit.
+    /// Concurrent calls share a commit.
     ///
     /// # Errors
     ///
-    /// Each [`Error`] but [`Error::NamespaceName`], [`Error::Policy`] and [`Error::Calendar`]: [what to do](Error#what-to-do). After [`Error::Unknown`], the timer may be there
-    /// or not: insert it again with the same key, once the store is opened again.
+    /// Any [`Error`] except [`Error::NamespaceName`], [`Error::Policy`] and [`Error::Calendar`]: [what to
+    /// do](Error#what-to-do). After [`Error::Unknown`], the timer may or may not be inserted: open the store again, and
+    /// repeat the insert with the same key.
     ///
-    /// # Cancellation
+    /// # Cancel safety
     ///
-    /// If the future is dropped after its first poll, the timer may be inserted or not.
+    /// If the future is dropped after its first poll, the timer may or may not be inserted.
     pub async fn insert(self) -> Result<Inserted, Error> {
         self.timers.insert(self.timer).await
     }

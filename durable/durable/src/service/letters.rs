@@ -11,9 +11,11 @@ use crate::shell::shared::Shared;
 const READ_AT_A_TIME: usize = 4 << 20;
 
 impl Durable {
-    /// The first dead letters after this one, in order of their ids, at most so many: `None` for the first page, the last one's id for the next.
+    /// Returns at most `most` dead letters in order of their ids, starting after `after`: `None` for the first page,
+    /// and the id of the last one for the next page.
     ///
-    /// The page is in memory with its payloads, so some hundred are a good one. It is read some megabytes at a time, and commits go on in between.
+    /// A page is held in memory with its payloads, so a few hundred is a good size. It is read a few megabytes at a
+    /// time, and commits proceed in between.
     ///
     /// ```
     /// # use waterwheel_durable::{Durable, Error};
@@ -42,9 +44,11 @@ impl Durable {
 }
 
 impl Namespace {
-    /// The first dead letters of this namespace after this one, in order of their ids, at most so many: see [`Durable::dead_letters`].
+    /// Returns at most `most` dead letters of this namespace in order of their ids, starting after `after`: see
+    /// [`Durable::dead_letters`].
     ///
-    /// Those of other namespaces are passed over without their payloads, a thousand at a time, and commits go on in between.
+    /// Dead letters of other namespaces are skipped without reading their payloads, a thousand at a time, and commits
+    /// proceed in between.
     ///
     /// # Errors
     ///

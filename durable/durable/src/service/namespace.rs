@@ -18,10 +18,10 @@ use crate::seen::NamespaceMetrics;
 /// How much of what is kept is read in a call of the store.
 const READ_AT_A_TIME: usize = 4_096;
 
-/// One business's timers, with handlers, a [policy](Policy) and limits of its own: see [`Durable::create_namespace`].
+/// The timers of one business, with their own handlers, [policy](Policy) and limits: see [`Durable::create_namespace`].
 ///
-/// A cheap handle: clones are the same namespace. It keeps the service alive as a clone of [`Durable`] does. The full name of a handler is `namespace/name`, and that
-/// is how [`Durable`], deliveries and handles name it.
+/// This is a cheap handle: clones refer to the same namespace. It keeps the service alive as a clone of [`Durable`]
+/// does. The full name of a handler is `namespace/name`, which is how [`Durable`], deliveries and handles name it.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -36,7 +36,7 @@ const READ_AT_A_TIME: usize = 4_096;
 /// });
 /// billing.after("notify", Duration::from_secs(60)).payload(&17).insert().await?;
 ///
-/// billing.pause().await?; // stored: it stays paused after a restart
+/// billing.pause().await?; // durable: it stays paused after a restart
 /// billing.resume().await?;
 /// # Ok(())
 /// # }
@@ -52,13 +52,14 @@ impl Namespace {
         Namespace { timers, name }
     }
 
-    /// Its name.
+    /// Returns the name of the namespace.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The full name of one of its handlers, as [`Durable`] and [deliveries](Delivery::handler) have it.
+    /// Returns the full name of a handler of this namespace, as used by [`Durable`] and
+    /// [deliveries](Delivery::handler).
     #[must_use]
     pub fn full_name(&self, handler: &str) -> String {
         match &*self.name {
@@ -68,11 +69,11 @@ impl Namespace {
         }
     }
 
-    /// As [`Durable::handle`], for timers of this namespace.
+    /// Same as [`Durable::handle`], for timers of this namespace.
     ///
     /// # Panics
     ///
-    /// If there is a handler of this name, or the name is empty, too long, or has a `/`.
+    /// Panics if the name already has a handler, is empty or too long, or has a `/`.
     #[track_caller]
     pub fn handle<F, A>(&self, name: &str, handler: F)
     where
@@ -82,11 +83,12 @@ impl Namespace {
         self.handle_with(name, HandlerOptions::default(), handler);
     }
 
-    /// The same, with options.
+    /// Same as [`Durable::handle_with`], for timers of this namespace.
     ///
     /// # Panics
     ///
-    /// As [`handle`](Namespace::handle), and for an [attempt limit](HandlerOptions::attempt_limit) of zero.
+    /// Panics in the same cases as [`handle`](Namespace::handle), and if the [attempt
+    /// limit](HandlerOptions::attempt_limit) is zero.
     #[track_caller]
     pub fn handle_with<F, A>(&self, name: &str, options: HandlerOptions, handler: F)
     where
@@ -97,25 +99,26 @@ impl Namespace {
             .handle_with(&self.full_name(name), options, handler);
     }
 
-    /// As [`Durable::at`], for a handler of this namespace.
+    /// Same as [`Durable::at`], for a handler of this namespace.
     pub fn at(&self, handler: &str, when: SystemTime) -> Insert<'_> {
         self.timers.at(&self.full_name(handler), when)
     }
 
-    /// As [`Durable::after`], for a handler of this namespace.
+    /// Same as [`Durable::after`], for a handler of this namespace.
     pub fn after(&self, handler: &str, delay: Duration) -> Insert<'_> {
         self.timers.after(&self.full_name(handler), delay)
     }
 
-    /// As [`Durable::insert_many`], for handlers of this namespace: `NewTimer::after("mail", …)` is for this namespace's `mail`.
+    /// Same as [`Durable::insert_many`], for handlers of this namespace: `NewTimer::after("mail", …)` is for the
+    /// handler `mail` of this namespace.
     ///
     /// # Errors
     ///
-    /// As [`Durable::insert_many`].
+    /// Same as [`Durable::insert_many`].
     ///
-    /// # Cancellation
+    /// # Cancel safety
     ///
-    /// As [`Durable::insert_many`].
+    /// Same as [`Durable::insert_many`].
     pub async fn insert_many(
         &self,
         batch: impl IntoIterator<Item = NewTimer>,
@@ -124,12 +127,13 @@ impl Namespace {
         self.timers.insert_many(batch.into_iter().map(own)).await
     }
 
-    /// The policy that holds.
+    /// Returns the current policy.
     ///
     /// # Errors
     ///
-    /// [`Error::UnreadablePolicy`]: a newer version has written it, for example. There is nothing to start another policy from: with
-    /// [`set_policy`](Namespace::set_policy), all of it has to be named, its retention among the rest.
+    /// [`Error::UnreadablePolicy`], for example because a newer version has written the policy. There is then no policy
+    /// to start from: with [`set_policy`](Namespace::set_policy), every setting has to be given, including the
+    /// retention.
     pub fn policy(&self) -> Result<Policy, Error> {
         self.timers.shared.look(|look| {
             let namespace = look.engine().namespace(&self.name);
@@ -142,17 +146,19 @@ impl Namespace {
         })
     }
 
-    /// Gives it another policy, durably and without a restart. What is with handlers goes on; the limits hold for what begins from then on. A rate that changes
-    /// begins without a burst. Retention holds for what is settled from then on, and what is kept expires by the new one.
+    /// Sets another policy, durably and without a restart. Running deliveries continue; the new limits apply to
+    /// everything that starts afterwards. A changed rate starts without a burst. The new retention applies to timers
+    /// that are settled afterwards, and to the expiry of existing records.
     ///
-    /// The policy takes the place of all of the old one. To change a part of it, start from [`policy`](Namespace::policy): from [`Policy::default`], a new rate would
-    /// also end the retention, and what was kept would be deleted at once. A policy that [cannot be read](Error::UnreadablePolicy) is no start for another one.
+    /// The policy replaces the old one completely. To change a part of it, start from [`policy`](Namespace::policy):
+    /// setting a new rate on [`Policy::default`] would also end the retention, and immediately delete the retained
+    /// records. A policy that [cannot be read](Error::UnreadablePolicy) cannot be used as a starting point.
     ///
     /// ```
     /// # use waterwheel_durable::{Error, Namespace, Rate};
     /// # async fn example(shop: &Namespace) -> Result<(), Error> {
     /// shop.set_policy(shop.policy()?.rate(Rate::per_second(20))).await?;
-    /// // Later, without a limit again:
+    /// // Later, to remove the limit:
     /// shop.set_policy(shop.policy()?.rate(None)).await?;
     /// # Ok(())
     /// # }
@@ -162,45 +168,47 @@ impl Namespace {
     ///
     /// [`Error::Policy`], or an [`Error`] of the store, or of a shutdown: [what to do](Error#what-to-do).
     ///
-    /// # Cancellation
+    /// # Cancel safety
     ///
-    /// If the future is dropped after its first poll, the policy may have changed or not.
+    /// If the future is dropped after its first poll, the policy may or may not be changed.
     pub async fn set_policy(&self, policy: Policy) -> Result<(), Error> {
         policy.check()?;
         self.ask(|engine, token| engine.set_policy(token, &self.name, &policy, false))
             .await
     }
 
-    /// Begins no delivery of it any more, durably: it stays so after a restart, until [`resume`](Namespace::resume). What is with handlers goes on, inserts and
-    /// calendars go on, and a paused time uses up no attempt.
+    /// Pauses the namespace, durably: no delivery starts, also after a restart, until [`resume`](Namespace::resume) is
+    /// called. Running handlers, inserts and calendars continue. A pause uses up no attempts.
     ///
     /// # Errors
     ///
     /// [`Error`] of the store, or of a shutdown: [what to do](Error#what-to-do).
     ///
-    /// # Cancellation
+    /// # Cancel safety
     ///
-    /// If the future is dropped after its first poll, it may be paused or not.
+    /// If the future is dropped after its first poll, the namespace may or may not be paused.
     pub async fn pause(&self) -> Result<(), Error> {
         self.ask(|engine, token| engine.pause(token, &self.name, true))
             .await
     }
 
-    /// Delivers again, durably, after a [`pause`](Namespace::pause) or a [`drain`](Namespace::drain). What came due meanwhile is delivered at once, within the limits.
+    /// Resumes deliveries, durably, after a [`pause`](Namespace::pause) or a [`drain`](Namespace::drain). Timers that
+    /// became due meanwhile are delivered at once, within the limits.
     ///
     /// # Errors
     ///
     /// [`Error`] of the store, or of a shutdown: [what to do](Error#what-to-do).
     ///
-    /// # Cancellation
+    /// # Cancel safety
     ///
-    /// If the future is dropped after its first poll, it may be resumed or not.
+    /// If the future is dropped after its first poll, the namespace may or may not be resumed.
     pub async fn resume(&self) -> Result<(), Error> {
         self.ask(|engine, token| engine.pause(token, &self.name, false))
             .await
     }
 
-    /// Whether it is [paused](Namespace::pause), or its policy [cannot be read](crate::Event::UnreadablePolicy).
+    /// Returns whether the namespace is [paused](Namespace::pause), or its policy [cannot be
+    /// read](crate::Event::UnreadablePolicy).
     #[must_use]
     pub fn is_paused(&self) -> bool {
         let is_paused = |engine: &Engine| {
@@ -211,8 +219,9 @@ impl Namespace {
         self.timers.shared.look(|look| is_paused(look.engine()))
     }
 
-    /// Begins no delivery of it any more in this process, and waits for the handlers that run as long as `drain` says: before a deploy, for example. Returns how many
-    /// still run. The next process delivers again; so does this one, after a [`resume`](Namespace::resume).
+    /// Starts no further delivery of this namespace in this process, and waits for running handlers as long as `drain`
+    /// allows, for example before a deployment. Returns how many are still running. The next process delivers again,
+    /// and so does this one after a [`resume`](Namespace::resume).
     ///
     /// ```
     /// # use std::time::Duration;
@@ -220,14 +229,14 @@ impl Namespace {
     /// # async fn example(reports: &Namespace) {
     /// let running = reports.drain(Drain::within(Duration::from_secs(300))).await;
     /// if running > 0 {
-    ///     eprintln!("{running} reports are still being made");
+    ///     eprintln!("{running} reports are still running");
     /// }
     /// # }
     /// ```
     ///
-    /// # Cancellation
+    /// # Cancel safety
     ///
-    /// If the future is dropped after its first poll, nothing begins.
+    /// If the future is dropped after its first poll, no further delivery starts.
     pub async fn drain(&self, drain: Drain) -> usize {
         let shared = &self.timers.shared;
         let drained = shared.drain(&self.name);
@@ -240,7 +249,7 @@ impl Namespace {
         shared.look(|look| running(look.engine()))
     }
 
-    /// What has come of it since the store was opened.
+    /// Returns the metrics of the namespace since the store was opened.
     #[must_use]
     pub fn metrics(&self) -> NamespaceMetrics {
         let shared = &self.timers.shared;
@@ -250,8 +259,10 @@ impl Namespace {
         })
     }
 
-    /// What was delivered by a handler of it and is [kept](Policy::retention), from this time on: the first entries after `after`, at most so many. `None` for the first
-    /// page, the last one's [mark](Delivered::mark) for the next. In order of the days (UTC) and, on a day, of when it was written that they are settled.
+    /// Returns at most `most` [retained](Policy::retention) records of the timers of `handler` that were settled at
+    /// `since` or later, starting after `after`: `None` for the first page, and the [mark](Delivered::mark) of the last
+    /// record for the next page. The records are in order of their days (UTC) and, within a day, in the order in which
+    /// they were settled.
     ///
     /// ```
     /// # use std::time::{Duration, SystemTime};
@@ -271,7 +282,8 @@ impl Namespace {
     ///
     /// # Errors
     ///
-    /// [`Error::Name`], [`Error::DueOutOfRange`], or an [`Error`] of the store, or of a shutdown: [what to do](Error#what-to-do).
+    /// [`Error::Name`], [`Error::DueOutOfRange`], or an [`Error`] of the store, or of a shutdown: [what to
+    /// do](Error#what-to-do).
     pub async fn delivered(
         &self,
         handler: &str,

@@ -193,7 +193,7 @@ impl State {
     /// The engine has panicked: it is not known what was written.
     pub(super) fn broke_down(&mut self, todo: &mut Vec<Todo>) {
         self.engine.broke_down();
-        let error: Arc<str> = "the engine panicked: a bug of it, please report it".into();
+        let error: Arc<str> = "the engine panicked: please report this bug".into();
         for (_, waiting) in std::mem::take(&mut self.waiting) {
             todo.push(Todo::Answer(waiting, Answer::Unknown(Arc::clone(&error))));
         }

@@ -135,7 +135,7 @@ pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
             // The engine has failed as well.
             Job::Engine(_) => {}
             Job::Read(Read(read)) if has_failed => {
-                let error = StoreError::indeterminate("the store has failed before");
+                let error = StoreError::indeterminate("the store failed earlier");
                 unwound(|| drop(read(Err(error))));
             }
             Job::Read(Read(read)) => {

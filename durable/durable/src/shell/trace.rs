@@ -29,18 +29,18 @@ pub(super) fn event(event: &Event) {
             attempt,
             error,
         } => {
-            warn!(target: TARGET, %id, handler = &**handler, attempt, error = &**error, "an attempt has failed");
+            warn!(target: TARGET, %id, handler = &**handler, attempt, error = &**error, "an attempt failed");
         }
         Event::Dead { id, handler, error } => {
-            error!(target: TARGET, %id, handler = &**handler, error = &**error, "a timer was given up");
+            error!(target: TARGET, %id, handler = &**handler, error = &**error, "a timer became a dead letter");
         }
         Event::Unhandled { handler } => {
-            warn!(target: TARGET, handler = &**handler, "timers are due and have no handler");
+            warn!(target: TARGET, handler = &**handler, "timers are due but have no handler");
         }
         Event::Refused { error } => {
-            warn!(target: TARGET, error = &**error, "the store has refused");
+            warn!(target: TARGET, error = &**error, "the store refused a request");
         }
-        Event::Failed { error } => error!(target: TARGET, error = &**error, "the store has failed"),
+        Event::Failed { error } => error!(target: TARGET, error = &**error, "the store failed"),
         Event::UnreadableCalendar { calendar, error } => {
             error!(target: TARGET, calendar = &**calendar, error = &**error, "a calendar cannot be read");
         }
@@ -51,15 +51,15 @@ pub(super) fn event(event: &Event) {
         Event::Full => error!(target: TARGET, "the store is full: inserts are refused"),
         Event::HasSpace => info!(target: TARGET, "the store is no longer full"),
         Event::HardLinked { file, links } => {
-            warn!(target: TARGET, file = &**file, links, "the file has another name, by a hard link: delete it");
+            warn!(target: TARGET, file = &**file, links, "the file has another name, a hard link: delete that name");
         }
         Event::AcknowledgedLost { file, loss } => {
-            error!(target: TARGET, file = &**file, loss = &**loss, "the file was opened without acknowledged work that is gone");
+            error!(target: TARGET, file = &**file, loss = &**loss, "the file was opened although acknowledged work is gone");
         }
         Event::NoteFailed { note, error } => {
-            error!(target: TARGET, note = &**note, error = &**error, "the note of what was acknowledged cannot be written");
+            error!(target: TARGET, note = &**note, error = &**error, "the record of acknowledged commits cannot be written");
         }
-        Event::RuntimeEnded => error!(target: TARGET, "the runtime has ended without a shutdown"),
+        Event::RuntimeEnded => error!(target: TARGET, "the runtime ended without a shutdown"),
     }
 }
 

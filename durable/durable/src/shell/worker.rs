@@ -166,7 +166,7 @@ async fn attempt(shared: &Arc<Shared>, handler: &Handler, row: Row, wall: i64) -
             Ok(limited) => match limited.await {
                 Ok(ended) => ended,
                 Err(elapsed) if elapsed.was_stopped() => ended_with_runtime(),
-                Err(_) => Ended::Failed(format!("it has not ended within {limit:?}").into()),
+                Err(_) => Ended::Failed(format!("the attempt did not end within {limit:?}").into()),
             },
             Err(_) => ended_with_runtime(),
         },
@@ -179,18 +179,18 @@ async fn attempt(shared: &Arc<Shared>, handler: &Handler, row: Row, wall: i64) -
 
 /// The timer is stopped with the runtime, which drops this task as well.
 fn ended_with_runtime() -> Ended {
-    Ended::Failed("the runtime has ended".into())
+    Ended::Failed("the runtime ended during the attempt".into())
 }
 
 fn panicked(panic: Box<dyn Any + Send>) -> Ended {
-    Ended::Failed(format!("it panicked: {}", into_message(panic)).into())
+    Ended::Failed(format!("handler panicked: {}", into_message(panic)).into())
 }
 
 /// What a panic says.
 pub(super) fn into_message(panic: Box<dyn Any + Send>) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    let text = text.unwrap_or("without a message").to_owned();
+    let text = text.unwrap_or("no message").to_owned();
     unwound(|| drop(panic));
     text
 }

@@ -156,7 +156,7 @@ async fn a_bad_name_of_a_namespace_is_refused() {
         assert_eq!(error, Error::NamespaceName { name: name.into() });
         let words = error.to_string();
         assert!(
-            words.contains("name of a namespace") && !words.contains("handler"),
+            words.contains("namespace name") && !words.contains("handler"),
             "{words}"
         );
         assert!(timers.namespace(name).is_err());
@@ -184,7 +184,7 @@ async fn a_bad_name_of_a_namespace_is_refused() {
             panic!("{refused:?}");
         };
         let words = error.to_string();
-        assert!(words.contains("without `default/` before it"), "{words}");
+        assert!(words.contains("without the prefix `default/`"), "{words}");
     }
     assert_eq!(shelf.len(), 1);
     shut_down(&timers).await;
@@ -269,15 +269,15 @@ async fn what_is_refused_says_what_is_to_be_done() {
         (
             too_long.unwrap_err(),
             [
-                "at most 16777216 bytes, and not 16777225",
-                "put an id into the payload",
+                "have 16777225 bytes, but at most 16777216",
+                "put its id into the payload",
             ],
         ),
         (due.unwrap_err(), ["the time is more than", "292 million"]),
         (since.unwrap_err(), ["the time is more than", "292 million"]),
         (
             full.unwrap_err(),
-            ["raise its `disk_limit`", "taken again by themselves"],
+            ["raise its `disk_limit`", "again without a restart"],
         ),
     ] {
         let words = error.to_string();
@@ -296,7 +296,7 @@ async fn an_attempt_limit_of_zero_is_refused() {
     let panic = catch_unwind(AssertUnwindSafe(handled)).unwrap_err();
     let text = panic.downcast_ref::<String>().unwrap();
     assert!(
-        text.contains("the handler \"mail\" is zero") && text.contains("leave it out"),
+        text.contains("the handler \"mail\" is zero") && text.contains("or none"),
         "{text}"
     );
     // Nothing is left of it.

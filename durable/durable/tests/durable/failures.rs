@@ -198,7 +198,10 @@ async fn an_error_is_kept_with_its_causes() {
     timer.insert().await.unwrap();
     let (_, error) = the_dead_letter(&timers).await;
     let cause = serde_json_error();
-    assert_eq!(error, format!("the payload does not parse: {cause}"));
+    assert_eq!(
+        error,
+        format!("the payload could not be deserialized from JSON: {cause}")
+    );
 }
 
 fn serde_json_error() -> String {
@@ -263,11 +266,11 @@ async fn a_panic_is_a_failure_wherever_it_comes() {
         resume_unwind(Box::new(7))
     });
     for (handler, says) in [
-        ("call", "it panicked: a panic at the call"),
-        ("poll", "it panicked: a panic in a poll"),
-        ("drop", "it panicked: a panic in a drop"),
-        ("both", "it panicked: a panic in a poll"),
-        ("late", "it panicked: without a message"),
+        ("call", "handler panicked: a panic at the call"),
+        ("poll", "handler panicked: a panic in a poll"),
+        ("drop", "handler panicked: a panic in a drop"),
+        ("both", "handler panicked: a panic in a poll"),
+        ("late", "handler panicked: no message"),
     ] {
         let timer = timers.at(handler, soon()).insert().await.unwrap();
         let id = timer.handle().id;
@@ -326,7 +329,7 @@ async fn an_attempt_that_takes_too_long_is_a_failure() {
     let (attempts, error) = the_dead_letter(&timers).await;
     assert_eq!(
         (attempts, error.as_str()),
-        (2, "it has not ended within 20ms")
+        (2, "the attempt did not end within 20ms")
     );
     shut_down(&timers).await;
 }

@@ -27,7 +27,7 @@ async fn what_is_refused_was_not_written_and_may_be_tried_again() {
     let kept = timers.at("mail", in_an_hour()).insert().await.unwrap();
     shelf.fault(Some(Fault::Refuses));
     let refused = within(timers.at("mail", in_an_hour()).insert()).await;
-    let why = "the store refused, and nothing was written: the disk is full";
+    let why = "the store refused the request, and nothing was written: the disk is full";
     assert_eq!(refused, Err(Error::Refused(why.into())));
     assert!(refused.unwrap_err().is_definite());
     let cancelled = within(timers.cancel(&kept)).await;

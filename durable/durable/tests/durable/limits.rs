@@ -166,7 +166,7 @@ async fn an_insert_beyond_the_quota_says_how_long_to_wait() {
         );
         assert!(error.is_definite());
         let text = format!(
-            "the namespace \"shop\" has used up its quota of inserts, its policy's `insert_rate`: try again in {retry_after:?}"
+            "the namespace \"shop\" has exceeded its insert quota (`insert_rate` of its policy): try again in {retry_after:?}"
         );
         assert_eq!(error.to_string(), text);
         other().await.unwrap();
@@ -211,7 +211,7 @@ async fn a_batch_beyond_the_quota_is_not_inserted_in_part() {
     let never = within(timers.insert_many(batch(31))).await.unwrap_err();
     assert_eq!(
         never.to_string(),
-        "the batch has more timers of the namespace \"shop\" than the burst of its quota of inserts, its policy's `insert_rate`: insert fewer at a time"
+        "the batch has more timers of the namespace \"shop\" than the burst of its insert quota (`insert_rate` of its policy): insert fewer at a time"
     );
     assert!(matches!(
         never,

@@ -246,7 +246,7 @@ async fn a_policy_that_cannot_be_read_closes_no_other_namespace() {
     let text = unreadable.to_string();
     assert!(matches!(unreadable, Error::UnreadablePolicy { namespace } if &*namespace == "shop"));
     assert!(
-        text.contains("\"shop\"") && text.contains("set a whole one"),
+        text.contains("\"shop\"") && text.contains("set a complete policy"),
         "{text}"
     );
     // Nor by a service that creates its namespaces as it starts.

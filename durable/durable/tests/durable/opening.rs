@@ -36,7 +36,7 @@ async fn another_process_is_named_that_has_the_file_open() {
     let mut lines = BufReader::new(other.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap() == "it is open"));
     let error = within(Durable::open(place.file())).await.unwrap_err();
-    let name = format!("process {} has the store open", other.id());
+    let name = format!("process {} has the file open", other.id());
     assert!(error.to_string().contains(&name), "{error}");
     let file = place.file().display().to_string();
     assert!(error.to_string().starts_with(&file), "{error}");
@@ -91,7 +91,7 @@ async fn a_file_that_is_not_ours_is_left_as_it_is() {
     let error = within(Durable::open(place.file())).await.unwrap_err();
     let said = error.to_string();
     assert!(
-        said.contains("the file is no SQLite database: correct the path"),
+        said.contains("the file is not a SQLite database: correct the path"),
         "{said}"
     );
     assert_eq!(fs::read_to_string(place.file()).unwrap(), text);
@@ -124,8 +124,7 @@ async fn a_file_of_a_newer_version_is_left_as_it_is() {
     bytes[63] = 9;
     fs::write(place.file(), &bytes).unwrap();
     let error = within(Durable::open(place.file())).await.unwrap_err();
-    let text =
-        "the file has tables of version 9, and this program knows versions up to 2: use a program";
+    let text = "the file has tables of version 9, but this program supports versions up to 2: use";
     assert!(error.to_string().contains(text), "{error}");
     assert!(error.is_newer() && !error.is_held() && !error.is_corrupt());
     assert_eq!(fs::read(place.file()).unwrap(), bytes);

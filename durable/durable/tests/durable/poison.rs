@@ -91,7 +91,7 @@ async fn a_timer_that_aborts_the_process_is_given_up_and_no_other_is() {
         let dead = within(timers.dead_letters(None, OTHERS)).await.unwrap();
         assert_eq!((dead.len(), dead[0].id()), (1, poison));
         assert!(
-            dead[0].error().contains("the process has ended"),
+            dead[0].error().contains("the process ended"),
             "{}",
             dead[0].error()
         );

@@ -295,7 +295,7 @@ async fn a_service_needs_no_timer_of_the_runtimes() {
             }
         })
         .await;
-        assert_eq!(dead, "it has not ended within 10ms");
+        assert_eq!(dead, "the attempt did not end within 10ms");
         timers.handle("hangs", |_| std::future::pending());
         timers.at("hangs", soon()).insert().await.unwrap();
         until(|| timers.metrics().running == 1).await;

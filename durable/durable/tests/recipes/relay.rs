@@ -11,7 +11,7 @@ struct Row {
     payload: Vec<u8>,
 }
 
-/// Hands the first rows on, and says how many.
+/// Relays the oldest rows, and returns how many there were.
 async fn relay(
     timers: &Durable,
     database: &Mutex<Connection>,
@@ -43,7 +43,7 @@ fn first_rows(database: &Mutex<Connection>) -> rusqlite::Result<Vec<Row>> {
     rows.collect()
 }
 
-/// Those that were handed on, and no others: a transaction with a lower id may have been committed since.
+/// Deletes the rows that were relayed, and no others: a transaction with a lower id may have been committed since.
 fn delete(database: &Mutex<Connection>, rows: &[Row]) -> rusqlite::Result<()> {
     let mut database = database.lock().unwrap_or_else(PoisonError::into_inner);
     let transaction = database.transaction()?;

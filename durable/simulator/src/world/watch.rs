@@ -118,7 +118,7 @@ impl World {
                     self.starts.insert(row.id, Arc::clone(&row.handler));
                     self.starting.insert(row.id);
                 }
-                Op::Bury { row, error, .. } if error.starts_with("the process has ended") => {
+                Op::Bury { row, error, .. } if error.starts_with("the process ended") => {
                     match row.id.occurrence() {
                         Some(_) => self.calendars.ended(row, true, true),
                         None => {

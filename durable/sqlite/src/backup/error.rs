@@ -5,24 +5,25 @@ use std::{fmt, io};
 use crate::OpenError;
 use crate::error::cure;
 
-/// A file could not be copied. Its text says the cause and what to do.
+/// A file could not be copied. The message contains the cause and what to do.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BackupError {
     /// The file cannot be read.
     Open(OpenError),
-    /// The target, or a log beside its name, is there.
+    /// The target, or a WAL or journal next to it, already exists.
     Exists(PathBuf),
-    /// This file is there: another copy is being made for the same target, or one was broken off. Then it can be deleted.
+    /// This file exists: another copy for the same target is in progress, or one was interrupted. In that case, the
+    /// file can be deleted.
     Partial(PathBuf),
-    /// The operating system refuses something.
+    /// The operating system reported an error.
     Io {
         /// The file.
         path: PathBuf,
-        /// What it says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// SQLite cannot read the tables, or write the copy: they are damaged, the disk is full.
+    /// SQLite cannot read the tables or write the copy, for example because the tables are damaged or the disk is full.
     Sqlite(Box<dyn Error + Send + Sync>),
 }
 
@@ -40,13 +41,13 @@ impl fmt::Display for BackupError {
             BackupError::Exists(path) => {
                 write!(
                     f,
-                    "{} is there already: give the copy another name",
+                    "{} already exists: choose another name for the copy",
                     path.display()
                 )
             }
             BackupError::Partial(path) => write!(
                 f,
-                "{} is there: another copy is being made, or one was broken off (then delete it)",
+                "{} exists: another copy is in progress, or one was interrupted (then delete this file)",
                 path.display()
             ),
             BackupError::Io { path, source } => write!(
@@ -57,7 +58,7 @@ impl fmt::Display for BackupError {
             ),
             BackupError::Sqlite(what) => write!(
                 f,
-                "the copy could not be made: {what}: free space on its disk if that is full; if the file is damaged, `waterwheel-timers FILE check` says where"
+                "the copy could not be made: {what}: free space on its disk if that is full; if the file is damaged, run `waterwheel-timers FILE check` to see where"
             ),
         }
     }

@@ -25,30 +25,36 @@ use super::words::boxed;
 const PART: u64 = 4 << 20;
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// A copy that was made.
+/// A completed copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Backup {
     /// The absolute path of the copy.
     pub path: PathBuf,
-    /// How many bytes it has.
+    /// The size of the copy in bytes.
     pub bytes: u64,
-    /// Its epoch. It is [further](crate::EPOCHS_AHEAD) than the file's, and its first opening may raise it more.
+    /// The epoch of the copy. It is [ahead](crate::EPOCHS_AHEAD) of that of the original file, and may be raised
+    /// further when the copy is first opened.
     pub epoch: u64,
 }
 
-/// Copies the file of a store, also while a process has it open: the copy has what one commit has left, without the pages that were free. It is synced to the
-/// disk, and it is one file, without a log, with the rights of the file and this process's user.
+/// Copies the file of a store, even while a process has it open. The copy contains the state after one commit, without
+/// free pages. It is synced to disk, and is a single file without a WAL, with the permissions of the original file and
+/// owned by the user of this process.
 ///
-/// Commits go on meanwhile. The log is not begun again until the copy is made, so it grows by what is committed, and shrinks later: once this has ended, a
-/// thread of the store copies it into the file, while commits go on.
+/// Commits continue meanwhile. The WAL cannot be started again until the copy is complete, so it grows by what is
+/// committed. It shrinks later: after the copy, a thread of the store copies the WAL into the file while commits
+/// continue.
 ///
-/// To restore a copy, stop the service, delete the file with its `-wal` and `-shm`, put the copy in its place, and start the service. A log that was left there
-/// would be taken for that of the copy. What was inserted after the copy was made is missing then, and what was delivered after it is delivered again.
+/// To restore a copy, stop the service, delete the file together with its `-wal` and `-shm`, put the copy in its place,
+/// and start the service. A WAL that is left there would be taken for that of the copy. Timers inserted after the copy
+/// was made are then missing, and timers delivered after it are delivered again.
 ///
 /// # Errors
 ///
-/// [`BackupError`]; also if acknowledged work is gone, before a store was opened that has accepted it. Nothing has the target's name then, unless its folder could not be synced, and a file that had it is as it was.
+/// [`BackupError`]; also if acknowledged work is gone from the file and no store has been opened yet that accepts the
+/// loss. After an error, no file has the name of the target, unless only the sync of its directory failed, and a file
+/// that already had that name is unchanged.
 pub fn backup(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Backup, BackupError> {
     // Without acknowledged work that is gone, a copy would look as if nothing was.
     SqliteStore::prepare(&from, &Options::default()).map_err(BackupError::Open)?;

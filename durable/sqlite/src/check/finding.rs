@@ -4,44 +4,45 @@ use waterwheel_store::Id;
 
 use crate::Loss;
 
-/// Something in a file that no store has written. Its text says where, what and what to do.
+/// Content of a file that no store has written. The message says where and what it is, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// The table. `None` if it is not known, or none.
+    /// The name of the table, or `None` if it is unknown or the finding is not about a table.
     pub table: Option<String>,
-    /// The row, as SQL has it: a condition. `None` if it is not one row.
+    /// The row as an SQL condition, or `None` if the finding is not about a single row.
     pub row: Option<String>,
-    /// The timer that the row has, if that makes sense.
+    /// The timer in the row, if its id is valid.
     pub timer: Option<Id>,
     /// A description of the problem.
     pub what: String,
-    /// The remedy.
+    /// What to do about it.
     pub cure: &'static str,
 }
 
 /// For a damaged page.
-const PAGES: &str = "restore a backup; `sqlite3 COPY .recover`, on a copy of the file and its `-wal`, reads what is left";
+const PAGES: &str = "restore a backup; to read what is left, run `sqlite3 COPY .recover` on a copy of the file and its `-wal`";
 
 /// For a row that is read as damage.
-pub(super) const ROW: &str = "restore a backup; or end the service, copy the file, and correct or delete the row with `sqlite3`";
+pub(super) const ROW: &str = "restore a backup; or stop the service, copy the file, and correct or delete the row with `sqlite3`";
 
 /// For a timer whose key is missing from the index.
 pub(super) const KEY_IS_FREE: &str = "another timer with this key can be inserted: cancel this one and insert it again, or restore a backup";
 
 /// For a key in the index that belongs to no timer.
-pub(super) const KEY_IS_TAKEN: &str = "an insert with this key is answered as if the timer were there: use another key, or restore a backup";
+pub(super) const KEY_IS_TAKEN: &str =
+    "an insert with this key behaves as if the timer existed: use another key, or restore a backup";
 
 /// For a timer that has moved and has no note of it.
 pub(super) const NOT_FOUND: &str =
-    "it is delivered, but not found by its first handle: cancel it by its id, or leave it";
+    "it is delivered, but not found by its original handle: cancel it by its id, or leave it";
 
 /// For a note of a timer that is gone.
 pub(super) const USELESS: &str =
-    "it does no harm: leave it, or delete the row with `sqlite3` while no process has the file";
+    "it is harmless: leave it, or delete the row with `sqlite3` while no process uses the file";
 
 /// For acknowledged work that is gone.
-const LOST: &str = "put the `-wal` back that the file had, or restore a backup; an opening with `accept_loss(true)` goes on without what is gone";
+const LOST: &str = "put the original `-wal` of the file back, or restore a backup; opening the file with `accept_loss(true)` continues without what is gone";
 
 impl Finding {
     pub(super) fn of_loss(loss: &Loss) -> Finding {

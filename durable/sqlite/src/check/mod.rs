@@ -43,30 +43,33 @@ const WHOLE: Duration = Duration::from_millis(250);
 /// How long it rests between two slices while the log is long.
 const LONG_REST: Duration = Duration::from_millis(50);
 
-/// The extent of a [`check`].
+/// The result of a [`check`]: what was checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Checked {
-    /// How many rows.
+    /// The number of rows.
     pub rows: u64,
-    /// How many findings there were.
+    /// The number of findings.
     pub findings: u64,
     /// Whether a process had the file open as a store, or may have had.
     pub is_beside: bool,
-    /// Whether SQLite has checked all pages, the free ones as well. Beside a service it has not if that would have taken long; those that have rows were read.
+    /// Whether SQLite has checked all pages, including the free ones. While a service has the file open, this is
+    /// skipped if it would take long; the pages with rows are read in any case.
     pub all_pages: bool,
-    /// The version of the tables. The rows of an older version are not checked, only the pages.
+    /// The version of the tables. For an older version, only the pages are checked, not the rows.
     pub version: i64,
 }
 
-/// Looks for damage in a file, beside the service that has it open or while none has, and hands over what is found. It changes nothing.
+/// Checks a file for damage, with or without a service that has it open, and passes each finding to `found`. Nothing is
+/// changed.
 ///
-/// It reads the whole file, in short transactions, so that the log of a service is copied and begun again meanwhile. Timers that are inserted or moved meanwhile
-/// may be looked at or not.
+/// The whole file is read, in short transactions, so that the WAL of a service can be copied and started again
+/// meanwhile. Timers that are inserted or moved meanwhile may or may not be checked.
 ///
 /// # Errors
 ///
-/// [`OpenError`]: it is no file of this store, or cannot be read at all. What is damaged in one that can is a [`Finding`].
+/// [`OpenError`]: the file is not a timer database, or cannot be read at all. If it can be read, damage is reported as
+/// a [`Finding`].
 pub fn check(path: impl AsRef<Path>, found: &mut dyn FnMut(Finding)) -> Result<Checked, OpenError> {
     let path = resolve(path.as_ref()).map_err(|error| OpenError::io(path.as_ref(), error))?;
     let mut findings = 0;
@@ -277,7 +280,7 @@ impl Check<'_> {
             if after.as_ref().is_some_and(|after| !is_after(&key, after)) {
                 let row = cells.name();
                 return Err(damaged(format!(
-                    "the row {row} lies behind one that comes after it, so rows are not found"
+                    "the row {row} is out of order, so a lookup may not find rows"
                 )));
             }
             if last.is_some_and(|last| is_after(&key, std::slice::from_ref(last))) {

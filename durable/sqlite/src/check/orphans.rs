@@ -84,10 +84,10 @@ impl Check<'_> {
         if table == "key_filters" {
             let sql = "SELECT 1 FROM key_chunks WHERE number = ?1";
             if !connection.prepare_cached(sql)?.exists([number])? {
-                cells.is_wrong("it is the filter of a chunk that is not there", ROW);
+                cells.is_wrong("it is the filter of a chunk that does not exist", ROW);
             }
             if !is_filter(bytes) {
-                cells.is_wrong("it is no filter of a chunk", ROW);
+                cells.is_wrong("it is not a valid filter", ROW);
             }
             return Ok(());
         }
@@ -168,7 +168,7 @@ impl Check<'_> {
                     table: Some(table.to_owned()),
                     row: Some(row),
                     timer: Some(waterwheel_store::Id::from_stored(holder.id.unsigned_abs())),
-                    what: "it has the key of this timer, which is not there".to_owned(),
+                    what: "it has the key of this timer, which does not exist".to_owned(),
                     cure: KEY_IS_TAKEN,
                 });
             }

@@ -221,7 +221,7 @@ impl<'a> Cells<'a> {
         let value = self.integer(column)?;
         if !(0..=most).contains(&value) {
             self.is_wrong(
-                format!("the column `{column}` has {value}, out of its range"),
+                format!("the column `{column}` has {value}, which is out of range"),
                 ROW,
             );
             return None;
@@ -270,7 +270,7 @@ impl<'a> Cells<'a> {
             && of > epoch
         {
             self.is_wrong(
-                format!("its id is of opening {of}, and the file has had {epoch}: a new timer may get the same id"),
+                format!("its id is of opening {of}, but the last opening of the file is {epoch}: a new timer may get the same id"),
                 ROW,
             );
         }
@@ -356,7 +356,7 @@ impl Check<'_> {
             Some(Level::Second) => {
                 if cells.value("far_handler") != ValueRef::Null {
                     cells.is_wrong(
-                        "the column `far_handler` has a value, though its level is 0",
+                        "the column `far_handler` has a value, although the level is 0",
                         ROW,
                     );
                 }
@@ -365,7 +365,7 @@ impl Check<'_> {
             Some(_) => {
                 if cells.value("handler") != ValueRef::Integer(0) {
                     cells.is_wrong(
-                        "the column `handler` is not 0, though its level is a far one",
+                        "the column `handler` is not 0, although the level is not 0",
                         ROW,
                     );
                 }
@@ -377,7 +377,7 @@ impl Check<'_> {
             if right != bucket {
                 cells.is_wrong(
                     format!(
-                        "it lies in bucket {bucket}, and by its due time {} it belongs to {right}",
+                        "it is in bucket {bucket}, but by its due time {} it belongs to {right}",
                         due.as_millis()
                     ),
                     ROW,
@@ -398,13 +398,13 @@ impl Check<'_> {
             }
             (ValueRef::Integer(1), None) => {
                 cells.is_wrong(
-                    "it has moved, and the table `moved` does not have it",
+                    "it has moved, but the table `moved` does not have it",
                     NOT_FOUND,
                 );
             }
             (ValueRef::Integer(0), Some(_)) => {
                 self.orphans.moved.push(id);
-                cells.is_wrong("it has not moved, and the table `moved` has it", NOT_FOUND);
+                cells.is_wrong("it has not moved, but the table `moved` has it", NOT_FOUND);
             }
             _ => {}
         }
@@ -443,7 +443,7 @@ impl Check<'_> {
             || (ids.1.is_some() && ids.1 != stored.clone().max())
         {
             cells.is_wrong(
-                "its least or its greatest id is not that of its entries",
+                "the columns `first_id` and `last_id` do not match its entries",
                 ROW,
             );
         }
@@ -476,7 +476,7 @@ impl Check<'_> {
                 Some(Holder { id: other, .. }) if other == *id => continue,
                 Some(Holder { id, .. }) => {
                     let other = Id::from_stored(id.unsigned_abs());
-                    format!("its key is that of the timer {other} in the index of the keys")
+                    format!("in the index of the keys, its key belongs to the timer {other}")
                 }
                 None => "its key is not in the index of the keys".to_owned(),
             };
@@ -523,7 +523,7 @@ fn order(cells: &mut Cells<'_>) {
     cells.count("is_taken", 1);
     match cells.value("answer") {
         ValueRef::Null if body.is_some_and(|body| body.parse::<Order>().is_err()) => {
-            cells.is_wrong("its `body` is no order that this version knows", ROW);
+            cells.is_wrong("its `body` is not a request that this version knows", ROW);
         }
         ValueRef::Null => {}
         _ => drop(cells.text("answer")),
@@ -540,13 +540,13 @@ pub(super) fn run(cells: &mut Cells<'_>) {
     if let (Some(bits), Some(done)) = (bits, done)
         && done > 1 << bits
     {
-        cells.is_wrong("the column `done` counts more chunks than it has", ROW);
+        cells.is_wrong("the column `done` counts more chunks than the run has", ROW);
     }
     if let Some(into) = cells.integer_or_null("merged_into") {
         let sql = "SELECT 1 FROM key_runs WHERE number = ?1";
         let there = cells.connection.prepare_cached(sql);
         if !there.and_then(|mut it| it.exists([into])).unwrap_or(true) {
-            cells.is_wrong(format!("it is merged into {into}, which is not there"), ROW);
+            cells.is_wrong(format!("it is merged into {into}, which is missing"), ROW);
         }
     }
 }

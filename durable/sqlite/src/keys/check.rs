@@ -46,7 +46,7 @@ impl Keys {
         {
             true => Ok(()),
             false => {
-                Err("its row of the table `key_filters` rules out a key that it has, or is missing")
+                Err("its row in the table `key_filters` rules out a key that it has, or is missing")
             }
         }
     }

@@ -76,7 +76,7 @@ pub(super) fn find(blob: &[u8], name: Name) -> rusqlite::Result<Option<Holder>> 
 }
 
 pub(super) fn damaged() -> rusqlite::Error {
-    words::damaged("the index of the keys (tables `key_…`) makes no sense")
+    words::damaged("the index of the keys (tables `key_…`) is invalid")
 }
 
 #[cfg(test)]

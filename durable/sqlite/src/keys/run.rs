@@ -62,7 +62,7 @@ impl Run {
             let bits: u32 = in_row("key_runs", number, row.get(2))?;
             if bits > MOST_BITS {
                 return Err(words::damaged(format!(
-                    "table `key_runs`, row {number}: the column `bits` has {bits}, out of its range"
+                    "table `key_runs`, row {number}: the column `bits` has {bits}, which is out of range"
                 )));
             }
             Ok(Run {

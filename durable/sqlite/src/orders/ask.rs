@@ -25,26 +25,27 @@ const GAP: Duration = Duration::from_millis(10);
 /// For how long no process has the file before an order is withdrawn early. A service that is started again takes it.
 const GONE: Duration = Duration::from_millis(500);
 
-/// What came of an order.
+/// The outcome of a command that was sent with [`ask`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Asked {
-    /// The process that has the file open has carried it out, or says why not.
+    /// The process that has the file open has carried out the command, or says why not.
     Answered(Arc<str>),
-    /// It has not taken the order, which is withdrawn: it is not carried out.
+    /// The process did not accept the command, which was withdrawn and will not be carried out.
     Withdrawn,
-    /// It has taken the order, and has not answered, or has ended. Whether it was carried out, or will be, is not known.
+    /// The process accepted the command and then did not answer, or ended. It is not known whether the command was or
+    /// will be carried out.
     Unknown,
 }
 
-/// Asks the process that has a file open to carry out these orders, and waits so long until it takes them, and as long again for its answers. If no process has
-/// the file, they are withdrawn early.
+/// Sends commands to the process that has a file open. Waits up to `within` until they are accepted, and then up to
+/// `within` for the answers. If no process has the file open, they are withdrawn early.
 ///
-/// They are written some hundreds at a time, so that some thousands hold up no commit of that process for long. If not all can be written, the rest is
-/// [withdrawn](Asked::Withdrawn).
+/// The commands are written a few hundred at a time, so that thousands of them do not delay a commit of that process
+/// for long. If not all of them can be written, the rest is [withdrawn](Asked::Withdrawn).
 ///
 /// # Errors
 ///
-/// [`AskError`]: nothing was asked.
+/// [`AskError`]: no command was sent.
 pub fn ask(
     path: impl AsRef<Path>,
     orders: &[Order],

@@ -8,25 +8,25 @@ use crate::OpenError;
 use crate::lock::{self, Holder};
 use crate::schema::VERSION;
 
-/// Nothing could be asked of the process that has a file open. Its text says the cause and what to do.
+/// No command could be sent to the process that has a file open. The message contains the cause and what to do.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum AskError {
     /// The file cannot be opened.
     Open(OpenError),
-    /// The file is of a version that has no orders: it was opened last by a program of that version.
+    /// The file has an older version, without support for commands: it was last opened by a program of that version.
     Older {
         /// The version of its tables.
         found: i64,
     },
-    /// Another process has written all the time, or was stopped as it did.
+    /// Another process kept the file locked, or was stopped while it had it locked.
     Busy {
-        /// Who has the file open as a store.
+        /// The process that has the file open as a store.
         holder: Holder,
-        /// What SQLite says.
+        /// The error of SQLite.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// SQLite cannot write the order: missing rights, a full disk.
+    /// SQLite cannot write the command, for example because of missing permissions or a full disk.
     Sqlite(Box<dyn Error + Send + Sync>),
 }
 
@@ -54,19 +54,19 @@ impl From<OpenError> for AskError {
 impl fmt::Display for AskError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            AskError::Open(error) => write!(f, "the order cannot be written: {error}"),
+            AskError::Open(error) => write!(f, "the request cannot be written: {error}"),
             AskError::Older { found } => write!(
                 f,
-                "the file has tables of version {found}, and orders begin with version {VERSION}: start a service of this version on it first"
+                "the file has tables of version {found}, but requests need version {VERSION}: start a service of this version on it first"
             ),
             AskError::Busy { holder, source } => write!(
                 f,
-                "the order cannot be written, {} has kept the file to itself ({source}): try again, with more time to wait, or end that process",
+                "the request cannot be written, because {} has kept the file locked ({source}): try again with a longer wait, or stop that process",
                 holder.in_words()
             ),
             AskError::Sqlite(what) => write!(
                 f,
-                "the order cannot be written: {what}: look at what the system says of the disk, and try again"
+                "the request cannot be written: {what}: check the system log for problems with the disk, and try again"
             ),
         }
     }

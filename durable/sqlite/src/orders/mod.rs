@@ -103,7 +103,7 @@ pub(crate) fn take(connection: &Connection) -> rusqlite::Result<Vec<(u64, Order)
             Ok(order) => taken.push((number.unsigned_abs(), order)),
             Err(error) => {
                 let sql = "UPDATE orders SET answer = ?2 WHERE number = ?1";
-                let answer = format!("it was not understood: {error}");
+                let answer = format!("the service did not understand the request: {error}");
                 connection.prepare_cached(sql)?.execute((number, answer))?;
             }
         }

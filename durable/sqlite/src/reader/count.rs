@@ -11,23 +11,24 @@ use crate::words::damaged;
 const PENDING: &str = "
     SELECT level, coalesce(far_handler, handler), due, failures FROM timers";
 
-/// How many timers a handler has.
+/// The number of timers of a handler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Count {
-    /// The name of the handler.
+    /// The full name of the handler.
     pub handler: Arc<str>,
-    /// How many wait in the buckets of each level, by its [number](Level::number): those of seconds first.
+    /// The number of pending timers in the buckets of each level, indexed by its [number](Level::number): seconds
+    /// first.
     pub levels: [u64; 5],
-    /// How many of them are due.
+    /// The number of pending timers that are due.
     pub overdue: u64,
-    /// How many of them have failed at least once.
+    /// The number of pending timers that have failed at least once.
     pub failed: u64,
-    /// The due time of the first one.
+    /// The earliest due time of the pending timers.
     pub first: Option<Due>,
-    /// How many dead letters there are.
+    /// The number of dead letters.
     pub dead: u64,
-    /// How many that were delivered are archived.
+    /// The number of records in the archive of delivered timers.
     pub archived: u64,
 }
 
@@ -44,13 +45,13 @@ impl Count {
         }
     }
 
-    /// How many wait.
+    /// Returns the number of pending timers.
     #[must_use]
     pub fn pending(&self) -> u64 {
         self.levels.iter().sum()
     }
 
-    /// How many wait in the buckets of a level.
+    /// Returns the number of pending timers in the buckets of a level.
     #[must_use]
     pub fn at(&self, level: Level) -> u64 {
         self.levels[usize::from(level.number())]
@@ -69,7 +70,7 @@ pub(crate) fn count(snapshot: &Snapshot<'_>, now: Due) -> rusqlite::Result<Vec<C
         let (level, due) = (row.get::<_, u8>(0)?, Due::from_millis(row.get(2)?));
         let count = counts.of(row.get(1)?)?;
         let at = count.levels.get_mut(usize::from(level));
-        *at.ok_or_else(|| damaged("a timer lies in a level that there is not"))? += 1;
+        *at.ok_or_else(|| damaged("a timer is in a level that does not exist"))? += 1;
         count.overdue += u64::from(due <= now);
         count.failed += u64::from(row.get::<_, u32>(3)? > 0);
         count.first = Some(count.first.map_or(due, |first| first.min(due)));

@@ -9,20 +9,20 @@ use rusqlite::ErrorCode::{
 use crate::lock::{self, Holder};
 use crate::words::boxed;
 
-/// A file could not be read. Its text says the cause and what to do.
+/// A file could not be read. The message contains the cause and what to do.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// Another process had the file for itself, for seconds.
+    /// Another process kept the file locked for seconds.
     Busy {
-        /// Who has it open as a store.
+        /// The process that has the file open as a store.
         holder: Holder,
-        /// What SQLite says.
+        /// The error of SQLite.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// The file is damaged: a page or a row makes no sense.
+    /// The file is damaged: a page or a row is invalid.
     Corrupt(Box<dyn Error + Send + Sync>),
-    /// SQLite cannot read it.
+    /// SQLite cannot read the file.
     Sqlite(Box<dyn Error + Send + Sync>),
 }
 
@@ -46,16 +46,16 @@ impl fmt::Display for ReadError {
         match self {
             ReadError::Busy { holder, source } => write!(
                 f,
-                "{} kept the file to itself ({source}): try again, or end that process",
+                "{} kept the file locked ({source}): try again, or stop that process",
                 holder.in_words()
             ),
             ReadError::Corrupt(what) => write!(
                 f,
-                "the file is damaged: {what}: `waterwheel-timers FILE check` says what else is; restore a backup"
+                "the file is damaged: {what}: restore a backup; run `waterwheel-timers FILE check` to see what else is damaged"
             ),
             ReadError::Sqlite(what) => write!(
                 f,
-                "SQLite cannot read the file: {what}: look at what the system says of its disk, and try again"
+                "SQLite cannot read the file: {what}: check the system log for problems with its disk, and try again"
             ),
         }
     }

@@ -4,21 +4,21 @@ use std::{fs, io};
 use super::snapshot::Snapshot;
 use crate::store::log_of;
 
-/// How large a file is, and what is true of it as a whole.
+/// The size of a file, and other properties of the file as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Extent {
     /// The version of its tables.
     pub version: i64,
-    /// It rises each time that it is opened as a store: the ids of the timers that are inserted now begin with it.
+    /// A number that rises each time the file is opened as a store: the ids of newly inserted timers start with it.
     pub epoch: u64,
-    /// The bytes of the file on the disk. What is committed is in the log first.
+    /// The size of the file on disk. Commits are written to the WAL first.
     pub bytes: u64,
-    /// The bytes of the log beside it.
+    /// The size of the WAL next to it.
     pub log_bytes: u64,
-    /// The bytes of the tables, and of the pages that are free.
+    /// The size of the tables, including free pages.
     pub used_bytes: u64,
-    /// The bytes of the pages that are free. They are used before the file grows.
+    /// The size of the free pages. They are used before the file grows.
     pub free_bytes: u64,
 }
 

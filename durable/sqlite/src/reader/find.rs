@@ -98,7 +98,7 @@ fn pending(from: &Row<'_>, handlers: &Handlers) -> rusqlite::Result<Pending> {
     let level: u8 = from.get(7)?;
     let levels = [Level::Second].into_iter().chain(Level::FAR);
     let level = levels.into_iter().find(|it| it.number() == level);
-    let level = level.ok_or_else(|| damaged("a timer lies in a level that there is not"))?;
+    let level = level.ok_or_else(|| damaged("a timer is in a level that does not exist"))?;
     Ok(Pending {
         row: row("timers", from, handlers.name(from.get(9)?)?)?,
         bucket: Bucket {

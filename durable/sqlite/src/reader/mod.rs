@@ -29,27 +29,29 @@ use super::schema::VERSION;
 use super::store::resolve;
 use super::{OpenError, read};
 
-/// Reads the file of a store, and changes nothing in it.
+/// Reads the file of a store without changing it.
 ///
-/// It takes no lock, so it works beside the process that has the store open, and when none has. The user needs the right to read the file. SQLite creates the
-/// log and its index beside it if they are not there, which needs the right to write to the folder.
+/// A reader takes no lock, so it works with or without a process that has the store open. It requires permission to
+/// read the file. If the WAL and its index do not exist, SQLite creates them, which requires permission to write to the
+/// directory.
 #[derive(Debug)]
 pub struct Reader {
     pub(crate) connection: Connection,
     path: PathBuf,
 }
 
-/// A timer that waits, and where it lies.
+/// A pending timer, and the bucket that it is in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pending {
     /// The timer.
     pub row: Row,
-    /// Where it lies.
+    /// The bucket that it is in.
     pub bucket: Bucket,
 }
 
 impl Pending {
-    /// What names it. If it has moved since its insert, this is not its first handle, and is as good as that: the store looks up where the timer is.
+    /// Returns the handle of the timer. If the timer was rescheduled since its insert, this is not its original handle,
+    /// but it is equally valid: the store looks up where the timer is.
     #[must_use]
     pub fn handle(&self) -> Handle {
         self.row.handle()
@@ -59,40 +61,40 @@ impl Pending {
 /// The timer that has a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keyed {
-    /// What an insert with the key would be answered.
+    /// The handle with which an insert with the key would be answered.
     pub handle: Handle,
-    /// The timer. `None` if it was delivered, and is archived.
+    /// The timer, or `None` if it was delivered and is archived.
     pub pending: Option<Pending>,
 }
 
 impl Reader {
-    /// Before all timers, for [`Reader::pending`].
+    /// The position before all timers, for [`Reader::pending`].
     pub const START: (Due, Id) = (Due::from_millis(i64::MIN), Id::NONE);
 
-    /// Opens a file to read it.
+    /// Opens a file for reading.
     ///
     /// # Errors
     ///
-    /// [`OpenError`]: it is not there, it is empty, it is no file of this store, it is damaged, or of a newer version.
+    /// [`OpenError`]: the file does not exist, is empty, is not a timer database, is damaged, or has a newer version.
     pub fn open(path: impl AsRef<Path>) -> Result<Reader, OpenError> {
         let path = resolve(path.as_ref()).map_err(|error| OpenError::io(path.as_ref(), error))?;
         let connection = open::open(&path).map_err(|error| error.of_file(&path, false))?;
         Ok(Reader { connection, path })
     }
 
-    /// The absolute path of the file.
+    /// Returns the absolute path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Who has the file open as a store, as its lock file says.
+    /// Returns which process has the file open as a store, according to its lock file.
     #[must_use]
     pub fn holder(&self) -> Holder {
         lock::look(&self.path)
     }
 
-    /// How large the file is, and what is true of it as a whole.
+    /// Returns the size of the file, and other properties of the file as a whole.
     ///
     /// # Errors
     ///
@@ -101,9 +103,9 @@ impl Reader {
         self.read(|snapshot| extent::extent(snapshot, &self.path))
     }
 
-    /// How many timers there are of each handler that has had one, in order of their names.
+    /// Counts the timers of each handler that has ever had one, in order of their names.
     ///
-    /// It reads all timers: some tenths of a second a million.
+    /// This reads all timers: a few tenths of a second per million.
     ///
     /// # Errors
     ///
@@ -112,11 +114,11 @@ impl Reader {
         self.read(|snapshot| count::count(snapshot, now))
     }
 
-    /// The first timers in order of their due times, and of their ids if these are equal: those after one that was read before, or after
-    /// [`Reader::START`], and due until then.
+    /// Returns the first pending timers in order of their due times, and of their ids if these are equal: those after
+    /// `after`, which is the last timer of the previous page or [`Reader::START`], and due at `until` or earlier.
     ///
-    /// It reads the buckets in which they lie, as a whole: those of a far timer have up to 32 days. A timer that is moved between two calls may be in both
-    /// pages, or in none.
+    /// This reads the buckets that contain the timers completely: those of far timers span up to 32 days. A timer that
+    /// is moved between two calls may be in both pages, or in neither.
     ///
     /// # Errors
     ///
@@ -134,11 +136,12 @@ impl Reader {
         })
     }
 
-    /// The [handles](Pending::handle) of timers, so many at most, and where they lie: bucket by bucket, in order of the buckets' starts, and by their ids in each.
-    /// `after` is what a page before has ended with.
+    /// Returns at most `most` [handles](Pending::handle) of pending timers and the buckets that they are in, in order
+    /// of the starts of the buckets, and of the ids within each. `after` is the end of the previous page.
     ///
-    /// It reads no payload, and no timer twice. So it is for large pages of all timers, and [`pending`](Reader::pending) is for those that are due first. A timer
-    /// that a [cascade](waterwheel_store::Op::Cascade) moves between two calls is in one of the pages, or in both.
+    /// This reads no payloads, and no timer twice, so it is suited for large pages of all timers, while
+    /// [`pending`](Reader::pending) is for those that are due first. A timer that is moved by a
+    /// [cascade](waterwheel_store::Op::Cascade) between two calls is in one of the pages, or in both.
     ///
     /// # Errors
     ///
@@ -155,7 +158,7 @@ impl Reader {
         })
     }
 
-    /// A timer that waits, found at once by its handle.
+    /// Finds a pending timer by its handle, with a fast lookup.
     ///
     /// # Errors
     ///
@@ -164,7 +167,8 @@ impl Reader {
         self.read(|snapshot| find::by_handle(snapshot, handle))
     }
 
-    /// The timer of a handler that has a key. It reads the filters of the index of the keys: 1 to 2 bytes a key, some 4 ms a million.
+    /// Finds the timer of a handler that has this key. This reads the filters of the index of the keys: 1 to 2 bytes
+    /// per key, about 4 ms per million.
     ///
     /// # Errors
     ///
@@ -173,7 +177,7 @@ impl Reader {
         self.read(|snapshot| find::by_key(snapshot, handler, key))
     }
 
-    /// A timer that waits, found by its id alone: it reads all timers until it comes to it.
+    /// Finds a pending timer by its id alone. This reads all timers until it is found.
     ///
     /// # Errors
     ///
@@ -182,7 +186,7 @@ impl Reader {
         self.read(|snapshot| find::by_id(snapshot, id))
     }
 
-    /// The first dead letters after this id, in order of their ids.
+    /// Returns the first dead letters with ids after `after`, in order of their ids.
     ///
     /// # Errors
     ///
@@ -191,7 +195,7 @@ impl Reader {
         self.read(|snapshot| dead::page(snapshot, *whose, after, most))
     }
 
-    /// The dead letter with this id.
+    /// Returns the dead letter with this id.
     ///
     /// # Errors
     ///
@@ -200,7 +204,7 @@ impl Reader {
         self.read(|snapshot| dead::one(snapshot, id))
     }
 
-    /// The names of all handlers that have had a timer.
+    /// Returns the names of all handlers that have ever had a timer.
     ///
     /// # Errors
     ///
@@ -209,7 +213,7 @@ impl Reader {
         self.read(|snapshot| Ok(snapshot.handlers.all()))
     }
 
-    /// What the service keeps by a name: its namespaces and calendars. A file of an older version has none.
+    /// Returns the settings of the service: its namespaces and calendars. A file of an older version has none.
     ///
     /// # Errors
     ///
@@ -221,7 +225,7 @@ impl Reader {
         })
     }
 
-    /// The names of the [settings](Reader::settings), in order, without their values.
+    /// Returns the names of the [settings](Reader::settings) in order, without their values.
     ///
     /// # Errors
     ///

@@ -64,7 +64,7 @@ impl First {
             places.into_iter().map(|at| {
                 let bucket = at.level.bucket(at.due);
                 let found = find::at(snapshot, bucket, at.handler, at.id)?;
-                found.ok_or_else(|| damaged("a timer is found once, and not again"))
+                found.ok_or_else(|| damaged("a timer was read once and then not found again"))
             }),
             |pending| pending.row.bytes(),
         )

@@ -63,14 +63,15 @@ impl Asked {
     }
 }
 
-/// What came of a declaration.
+/// The result of a declaration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Declared {
-    /// There was no calendar of this name.
+    /// The calendar is new.
     Created,
-    /// There was another one of this name. It goes on from the present, or from where it was if its times are the same.
+    /// The calendar replaces one with the same name. It starts from now, or continues from where the old one was if the
+    /// times are the same.
     Replaced,
-    /// It was there, as it is declared.
+    /// An identical calendar exists.
     Unchanged,
 }
 

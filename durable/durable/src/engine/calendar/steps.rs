@@ -53,7 +53,7 @@ impl Engine {
             }
             let (plan, before) = (plan.clone(), *kept);
             let Some(after) = self.goes_on(&name, before, decision.cursor) else {
-                let why = "there are so many calendars that no number is left for it".into();
+                let why = "there are too many calendars: no number is left for it".into();
                 self.output.push_back(Output::UnreadableCalendar(name, why));
                 continue;
             };

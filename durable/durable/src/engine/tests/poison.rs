@@ -56,7 +56,7 @@ fn a_timer_that_ends_the_process_is_given_up_after_so_many_starts() {
         assert_eq!(it.dead.len(), 1);
         let (row, why) = &it.dead[0];
         assert_eq!(&*row.handler, POISON);
-        let said = format!("the process has ended {} times in a row", expected);
+        let said = format!("the process ended {} times in a row", expected);
         assert!(why.starts_with(&said), "{why}");
         assert_eq!(it.engine.namespace(DEFAULT).unwrap().counts.dead, 1);
         // The other one goes on.

@@ -38,7 +38,7 @@ fn what_waits_for_a_refused_retry_is_refused() {
     it.follow();
     assert_eq!(it.answers, []);
     it.reply(refused());
-    let why = "the store refused, and nothing was written: the disk is full";
+    let why = "the store refused the request, and nothing was written: the disk is full";
     let refused = Answer::Refused(why.into());
     assert_eq!(it.answers, [refused.clone(), refused]);
     // The failure is written as soon as the store takes it, and the timer is as good as before.
