@@ -9,35 +9,42 @@ use tokio::time::{Duration, Instant};
 
 use crate::{Sleep, Timer};
 
-/// What hyper and hyper-util ask for by `timer(…)`: the server's header-read timeout, HTTP/2 keep-alive, the client's pool.
+/// Makes a [`Timer`] usable as hyper's timer. Requires the feature `hyper`.
 ///
-/// hyper times its own limits with it, and `now` is [`Timer::now`]: on a [`ManualClock`](crate::ManualClock) hyper's limits are virtual
-/// too.
+/// Pass it to the `timer(…)` methods of hyper and hyper-util, for the server's header-read timeout and HTTP/2 keep-alive, and to
+/// hyper-util's `pool_timer(…)` for the client's pool.
 ///
-/// A limit needs a timer. Without `timer(…)`, hyper panics in `serve_connection` if `header_read_timeout` was set, and after the HTTP/2
-/// handshake if `keep_alive_interval` was. With one, it also applies its own default: 30 s for the header of an HTTP/1 request. The
-/// header-read timeout also ends idle keep-alive connections: it begins anew after each response.
+/// hyper runs its own limits on this timer, and its `now` is [`Timer::now`]: on a [`ManualClock`](crate::ManualClock), hyper's
+/// limits are virtual too.
 ///
-/// A reset moves the deadline in place. It takes no lock if that is later, as for a keep-alive that each packet pushes back. It takes
-/// what this timer gave to hyper, and a [`Sleep`] of this timer in a box. What is of another timer or another kind is replaced.
+/// hyper's limits need a timer. Without `timer(…)`, hyper panics in `serve_connection` if `header_read_timeout` was set, and
+/// after the HTTP/2 handshake if `keep_alive_interval` was set. With a timer, hyper also applies its own default of 30 s for the
+/// header of an HTTP/1 request. The header-read timeout also ends idle keep-alive connections, since it starts anew after each
+/// response.
 ///
-/// # Refusals
+/// A reset moves the deadline in place. It takes no lock if the new deadline is later, as for a keep-alive that each packet
+/// pushes back. This applies to the sleeps that this timer gave to hyper, and to a boxed [`Sleep`] of this timer. Sleeps of
+/// another timer or type are replaced.
 ///
-/// hyper has no error for a sleep that is refused. So these calls never panic, and differ from [`Timer::sleep`]:
+/// # When the timer is stopped or full
 ///
-/// - Once the timer takes nothing new, by [`shutdown`](Timer::shutdown) or by [`drain`](Timer::drain), a new sleep is
-///   never ready. Nor is one whose timer is stopped while it waits. So **hyper's limits fall away with the timer**, and its
-///   connections go on without them: end the connections first. (If the sleeps were ready instead, idle connections would end with a timeout
-///   that has not passed, HTTP/2 connections as well if they carry requests, and the sweeps of hyper-util's pool would follow
-///   one another without a pause.)
-/// - Where [`max_pending`](crate::Builder::max_pending) is reached, a sleep is taken nevertheless, and counts. The limits hold, and what else
-///   the timer is asked for is refused. Bound the connections.
+/// hyper has no error for a sleep that is rejected. These methods therefore never panic, and differ from [`Timer::sleep`]:
 ///
-/// When the timer's runtime [ends](crate::time#when-a-runtime-ends), a sleep that is polled elsewhere panics, as that of hyper-util's `TokioTimer` does.
+/// - Once [`shutdown`](Timer::shutdown) or [`drain`](Timer::drain) was called, a new sleep is never ready. Nor is a sleep whose
+///   timer is stopped while it waits. **hyper's limits therefore no longer apply once the timer is stopped**, and its connections
+///   go on without them: end the connections first. (If the sleeps were ready instead, idle connections would end with a timeout
+///   that has not passed, as would HTTP/2 connections that still carry requests, and hyper-util would sweep its pool in a busy
+///   loop.)
+/// - When [`max_pending`](crate::Builder::max_pending) is reached, a sleep is accepted nevertheless, and counts. The limits hold,
+///   but all other requests to the timer are rejected. Limit the number of connections.
 ///
-/// A drain waits for the sleeps that hyper has pending, and hyper pushes the same sleep back as long as a connection or a pool lives.
+/// When the timer's runtime [ends](crate::time#when-a-runtime-ends), a sleep that is polled elsewhere panics, like that of
+/// hyper-util's `TokioTimer`.
 ///
-/// # Example
+/// A drain waits for hyper's pending sleeps, and hyper keeps pushing back the same sleep for as long as a connection or a pool
+/// lives.
+///
+/// # Examples
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -77,6 +84,7 @@ impl rt::Timer for Timer {
     }
 }
 
+/// Makes a [`Sleep`] usable as hyper's sleep. Requires the feature `hyper`.
 impl rt::Sleep for Sleep {}
 
 /// What hyper holds. `None` once the timer takes nothing: never ready.

@@ -3,39 +3,43 @@ use tokio::time::{Duration, Instant};
 use super::current;
 use crate::Timer;
 
-/// The instant by which a request must be done; or never, which is the default.
+/// The instant by which a request must be done, or never, which is the default.
 ///
-/// Within a [`scope`](Deadline::scope) the deadline is [`current`](Deadline::current), for all that the scope's future awaits.
-/// So code that calls another server can pass on what is left of the time, and no function in between has to hand the deadline
-/// through. Of nested scopes the earlier deadline counts: an inner scope can only leave less time.
+/// Within a [`scope`](Deadline::scope), the deadline is [`current`](Deadline::current) for everything that the scope's future
+/// awaits. Code that calls another server can therefore pass on the remaining time, and no function in between has to pass the
+/// deadline along. With nested scopes the earlier deadline applies: an inner scope can only leave less time.
 ///
-/// A scope carries the deadline and ends its future at the deadline, as a deadline in gRPC does. The issue
-/// [grpc-rust#2316](https://github.com/grpc/grpc-rust/issues/2316) asks for deadlines that pass from server to client calls by
-/// themselves; the contexts of grpc-go and grpc-java do this.
+/// A scope carries the deadline and ends its future at the deadline, as a deadline in gRPC does. The contexts of grpc-go and
+/// grpc-java propagate deadlines from server calls to client calls in the same way;
+/// [grpc-rust#2316](https://github.com/grpc/grpc-rust/issues/2316) asks for it.
 ///
-/// # What a scope reaches
+/// # Propagation
 ///
-/// - What its future polls, on whichever threads: what it awaits, and also the tasks of a `LocalSet` or a `FuturesUnordered` that is polled
-///   within it, wherever they were added.
-/// - Not another task, as a [task-local](tokio::task_local) value: `tokio::spawn` spawns one without the deadline, which is right for
-///   work that must go on after the request. [`Deadline::spawn`] spawns it with the deadline, and `Deadline::current().scope(future)`
-///   carries that anywhere else, as into a `JoinSet`.
-/// - Not the destructor of a future that was cut: that runs where the [`Scoped`](super::Scoped) is dropped, so that it may still call.
-/// - Blocking code only by [`sync_scope`](Deadline::sync_scope).
+/// - A scope reaches everything that its future polls, on any thread: what it awaits, and also the tasks of a `LocalSet` or a
+///   `FuturesUnordered` that is polled within it, wherever they were added.
+/// - It does not reach other tasks, just like a [task-local](tokio::task_local) value: `tokio::spawn` spawns a task without the
+///   deadline, which is right for work that must go on after the request. `Deadline::current().spawn(future)` spawns it with the
+///   deadline, see [`spawn`](Deadline::spawn), and `Deadline::current().scope(future)` carries the deadline anywhere else, such as
+///   into a `JoinSet`.
+/// - It does not reach the destructor of a future that was ended at the deadline. The destructor runs where the
+///   [`Scoped`](super::Scoped) is dropped, so it can still make calls.
+/// - It reaches blocking code only through [`sync_scope`](Deadline::sync_scope).
 ///
 /// # Time
 ///
-/// A deadline is an instant of some clock, and does not say of which. Outside of scopes that is the clock of the runtime that the thread is
-/// in, `Instant::now()`. For a [`Timer`] with another clock, such as a [`ManualClock`](crate::ManualClock), use
+/// A deadline is an instant of a clock, but does not record of which one. Outside of scopes it is the clock of the runtime that
+/// the thread is in, `Instant::now()`. For a [`Timer`] with another clock, such as a [`ManualClock`](crate::ManualClock), use
 /// `Deadline::at(timer.now() + limit)` and [`scope_on`](Deadline::scope_on).
 ///
 /// A scope on a timer carries the timer: within it, [`current`](Deadline::current), [`after`](Deadline::after) and
-/// [`remaining`](Deadline::remaining) go by the clock of that timer, and [`scope`](Deadline::scope) and [`spawn`](Deadline::spawn) use the
-/// timer. So code that is called there need not know it. Of a scope around it on another clock, what remains of the deadline counts.
+/// [`remaining`](Deadline::remaining) use the clock of that timer, and [`scope`](Deadline::scope) and [`spawn`](Deadline::spawn)
+/// use the timer itself. Code that is called there need not know about it. If an outer scope has another clock, the remaining
+/// time of its deadline is what counts.
 ///
-/// A deadline that was made outside of such a scope and is used by name within it is not converted; nor is one that is taken out of it.
+/// A deadline that was created outside of such a scope and is used directly within it is not converted; nor is a deadline that is
+/// taken out of the scope.
 ///
-/// # Example
+/// # Examples
 ///
 /// ```
 /// use waterwheel::rpc::Deadline;
@@ -46,10 +50,10 @@ use crate::Timer;
 /// let request = Deadline::after(Duration::from_millis(5));
 /// let cut = request.scope(async {
 ///     assert_eq!(Deadline::current(), request);
-///     // A longer limit for a part of it does not help.
+///     // A longer limit for a part of it has no effect.
 ///     let part = Deadline::after(Duration::from_secs(60));
 ///     part.scope(async { assert_eq!(Deadline::current(), request) }).await?;
-///     Deadline::spawn(sleep(Duration::from_secs(60))).await.expect("it does not panic")
+///     Deadline::current().spawn(sleep(Duration::from_secs(60))).await.expect("it does not panic")
 /// });
 /// assert!(matches!(cut.await, Err(_elapsed)));
 /// assert_eq!(Deadline::current(), Deadline::never());
@@ -63,15 +67,16 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// So long from now, by `Instant::now()`, or by the clock of the [scope's timer](Deadline). If that is beyond the range of
-    /// `Instant`, as of `Duration::MAX`: never.
+    /// Creates a deadline that is `duration` from now, by `Instant::now()`, or by the clock of the [scope's timer](Deadline).
+    ///
+    /// If the deadline would be beyond the range of `Instant`, as with `Duration::MAX`, it is [`never`](Deadline::never).
     pub fn after(duration: Duration) -> Deadline {
         Deadline {
             instant: current::now().checked_add(duration),
         }
     }
 
-    /// The deadline at an instant, which may have passed.
+    /// Creates a deadline at an instant, which may have passed.
     #[inline]
     pub const fn at(instant: Instant) -> Deadline {
         Deadline {
@@ -79,23 +84,23 @@ impl Deadline {
         }
     }
 
-    /// No deadline.
+    /// Creates a deadline that never comes.
     #[inline]
     pub const fn never() -> Deadline {
         Deadline { instant: None }
     }
 
-    /// The deadline of the innermost scope around the caller, or an earlier one of a scope around that; outside of scopes
-    /// [`never`](Deadline::never).
+    /// Returns the deadline of the innermost scope around the caller, or that of an outer scope if it is earlier. Outside of
+    /// scopes, returns [`never`](Deadline::never).
     #[inline]
     pub fn current() -> Deadline {
         current::deadline()
     }
 
-    /// [`current`](Deadline::current), by the clock of this timer. If the caller's scope has another clock, what remains by that one is
-    /// counted from now, and rounded down.
+    /// Returns the [`current`](Deadline::current) deadline by the clock of this timer.
     ///
-    /// For code that has a timer of its own whatever the scope it is called in.
+    /// If the caller's scope has another clock, the remaining time by that clock is added to the current time of this timer, and
+    /// rounded down. Use this method in code that has a timer of its own, independent of the scope in which it is called.
     ///
     /// ```
     /// use waterwheel::rpc::Deadline;
@@ -120,22 +125,22 @@ impl Deadline {
         current::deadline_on(Some(timer))
     }
 
-    /// Whether it never comes.
+    /// Returns `true` if the deadline never comes.
     #[inline]
     #[must_use]
     pub const fn is_never(self) -> bool {
         self.instant.is_none()
     }
 
-    /// The instant; `None` for never.
+    /// Returns the instant of the deadline, or `None` for never.
     #[inline]
     #[must_use]
     pub const fn instant(self) -> Option<Instant> {
         self.instant
     }
 
-    /// How much time is left, by `Instant::now()`, or by the clock of the [scope's timer](Deadline): zero if the deadline has passed,
-    /// `None` for never.
+    /// Returns the remaining time by `Instant::now()`, or by the clock of the [scope's timer](Deadline): zero if the deadline has
+    /// passed, `None` for never.
     #[must_use]
     pub fn remaining(self) -> Option<Duration> {
         // The clock is not read for what never comes.
@@ -143,8 +148,8 @@ impl Deadline {
         self.remaining_at(current::now())
     }
 
-    /// How much time is left at `now`: zero if the deadline has passed, `None` for never. For a timer with a clock of its own, `now`
-    /// is [`Timer::now`].
+    /// Returns the remaining time at `now`: zero if the deadline has passed, `None` for never. For a timer with a clock of its
+    /// own, `now` is [`Timer::now`].
     ///
     /// ```
     /// use waterwheel::rpc::Deadline;
@@ -161,7 +166,7 @@ impl Deadline {
         Some(self.instant?.saturating_duration_since(now))
     }
 
-    /// The earlier of two; never is later than every instant.
+    /// Returns the earlier of two deadlines. Never is later than every instant.
     ///
     /// ```
     /// use waterwheel::Duration;

@@ -1,7 +1,8 @@
-//! The header `grpc-timeout`: 1 to 8 ASCII digits and a unit, one of `H M S m u n`.
+//! Parses and formats the `grpc-timeout` header.
 //!
-//! From hours to nanoseconds; in between are minutes, seconds, milliseconds and microseconds. So
-//! [gRPC over HTTP/2](https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md) has it.
+//! The value consists of 1 to 8 ASCII digits and a unit: `H`, `M`, `S`, `m`, `u` or `n`, for hours, minutes, seconds,
+//! milliseconds, microseconds and nanoseconds. It is defined by
+//! [gRPC over HTTP/2](https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md).
 //!
 //! ```
 //! use waterwheel::Duration;
@@ -36,15 +37,15 @@ const UNITS: [(u8, u64); 6] = [
 
 const HOUR: u64 = 3_600_000_000_000;
 
-/// Reads the value of a `grpc-timeout` header: a `str`, bytes, or an `http::HeaderValue`.
+/// Parses the value of a `grpc-timeout` header, given as a `str`, as bytes, or as an `http::HeaderValue`.
 ///
 /// # Errors
 ///
-/// [`InvalidTimeout::is_unit`] if the last character is none of the units, or there is none. [`InvalidTimeout::is_value`] if there
-/// are not 1 to 8 ASCII digits before it: a sign, a space or a point is not allowed.
+/// Returns an error if the last character is not a unit or the value is empty ([`InvalidTimeout::is_unit`]), or if the unit is
+/// not preceded by 1 to 8 ASCII digits ([`InvalidTimeout::is_value`]): signs, spaces and decimal points are not allowed.
 ///
-/// Zero is read, though gRPC calls the value a positive integer: older versions of grpc-java send it
-/// ([grpc-java#12201](https://github.com/grpc/grpc-java/pull/12201)). The call is due at once.
+/// Zero is accepted, although gRPC requires a positive integer, since older versions of grpc-java send it
+/// ([grpc-java#12201](https://github.com/grpc/grpc-java/pull/12201)). Such a call is due at once.
 ///
 /// ```
 /// use waterwheel::rpc::grpc_timeout::parse;
@@ -74,16 +75,17 @@ fn parse_bytes(header: &[u8]) -> Result<Duration, InvalidTimeout> {
     Ok(Duration::from_nanos(*length) * value)
 }
 
-/// The value of a `grpc-timeout` header for a duration, in the finest unit of which 8 digits hold it, rounded down.
+/// Formats a duration as the value of a `grpc-timeout` header, in the finest unit for which 8 digits suffice, rounded down.
 ///
-/// So the header says no more than the duration, and less by less than a unit: a deadline does not grow on its way over many
-/// servers. What is longer than 8 digits of hours, as `Duration::MAX`, becomes `99999999H`, 11 thousand years. It allocates nothing.
+/// The value never exceeds the duration, and is less than one unit below it: a deadline does not grow on its way across servers.
+/// A duration that does not fit into 8 digits of hours, such as `Duration::MAX`, becomes `99999999H`, about 11 thousand years.
+/// This function does not allocate.
 ///
-/// # When no time is left
+/// # When no time remains
 ///
-/// For zero it gives `0n`, since each other value would be more. gRPC calls the value a positive integer, and there are servers of grpc-go
-/// that refuse zero as malformed ([grpc-go#8290](https://github.com/grpc/grpc-go/pull/8290)). So do not send a call for which no time is
-/// left: let it fail with `DEADLINE_EXCEEDED` where it is made. No answer could come in time.
+/// A duration of zero becomes `0n`, since any other value would be more. gRPC requires a positive integer, and some versions of
+/// grpc-go reject zero as malformed ([grpc-go#8290](https://github.com/grpc/grpc-go/pull/8290)). Do not send a call when no time
+/// remains, since no answer could arrive in time: fail it on the client with `DEADLINE_EXCEEDED`.
 ///
 /// ```
 /// use waterwheel::Duration;
@@ -108,9 +110,9 @@ pub fn format(timeout: Duration) -> Header {
     Header::new((timeout.as_secs() / 3_600).min(MOST), b'H')
 }
 
-/// The value of a `grpc-timeout` header, made by [`format()`]: at most nine ASCII bytes.
+/// The value of a `grpc-timeout` header, created by [`format()`]: at most nine ASCII bytes.
 ///
-/// With the crate `http`: `HeaderValue::from_bytes(header.as_ref())`.
+/// To use it with the `http` crate, write `HeaderValue::from_bytes(header.as_ref())`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Header {
     /// The digits and the unit, at the end.
@@ -137,7 +139,7 @@ impl Header {
         }
     }
 
-    /// The value as text.
+    /// Returns the value as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         // Never an error: digits and a letter.
@@ -169,9 +171,9 @@ impl fmt::Debug for Header {
     }
 }
 
-/// Why a `grpc-timeout` header was not understood.
+/// The error of a `grpc-timeout` header that could not be parsed.
 ///
-/// A server that gets such a header does best to go on without a deadline of the client's.
+/// A server that receives such a header should serve the request without a deadline from the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InvalidTimeout(Kind);
 
@@ -182,13 +184,13 @@ enum Kind {
 }
 
 impl InvalidTimeout {
-    /// Whether there were not 1 to 8 ASCII digits before the unit.
+    /// Returns `true` if the unit was not preceded by 1 to 8 ASCII digits.
     #[must_use]
     pub fn is_value(&self) -> bool {
         self.0 == Kind::Value
     }
 
-    /// Whether the unit was missing or unknown.
+    /// Returns `true` if the unit was missing or unknown.
     #[must_use]
     pub fn is_unit(&self) -> bool {
         self.0 == Kind::Unit
@@ -198,7 +200,7 @@ impl InvalidTimeout {
 impl fmt::Display for InvalidTimeout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
-            Kind::Value => "a grpc-timeout has 1 to 8 ASCII digits before its unit, as `250m`",
+            Kind::Value => "a grpc-timeout needs 1 to 8 ASCII digits before its unit, as in `250m`",
             Kind::Unit => "a grpc-timeout ends with a unit: `H`, `M`, `S`, `m`, `u` or `n`",
         })
     }

@@ -42,17 +42,17 @@ impl<F> Guarded<F> {
         }
     }
 
-    /// The future that is guarded.
+    /// Returns a reference to the guarded future.
     pub fn get_ref(&self) -> &F {
         &self.future
     }
 
-    /// The future that is guarded.
+    /// Returns a mutable reference to the guarded future.
     pub fn get_mut(&mut self) -> &mut F {
         &mut self.future
     }
 
-    /// The future, without its time limit.
+    /// Consumes the `Guarded`, and returns the future without its time limit.
     pub fn into_inner(self) -> F {
         self.future
     }

@@ -9,25 +9,28 @@ use super::last_touch::LastTouch;
 use crate::Timer;
 use crate::error::Error;
 
-/// Ends what has been idle for too long: a connection without traffic, a stream without frames.
+/// Ends a future that has been idle for too long, such as a connection without traffic or a stream without frames.
 ///
-/// [`touch`](IdleTimeout::touch) says that it is in use; each packet, say, touches. [`guard`](IdleTimeout::guard) runs a future, and
-/// ends it when the last touch is `limit` ago. A touch moves no timer and takes no lock: it reads the clock and writes a cell, and
-/// the cell only once a tick. When the guard's timer is due, the guard looks at the cell and sleeps on.
+/// [`touch`](IdleTimeout::touch) reports activity, for instance on each packet. [`guard`](IdleTimeout::guard) runs a future, and
+/// ends it when the last touch was `limit` ago. A touch moves no timer and takes no lock: it reads the clock and updates an
+/// atomic, at most once per tick. When the guard's timer is due, the guard reads the time of the last touch and, if there was
+/// one, continues to sleep.
 ///
-/// An idle timeout is a handle: clones, on whichever threads, touch the same one. It keeps its timer alive.
+/// An `IdleTimeout` is a handle: its clones share the time of the last touch and can be used from any thread. It keeps its timer
+/// alive.
 ///
-/// The issue [reqwest#3085](https://github.com/seanmonstar/reqwest/issues/3085) asks for such a limit that need not be polled.
+/// [reqwest#3085](https://github.com/seanmonstar/reqwest/issues/3085) asks for such a limit that does not have to be polled.
 ///
 /// # Precision
 ///
-/// It is never early: no guard ends before `limit` has passed since the last touch that happened before. The cell holds ticks, and
-/// a touch is rounded up to one; so the end is at most a tick later than that of a [`sleep`](crate::sleep()) from the last touch.
+/// A guard never ends its future before `limit` has passed since the last touch that happened before that. The time of a touch is
+/// rounded up to a tick, so the future ends at most one tick later than a [`sleep`](crate::sleep()) that was started at the last
+/// touch.
 ///
-/// A touch that comes while the guard ends may be too late for it. A touch after the end changes nothing there; it counts for other
-/// guards of the same idle timeout.
+/// A touch that arrives while a guard ends its future may be too late for it. A touch after that has no effect on this guard, but
+/// counts for other guards of the same idle timeout.
 ///
-/// # Example
+/// # Examples
 ///
 /// ```
 /// use waterwheel::rpc::IdleTimeout;
@@ -59,21 +62,21 @@ struct Shared {
 }
 
 impl IdleTimeout {
-    /// An idle timeout on the runtime's timer, [`Timer::current`]. It counts as touched now.
+    /// Creates an idle timeout on the runtime's timer, [`Timer::current`], touched now.
     ///
-    /// A duration that overflows, as `Duration::MAX`, means never: then a guard has no timer, and stopping the timer changes nothing.
-    /// With a duration of zero, a guard ends at the end of the running tick.
+    /// A duration that overflows, such as `Duration::MAX`, means never: a guard then has no timer, and stopping the timer has no
+    /// effect. With a duration of zero, a guard ends its future at the end of the current tick.
     ///
     /// # Panics
     ///
-    /// Outside a tokio runtime, or in one without `enable_time`.
+    /// Panics outside of a tokio runtime, or if the runtime was built without `enable_time`.
     #[must_use]
     #[track_caller]
     pub fn new(limit: Duration) -> IdleTimeout {
         IdleTimeout::on(&Timer::current(), limit)
     }
 
-    /// An idle timeout on a timer of your own. Needs no runtime around it. It counts as touched now, by the timer's clock.
+    /// Creates an idle timeout on a timer of your own, touched now by the timer's clock. It can be called outside of a runtime.
     ///
     /// ```
     /// use waterwheel::rpc::IdleTimeout;
@@ -99,18 +102,19 @@ impl IdleTimeout {
         }
     }
 
-    /// Says that it is in use now, by the timer's clock. Costs a read of the clock and [`touch_at`](IdleTimeout::touch_at).
+    /// Reports activity now, by the timer's clock.
     ///
-    /// It may be called on any thread, and needs no runtime around it.
+    /// It can be called on any thread, also outside of a runtime. It costs a read of the clock in addition to
+    /// [`touch_at`](IdleTimeout::touch_at).
     #[inline]
     pub fn touch(&self) {
         self.touch_at(self.shared.timer.now());
     }
 
-    /// Says that it was in use at an instant of the timer's clock ([`Timer::now`]), for callers that have just read it.
+    /// Reports activity at an instant of the timer's clock ([`Timer::now`]), for callers that have just read it.
     ///
-    /// An instant before the last touch changes nothing, so the order in which threads touch does not matter. From an instant in
-    /// the future the idle time runs from then.
+    /// An instant before the last touch has no effect, so the order in which threads call this does not matter. With an instant
+    /// in the future, the idle time starts at that instant.
     ///
     /// ```
     /// use waterwheel::rpc::IdleTimeout;
@@ -132,7 +136,8 @@ impl IdleTimeout {
         shared.last.touch(shared.timer.clock().tick_after(instant));
     }
 
-    /// When it ends, if no touch comes until then; `None` for never. The last touch counts as rounded up to a tick.
+    /// Returns the instant at which guards end their futures if there is no further touch, or `None` for never. The time of the
+    /// last touch is rounded up to a tick.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         let shared = &*self.shared;
@@ -140,20 +145,23 @@ impl IdleTimeout {
         last.checked_add(shared.limit)
     }
 
-    /// For how long it may be idle.
+    /// Returns the idle time after which guards end their futures.
     #[must_use]
     pub fn limit(&self) -> Duration {
         self.shared.limit
     }
 
-    /// Runs a future, and ends it when the last touch is [`limit`](IdleTimeout::limit) ago: then the output is an [`Elapsed`](crate::error::Elapsed).
+    /// Runs a future, and ends it with an [`Elapsed`](crate::error::Elapsed) when the last touch was
+    /// [`limit`](IdleTimeout::limit) ago.
     ///
-    /// To guard is no touch. If the last one is longer ago already, a future that is not ready ends at its first poll. An idle timeout
-    /// may have several guards, as one for each direction of a connection; all end by the same touches. The future is polled first:
-    /// if it is ready it wins. A guard holds one place of its timer's `max_pending` until it is done, also while it sleeps on.
+    /// Calling `guard` does not count as a touch: if the last touch is already longer ago than the limit, a future that is not
+    /// ready ends at its first poll. An idle timeout can have several guards, for instance one per direction of a connection; the
+    /// same touches keep all of them alive. The future is polled before the limit is checked: if it is ready, its output is
+    /// returned. A guard takes one place of its timer's `max_pending` until it is done, also while it continues to sleep.
     ///
-    /// If the timer is stopped, the guard ends with an `Elapsed` whose [`was_stopped`](crate::error::Elapsed::was_stopped) is true. To
-    /// [`drain`](Timer::drain) a timer is to stop it when the sleeps of its guards are due, even if touches came since.
+    /// If the timer is stopped, the guard ends with an `Elapsed` whose [`was_stopped`](crate::error::Elapsed::was_stopped) is
+    /// true. [Draining](Timer::drain) the timer stops it once the sleeps of its guards are due, even if there were touches in the
+    /// meantime.
     ///
     /// # Cancellation
     ///
@@ -161,8 +169,9 @@ impl IdleTimeout {
     ///
     /// # Panics
     ///
-    /// If the timer was stopped or has reached its `max_pending`; see [`try_guard`](IdleTimeout::try_guard).
-    /// Also if its runtime [has ended](crate::time#when-a-runtime-ends), as do polls of the guard then.
+    /// Panics if the timer was stopped or has reached its `max_pending`; [`try_guard`](IdleTimeout::try_guard) returns an error
+    /// instead. Also panics if the timer's runtime [has ended](crate::time#when-a-runtime-ends); polling the guard then panics
+    /// too.
     #[track_caller]
     pub fn guard<F: IntoFuture>(&self, future: F) -> Guarded<F::IntoFuture> {
         match self.try_delay() {
@@ -171,7 +180,7 @@ impl IdleTimeout {
         }
     }
 
-    /// [`guard`](IdleTimeout::guard), or an error; then the future is dropped.
+    /// Like [`guard`](IdleTimeout::guard), but returns an error instead of panicking, and drops the future in that case.
     ///
     /// ```
     /// use std::future::pending;
@@ -191,7 +200,8 @@ impl IdleTimeout {
     ///
     /// # Errors
     ///
-    /// [`Error::is_shutdown`] if the timer was stopped, [`Error::is_at_capacity`] if it has reached its `max_pending`.
+    /// Returns an error if the timer was stopped ([`Error::is_shutdown`]) or has reached its `max_pending`
+    /// ([`Error::is_at_capacity`]).
     pub fn try_guard<F: IntoFuture>(&self, future: F) -> Result<Guarded<F::IntoFuture>, Error> {
         Ok(self.guard_with(self.try_delay()?, future))
     }

@@ -1,18 +1,15 @@
-//! What an RPC stack needs of timers beside a timeout: a deadline that travels, and a limit of idle time that costs a store.
+//! Deadlines that follow a request from server to server, and idle timeouts that are cheap to push back.
 //!
-//! | file | concept |
+//! | item | purpose |
 //! |---|---|
-//! | `deadline` | [`Deadline`]: the instant by which a request must be done, which the code that serves the request can look up |
-//! | `scope` | [`Deadline::scope`] and its siblings, which make a deadline current |
-//! | `current` | what is current within a scope: the deadline, and the timer |
-//! | `scoped` | [`Scoped`]: the future of [`Deadline::scope`] |
-//! | `grpc_timeout` | the header `grpc-timeout`: to and from a `Duration` |
-//! | `idle_timeout` | [`IdleTimeout`]: ends what has been idle for too long |
-//! | `guarded` | [`Guarded`]: the future of [`IdleTimeout::guard`] |
-//! | `last_touch` | the cell of an idle timeout, which threads touch without a lock |
+//! | [`Deadline`] | the instant by which a request must be done, which the code that serves the request can look up |
+//! | [`Scoped`] | the future of [`Deadline::scope`], which makes a deadline current |
+//! | [`grpc_timeout`] | converts between the `grpc-timeout` header and a `Duration` |
+//! | [`IdleTimeout`] | ends a connection or stream that has been idle for too long |
+//! | [`Guarded`] | the future of [`IdleTimeout::guard`] |
 //!
-//! A server, in short: it reads the header, and serves the request within the scope of its deadline. Clients that are called
-//! meanwhile look the deadline up, and write what is left of it into the header of their own request.
+//! A server reads the header and serves the request within the scope of its deadline. Clients that are called in that scope look
+//! up the deadline, and write the remaining time into the header of their own request.
 //!
 //! ```
 //! use waterwheel::rpc::{Deadline, grpc_timeout};

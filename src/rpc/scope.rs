@@ -8,13 +8,16 @@ use super::scoped::Scoped;
 use crate::Timer;
 use crate::error::{Elapsed, Error};
 
-/// Scopes: where a deadline is current.
+/// Methods that run futures and functions within a deadline.
 impl Deadline {
-    /// Runs a future with this deadline as [`current`](Deadline::current), and ends it at the deadline, with `Err`. If the caller's
-    /// current deadline is earlier, that one counts.
+    /// Runs a future with this deadline as the [`current`](Deadline::current) one, and ends it with `Err` at the deadline.
     ///
-    /// On the timer of the caller's scope if that [has one](Deadline), else on the runtime's. The future is polled first: if it is ready it wins, even past the deadline. The `Err` is
-    /// [due](crate::time#when-a-timer-is-due) at the deadline's tick, and never early. Without a deadline no timer is involved.
+    /// If the caller's current deadline is earlier, that one is used instead.
+    ///
+    /// The scope runs on the timer of the caller's scope if that [has one](Deadline), and otherwise on the runtime's timer. The
+    /// future is polled before the deadline is checked: if it is ready, its output is returned even after the deadline. The `Err`
+    /// is [due](crate::time#when-a-timer-is-due) at the deadline's tick, and never early. Without a deadline, no timer is
+    /// involved.
     ///
     /// # Cancellation
     ///
@@ -22,7 +25,8 @@ impl Deadline {
     ///
     /// # Panics
     ///
-    /// As [`waterwheel::timeout_at`](crate::timeout_at), unless the deadline is never. Within a [`scope_on`](Deadline::scope_on): as that.
+    /// Panics in the same cases as [`waterwheel::timeout_at`](crate::timeout_at), unless the deadline is
+    /// [`never`](Deadline::never). Within a [`scope_on`](Deadline::scope_on), it panics in the same cases as that method.
     #[track_caller]
     pub fn scope<F: IntoFuture>(self, future: F) -> Scoped<F::IntoFuture> {
         match current::timer() {
@@ -31,8 +35,9 @@ impl Deadline {
         }
     }
 
-    /// [`scope`](Deadline::scope) on a timer of your own, which ends the future by its own clock. The scope
-    /// [carries the timer](Deadline), and keeps it alive.
+    /// Runs a future like [`scope`](Deadline::scope), on a timer of your own, which ends the future by its own clock.
+    ///
+    /// The scope [carries the timer](Deadline) and keeps it alive.
     ///
     /// ```
     /// use waterwheel::rpc::Deadline;
@@ -49,8 +54,8 @@ impl Deadline {
     ///
     /// # Panics
     ///
-    /// Unless the deadline is never: if the timer was stopped or has reached its `max_pending`; see
-    /// [`try_scope_on`](Deadline::try_scope_on).
+    /// Panics if the timer was stopped or has reached its `max_pending`, unless the deadline is [`never`](Deadline::never);
+    /// [`try_scope_on`](Deadline::try_scope_on) returns an error instead.
     #[track_caller]
     pub fn scope_on<F: IntoFuture>(self, timer: &Timer, future: F) -> Scoped<F::IntoFuture> {
         match self.try_scope_on(timer, future) {
@@ -59,12 +64,12 @@ impl Deadline {
         }
     }
 
-    /// [`scope_on`](Deadline::scope_on), or an error; then the future is dropped.
+    /// Like [`scope_on`](Deadline::scope_on), but returns an error instead of panicking, and drops the future in that case.
     ///
     /// # Errors
     ///
-    /// Unless the deadline is never: [`Error::is_shutdown`] if the timer was stopped, [`Error::is_at_capacity`] if it has reached
-    /// its `max_pending`.
+    /// Unless the deadline is [`never`](Deadline::never), returns an error if the timer was stopped ([`Error::is_shutdown`]) or
+    /// has reached its `max_pending` ([`Error::is_at_capacity`]).
     pub fn try_scope_on<F: IntoFuture>(
         self,
         timer: &Timer,
@@ -74,12 +79,13 @@ impl Deadline {
         Scoped::try_new_on(timer, deadline, future.into_future())
     }
 
-    /// Calls a function with this deadline as [`current`](Deadline::current), or with the caller's if that is earlier. It is not
-    /// ended at the deadline.
+    /// Calls a function with this deadline as the [`current`](Deadline::current) one, or with the caller's deadline if that is
+    /// earlier. The function is not ended at the deadline.
     ///
-    /// For blocking code, for what makes a future (a `tower` layer calls its inner service so), and for futures and bodies that
-    /// are ended in another way: each poll in a `sync_scope` of its own. Since nothing ends the function, a call by a
-    /// `tower::ClientDeadline` in it, as in a nested `block_on`, fails by itself at the deadline.
+    /// Use it for blocking code, for functions that create a future (a `tower` layer calls its inner service this way), and for
+    /// futures and bodies that are ended in another way, with each poll in a `sync_scope` of its own. Since nothing ends the
+    /// function, a call by a `tower::ClientDeadline` (feature `tower`) within it, as in a nested `block_on`, fails by itself at
+    /// the deadline.
     ///
     /// ```
     /// use waterwheel::Duration;
@@ -88,7 +94,7 @@ impl Deadline {
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() {
     /// let request = Deadline::after(Duration::from_secs(1));
-    /// // What a scope does not reach by itself: blocking code.
+    /// // A scope does not reach blocking code by itself.
     /// let blocking = tokio::task::spawn_blocking(move || {
     ///     request.sync_scope(|| Deadline::current().remaining())
     /// });
@@ -100,8 +106,8 @@ impl Deadline {
         act()
     }
 
-    /// [`sync_scope`](Deadline::sync_scope) with a timer of your own, which [the scope carries](Deadline): what is called goes by the
-    /// clock of that timer.
+    /// Calls a function like [`sync_scope`](Deadline::sync_scope), with a timer of your own, which [the scope carries](Deadline).
+    /// The function uses the clock of that timer.
     ///
     /// ```
     /// use waterwheel::rpc::Deadline;
@@ -124,10 +130,14 @@ impl Deadline {
         act()
     }
 
-    /// `tokio::spawn` with the caller's current deadline: the task is ended there, with an `Err`. If the caller's scope
-    /// [has a timer](Deadline), so has the task.
+    /// Spawns a task with this deadline, like `tokio::spawn`, and ends the task with an `Err` at the deadline.
     ///
-    /// The task is not ended with the caller. Without a current deadline it is not ended at all.
+    /// The task runs the future in a [`scope`](Deadline::scope) that is created by this call: if the caller's current deadline is
+    /// earlier, the task has that one instead, and if the caller's scope [has a timer](Deadline), the task has it too. To pass on
+    /// the caller's deadline as it is, use `Deadline::current().spawn(future)`.
+    ///
+    /// The task does not end with the caller. If the deadline is [`never`](Deadline::never), and there is no current one, the task
+    /// is not ended at all.
     ///
     /// ```
     /// use waterwheel::rpc::Deadline;
@@ -136,8 +146,13 @@ impl Deadline {
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), waterwheel::error::Elapsed> {
     /// let request = Deadline::after(Duration::from_millis(5));
+    /// let task = request.spawn(sleep(Duration::from_secs(60)));
+    /// assert!(task.await.unwrap().is_err());
+    ///
+    /// // Code that is called within the scope of a request need not be handed its deadline.
+    /// let request = Deadline::after(Duration::from_millis(5));
     /// let task = request
-    ///     .scope(async { Deadline::spawn(sleep(Duration::from_secs(60))) })
+    ///     .scope(async { Deadline::current().spawn(sleep(Duration::from_secs(60))) })
     ///     .await?;
     /// assert!(task.await.unwrap().is_err());
     /// # Ok(())
@@ -146,14 +161,14 @@ impl Deadline {
     ///
     /// # Panics
     ///
-    /// Outside a tokio runtime. With a current deadline, as [`scope`](Deadline::scope); a panic of its first pending poll is one of the
-    /// spawned task.
+    /// Panics outside of a tokio runtime. It also panics in the same cases as [`scope`](Deadline::scope), except that a panic of
+    /// the first pending poll is a panic of the spawned task.
     #[track_caller]
-    pub fn spawn<F>(future: F) -> JoinHandle<Result<F::Output, Elapsed>>
+    pub fn spawn<F>(self, future: F) -> JoinHandle<Result<F::Output, Elapsed>>
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        tokio::spawn(Deadline::current().scope(future))
+        tokio::spawn(self.scope(future))
     }
 }

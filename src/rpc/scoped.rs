@@ -13,8 +13,8 @@ use crate::time::{Timeout, timeout_at};
 pin_project! {
     /// The future of [`Deadline::scope`] and [`Deadline::scope_on`].
     ///
-    /// If it is polled within a scope whose deadline is earlier, then that one is current meanwhile. If that scope has another clock,
-    /// [what remains of the deadline](Deadline) counts.
+    /// If it is polled within a scope whose deadline is earlier, that deadline is current during the poll. If that scope has
+    /// another clock, [the remaining time](Deadline) counts.
     #[must_use = "futures do nothing unless you `.await` or poll them"]
     #[derive(Debug)]
     pub struct Scoped<F> {
@@ -27,17 +27,17 @@ pin_project! {
 }
 
 impl<F> Scoped<F> {
-    /// The future that is in the scope.
+    /// Returns a reference to the future that is in the scope.
     pub fn get_ref(&self) -> &F {
         self.inner.get_ref()
     }
 
-    /// The future that is in the scope.
+    /// Returns a mutable reference to the future that is in the scope.
     pub fn get_mut(&mut self) -> &mut F {
         self.inner.get_mut()
     }
 
-    /// The future, out of the scope.
+    /// Consumes the `Scoped`, and returns the future without its scope.
     pub fn into_inner(self) -> F {
         self.inner.into_inner()
     }

@@ -52,15 +52,22 @@ async fn a_spawned_task_is_cut_by_the_clock_of_the_scope() {
         let (clock, timer) = other_clock(is_before).await;
         let deadline = Deadline::at(timer.now() + ms(10));
         let spawns = async {
-            let spawned = Deadline::spawn(async {
+            let spawned = Deadline::current().spawn(async {
                 assert_eq!(Deadline::current().remaining(), Some(ms(10)));
                 // And so is what a task of the task spawns.
-                Deadline::spawn(pending::<()>()).await.unwrap()
+                Deadline::current().spawn(pending::<()>()).await.unwrap()
             });
-            (spawned, Deadline::spawn(ready(7)))
+            (spawned, Deadline::current().spawn(ready(7)))
         };
         let (cut, done) = deadline.scope_on(&timer, spawns).await.unwrap();
         assert_eq!(done.await.unwrap(), Ok(7));
+        assert_cut(cut, &clock, ms(10)).await;
+        // And one of another deadline, which comes first.
+        let deadline = Deadline::at(timer.now() + ms(50));
+        let cut = deadline.sync_scope_on(&timer, || {
+            let earlier = Deadline::after(ms(10));
+            earlier.spawn(pending::<()>())
+        });
         assert_cut(cut, &clock, ms(10)).await;
     }
 }

@@ -152,14 +152,14 @@ fn a_panic_leaves_the_deadline_that_was_current() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_spawned_task_has_the_deadline_only_by_deadlines_spawn() {
+async fn a_spawned_task_has_the_deadline_only_by_its_spawn() {
     let deadline = Deadline::after(ms(10));
     let (plain, carried, cut) = deadline
         .scope(async {
             (
                 tokio::spawn(async { Deadline::current() }),
-                Deadline::spawn(async { Deadline::current() }),
-                Deadline::spawn(pending::<()>()),
+                Deadline::current().spawn(async { Deadline::current() }),
+                Deadline::current().spawn(pending::<()>()),
             )
         })
         .await
@@ -169,6 +169,30 @@ async fn a_spawned_task_has_the_deadline_only_by_deadlines_spawn() {
     // The scope has ended, its deadline has not come.
     assert!(cut.await.unwrap().is_err());
     assert_eq!(deadline.remaining(), Some(Duration::ZERO));
-    let free = Deadline::spawn(async { Deadline::current() });
+    let free = Deadline::current().spawn(async { Deadline::current() });
     assert_eq!(free.await.unwrap(), Ok(Deadline::never()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_a_deadline_spawns_has_it_and_ends_at_it() {
+    let (soon, later) = (Deadline::after(ms(10)), Deadline::after(ms(20)));
+    let start = Instant::now();
+    assert_eq!(
+        soon.spawn(async { Deadline::current() }).await.unwrap(),
+        Ok(soon)
+    );
+    assert!(soon.spawn(sleep(ms(11))).await.unwrap().is_err());
+    assert_eq!(start.elapsed(), ms(10));
+    // Within a scope, the earlier of the two, and the task outlives the scope.
+    let soon = Deadline::after(ms(5));
+    let of_task = || async { Deadline::current() };
+    let nested = soon.scope(async { (later.spawn(of_task()), later.spawn(pending::<()>())) });
+    let (earlier, cut) = nested.await.unwrap();
+    assert_eq!(earlier.await.unwrap(), Ok(soon));
+    assert!(cut.await.unwrap().is_err());
+    assert_eq!(start.elapsed(), ms(15));
+    let nested = later.sync_scope(|| soon.spawn(of_task()));
+    assert_eq!(nested.await.unwrap(), Ok(soon));
+    let never = Deadline::never().spawn(async { (Deadline::current(), sleep(HOUR).await) });
+    assert_eq!(never.await.unwrap(), Ok((Deadline::never(), ())));
 }

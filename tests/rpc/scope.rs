@@ -8,7 +8,7 @@ use waterwheel::rpc::Deadline;
 use waterwheel::{Duration, Instant, Timer, sleep};
 
 use crate::support::{
-    assert_panics_here, assert_settled, bounded_timer, ms, own_timer, paused, poll_once,
+    assert_panics_here, assert_settled, bounded_timer, ms, own_timer, panic_of, paused, poll_once,
 };
 
 #[tokio::test(start_paused = true)]
@@ -133,9 +133,22 @@ async fn what_becomes_a_future_is_taken_and_can_be_taken_back() {
     assert_eq!(scoped.into_inner().await, 8);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_stopped_timer_of_the_runtime_is_told_from_an_ended_runtime() {
+    let deadline = Deadline::after(ms(1));
+    Timer::current().shutdown();
+    let says = ["the timer of this runtime", "`Timer::shutdown`"];
+    assert_panics_here(&says, || deadline.scope(ready(1)));
+    let panicked = panic_of(|| deadline.scope(ready(1)));
+    assert!(!panicked.message.contains("runtime ended"), "{panicked:?}");
+    assert_panics_here(&says, || deadline.spawn(ready(1)));
+}
+
 #[test]
 fn outside_of_a_runtime_the_caller_is_blamed() {
     let deadline = Deadline::after(ms(1));
     assert_panics_here(&["no reactor running"], || deadline.scope(ready(1)));
-    assert_panics_here(&["no reactor running"], || Deadline::spawn(ready(1)));
+    assert_panics_here(&["no reactor running"], || deadline.spawn(ready(1)));
+    let never = Deadline::never();
+    assert_panics_here(&["no reactor running"], || never.spawn(ready(1)));
 }

@@ -260,14 +260,17 @@ async fn a_body_that_uses_up_the_budget_is_cut() {
             Poll::Pending
         }
     }
-    let busy = service_fn(async |_: Request<()>| Ok::<_, Broken>(Response::new(Busy(0))));
-    let mut service = HttpTimeout::new(busy, ms(10));
-    let mut body = service.call(Request::new(())).await.unwrap().into_body();
-    let advance = tokio::spawn(async {
-        for _ in 0..20 {
-            waterwheel::advance(ms(1)).await;
-        }
-    });
-    assert!(read(&mut body).await.error.unwrap().is::<Elapsed>());
-    advance.await.unwrap();
+    let whole = HttpTimeoutLayer::new(ms(10));
+    for layer in [whole, HttpTimeoutLayer::new(HOUR).frame_timeout(ms(10))] {
+        let busy = service_fn(async |_: Request<()>| Ok::<_, Broken>(Response::new(Busy(0))));
+        let mut service = layer.layer(busy);
+        let mut body = service.call(Request::new(())).await.unwrap().into_body();
+        let advance = tokio::spawn(async {
+            for _ in 0..20 {
+                waterwheel::advance(ms(1)).await;
+            }
+        });
+        assert!(read(&mut body).await.error.unwrap().is::<Elapsed>());
+        advance.await.unwrap();
+    }
 }

@@ -12,6 +12,7 @@ mod buffer;
 mod client_deadline;
 mod clocks;
 mod deadline;
+mod frame_timeout;
 mod http_timeout;
 mod respond;
 mod services;

@@ -114,16 +114,17 @@ fn auto_traits_are_what_they_are_meant_to_be() {
 
 #[test]
 fn a_limit_adds_little_to_what_it_limits() {
-    // A `Sleep`, a deadline, a flag; and whether what is limited is still there.
-    assert!(size_of::<LimitedBody<[usize; 4]>>() <= 32 + 64 + 8);
+    // A `Sleep`, a deadline, the time for a frame or a timer, a flag; and whether what is limited is still there.
+    assert!(size_of::<LimitedBody<[usize; 4]>>() <= 32 + 72 + 8);
     // Beside these, why the service was not called.
-    assert!(size_of::<ResponseFuture<[usize; 4]>>() <= 32 + 80 + 8);
+    assert!(size_of::<ResponseFuture<[usize; 4]>>() <= 32 + 88 + 8);
     assert_eq!(
         size_of::<HttpResponseFuture<u8>>(),
         size_of::<ResponseFuture<u8>>()
     );
     assert!(size_of::<RespondBody<[usize; 4]>>() <= 32 + 16);
     assert!(size_of::<TimeoutLayer>() <= 24);
+    assert!(size_of::<HttpTimeoutLayer>() <= 40);
 }
 
 /// An HTTP service that can be cloned, and its clones.
@@ -172,6 +173,8 @@ async fn layers_services_and_futures_are_cloned_and_printed() {
     check(TimeoutLayer::new(ms(10)).on(&timer));
     check(HttpTimeoutLayer::new(ms(10)));
     check(HttpTimeoutLayer::new(ms(10)).on(&timer));
+    const BOTH: HttpTimeoutLayer = HttpTimeoutLayer::new(ms(10)).frame_timeout(ms(5));
+    check(BOTH.on(&timer));
     check(DeadlineLayer::new());
     check(DeadlineLayer::default().cap(ms(10)).on(&timer));
     check(ClientDeadlineLayer::new());

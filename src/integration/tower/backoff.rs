@@ -1,4 +1,4 @@
-//! The delays between the retries of `tower::retry`, on waterwheel's timers; with the feature `tower-retry`.
+//! Exponential backoff for `tower::retry`, on waterwheel's timers. Requires the feature `tower-retry`.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,11 +9,12 @@ use tokio::time::Duration;
 
 use crate::{Sleep, Timer};
 
-/// Makes [`ExponentialBackoff`]s, one for each request.
+/// Creates [`ExponentialBackoff`]s, one for each request. Requires the feature `tower-retry`.
 ///
-/// With the names, the meaning and the default of `tower::retry::backoff`, so that changing the `use` line is enough. But all
-/// backoffs of a maker, and all clones of it, take their random numbers in turn from one source. Those of tower have the same
-/// numbers each: `Retry` clones its policy for each request, and requests that fail together come again together.
+/// Names, semantics and defaults are those of `tower::retry::backoff`, so that changing the `use` line is enough. There is one
+/// difference: all backoffs of a maker, and of its clones, draw their random numbers from one shared source. In tower each
+/// backoff starts with the same numbers, since `Retry` clones its policy for each request, and requests that fail together also
+/// retry together.
 ///
 /// ```
 /// use tower::retry::backoff::{Backoff, MakeBackoff};
@@ -25,7 +26,7 @@ use crate::{Sleep, Timer};
 /// # async fn main() -> Result<(), InvalidBackoff> {
 /// let (least, most) = (Duration::from_millis(1), Duration::from_millis(50));
 /// let mut maker = ExponentialBackoffMaker::new(least, most, 0.5, HasherRng::default())?;
-/// let mut backoff = maker.make_backoff(); // In a policy, for each request.
+/// let mut backoff = maker.make_backoff(); // In a policy: once per request.
 /// backoff.next_backoff().await; // 1 to 1.5 ms
 /// backoff.next_backoff().await; // 2 to 3 ms
 /// # Ok(())
@@ -39,13 +40,15 @@ pub struct ExponentialBackoffMaker<R = HasherRng> {
 }
 
 impl<R: Rng> ExponentialBackoffMaker<R> {
-    /// The first delay is `min`, and each next one twice as long, at most `max`. To each, a random part of it is added: evenly
-    /// distributed from none to `jitter` times the delay, with `max` as the limit of the sum. The delays run on the runtime's timer.
+    /// Creates a maker of backoffs on the runtime's timer.
+    ///
+    /// The first delay is `min`, and each delay is twice as long as the previous one, up to `max`. A random duration is added to
+    /// each, evenly distributed between zero and `jitter` times the delay; the sum is limited to `max`.
     ///
     /// # Errors
     ///
-    /// [`InvalidBackoff::is_range`] if `min` is more than `max`, or `max` is zero; [`InvalidBackoff::is_jitter`] unless the jitter is
-    /// from 0 to 100.
+    /// Returns an error if `min` is greater than `max` or `max` is zero ([`InvalidBackoff::is_range`]), or if `jitter` is not
+    /// between 0 and 100 ([`InvalidBackoff::is_jitter`]).
     pub fn new(
         min: Duration,
         max: Duration,
@@ -59,8 +62,10 @@ impl<R: Rng> ExponentialBackoffMaker<R> {
         })
     }
 
-    /// The same on a timer of your own. If it was stopped or has reached its `max_pending`, `next_backoff` panics, as
-    /// [`Timer::sleep`] does: give it a timer without a bound that outlives the requests.
+    /// Uses a timer of your own.
+    ///
+    /// If that timer was stopped or has reached its `max_pending`, `next_backoff` panics, like [`Timer::sleep`]: use a timer
+    /// without a `max_pending` that outlives the requests.
     #[must_use]
     pub fn on(mut self, timer: &Timer) -> ExponentialBackoffMaker<R> {
         self.timer = Some(timer.clone());
@@ -68,7 +73,7 @@ impl<R: Rng> ExponentialBackoffMaker<R> {
     }
 }
 
-/// From 50 ms on, without a bound in practice, and a jitter of 0.99.
+/// The default starts at 50 ms, has no practical upper limit, and a jitter of 0.99.
 impl Default for ExponentialBackoffMaker {
     fn default() -> ExponentialBackoffMaker {
         ExponentialBackoffMaker {
@@ -83,7 +88,7 @@ impl Default for ExponentialBackoffMaker {
     }
 }
 
-/// The clone shares the source of random numbers.
+/// Clones share the source of random numbers.
 impl<R> Clone for ExponentialBackoffMaker<R> {
     fn clone(&self) -> ExponentialBackoffMaker<R> {
         ExponentialBackoffMaker {
@@ -105,22 +110,23 @@ impl<R: Rng> MakeBackoff for ExponentialBackoffMaker<R> {
     }
 }
 
-/// A jittered exponential backoff, whose delays are waterwheel's sleeps. Made by [`ExponentialBackoffMaker`].
+/// A jittered exponential backoff on waterwheel's timers, created by [`ExponentialBackoffMaker`]. Requires the feature
+/// `tower-retry`.
 ///
-/// The jitter keeps clients that failed together from coming again together, as [AWS] describes.
+/// The jitter keeps clients that failed together from retrying together, as described by [AWS].
 ///
 /// [AWS]: https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
 ///
 /// # Panics
 ///
-/// `next_backoff` panics where [`sleep`](crate::sleep()) does, or [`Timer::sleep`] if it is on a timer of your own.
+/// `next_backoff` panics in the same cases as [`sleep`](crate::sleep()), or as [`Timer::sleep`] if it uses a timer of your own.
 #[derive(Debug)]
 pub struct ExponentialBackoff<R = HasherRng> {
     maker: ExponentialBackoffMaker<R>,
     retries: u32,
 }
 
-/// The clone begins anew, as [`Backoff`] asks for, and shares the source of random numbers.
+/// A clone starts over, as required by [`Backoff`], and shares the source of random numbers.
 impl<R> Clone for ExponentialBackoff<R> {
     fn clone(&self) -> ExponentialBackoff<R> {
         ExponentialBackoff {
@@ -182,7 +188,7 @@ impl Range {
     }
 }
 
-/// Why no backoff was made.
+/// The error of a backoff whose settings are invalid. Requires the feature `tower-retry`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InvalidBackoff(Kind);
 
@@ -193,13 +199,13 @@ enum Kind {
 }
 
 impl InvalidBackoff {
-    /// Whether `min` is more than `max`, or `max` is zero.
+    /// Returns `true` if `min` is greater than `max`, or `max` is zero.
     #[must_use]
     pub fn is_range(&self) -> bool {
         self.0 == Kind::Range
     }
 
-    /// Whether the jitter is not from 0 to 100.
+    /// Returns `true` if the jitter is not between 0 and 100.
     #[must_use]
     pub fn is_jitter(&self) -> bool {
         self.0 == Kind::Jitter
@@ -209,8 +215,8 @@ impl InvalidBackoff {
 impl fmt::Display for InvalidBackoff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
-            Kind::Range => "a backoff needs a `max` that is not zero and not less than `min`",
-            Kind::Jitter => "the jitter of a backoff is a number from 0 to 100",
+            Kind::Range => "`max` must be greater than zero and not less than `min`",
+            Kind::Jitter => "`jitter` must be a number from 0 to 100",
         })
     }
 }

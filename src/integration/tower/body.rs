@@ -9,16 +9,21 @@ use super::BoxError;
 use super::limit::Limit;
 
 pin_project! {
-    /// A response body with a time limit: that of [`HttpTimeout`](crate::tower::HttpTimeout), or a deadline.
+    /// A response body with a time limit: that of [`HttpTimeout`](crate::tower::HttpTimeout), or a deadline. Requires the feature
+    /// `tower`.
     ///
-    /// When the limit has passed before the body's end, it fails with [`Elapsed`](crate::error::Elapsed), and the inner body is dropped.
-    /// The inner body is polled first, and what ends it wins, even past the deadline: its end, an error, trailers, and data after
-    /// which nothing comes. Other data that is ready at the deadline is dropped, so that a body which always has more is cut too.
+    /// If the limit passes before the end of the body, the body fails with [`Elapsed`](crate::error::Elapsed), and the inner body
+    /// is dropped. The inner body is polled first, and anything that ends it is returned even after the deadline: its end, an
+    /// error, trailers, and data that is followed by nothing. Other data that is ready at the deadline is dropped, so that a body
+    /// that always has more data is ended too.
     ///
-    /// All this is in its `poll_frame`: a body that is not polled lives on past its limit. A server does not poll the body for a client that
-    /// has stopped reading; limit the connection as well, as [the module](crate::tower) says.
+    /// With a [`frame_timeout`](crate::tower::HttpTimeoutLayer::frame_timeout), the body also fails in this way if a frame, the
+    /// trailers or the end take too long. Any frame that is ready meets that limit.
     ///
-    /// With a deadline of [`rpc`](crate::rpc), that is the current one while the inner body is polled.
+    /// All of this happens in `poll_frame`: a body that is not polled outlives its limit. A server does not poll the body for a
+    /// client that has stopped reading; limit the connection as well, as described in [the module](crate::tower).
+    ///
+    /// With a deadline of [`rpc`](crate::rpc), that deadline is the current one while the inner body is polled.
     #[must_use = "a body does nothing unless it is polled"]
     #[derive(Debug)]
     pub struct LimitedBody<B> {
@@ -44,22 +49,22 @@ impl<B: Body> LimitedBody<B> {
 }
 
 impl<B> LimitedBody<B> {
-    /// The inner body; `None` once the limit has cut it.
+    /// Returns a reference to the inner body, or `None` once the limit has ended it.
     pub fn get_ref(&self) -> Option<&B> {
         self.inner.as_ref()
     }
 
-    /// The inner body; `None` once the limit has cut it.
+    /// Returns a mutable reference to the inner body, or `None` once the limit has ended it.
     pub fn get_mut(&mut self) -> Option<&mut B> {
         self.inner.as_mut()
     }
 
-    /// The inner body, pinned; `None` once the limit has cut it.
+    /// Returns a pinned reference to the inner body, or `None` once the limit has ended it.
     pub fn get_pin_mut(self: Pin<&mut Self>) -> Option<Pin<&mut B>> {
         self.project().inner.as_pin_mut()
     }
 
-    /// The inner body, without its limit; `None` once the limit has cut it.
+    /// Consumes the `LimitedBody`, and returns the inner body without its limit, or `None` once the limit has ended it.
     pub fn into_inner(self) -> Option<B> {
         self.inner
     }
@@ -90,10 +95,13 @@ where
         };
         if !goes_on {
             *this.limit = Limit::NEVER;
-        } else if let Poll::Ready(elapsed) = this.limit.poll(had_budget, context) {
-            this.inner.set(None);
-            *this.limit = Limit::NEVER;
-            return Poll::Ready(Some(Err(elapsed.into())));
+        } else {
+            this.limit.await_frame(polled.is_pending());
+            if let Poll::Ready(elapsed) = this.limit.poll(had_budget, context) {
+                this.inner.set(None);
+                *this.limit = Limit::NEVER;
+                return Poll::Ready(Some(Err(elapsed.into())));
+            }
         }
         polled.map_err(Into::into)
     }

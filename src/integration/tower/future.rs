@@ -1,4 +1,4 @@
-//! The response futures of the services.
+//! The response futures of the services. Requires the feature `tower`.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -16,7 +16,7 @@ use crate::error::Elapsed;
 pub use super::respond::RespondFuture;
 
 pin_project! {
-    /// The future of [`Timeout`](crate::tower::Timeout).
+    /// The future of [`Timeout`](crate::tower::Timeout). Requires the feature `tower`.
     #[must_use = "futures do nothing unless you `.await` or poll them"]
     #[derive(Debug)]
     pub struct ResponseFuture<F> {
@@ -54,7 +54,7 @@ where
 
 pin_project! {
     /// The future of [`HttpTimeout`](crate::tower::HttpTimeout), [`ServerDeadline`](crate::tower::ServerDeadline) and
-    /// [`ClientDeadline`](crate::tower::ClientDeadline).
+    /// [`ClientDeadline`](crate::tower::ClientDeadline). Requires the feature `tower`.
     #[must_use = "futures do nothing unless you `.await` or poll them"]
     #[derive(Debug)]
     pub struct HttpResponseFuture<F> {

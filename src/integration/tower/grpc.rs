@@ -43,7 +43,11 @@ pub(super) fn timeout_of(headers: &HeaderMap) -> Option<Duration> {
 fn report(header: &HeaderValue, error: InvalidTimeout) {
     let bytes = header.as_bytes();
     let header = bytes[..bytes.len().min(16)].escape_ascii();
-    tracing::debug!(header = %format_args!("\"{header}\""), %error, "a bad grpc-timeout sets no deadline");
+    tracing::debug!(
+        header = %format_args!("\"{header}\""),
+        %error,
+        "ignored an invalid grpc-timeout header: it sets no deadline"
+    );
 }
 
 #[cfg(not(feature = "tracing"))]
@@ -66,7 +70,7 @@ pub(super) fn set_timeout(headers: &mut HeaderMap, timeout: Duration) {
 pub(super) fn set_status(headers: &mut HeaderMap, status: Status) {
     let (code, message) = match status {
         Status::DeadlineExceeded => ("4", "the deadline has passed"),
-        Status::Unavailable => ("14", "the server is stopping or has too much to do"),
+        Status::Unavailable => ("14", "the server is shutting down or overloaded"),
     };
     headers.insert(STATUS, HeaderValue::from_static(code));
     headers.insert(MESSAGE, HeaderValue::from_static(message));

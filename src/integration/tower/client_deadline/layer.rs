@@ -3,30 +3,33 @@ use tower_layer::Layer;
 use super::ClientDeadline;
 use crate::Timer;
 
-/// Passes the deadline on: writes what is left of [`Deadline::current`](crate::rpc::Deadline::current) into the header `grpc-timeout`.
+/// Sends the remaining time of [`Deadline::current`](crate::rpc::Deadline::current) in the `grpc-timeout` header. Requires the
+/// feature `tower`.
 ///
-/// - The value is [rounded down](crate::rpc::grpc_timeout::format()), so that a deadline does not grow on its way. A header that asks
-///   for less already stays as it is; of several, the one that asks for the least stays, alone.
-/// - If the deadline has passed, the inner service is not called. The call fails with [`Elapsed`](crate::error::Elapsed), unless the scope
-///   of the deadline is about to end it.
-/// - Without a deadline the request stays as it is.
+/// - The value is [rounded down](crate::rpc::grpc_timeout::format()), so that a deadline does not grow on its way. A header that
+///   already asks for less is left as it is; of several headers, only the one that asks for the least is kept.
+/// - If the deadline has passed, the inner service is not called. The call fails with [`Elapsed`](crate::error::Elapsed), unless
+///   the scope of the deadline is about to end it.
+/// - Without a deadline, the request is not changed.
 ///
-/// The scope of the deadline ends what is awaited in it, this call and its body included. If the response future or the body is taken
-/// out of the scope, to another task for instance, this layer ends it, with `Elapsed`. So it does in a
-/// [`sync_scope`](crate::rpc::Deadline::sync_scope), which ends nothing: code that blocks on the call within a scope, as by a nested
-/// `block_on`, needs a `sync_scope` around it, since the scope cannot end a future that does not return from its poll.
+/// The scope of the deadline ends everything that is awaited in it, including this call and its body. If the response future or
+/// the body is moved out of the scope, for instance to another task, this layer ends it with `Elapsed`. The layer also ends it in
+/// a [`sync_scope`](crate::rpc::Deadline::sync_scope), which ends nothing by itself. Code that blocks on the call within a scope,
+/// as with a nested `block_on`, needs a `sync_scope` around it, since the scope cannot end a future that does not return from its
+/// poll.
 ///
 /// # Order
 ///
-/// - Inside of tower's `Retry`: then each attempt sends what is left at that time. Outside of it, the header is written once, and each
-///   attempt sends it again, though less is left.
-/// - Outside of tower's `Buffer`: the worker task of a `Buffer` calls what is inside, and there the caller's deadline is not current. The
-///   time that a request waits in the `Buffer` counts to the limit, and is not taken off the header.
-/// - Inside of [`RespondLayer::grpc`](crate::tower::RespondLayer::grpc) for a client of tonic, which makes
-///   `UNKNOWN` of errors that it does not know: then a call that this layer ends has the status `DEADLINE_EXCEEDED`.
+/// - Put it inside of tower's `Retry`, so that each attempt sends the time that remains at that moment. Outside of `Retry`, the
+///   header is written once, and each attempt sends it again although less time remains.
+/// - Put it outside of tower's `Buffer`: the worker task of a `Buffer` calls everything inside of it, and the caller's deadline
+///   is not current there. The time that a request waits in the `Buffer` counts towards the limit, but is not subtracted from the
+///   header.
+/// - For a tonic client, put it inside of [`RespondLayer::grpc`](crate::tower::RespondLayer::grpc): tonic maps errors that it
+///   does not know to `UNKNOWN`, whereas a call that this layer ends then has the status `DEADLINE_EXCEEDED`.
 ///
-/// The docs of [the module](crate::tower) have errors, panics and cancellation. [grpc-rust#2316](https://github.com/grpc/grpc-rust/issues/2316)
-/// asks for this.
+/// See [the module](crate::tower) for errors, panics and cancellation.
+/// [grpc-rust#2316](https://github.com/grpc/grpc-rust/issues/2316) asks for this behaviour.
 ///
 /// ```
 /// use http::{Request, Response};
@@ -55,14 +58,16 @@ pub struct ClientDeadlineLayer {
 }
 
 impl ClientDeadlineLayer {
-    /// What is left is by the clock of the caller's [scope](crate::rpc::Deadline), whose timer ends what leaves the scope. That is the
-    /// runtime's timer, unless the scope has one of its own.
+    /// Creates a layer that uses the clock and the timer of the caller's [scope](crate::rpc::Deadline): the clock for the
+    /// remaining time, and the timer to end what leaves the scope. This is the runtime's timer unless the scope has one of its
+    /// own.
     #[must_use]
     pub const fn new() -> ClientDeadlineLayer {
         ClientDeadlineLayer { timer: None }
     }
 
-    /// Both by a timer of your own. Of a scope on another clock, what remains of the deadline counts.
+    /// Uses the clock and the timer of `timer` instead. If the scope has another clock, the remaining time of its deadline is
+    /// what counts.
     #[must_use]
     pub fn on(mut self, timer: &Timer) -> ClientDeadlineLayer {
         self.timer = Some(timer.clone());

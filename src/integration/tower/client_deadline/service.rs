@@ -10,7 +10,7 @@ use crate::integration::tower::limit::{Limit, remaining, timer_of};
 use crate::integration::tower::{BoxError, LimitedBody, grpc};
 use crate::rpc;
 
-/// The service of [`ClientDeadlineLayer`].
+/// The service of [`ClientDeadlineLayer`]. Requires the feature `tower`.
 #[derive(Debug, Clone)]
 pub struct ClientDeadline<S> {
     inner: S,
@@ -22,17 +22,17 @@ impl<S> ClientDeadline<S> {
         ClientDeadline { inner, layer }
     }
 
-    /// The inner service.
+    /// Returns a reference to the inner service.
     pub fn get_ref(&self) -> &S {
         &self.inner
     }
 
-    /// The inner service.
+    /// Returns a mutable reference to the inner service.
     pub fn get_mut(&mut self) -> &mut S {
         &mut self.inner
     }
 
-    /// The inner service, without deadlines.
+    /// Consumes this service, and returns the inner service without deadlines.
     pub fn into_inner(self) -> S {
         self.inner
     }

@@ -7,29 +7,30 @@ use crate::Timer;
 use crate::integration::tower::grpc;
 use crate::rpc::{self, Deadline};
 
-/// The server's side of a deadline: gives each request its own, by the header `grpc-timeout` and a cap of the server's.
-/// The client's side is [`ClientDeadlineLayer`](crate::tower::ClientDeadlineLayer).
+/// Gives each request a deadline, from the client's `grpc-timeout` header and a cap of the server. Requires the feature `tower`.
 ///
-/// The smaller of the two counts, and without a header the cap alone. Within a [scope](Deadline::scope) of the caller, the earlier
-/// deadline counts. It is [`Deadline::current`] in the inner service's `call`, in its future, and in the response body whenever that is
-/// polled; and it ends the future or the body with [`Elapsed`](crate::error::Elapsed). The future is polled first: if it is ready, it
-/// wins, even past the deadline.
+/// This is the server side of a deadline; the client side is [`ClientDeadlineLayer`](crate::tower::ClientDeadlineLayer).
 ///
-/// For a request whose deadline has passed when it comes, as by the header `0n`, the inner service is not called, since the client no
-/// longer waits; the call fails with `Elapsed`.
+/// The smaller of header and cap applies, and without a header the cap alone. Within a [scope](Deadline::scope) of the caller,
+/// the earlier deadline applies. It is [`Deadline::current`] in the inner service's `call`, in its future, and in the response
+/// body whenever that is polled; and it ends the future or the body with [`Elapsed`](crate::error::Elapsed). The future is polled
+/// before the deadline is checked: if it is ready, its output is returned even after the deadline.
 ///
-/// A body is ended when it is polled, and a server does not poll the body for a client that has stopped reading:
-/// limit the connection as well, as [the module](crate::tower) says.
+/// If the deadline has already passed when the request arrives, as with the header `0n`, the inner service is not called, since
+/// the client no longer waits; the call fails with `Elapsed`.
 ///
-/// A header that [`grpc_timeout::parse`](crate::rpc::grpc_timeout::parse) does not take sets no deadline, as if there were none; the
-/// cap remains. With the feature `tracing`, an event of the level DEBUG says so. Of several headers the first counts.
+/// A body is ended when it is polled, and a server does not poll the body for a client that has stopped reading: limit the
+/// connection as well, as described in [the module](crate::tower).
 ///
-/// It suits any HTTP server: without the header, it is an [`HttpTimeoutLayer`](crate::tower::HttpTimeoutLayer) whose limit is known to what
-/// it limits. Put [`RespondLayer`](crate::tower::RespondLayer) outside of it. The docs of [the module](crate::tower) have an example, errors, panics and
-/// cancellation.
+/// A header that [`grpc_timeout::parse`](crate::rpc::grpc_timeout::parse) rejects sets no deadline, as if it were absent; the cap
+/// still applies. With the feature `tracing`, a DEBUG event reports it. If there are several headers, the first is used.
 ///
-/// The idea is that of the contexts in grpc-go and grpc-java, and of tonic's server, whose timeout ends with the headers and is not
-/// known to the handler.
+/// The layer suits any HTTP server: without the header, it is an [`HttpTimeoutLayer`](crate::tower::HttpTimeoutLayer) whose limit
+/// the handler can look up. Put [`RespondLayer`](crate::tower::RespondLayer) outside of it. See [the module](crate::tower) for an
+/// example, errors, panics and cancellation.
+///
+/// The contexts of grpc-go and grpc-java work in this way. The timeout of tonic's server ends with the headers, and the handler
+/// cannot look it up.
 ///
 /// ```
 /// use http::{Request, Response};
@@ -62,7 +63,8 @@ pub struct DeadlineLayer {
 }
 
 impl DeadlineLayer {
-    /// Takes the client's deadline whatever it is, on the runtime's timer, or on that of the caller's [scope](Deadline) if the scope has one.
+    /// Creates a layer that accepts the client's deadline without a cap, on the runtime's timer, or on the timer of the caller's
+    /// [scope](Deadline) if it has one.
     #[must_use]
     pub const fn new() -> DeadlineLayer {
         DeadlineLayer {
@@ -71,15 +73,15 @@ impl DeadlineLayer {
         }
     }
 
-    /// At most so long from the call on, also for requests without the header.
+    /// Limits each request to `cap` from the call on, including requests without the header.
     #[must_use]
     pub const fn cap(mut self, cap: Duration) -> DeadlineLayer {
         self.cap = Some(cap);
         self
     }
 
-    /// Runs on a timer of your own, and makes that the timer of the [scope](Deadline): within it, deadlines are by its clock,
-    /// [`Timer::now`]. Of a scope around it on another clock, what remains of the deadline counts.
+    /// Uses a timer of your own, and makes it the timer of the [scope](Deadline): deadlines within the scope use its clock,
+    /// [`Timer::now`]. If an outer scope has another clock, the remaining time of its deadline is what counts.
     #[must_use]
     pub fn on(mut self, timer: &Timer) -> DeadlineLayer {
         self.timer = Some(timer.clone());

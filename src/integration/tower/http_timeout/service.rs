@@ -10,7 +10,7 @@ use crate::integration::tower::future::HttpResponseFuture;
 use crate::integration::tower::limit::Limit;
 use crate::integration::tower::{BoxError, LimitedBody};
 
-/// The service of [`HttpTimeoutLayer`].
+/// The service of [`HttpTimeoutLayer`]. Requires the feature `tower`.
 #[derive(Debug, Clone)]
 pub struct HttpTimeout<S> {
     inner: S,
@@ -18,7 +18,7 @@ pub struct HttpTimeout<S> {
 }
 
 impl<S> HttpTimeout<S> {
-    /// A limit for each response, on the runtime's timer.
+    /// Creates a service that limits each response, on the runtime's timer.
     pub const fn new(inner: S, limit: Duration) -> HttpTimeout<S> {
         HttpTimeout::with(inner, HttpTimeoutLayer::new(limit))
     }
@@ -27,17 +27,17 @@ impl<S> HttpTimeout<S> {
         HttpTimeout { inner, layer }
     }
 
-    /// The inner service.
+    /// Returns a reference to the inner service.
     pub fn get_ref(&self) -> &S {
         &self.inner
     }
 
-    /// The inner service.
+    /// Returns a mutable reference to the inner service.
     pub fn get_mut(&mut self) -> &mut S {
         &mut self.inner
     }
 
-    /// The inner service, without the limit.
+    /// Consumes this service, and returns the inner service without the limit.
     pub fn into_inner(self) -> S {
         self.inner
     }
@@ -58,7 +58,12 @@ where
     }
 
     fn call(&mut self, request: R) -> Self::Future {
-        match Limit::after(self.layer.timer.as_ref(), self.layer.limit) {
+        let timer = self.layer.timer.as_ref();
+        let limit = match self.layer.frame_timeout {
+            None => Limit::after(timer, self.layer.limit),
+            Some(frame) => Limit::with_frames(timer, self.layer.limit, frame),
+        };
+        match limit {
             Ok(limit) => HttpResponseFuture::new(self.inner.call(request), limit),
             Err(error) => HttpResponseFuture::refused(error),
         }

@@ -8,10 +8,10 @@ use super::way::Way;
 use crate::integration::tower::BoxError;
 
 pin_project! {
-    /// The response body of [`Respond`](crate::tower::Respond): the inner one, or none.
+    /// The response body of [`Respond`](crate::tower::Respond): the inner body, or an empty one. Requires the feature `tower`.
     ///
-    /// For gRPC, it ends with trailers that have the status, if the inner body fails by a limit; then the inner body is dropped.
-    /// So it has no length that is known beforehand.
+    /// For gRPC, if a limit makes the inner body fail, the inner body is dropped, and this body ends with trailers that have the
+    /// status. The length of such a body is therefore not known in advance.
     #[must_use = "a body does nothing unless it is polled"]
     #[derive(Debug)]
     pub struct RespondBody<B> {
@@ -32,22 +32,24 @@ impl<B> RespondBody<B> {
         RespondBody { inner: None, way }
     }
 
-    /// The inner body; `None` if this is the body of a response in place of an error, and once trailers stand for its end.
+    /// Returns a reference to the inner body.
+    ///
+    /// Returns `None` if the response replaces an error, or once trailers have replaced the end of the body.
     pub fn get_ref(&self) -> Option<&B> {
         self.inner.as_ref()
     }
 
-    /// The inner body; `None` if this is the body of a response in place of an error, and once trailers stand for its end.
+    /// Returns a mutable reference to the inner body, or `None` as for [`get_ref`](RespondBody::get_ref).
     pub fn get_mut(&mut self) -> Option<&mut B> {
         self.inner.as_mut()
     }
 
-    /// The inner body, pinned; `None` if this is the body of a response in place of an error, and once trailers stand for its end.
+    /// Returns a pinned reference to the inner body, or `None` as for [`get_ref`](RespondBody::get_ref).
     pub fn get_pin_mut(self: Pin<&mut Self>) -> Option<Pin<&mut B>> {
         self.project().inner.as_pin_mut()
     }
 
-    /// The inner body, as it came; `None` if this is the body of a response in place of an error, and once trailers stand for its end.
+    /// Consumes the `RespondBody`, and returns the unchanged inner body, or `None` as for [`get_ref`](RespondBody::get_ref).
     pub fn into_inner(self) -> Option<B> {
         self.inner
     }

@@ -10,7 +10,7 @@ use super::way::Way;
 use crate::integration::tower::BoxError;
 
 pin_project! {
-    /// The future of [`Respond`](crate::tower::Respond).
+    /// The future of [`Respond`](crate::tower::Respond). Requires the feature `tower`.
     #[must_use = "futures do nothing unless you `.await` or poll them"]
     #[derive(Debug)]
     pub struct RespondFuture<F> {

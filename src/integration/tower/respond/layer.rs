@@ -4,24 +4,27 @@ use tower_layer::Layer;
 use super::Respond;
 use super::way::Way;
 
-/// Turns the errors of time limits into responses. It goes directly outside of the layers whose errors it takes, and inside of those that
-/// treat each response: CORS, grpc-web, compression, tracing.
+/// Turns the errors of time limits into responses. Requires the feature `tower`.
 ///
-/// An error that leaves a server's service becomes an error of the protocol: the connection is closed, or the stream reset, and a gRPC
-/// client gets a status that says nothing of the deadline. What becomes what:
+/// Put it directly outside of the layers whose errors it turns into responses, and inside of the layers that process each
+/// response: CORS, grpc-web, compression, tracing.
 ///
-/// | | before the headers | in the body |
+/// Without it, an error that leaves a server's service becomes a protocol error: the connection is closed or the stream reset,
+/// and a gRPC client gets a status that does not mention the deadline. This layer maps errors as follows:
+///
+/// | constructor | before the headers | in the body |
 /// |---|---|---|
 /// | [`gateway_timeout`](RespondLayer::gateway_timeout) | HTTP 504 | the error |
 /// | [`request_timeout`](RespondLayer::request_timeout) | HTTP 408 | the error |
-/// | [`grpc`](RespondLayer::grpc), for a request of gRPC | HTTP 200 with `grpc-status: 4`, `DEADLINE_EXCEEDED` | trailers with that status |
+/// | [`grpc`](RespondLayer::grpc), for a gRPC request | HTTP 200 with `grpc-status: 4`, `DEADLINE_EXCEEDED` | trailers with that status |
 ///
-/// These are for an [`Elapsed`](crate::error::Elapsed), or an error that has one among its sources. Any `Elapsed` counts, also that of a
-/// [`timeout`](crate::timeout()) in the handler, if the handler fails with it. If the limit has not passed, but its timer was stopped or
-/// has reached its `max_pending`, it is HTTP 503, or `grpc-status: 14`, `UNAVAILABLE`. The responses have no body. Other errors, and those
-/// of `poll_ready`, pass through; so does an [`Error`](crate::error::Error) of [bad arguments](crate::error::Error::is_invalid).
+/// The table is for an [`Elapsed`](crate::error::Elapsed), or an error that has one among its sources. Any `Elapsed` counts,
+/// including that of a [`timeout`](crate::timeout()) in the handler, if the handler fails with it. If the limit has not passed,
+/// but its timer was stopped or has reached its `max_pending`, the response is HTTP 503, or `grpc-status: 14`, `UNAVAILABLE`. The
+/// responses have no body. Other errors and those of `poll_ready` pass through, as does an [`Error`](crate::error::Error) of
+/// [invalid arguments](crate::error::Error::is_invalid).
 ///
-/// A response of gRPC loses its `content-length`, since trailers may come before its end.
+/// The `content-length` of a gRPC response is removed, since trailers may come before the announced end.
 ///
 /// ```
 /// use http::{Request, Response, StatusCode};
@@ -49,7 +52,7 @@ pub struct RespondLayer {
 }
 
 impl RespondLayer {
-    /// HTTP 504: this server, or one that it asks, took too long.
+    /// Creates a layer that responds with HTTP 504: this server, or one that it calls, took too long.
     #[must_use]
     pub const fn gateway_timeout() -> RespondLayer {
         RespondLayer {
@@ -57,8 +60,8 @@ impl RespondLayer {
         }
     }
 
-    /// HTTP 408: the client took too long to send its request. Clients may send it again by themselves, so use it only around what
-    /// waits for the request.
+    /// Creates a layer that responds with HTTP 408: the client took too long to send its request. Clients may repeat such a
+    /// request automatically, so use it only around code that waits for the request.
     #[must_use]
     pub const fn request_timeout() -> RespondLayer {
         RespondLayer {
@@ -66,9 +69,12 @@ impl RespondLayer {
         }
     }
 
-    /// gRPC, for requests whose `content-type` begins with `application/grpc`: a [response without a body](https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md#responses), "Trailers-Only".
+    /// Creates a layer that responds with a gRPC status to requests whose `content-type` begins with `application/grpc`.
     ///
-    /// Other requests, as of plain HTTP on the same port, get HTTP 504 or the error of the body, as by
+    /// The response is a [response without a body](https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md#responses),
+    /// "Trailers-Only".
+    ///
+    /// Other requests, such as plain HTTP on the same port, get HTTP 504 or the error of the body, as with
     /// [`gateway_timeout`](RespondLayer::gateway_timeout).
     #[must_use]
     pub const fn grpc() -> RespondLayer {

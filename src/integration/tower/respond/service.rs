@@ -8,7 +8,7 @@ use super::way::Way;
 use super::{RespondBody, RespondFuture};
 use crate::integration::tower::BoxError;
 
-/// The service of [`RespondLayer`](crate::tower::RespondLayer).
+/// The service of [`RespondLayer`](crate::tower::RespondLayer). Requires the feature `tower`.
 #[derive(Debug, Clone)]
 pub struct Respond<S> {
     inner: S,
@@ -20,17 +20,17 @@ impl<S> Respond<S> {
         Respond { inner, way }
     }
 
-    /// The inner service.
+    /// Returns a reference to the inner service.
     pub fn get_ref(&self) -> &S {
         &self.inner
     }
 
-    /// The inner service.
+    /// Returns a mutable reference to the inner service.
     pub fn get_mut(&mut self) -> &mut S {
         &mut self.inner
     }
 
-    /// The inner service, with its errors as they are.
+    /// Consumes this service, and returns the inner service, whose errors are not changed.
     pub fn into_inner(self) -> S {
         self.inner
     }

@@ -4,11 +4,12 @@ use tower_layer::Layer;
 use super::Timeout;
 use crate::Timer;
 
-/// Limits the time from the call of a service to its response, of any kind.
+/// Limits the time from the call of a service to its response, of any kind. Requires the feature `tower`.
 ///
-/// `TimeoutLayer::new` is as `tower::timeout::TimeoutLayer::new`, so that changing the `use` line is enough; the error is
-/// waterwheel's [`Elapsed`](crate::error::Elapsed). Of an HTTP response, the limit ends with the headers: use
-/// [`HttpTimeoutLayer`](crate::tower::HttpTimeoutLayer). The docs of [the module](crate::tower) have errors, panics and cancellation.
+/// `TimeoutLayer::new` is compatible with `tower::timeout::TimeoutLayer::new`, so that changing the `use` line is enough; the
+/// error is waterwheel's [`Elapsed`](crate::error::Elapsed). For an HTTP response, the limit ends with the headers: use
+/// [`HttpTimeoutLayer`](crate::tower::HttpTimeoutLayer) to include the body. See [the module](crate::tower) for errors, panics
+/// and cancellation.
 ///
 /// ```
 /// use tower::{Service, ServiceBuilder, service_fn};
@@ -37,13 +38,13 @@ pub struct TimeoutLayer {
 }
 
 impl TimeoutLayer {
-    /// A limit for each call, on the runtime's timer.
+    /// Creates a layer that limits each call, on the runtime's timer.
     #[must_use]
     pub const fn new(limit: Duration) -> TimeoutLayer {
         TimeoutLayer { limit, timer: None }
     }
 
-    /// The same on a timer of your own.
+    /// Uses a timer of your own.
     #[must_use]
     pub fn on(mut self, timer: &Timer) -> TimeoutLayer {
         self.timer = Some(timer.clone());

@@ -8,7 +8,7 @@ use crate::integration::tower::BoxError;
 use crate::integration::tower::future::ResponseFuture;
 use crate::integration::tower::limit::Limit;
 
-/// The service of [`TimeoutLayer`].
+/// The service of [`TimeoutLayer`]. Requires the feature `tower`.
 #[derive(Debug, Clone)]
 pub struct Timeout<S> {
     inner: S,
@@ -16,7 +16,7 @@ pub struct Timeout<S> {
 }
 
 impl<S> Timeout<S> {
-    /// A limit for each call, on the runtime's timer.
+    /// Creates a service that limits each call, on the runtime's timer.
     pub const fn new(inner: S, limit: Duration) -> Timeout<S> {
         Timeout::with(inner, TimeoutLayer::new(limit))
     }
@@ -25,17 +25,17 @@ impl<S> Timeout<S> {
         Timeout { inner, layer }
     }
 
-    /// The inner service.
+    /// Returns a reference to the inner service.
     pub fn get_ref(&self) -> &S {
         &self.inner
     }
 
-    /// The inner service.
+    /// Returns a mutable reference to the inner service.
     pub fn get_mut(&mut self) -> &mut S {
         &mut self.inner
     }
 
-    /// The inner service, without the limit.
+    /// Consumes this service, and returns the inner service without the limit.
     pub fn into_inner(self) -> S {
         self.inner
     }

@@ -1,0 +1,448 @@
+//! A limit between the frames of a body, beside that of the whole response.
+
+use std::task::Poll;
+
+use http::{Request, Response};
+use http_body::Body;
+use tower::{Layer, Service, service_fn};
+use waterwheel::error::{Elapsed, Error};
+use waterwheel::rpc::Deadline;
+use waterwheel::tower::{DeadlineLayer, HttpTimeoutLayer, LimitedBody, RespondLayer};
+use waterwheel::{Duration, Instant, ManualClock, Timer, sleep};
+
+use crate::bodies::Step::{Data, Endless, Fail, Trailers, Wait};
+use crate::bodies::{Broken, Read, Script, Step, poll_body, read};
+use crate::services::{at_once, once};
+use crate::support::{
+    Dice, HOUR, assert_settled, bounded_timer, current_thread, ms, own_timer, poll_once,
+};
+
+/// A layer with a limit of the whole, and one of each frame.
+fn layer(whole: Duration, frame: Duration) -> HttpTimeoutLayer {
+    HttpTimeoutLayer::new(whole).frame_timeout(frame)
+}
+
+/// The body of a response to which this layer is applied. The service responds at once.
+async fn body_by(layer: &HttpTimeoutLayer, script: Script) -> LimitedBody<Script> {
+    let mut service = layer.layer(at_once(once(script)));
+    service.call(Request::new(())).await.unwrap().into_body()
+}
+
+/// What comes of a body of these steps with an hour for the whole and 10 ms for each frame, and when.
+async fn limited(steps: impl IntoIterator<Item = Step>) -> (Read, Duration) {
+    let start = Instant::now();
+    let script = Script::new(steps);
+    let life = script.life();
+    let mut body = body_by(&layer(HOUR, ms(10)), script).await;
+    let read = read(&mut body).await;
+    let after = start.elapsed();
+    if read
+        .error
+        .as_ref()
+        .is_some_and(|error| error.is::<Elapsed>())
+    {
+        assert_eq!(life.strong_count(), 0, "while the outer body is kept");
+        assert!(body.is_end_stream());
+        assert_eq!(body.size_hint().exact(), Some(0));
+        assert!(matches!(poll_body(&mut body), Poll::Ready(None)));
+    }
+    assert_settled(&Timer::current());
+    (read, after)
+}
+
+/// Why a body was cut, which it was.
+fn elapsed(read: &Read) -> &Elapsed {
+    let error = read.error.as_ref().expect("it was not cut");
+    error.downcast_ref().expect("an `Elapsed`")
+}
+
+/// A body on a manual clock, with an hour for the whole and this time for each frame.
+fn by_hand(
+    script: Script,
+    frame: Duration,
+    then: impl FnOnce(&ManualClock, &mut LimitedBody<Script>),
+) {
+    let runtime = current_thread();
+    let clock = ManualClock::new();
+    let builder = Timer::builder().clock(clock.clone());
+    let timer = builder.start_on(runtime.handle()).unwrap();
+    let mut service = layer(HOUR, frame).on(&timer).layer(at_once(once(script)));
+    let Poll::Ready(Ok(response)) = poll_once(&mut service.call(Request::new(()))) else {
+        panic!("it responds at once");
+    };
+    then(&clock, &mut response.into_body());
+}
+
+/// The data of a frame that a poll has given.
+#[track_caller]
+fn assert_data(body: &mut LimitedBody<Script>, expected: &str) {
+    match poll_body(body) {
+        Poll::Ready(Some(Ok(frame))) => assert_eq!(frame.into_data().unwrap(), expected),
+        other => panic!("no data: {other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_stalls_is_cut_long_before_the_whole() {
+    let steps = [
+        Wait(ms(9)),
+        Data("a"),
+        Wait(ms(9)),
+        Data("b"),
+        Wait(HOUR),
+        Data("late"),
+    ];
+    let (read, after) = limited(steps).await;
+    assert!(!elapsed(&read).was_stopped());
+    assert_eq!((&*read.data, after), ("ab", ms(9 + 9 + 10)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_frame_the_trailers_and_the_end_are_limited() {
+    let (first, after) = limited([Wait(ms(11)), Data("late")]).await;
+    assert!(!elapsed(&first).was_stopped());
+    assert_eq!((&*first.data, after), ("", ms(10)));
+    let (trailers, after) = limited([Data("all"), Wait(ms(11)), Trailers]).await;
+    assert!(!elapsed(&trailers).was_stopped() && trailers.trailers.is_none());
+    assert_eq!((&*trailers.data, after), ("all", ms(10)));
+    let (end, after) = limited([Data("all"), Wait(ms(11))]).await;
+    assert!(!elapsed(&end).was_stopped());
+    assert_eq!((&*end.data, after), ("all", ms(10)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn frames_that_come_at_the_deadline_are_in_time() {
+    let steps = [
+        Wait(ms(10)),
+        Data("a"),
+        Wait(ms(10)),
+        Data("b"),
+        Wait(ms(10)),
+        Trailers,
+    ];
+    let (whole, after) = limited(steps).await;
+    assert!(whole.error.is_none() && whole.trailers.is_some());
+    assert_eq!((&*whole.data, after), ("ab", ms(30)));
+    let (whole, _) = limited([Data("a"), Wait(ms(10))]).await;
+    assert!(whole.error.is_none(), "the end is in time");
+    let (broken, _) = limited([Data("a"), Wait(ms(10)), Fail]).await;
+    assert!(broken.error.unwrap().is::<Broken>());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_headers_have_the_limit_of_the_whole_alone() {
+    let start = Instant::now();
+    let slow = |wait| {
+        service_fn(move |_: Request<()>| async move {
+            sleep(wait).await;
+            Ok::<_, Broken>(Response::new(Script::new([Wait(ms(9)), Data("a")])))
+        })
+    };
+    let mut service = layer(ms(100), ms(10)).layer(slow(ms(50)));
+    let response = service.call(Request::new(())).await.unwrap();
+    assert_eq!(read(&mut response.into_body()).await.data, "a");
+    assert_eq!(start.elapsed(), ms(59));
+    let mut service = layer(ms(100), ms(10)).layer(slow(HOUR));
+    let cut = service.call(Request::new(())).await.unwrap_err();
+    assert!(cut.is::<Elapsed>());
+    assert_eq!(start.elapsed(), ms(159));
+    // Without a limit of the whole they have none.
+    let mut service = layer(Duration::MAX, ms(10)).layer(slow(HOUR * 24 * 365));
+    assert!(service.call(Request::new(())).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_limit_of_the_whole_holds_while_frames_come_in_time() {
+    let trickle = || Script::new((0..60).flat_map(|_| [Wait(ms(9)), Data("a")]));
+    for (whole, expected) in [(ms(25), (2, ms(25))), (ms(5), (0, ms(5)))] {
+        let start = Instant::now();
+        let mut body = body_by(&layer(whole, ms(10)), trickle()).await;
+        let read = read(&mut body).await;
+        assert!(!elapsed(&read).was_stopped());
+        assert_eq!((read.data.len(), start.elapsed()), expected);
+    }
+    // A body that is never pending is cut by it as well, and only by it.
+    let mut body = body_by(&layer(ms(25), ms(10)), Script::new([Endless])).await;
+    sleep(ms(24)).await;
+    assert_data(&mut body, "more");
+    sleep(ms(1)).await;
+    assert!(!elapsed(&read(&mut body).await).was_stopped());
+}
+
+#[tokio::test(start_paused = true)]
+async fn frames_alone_are_limited_if_the_whole_never_ends() {
+    let start = Instant::now();
+    let steps = (0..100).flat_map(|_| [Wait(HOUR * 24 * 365), Data("a")]);
+    let year = HOUR * 24 * 365;
+    let mut body = body_by(&layer(Duration::MAX, year), Script::new(steps)).await;
+    assert_eq!(read(&mut body).await.data.len(), 100);
+    assert_eq!(start.elapsed(), year * 100);
+    let steps = [Data("a"), Wait(ms(9)), Data("b"), Wait(year), Data("late")];
+    let mut body = body_by(&layer(Duration::MAX, ms(10)), Script::new(steps)).await;
+    let start = Instant::now();
+    let read = read(&mut body).await;
+    assert!(!elapsed(&read).was_stopped());
+    assert_eq!((&*read.data, start.elapsed()), ("ab", ms(19)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_longest_time_for_a_frame_is_never() {
+    let timer = own_timer();
+    let steps = || Script::new([Wait(HOUR), Data("a"), Wait(HOUR), Data("b")]);
+    let mut body = body_by(&layer(Duration::MAX, Duration::MAX).on(&timer), steps()).await;
+    assert_eq!(read(&mut body).await.data, "ab");
+    assert_eq!(timer.metrics().armed(), 0, "no timer is needed");
+    let start = Instant::now();
+    let mut body = body_by(&layer(HOUR + ms(10), Duration::MAX).on(&timer), steps()).await;
+    let read = read(&mut body).await;
+    assert!(!elapsed(&read).was_stopped());
+    assert_eq!((&*read.data, start.elapsed()), ("a", HOUR + ms(10)));
+}
+
+#[test]
+fn with_no_time_a_frame_has_until_the_end_of_the_tick() {
+    by_hand(
+        Script::new([Data("a"), Data("b")]),
+        Duration::ZERO,
+        |clock, body| {
+            assert_data(body, "a");
+            clock.advance(ms(500));
+            assert_data(body, "b");
+            assert!(matches!(poll_body(body), Poll::Ready(None)));
+        },
+    );
+    let runtime = current_thread();
+    let _entered = runtime.enter();
+    for past_a_tick in [false, true] {
+        let stalls = Script::new([Data("a"), Wait(HOUR), Data("late")]);
+        by_hand(stalls, Duration::ZERO, |clock, body| {
+            if past_a_tick {
+                clock.advance(Duration::from_micros(1));
+            }
+            assert_data(body, "a");
+            if past_a_tick {
+                assert!(poll_body(body).is_pending());
+                clock.advance(ms(1));
+            }
+            assert!(matches!(poll_body(body), Poll::Ready(Some(Err(_)))));
+        });
+    }
+}
+
+#[test]
+fn time_in_which_the_client_is_slow_does_not_count() {
+    let runtime = current_thread();
+    let _entered = runtime.enter();
+    let steps = [Data("a"), Data("b"), Wait(HOUR), Data("late")];
+    by_hand(Script::new(steps), ms(10), |clock, body| {
+        // Nobody polls for the first frame, nor for the second.
+        clock.advance(ms(500));
+        assert_data(body, "a");
+        clock.advance(ms(500));
+        assert_data(body, "b");
+        clock.advance(ms(500));
+        assert!(poll_body(body).is_pending());
+        clock.advance(ms(9));
+        assert!(
+            poll_body(body).is_pending(),
+            "a poll does not start the time anew"
+        );
+        clock.advance(ms(1));
+        let Poll::Ready(Some(Err(error))) = poll_body(body) else {
+            panic!("it was not cut: {body:?}");
+        };
+        assert!(error.is::<Elapsed>());
+        assert!(matches!(poll_body(body), Poll::Ready(None)));
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_frame_that_is_ready_counts_however_late_it_is_fetched() {
+    let steps = [Wait(ms(5)), Data("a"), Wait(ms(5)), Trailers];
+    let mut body = body_by(&layer(HOUR, ms(10)), Script::new(steps)).await;
+    for _ in 0..2 {
+        assert!(poll_body(&mut body).is_pending());
+        // The time has run out meanwhile, and the task was woken for it.
+        sleep(ms(500)).await;
+        assert!(matches!(poll_body(&mut body), Poll::Ready(Some(Ok(_)))));
+    }
+    assert_settled(&Timer::current());
+    // One that is not ready does not, though nobody has polled since.
+    let mut body = body_by(&layer(HOUR, ms(10)), Script::new([Wait(HOUR), Trailers])).await;
+    assert!(poll_body(&mut body).is_pending());
+    sleep(ms(500)).await;
+    assert!(matches!(poll_body(&mut body), Poll::Ready(Some(Err(_)))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_timer_is_pushed_back_from_frame_to_frame() {
+    for whole in [HOUR, Duration::MAX] {
+        let timer = own_timer();
+        let steps = (0..1000).flat_map(|_| [Wait(ms(3)), Data("a")]);
+        let mut body = body_by(&layer(whole, ms(10)).on(&timer), Script::new(steps)).await;
+        assert_eq!(read(&mut body).await.data.len(), 1000);
+        let metrics = assert_settled(&timer);
+        assert_eq!((metrics.armed(), metrics.fired()), (1, 0), "{whole:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_frame_that_nobody_asks_for_wakes_nobody() {
+    let timer = own_timer();
+    let steps = [Wait(ms(3)), Data("a"), Wait(HOUR), Data("late")];
+    let mut body = body_by(&layer(HOUR, ms(10)).on(&timer), Script::new(steps)).await;
+    assert!(poll_body(&mut body).is_pending());
+    sleep(ms(3)).await;
+    assert_data(&mut body, "a");
+    sleep(ms(500)).await;
+    assert_eq!(timer.metrics().fired(), 0);
+    drop(body);
+    assert_settled(&timer);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_response_takes_one_place_of_its_timer_until_it_ends() {
+    let timer = bounded_timer(1);
+    let refused = async |whole| {
+        let unused = at_once(|_| panic!("it is not called"));
+        let mut service = layer(whole, ms(10)).on(&timer).layer(unused);
+        let refused = service.call(Request::new(())).await.unwrap_err();
+        *refused.downcast::<Error>().unwrap()
+    };
+    for whole in [HOUR, Duration::MAX] {
+        for (script, is_over) in [
+            (Script::new([]).knowing_its_end(), true),
+            (Script::new([Data("all")]).knowing_its_end(), false),
+            (Script::new([Trailers]), false),
+            (Script::new([]), false),
+            (Script::new([Fail]), false),
+            (Script::new([Wait(HOUR)]), false),
+        ] {
+            let mut body = body_by(&layer(whole, ms(10)).on(&timer), script).await;
+            if !is_over {
+                assert!(refused(whole).await.is_at_capacity());
+                let _last = http_body_util::BodyExt::frame(&mut body).await;
+            }
+            assert!(timer.try_sleep(ms(1)).is_ok(), "{body:?}");
+        }
+    }
+    timer.shutdown();
+    assert!(refused(HOUR).await.is_shutdown());
+    assert!(refused(Duration::MAX).await.is_shutdown());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_whose_timer_is_stopped_says_so() {
+    for whole in [HOUR, Duration::MAX] {
+        for polls_before in [false, true] {
+            let timer = own_timer();
+            let steps = [Data("a"), Wait(HOUR), Data("late")];
+            let mut body = body_by(&layer(whole, ms(10)).on(&timer), Script::new(steps)).await;
+            assert_data(&mut body, "a");
+            if polls_before {
+                assert!(poll_body(&mut body).is_pending());
+            }
+            timer.shutdown();
+            let start = Instant::now();
+            assert!(elapsed(&read(&mut body).await).was_stopped());
+            assert_eq!(start.elapsed(), ms(0));
+            assert!(matches!(poll_body(&mut body), Poll::Ready(None)));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_of_grpc_that_stalls_ends_with_a_status() {
+    let request = || {
+        let request = Request::builder().header("content-type", "application/grpc");
+        request.body(()).unwrap()
+    };
+    for (is_stopped, status) in [(false, "4"), (true, "14")] {
+        let timer = own_timer();
+        let script = Script::new([Data("a"), Wait(HOUR), Trailers]);
+        let limited = layer(HOUR, ms(10)).on(&timer).layer(at_once(once(script)));
+        let mut service = RespondLayer::grpc().layer(limited);
+        let mut body = service.call(request()).await.unwrap().into_body();
+        if is_stopped {
+            timer.shutdown();
+        }
+        let read = read(&mut body).await;
+        assert!(read.error.is_none());
+        assert_eq!(read.data, if is_stopped { "" } else { "a" });
+        assert_eq!(read.trailers.unwrap()["grpc-status"], status);
+        assert!(body.is_end_stream());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_and_a_limit_of_frames_hold_together() {
+    let start = Instant::now();
+    for (cap, expected) in [(ms(5), ms(5)), (ms(50), ms(10))] {
+        let before = start.elapsed();
+        let handler = at_once(|_| {
+            assert_eq!(Deadline::current().remaining(), Some(cap));
+            Script::new([Wait(HOUR), Data("late")])
+        });
+        let frames = layer(Duration::MAX, ms(10)).layer(handler);
+        let mut service = DeadlineLayer::new().cap(cap).layer(frames);
+        let mut body = service.call(Request::new(())).await.unwrap().into_body();
+        assert!(!elapsed(&read(&mut body).await).was_stopped());
+        assert_eq!(start.elapsed() - before, expected);
+    }
+}
+
+#[tokio::test]
+async fn size_and_end_of_a_body_pass_through() {
+    let handler = service_fn(async |_: Request<()>| {
+        Ok::<_, Broken>(Response::new("twelve bytes".to_owned()))
+    });
+    let mut service = layer(HOUR, HOUR).layer(handler);
+    let mut body = service.call(Request::new(())).await.unwrap().into_body();
+    assert_eq!(body.size_hint().exact(), Some(12));
+    assert!(!body.is_end_stream());
+    assert!(matches!(poll_body(&mut body), Poll::Ready(Some(Ok(_)))));
+    assert_eq!(body.size_hint().exact(), Some(0));
+    assert!(body.is_end_stream());
+}
+
+/// Data after each of these waits, and the end: how many frames there are, when the body ends, and whether it is cut.
+fn expected(waits: &[u64], whole: u64, frame: u64) -> (usize, u64, bool) {
+    let mut now = 0;
+    for (count, wait) in waits.iter().enumerate() {
+        let cut = whole.min(now + frame);
+        if now + wait > cut {
+            return (count, cut, true);
+        }
+        now += wait;
+        // A frame may come at its deadline. At that of the whole, data that more may follow is too late.
+        if now == whole {
+            return (count, whole, true);
+        }
+    }
+    (waits.len(), now, false)
+}
+
+#[tokio::test(start_paused = true)]
+async fn random_bodies_are_cut_when_they_are_to_be() {
+    let mut dice = Dice(31);
+    let mut cuts = 0;
+    for _ in 0..500 {
+        let waits: Vec<_> = (0..dice.roll(6)).map(|_| dice.roll(12)).collect();
+        let (whole, frame) = (dice.roll(40), dice.roll(14));
+        let steps = waits.iter().flat_map(|&wait| [Wait(ms(wait)), Data("a")]);
+        let start = Instant::now();
+        let mut body = body_by(&layer(ms(whole), ms(frame)), Script::new(steps)).await;
+        let read = read(&mut body).await;
+        let was_cut = read.error.is_some();
+        let found = (read.data.len(), start.elapsed(), was_cut);
+        let (count, after, is_cut) = expected(&waits, whole, frame);
+        assert_eq!(
+            found,
+            (count, ms(after), is_cut),
+            "{waits:?} {whole} {frame}"
+        );
+        cuts += usize::from(was_cut);
+    }
+    assert!((100..400).contains(&cuts), "{cuts}");
+    assert_settled(&Timer::current());
+}
