@@ -1,4 +1,4 @@
-//! Sessions that end when nothing was heard of them for a while: a delay queue in one task, and other tasks that use it by a handle.
+//! Sessions that expire when their client falls silent: one task owns a delay queue, and other tasks use it through a handle.
 //!
 //! ```sh
 //! cargo run --release --example delay_queue
@@ -13,13 +13,13 @@ use waterwheel::{DelayQueue, Duration, Instant, sleep};
 const IDLE: Duration = Duration::from_millis(100);
 const CLIENTS: u64 = 1_000;
 
-/// The sessions by client, each with its key in the queue.
+/// The key in the queue of each client's session.
 type Sessions = Arc<Mutex<HashMap<u64, Key>>>;
 
 /// A client that sends some messages, 30 ms apart, and then either leaves or falls silent.
 async fn client(number: u64, sessions: Sessions, queue: Handle<u64>) {
     let key = {
-        // Locked first: the session is known before it can end.
+        // Locked before the insertion, so that the session is known before it can expire.
         let mut sessions = sessions.lock().unwrap();
         let key = queue.insert(number, IDLE).expect("the queue is there");
         sessions.insert(number, key);
@@ -46,7 +46,7 @@ async fn main() {
     for number in 0..CLIENTS {
         tokio::spawn(client(number, Arc::clone(&sessions), handle.clone()));
     }
-    // The queue is at its end when no handle is left and all sessions have ended.
+    // The queue ends when no handle is left and all sessions have ended.
     drop(handle);
 
     let (mut batch, mut ended, mut latest) = (Vec::new(), 0, Duration::ZERO);
@@ -60,9 +60,9 @@ async fn main() {
         }
     }
     let left = CLIENTS - ended;
-    println!("{ended} sessions were idle for {IDLE:?}, and {left} clients left before");
+    println!("{ended} sessions expired after {IDLE:?} of silence, {left} clients left before that");
     println!(
-        "the last of them was handed out {latest:?} after its deadline at most; all took {:?}",
+        "each session was handed out at most {latest:?} after its deadline; the run took {:?}",
         start.elapsed()
     );
     assert!(sessions.lock().unwrap().is_empty());

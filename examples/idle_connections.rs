@@ -1,5 +1,5 @@
-//! A hundred thousand connections with an idle timeout each, and a touch for each message. It prints what a touch costs, beside the
-//! reset of a timer.
+//! A hundred thousand connections, each with an idle timeout that every message touches. Prints what a touch costs, compared to
+//! resetting a timer.
 //!
 //! ```text
 //! cargo run --release --example idle_connections
@@ -27,7 +27,7 @@ struct Connection {
 impl Connection {
     fn open() -> Connection {
         let idle = IdleTimeout::new(IDLE);
-        // In the place of `pending`, a server awaits what serves the connection.
+        // A server puts the future that serves the connection here, in place of `pending`.
         let guard = idle.guard(pending::<()>());
         let task = tokio::spawn(async {
             let _elapsed = guard.await.expect_err("the client fell silent");
@@ -48,23 +48,23 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }
     });
     println!(
-        "{CONNECTIONS} connections, {messages} messages: {touches} ns a touch, of one connection after the other"
+        "{CONNECTIONS} connections, {messages} messages: {touches} ns per touch, one connection after the other"
     );
     costs(&connections[0].idle, messages);
 
-    // The first half falls silent, the others have a message every 100 ms.
+    // The first half falls silent, the others get a message every 100 ms.
     let (silent, busy) = connections.split_at(CONNECTIONS / 2);
     let timer = Timer::current();
     let last = timer.now();
     silent.iter().for_each(|it| it.idle.touch_at(last));
     while last.elapsed() < IDLE + Duration::from_millis(500) {
-        let now = timer.now(); // One look at the clock for a batch of messages.
+        let now = timer.now(); // One clock read for a batch of messages.
         busy.iter().for_each(|it| it.idle.touch_at(now));
         waterwheel::sleep(Duration::from_millis(100)).await;
     }
     let ended = |some: &[Connection]| some.iter().filter(|it| it.task.is_finished()).count();
     println!(
-        "after {:?}: {} silent connections of {} have ended, {} busy ones",
+        "after {:?}: {} of {} silent connections have ended, and {} busy ones",
         last.elapsed(),
         ended(silent),
         silent.len(),
@@ -77,12 +77,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
         assert!(end >= last + IDLE, "a connection ended early");
         latest = latest.max(end);
     }
-    println!("none early, the last {:?} late", latest - (last + IDLE));
+    println!(
+        "none ended early, the last one {:?} late",
+        latest - (last + IDLE)
+    );
     println!("{}", timer.metrics());
     Ok(())
 }
 
-/// What the same costs otherwise, on one connection.
+/// Prints what the alternatives cost, on one connection.
 fn costs(idle: &IdleTimeout, messages: u32) {
     let far = Instant::now() + Duration::from_secs(3600);
     let mut context = Context::from_waker(Waker::noop());
@@ -110,12 +113,12 @@ fn costs(idle: &IdleTimeout, messages: u32) {
         (0..messages).for_each(|_| tokios.as_mut().reset(Instant::now() + IDLE * 3600));
     });
     println!(
-        "on one connection: a look at the clock {read} ns, `touch` {touch}, `touch_at` within a tick {touch_at}; \
-         `Sleep::set_deadline` {set_deadline}, tokio's `Sleep::reset` {reset}, and each needs `&mut`"
+        "on one connection: a clock read {read} ns, `touch` {touch} ns, `touch_at` within a tick {touch_at} ns; \
+         with `&mut`: `Sleep::set_deadline` {set_deadline} ns, tokio's `Sleep::reset` {reset} ns"
     );
 }
 
-/// Nanoseconds for each of so many.
+/// Returns the nanoseconds that `act` takes per message.
 fn per_message(messages: u32, act: impl FnOnce()) -> u128 {
     let start = time::Instant::now();
     act();

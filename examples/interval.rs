@@ -1,4 +1,4 @@
-//! Intervals: a heartbeat that does not drift, the three ways to handle missed ticks, and a stream.
+//! Intervals: a heartbeat that does not drift, three ways to handle missed ticks, and an interval as a stream.
 //!
 //! ```text
 //! cargo run --example interval
@@ -13,7 +13,7 @@ const PERIOD: Duration = Duration::from_millis(50);
 
 #[tokio::main]
 async fn main() {
-    // The first tick comes at once: at the end of the current tick of the timer. The work between two ticks does not shift the next one.
+    // The first tick comes at once: at the end of the timer's current tick. The work between two ticks does not shift the next one.
     let start = Instant::now();
     let mut heartbeat = interval(PERIOD);
     for n in 0..4 {
@@ -45,5 +45,5 @@ async fn main() {
 
     // An interval is also a stream.
     let ticks = interval(Duration::from_millis(10)).take(3).count().await;
-    println!("\n{ticks} ticks from the stream");
+    println!("\n{ticks} ticks from a stream");
 }

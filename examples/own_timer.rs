@@ -1,4 +1,4 @@
-//! A timer of your own: named, bounded, measured, drained and stopped.
+//! A timer of your own: how to name it, limit it, measure it, stop it and drain it.
 //!
 //! ```text
 //! cargo run --example own_timer
@@ -18,7 +18,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .start()?;
     println!("{timer:?}\n");
 
-    // Bounded: the timer refuses the fourth future. A server can shed load here: it drops the request that needs the timer.
+    // The limit: the timer refuses the fourth future. A server can shed load here, by dropping the request that needs the timer.
     let sleeps = [20, 40, 60].map(|ms| timer.sleep(Duration::from_millis(ms)));
     if let Err(error) = timer.try_sleep(Duration::from_millis(80)) {
         println!("a fourth sleep: {error}");
@@ -48,7 +48,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
     println!("a new sleep: {:?}", timer.try_sleep(Duration::ZERO).err());
 
-    // Drain: the timer takes no new futures, and pending ones run to their deadlines.
+    // Drain: the timer accepts no new futures, and waits until those that are pending have fired.
     let timer = Timer::builder().start()?;
     let order = tokio::spawn(timer.sleep(Duration::from_millis(50)));
     waterwheel::sleep(Duration::from_millis(10)).await;

@@ -1,10 +1,10 @@
-//! A timer's metrics as Prometheus text, by the crates `metrics` and `metrics-exporter-prometheus`.
+//! Exports a timer's metrics to Prometheus, with the crates `metrics` and `metrics-exporter-prometheus`.
 //!
 //! ```text
 //! cargo run --release --example prometheus
 //! ```
 //!
-//! [`export`] is the function to copy: call it before each scrape, or from an interval. `docs/switching.md` has the alerts.
+//! [`export`] is the function to copy: call it before each scrape, or from an interval. `docs/switching.md` has alert rules.
 
 #![forbid(unsafe_code)]
 
@@ -12,8 +12,10 @@ use metrics::{counter, gauge};
 use metrics_exporter_prometheus::PrometheusBuilder;
 use waterwheel::{Duration, Timer, sleep, timeout};
 
-/// Hands the timer's metrics to the recorder that the process has installed. `runtime` is a label for the timers of several runtimes:
-/// their series must not be one, since the recorder keeps the greatest value of a counter.
+/// Passes the timer's metrics to the recorder that the process has installed.
+///
+/// The label `runtime` tells the timers of several runtimes apart. They must not share a series, since the recorder keeps the
+/// greatest value of a counter.
 fn export(timer: &Timer, runtime: &'static str) {
     let metrics = timer.metrics();
     let counter = |name, value| counter!(name, "runtime" => runtime).absolute(value);
@@ -26,7 +28,7 @@ fn export(timer: &Timer, runtime: &'static str) {
     gauge("waterwheel_pending", metrics.pending() as f64);
     counter("waterwheel_driver_turns_total", metrics.driver_turns());
 
-    // A histogram that is counted already. The `metrics` crate takes single samples only, so each bucket is a counter.
+    // The timer has already counted the histogram. The `metrics` crate only takes single samples, so each bucket is a counter.
     let lateness = metrics.lateness();
     let bucket = |bound: String, count| {
         counter!("waterwheel_lateness_seconds_bucket", "runtime" => runtime, "le" => bound)

@@ -1,4 +1,4 @@
-//! Simulated time: a week of a thousand clients that call, time out and retry, in a moment, and twice with the same outcome.
+//! Simulated time: a week of a thousand clients that call, time out and retry, simulated in moments, twice with the same outcome.
 //!
 //! ```text
 //! cargo run --release --example simulated_time
@@ -20,7 +20,7 @@ use dice::Dice;
 const WEEK: Duration = Duration::from_secs(7 * 86_400);
 const LIMIT: Duration = Duration::from_millis(200);
 
-/// What the clients saw.
+/// The outcome of a simulation.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Seen {
     replies: u64,
@@ -35,7 +35,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("{first:#?}");
     println!("a week, simulated in {:.1?}", begun.elapsed());
     assert_eq!(first, simulate(1_000, 42).await?);
-    println!("and once more, with the same outcome");
+    println!("a second run had the same outcome");
     Ok(())
 }
 
@@ -49,7 +49,7 @@ async fn simulate(clients: u64, seed: u64) -> Result<Seen, Box<dyn Error>> {
     Ok(seen.into_inner())
 }
 
-/// Runs a future in simulated time: whenever nothing in it can go on, the clock moves to the next timer.
+/// Runs a future in simulated time: whenever nothing in it can make progress, advances the clock to the next timer.
 async fn run<F: Future>(clock: &ManualClock, future: F) -> F::Output {
     let mut future = pin!(future);
     loop {
@@ -64,7 +64,7 @@ async fn run<F: Future>(clock: &ManualClock, future: F) -> F::Output {
     }
 }
 
-/// Calls every hour or two. A call that takes too long is tried again, after twice as long each time.
+/// Calls about once an hour. A call that takes too long is retried, after a backoff that doubles each time.
 async fn client(timer: &Timer, end: Instant, mut dice: Dice, seen: &RefCell<Seen>) {
     while timer.now() < end {
         timer

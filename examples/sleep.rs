@@ -1,4 +1,4 @@
-//! Sleeps: one, ten thousand at once, one that is cancelled, one that is postponed.
+//! Sleeps: a single one, ten thousand at once, one that is cancelled, and one that is postponed.
 //!
 //! ```text
 //! cargo run --example sleep
@@ -27,7 +27,7 @@ async fn main() {
     let early = lateness.iter().filter(|late| late.is_none()).count();
     let latest = lateness.into_iter().flatten().max().unwrap_or_default();
     println!(
-        "10 000 sleeps were done after {:?}: {early} were early, the latest was {latest:?} late",
+        "10 000 sleeps completed after {:?}: {early} were early, the latest was {latest:?} late",
         start.elapsed(),
     );
 
@@ -54,7 +54,7 @@ async fn main() {
         }
     }
     println!(
-        "{received} packets kept a connection of {patience:?} patience open for {:?}",
+        "{received} packets kept a connection with an idle timeout of {patience:?} open for {:?}",
         start.elapsed(),
     );
 }

@@ -1,4 +1,4 @@
-//! Timeouts: a call that ends in time, one that does not, and one deadline for several steps.
+//! Timeouts: a call that completes in time, one that does not, and one deadline for several steps.
 //!
 //! ```text
 //! cargo run --example timeout
@@ -8,7 +8,7 @@ use std::io;
 
 use waterwheel::{Duration, Instant, sleep, timeout, timeout_at};
 
-/// Stands for a call to another service that takes this long.
+/// Stands in for a call to another service that takes this long.
 async fn call(takes: Duration) -> &'static str {
     sleep(takes).await;
     "answer"
@@ -25,21 +25,21 @@ async fn main() {
     let limit = Duration::from_millis(100);
 
     match timeout(limit, call(Duration::from_millis(10))).await {
-        Ok(answer) => println!("a fast call gave its {answer}"),
+        Ok(answer) => println!("a fast call returned its {answer}"),
         Err(elapsed) => println!("a fast call failed: {elapsed}"),
     }
 
     let start = Instant::now();
     match timeout(limit, call(Duration::from_secs(5))).await {
-        Ok(answer) => println!("a slow call gave its {answer}"),
+        Ok(answer) => println!("a slow call returned its {answer}"),
         Err(elapsed) => println!("a slow call: {elapsed}, after {:?}", start.elapsed()),
     }
 
     if let Err(error) = read_reply().await {
-        println!("as an io::Error: {error}, of kind {:?}", error.kind());
+        println!("as an io::Error: {error}, kind {:?}", error.kind());
     }
 
-    // One deadline for several steps: the time that a step takes is lost to the steps after it.
+    // One deadline for several steps: the time that a step takes is no longer available to the next ones.
     let deadline = Instant::now() + limit;
     for step in 1.. {
         if timeout_at(deadline, call(Duration::from_millis(30)))
@@ -49,6 +49,6 @@ async fn main() {
             println!("step {step} ran into the deadline that all steps share");
             break;
         }
-        println!("step {step} was done in time");
+        println!("step {step} completed in time");
     }
 }

@@ -1,4 +1,4 @@
-//! The wheel by itself, without tokio: the loop of a game, which hands the wheel its own time.
+//! The wheel alone, without tokio: a game loop that passes its own time to the wheel.
 //!
 //! ```text
 //! cargo run --example wheel_only
@@ -17,7 +17,7 @@ const FRAME: Ticks = Ticks::new(16);
 const BETWEEN_WAVES: Ticks = Ticks::new(400);
 
 fn main() {
-    // A tick is a millisecond of the game, which stands still while the game is paused.
+    // A tick is a millisecond of game time, which stands still while the game is paused.
     let mut wheel = Wheel::new(Resolution::MILLISECOND);
     wheel.insert(Tick::new(100), Event::Wave(1));
     wheel.insert(Tick::new(650), Event::ShieldEnds);
@@ -27,7 +27,7 @@ fn main() {
     let mut log = Vec::new();
     while now < Tick::new(1_200) {
         now = now.saturating_add(FRAME);
-        // What is due in this frame, in order. A timer between two frames waits for the second.
+        // The events that are due in this frame, in order. A timer between two frames waits for the second.
         let due: Vec<_> = wheel.expire(now, usize::MAX).collect();
         for (_key, deadline, event) in due {
             assert!(deadline <= now && now.saturating_since(deadline) < FRAME);
@@ -49,7 +49,7 @@ fn main() {
     let [first, second, third] = [1, 2, 3].map(Event::Wave);
     assert_eq!(log, [first, second, Event::ShieldEnds, third]);
 
-    // What comes next, and how far the game may sleep.
+    // The next event, and how long the game may sleep until then.
     let (_, deadline, next) = wheel.peek().expect("there is always a next wave");
     assert_eq!((deadline, *next), (Tick::new(1_300), Event::Wave(4)));
     let wait = deadline.saturating_since(now);

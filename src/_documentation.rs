@@ -1,29 +1,36 @@
-//! The pages of the repository. There is no code here.
+//! Pages of the repository. This module has no code.
 //!
-//! These are read beside the code, in the package's own files: `BENCHMARKS.md` (the figures), `tests/README.md` (each promise with its
-//! tests), `durable/README.md` (timers that outlive the process), `CONTRIBUTING.md` (how to take part) and `benches/LOG.md` (what was tried).
+//! Other pages are only in the repository itself: `BENCHMARKS.md` (the results), `tests/README.md` (each promise and its tests),
+//! `durable/README.md` (timers that survive a restart), `RELEASING.md` (versions and MSRV), `SECURITY.md`, `CONTRIBUTING.md` (how to
+//! take part) and `benches/LOG.md` (experiments).
 
-/// How it is built, and what must stay true.
+/// The architecture, and its invariants.
 ///
 /// [contributing]: crate::_documentation
 /// [log]: crate::_documentation
 #[doc = include_str!("../ARCHITECTURE.md")]
 pub mod architecture {}
 
-/// What changed.
+/// The changelog.
+///
+/// [comparison]: crate::_documentation::comparison
+/// [durable]: crate::_documentation
+/// [schedule]: crate::_documentation
+/// [switching]: crate::_documentation::switching
 #[doc = include_str!("../CHANGELOG.md")]
 pub mod changelog {}
 
-/// What other libraries do, and when they serve better.
+/// A comparison with other libraries, and when they are the better choice.
 ///
 /// [benchmarks]: crate::_documentation
+/// [rollback]: crate::_documentation::switching#rollback
 #[doc = include_str!("../COMPARISON.md")]
 pub mod comparison {}
 
-/// How a service switches from `tokio::time`, and back.
+/// Switching a service from `tokio::time`, and rolling back.
 ///
 /// [benchmarks]: crate::_documentation
-/// [differences]: crate::time#what-behaves-differently-from-tokiotime
+/// [differences]: crate::time#differences-from-tokiotime
 /// [memory]: crate::_documentation
 /// [resolution]: crate::Builder::resolution
 /// [waking]: crate::Waking

@@ -1,14 +1,19 @@
-//! Errors: [`Elapsed`] of a timeout, [`Error`] of the fallible forms, [`BuildError`] of
-//! [`Builder::start`](crate::Builder::start), [`AdvanceError`] of a [`ManualClock`](crate::ManualClock).
+//! The error types of this crate.
+//!
+//! - [`Elapsed`]: a timeout has passed.
+//! - [`Error`]: a timer did not accept a future or a callback.
+//! - [`BuildError`]: [`Builder::start`](crate::Builder::start) could not start a timer. [`InvalidResolution`] is the case of an
+//!   invalid resolution.
+//! - [`AdvanceError`]: a [`ManualClock`](crate::ManualClock) was not advanced.
 
 use std::fmt;
 use std::io;
 
 pub use crate::wheel::InvalidResolution;
 
-/// The deadline of a timeout passed before its future was ready, or its timer was stopped.
+/// The error of a timeout whose deadline passed before its future was ready, or whose timer was stopped.
 ///
-/// `Display` and `Debug` print what tokio's `Elapsed` prints, unless the timer was stopped before the deadline: then
+/// `Display` and `Debug` print the same text as tokio's `Elapsed`, unless the timer was stopped before the deadline; in that case
 /// they say so. It converts into an [`io::Error`] of kind [`TimedOut`](io::ErrorKind::TimedOut).
 ///
 /// ```
@@ -42,7 +47,7 @@ impl Elapsed {
         Elapsed { stopped }
     }
 
-    /// Whether the timer was stopped before the deadline. If so, the deadline may still lie ahead.
+    /// Returns `true` if the timer was stopped before the deadline. The deadline may then still be in the future.
     #[must_use]
     pub fn was_stopped(&self) -> bool {
         self.stopped
@@ -77,9 +82,9 @@ impl From<Elapsed> for io::Error {
     }
 }
 
-/// Why a timer did not take a future or a callback.
+/// The error of a timer that did not accept a future or a callback.
 ///
-/// The `try_` methods of [`Timer`](crate::Timer) return it. It has the methods of tokio's `time::error::Error`.
+/// It is returned by the `try_` methods of [`Timer`](crate::Timer), and has the methods of tokio's `time::error::Error`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Error(Kind);
 
@@ -92,32 +97,35 @@ enum Kind {
 }
 
 impl Error {
-    /// The error of a timer that was stopped: by `shutdown`, by `drain`, or with its runtime. It is permanent.
+    /// Creates the error of a timer that was stopped: by `shutdown`, by `drain`, or because its runtime ended. This error is
+    /// permanent.
     #[must_use]
     pub fn shutdown() -> Error {
         Error(Kind::Shutdown)
     }
 
-    /// Whether the timer was stopped.
+    /// Returns `true` if the timer was stopped.
     #[must_use]
     pub fn is_shutdown(&self) -> bool {
         self.0 == Kind::Shutdown
     }
 
-    /// The error of a timer that has reached its `max_pending`. It is over as soon as one of the timer's futures has
-    /// completed or is dropped, or one of its callbacks has begun to run or is cancelled. To shed load, drop the work that asked for the future.
+    /// Creates the error of a timer that has reached its `max_pending`.
+    ///
+    /// This error is temporary: the timer accepts a new future or callback once one of its futures has completed or been dropped,
+    /// or one of its callbacks has started to run or been cancelled. To shed load, drop the work that asked for the future.
     #[must_use]
     pub fn at_capacity() -> Error {
         Error(Kind::AtCapacity)
     }
 
-    /// Whether the timer has reached its `max_pending`.
+    /// Returns `true` if the timer has reached its `max_pending`.
     #[must_use]
     pub fn is_at_capacity(&self) -> bool {
         self.0 == Kind::AtCapacity
     }
 
-    /// The error of an invalid argument: an interval with a period of zero.
+    /// Creates the error of an invalid argument: an interval with a period of zero.
     #[must_use]
     pub fn invalid() -> Error {
         Error(Kind::Invalid)
@@ -128,7 +136,7 @@ impl Error {
         Error(Kind::InvalidRange)
     }
 
-    /// Whether an argument was invalid: a period of zero, or a `min` that is more than its `max`.
+    /// Returns `true` if an argument was invalid: a period of zero, or a `min` that is greater than its `max`.
     #[must_use]
     pub fn is_invalid(&self) -> bool {
         matches!(self.0, Kind::Invalid | Kind::InvalidRange)
@@ -139,24 +147,26 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
             Kind::Shutdown => {
-                "the timer was stopped, by `shutdown`, by `drain` or with its runtime, and takes \
-                 nothing new: start another one with `Timer::builder()`"
+                "the timer was stopped (by `shutdown`, by `drain`, or because its runtime ended) \
+                 and accepts nothing new: start another timer with `Timer::builder()`"
             }
             Kind::AtCapacity => {
-                "the timer has reached its `max_pending`: wait until one of its futures has completed, \
-                 drop some, or build the timer with a higher bound"
+                "the timer has reached its `max_pending`: wait until one of its futures or \
+                 callbacks is done, drop or cancel some, or build the timer with a higher \
+                 `max_pending`"
             }
             Kind::Invalid => "`period` must be non-zero.",
-            Kind::InvalidRange => "`min` must not be more than `max`: swap the two",
+            Kind::InvalidRange => "`min` must not be greater than `max`: swap the two arguments",
         })
     }
 }
 
 impl std::error::Error for Error {}
 
-/// Why a timer was not started: a setting of its [`Builder`](crate::Builder) is invalid, or there is no runtime.
+/// The error of a timer that was not started, because a setting of its [`Builder`](crate::Builder) is invalid or because there is
+/// no runtime.
 ///
-/// `Display` says what is wrong and what to do. There is no [`source`](std::error::Error::source) beneath it.
+/// `Display` says what is wrong and how to fix it. [`source`](std::error::Error::source) returns `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BuildError(BuildKind);
 
@@ -171,13 +181,13 @@ pub(crate) enum BuildKind {
 }
 
 impl BuildError {
-    /// Whether the resolution is out of range or does not divide a second.
+    /// Returns `true` if the resolution is out of range or does not divide a second.
     #[must_use]
     pub fn is_resolution(&self) -> bool {
         matches!(self.0, BuildKind::Resolution(_))
     }
 
-    /// Whether the number of shards is out of range, or more than one on a manual clock.
+    /// Returns `true` if the number of shards is out of range, or greater than one on a manual clock.
     #[must_use]
     pub fn is_shards(&self) -> bool {
         matches!(
@@ -186,13 +196,13 @@ impl BuildError {
         )
     }
 
-    /// Whether `max_pending` is zero.
+    /// Returns `true` if `max_pending` is zero.
     #[must_use]
     pub fn is_max_pending(&self) -> bool {
         self.0 == BuildKind::ZeroMaxPending
     }
 
-    /// Whether there was no runtime to start on.
+    /// Returns `true` if there was no runtime to start on.
     #[must_use]
     pub fn is_no_runtime(&self) -> bool {
         self.0 == BuildKind::NoRuntime
@@ -210,21 +220,21 @@ impl fmt::Display for BuildError {
         f.write_str(match &self.0 {
             BuildKind::Resolution(invalid) => return invalid.fmt(f),
             BuildKind::ZeroShards => {
-                "a timer needs at least one shard: leave `shards` out for one a worker"
+                "`shards` must be at least 1: leave `shards` out for one shard per worker"
             }
             BuildKind::ManyShards => {
-                "a timer has at most 1024 shards: leave `shards` out for one a worker"
+                "`shards` must be at most 1024: leave `shards` out for one shard per worker"
             }
             BuildKind::ZeroMaxPending => {
-                "a timer with a `max_pending` of zero could take nothing: leave it out for no bound"
+                "`max_pending` must be at least 1: leave it out for no limit"
             }
             BuildKind::ShardsOfManualClock => {
-                "a timer on a manual clock has one shard, which the clock turns in order: leave \
-                 `shards` out"
+                "a timer on a `ManualClock` has exactly one shard, so that timers fire in order: \
+                 leave `shards` out"
             }
             BuildKind::NoRuntime => {
-                "no tokio runtime here to start the timer on: call `start` within one, or \
-                 `start_on` with its handle"
+                "there is no tokio runtime to start the timer on: call `start` within a runtime, \
+                 or `start_on` with the handle of one"
             }
         })
     }
@@ -233,7 +243,7 @@ impl fmt::Display for BuildError {
 // No `source`: `Display` prints the `InvalidResolution`, and a report of the whole chain must not print it twice.
 impl std::error::Error for BuildError {}
 
-/// Why a [`ManualClock`](crate::ManualClock) was not advanced. It stands where it stood.
+/// The error of a [`ManualClock`](crate::ManualClock) that was not advanced. The clock has not moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AdvanceError(AdvanceKind);
 
@@ -244,13 +254,14 @@ pub(crate) enum AdvanceKind {
 }
 
 impl AdvanceError {
-    /// Whether the clock is being advanced: by another thread, or by this one, which calls from a waker.
+    /// Returns `true` if the clock was already being advanced: by another thread, or by this thread, with this call made from a
+    /// waker.
     #[must_use]
     pub fn is_advancing(&self) -> bool {
         self.0 == AdvanceKind::Advancing
     }
 
-    /// Whether the clock would be further from where it began than it can count.
+    /// Returns `true` if the clock would have moved further from its start than it can count.
     #[must_use]
     pub fn is_out_of_range(&self) -> bool {
         self.0 == AdvanceKind::OutOfRange
@@ -267,12 +278,12 @@ impl fmt::Display for AdvanceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
             AdvanceKind::Advancing => {
-                "the clock is being advanced, by another thread or by the caller of this waker: \
-                 advance it from one thread, and not from within a waker"
+                "the clock is already being advanced, by another thread or by the caller of this \
+                 waker: advance it from one thread at a time, and not from within a waker"
             }
             AdvanceKind::OutOfRange => {
-                "the clock cannot be advanced so far: more than 584 years from where it began, or \
-                 beyond the range of `Instant`"
+                "the clock cannot be advanced that far: it would be more than 584 years from its \
+                 start, or beyond the range of `Instant`"
             }
         })
     }

@@ -1,12 +1,13 @@
-//! One binary with both timers, and a switch at start: how a fleet tries waterwheel on one machine, and goes back.
+//! One binary with both timers and a switch at startup, so that a fleet can run waterwheel as a canary on one machine, and roll
+//! back by configuration.
 //!
 //! ```text
 //! TIMERS=waterwheel cargo run --release --example both_timers
 //! TIMERS=tokio cargo run --release --example both_timers
 //! ```
 //!
-//! `time` is the module to copy. This file stands for an application: it calls `time` alone, and does not know which timers it
-//! has. `docs/switching.md` is the story.
+//! `time` is the module to copy. This file stands in for an application: it only calls `time`, and does not know which timers it
+//! uses. `docs/switching.md` has the details.
 
 #![forbid(unsafe_code)]
 
@@ -25,7 +26,7 @@ async fn main() -> ExitCode {
         Ok("waterwheel") => Timers::Waterwheel,
         Ok("tokio") | Err(_) => Timers::Tokio,
         Ok(other) => {
-            eprintln!("TIMERS is `tokio` or `waterwheel`, not `{other}`");
+            eprintln!("TIMERS must be `tokio` or `waterwheel`, but is `{other}`");
             return ExitCode::from(2);
         }
     };
@@ -50,13 +51,13 @@ async fn main() -> ExitCode {
     }
     let _ = peer.await;
 
-    // A canary's first question: which timers has it really?
+    // The first thing to check on a canary: which timers does it really use?
     let metrics = waterwheel::Timer::current().metrics();
     println!("armed in waterwheel: {}", metrics.armed());
     ExitCode::SUCCESS
 }
 
-/// Serves a connection until it is idle: an idle deadline that each packet pushes back, and a heartbeat.
+/// Serves a connection until it is idle, with an idle deadline that each packet pushes back, and a heartbeat.
 async fn connection(mut packets: mpsc::Receiver<u32>) -> (u32, u32) {
     let patience = Duration::from_millis(100);
     let mut idle = pin!(time::sleep(patience));

@@ -1,10 +1,10 @@
-//! The application's own `time` module: the rest of the application says `crate::time` where it said `tokio::time`.
+//! The application's own `time` module: the rest of the application uses `crate::time` instead of `tokio::time`.
 //!
-//! [`choose`] picks the timers once, at start. Each type has a variant for either library, so no call is boxed. It has all of
-//! `tokio::time` but `Timeout`'s access to the inner future and the paused clock. [`error::Elapsed`] is its own type, with tokio's
-//! text, since each library has one of its own. It needs the crate pin-project-lite.
+//! [`choose`] selects the timers once, at startup. Each type has a variant for either library, so nothing is boxed. The module
+//! covers `tokio::time`, apart from `Timeout`'s access to the inner future and the paused clock. [`error::Elapsed`] is a type of
+//! this module, with tokio's text, since each library has one of its own. It depends on the crate pin-project-lite.
 //!
-//! Declare it as `pub mod time;` in the root of the application: then what the application does not call is no dead code.
+//! Declare it as `pub mod time;` in the root of the application, so that functions that are not called are no dead code.
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
@@ -16,7 +16,7 @@ use pin_project_lite::pin_project;
 pub use tokio::time::{Duration, Instant};
 pub use waterwheel::MissedTickBehavior;
 
-/// Which library's timers the application uses.
+/// The library whose timers the application uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timers {
     /// `tokio::time`.
@@ -27,55 +27,55 @@ pub enum Timers {
 
 static CHOICE: OnceLock<Timers> = OnceLock::new();
 
-/// Sets the timers for the whole process. Call it first thing in `main`.
+/// Selects the timers for the whole process. Call this at the start of `main`.
 ///
 /// # Panics
 ///
-/// If they were chosen already, by an earlier call or by a first use.
+/// Panics if they were selected already, by an earlier call or because a timer was created.
 pub fn choose(timers: Timers) {
     assert!(
         CHOICE.set(timers).is_ok(),
-        "choose the timers once, before the first of them is made"
+        "the timers were chosen already: call `choose` once, before the first timer is created"
     );
 }
 
-/// tokio's, unless others were chosen: the way back is to say nothing.
+/// Returns the selected timers: tokio's by default, so that a rollback needs no setting.
 pub fn chosen() -> Timers {
     *CHOICE.get_or_init(|| Timers::Tokio)
 }
 
-/// As `tokio::time::sleep`.
+/// Like `tokio::time::sleep`.
 pub fn sleep(delay: Duration) -> Sleep {
     chosen().sleep(delay)
 }
 
-/// As `tokio::time::sleep_until`.
+/// Like `tokio::time::sleep_until`.
 pub fn sleep_until(deadline: Instant) -> Sleep {
     chosen().sleep_until(deadline)
 }
 
-/// As `tokio::time::timeout`.
+/// Like `tokio::time::timeout`.
 pub fn timeout<F: IntoFuture>(limit: Duration, work: F) -> Timeout<F::IntoFuture> {
     chosen().timeout(limit, work)
 }
 
-/// As `tokio::time::timeout_at`.
+/// Like `tokio::time::timeout_at`.
 pub fn timeout_at<F: IntoFuture>(deadline: Instant, work: F) -> Timeout<F::IntoFuture> {
     chosen().timeout_at(deadline, work)
 }
 
-/// As `tokio::time::interval`.
+/// Like `tokio::time::interval`.
 pub fn interval(period: Duration) -> Interval {
     chosen().interval(period)
 }
 
-/// As `tokio::time::interval_at`.
+/// Like `tokio::time::interval_at`.
 pub fn interval_at(start: Instant, period: Duration) -> Interval {
     chosen().interval_at(start, period)
 }
 
 impl Timers {
-    /// As [`sleep`], of these timers.
+    /// Like [`sleep`], with these timers.
     pub fn sleep(self, delay: Duration) -> Sleep {
         let either = match self {
             Timers::Tokio => Either::Tokio {
@@ -88,7 +88,7 @@ impl Timers {
         Sleep { either }
     }
 
-    /// As [`sleep_until`], of these timers.
+    /// Like [`sleep_until`], with these timers.
     pub fn sleep_until(self, deadline: Instant) -> Sleep {
         let either = match self {
             Timers::Tokio => Either::Tokio {
@@ -101,7 +101,7 @@ impl Timers {
         Sleep { either }
     }
 
-    /// As [`timeout`], of these timers.
+    /// Like [`timeout`], with these timers.
     pub fn timeout<F: IntoFuture>(self, limit: Duration, work: F) -> Timeout<F::IntoFuture> {
         let either = match self {
             Timers::Tokio => Either::Tokio {
@@ -114,7 +114,7 @@ impl Timers {
         Timeout { either }
     }
 
-    /// As [`timeout_at`], of these timers.
+    /// Like [`timeout_at`], with these timers.
     pub fn timeout_at<F: IntoFuture>(self, deadline: Instant, work: F) -> Timeout<F::IntoFuture> {
         let either = match self {
             Timers::Tokio => Either::Tokio {
@@ -127,7 +127,7 @@ impl Timers {
         Timeout { either }
     }
 
-    /// As [`interval`], of these timers.
+    /// Like [`interval`], with these timers.
     pub fn interval(self, period: Duration) -> Interval {
         match self {
             Timers::Tokio => Interval::Tokio(tokio::time::interval(period)),
@@ -135,7 +135,7 @@ impl Timers {
         }
     }
 
-    /// As [`interval_at`], of these timers.
+    /// Like [`interval_at`], with these timers.
     pub fn interval_at(self, start: Instant, period: Duration) -> Interval {
         match self {
             Timers::Tokio => Interval::Tokio(tokio::time::interval_at(start, period)),
@@ -155,7 +155,7 @@ pin_project! {
 }
 
 pin_project! {
-    /// The future of [`sleep`].
+    /// The future returned by [`sleep`].
     #[derive(Debug)]
     #[must_use = "futures do nothing unless you `.await` or poll them"]
     pub struct Sleep {
@@ -165,7 +165,7 @@ pin_project! {
 }
 
 impl Sleep {
-    /// As `tokio::time::Sleep::deadline`.
+    /// Like `tokio::time::Sleep::deadline`.
     pub fn deadline(&self) -> Instant {
         match &self.either {
             Either::Tokio { future } => future.deadline(),
@@ -173,7 +173,7 @@ impl Sleep {
         }
     }
 
-    /// As `tokio::time::Sleep::is_elapsed`.
+    /// Like `tokio::time::Sleep::is_elapsed`.
     pub fn is_elapsed(&self) -> bool {
         match &self.either {
             Either::Tokio { future } => future.is_elapsed(),
@@ -181,7 +181,7 @@ impl Sleep {
         }
     }
 
-    /// As `tokio::time::Sleep::reset`.
+    /// Like `tokio::time::Sleep::reset`.
     pub fn reset(self: Pin<&mut Self>, deadline: Instant) {
         match self.project().either.project() {
             EitherProjection::Tokio { future } => future.reset(deadline),
@@ -202,7 +202,7 @@ impl Future for Sleep {
 }
 
 pin_project! {
-    /// The future of [`timeout`].
+    /// The future returned by [`timeout`].
     #[derive(Debug)]
     #[must_use = "futures do nothing unless you `.await` or poll them"]
     pub struct Timeout<F> {
@@ -223,16 +223,16 @@ impl<F: Future> Future for Timeout<F> {
     }
 }
 
-/// What [`interval`] makes.
+/// The interval returned by [`interval`].
 #[derive(Debug)]
 pub enum Interval {
-    /// tokio's.
+    /// tokio's interval.
     Tokio(tokio::time::Interval),
-    /// waterwheel's.
+    /// waterwheel's interval.
     Waterwheel(waterwheel::Interval),
 }
 
-/// Calls the method of this name of either library.
+/// Calls the method of this name on whichever interval it is.
 macro_rules! of_either {
     ($interval:expr, $method:ident($($argument:expr),*)) => {
         match $interval {
@@ -243,42 +243,42 @@ macro_rules! of_either {
 }
 
 impl Interval {
-    /// As `tokio::time::Interval::tick`.
+    /// Like `tokio::time::Interval::tick`.
     pub async fn tick(&mut self) -> Instant {
         std::future::poll_fn(|context| self.poll_tick(context)).await
     }
 
-    /// As `tokio::time::Interval::poll_tick`.
+    /// Like `tokio::time::Interval::poll_tick`.
     pub fn poll_tick(&mut self, context: &mut Context<'_>) -> Poll<Instant> {
         of_either!(self, poll_tick(context))
     }
 
-    /// As `tokio::time::Interval::reset`.
+    /// Like `tokio::time::Interval::reset`.
     pub fn reset(&mut self) {
         of_either!(self, reset());
     }
 
-    /// As `tokio::time::Interval::reset_immediately`.
+    /// Like `tokio::time::Interval::reset_immediately`.
     pub fn reset_immediately(&mut self) {
         of_either!(self, reset_immediately());
     }
 
-    /// As `tokio::time::Interval::reset_after`.
+    /// Like `tokio::time::Interval::reset_after`.
     pub fn reset_after(&mut self, delay: Duration) {
         of_either!(self, reset_after(delay));
     }
 
-    /// As `tokio::time::Interval::reset_at`.
+    /// Like `tokio::time::Interval::reset_at`.
     pub fn reset_at(&mut self, deadline: Instant) {
         of_either!(self, reset_at(deadline));
     }
 
-    /// As `tokio::time::Interval::period`.
+    /// Like `tokio::time::Interval::period`.
     pub fn period(&self) -> Duration {
         of_either!(self, period())
     }
 
-    /// As `tokio::time::Interval::missed_tick_behavior`.
+    /// Like `tokio::time::Interval::missed_tick_behavior`.
     pub fn missed_tick_behavior(&self) -> MissedTickBehavior {
         match self {
             Interval::Tokio(interval) => match interval.missed_tick_behavior() {
@@ -290,7 +290,7 @@ impl Interval {
         }
     }
 
-    /// As `tokio::time::Interval::set_missed_tick_behavior`.
+    /// Like `tokio::time::Interval::set_missed_tick_behavior`.
     pub fn set_missed_tick_behavior(&mut self, behavior: MissedTickBehavior) {
         match self {
             Interval::Tokio(interval) => interval.set_missed_tick_behavior(match behavior {
@@ -303,11 +303,11 @@ impl Interval {
     }
 }
 
-/// As `tokio::time::error`.
+/// Like `tokio::time::error`.
 pub mod error {
     use std::{fmt, io};
 
-    /// The time limit came first.
+    /// The error of a timeout whose deadline passed before its future was ready.
     #[derive(Debug, PartialEq, Eq)]
     pub struct Elapsed(pub(super) ());
 

@@ -1,4 +1,4 @@
-//! Counts the timers that completed, with their lateness; collects failures, and the totals of the timers' own counters.
+//! Counts the timers that completed and their lateness, collects failures, and sums up the timers' own counters.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -55,7 +55,7 @@ pub(crate) struct Totals {
     pub(crate) turns: u64,
 }
 
-/// How many failures are kept: the first few show what is wrong.
+/// How many failures are kept. The first few show what is wrong.
 const MESSAGES: usize = 20;
 
 impl Books {

@@ -7,10 +7,15 @@ use crate::common::command_line::{self, Argument};
 const USAGE: &str = "\
 usage: soak [flags]
 
-  --seconds N   length of the run [10]; 600 is a soak, 10 a look
-  --tasks N     tasks of each kind of load on each timer [200]
-  --seed N      seed of the delays [1]
-  --help        this text
+Puts every kind of load on the timers at once. Fails if a timer is lost or early,
+if the counters do not add up, or if memory grows.
+
+  --seconds N   length of the run in seconds [default: 10]; use at least 600 for a real soak
+  --tasks N     number of tasks for each kind of load on each timer [default: 200]
+  --seed N      seed for the random delays [default: 1]
+  --help        print this text
+
+exit code: 0 passed, 1 failed, 2 invalid flags
 ";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +26,7 @@ pub(crate) struct Flags {
 }
 
 impl Flags {
-    /// How long a runtime lives: a tenth of the run at most, so that each third of the run has all three endings.
+    /// How long a runtime lives: at most a tenth of the run, so that each third of the run has all three endings.
     pub(crate) fn life(&self) -> Duration {
         (self.length / 10).min(Duration::from_secs(10))
     }

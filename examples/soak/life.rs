@@ -1,4 +1,4 @@
-//! One life: starts a runtime with its timers, puts a load on them, and ends them.
+//! One life: starts a runtime with its timers, puts them under load, and ends them.
 
 use std::future::Future;
 use std::io;
@@ -19,7 +19,7 @@ use crate::load::{self, Desk};
 use crate::timers::Timers;
 use crate::watch::{PATIENCE, Watch};
 
-/// The name of the threads outside of the runtime.
+/// The name of the threads outside the runtime.
 pub(crate) const OUTSIDE: &str = "outside";
 
 /// How a life ends. The lives go through the three in turn.
@@ -27,13 +27,13 @@ pub(crate) const OUTSIDE: &str = "outside";
 enum Ending {
     /// The tasks end, and then the timers are drained.
     InOrder,
-    /// The two timers of our own are shut down while tasks wait for them.
+    /// The two separate timers are shut down while tasks wait for them.
     Shutdown,
     /// The runtime is dropped while tasks wait.
     Dropped,
 }
 
-/// Starts a life, lets it work for `length`, and ends it. Failures go to the books.
+/// Starts a life, lets it run for `length`, and ends it. Failures go to the books.
 pub(crate) fn live(
     number: u64,
     length: Duration,
@@ -130,7 +130,7 @@ impl Crew<'_> {
             self.hire(timers, |desk| load::herds(desk, size));
             self.hire(timers, load::blocks);
         }
-        // A `Timer` of our own needs no runtime around the thread that polls.
+        // A separate `Timer` can be polled by a thread outside the runtime.
         for timers in own {
             let desk = self.desk(&timers);
             let outside = thread::Builder::new().name(OUTSIDE.into());
@@ -166,7 +166,7 @@ impl Crew<'_> {
         }
     }
 
-    /// Waits until each task has ended. Each still completes its current wait.
+    /// Waits until every task has ended. Each one still completes its current wait.
     fn join_tasks(&mut self) {
         let tasks = std::mem::take(&mut self.tasks);
         let all = async {
@@ -179,7 +179,7 @@ impl Crew<'_> {
             .runtime
             .block_on(async { tokio::time::timeout(PATIENCE * 2, all).await });
         if joined.is_err() {
-            self.books.wrong("not all tasks have ended".into());
+            self.books.wrong("not all tasks ended in time".into());
         }
     }
 
@@ -190,19 +190,20 @@ impl Crew<'_> {
                 .runtime
                 .block_on(async { tokio::time::timeout(PATIENCE * 2, timer.drain()).await });
             if drained.is_err() {
-                self.books.wrong(format!("{timer:?} was not drained"));
+                self.books
+                    .wrong(format!("{timer:?} was not drained in time"));
             }
         }
         for timer in own.iter().chain([current]) {
             let metrics = timer.metrics();
             if metrics.stopped() + metrics.pending() > 0 {
                 self.books
-                    .wrong(format!("an end in good order stopped some: {metrics}"));
+                    .wrong(format!("an orderly end left or stopped timers: {metrics}"));
             }
         }
     }
 
-    /// Drops the runtime, and waits for the threads outside it. What they wait for panics when it has ended.
+    /// Drops the runtime, and waits for the threads outside it. Their sleeps panic once the runtime has ended.
     fn end(self) {
         let (books, threads) = (self.books, self.threads);
         drop(self.runtime);

@@ -1,7 +1,7 @@
-//! What the tasks do: a function for each kind of load.
+//! The work of the tasks: one function for each kind of load.
 //!
 //! Each function runs until `stopping` is set, and then returns `Some`. If its timer is stopped first, its futures become ready
-//! before their deadlines, with `was_stopped`, and it returns `None`.
+//! before their deadlines, `was_stopped` returns `true`, and the function returns `None`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -18,7 +18,7 @@ use crate::watch::Slot;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// What a task works with.
+/// The tools of a task.
 pub(crate) struct Desk {
     pub(crate) timers: Timers,
     pub(crate) books: Arc<Books>,
@@ -55,7 +55,7 @@ impl Desk {
         self.wait(Kind::Sleep, &mut sleep).await
     }
 
-    /// A sleep that has been polled, so it is armed.
+    /// Returns a sleep that has been polled, so that it is armed.
     async fn armed(&self, length: Duration) -> Option<Sleep> {
         let mut sleep = self.timers.sleep_until(Instant::now() + length)?;
         let _pending = poll!(&mut sleep);
@@ -81,7 +81,7 @@ pub(crate) async fn cancels(mut desk: Desk) -> Option<()> {
             let limit = desk.millis(1_000, 60_000);
             calls.push(desk.armed(limit).await?);
         }
-        // The calls that are cut off here are answered at once.
+        // The calls that are removed here are answered at once.
         calls.truncate(desk.dice.roll(50) as usize);
         let answer = desk.millis(1, 10);
         desk.pause(answer).await?;
@@ -116,8 +116,8 @@ pub(crate) async fn timeouts(mut desk: Desk) -> Option<()> {
     Some(())
 }
 
-/// Moves deadlines: postpones one again and again like an idle deadline, moves others earlier and to now, and arms one again
-/// after it has fired.
+/// Moves deadlines: postpones one repeatedly, like an idle deadline, moves others earlier and to now, and arms one again after it
+/// has fired.
 pub(crate) async fn resets(mut desk: Desk) -> Option<()> {
     while desk.goes_on() {
         let mut idle = desk.armed(Duration::from_millis(20)).await?;
@@ -175,7 +175,7 @@ pub(crate) async fn ticks(mut desk: Desk) -> Option<()> {
             if !in_place {
                 let off = tick.saturating_duration_since(last);
                 desk.books.wrong(format!(
-                    "{behavior:?}: a tick {off:?} after the last, with a period of {period:?}"
+                    "{behavior:?}: a tick {off:?} after the last one, with a period of {period:?}"
                 ));
             }
             last = tick;

@@ -1,30 +1,31 @@
-//! A soak test: every kind of load at once, for as long as you like. It fails if a timer is lost or early, if the counters do
-//! not add up, or if memory grows.
+//! A soak test: puts every kind of load on the timers at once, for as long as you like. It fails if a timer is lost or early, if
+//! the counters do not add up, or if memory grows.
 //!
 //! ```text
 //! cargo run --release --example soak
 //! cargo run --release --example soak -- --seconds 600
 //! ```
 //!
-//! The run is cut into lives of some seconds. Each life has a new runtime, with the runtime's timer and two timers of our own.
-//! The load is sleeps, timeouts, intervals, resets to earlier and later, cancels, herds, and tasks that block their worker. The
-//! lives end in three ways, in turn: the timers are drained, the timers are shut down, or the runtime is dropped under load.
+//! The run is divided into *lives* of a few seconds. Each life starts a new runtime, with the runtime's timer and two separate
+//! timers. The load consists of sleeps, timeouts, intervals, resets to earlier and later, cancels, herds, and tasks that block
+//! their worker. The lives end in three ways, in turn: the timers are drained, the timers are shut down, or the runtime is dropped
+//! under load.
 //!
 //! | file | concept |
 //! |---|---|
 //! | `flags` | the command line |
-//! | `life` | one runtime, from start to end: **how a service starts and stops** |
-//! | `load` | what its tasks do, a function each |
-//! | `timers` | a timer of our own and the runtime's timer, behind one interface |
-//! | `watch` | counts lost timers: those that did not complete |
-//! | `books` | which timers completed, their lateness, the failures; totals of the timers' own counters |
-//! | `memory` | resident memory over time, and whether it grows |
-//! | `report` | the printed text |
+//! | `life` | one runtime, from start to end: **shows how a service starts and stops** |
+//! | `load` | the work of its tasks, one function per kind of load |
+//! | `timers` | a separate timer and the runtime's timer, behind one interface |
+//! | `watch` | counts lost timers, which did not complete |
+//! | `books` | counts completed timers, their lateness and the failures; sums up the timers' own counters |
+//! | `memory` | measures resident memory over time, and whether it grows |
+//! | `report` | prints the results |
 //!
-//! `../common` has the command line, random numbers and histograms. `rpc_timeouts` uses it as well.
+//! `../common` has the command line, random numbers and histograms, and is shared with `rpc_timeouts`.
 //!
-//! Exit code: 0 if all holds. 1 if a timer was lost or early, an interval left its grid, counters did not add up, a task
-//! panicked, or memory grew. 2 for flags that make no sense.
+//! Exit code: 0 if the test passed; 1 if a timer was lost or early, an interval left its grid, counters did not add up, a task
+//! panicked, or memory grew; 2 for invalid flags.
 
 #![forbid(unsafe_code)]
 
@@ -58,7 +59,7 @@ fn main() -> ExitCode {
     command_line::main(run)
 }
 
-/// Runs one life after another and prints the report. True if all holds.
+/// Runs one life after another and prints the report. Returns whether the test passed.
 fn run(flags: &Flags) -> io::Result<bool> {
     let panics = count_panics();
     let books = Arc::new(Books::default());
@@ -95,7 +96,7 @@ fn run(flags: &Flags) -> io::Result<bool> {
     Ok(failures.is_empty())
 }
 
-/// Until the run is over: measures the memory, looks for lost timers, and prints the progress.
+/// Measures the memory, looks for lost timers, and prints the progress, until the run is over.
 fn stand_guard(
     start: Instant,
     flags: &Flags,
@@ -120,8 +121,9 @@ fn stand_guard(
     memory
 }
 
-/// Counts panics by a panic hook, because tokio catches the panics of tasks. Those are left out that end a thread outside of a runtime
-/// which has ended.
+/// Counts panics with a panic hook, because tokio catches the panics of tasks.
+///
+/// A panic that ends a thread outside the runtime because that runtime has ended is expected, and is not counted.
 fn count_panics() -> Arc<AtomicU64> {
     let panics = Arc::new(AtomicU64::new(0));
     let report = panic::take_hook();

@@ -3,14 +3,14 @@
 use std::fs;
 use std::time::Duration;
 
-/// The run has this many parts, whatever its length, so that the measurement itself takes no more memory in a longer run.
+/// The number of parts of a run, whatever its length, so that the measurement itself takes no more memory in a longer run.
 const PARTS: usize = 300;
 
 /// The first parts are left out: the process starts its threads, tables and allocator arenas in them.
 const WARM_UP: usize = PARTS / 10;
 
-/// The last third's peak may exceed the first third's by this share plus this many kilobytes. Fragmentation of the heap, and
-/// the moment at which a herd is measured, make such differences.
+/// The peak of the last third may exceed that of the first third by this share plus this many kilobytes. Heap fragmentation, and
+/// the moment at which a herd is measured, cause such differences.
 const GROWTH_PERCENT: u64 = 10;
 const GROWTH_KILOBYTES: u64 = 16 * 1024;
 

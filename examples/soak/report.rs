@@ -1,4 +1,4 @@
-//! The printed text: method, progress, summary, verdict.
+//! The printed text: method, progress, summary and verdict.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -11,8 +11,8 @@ use crate::watch::Watch;
 
 pub(crate) fn method(flags: &Flags, workers: usize) -> String {
     format!(
-        "soak: {} s, a new runtime of {workers} workers every {:?}, {} tasks of each kind on each of three \
-         timers (1 ms, 100 µs, the runtime's), seed {}\n\n",
+        "soak: {} s; a new runtime with {workers} workers every {:?}; {} tasks per kind of load on each of \
+         three timers (1 ms, 100 µs, the runtime's); seed {}\n\n",
         flags.length.as_secs(),
         flags.life(),
         flags.tasks,
@@ -77,17 +77,17 @@ pub(crate) fn summary(
     let _ = match memory.thirds() {
         Some(thirds) => writeln!(
             text,
-            "memory     peak of the first third {}, of the last {}",
+            "memory     peak of the first third {}, of the last third {}",
             megabytes(thirds.first),
             megabytes(thirds.last)
         ),
-        None => writeln!(text, "memory     not known on this system"),
+        None => writeln!(text, "memory     not reported by this system"),
     };
     let _ = writeln!(text, "lost {}, early {}", watch.lost(), books.all_early());
     text
 }
 
-/// All failures, one text each.
+/// Returns all failures, one text each.
 pub(crate) fn failures(books: &Books, lost: u64, panics: u64, memory: &Memory) -> Vec<String> {
     let mut failures = books.all_wrong();
     if lost > 0 {
@@ -98,18 +98,18 @@ pub(crate) fn failures(books: &Books, lost: u64, panics: u64, memory: &Memory) -
     }
     for kind in Kind::ALL {
         if books.completed(kind) == 0 {
-            failures.push(format!("not one timer completed: {kind:?}"));
+            failures.push(format!("no timer completed: {kind:?}"));
         }
     }
     if memory.thirds().is_some_and(|thirds| thirds.grow()) {
-        failures.push("memory grows".into());
+        failures.push("memory grew between the first and the last third".into());
     }
     failures
 }
 
 pub(crate) fn verdict(failures: &[String]) -> String {
     if failures.is_empty() {
-        return "all holds\n".into();
+        return "passed\n".into();
     }
     let failures: String = failures
         .iter()
@@ -136,7 +136,7 @@ mod tests {
             books.done(kind, waterwheel::Instant::now());
         }
         assert_eq!(failures(&books, 0, 0, &memory), Vec::<String>::new());
-        assert_eq!(verdict(&[]), "all holds\n");
+        assert_eq!(verdict(&[]), "passed\n");
         books.wrong("the first".into());
         let found = failures(&books, 3, 2, &memory);
         assert_eq!(found, ["the first", "3 timers were lost", "2 panics"]);

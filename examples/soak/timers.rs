@@ -1,4 +1,4 @@
-//! A timer of our own and the runtime's timer, behind one interface.
+//! A separate timer and the runtime's timer, behind one interface.
 
 use std::future::Future;
 
@@ -8,7 +8,7 @@ use waterwheel::{Duration, Instant, Interval, Sleep, Timeout, Timer};
 pub(crate) enum Timers {
     /// A `Timer` that the example has started. Once it is stopped, the methods below return `None`.
     Own(Timer),
-    /// `Timer::current`, by the functions at the crate root. Its futures are dropped with the tasks of its runtime.
+    /// `Timer::current`, used through the functions at the crate root. Its futures are dropped with the tasks of its runtime.
     Current,
 }
 

@@ -1,13 +1,13 @@
-//! Finds lost timers: those that have not completed long after their deadline.
+//! Finds lost timers, which have not completed long after their deadline.
 //!
-//! Each task that waits has a [`Slot`], in which it writes its deadline and its number of timers. A thread that uses no timer of
-//! ours checks all slots in a loop. So a run with a lost timer ends, and reports it.
+//! Each waiting task has a [`Slot`], into which it writes its deadline and its number of timers. A thread that does not use
+//! waterwheel checks all slots in a loop, so a run with a lost timer still ends, and reports it.
 
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// A timer that has not completed this long after its deadline is lost. Even a busy machine is faster than that.
+/// A timer that has not completed this long after its deadline is lost. Even a busy machine is faster than this.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(crate) struct Watch {
@@ -50,7 +50,7 @@ impl Watch {
         slot
     }
 
-    /// Counts the timers that are overdue as lost, each of them once.
+    /// Counts overdue timers as lost, each of them once.
     pub(crate) fn look(&self) {
         let overdue = self.start.elapsed().saturating_sub(self.patience);
         let overdue = overdue.as_millis() as u64;

@@ -5,23 +5,24 @@ use tokio::time::Instant;
 
 use super::call::{AnyCall, CANCELLED};
 
-/// A callback that was given to a timer. Made by [`Timer::call_after`](crate::Timer::call_after) and
+/// A handle to a callback that was submitted to a timer by [`Timer::call_after`](crate::Timer::call_after) or
 /// [`Timer::call_at`](crate::Timer::call_at).
 ///
-/// Dropping the handle detaches it: the callback runs nevertheless. Clones are of the same callback. A handle does not keep the
-/// timer alive. It keeps the memory of the closure, but nothing that the closure held once it has run or was cancelled.
+/// Dropping the handle does not cancel the callback. Clones refer to the same callback. A handle does not keep the timer alive.
+/// It keeps the memory of the closure allocated, but the values captured by the closure are dropped once it has run or was
+/// cancelled.
 ///
 /// # States
 ///
-/// | the callback | `is_expired` | `is_cancelled` | `cancel` |
+/// | the callback | `is_expired` | `is_cancelled` | `cancel` returns |
 /// |---|---|---|---|
-/// | waits for its deadline, or is due and waits for its turn | false | false | true |
-/// | runs, or has run, or has panicked | true | false | false |
-/// | was cancelled: by `cancel`, by a stop of its timer, or with its runtime | false | true | false |
+/// | waits for its deadline, or is due and waits to be called | false | false | true |
+/// | is running, has run, or has panicked | true | false | false |
+/// | was cancelled: by `cancel`, by a stop of its timer, or by the end of its runtime | false | true | false |
 ///
-/// The last two are final, and of a cancel and a run that race one alone wins.
+/// The last two states are final. If a cancel races with a run, exactly one of them wins.
 ///
-/// # Example
+/// # Examples
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
@@ -45,11 +46,12 @@ impl TimeoutHandle {
         TimeoutHandle { call }
     }
 
-    /// Cancels the callback, and returns whether it did: true exactly once. O(1), on any thread, also from within the callback.
+    /// Cancels the callback, and returns `true` if this call did so, which happens at most once.
     ///
-    /// If it returns true, the callback never runs. Its place in the wheel and in [`max_pending`](crate::Builder::max_pending) is
-    /// free, and its closure was dropped by this call, on this thread; a panic of the closure's destructor is the caller's. If it
-    /// returns false, the callback has begun to run or was cancelled before: [`is_expired`](TimeoutHandle::is_expired) says which.
+    /// This method takes O(1), and can be called on any thread, also from within the callback. If it returns true, the callback
+    /// never runs: its place in the wheel and in [`max_pending`](crate::Builder::max_pending) is free, and its closure was
+    /// dropped by this call, on this thread. A panic while dropping the closure propagates to the caller. If it returns false,
+    /// the callback has started to run or was cancelled before; [`is_expired`](TimeoutHandle::is_expired) tells which.
     pub fn cancel(&self) -> bool {
         let head = self.call.head();
         let was_first = head.runner().end(head, CANCELLED);
@@ -59,19 +61,20 @@ impl TimeoutHandle {
         was_first
     }
 
-    /// Whether the callback has begun to run. It may have ended since.
+    /// Returns `true` if the callback has started to run. It may have finished since.
     #[must_use]
     pub fn is_expired(&self) -> bool {
         self.call.head().is_expired()
     }
 
-    /// Whether the callback never runs: it was [cancelled](TimeoutHandle::cancel), or its timer was stopped, or its runtime has ended.
+    /// Returns `true` if the callback never runs, because it was [cancelled](TimeoutHandle::cancel), its timer was stopped, or
+    /// its runtime has ended.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.call.head().is_cancelled()
     }
 
-    /// The instant that was asked for, by the clock of the timer, not the tick that it is rounded up to.
+    /// Returns the requested deadline by the clock of the timer, not the tick that it is rounded up to.
     #[must_use]
     pub fn deadline(&self) -> Instant {
         self.call.head().deadline

@@ -12,20 +12,23 @@ use crate::error::Error;
 use crate::time::Sleep;
 
 impl Timer {
-    /// Calls `callback` when `delay` has passed, by the timer's clock. Needs no runtime around it, and no task waits.
+    /// Calls `callback` after `delay` has passed, by the timer's clock.
     ///
-    /// It is never called before the deadline. It is [due](crate::time#when-a-timer-is-due) as a sleep is, so a zero delay is due at
-    /// the end of the running tick; a delay is cut to 30 years. Then a task of the timer's runtime calls it: [`callback`](crate::callback)
-    /// says when, in which order, and what becomes of a panic. A callback that blocks holds up the other callbacks of the timer: let it
-    /// call [`spawn_blocking`](tokio::task::spawn_blocking), or [`tokio::spawn`] if it has to wait.
+    /// This method can be called outside of a runtime, and no task waits for the callback. The callback is never called before
+    /// the deadline. It is [due](crate::time#when-a-timer-is-due) like a sleep, so a zero delay is due at the end of the current
+    /// tick; a delay is limited to 30 years. When it is due, a task of the timer's runtime calls it: see
+    /// [`callback`](crate::callback) for when, in which order, and what happens on a panic. A callback that blocks holds up the
+    /// other callbacks of the timer: call [`spawn_blocking`](tokio::task::spawn_blocking) from it for blocking work, or
+    /// [`tokio::spawn`] if it has to wait.
     ///
-    /// The handle may be dropped: the callback runs nevertheless.
+    /// Dropping the returned handle does not cancel the callback.
     ///
     /// # Panics
     ///
-    /// If the timer was stopped or has reached its `max_pending`; see [`try_call_after`](Timer::try_call_after).
+    /// Panics if the timer was stopped or has reached its `max_pending`; [`try_call_after`](Timer::try_call_after) returns an
+    /// error instead.
     ///
-    /// # Example
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -51,11 +54,15 @@ impl Timer {
         expect(self.try_call_after(delay, callback))
     }
 
-    /// Calls `callback` at `deadline`; one whose tick has passed is due at once. Otherwise as [`call_after`](Timer::call_after).
+    /// Calls `callback` at `deadline`.
+    ///
+    /// A callback whose tick has passed is due at once. Apart from that, this method behaves like
+    /// [`call_after`](Timer::call_after).
     ///
     /// # Panics
     ///
-    /// If the timer was stopped or has reached its `max_pending`; see [`try_call_at`](Timer::try_call_at).
+    /// Panics if the timer was stopped or has reached its `max_pending`; [`try_call_at`](Timer::try_call_at) returns an error
+    /// instead.
     #[track_caller]
     pub fn call_at<F>(&self, deadline: Instant, callback: F) -> TimeoutHandle
     where
@@ -64,9 +71,9 @@ impl Timer {
         expect(self.try_call_at(deadline, callback))
     }
 
-    /// [`call_after`](Timer::call_after), or an error; then the callback is dropped.
+    /// Like [`call_after`](Timer::call_after), but returns an error instead of panicking, and drops the callback in that case.
     ///
-    /// A callback that is submitted while the timer is stopped runs, or is refused here, or is returned by
+    /// A callback that is submitted while the timer is being stopped either runs, is rejected here, or is returned by
     /// [`shutdown_now`](Timer::shutdown_now).
     ///
     /// ```
@@ -86,7 +93,8 @@ impl Timer {
     ///
     /// # Errors
     ///
-    /// [`Error::is_shutdown`] if the timer was stopped, [`Error::is_at_capacity`] if it has reached its `max_pending`.
+    /// Returns an error if the timer was stopped ([`Error::is_shutdown`]) or has reached its `max_pending`
+    /// ([`Error::is_at_capacity`]).
     pub fn try_call_after<F>(&self, delay: Duration, callback: F) -> Result<TimeoutHandle, Error>
     where
         F: FnOnce() + Send + 'static,
@@ -94,11 +102,11 @@ impl Timer {
         self.submit(|| self.try_sleep(delay), callback)
     }
 
-    /// [`call_at`](Timer::call_at), or an error; then the callback is dropped.
+    /// Like [`call_at`](Timer::call_at), but returns an error instead of panicking, and drops the callback in that case.
     ///
     /// # Errors
     ///
-    /// As [`try_call_after`](Timer::try_call_after).
+    /// Returns the same errors as [`try_call_after`](Timer::try_call_after).
     pub fn try_call_at<F>(&self, deadline: Instant, callback: F) -> Result<TimeoutHandle, Error>
     where
         F: FnOnce() + Send + 'static,
@@ -106,15 +114,18 @@ impl Timer {
         self.submit(|| self.try_sleep_until(deadline), callback)
     }
 
-    /// Stops the timer as [`shutdown`](Timer::shutdown) does, and returns the callbacks that never ran because of it, by deadline.
+    /// Stops the timer like [`shutdown`](Timer::shutdown), and returns the callbacks that therefore never ran, ordered by
+    /// deadline.
     ///
-    /// These are all that are not due, and all that are due and have not begun. Their handles count as cancelled. Each callback
-    /// either runs or is returned, once: a second call returns none, and of two at a time each may get a part. One that the driver is
-    /// just handing over, or that has begun on another thread, runs to its end.
+    /// The returned callbacks are those that are not due, and those that are due but have not started. Their handles count as
+    /// cancelled. Each callback either runs or is returned, exactly once: a second call returns none, and two concurrent calls
+    /// may each get a part. A callback that the driver is just handing over, or that has started on another thread, runs to its
+    /// end.
     ///
-    /// It waits for nothing, so a callback may call it too: that callback runs on. Futures of the timer end as at `shutdown`.
+    /// This method does not wait for anything, so it can also be called from a callback, which then runs to its end. Futures of
+    /// the timer end as with `shutdown`.
     ///
-    /// [`Unrun::run`] has an example.
+    /// See [`Unrun::run`] for an example.
     pub fn shutdown_now(&self) -> Vec<Unrun> {
         let collected = self.runner().collect(|| {
             self.shutdown();

@@ -5,10 +5,10 @@ use tokio::time::Instant;
 
 use super::call::AnyCall;
 
-/// A callback that never ran, since its timer was stopped. [`Timer::shutdown_now`](crate::Timer::shutdown_now) returns it.
+/// A callback that never ran because its timer was stopped, returned by [`Timer::shutdown_now`](crate::Timer::shutdown_now).
 ///
-/// It owns the closure: [`run`](Unrun::run) calls it, and dropping this drops it. Its [`TimeoutHandle`](super::TimeoutHandle) counts as
-/// cancelled in either case.
+/// It owns the closure: [`run`](Unrun::run) calls it, and dropping the `Unrun` drops it. In either case, its
+/// [`TimeoutHandle`](super::TimeoutHandle) counts as cancelled.
 pub struct Unrun {
     call: Arc<dyn AnyCall>,
 }
@@ -18,13 +18,13 @@ impl Unrun {
         Unrun { call }
     }
 
-    /// The instant at which it was to run, by the clock of the timer.
+    /// Returns the instant at which the callback was due, by the clock of the timer.
     #[must_use]
     pub fn deadline(&self) -> Instant {
         self.call.head().deadline
     }
 
-    /// Runs the callback now, on this thread. A panic is the caller's.
+    /// Runs the callback now, on this thread. A panic of the callback propagates to the caller.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -36,7 +36,7 @@ impl Unrun {
     /// let (flush, flushed) = mpsc::channel();
     /// timer.call_after(Duration::from_secs(60), move || flush.send("the buffer").unwrap());
     ///
-    /// // The service ends: what was to be flushed within the minute is flushed now.
+    /// // The service shuts down: run now what would have run within the minute.
     /// for unrun in timer.shutdown_now() {
     ///     unrun.run();
     /// }

@@ -8,30 +8,35 @@ use crate::error::{AdvanceError, AdvanceKind};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// A clock that stands still until it is advanced: virtual time on every flavor of runtime, for tests and simulations.
+/// A clock that stands still until it is advanced: virtual time for tests and simulations, on every flavor of runtime.
 ///
-/// A timer has it by [`Builder::clock`](crate::Builder::clock). It needs neither tokio's feature `test-util` nor a runtime of one
-/// thread, and the other timers of the process go on in real time. Clones are the same clock, and several timers may share it.
+/// A timer gets it from [`Builder::clock`](crate::Builder::clock). It needs neither tokio's feature `test-util` nor a
+/// single-threaded runtime, and the other timers of the process keep running in real time. Clones are the same clock, and several
+/// timers may share it.
 ///
-/// # What an advance does
+/// # Advancing
 ///
-/// [`advance`](ManualClock::advance) fires all that comes due, in order of tick, also across timers, and equal ticks of a timer first in, first out. It does so on the thread that
-/// calls it, and returns when it has called all wakers. First of all it moves the clock: whatever a waker or a task arms from then on is
-/// measured from there, on whichever thread it runs. So the outcome does not depend on how fast the workers are. To let each task
-/// run at its own time, advance by [`advance_to_next`](ManualClock::advance_to_next), and let the tasks run in between.
+/// [`advance`](ManualClock::advance) first moves the clock to its new time, and then fires everything that comes due, on the
+/// thread that calls it. It fires in order of tick, also across timers, and equal ticks of a timer first in, first out. It
+/// returns when it has called all wakers.
 ///
-/// The clock never moves by itself. Unlike tokio's paused clock, it does not jump to the next deadline when all tasks are idle. So a
-/// task whose deadline the test does not reach waits for ever; let the test wait for it with a time limit of real time.
+/// Whatever a waker or a task arms meanwhile is measured from the new time, on whichever thread it runs, so the outcome does not
+/// depend on how fast the workers are. To let each task run at its own time, use
+/// [`advance_to_next`](ManualClock::advance_to_next), and let the tasks run in between.
+///
+/// The clock never moves by itself. Unlike tokio's paused clock, it does not jump to the next deadline when all tasks are idle. A
+/// task whose deadline the test never reaches waits forever, so limit the wait for it by a timeout in real time.
 ///
 /// # Rules
 ///
-/// - One thread advances it at a time. A waker that the advance calls must not advance it again: a typed error
-///   ([`try_advance`](ManualClock::try_advance)). Everything else is allowed in a waker, also to arm, to cancel and to read the time.
+/// - Only one thread may advance the clock at a time, and a waker that is called by an advance must not advance it again:
+///   [`try_advance`](ManualClock::try_advance) returns an error, and `advance` panics. Everything else is allowed in a waker,
+///   including arming, cancelling and reading the time.
 /// - A timer on this clock has one shard, and its [`Waking`](crate::Waking) has no effect.
-/// - Its resolution is a millisecond if none is set, as that of a clock that tokio can pause.
-/// - Read the time by [`now`](ManualClock::now) or [`Timer::now`](crate::Timer::now). `Instant::now()` is another clock's.
+/// - Its default resolution is a millisecond, as on a clock that tokio can pause.
+/// - Read the time by [`now`](ManualClock::now) or [`Timer::now`](crate::Timer::now). `Instant::now()` reads another clock.
 ///
-/// # Example
+/// # Examples
 ///
 /// ```
 /// # #[tokio::main]
@@ -54,7 +59,7 @@ use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// # }
 /// ```
 ///
-/// # Where the idea is from
+/// # Prior art
 ///
 /// The mock clocks of governor and of Go's `clockwork`, and tokio's `advance`.
 #[derive(Clone)]
@@ -81,7 +86,7 @@ pub(crate) trait Turned: Send + Sync {
 }
 
 impl ManualClock {
-    /// A clock that stands at the present instant.
+    /// Creates a clock that stands at the present instant.
     #[must_use]
     pub fn new() -> ManualClock {
         ManualClock(Arc::new(Inner {
@@ -92,27 +97,27 @@ impl ManualClock {
         }))
     }
 
-    /// Where the clock stands.
+    /// Returns the time at which the clock stands.
     #[must_use]
     pub fn now(&self) -> Instant {
         // The sum was checked when the clock was moved.
         self.0.start + Duration::from_nanos(self.nanos())
     }
 
-    /// Moves the clock on, and fires what comes due. Returns when all its wakers have been called.
+    /// Advances the clock, and fires everything that comes due. Returns when all wakers have been called.
     ///
     /// A waker that panics does not keep the others from being called; the panic hook reports it.
     ///
     /// # Panics
     ///
-    /// If the clock is being advanced, be it by this thread, from within a waker; or if the result were out of range. See
-    /// [`try_advance`](ManualClock::try_advance).
+    /// Panics if the clock is being advanced already, by another thread or by this one from within a waker, or if the new time
+    /// would be out of range. See [`try_advance`](ManualClock::try_advance).
     #[track_caller]
     pub fn advance(&self, duration: Duration) {
         expect(self.try_advance(duration));
     }
 
-    /// [`advance`](ManualClock::advance), or an error, which leaves the clock where it was.
+    /// Advances the clock as [`advance`](ManualClock::advance) does, or returns an error and leaves the clock where it was.
     ///
     /// ```
     /// use waterwheel::{Duration, ManualClock};
@@ -125,9 +130,9 @@ impl ManualClock {
     ///
     /// # Errors
     ///
-    /// [`AdvanceError::is_advancing`] if another thread advances the clock at this moment, or this thread does, and the call comes from a
-    /// waker. [`AdvanceError::is_out_of_range`] if the clock would be more than 584 years from where it began, or beyond the
-    /// range of `Instant`.
+    /// [`AdvanceError::is_advancing`] if the clock is being advanced already: by another thread, or by this one if the call comes
+    /// from a waker. [`AdvanceError::is_out_of_range`] if the clock would be more than 584 years from where it began, or beyond
+    /// the range of `Instant`.
     pub fn try_advance(&self, duration: Duration) -> Result<(), AdvanceError> {
         let advance = Advance::begin(self)?;
         let target = self.sum(duration).ok_or(AdvanceKind::OutOfRange)?;
@@ -142,22 +147,24 @@ impl ManualClock {
         Ok(())
     }
 
-    /// Moves the clock to the next tick at which a timer is due, fires what is due then, and returns the time. `None`, and the
-    /// clock stays, if no timer is pending, or only such as are beyond the clock's range.
+    /// Advances the clock to the next tick at which a timer is due, fires what is due then, and returns the new time.
+    ///
+    /// Returns `None`, and leaves the clock where it was, if no timer is pending, or only timers beyond the clock's range.
     ///
     /// # Panics
     ///
-    /// If the clock is being advanced, as [`advance`](ManualClock::advance).
+    /// Panics if the clock is being advanced already, as [`advance`](ManualClock::advance) does.
     #[track_caller]
     pub fn advance_to_next(&self) -> Option<Instant> {
         expect(self.try_advance_to_next())
     }
 
-    /// [`advance_to_next`](ManualClock::advance_to_next), or an error, which leaves the clock where it was.
+    /// Advances the clock as [`advance_to_next`](ManualClock::advance_to_next) does, or returns an error and leaves the clock
+    /// where it was.
     ///
     /// # Errors
     ///
-    /// [`AdvanceError::is_advancing`], as [`try_advance`](ManualClock::try_advance).
+    /// [`AdvanceError::is_advancing`], as for [`try_advance`](ManualClock::try_advance).
     pub fn try_advance_to_next(&self) -> Result<Option<Instant>, AdvanceError> {
         let advance = Advance::begin(self)?;
         let timers = advance.timers();

@@ -11,11 +11,12 @@ use super::face::{Face, since_1970};
 use super::linux::Clock;
 use super::waiting::{Timepiece, Waiting};
 
-/// Waits until the wall clock shows `deadline`.
+/// Waits until the wall clock shows `deadline`. Requires the feature `clocks`.
 ///
-/// It completes when the wall clock is at `deadline` or after it, be it by running or by being set, and not before. If the clock is set back
-/// while it waits, it waits longer. The time in which the machine is suspended counts. A deadline that has passed is ready at
-/// the first poll. There is no longest wait: beyond the range of the system's clocks it is never ready.
+/// The sleep completes when the wall clock reaches or passes `deadline`, by running or by being set, and never before. If the
+/// clock is set back during the wait, it waits longer. Time during which the machine is suspended counts. A deadline that has
+/// passed is ready at the first poll. There is no maximum duration; a deadline beyond the range of the system's clocks is never
+/// ready.
 ///
 /// # Cancellation
 ///
@@ -23,10 +24,11 @@ use super::waiting::{Timepiece, Waiting};
 ///
 /// # Panics
 ///
-/// Where the [fallback](crate::clocks#how-they-wait) is used, when it is polled where tokio's sleep panics: outside of a runtime, in one
-/// without `enable_time`, or after the runtime was dropped. Never on Linux, but if no thread can be started.
+/// Where the [fallback](crate::clocks#how-they-wait) is used, panics when polled where tokio's sleep panics: outside of a
+/// runtime, in a runtime without `enable_time`, or after the runtime was dropped. It never panics on Linux unless the thread
+/// cannot be started.
 ///
-/// # Example
+/// # Examples
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -46,11 +48,11 @@ pub fn sleep_until_wall(deadline: SystemTime) -> SleepUntilWall {
     }
 }
 
-/// Waits until `duration` has passed, the time in which the machine is suspended included.
+/// Waits until `duration` has passed, including time during which the machine is suspended. Requires the feature `clocks`.
 ///
-/// If the machine sleeps over the deadline, it completes when the machine wakes up: a lease that others hold against their clocks is over then. On
-/// other systems than Linux, whether that time counts depends on the system's `Instant`; on Windows it does, on macOS it does not.
-/// Setting the wall clock changes nothing.
+/// If the machine is suspended at the deadline, the sleep completes when the machine resumes; use it for a lease that others
+/// measure with their own clocks. On systems other than Linux, whether suspension counts depends on the system's `Instant`: it
+/// does on Windows, and does not on macOS. Setting the wall clock has no effect.
 ///
 /// # Cancellation
 ///
@@ -58,9 +60,9 @@ pub fn sleep_until_wall(deadline: SystemTime) -> SleepUntilWall {
 ///
 /// # Panics
 ///
-/// As [`sleep_until_wall`].
+/// Panics in the same cases as [`sleep_until_wall`].
 ///
-/// # Example
+/// # Examples
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -79,7 +81,7 @@ pub fn sleep_boot(duration: Duration) -> SleepBoot {
     SleepBoot(Waiting::new(clock, deadline))
 }
 
-/// The future of [`sleep_until_wall`].
+/// The future of [`sleep_until_wall`]. Requires the feature `clocks`.
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 pub struct SleepUntilWall {
     deadline: SystemTime,
@@ -87,14 +89,14 @@ pub struct SleepUntilWall {
 }
 
 impl SleepUntilWall {
-    /// The time that it was given.
+    /// Returns the deadline that was passed to [`sleep_until_wall`].
     #[must_use]
     pub fn deadline(&self) -> SystemTime {
         self.deadline
     }
 }
 
-/// The future of [`sleep_boot`].
+/// The future of [`sleep_boot`]. Requires the feature `clocks`.
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 pub struct SleepBoot(Waiting<Clock>);
 

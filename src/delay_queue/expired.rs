@@ -6,9 +6,9 @@ use super::Key;
 use super::ticking::Ticking;
 use crate::wheel::{self, Tick};
 
-/// An item that a [`DelayQueue`](super::DelayQueue) has handed out, with its deadline and its former key.
+/// An item that a [`DelayQueue`](super::DelayQueue) has returned, with its deadline and its former key.
 ///
-/// It names no item any more: pass [`into_inner`](Expired::into_inner) to `insert` to queue the value again.
+/// It is no longer in the queue. To queue the value again, pass [`into_inner`](Expired::into_inner) to `insert`.
 pub struct Expired<T> {
     pub(super) value: T,
     pub(super) tick: Tick,
@@ -27,31 +27,31 @@ impl<T> Expired<T> {
         }
     }
 
-    /// The value.
+    /// Returns a reference to the value.
     #[must_use]
     pub fn get_ref(&self) -> &T {
         &self.value
     }
 
-    /// The value, mutable.
+    /// Returns a mutable reference to the value.
     #[must_use]
     pub fn get_mut(&mut self) -> &mut T {
         &mut self.value
     }
 
-    /// The value, owned.
+    /// Returns the value.
     #[must_use]
     pub fn into_inner(self) -> T {
         self.value
     }
 
-    /// The item's deadline, rounded up to a tick of the queue's timer: the instant from which on the item was due.
+    /// Returns the item's deadline, rounded up to a tick of the queue's timer: the instant from which the item was due.
     #[must_use]
     pub fn deadline(&self) -> Instant {
         self.ticks.instant_of(self.tick)
     }
 
-    /// The key that the item had.
+    /// Returns the key that the item had.
     #[must_use]
     pub fn key(&self) -> Key {
         self.key

@@ -6,12 +6,14 @@ use tokio::time::{Duration, Instant};
 use super::items::Shared;
 use super::{Expired, Key};
 
-/// Inserts into a [`DelayQueue`](super::DelayQueue) from other tasks and threads. Made by [`handle`](super::DelayQueue::handle).
+/// Inserts items into a [`DelayQueue`](super::DelayQueue) from other tasks and threads. Returned by
+/// [`DelayQueue::handle`](super::DelayQueue::handle).
 ///
-/// Clones are cheap, and all clones are of the same queue. Each operation is O(1) and takes the queue's lock for a
-/// moment. None needs a runtime around it.
+/// Clones are cheap, and all clones are handles to the same queue. Each operation is O(1), takes the queue's lock briefly, and
+/// can be called outside a runtime.
 ///
-/// The queue may hand an item out, or be dropped, at any time. So there are no operations that panic on a stale key.
+/// The queue may return an item, or be dropped, at any time. For this reason, no operation panics on the key of an item that is
+/// gone.
 pub struct Handle<T> {
     shared: Arc<Shared<T>>,
 }
@@ -24,30 +26,30 @@ impl<T> Handle<T> {
         }
     }
 
-    /// Adds an item that is due `timeout` from now, by the clock of the queue's timer.
+    /// Inserts an item that is due `timeout` from now, by the clock of the queue's timer.
     ///
-    /// If the item is due before all others, the task that waits for the queue is woken.
+    /// If the item is due before all others, this wakes the task that waits for the queue.
     ///
     /// # Errors
     ///
-    /// [`Closed`], with the value, if the queue was dropped.
+    /// Returns [`Closed`] with the value if the queue was dropped.
     ///
     /// # Panics
     ///
-    /// If the queue already holds about 2³² items.
+    /// Panics if the queue already holds about 2³² items.
     pub fn insert(&self, value: T, timeout: Duration) -> Result<Key, Closed<T>> {
         self.insert_at(value, self.shared.deadline_after(timeout))
     }
 
-    /// Adds an item that is due at `when`. Otherwise as [`insert`](Handle::insert).
+    /// Inserts an item that is due at `when`. Otherwise the same as [`insert`](Handle::insert).
     ///
     /// # Errors
     ///
-    /// As [`insert`](Handle::insert).
+    /// Returns [`Closed`] with the value if the queue was dropped.
     ///
     /// # Panics
     ///
-    /// As [`insert`](Handle::insert).
+    /// Panics if the queue already holds about 2³² items.
     pub fn insert_at(&self, value: T, when: Instant) -> Result<Key, Closed<T>> {
         let tick = self.shared.clock.tick_after(when);
         let items = self.shared.lock();
@@ -57,31 +59,33 @@ impl<T> Handle<T> {
         }
     }
 
-    /// Takes an item out; `None` if it is gone already.
+    /// Removes an item and returns it, or returns `None` if it is already gone.
     pub fn try_remove(&self, key: &Key) -> Option<Expired<T>> {
         self.shared.lock().remove(key, self.shared.ticks)
     }
 
-    /// Moves an item's deadline to `timeout` from now. `false` if the item is gone already.
+    /// Moves an item's deadline to `timeout` from now. Returns `false` if the item is already gone.
     pub fn try_reset(&self, key: &Key, timeout: Duration) -> bool {
         self.try_reset_at(key, self.shared.deadline_after(timeout))
     }
 
-    /// Moves an item's deadline to `when`. `false` if the item is gone already.
+    /// Moves an item's deadline to `when`. Returns `false` if the item is already gone.
     pub fn try_reset_at(&self, key: &Key, when: Instant) -> bool {
         let tick = self.shared.clock.tick_after(when);
         self.shared.lock().reset(key, tick)
     }
 
-    /// The deadline of an item, rounded up to a tick; `None` if the item is gone already.
+    /// Returns the deadline of an item, rounded up to a tick, or `None` if the item is already gone.
     #[must_use]
     pub fn try_deadline(&self, key: &Key) -> Option<Instant> {
         self.shared.deadline(key)
     }
 
-    /// Whether the queue was dropped, so that an insertion gives the value back. As of `tokio::sync::mpsc::Sender::is_closed`.
+    /// Returns whether the queue was dropped, so that an insertion returns the value as an error. This is like
+    /// `tokio::sync::mpsc::Sender::is_closed`.
     ///
-    /// Once it is true, it stays so. If it is false, the queue may be dropped right after: only [`insert`](Handle::insert) says for sure.
+    /// Once it returns `true`, it always does. If it returns `false`, the queue may still be dropped right after: only
+    /// [`insert`](Handle::insert) knows for sure.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -100,13 +104,13 @@ impl<T> Handle<T> {
         self.shared.lock().is_closed
     }
 
-    /// The number of items in the queue.
+    /// Returns the number of items in the queue.
     #[must_use]
     pub fn len(&self) -> usize {
         self.shared.len()
     }
 
-    /// Whether the queue has no item.
+    /// Returns whether the queue has no items.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -120,7 +124,7 @@ impl<T> Clone for Handle<T> {
 }
 
 impl<T> Drop for Handle<T> {
-    /// The last one of an empty queue wakes the task that waits for the queue: it has come to its end.
+    /// Wakes the task that waits for the queue if this is the last handle of an empty queue, which ends it.
     fn drop(&mut self) {
         self.shared.lock().one_handle_less();
     }
@@ -134,7 +138,7 @@ impl<T> fmt::Debug for Handle<T> {
     }
 }
 
-/// The queue of a [`Handle`] was dropped. Holds the value that was not inserted.
+/// The error of an insertion into a queue that was dropped. It holds the value that was not inserted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Closed<T>(pub T);
 
@@ -146,7 +150,9 @@ impl<T> fmt::Debug for Closed<T> {
 
 impl<T> fmt::Display for Closed<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the delay queue was dropped, so the item would never come out")
+        f.write_str(
+            "the delay queue was dropped: the item was not inserted, since it would never come out",
+        )
     }
 }
 

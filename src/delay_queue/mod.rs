@@ -1,7 +1,9 @@
-//! A queue of items that come out when their deadlines have passed: tokio-util's `DelayQueue`, on a [`Wheel`](crate::wheel::Wheel).
+//! A queue of items that come out when their deadlines have passed: tokio-util's `DelayQueue`, on a
+//! [`Wheel`](crate::wheel::Wheel).
 //!
-//! Names, signatures and meaning are those of `tokio_util::time::{DelayQueue, delay_queue}` 0.7.20, so the import is all that
-//! changes. For example, the sessions of a server, each to be closed unless it is used:
+//! Names, signatures and behavior are those of `tokio_util::time::{DelayQueue, delay_queue}` 0.7.20, apart from the
+//! [differences](#differences-from-tokio-util) below, so only the import changes. For example, the sessions of a server, each of
+//! which is closed unless it is used:
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
@@ -26,22 +28,28 @@
 //!
 //! # When an item is due
 //!
-//! When its tick has come: its deadline, rounded up to a tick of the queue's timer, is not after now, rounded down
-//! ([as of every timer](crate::time#when-a-timer-is-due)). So no item is early, and a poll past its tick hands it out, however late the driver is. The
-//! queue holds one [`Sleep`](crate::Sleep) on its timer, towards its next expiration. What is due stays in the queue until a poll hands it out, and can
-//! still be removed or reset by its key.
+//! An item is due when its tick has come, [like every timer](crate::time#when-a-timer-is-due): its deadline, rounded up to a tick
+//! of the queue's timer, is not after the current time, rounded down. So no item is early, and a poll past an item's tick returns
+//! it, however late the driver is.
+//!
+//! The queue holds one [`Sleep`](crate::Sleep) on its timer, for its next expiration. Items that are due stay in the queue until
+//! a poll returns them, and can still be removed or reset by their key.
 //!
 //! # Order
 //!
-//! Items come out in order of their ticks, and items of one tick first in, first out, as they were inserted or reset. This order is
-//! for what is inserted before the queue gets there: the queue stands at the tick of the item that it handed out last, or, if the last poll
-//! found nothing due, at the time of that poll. An item whose tick is that one or an earlier one counts as due there. So
-//! items whose ticks have passed come first in, first out, whatever their deadlines, before the items of all later ticks.
+//! Items come out in order of their ticks. Items with the same tick come out first in, first out, in the order in which they were
+//! inserted or reset.
+//!
+//! This holds for items that are inserted before the queue reaches their tick. The queue stands at the tick of the item that it
+//! returned last, or, if the last poll found nothing due, at the time of that poll. An item whose tick is that one or an earlier
+//! one counts as due at that tick. So items whose ticks have already passed come out first in, first out, whatever their
+//! deadlines, and before the items of all later ticks.
 //!
 //! # Handles
 //!
-//! [`DelayQueue::handle`] gives a [`Handle`], by which other tasks and threads insert, remove and reset. While a queue has a
-//! handle, an empty queue waits for the next item, as a channel does. With the last handle gone and no item left, it is at its end.
+//! [`DelayQueue::handle`] returns a [`Handle`], with which other tasks and threads insert, remove and reset items. While there is
+//! a handle, an empty queue waits for the next item, as a channel does. Once the last handle is gone and no item is left, the
+//! queue ends.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
@@ -68,45 +76,51 @@
 //!
 //! # If the timer is stopped
 //!
-//! Then polls of a queue with items hand out what is due, and `None` if nothing is. The other items stay:
-//! [`is_empty`](DelayQueue::is_empty) is false and [`was_stopped`](DelayQueue::was_stopped) is true. They can be
-//! removed or [drained](DelayQueue::drain), and each still comes out of a poll past its tick. Once the timer's runtime [has ended](crate::time#when-a-runtime-ends) nothing waits any more.
-//! An empty queue that waits for its handles is woken as well, and gives `None`.
+//! Once the timer is stopped, polls of a queue with items return what is due, and `None` if nothing is. The other items stay in
+//! the queue: [`is_empty`](DelayQueue::is_empty) returns `false` and [`was_stopped`](DelayQueue::was_stopped) returns `true`.
+//! They can be removed or [drained](DelayQueue::drain), and each is still returned by a poll past its tick. An empty queue that
+//! waits for its handles is woken as well, and returns `None`. The same holds once the timer's runtime
+//! [has ended](crate::time#when-a-runtime-ends).
 //!
-//! [`Timer::drain`](crate::Timer::drain) waits for the queue's one sleep and not for its items: it ends when the queue has been woken next.
-//! If it waited for the items, a task that keeps a queue and awaits the drain would wait for ever: an item leaves only by a poll.
+//! [`Timer::drain`](crate::Timer::drain) waits for the queue's one sleep and not for its items: it completes when the queue is
+//! next woken. Only a poll takes an item out, so a task that owns a queue and awaits the drain would otherwise wait forever.
 //!
-//! # Beside tokio-util's
+//! # Differences from tokio-util
 //!
-//! | | here | tokio-util |
+//! | | waterwheel | tokio-util |
 //! |---|---|---|
-//! | the key of an item that is gone | names nothing: `try_remove` gives `None`, `remove` panics | may name a later item at the same place |
-//! | the longest deadline | none | panics from about two years on |
-//! | items of one tick | first in, first out | no promised order |
-//! | ticks | the timer's: 100 µs, or a millisecond on a clock that can be paused | a millisecond |
-//! | a reset to later, or a removal of the first, while a task waits | wakes the task once at the old deadline | may wake it at once |
-//! | an item that is further away than a second | wakes the task once a dial on its way, such as at its minute; a poll finds nothing then, and waits on. Not so on a clock that was paused or is [manual](crate::ManualClock): that does not stop on the way | once a slot |
-//! | the runtime | that of the first call, from then on | that of each poll |
-//! | a runtime or timer that has ended | `None` with items left: ask [`was_stopped`](DelayQueue::was_stopped) | a panic |
-//! | `compact` | gives back the places behind the last item; keys are places | moves items, and maps keys from then on |
-//! | many at a time; insertions from other tasks | [`expired_many`](DelayQueue::expired_many); [`Handle`] | no |
-//! | an item a poll, of many that are due | uses one unit of the task's budget | the same, for most of them |
+//! | the key of an item that is gone | names nothing: `try_remove` returns `None`, `remove` panics | may name a later item at the same place |
+//! | the longest deadline | unlimited | panics from about two years on |
+//! | items with the same tick | first in, first out | no promised order |
+//! | tick | the timer's: 100 µs, or a millisecond on a clock that can be paused | a millisecond |
+//! | a reset to later, or removal of the first item, while a task waits | wakes the task once at the old deadline | may wake it at once |
+//! | an item more than a second away | wakes the task once per dial on its way (see below) | once per slot |
+//! | runtime | that of the first call, from then on | that of each poll |
+//! | a runtime or timer that has ended | `None` with items left: see [`was_stopped`](DelayQueue::was_stopped) | panics |
+//! | `compact` | frees the places behind the last item; keys are places | moves items, and maps keys from then on |
+//! | many items at a time; insertions from other tasks | [`expired_many`](DelayQueue::expired_many); [`Handle`] | none |
+//! | returning one of many items that are due | uses one unit of the task's budget | does so for most of them |
+//!
+//! An item that is more than a second away wakes the task once per dial on its way, for example at the start of its minute. A
+//! poll then finds nothing due and keeps waiting. On a clock that was paused or is [manual](crate::ManualClock), there are no
+//! such stops.
 //!
 //! # Costs
 //!
-//! | | |
+//! | | cost |
 //! |---|---|
-//! | `insert`, `remove`, `reset` | O(1). No lock if the queue never had a handle, else one |
-//! | `poll_expired`, of an item that is due | O(1) and what cascades. The clock is read once for all that is due |
-//! | `peek` | as [`Wheel::peek`](crate::wheel::Wheel::peek) |
-//! | memory | up to 24 bytes and the value for each item, rounded up to the value's alignment, and an eighth of it for growth; for the queue itself [the dials](crate::Builder::resolution) |
+//! | `insert`, `remove`, `reset` | O(1). No lock if the queue never had a handle, otherwise one |
+//! | `poll_expired` that returns an item | O(1), plus what cascades. The clock is read once for everything that is due |
+//! | `peek` | as for [`Wheel::peek`](crate::wheel::Wheel::peek) |
+//! | memory per item | up to 24 bytes and the value, rounded up to the value's alignment, plus an eighth for growth |
+//! | memory per queue | [the dials](crate::Builder::resolution) |
 //!
-//! So a queue for each connection is a waste. For one deadline, use a [`Sleep`](crate::Sleep).
+//! A queue per connection would therefore be a waste. For a single deadline, use a [`Sleep`](crate::Sleep).
 //!
-//! # Where the idea is from
+//! # Prior art
 //!
-//! tokio-util's `DelayQueue`, and `java.util.concurrent.DelayQueue` before it. Generational keys are those of the crate
-//! `slotmap`. An end when no handle is left is that of channels.
+//! tokio-util's `DelayQueue`, and `java.util.concurrent.DelayQueue` before it. Generational keys come from the crate `slotmap`,
+//! and ending when no handle is left comes from channels.
 
 mod expired;
 mod handle;

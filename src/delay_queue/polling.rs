@@ -25,26 +25,26 @@ const PORTION: usize = 1024;
 const MOST_LOOKS: usize = 16;
 
 impl<T> DelayQueue<T> {
-    /// The next item that is due.
+    /// Polls for the next item that is due.
     ///
-    /// - `Ready(Some(item))`: the item's tick has come. Items come in order of their ticks, equal ticks first in, first out, and those
-    ///   filed under a tick that polls had passed already, first in, first out as well ([the order](crate::delay_queue#order)). A
-    ///   poll past an item's tick hands it out, however late the driver is.
+    /// - `Ready(Some(item))`: the item's tick has come. Items come in order of their ticks, and equal ticks first in, first out.
+    ///   Items inserted or reset to a tick that polls had already passed come first in, first out as well
+    ///   ([order](crate::delay_queue#order)). A poll past an item's tick returns it, however late the driver is.
     /// - `Ready(None)`: the queue is empty and has no [handle](DelayQueue::handle), or its timer
-    ///   [was stopped](DelayQueue::was_stopped) and nothing is due. An insertion wakes the task nevertheless.
-    /// - `Pending`: the task is woken when an item is due, when one is inserted or reset to before the next one, and when the last one is removed. Only the
-    ///   waker of the last poll that handed out nothing is woken.
+    ///   [was stopped](DelayQueue::was_stopped) and nothing is due. An insertion still wakes the task.
+    /// - `Pending`: the task is woken when an item is due, when an item is inserted before the next one or reset to before it,
+    ///   and when the last item is removed. Only the waker of the last poll that returned no item is woken.
     ///
     /// The clock is read once for all items that are due by then. An item uses up one unit of the task's
-    /// [budget](tokio::task::coop), so a loop over many items gives way to other tasks.
+    /// [budget](tokio::task::coop), so a loop over many items yields to other tasks.
     ///
-    /// # Cancellation
+    /// # Cancel safety
     ///
-    /// A poll keeps nothing: an item is in the queue or with the caller.
+    /// A poll holds on to nothing: an item is either in the queue or with the caller.
     ///
     /// # Panics
     ///
-    /// As the first [`insert`](DelayQueue::insert).
+    /// Panics as the first [`insert`](DelayQueue::insert) does.
     #[track_caller]
     pub fn poll_expired(&mut self, cx: &mut Context<'_>) -> Poll<Option<Expired<T>>> {
         let bound = self.bind();
@@ -60,14 +60,15 @@ impl<T> DelayQueue<T> {
         })
     }
 
-    /// Appends the items that are due to `buffer`, at most `most`, and returns how many these are.
+    /// Appends the items that are due to `buffer`, at most `most`, and returns their number.
     ///
-    /// Like [`poll_expired`](DelayQueue::poll_expired), with one lock for each thousand of them, and one unit of the task's budget for all. `Ready(0)` means what `Ready(None)` does there, or that `most` is 0. As of
-    /// `tokio::sync::mpsc::Receiver::poll_recv_many`, the buffer grows as it needs to.
+    /// This is like [`poll_expired`](DelayQueue::poll_expired), but locks once per thousand items and uses one unit of the task's
+    /// budget for all of them. `Ready(0)` means what `Ready(None)` means there, or that `most` is 0. The buffer grows as needed,
+    /// as in `tokio::sync::mpsc::Receiver::poll_recv_many`.
     ///
     /// # Panics
     ///
-    /// As the first [`insert`](DelayQueue::insert).
+    /// Panics as the first [`insert`](DelayQueue::insert) does.
     #[track_caller]
     pub fn poll_expired_many(
         &mut self,
@@ -101,13 +102,15 @@ impl<T> DelayQueue<T> {
         Poll::Ready(taken)
     }
 
-    /// Waits until something is due, and appends what is due to `buffer`: at most `most` items. Returns how many these are.
+    /// Waits until an item is due, and appends the items that are due to `buffer`, at most `most`. Returns their number.
     ///
-    /// 0 if the queue is at its end ([`poll_expired_many`](DelayQueue::poll_expired_many)).
+    /// Returns 0 if the queue has ended, or if `most` is 0 (see [`poll_expired_many`](DelayQueue::poll_expired_many)).
     ///
-    /// # Cancellation
+    /// # Cancel safety
     ///
-    /// Dropping the future loses no item: it appends only when it completes.
+    /// Dropping the future loses no item: items are appended only when it completes.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

@@ -11,13 +11,13 @@ use crate::wheel::{Removed, Tick, Wheel};
 
 /// A queue of items that come out when their deadlines have passed.
 ///
-/// The [module](super) says how it works, what it costs, and what it does that tokio-util's does not. In short:
+/// See the [module](super) for how it works, what it costs, and how it differs from tokio-util's. In short:
 ///
-/// - [`insert`](DelayQueue::insert) gives a [`Key`], by which an item is [removed](DelayQueue::remove) or
-///   [reset](DelayQueue::reset) until it is handed out.
-/// - [`poll_expired`](DelayQueue::poll_expired) hands items out in [order](crate::delay_queue#order) of their ticks. The queue is a `Stream` of them.
-///   [`expired_many`](DelayQueue::expired_many) hands out many at a time.
-/// - [`handle`](DelayQueue::handle) gives a handle by which other tasks insert.
+/// - [`insert`](DelayQueue::insert) returns a [`Key`], with which an item can be [removed](DelayQueue::remove) or
+///   [reset](DelayQueue::reset) until it comes out.
+/// - [`poll_expired`](DelayQueue::poll_expired) returns items in [order](crate::delay_queue#order) of their ticks, and the queue
+///   is a `Stream` of them. [`expired_many`](DelayQueue::expired_many) returns many at a time.
+/// - [`handle`](DelayQueue::handle) returns a handle with which other tasks insert items.
 ///
 /// Dropping the queue drops its items.
 pub struct DelayQueue<T> {
@@ -37,9 +37,10 @@ pub(super) struct Bound<T> {
 }
 
 impl<T> DelayQueue<T> {
-    /// An empty queue on the timer of the current runtime, [`Timer::current`].
+    /// Creates an empty queue on the timer of the current runtime, [`Timer::current`].
     ///
-    /// That is looked up at the first call that needs it: the first insertion, poll or handle. So the queue can be made outside of a runtime.
+    /// The timer is looked up by the first call that needs it: the first insertion, poll or handle. So the queue can be created
+    /// outside a runtime.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -60,12 +61,13 @@ impl<T> DelayQueue<T> {
         DelayQueue::with_capacity(0)
     }
 
-    /// As [`new`](DelayQueue::new), with room for `capacity` items. The memory is allocated with the timer, at the first call that
-    /// needs it.
+    /// Creates an empty queue as [`new`](DelayQueue::new) does, with room for `capacity` items.
+    ///
+    /// The memory is allocated when the timer is looked up, by the first call that needs it.
     ///
     /// # Panics
     ///
-    /// As [`reserve`](DelayQueue::reserve).
+    /// Panics as [`reserve`](DelayQueue::reserve) does.
     #[must_use]
     #[track_caller]
     pub fn with_capacity(capacity: usize) -> DelayQueue<T> {
@@ -77,15 +79,16 @@ impl<T> DelayQueue<T> {
         queue
     }
 
-    /// An empty queue on this timer. Needs no runtime around it.
+    /// Creates an empty queue on this timer. This can be called outside a runtime.
     ///
-    /// Its ticks are the timer's. Whatever number of items it holds, it counts as one of the timer's futures: at first from when it is
-    /// made, and then while it waits for an item, also for one of a handle. A poll that gives `None` gives its place back. The next poll that waits for an item
-    /// takes a place again, even if that exceeds the [bound](crate::Builder::max_pending).
+    /// The queue uses the timer's ticks. However many items it holds, it counts as one of the timer's futures: from its creation
+    /// on, and later while it waits for an item, including one from a handle. A poll that returns `None` gives its place back.
+    /// The next poll that waits for an item takes a place again, even if that exceeds
+    /// [`max_pending`](crate::Builder::max_pending).
     ///
     /// # Panics
     ///
-    /// If the timer was stopped or has reached its `max_pending`; see [`try_on`](DelayQueue::try_on).
+    /// Panics if the timer was stopped or has reached its `max_pending`; see [`try_on`](DelayQueue::try_on).
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -108,7 +111,7 @@ impl<T> DelayQueue<T> {
         }
     }
 
-    /// [`on`](DelayQueue::on), or an error.
+    /// Creates an empty queue as [`on`](DelayQueue::on) does, or returns an error.
     ///
     /// # Errors
     ///
@@ -121,16 +124,16 @@ impl<T> DelayQueue<T> {
         })
     }
 
-    /// Adds an item that is due `timeout` from now. O(1).
+    /// Inserts an item that is due `timeout` from now. O(1).
     ///
-    /// There is no longest timeout: beyond the range of `Instant`, the item is due at the last instant. If the item is
-    /// due before all others, the task that waits for the queue is woken.
+    /// There is no longest timeout: beyond the range of `Instant`, the item is due at the last instant. If the item is due before
+    /// all others, this wakes the task that waits for the queue.
     ///
     /// # Panics
     ///
-    /// - The first time, if the queue was made by [`new`](DelayQueue::new): outside of a tokio runtime, in one without `enable_time`, or
-    ///   if the runtime's timer was shut down.
-    /// - If the queue already holds about 2³² items.
+    /// - If the queue was created by [`new`](DelayQueue::new) and this is the first call that needs the timer: panics outside a
+    ///   tokio runtime, in one without `enable_time`, or if the runtime's timer was shut down or drained.
+    /// - Panics if the queue already holds about 2³² items.
     #[track_caller]
     pub fn insert(&mut self, value: T, timeout: Duration) -> Key {
         let place = &mut self.bind().place;
@@ -139,13 +142,13 @@ impl<T> DelayQueue<T> {
         place.items().insert(tick, value)
     }
 
-    /// Adds an item that is due at `when`. O(1), and reads no clock.
+    /// Inserts an item that is due at `when`. O(1), and does not read the clock.
     ///
-    /// One whose tick has passed is due at once. Otherwise as [`insert`](DelayQueue::insert).
+    /// An item whose tick has passed is due at once. Otherwise the same as [`insert`](DelayQueue::insert).
     ///
     /// # Panics
     ///
-    /// As [`insert`](DelayQueue::insert).
+    /// Panics as [`insert`](DelayQueue::insert) does.
     #[track_caller]
     pub fn insert_at(&mut self, value: T, when: Instant) -> Key {
         let place = &mut self.bind().place;
@@ -153,19 +156,19 @@ impl<T> DelayQueue<T> {
         place.items().insert(tick, value)
     }
 
-    /// Takes an item out before it is handed out, whether it is due or not. O(1).
+    /// Removes an item before it comes out, whether it is due or not. O(1).
     ///
-    /// If it was the last one, the task that waits for the queue is woken, and gets `None`.
+    /// If it was the last one, this wakes the task that waits for the queue, which gets `None`.
     ///
     /// # Panics
     ///
-    /// If the item is gone already; see [`try_remove`](DelayQueue::try_remove).
+    /// Panics if the item is already gone; see [`try_remove`](DelayQueue::try_remove).
     #[track_caller]
     pub fn remove(&mut self, key: &Key) -> Expired<T> {
         found(self.try_remove(key), key, "`try_remove` returns `None`")
     }
 
-    /// [`remove`](DelayQueue::remove), or `None` if the item is gone already.
+    /// Removes an item as [`remove`](DelayQueue::remove) does, or returns `None` if it is already gone.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -175,7 +178,7 @@ impl<T> DelayQueue<T> {
     /// let mut queue = DelayQueue::new();
     /// let stale = queue.insert("first", Duration::from_secs(1));
     /// queue.remove(&stale);
-    /// // Never the item that has come to the same place.
+    /// // It never names the later item at the same place.
     /// queue.insert("second", Duration::from_secs(1));
     /// assert!(queue.try_remove(&stale).is_none());
     /// # }
@@ -189,12 +192,12 @@ impl<T> DelayQueue<T> {
 
     /// Moves an item's deadline to `timeout` from now, earlier or later, whether the item is due or not. O(1).
     ///
-    /// Among items of the same tick, it comes after those that are there. A reset to later wakes no task: at the old deadline
-    /// the task that waits is woken once for nothing, if it was not polled since.
+    /// The item comes after the items that are already at its new tick. A reset to later wakes no task: at the old deadline, the
+    /// waiting task is woken once for nothing, unless it was polled in between.
     ///
     /// # Panics
     ///
-    /// If the item is gone already; see [`try_reset`](DelayQueue::try_reset).
+    /// Panics if the item is already gone; see [`try_reset`](DelayQueue::try_reset).
     #[track_caller]
     pub fn reset(&mut self, key: &Key, timeout: Duration) {
         if !self.try_reset(key, timeout) {
@@ -202,11 +205,11 @@ impl<T> DelayQueue<T> {
         }
     }
 
-    /// Moves an item's deadline to `when`. Otherwise as [`reset`](DelayQueue::reset).
+    /// Moves an item's deadline to `when`. Otherwise the same as [`reset`](DelayQueue::reset).
     ///
     /// # Panics
     ///
-    /// If the item is gone already; see [`try_reset_at`](DelayQueue::try_reset_at).
+    /// Panics if the item is already gone; see [`try_reset_at`](DelayQueue::try_reset_at).
     #[track_caller]
     pub fn reset_at(&mut self, key: &Key, when: Instant) {
         if !self.try_reset_at(key, when) {
@@ -214,7 +217,7 @@ impl<T> DelayQueue<T> {
         }
     }
 
-    /// [`reset`](DelayQueue::reset). `false` if the item is gone already.
+    /// Moves an item's deadline as [`reset`](DelayQueue::reset) does, or returns `false` if the item is already gone.
     pub fn try_reset(&mut self, key: &Key, timeout: Duration) -> bool {
         let Some(shared) = self.shared() else {
             return false;
@@ -223,7 +226,7 @@ impl<T> DelayQueue<T> {
         self.try_reset_at(key, deadline)
     }
 
-    /// [`reset_at`](DelayQueue::reset_at). `false` if the item is gone already.
+    /// Moves an item's deadline as [`reset_at`](DelayQueue::reset_at) does, or returns `false` if the item is already gone.
     pub fn try_reset_at(&mut self, key: &Key, when: Instant) -> bool {
         let Some(place) = self.place() else {
             return false;
@@ -232,36 +235,37 @@ impl<T> DelayQueue<T> {
         place.items().reset(key, tick)
     }
 
-    /// The deadline of an item, rounded up to a tick of the queue's timer.
+    /// Returns the deadline of an item, rounded up to a tick of the queue's timer.
     ///
     /// # Panics
     ///
-    /// If the item is gone already; see [`try_deadline`](DelayQueue::try_deadline).
+    /// Panics if the item is already gone; see [`try_deadline`](DelayQueue::try_deadline).
     #[must_use]
     #[track_caller]
     pub fn deadline(&self, key: &Key) -> Instant {
         found(self.try_deadline(key), key, "`try_deadline` returns `None`")
     }
 
-    /// [`deadline`](DelayQueue::deadline), or `None` if the item is gone already.
+    /// Returns the deadline of an item as [`deadline`](DelayQueue::deadline) does, or `None` if the item is already gone.
     #[must_use]
     pub fn try_deadline(&self, key: &Key) -> Option<Instant> {
         self.shared()?.deadline(key)
     }
 
-    /// The key of the item that is handed out next, due or not.
+    /// Returns the key of the item that comes out next, due or not.
     ///
-    /// It costs what [`Wheel::peek`](crate::wheel::Wheel::peek) does: O(1) for most queues, and more if the next items are far away.
+    /// The cost is that of [`Wheel::peek`](crate::wheel::Wheel::peek): O(1) for most queues, and more if the next items are far
+    /// away.
     #[must_use]
     pub fn peek(&self) -> Option<Key> {
         let items = self.shared()?.lock();
         items.wheel.peek().map(|(key, ..)| Key(key))
     }
 
-    /// Drops all items and keeps the memory. A key from before names no item from after.
+    /// Drops all items and keeps the memory. A key from before never names an item from after.
     ///
-    /// If there were items, the task that waits for the queue is woken. It costs what [`Wheel::clear`](crate::wheel::Wheel::clear) does: O(1) if
-    /// there are none.
+    /// If there were items, this wakes the task that waits for the queue. The cost is that of
+    /// [`Wheel::clear`](crate::wheel::Wheel::clear): O(1) if there are no items.
     pub fn clear(&mut self) {
         let Some(place) = self.place() else {
             return;
@@ -275,21 +279,22 @@ impl<T> DelayQueue<T> {
 
     /// Removes all items, and returns their values in no particular order.
     ///
-    /// The queue is empty at once. If there were items, the task that waits for the queue is woken. The iterator frees the memory.
+    /// The queue is empty at once. If there were items, this wakes the task that waits for the queue. The iterator frees the
+    /// memory.
     pub fn drain(&mut self) -> impl Iterator<Item = T> + use<T> {
         let removed = self.place().map(|place| place.items().take_all());
         removed.into_iter().flat_map(Removed::into_payloads)
     }
 
-    /// Gives memory back: the places behind the last item. The same as [`shrink_to_fit`](DelayQueue::shrink_to_fit).
+    /// Frees the memory behind the last item. The same as [`shrink_to_fit`](DelayQueue::shrink_to_fit).
     ///
-    /// tokio-util's moves the items together, and keeps a map of the keys from then on. Here a key names a place, so that each operation
-    /// finds it at once, and no item moves.
+    /// tokio-util's queue moves its items together and maps keys from then on. Here a key names a place in memory, so that each
+    /// operation finds it directly, and no item moves.
     pub fn compact(&mut self) {
         self.shrink_to_fit();
     }
 
-    /// Gives memory back: the places behind the last item ([`Wheel::shrink_to_fit`](crate::wheel::Wheel::shrink_to_fit)).
+    /// Frees the memory behind the last item. See [`Wheel::shrink_to_fit`](crate::wheel::Wheel::shrink_to_fit).
     pub fn shrink_to_fit(&mut self) {
         self.capacity = 0;
         if let Some(shared) = self.shared() {
@@ -297,18 +302,18 @@ impl<T> DelayQueue<T> {
         }
     }
 
-    /// How many items the queue holds before it allocates again.
+    /// Returns how many items the queue can hold without allocating.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.shared()
             .map_or(self.capacity, |shared| shared.lock().wheel.capacity())
     }
 
-    /// Makes room for at least `additional` more items ([`Wheel::reserve`](crate::wheel::Wheel::reserve)).
+    /// Makes room for at least `additional` more items. See [`Wheel::reserve`](crate::wheel::Wheel::reserve).
     ///
     /// # Panics
     ///
-    /// If that would be room for about 2³² items, or more bytes than `isize::MAX`.
+    /// Panics if that would be room for about 2³² items, or for more than `isize::MAX` bytes.
     #[track_caller]
     pub fn reserve(&mut self, additional: usize) {
         match self.shared() {
@@ -320,19 +325,20 @@ impl<T> DelayQueue<T> {
         }
     }
 
-    /// The number of items, those included that are due and were not handed out yet.
+    /// Returns the number of items, including those that are due and have not come out yet.
     #[must_use]
     pub fn len(&self) -> usize {
         self.shared().map_or(0, Shared::len)
     }
 
-    /// Whether there is no item.
+    /// Returns whether the queue has no items.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether the queue waits for items no more because its timer was stopped, so that polls give `None` until one is due. The items are still there.
+    /// Returns whether the queue no longer waits for its items because its timer was stopped. Polls return `None` then until an
+    /// item is due. The items are still in the queue.
     #[must_use]
     pub fn was_stopped(&self) -> bool {
         self.bound
@@ -340,14 +346,14 @@ impl<T> DelayQueue<T> {
             .is_some_and(|bound| bound.sleep.has_no_timer())
     }
 
-    /// A handle by which other tasks and threads insert, remove and reset.
+    /// Returns a handle with which other tasks and threads insert, remove and reset items.
     ///
-    /// While there is one, an empty queue is not at its end: a poll waits for the next item ([the module](crate::delay_queue#handles) has
-    /// an example).
+    /// While there is a handle, an empty queue does not end: a poll waits for the next item. The
+    /// [module](crate::delay_queue#handles) has an example.
     ///
     /// # Panics
     ///
-    /// As the first [`insert`](DelayQueue::insert).
+    /// Panics as the first [`insert`](DelayQueue::insert) does.
     #[must_use]
     #[track_caller]
     pub fn handle(&mut self) -> Handle<T> {
@@ -430,7 +436,7 @@ fn found<R>(found: Option<R>, key: &Key, instead: &str) -> R {
 #[track_caller]
 fn stale(key: &Key, instead: &str) -> ! {
     panic!(
-        "no item of this queue has the key {key:?}: it was handed out, removed or cleared before, or is another queue's; \
-         {instead} then"
+        "no item of this queue has the key {key:?}: it was handed out, removed or cleared, or the key belongs to another \
+         queue; {instead} instead of panicking"
     )
 }

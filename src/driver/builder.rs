@@ -12,7 +12,7 @@ use crate::clock::ManualClock;
 use crate::error::{BuildError, BuildKind};
 use crate::wheel::Resolution;
 
-/// Settings of a [`Timer`] of your own; from [`Timer::builder`].
+/// Configures a [`Timer`] of your own. Returned by [`Timer::builder`].
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -29,7 +29,7 @@ use crate::wheel::Resolution;
 /// # }
 /// ```
 #[derive(Debug, Clone)]
-#[must_use = "a builder does nothing until `start` or `start_on`"]
+#[must_use = "a builder does nothing until `start` or `start_on` is called"]
 pub struct Builder {
     resolution: Option<Duration>,
     shards: Option<usize>,
@@ -40,7 +40,7 @@ pub struct Builder {
 }
 
 impl Timer {
-    /// Settings for a timer of your own.
+    /// Returns a builder for a timer of your own.
     pub fn builder() -> Builder {
         Builder::new()
     }
@@ -58,72 +58,77 @@ impl Builder {
         }
     }
 
-    /// The length of one tick, as [`Resolution::new`](crate::wheel::Resolution::new) takes it.
+    /// Sets the length of one tick: from 100 µs to 1 s, and it must divide a second, as for
+    /// [`Resolution::new`](crate::wheel::Resolution::new).
     ///
-    /// If not set, it is 100 µs. On a clock that can be paused it is 1 ms, as for tokio's timers, so that a test sees the same order as
-    /// with those: on a runtime of one thread, if any crate of the build enables tokio's feature `test-util`.
+    /// The default is 100 µs. On a clock that can be paused it is 1 ms, as for tokio's timers, so that tests see the same order
+    /// as with those. The clock of a single-threaded runtime can be paused if any crate of the build enables tokio's feature
+    /// `test-util`.
     ///
-    /// A deadline is rounded up to a tick, so a timer is up to one tick late. That also holds for a deadline that is now or has
-    /// just passed: `sleep(Duration::ZERO)`, an interval's first tick and a reset to now wait for the end of the running
+    /// A deadline is rounded up to a tick, so a timer is up to one tick late. This includes deadlines that are now or have just
+    /// passed: `sleep(Duration::ZERO)`, the first tick of an interval and a reset to now all wait for the end of the running
     /// tick.
     ///
-    /// The driver turns when the next timer is due, and with a resolution finer than a millisecond a thousand times a second at most on
-    /// average; each turn serves all that is due. With a coarse resolution, more timers share a turn. A fine one takes more memory: 83
-    /// KB a shard at 100 µs, 10 KB at 1 ms.
+    /// The driver turns the wheels when the next timer is due, and each turn serves everything that is due. With a resolution
+    /// finer than a millisecond, it turns at most a thousand times a second on average. With a coarse resolution, more timers
+    /// share a turn. A fine resolution takes more memory: the dials of a shard take 83 KB at 100 µs and 10 KB at 1 ms.
     pub fn resolution(mut self, tick: Duration) -> Builder {
         self.resolution = Some(tick);
         self
     }
 
-    /// How many shards, each with a lock of its own; rounded up to a power of two, 1024 at most.
-    /// One a worker thread if not set.
+    /// Sets the number of shards, each with a lock of its own. It is rounded up to a power of two, and may be at most 1024.
+    ///
+    /// The default is one shard per worker thread.
     pub fn shards(mut self, shards: usize) -> Builder {
         self.shards = Some(shards);
         self
     }
 
-    /// How many futures and [callbacks](crate::callback) the timer takes at a time: made, and neither done nor dropped. No bound
-    /// if not set. A callback is done when it begins to run.
+    /// Limits how many futures and [callbacks](crate::callback) the timer holds at a time: those that were created, and have
+    /// neither completed nor been dropped. A callback completes when it begins to run.
     ///
-    /// The next one is refused: [`try_sleep`](Timer::try_sleep) and the other `try_` methods return an error,
-    /// [`sleep`](Timer::sleep) and the others panic. A future that was done and is reset counts again, even if that exceeds
-    /// the bound. Counting costs a counter that all threads share. A timer without a bound does not touch it.
+    /// There is no limit by default. When the limit is reached, [`try_sleep`](Timer::try_sleep) and the other `try_` methods
+    /// return an error, and [`sleep`](Timer::sleep) and the other infallible methods panic. A completed future that is reset
+    /// counts again, even if that exceeds the limit.
+    ///
+    /// The count is a counter that all threads share. A timer without a limit does not touch it.
     pub fn max_pending(mut self, futures: usize) -> Builder {
         self.max_pending = Some(futures);
         self
     }
 
-    /// A name, for `Debug`.
+    /// Sets the name of the timer, which `Debug` and [`Snapshot`](crate::Snapshot) show.
     pub fn name(mut self, name: impl Into<String>) -> Builder {
         self.name = Some(name.into());
         self
     }
 
-    /// How the driver is woken in time. [`Waking::Guarded`] if not set.
+    /// Sets how the driver is woken in time. The default is [`Waking::Guarded`].
     pub fn waking(mut self, waking: Waking) -> Builder {
         self.waking = waking;
         self
     }
 
-    /// A clock of the timer's own, in place of its runtime's: the timer stands still until that is
-    /// [advanced](ManualClock::advance).
+    /// Uses this clock instead of the runtime's: the timer stands still until the clock is [advanced](ManualClock::advance).
     ///
-    /// Such a timer has one shard, needs no `enable_time`, and its resolution is a millisecond if none is set. It still ends with its
-    /// runtime.
+    /// Such a timer has one shard and does not need `enable_time`, and its default resolution is a millisecond. It still ends
+    /// with its runtime.
     pub fn clock(mut self, clock: ManualClock) -> Builder {
         self.clock = Some(clock);
         self
     }
 
-    /// Starts the timer on the runtime we are in.
+    /// Starts the timer on the current runtime.
     ///
     /// # Errors
     ///
-    /// [`BuildError`] if a setting is out of range, or there is no runtime.
+    /// Returns a [`BuildError`] if a setting is out of range, or if there is no current runtime.
     ///
     /// # Panics
     ///
-    /// If the runtime was built without `enable_time`, as `tokio::time::sleep` does, and the timer has no clock of its own.
+    /// Panics if the runtime was built without `enable_time`, as `tokio::time::sleep` does, unless the timer has a clock of its
+    /// own.
     #[track_caller]
     pub fn start(self) -> Result<Timer, BuildError> {
         let plan = self.plan()?;
@@ -133,16 +138,18 @@ impl Builder {
         }
     }
 
-    /// Starts the timer on a runtime, from wherever we are. If that runtime is finished, the
-    /// timer is stopped from the start.
+    /// Starts the timer on the given runtime. The caller may be on any thread.
+    ///
+    /// If that runtime has already shut down, the timer is stopped from the start.
     ///
     /// # Errors
     ///
-    /// [`BuildError`] if a setting is out of range.
+    /// Returns a [`BuildError`] if a setting is out of range.
     ///
     /// # Panics
     ///
-    /// If the runtime was built without `enable_time`, as `tokio::time::sleep` does, and the timer has no clock of its own.
+    /// Panics if the runtime was built without `enable_time`, as `tokio::time::sleep` does, unless the timer has a clock of its
+    /// own.
     #[track_caller]
     pub fn start_on(self, handle: &Handle) -> Result<Timer, BuildError> {
         let plan = self.plan()?;

@@ -27,14 +27,14 @@ thread_local! {
 }
 
 impl Timer {
-    /// The timer of the current runtime. Starts it at the first call.
+    /// Returns the timer of the current runtime. The first call starts it.
     ///
-    /// The current runtime is [`Handle::current`], as for tokio's timers: the runtime that runs this task, or whose
-    /// `block_on`, `spawn_blocking` or `enter` is innermost on this thread. It may be of every flavor.
+    /// The current runtime is [`Handle::current`], as for tokio's timers: the runtime that runs this task, or the one whose
+    /// `block_on`, `spawn_blocking` or `enter` is innermost on this thread. It may be of any flavor.
     ///
     /// # Panics
     ///
-    /// Outside a runtime, or in one without `enable_time`, as `tokio::time::sleep` does.
+    /// Panics outside a runtime, or in one without `enable_time`, as `tokio::time::sleep` does.
     #[must_use]
     #[track_caller]
     pub fn current() -> Timer {

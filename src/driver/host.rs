@@ -1,5 +1,5 @@
 //! What the driver takes from the machine and from tokio, but for the time: sleeps on tokio's clock, tasks, and the
-//! wake-up thread. In a model it takes them from the model, `models/host`. The time is `clock`'s.
+//! watchdog thread. In a model it takes them from the model, `models/host`. The time is `clock`'s.
 
 #[cfg(waterwheel_loom)]
 pub(crate) use super::models::host::spawn;

@@ -20,7 +20,7 @@ impl Instance {
             WARNED.call_once(|| {
                 tracing::warn!(
                     alive,
-                    "many timers are alive: each has a driver, and dials for each shard; share one, or use `Timer::current()`"
+                    "many timers are alive, each with a driver and dials of its own: share one, or use `Timer::current()`"
                 );
             });
         }

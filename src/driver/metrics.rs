@@ -3,11 +3,12 @@
 use std::fmt;
 use std::time::Duration;
 
-/// What a [`Timer`](crate::Timer) has done since it was started.
+/// The counters of a [`Timer`](crate::Timer) since its start. Returned by
+/// [`Timer::metrics`](crate::Timer::metrics).
 ///
-/// Counting is always on and costs no shared cache line: each shard counts under the lock that
-/// it holds anyway. Reading locks one shard after the other, so the numbers of one shard are of
-/// one moment, and at every moment
+/// Counting is always on and costs no shared cache line: each shard counts under the lock that it holds anyway.
+/// Reading locks one shard after the other, so the numbers of one shard are from the same moment, and at every
+/// moment
 ///
 /// > armed = fired + cancelled + stopped + pending
 ///
@@ -35,52 +36,55 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Timers that went into the wheel. A future arms at its first poll that is pending, so one
-    /// that is ready at once never does; one that is reset after it fired arms again.
+    /// Returns how many timers were put into a wheel.
+    ///
+    /// A future is armed by its first poll that returns `Pending`, so a future that is ready at once never is. One
+    /// that is reset after it fired is armed again.
     #[must_use]
     pub fn armed(&self) -> u64 {
         self.armed
     }
 
-    /// Timers that ended because their deadline passed, whether the driver noticed or a poll.
+    /// Returns how many timers ended because their deadline passed, whether the driver or a poll noticed it.
     #[must_use]
     pub fn fired(&self) -> u64 {
         self.fired
     }
 
-    /// Timers that were dropped before their deadline.
+    /// Returns how many timers were dropped before their deadline.
     #[must_use]
     pub fn cancelled(&self) -> u64 {
         self.cancelled
     }
 
-    /// Timers that ended before their deadline because the timer was stopped.
+    /// Returns how many timers ended before their deadline because the `Timer` was stopped.
     #[must_use]
     pub fn stopped(&self) -> u64 {
         self.stopped
     }
 
-    /// Timers that wait for their deadline now.
+    /// Returns how many timers are waiting for their deadline.
     #[must_use]
     pub fn pending(&self) -> u64 {
         self.pending
     }
 
-    /// How often a timer was filed again because its slot on a dial above the first, or what lies
-    /// beyond the last dial, came up.
+    /// Returns how often a timer was filed again because its slot on a dial above the first, or the slot beyond
+    /// the last dial, came up.
     #[must_use]
     pub fn cascaded(&self) -> u64 {
         self.cascaded
     }
 
-    /// How often the driver turned the wheels; the help that it gets on a saturated runtime is not
-    /// in it. An idle timer's does not turn.
+    /// Returns how often the driver turned the wheels. The driver of an idle timer does not turn them.
+    ///
+    /// The turns of the helper tasks that relieve the driver on a saturated runtime are not included.
     #[must_use]
     pub fn driver_turns(&self) -> u64 {
         self.turns
     }
 
-    /// How late the driver fired timers.
+    /// Returns how late the driver fired timers.
     #[must_use]
     pub fn lateness(&self) -> &Lateness {
         &self.lateness
@@ -108,10 +112,11 @@ impl fmt::Display for Metrics {
 /// The buckets of [`Lateness`]: less than 1 µs, 2 µs, 4 µs, … and the last of all that is more.
 const BUCKETS: usize = 32;
 
-/// How late timers fired: the driver's now less the tick that the deadline was rounded up to.
+/// A histogram of how late the driver fired timers: the driver's current time minus the tick that the deadline was
+/// rounded up to.
 ///
-/// It is never negative, and the rounding, up to one tick, is not in it. Timers that a poll found
-/// past their deadline before the driver did are not in it either.
+/// A lateness is never negative. It does not include the rounding, which is up to one tick, and timers that a poll
+/// found past their deadline before the driver did are not counted.
 #[derive(Clone, Default)]
 pub struct Lateness {
     count: u64,
@@ -121,33 +126,36 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    /// How many timers the driver fired.
+    /// Returns how many timers the driver fired.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The mean; zero if none fired.
+    /// Returns the mean lateness, or zero if the driver fired no timer.
     #[must_use]
     pub fn mean(&self) -> Duration {
         let mean = self.nanos / u128::from(self.count.max(1));
         Duration::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX))
     }
 
-    /// The latest; zero if none fired.
+    /// Returns the greatest lateness, or zero if the driver fired no timer.
     #[must_use]
     pub fn max(&self) -> Duration {
         Duration::from_nanos(self.most_nanos)
     }
 
-    /// The sum over all timers that the driver fired.
+    /// Returns the sum of the lateness of all timers that the driver fired.
     #[must_use]
     pub fn sum(&self) -> Duration {
         Duration::from_nanos(u64::try_from(self.nanos).unwrap_or(u64::MAX))
     }
 
-    /// How many timers were less late than each bound, for a histogram such as that of Prometheus: bounds from 1 µs, each twice the
-    /// one before, with counts that never fall. All timers, those beyond the last bound too, are [`count`](Lateness::count).
+    /// Returns upper bounds, each with the number of timers that were less late: the cumulative buckets of a
+    /// histogram such as Prometheus's.
+    ///
+    /// The bounds start at 1 µs and double each time. Timers beyond the last bound are only included in
+    /// [`count`](Lateness::count).
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -172,17 +180,18 @@ impl Lateness {
             .map(|(bucket, below)| (Duration::from_micros(1 << bucket), below))
     }
 
-    /// A lateness that this share of the timers, from 0 to 1, did not exceed: exact to a factor
-    /// of two, rounded up, and never more than [`max`](Lateness::max).
+    /// Returns a lateness that this share of the timers, from 0 to 1, did not exceed.
+    ///
+    /// It is exact to a factor of two, rounded up, and never more than [`max`](Lateness::max).
     ///
     /// # Panics
     ///
-    /// If `share` is not from 0 to 1.
+    /// Panics if `share` is not from 0 to 1.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Duration {
         assert!(
             (0.0..=1.0).contains(&share),
-            "a quantile is a share from 0 to 1, not {share}"
+            "`share` must be from 0 to 1, but is {share}"
         );
         let rank = (share * self.count as f64).ceil() as u64;
         let mut below = 0;

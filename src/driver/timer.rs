@@ -17,20 +17,21 @@ use crate::clock::Clock;
 use crate::error::Error;
 use crate::wheel::Tick;
 
-/// A timer service: the wheels, and the driver that turns them.
+/// A timer service: the timing wheels, and the driver that turns them.
 ///
 /// There are two kinds:
 ///
-/// - [`Timer::current`] is the timer of the current runtime. The functions at the crate root use it:
-///   [`sleep`](crate::sleep), [`timeout`](crate::timeout), [`interval`](crate::interval). A runtime has one. It is started at its
-///   first use and ends with the runtime.
-/// - [`Timer::builder`] makes a timer of your own, with a resolution, a bound or a name, which you can stop. Its methods need
-///   no runtime around them: the driver runs on the runtime that the timer was started on, and uses that runtime's clock.
+/// - [`Timer::current`] is the timer of the current runtime. The functions at the crate root use it: [`sleep`](crate::sleep),
+///   [`timeout`](crate::timeout), [`interval`](crate::interval). Each runtime has one. It is started at its first use and ends
+///   with the runtime.
+/// - [`Timer::builder`] creates a timer of your own, with a resolution, a limit or a name, which you can stop. Its methods can be
+///   called outside a runtime: the driver runs on the runtime that the timer was started on, and uses that runtime's clock unless
+///   the timer has [its own](crate::Builder::clock).
 ///
-/// A handle is cheap to clone, and all clones are the same timer. When the last handle is dropped, the futures that are left
+/// A handle is cheap to clone, and all clones refer to the same timer. When the last handle is dropped, the remaining futures
 /// keep working. The driver ends with the last of them.
 ///
-/// # Example
+/// # Examples
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -53,12 +54,12 @@ pub struct Timer {
 }
 
 impl Timer {
-    /// Now, by the clock that this timer uses: that of the runtime it was started on, or [its own](crate::Builder::clock); wherever this is
-    /// called.
+    /// Returns the current time of the clock that this timer uses, wherever it is called: the clock of the runtime that the timer
+    /// was started on, or [its own](crate::Builder::clock).
     ///
-    /// Use it rather than [`Instant::now`] to compute a deadline for a timer whose clock may be another one than the caller's,
-    /// and to measure how long such a timer took. `Instant::now` is the clock of the runtime that the thread is in, which may be
-    /// paused, or may run while the timer's is paused.
+    /// Use it instead of [`Instant::now`] to compute a deadline for a timer whose clock may differ from the caller's, and to
+    /// measure how long such a timer took. `Instant::now` reads the clock of the runtime that the thread is in, which may be
+    /// paused, or may run while the timer's clock is paused.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -77,16 +78,17 @@ impl Timer {
         self.clock().now()
     }
 
-    /// The length of one tick.
+    /// Returns the length of one tick.
     #[must_use]
     pub fn resolution(&self) -> Duration {
         self.core.clock().resolution().tick()
     }
 
-    /// The tick of a deadline: the deadline, rounded up. A timer with this deadline is due when this tick has come.
+    /// Returns the tick of a deadline: the deadline, rounded up. A timer with this deadline is due when this tick has come.
     ///
-    /// For a [`Wheel`](crate::wheel::Wheel) of your own beside this timer, by the same ticks, so that nothing is rounded twice. An instant before the
-    /// timer's start is [`Tick::ZERO`], and one beyond 64 bits of ticks is [`Tick::MAX`].
+    /// This is for a [`Wheel`](crate::wheel::Wheel) of your own that runs on the same ticks as this timer, so that nothing is
+    /// rounded twice. An instant before the start of the timer gives [`Tick::ZERO`], and one beyond 64 bits of ticks gives
+    /// [`Tick::MAX`].
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -109,31 +111,33 @@ impl Timer {
         self.clock().tick_after(deadline)
     }
 
-    /// [Now](Timer::now), rounded down to a tick: what is due by then has come.
+    /// Returns the [current time](Timer::now), rounded down to a tick. Every timer with this tick or an earlier one is due.
     #[must_use]
     pub fn tick_now(&self) -> Tick {
         self.clock().now_tick()
     }
 
-    /// When a tick starts. `None` for [`Tick::MAX`], which is never, and for a tick beyond the range of `Instant`.
+    /// Returns the instant at which a tick starts.
+    ///
+    /// Returns `None` for [`Tick::MAX`], which means never, and for a tick beyond the range of `Instant`.
     #[must_use]
     pub fn instant_of(&self, tick: Tick) -> Option<Instant> {
         self.clock().instant_of(tick)
     }
 
-    /// The name that the timer was built with.
+    /// Returns the name that the timer was built with.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         self.core.name()
     }
 
-    /// How many shards the timer has at most; they are made when first used.
+    /// Returns the maximum number of shards. A shard is created when it is first used.
     #[must_use]
     pub fn shards(&self) -> usize {
         self.core.shard_count()
     }
 
-    /// How many futures the timer takes at a time; `None` for no bound.
+    /// Returns how many futures and callbacks the timer holds at most, or `None` if there is no limit.
     #[must_use]
     pub fn max_pending(&self) -> Option<usize> {
         self.core
@@ -143,19 +147,20 @@ impl Timer {
             .map(|permits| permits.most())
     }
 
-    /// What the timer has done since it was started. See [`Metrics`].
+    /// Returns the counters of the timer since its start. See [`Metrics`].
     #[must_use]
     pub fn metrics(&self) -> Metrics {
         self.core.common.list.metrics()
     }
 
-    /// What the timer looks like inside: the dials of each shard, where their hands stand, and how many timers each slot has. See
+    /// Takes a snapshot of the wheels: the dials of each shard, where their hands stand, and how many timers each slot has. See
     /// [`Snapshot`].
     ///
-    /// O(timers + slots of all shards), some 8 ms for a million timers. It walks over all timers, and gives the lock of the shard back after
-    /// each 1024: after some 4 µs, and 6 at most, unless the thread is interrupted. [`metrics`](Timer::metrics) costs far less.
+    /// O(timers + slots of all shards), about 8 ms for a million timers. It visits every timer, and releases the shard's lock
+    /// after every 1024 of them: after about 4 µs, and at most 6 µs unless the thread is interrupted. [`metrics`](Timer::metrics)
+    /// costs far less.
     ///
-    /// Of Netty's `HashedWheelTimer` one can ask how many timeouts are pending; this also shows when they come due.
+    /// Netty's `HashedWheelTimer` reports only how many timeouts are pending; a snapshot also shows when they come due.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -179,30 +184,30 @@ impl Timer {
         Snapshot::of(self.name(), clock.resolution(), seen_from, looks)
     }
 
-    /// Stops the timer: everything that is pending becomes ready at once, and nothing new is
-    /// taken. Returns how many were pending; a second call returns 0.
+    /// Stops the timer: everything that is pending becomes ready at once, and nothing new is accepted. Returns how many timers
+    /// were pending; a second call returns 0.
     ///
-    /// Pending sleeps complete and their [`was_stopped`](crate::Sleep::was_stopped) returns `true`. Timeouts give an
-    /// [`Elapsed`](crate::error::Elapsed) whose `was_stopped` does, and interval streams end. Only in this case does a timer
-    /// complete before its deadline. Afterwards the infallible calls panic and the `try_` calls return an error. A future that
-    /// was made before but not polled yet is stopped as well, and not counted.
+    /// Pending sleeps complete, and their [`was_stopped`](crate::Sleep::was_stopped) returns `true`. Timeouts return an
+    /// [`Elapsed`](crate::error::Elapsed) whose `was_stopped` returns `true`, and interval streams end. This is the only case in
+    /// which a timer completes before its deadline. Afterwards, the infallible calls panic and the `try_` calls return an error.
+    /// A future that was created before but has not been polled yet is stopped as well, and is not counted.
     ///
-    /// [Callbacks](crate::callback) that are not due are cancelled, and their closures dropped. Those that are due still run;
-    /// [`shutdown_now`](Timer::shutdown_now) cancels these too, and returns what never ran.
+    /// [Callbacks](crate::callback) that are not due are cancelled, and their closures are dropped. Callbacks that are due still
+    /// run; [`shutdown_now`](Timer::shutdown_now) cancels these as well, and returns all that never ran.
     ///
-    /// The end of a runtime is no stop: [`time`](crate::time#when-a-runtime-ends) has what becomes of its timers.
+    /// The end of a runtime is different: [`time`](crate::time#when-a-runtime-ends) says what happens to its timers.
     pub fn shutdown(&self) -> usize {
         let common = &self.core.common;
         stop(&common.lifecycle, &common.list, &common.wakeup)
     }
 
-    /// Takes nothing new from now on, and completes when what is pending has fired or been
-    /// dropped; then the timer is stopped.
+    /// Stops accepting anything new, and completes when everything that is pending has fired or been dropped. Then the timer is
+    /// stopped.
     ///
-    /// A future that was made before this call can still be armed. A timer that has fired is not pending any more, even if
-    /// its future is then reset, or was postponed at that moment. Intervals end at their next tick.
-    /// [Callbacks](crate::callback) have not only fired: they have run. The `Timer` drains from
-    /// this call on, whether or not the returned future is polled. Dropping the future does not undo it.
+    /// The timer drains from this call on, whether or not the returned future is polled, and dropping the future does not undo
+    /// it. A future that was created before this call can still be armed. A timer that has fired is no longer pending, even if
+    /// its future is reset afterwards or was postponed at that moment. Intervals end at their next tick.
+    /// [Callbacks](crate::callback) count as pending until they have run.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -228,8 +233,8 @@ impl Timer {
         )
     }
 
-    /// Whether the timer was stopped: by [`shutdown`](Timer::shutdown), a completed
-    /// [`drain`](Timer::drain), or with its runtime.
+    /// Returns whether the timer was stopped: by [`shutdown`](Timer::shutdown), by a completed [`drain`](Timer::drain), or with
+    /// its runtime.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.core.common.lifecycle.has_ended()

@@ -10,8 +10,9 @@ use tokio::time::Duration;
 use crate::time::{Sleep, poll_delay, sleep};
 
 pin_project! {
-    /// The stream of [`StreamExt::chunks_timeout`](super::StreamExt::chunks_timeout). Fused: after its end it goes on returning
-    /// `None`.
+    /// The stream returned by [`StreamExt::chunks_timeout`](super::StreamExt::chunks_timeout).
+    ///
+    /// The stream is fused: after its end it keeps returning `None`.
     #[must_use = "streams do nothing unless polled"]
     #[derive(Debug)]
     pub struct ChunksTimeout<S: Stream> {
@@ -43,7 +44,7 @@ impl<S: Stream> ChunksTimeout<S> {
         }
     }
 
-    /// Takes out the items of the chunk that is not complete.
+    /// Takes the items of the incomplete chunk.
     #[must_use]
     pub fn into_remainder(self: Pin<&mut Self>) -> Vec<S::Item> {
         mem::take(self.project().items)

@@ -2,11 +2,13 @@ use std::future::Future;
 
 use tokio::time::{Duration, Instant};
 
-/// [`timeout`](crate::timeout()) and [`timeout_at`](crate::timeout_at) as methods, for all futures.
+/// Adds [`timeout`](crate::timeout()) and [`timeout_at`](crate::timeout_at) to all futures as
+/// methods.
 ///
-/// From tokio-util's `FutureExt`.
+/// The counterpart of tokio-util's `FutureExt`.
 pub trait FutureExt: Future {
-    /// [`waterwheel::timeout`](crate::timeout()) as a method: the same precision, cancellation and panics.
+    /// Limits the time that this future may take, like [`waterwheel::timeout`](crate::timeout()),
+    /// with the same precision, cancellation and panics.
     ///
     /// ```
     /// use waterwheel::Duration;
@@ -22,7 +24,7 @@ pub trait FutureExt: Future {
     ///
     /// # Panics
     ///
-    /// As [`waterwheel::timeout`](crate::timeout()).
+    /// Panics in the same cases as [`waterwheel::timeout`](crate::timeout()).
     #[inline]
     #[track_caller]
     fn timeout(self, duration: Duration) -> crate::Timeout<Self>
@@ -32,7 +34,8 @@ pub trait FutureExt: Future {
         crate::timeout(duration, self)
     }
 
-    /// [`waterwheel::timeout_at`](crate::timeout_at) as a method.
+    /// Requires this future to complete before `deadline`, like
+    /// [`waterwheel::timeout_at`](crate::timeout_at).
     ///
     /// ```
     /// use waterwheel::{Duration, Instant};
@@ -48,7 +51,7 @@ pub trait FutureExt: Future {
     ///
     /// # Panics
     ///
-    /// As [`timeout`](FutureExt::timeout).
+    /// Panics in the same cases as [`timeout`](FutureExt::timeout).
     #[inline]
     #[track_caller]
     fn timeout_at(self, deadline: Instant) -> crate::Timeout<Self>

@@ -1,14 +1,13 @@
 //! Time limits as methods of futures and streams: [`FutureExt`] and [`StreamExt`].
 //!
-//! The names and their meaning are those of tokio-util's `FutureExt` and of tokio-stream's `StreamExt`, and so are the names of the
-//! types that the methods of streams return. All of it is on the runtime's timer, [`Timer::current`](crate::Timer::current); but
-//! `timeout_repeating` takes an [`Interval`](crate::Interval), of whichever timer.
+//! The methods, and the types that the stream methods return, have the names and semantics of tokio-util's `FutureExt` and
+//! tokio-stream's `StreamExt`. They run on the runtime's timer, [`Timer::current`](crate::Timer::current), except for
+//! `timeout_repeating`, which takes an [`Interval`](crate::Interval) of any timer.
 //!
-//! | file | concept |
+//! | trait | methods |
 //! |---|---|
-//! | `future` | [`FutureExt`]: `timeout`, `timeout_at` |
-//! | `stream` | [`StreamExt`]: `timeout`, `timeout_repeating`, `throttle`, `chunks_timeout` |
-//! | `timeout`, `timeout_repeating`, `throttle`, `chunks_timeout` | the streams that they return: [`Timeout`], [`TimeoutRepeating`], [`Throttle`], [`ChunksTimeout`] |
+//! | [`FutureExt`] | `timeout`, `timeout_at` |
+//! | [`StreamExt`] | `timeout`, `timeout_repeating`, `throttle`, `chunks_timeout`, which return [`Timeout`], [`TimeoutRepeating`], [`Throttle`], [`ChunksTimeout`] |
 //!
 //! ```
 //! use waterwheel::Duration;
@@ -21,18 +20,19 @@
 //! # }
 //! ```
 //!
-//! # What behaves differently from tokio-stream
+//! # Differences from tokio-stream
 //!
-//! - A duration that overflows is cut to 30 years, where `timeout` and `throttle` of tokio-stream panic.
-//! - [`StreamExt::timeout`] and [`StreamExt::timeout_repeating`] elapse even if each poll of the stream uses up the coop budget, and
-//!   cancel their timer when the stream ends, not when they are dropped.
-//! - [`StreamExt::chunks_timeout`] ends a chunk in time also if its stream uses up the coop budget at each poll, as a busy channel of
-//!   tokio's does, or is always ready. A chunk then has up to 128 items more than had come when its limit passed.
-//! - [`StreamExt::chunks_timeout`] sets room aside for 64 items at most, and lets a chunk grow beyond that; so `usize::MAX` means
-//!   chunks without a bound.
-//! - [`Throttle`] passes on its stream's `size_hint`.
-//! - If the runtime's timer is [shut down](crate::Timer::shutdown), what waits goes on at once: an `Err` whose
-//!   [`was_stopped`](crate::error::Elapsed::was_stopped) is true, an item without its delay, a chunk with what it has.
+//! - A duration that overflows is limited to 30 years, where `timeout` and `throttle` of tokio-stream panic.
+//! - [`StreamExt::timeout`] and [`StreamExt::timeout_repeating`] elapse even if each poll of the stream uses up the coop budget.
+//!   They cancel their timer when the stream ends, not when they are dropped.
+//! - [`StreamExt::chunks_timeout`] ends a chunk in time even if its stream is always ready or uses up the coop budget at each
+//!   poll, as a busy tokio channel does. Such a chunk has up to 128 items more than had arrived when its limit passed.
+//! - [`StreamExt::chunks_timeout`] reserves space for at most 64 items and lets a chunk grow beyond that, so `usize::MAX` means
+//!   chunks of unlimited size.
+//! - [`Throttle`] forwards the `size_hint` of its stream.
+//! - If the runtime's timer is [shut down](crate::Timer::shutdown), everything that waits continues at once: with an `Err` whose
+//!   [`was_stopped`](crate::error::Elapsed::was_stopped) is true, with an item that is not delayed, or with a chunk of the items
+//!   collected so far.
 
 mod chunks_timeout;
 mod future;

@@ -4,29 +4,31 @@ use tokio::time::Duration;
 use super::{ChunksTimeout, Throttle, Timeout, TimeoutRepeating};
 use crate::Interval;
 
-/// Streams with a time limit for each item, a least distance of items, and chunks that wait for a limited time.
+/// Adds time limits, throttling and time-limited chunks to all streams.
 ///
-/// From tokio-stream's `StreamExt`, of which these are the methods that need a timer. Import both as `_`, or the one whose other
-/// methods are used; a call that both have must name its trait: `waterwheel::ext::StreamExt::timeout(stream, limit)`.
+/// The counterpart of the methods of tokio-stream's `StreamExt` that need a timer. To use it next to another `StreamExt`, import
+/// one of the two as `_`, as in `use futures::StreamExt as _;`. A method that both traits have must be called through its trait:
+/// `waterwheel::ext::StreamExt::timeout(stream, limit)`.
 pub trait StreamExt: Stream {
-    /// Gives an `Err` when no item has come for `duration`: since the call for the first item, and since the item before for the
-    /// others.
+    /// Yields an `Err` when no item has arrived for `duration`, counted from this call for the first item, and from the previous
+    /// item for the others.
     ///
-    /// After an `Err` the stream is still polled. There is one `Err` at most between two items: after it, the stream is pending
-    /// until its next item; [`timeout_repeating`](StreamExt::timeout_repeating) has more. To end with the first `Err`, use
+    /// The stream continues after an `Err`. There is at most one `Err` between two items: after it, the stream is pending until
+    /// its next item. [`timeout_repeating`](StreamExt::timeout_repeating) repeats the `Err`. To end at the first `Err`, use
     /// `take_while`.
     ///
-    /// Of an item and a limit that come at once the item wins. When `duration` has passed, the `Err` is
+    /// If an item and the limit come at the same time, the item wins. When `duration` has passed, the `Err` is
     /// [due](crate::time#when-a-timer-is-due) at the tick.
     ///
     /// # Cancellation
     ///
-    /// Dropping the stream returned drops the one in it, and cancels the timer. A future for its next item may be dropped: the time
-    /// limit goes on.
+    /// Dropping the returned stream drops the inner stream and cancels the timer. A future for the next item may be dropped; the
+    /// time limit keeps running.
     ///
     /// # Panics
     ///
-    /// At the call: outside a tokio runtime, in one without `enable_time`, or if the runtime's timer was shut down.
+    /// Panics at the call if it is made outside of a tokio runtime, if the runtime was built without `enable_time`, or if the
+    /// runtime's timer was shut down or drained.
     ///
     /// ```
     /// use futures::StreamExt as _;
@@ -50,18 +52,19 @@ pub trait StreamExt: Stream {
         Timeout::new(self, duration)
     }
 
-    /// Gives an `Err` at each tick of `interval` at which no item has come. Each item resets the interval: its next tick comes a period
-    /// later.
+    /// Yields an `Err` at each tick of `interval` at which no item has arrived. Each item resets the interval, so that its next
+    /// tick comes one period later.
     ///
-    /// The first tick is that of the interval. One by [`interval`](crate::interval()) ticks at once, so begin with
-    /// [`interval_at`](crate::interval_at) to give the first item its time. Of an item and a tick that come at once the item wins.
+    /// The first tick is that of the interval. An [`interval`](crate::interval()) ticks at once, so use
+    /// [`interval_at`](crate::interval_at) to give the first item its time. If an item and a tick come at the same time, the item
+    /// wins.
     ///
-    /// It is on the interval's timer. If that is stopped, the last `Err` says so, by
-    /// [`was_stopped`](crate::error::Elapsed::was_stopped), and the stream goes on without a limit.
+    /// The limit runs on the interval's timer. If that timer is stopped, the last `Err` reports it by
+    /// [`was_stopped`](crate::error::Elapsed::was_stopped), and the stream continues without a limit.
     ///
     /// # Cancellation
     ///
-    /// As [`timeout`](StreamExt::timeout).
+    /// Behaves like [`timeout`](StreamExt::timeout).
     ///
     /// ```
     /// use futures::StreamExt as _;
@@ -85,18 +88,18 @@ pub trait StreamExt: Stream {
         TimeoutRepeating::new(self, interval)
     }
 
-    /// Leaves at least `duration` between two items. The first item does not wait.
+    /// Delays items so that at least `duration` lies between two of them. The first item is not delayed.
     ///
-    /// The time runs from when an item is returned, so a consumer that takes longer than `duration` for an item does not wait for
-    /// the next. A duration of zero changes nothing and uses no timer.
+    /// The time is counted from when an item is returned, so a consumer that takes longer than `duration` for an item does not
+    /// wait for the next one. A duration of zero changes nothing and uses no timer.
     ///
     /// # Cancellation
     ///
-    /// As [`timeout`](StreamExt::timeout).
+    /// Behaves like [`timeout`](StreamExt::timeout).
     ///
     /// # Panics
     ///
-    /// As [`timeout`](StreamExt::timeout), unless `duration` is zero.
+    /// Panics in the same cases as [`timeout`](StreamExt::timeout), unless `duration` is zero.
     ///
     /// ```
     /// use futures::StreamExt as _;
@@ -120,19 +123,22 @@ pub trait StreamExt: Stream {
         Throttle::new(self, duration)
     }
 
-    /// Collects items into chunks. A chunk is returned when it has `max_size` items, when `duration` has passed since its first
-    /// item, or when the stream ends. No chunk is empty.
+    /// Collects items into chunks that are limited by size and by time.
     ///
-    /// The time limit holds under load as well: it is looked at when the stream is pending, and after each 128 items while it is ready.
+    /// A chunk is returned when it has `max_size` items, when `duration` has passed since its first item, or when the stream
+    /// ends. No chunk is empty.
+    ///
+    /// The time limit also holds under load: it is checked when the stream is pending, and after every 128 items while the stream
+    /// is ready.
     ///
     /// # Cancellation
     ///
-    /// Dropping the stream returned drops the items that it has collected; [`ChunksTimeout::into_remainder`] takes them out.
+    /// Dropping the returned stream drops the items collected so far; [`ChunksTimeout::into_remainder`] takes them out first.
     ///
     /// # Panics
     ///
-    /// At the call if `max_size` is zero. When the first item comes: outside a tokio runtime, in one without `enable_time`, or if
-    /// the runtime's timer was shut down by then.
+    /// Panics at the call if `max_size` is zero. Panics at the first item if there is no tokio runtime, if the runtime was built
+    /// without `enable_time`, or if the runtime's timer was shut down or drained by then.
     ///
     /// ```
     /// use futures::StreamExt as _;
@@ -154,7 +160,7 @@ pub trait StreamExt: Stream {
     {
         assert!(
             max_size > 0,
-            "`max_size` must be non-zero: a chunk has one item at least. For chunks that only time limits, pass `usize::MAX`"
+            "`max_size` must be non-zero: for chunks limited only by time, pass `usize::MAX`"
         );
         ChunksTimeout::new(self, max_size, duration)
     }

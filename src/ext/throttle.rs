@@ -9,9 +9,9 @@ use tokio::time::Duration;
 use crate::time::{Sleep, sleep};
 
 pin_project! {
-    /// The stream of [`StreamExt::throttle`](super::StreamExt::throttle).
+    /// The stream returned by [`StreamExt::throttle`](super::StreamExt::throttle).
     ///
-    /// It is not fused: after its end it polls its stream again if it is polled.
+    /// The stream is not fused: polling it after its end polls the inner stream again.
     #[must_use = "streams do nothing unless polled"]
     #[derive(Debug)]
     pub struct Throttle<S> {
@@ -41,17 +41,18 @@ impl<S> Throttle<S> {
         }
     }
 
-    /// The stream that is throttled.
+    /// Returns a reference to the inner stream.
     pub fn get_ref(&self) -> &S {
         &self.stream
     }
 
-    /// The stream that is throttled. An item that is taken from it directly does not count.
+    /// Returns a mutable reference to the inner stream. An item that is taken from it directly does
+    /// not count for the throttling.
     pub fn get_mut(&mut self) -> &mut S {
         &mut self.stream
     }
 
-    /// The stream, no longer throttled.
+    /// Consumes the `Throttle`, and returns the inner stream.
     pub fn into_inner(self) -> S {
         self.stream
     }

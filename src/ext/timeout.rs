@@ -10,7 +10,9 @@ use crate::error::Elapsed;
 use crate::time::{Sleep, poll_delay, sleep};
 
 pin_project! {
-    /// The stream of [`StreamExt::timeout`](super::StreamExt::timeout). Fused: after its end it goes on returning `None`.
+    /// The stream returned by [`StreamExt::timeout`](super::StreamExt::timeout).
+    ///
+    /// The stream is fused: after its end it keeps returning `None`.
     #[must_use = "streams do nothing unless polled"]
     #[derive(Debug)]
     pub struct Timeout<S> {

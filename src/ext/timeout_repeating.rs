@@ -10,8 +10,9 @@ use crate::error::Elapsed;
 use crate::time::{Interval, poll_limit};
 
 pin_project! {
-    /// The stream of [`StreamExt::timeout_repeating`](super::StreamExt::timeout_repeating). Fused: after its end it goes on returning
-    /// `None`.
+    /// The stream returned by [`StreamExt::timeout_repeating`](super::StreamExt::timeout_repeating).
+    ///
+    /// The stream is fused: after its end it keeps returning `None`.
     #[must_use = "streams do nothing unless polled"]
     #[derive(Debug)]
     pub struct TimeoutRepeating<S> {
@@ -67,7 +68,7 @@ impl<S: Stream> Stream for TimeoutRepeating<S> {
         Poll::Ready(Some(Err(Elapsed::new(was_stopped))))
     }
 
-    /// Any number of `Err` may come before each item.
+    /// There is no upper bound, since any number of `Err` may come before each item.
     fn size_hint(&self) -> (usize, Option<usize>) {
         match &self.stream {
             Some(stream) => (stream.size_hint().0, None),

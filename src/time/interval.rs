@@ -13,17 +13,19 @@ use crate::Timer;
 use crate::driver::End;
 use crate::error::Error;
 
-/// Ticks every `period`, for the first time now.
+/// Creates an [`Interval`] that ticks every `period`, starting now.
 ///
-/// On the runtime's timer, [`Timer::current`]. A period is cut to 30 years. Each tick comes when it is
-/// [due](crate::time#when-a-timer-is-due): at the first tick of the timer that is not before its time. So the first one comes at the end of the running tick of the timer. The rounding does not add up. Dropping the interval cancels it. Same as `tokio::time::interval`.
+/// The interval runs on the runtime's timer, [`Timer::current`]. Its period is limited to 30 years. Each tick comes when it is
+/// [due](crate::time#when-a-timer-is-due), at the first tick of the timer that is not before its time; the first one therefore
+/// comes at the end of the current tick of the timer. Rounding errors do not accumulate. Dropping the interval cancels it. Same
+/// as `tokio::time::interval`.
 ///
 /// # Panics
 ///
-/// At the call: if `period` is zero, outside a tokio runtime, in one without `enable_time`, or if
-/// the runtime's timer was shut down.
+/// Panics at the call if `period` is zero, if the call is made outside of a tokio runtime, if the runtime was built without
+/// `enable_time`, or if the runtime's timer was shut down or drained.
 ///
-/// # Example
+/// # Examples
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -43,8 +45,9 @@ pub fn interval(period: Duration) -> Interval {
     Interval::new(super::sleep_until(Instant::now()), period)
 }
 
-/// Ticks every `period`, for the first time at the tick of `start`. Otherwise as [`interval`]; same as
-/// `tokio::time::interval_at`.
+/// Creates an [`Interval`] that ticks every `period`, starting at the tick of `start`.
+///
+/// Apart from its start, it behaves like [`interval`]. Same as `tokio::time::interval_at`.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -59,7 +62,7 @@ pub fn interval(period: Duration) -> Interval {
 ///
 /// # Panics
 ///
-/// As [`interval`].
+/// Panics in the same cases as [`interval`].
 #[must_use]
 #[track_caller]
 pub fn interval_at(start: Instant, period: Duration) -> Interval {
@@ -68,31 +71,31 @@ pub fn interval_at(start: Instant, period: Duration) -> Interval {
 }
 
 impl Timer {
-    /// [`interval`] on this timer.
+    /// Creates an [`interval`] on this timer.
     ///
     /// # Panics
     ///
-    /// If `period` is zero, or the timer was stopped or has reached its `max_pending`; see
-    /// [`try_interval`](Timer::try_interval).
+    /// Panics if `period` is zero, if the timer was stopped, or if it has reached its `max_pending`;
+    /// [`try_interval`](Timer::try_interval) returns an error instead.
     #[must_use]
     #[track_caller]
     pub fn interval(&self, period: Duration) -> Interval {
         super::start::expect(self.try_interval(period))
     }
 
-    /// [`interval_at`] on this timer.
+    /// Creates an [`interval_at`] on this timer.
     ///
     /// # Panics
     ///
-    /// If `period` is zero, or the timer was stopped or has reached its `max_pending`; see
-    /// [`try_interval_at`](Timer::try_interval_at).
+    /// Panics if `period` is zero, if the timer was stopped, or if it has reached its `max_pending`;
+    /// [`try_interval_at`](Timer::try_interval_at) returns an error instead.
     #[must_use]
     #[track_caller]
     pub fn interval_at(&self, start: Instant, period: Duration) -> Interval {
         super::start::expect(self.try_interval_at(start, period))
     }
 
-    /// [`interval`](Timer::interval), or an error.
+    /// Like [`interval`](Timer::interval), but returns an error instead of panicking.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -110,17 +113,17 @@ impl Timer {
     ///
     /// # Errors
     ///
-    /// [`Error::is_invalid`] if `period` is zero, [`Error::is_shutdown`] if the timer was
-    /// stopped, [`Error::is_at_capacity`] if it has reached its `max_pending`.
+    /// Returns an error if `period` is zero ([`Error::is_invalid`]), if the timer was stopped ([`Error::is_shutdown`]), or if it
+    /// has reached its `max_pending` ([`Error::is_at_capacity`]).
     pub fn try_interval(&self, period: Duration) -> Result<Interval, Error> {
         self.try_interval_at(self.now(), period)
     }
 
-    /// [`interval_at`](Timer::interval_at), or an error.
+    /// Like [`interval_at`](Timer::interval_at), but returns an error instead of panicking.
     ///
     /// # Errors
     ///
-    /// As [`try_interval`](Timer::try_interval).
+    /// Returns the same errors as [`try_interval`](Timer::try_interval).
     pub fn try_interval_at(&self, start: Instant, period: Duration) -> Result<Interval, Error> {
         if period.is_zero() {
             return Err(Error::invalid());
@@ -134,13 +137,13 @@ fn assert_period(period: Duration) {
     assert!(!period.is_zero(), "`period` must be non-zero.");
 }
 
-/// A stream of ticks; from [`interval`] and [`interval_at`].
+/// A sequence of ticks, created by [`interval`] and [`interval_at`].
 ///
-/// Unlike a loop around [`sleep`](crate::sleep), it does not drift: it waits for the time of the
-/// next tick, not for a period from now. Take ticks with [`tick`](Interval::tick), or as a
-/// [`Stream`], which ends when the timer is stopped.
+/// Unlike a loop around [`sleep`](crate::sleep), an interval does not drift: it waits for the time of the next tick, not for one
+/// period from now. Take ticks with [`tick`](Interval::tick), or use the interval as a [`Stream`], which ends when the timer is
+/// stopped.
 ///
-/// It holds one place of a timer's `max_pending` for as long as it lives.
+/// An interval takes one place of its timer's `max_pending` for as long as it lives.
 #[derive(Debug)]
 pub struct Interval {
     delay: Sleep,
@@ -162,18 +165,20 @@ impl Interval {
         }
     }
 
-    /// Waits for the next tick, and gives the instant that it was due.
+    /// Waits for the next tick, and returns the instant at which it was due.
     ///
-    /// If the timer is stopped, completes at once, one time; then [`was_stopped`](Interval::was_stopped) returns `true`.
-    /// [`try_tick`](Interval::try_tick) returns an error in that case, and the [`Stream`] ends.
+    /// If the timer is stopped, `tick` completes once, immediately, and [`was_stopped`](Interval::was_stopped) then returns
+    /// `true`. In that case [`try_tick`](Interval::try_tick) returns an error, and the [`Stream`] ends. If the timer is
+    /// [drained](Timer::drain), the next tick is the last, and `was_stopped` returns `true` after it.
     ///
-    /// # Cancellation
+    /// # Cancel safety
     ///
-    /// Safe: if the future is dropped before it completes, no tick is lost.
+    /// This method is cancel safe. If the future is dropped before it completes, no tick is lost.
     ///
     /// # Panics
     ///
-    /// If the timer was stopped, and an earlier call has completed for that reason.
+    /// Panics if [`was_stopped`](Interval::was_stopped) already returned `true` before the call, or if the timer's runtime
+    /// [has ended](crate::time#when-a-runtime-ends).
     pub async fn tick(&mut self) -> Instant {
         poll_fn(|context| self.poll_tick(context)).await
     }
@@ -182,16 +187,16 @@ impl Interval {
     ///
     /// # Errors
     ///
-    /// [`Error::is_shutdown`] if the timer was stopped.
+    /// Returns an error ([`Error::is_shutdown`]) if the timer was stopped or its runtime has ended.
     pub async fn try_tick(&mut self) -> Result<Instant, Error> {
         poll_fn(|context| self.poll_try_tick(context)).await
     }
 
-    /// [`tick`](Interval::tick), by hand. `Ready` leaves no waker behind.
+    /// Polls for the next tick. `Ready` leaves no waker registered.
     ///
     /// # Panics
     ///
-    /// As [`tick`](Interval::tick).
+    /// Panics in the same cases as [`tick`](Interval::tick).
     pub fn poll_tick(&mut self, context: &mut Context<'_>) -> Poll<Instant> {
         let had_ended = self.ended;
         let tick = ready!(self.poll_try_tick(context));
@@ -199,32 +204,37 @@ impl Interval {
             self.assert_was_stopped();
             assert!(
                 !had_ended,
-                "this interval's timer was stopped: look at `was_stopped` after a tick, use \
-                 `try_tick`, or take the ticks as a stream, which ends"
+                "the timer of this interval was stopped: check `was_stopped` after each tick, use \
+                 `try_tick`, or use the interval as a stream, which ends"
             );
             self.delay.deadline()
         }))
     }
 
-    /// Restarts the interval: the next tick comes a period from now.
+    /// Resets the interval: the next tick comes one period from now. An interval that has ended stays ended, as described at
+    /// [`reset_at`](Interval::reset_at).
     pub fn reset(&mut self) {
         self.reset_at(far_at_most(self.delay.clock().now(), self.period));
     }
 
-    /// Makes the next tick come now: at the end of the running tick of the timer.
+    /// Makes the next tick come now, at the end of the current tick of the timer. An interval that has ended stays ended, as
+    /// described at [`reset_at`](Interval::reset_at).
     pub fn reset_immediately(&mut self) {
         self.reset_at(self.delay.clock().now());
     }
 
-    /// Makes the next tick come after this duration, cut to 30 years.
+    /// Makes the next tick come after this duration, which is limited to 30 years. An interval that has ended stays ended, as
+    /// described at [`reset_at`](Interval::reset_at).
     pub fn reset_after(&mut self, after: Duration) {
         self.reset_at(far_at_most(self.delay.clock().now(), after));
     }
 
-    /// Makes the next tick come at `deadline`, and those after it one period apart.
+    /// Makes the next tick come at `deadline`, and the following ticks one period apart.
     ///
-    /// If that has passed, ticks are missed, and what becomes of them is up to the
-    /// [`MissedTickBehavior`].
+    /// If `deadline` has passed, ticks may count as missed, and the [`MissedTickBehavior`] decides what happens to them.
+    ///
+    /// An interval that has ended, because its timer was stopped or its runtime has ended, stays ended: the call has no effect, and
+    /// [`was_stopped`](Interval::was_stopped) still returns `true`. To tick again, create an interval on another timer.
     pub fn reset_at(&mut self, deadline: Instant) {
         if self.ended {
             return;
@@ -232,7 +242,7 @@ impl Interval {
         self.delay.set_deadline(deadline);
     }
 
-    /// What happens when a tick was missed.
+    /// Returns what happens when a tick was missed.
     #[must_use]
     pub fn missed_tick_behavior(&self) -> MissedTickBehavior {
         self.missed_tick_behavior
@@ -243,7 +253,7 @@ impl Interval {
         self.missed_tick_behavior = behavior;
     }
 
-    /// How many ticks were missed so far: taken late, or left out.
+    /// Returns the number of ticks missed so far: taken late, or skipped.
     ///
     /// Not in tokio.
     #[must_use]
@@ -251,31 +261,31 @@ impl Interval {
         self.missed
     }
 
-    /// The time from tick to tick.
+    /// Returns the time between two ticks.
     #[must_use]
     pub fn period(&self) -> Duration {
         self.period
     }
 
-    /// Sets the time from tick to tick, from the next tick on; when that one comes is settled
-    /// already. A period is cut to 30 years.
+    /// Sets the time between two ticks, from the next tick on. The time of the next tick does not change. The period is limited
+    /// to 30 years.
     ///
     /// Not in tokio.
     ///
     /// # Panics
     ///
-    /// If `period` is zero.
+    /// Panics if `period` is zero.
     #[track_caller]
     pub fn set_period(&mut self, period: Duration) {
         assert_period(period);
         self.period = period.min(FAR);
     }
 
-    /// Moves the next tick, and with it all after it, by a random part of `most`.
+    /// Delays the next tick, and with it all later ones, by a random duration of up to `most`.
     ///
-    /// For many intervals of one period that are made at once, such as the heartbeats of all
-    /// connections after a restart: with a jitter of one period they are spread evenly instead
-    /// of all ticking together for ever.
+    /// Use it for many intervals with the same period that are created at the same time, such as the heartbeats of all
+    /// connections after a restart: with a jitter of one period they are spread evenly instead of ticking together forever (a
+    /// thundering herd).
     ///
     /// Not in tokio.
     ///
@@ -302,7 +312,7 @@ impl Interval {
         self
     }
 
-    /// Whether the timer was stopped, so that no more ticks come.
+    /// Returns `true` if the interval has ended because its timer was stopped, so that no more ticks come.
     #[must_use]
     pub fn was_stopped(&self) -> bool {
         self.ended
@@ -356,7 +366,7 @@ impl Interval {
 /// A tick that is later than this was missed; less may be the scheduler's doing.
 const LATE: Duration = Duration::from_millis(5);
 
-/// Ticks, as [`tick`](Interval::tick) gives them, until the timer is stopped.
+/// Yields the ticks that [`tick`](Interval::tick) returns, until the timer is stopped.
 impl Stream for Interval {
     type Item = Instant;
 

@@ -1,26 +1,27 @@
 use tokio::time::{Duration, Instant};
 
-/// What an [`Interval`](crate::Interval) does when it missed a tick because it was polled too late.
+/// Defines what an [`Interval`](crate::Interval) does when it missed a tick because it was polled
+/// too late.
 ///
-/// A tick counts as missed when it is taken more than 5 ms (or two ticks of the timer's
-/// resolution, where that is more) after its time. Same as tokio's.
+/// A tick counts as missed when it is taken more than 5 ms after its time, or more than two ticks
+/// of the timer's resolution if that is longer. Same as tokio's.
 ///
 /// With a period of 100 ms, and a pause of 250 ms after the tick at 0:
 ///
-/// | behaviour | ticks are taken at | and yield |
+/// | behaviour | ticks are taken at | and return |
 /// |---|---|---|
 /// | `Burst` | 0, 250, 250, 300, 400 | 0, 100, 200, 300, 400 |
 /// | `Delay` | 0, 250, 350, 450 | 0, 100, 350, 450 |
 /// | `Skip` | 0, 250, 300, 400 | 0, 100, 300, 400 |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MissedTickBehavior {
-    /// Catches up: the ticks that were missed come one after the other, at once. The default.
+    /// Catches up: the missed ticks follow one another without a delay. This is the default.
     #[default]
     Burst,
-    /// Starts over: the next tick comes a period after the late one was taken.
+    /// Starts over: the next tick comes one period after the late tick was taken.
     Delay,
-    /// Stays in step: the ticks that were missed are left out, the next one comes when it would
-    /// have come anyway.
+    /// Keeps the phase: missed ticks are skipped, and the next tick comes when it would have come
+    /// anyway.
     Skip,
 }
 

@@ -1,7 +1,9 @@
-//! What `tokio::time` has, by the same names: [`Sleep`], [`Timeout`], [`Interval`], and the functions that make them.
+//! A drop-in replacement for `tokio::time`: [`Sleep`], [`Timeout`], [`Interval`] and the functions that create them, under the
+//! same names.
 //!
-//! All of it is at the crate root as well. With this module, `tokio::time` can be replaced by `waterwheel::time`
-//! wherever it stands; [the page on switching](crate::_documentation::switching#one-crate) shows each form of import.
+//! All of it is also available at the crate root. With this module, `tokio::time` can be replaced by `waterwheel::time` wherever
+//! it appears; [the guide to switching](crate::_documentation::switching#one-crate) shows each form of import. With the feature
+//! `test-util`, this module and the crate root also re-export tokio's `pause`, `advance` and `resume`.
 //!
 //! ```
 //! use waterwheel::time::{self, Duration, Instant};
@@ -17,46 +19,47 @@
 //!
 //! # When a timer is due
 //!
-//! When its *tick* has come: the deadline, rounded up to a tick of the timer, is not after now, rounded down.
-//! [`Builder::resolution`](crate::Builder::resolution) says how long a tick is. So no timer is early, and:
+//! A timer is due when its *tick* has been reached: when the deadline, rounded up to a tick of the timer, is not after the
+//! current time, rounded down to a tick. The length of a tick is set by [`Builder::resolution`](crate::Builder::resolution). No
+//! timer is therefore early, and:
 //!
-//! - A timer whose deadline is a tick or more in the past is ready at the first poll.
-//! - A timer whose deadline is now, as of `sleep(Duration::ZERO)` or [`Interval::reset_immediately`], completes at the end of
-//!   the running tick. `loop { sleep(Duration::ZERO).await }` iterates once a tick at most.
-//! - On a paused clock that stands at a whole tick, a timer whose deadline is now is ready at once.
-//! - A poll past the tick is ready, however late the driver is, but for [one case](crate#trade-offs).
+//! - A timer whose deadline is at least one tick in the past is ready at its first poll.
+//! - A timer whose deadline is now, as with `sleep(Duration::ZERO)` or [`Interval::reset_immediately`], completes at the end of
+//!   the current tick. `loop { sleep(Duration::ZERO).await }` iterates at most once per tick.
+//! - On a paused clock that stands exactly on a tick, a timer whose deadline is now is ready at once.
+//! - A poll after the tick is ready no matter how far behind the driver is, with [one exception](crate#trade-offs).
 //!
 //! # Order
 //!
-//! Within a shard, due timers are woken in order of tick, and timers of one tick first in, first out. A timer is filed by its
-//! first poll, by a reset to earlier, and by the next poll after a reset if it has fired. A timer that was reset to later may
-//! come anywhere among its equals.
+//! Within a shard, due timers are woken in order of their ticks, and timers of the same tick first in, first out. A timer takes
+//! its place in this order at its first poll, when it is reset to an earlier deadline, and, if it has already fired, at the next
+//! poll after a reset. A timer that was reset to a later deadline may come up anywhere among the timers of its tick.
 //!
-//! - On a clock that is or was paused, this holds for all that is due, however far the clock has jumped.
-//! - On a running clock it holds for the first turn after the driver slept, also after a stall of several seconds. That turn
-//!   wakes up to 1024 timers of each shard, and more if the driver had to wait for a worker. Of a tick that it does not
-//!   finish, it wakes the first timers and the last. The turns after it wake the oldest and the freshest timers alternately,
-//!   so that a herd does not hold up its neighbours.
+//! - On a clock that is or was paused, this holds for all due timers, however far the clock has jumped.
+//! - On a running clock, it holds for the first turn after the driver slept, even after a stall of several seconds. That turn
+//!   wakes up to 1024 timers of each shard, and more if the driver had to wait for a worker. If the turn ends in the middle of a
+//!   tick, it has woken the first and the last timers of that tick. Later turns alternate between the oldest and the most recent
+//!   timers, so that a herd does not hold up its neighbours.
 //!
-//! Not promised are the order across shards, of which there is one a worker, and the order in which woken tasks run on a
-//! multi-thread runtime.
+//! Two orders are not guaranteed: the order across shards (there is one shard per worker), and the order in which woken tasks run
+//! on a multi-thread runtime.
 //!
 //! # When a runtime ends
 //!
-//! While a runtime is dropped or [shut down in the background](tokio::runtime::Runtime::shutdown_background), a task that is in the middle
-//! of a poll runs to its next `.await`, and is dropped there. As with `tokio::time`:
+//! While a runtime is being dropped or [shut down in the background](tokio::runtime::Runtime::shutdown_background), a task that
+//! is in the middle of a poll runs to its next `.await` and is dropped there. As with `tokio::time`:
 //!
-//! - In such a task everything of this crate is pending until its tick. Nothing completes early, and nothing panics at the call.
-//! - Elsewhere (in `Handle::block_on`, `spawn_blocking`, another runtime) a future of a timer of that runtime is pending until the
-//!   runtime has dropped its last task. That wakes it, and its next poll panics.
+//! - In such a task, the futures of this crate stay pending until their tick. Nothing completes early, and no call panics.
+//! - Elsewhere (in `Handle::block_on`, in `spawn_blocking`, or on another runtime), a future on a timer of that runtime stays
+//!   pending until the runtime has dropped its last task. The future is then woken, and its next poll panics.
 //!
-//! Beyond tokio, the forms that can say so do not panic once the runtime has ended: the `try_` forms give an error for which
-//! [`is_shutdown`](crate::error::Error::is_shutdown) is true, an interval taken as a stream ends, and so does a
+//! Unlike in tokio, the calls that can report the end of the runtime do not panic: the `try_` methods return an error for which
+//! [`is_shutdown`](crate::error::Error::is_shutdown) is true, and an interval that is used as a stream ends, as does a
 //! [`DelayQueue`](crate::DelayQueue). A [drain](crate::Timer::drain) completes, and [callbacks](crate::callback) are cancelled.
 //!
 //! The timer's own [`shutdown`](crate::Timer::shutdown) is different: it makes everything that is pending ready at once.
 //!
-//! # What behaves differently from `tokio::time`
+//! # Differences from `tokio::time`
 //!
 #![doc = include_str!("differences.md")]
 

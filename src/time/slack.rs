@@ -14,24 +14,26 @@ use crate::Timer;
 use crate::error::Error;
 
 impl Timer {
-    /// Waits until `min` has passed, and lets the timer choose when after that, `max` at the latest: [`sleep`](Timer::sleep) with a slack of
-    /// `max - min`.
+    /// Waits until at least `min` has passed, and lets the timer choose the moment after that, `max` from now at the latest.
     ///
-    /// The deadline is moved up to the next whole number of 1, 2, 5, 10, 20, 50, 100, 200 or 500 ms or of 1, 5, 15 or 60 s, counted from an
-    /// instant that all timers of the process share; of the coarsest of these that is not more than the slack. So timers of
-    /// about the same time fire together, which takes less CPU. (On a [`ManualClock`](crate::ManualClock) it is counted from the clock's
-    /// start, and on a clock that tokio may pause from the timer's, so that a simulation has the same outcome each time.) With a slack of less than a
-    /// millisecond nothing is moved. [`deadline`](Sleep::deadline) is the moved instant.
+    /// This is [`sleep`](Timer::sleep) with a slack of `max - min`.
     ///
-    /// The slack moves the deadline, and does not bound the lateness: like every timer, it fires at the first tick after its
-    /// deadline, when the driver's turn has come.
+    /// The deadline is moved up to the next multiple of 1, 2, 5, 10, 20, 50, 100, 200 or 500 ms, or of 1, 5, 15 or 60 s: the
+    /// coarsest of these that is not longer than the slack. The multiples are counted from an instant that all timers of the
+    /// process share, so that timers with similar deadlines fire together, which takes less CPU. On a
+    /// [`ManualClock`](crate::ManualClock) they are counted from the start of the clock, and on a clock that tokio can pause from
+    /// the start of the timer, so that a simulation has the same outcome each time. With a slack of less than a millisecond the
+    /// deadline is not moved. [`deadline`](Sleep::deadline) returns the moved instant.
+    ///
+    /// The slack moves the deadline; it does not bound the lateness. As with every timer, the sleep fires at the first tick after
+    /// its deadline, when the driver's turn comes.
     ///
     /// # Panics
     ///
-    /// If `min` is more than `max`, or the timer was stopped or has reached its `max_pending`; see
-    /// [`try_sleep_within`](Timer::try_sleep_within).
+    /// Panics if `min` is greater than `max`, if the timer was stopped, or if it has reached its `max_pending`;
+    /// [`try_sleep_within`](Timer::try_sleep_within) returns an error instead.
     ///
-    /// # Example
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -58,12 +60,12 @@ impl Timer {
         Sleep::after_with_slack(shard, now, min, slack)
     }
 
-    /// [`sleep_within`](Timer::sleep_within), or an error.
+    /// Like [`sleep_within`](Timer::sleep_within), but returns an error instead of panicking.
     ///
     /// # Errors
     ///
-    /// [`Error::is_invalid`] if `min` is more than `max`, [`Error::is_shutdown`] if the timer was stopped,
-    /// [`Error::is_at_capacity`] if it has reached its `max_pending`.
+    /// Returns an error if `min` is greater than `max` ([`Error::is_invalid`]), if the timer was stopped
+    /// ([`Error::is_shutdown`]), or if it has reached its `max_pending` ([`Error::is_at_capacity`]).
     #[inline]
     pub fn try_sleep_within(&self, min: Duration, max: Duration) -> Result<Sleep, Error> {
         let slack = slack_within(min, max)?;
@@ -75,10 +77,12 @@ impl Timer {
 }
 
 impl Sleep {
-    /// Allows the timer to fire up to `slack` later than the deadline, and moves the deadline to where it fires together with others. See
-    /// [`Timer::sleep_within`].
+    /// Allows the sleep to fire up to `slack` after its deadline, and moves the deadline to where it fires together with others.
     ///
-    /// It does so once: a deadline that is set by [`reset`](Sleep::reset) afterwards is exact. A sleep that has completed stays as it is.
+    /// See [`Timer::sleep_within`] for how the deadline is chosen.
+    ///
+    /// The deadline is moved once: one that is set by [`reset`](Sleep::reset) afterwards is exact. A sleep that has completed is
+    /// left as it is.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

@@ -15,12 +15,12 @@ use crate::wheel::{Key, Tick};
 
 /// The future of [`sleep`](crate::sleep()) and [`sleep_until`](crate::sleep_until).
 ///
-/// Its first poll that is pending arms it, on the shard of the thread that polls. Dropping it cancels it. It is `Unpin`, so it
-/// can be held and polled without pinning. Code that pins it, as tokio's `Sleep` requires, works as it is.
+/// The first poll that returns `Pending` arms the sleep, on the shard of the polling thread. Dropping it cancels it. It is
+/// `Unpin`, so it can be held and polled without pinning. Code that pins it, as tokio's `Sleep` requires, works unchanged.
 ///
-/// # Example
+/// # Examples
 ///
-/// An idle deadline, pushed back on every event:
+/// An idle deadline that is pushed back on every event:
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -49,15 +49,16 @@ pub struct Sleep {
 }
 
 impl Sleep {
-    /// The instant that was asked for, not the tick that it is rounded up to.
+    /// Returns the requested deadline, not the tick that it is rounded up to.
     #[must_use]
     pub fn deadline(&self) -> Instant {
         self.deadline
     }
 
-    /// Whether it completes at its next poll: the tick of its deadline has come, or its timer was stopped.
+    /// Returns `true` if the sleep completes at its next poll, because the tick of its deadline has come or its timer was
+    /// stopped.
     ///
-    /// `false` until the first poll or reset, as in tokio.
+    /// Returns `false` until the first poll or reset, as in tokio.
     #[must_use]
     pub fn is_elapsed(&self) -> bool {
         match self.phase.phase() {
@@ -71,8 +72,9 @@ impl Sleep {
         }
     }
 
-    /// Whether it has completed because its timer was stopped, or would if it were polled now. `false` if its deadline has
-    /// come as well: then it is due. `false` until the first poll or reset.
+    /// Returns `true` if the sleep has completed because its timer was stopped, or would do so if it were polled now.
+    ///
+    /// Returns `false` if the deadline has come as well, since the sleep is then due, and until the first poll or reset.
     #[must_use]
     pub fn was_stopped(&self) -> bool {
         match self.phase.phase() {
@@ -95,18 +97,17 @@ impl Sleep {
         }
     }
 
-    /// Moves the deadline, earlier or later, before or after completion.
+    /// Moves the deadline, to an earlier or a later instant, before or after completion.
     ///
-    /// After completion it is pending again, and wakes no task until it has been polled again. Moving a
-    /// pending sleep to a later deadline touches no lock. Moving it to one whose tick has passed wakes the task
-    /// that waits for it.
+    /// A sleep that has completed is pending again, and wakes no task until it has been polled. Moving a pending sleep to a later
+    /// deadline takes no lock. Moving it to a deadline whose tick has passed wakes the task that waits for it.
     ///
-    /// This form is tokio's; [`set_deadline`](Sleep::set_deadline) is the same and needs no pin.
+    /// This is tokio's signature; [`set_deadline`](Sleep::set_deadline) does the same without a pin.
     pub fn reset(self: Pin<&mut Self>, deadline: Instant) {
         self.get_mut().set_deadline(deadline);
     }
 
-    /// [`reset`](Sleep::reset) without a pin.
+    /// Moves the deadline, like [`reset`](Sleep::reset), without requiring a pin.
     pub fn set_deadline(&mut self, deadline: Instant) {
         let before = std::mem::replace(&mut self.deadline, deadline);
         match self.phase.phase() {
@@ -460,8 +461,9 @@ impl Sleep {
 const TRUSTED: Duration = Duration::from_secs(1);
 
 /// tokio's own sleep panics there as well.
-pub(crate) const RUNTIME_IS_OVER: &str = "the runtime of this timer has ended, and nothing wakes its futures any more: keep the \
-     runtime until they are done, or await them in tasks of that runtime, which it drops";
+pub(crate) const RUNTIME_IS_OVER: &str = "the runtime of this timer has ended, so nothing will \
+     wake this future: keep the runtime alive until its futures are done, or await them in tasks \
+     of that runtime, which are dropped with it";
 
 impl Future for Sleep {
     type Output = ();

@@ -14,25 +14,26 @@ use crate::error::Error;
 
 /// Waits until `duration` has passed.
 ///
-/// On the runtime's timer, [`Timer::current`]. The deadline is `Instant::now() + duration`, with a
-/// duration cut to 30 years. Same name, signature and behaviour as `tokio::time::sleep`.
+/// The sleep runs on the runtime's timer, [`Timer::current`]. Its deadline is `Instant::now() + duration`, with the duration
+/// limited to 30 years. Name, signature and behaviour are those of `tokio::time::sleep`, apart from
+/// [the documented differences](crate::time#differences-from-tokiotime).
 ///
 /// # Precision
 ///
-/// It is never ready before the deadline. It is [due](crate::time#when-a-timer-is-due) at the first tick of the timer
-/// that is not before the deadline, and its task is woken within about a millisecond after that ([`Waking`](crate::Waking)). So a
-/// zero duration completes at the end of the running tick.
+/// The sleep never completes before its deadline. It is [due](crate::time#when-a-timer-is-due) at the first tick of the timer
+/// that is not before the deadline, and its task is woken within about a millisecond after that (see [`Waking`](crate::Waking)).
+/// A zero duration therefore completes at the end of the current tick.
 ///
 /// # Cancellation
 ///
-/// Dropping the future cancels it, which frees its place at once.
+/// Dropping the future cancels the sleep and frees its place at once.
 ///
 /// # Panics
 ///
-/// At the call: outside a tokio runtime, in one without `enable_time`, or if the runtime's timer
-/// was shut down.
+/// Panics at the call if it is made outside of a tokio runtime, if the runtime was built without `enable_time`, or if the
+/// runtime's timer was shut down or drained.
 ///
-/// # Example
+/// # Examples
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -52,9 +53,10 @@ pub fn sleep(duration: Duration) -> Sleep {
     Sleep::after(shard, now, duration)
 }
 
-/// Waits until `deadline`; one whose tick has passed is ready at the first poll.
+/// Waits until `deadline`.
 ///
-/// Otherwise as [`sleep`]. Same as `tokio::time::sleep_until`.
+/// A deadline whose tick has passed is ready at the first poll. Apart from that, this function behaves like [`sleep`]. Same as
+/// `tokio::time::sleep_until`.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -69,7 +71,7 @@ pub fn sleep(duration: Duration) -> Sleep {
 ///
 /// # Panics
 ///
-/// As [`sleep`].
+/// Panics in the same cases as [`sleep`].
 #[inline]
 #[track_caller]
 pub fn sleep_until(deadline: Instant) -> Sleep {
@@ -79,12 +81,12 @@ pub fn sleep_until(deadline: Instant) -> Sleep {
 }
 
 impl Timer {
-    /// [`sleep`] on this timer. Needs no runtime around it.
+    /// Creates a [`sleep`] on this timer. It can be called outside of a runtime.
     ///
     /// # Panics
     ///
-    /// If the timer was stopped or has reached its `max_pending`; see
-    /// [`try_sleep`](Timer::try_sleep).
+    /// Panics if the timer was stopped or has reached its `max_pending`; [`try_sleep`](Timer::try_sleep) returns an error
+    /// instead.
     #[inline(always)]
     #[track_caller]
     pub fn sleep(&self, duration: Duration) -> Sleep {
@@ -94,12 +96,12 @@ impl Timer {
         Sleep::after(shard, now, duration)
     }
 
-    /// [`sleep_until`] on this timer. Needs no runtime around it.
+    /// Creates a [`sleep_until`] on this timer. It can be called outside of a runtime.
     ///
     /// # Panics
     ///
-    /// If the timer was stopped or has reached its `max_pending`; see
-    /// [`try_sleep_until`](Timer::try_sleep_until).
+    /// Panics if the timer was stopped or has reached its `max_pending`; [`try_sleep_until`](Timer::try_sleep_until) returns an
+    /// error instead.
     #[inline]
     #[track_caller]
     pub fn sleep_until(&self, deadline: Instant) -> Sleep {
@@ -107,7 +109,7 @@ impl Timer {
         Sleep::new(Arc::clone(self.shard()), deadline, Lead::UNKNOWN)
     }
 
-    /// [`sleep`](Timer::sleep), or an error.
+    /// Like [`sleep`](Timer::sleep), but returns an error instead of panicking.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -124,8 +126,8 @@ impl Timer {
     ///
     /// # Errors
     ///
-    /// [`Error::is_shutdown`] if the timer was stopped, [`Error::is_at_capacity`] if it has
-    /// reached its `max_pending`.
+    /// Returns an error if the timer was stopped ([`Error::is_shutdown`]) or has reached its `max_pending`
+    /// ([`Error::is_at_capacity`]).
     #[inline]
     pub fn try_sleep(&self, duration: Duration) -> Result<Sleep, Error> {
         self.admit()?;
@@ -134,11 +136,11 @@ impl Timer {
         Ok(Sleep::after(shard, now, duration))
     }
 
-    /// [`sleep_until`](Timer::sleep_until), or an error.
+    /// Like [`sleep_until`](Timer::sleep_until), but returns an error instead of panicking.
     ///
     /// # Errors
     ///
-    /// As [`try_sleep`](Timer::try_sleep).
+    /// Returns the same errors as [`try_sleep`](Timer::try_sleep).
     #[inline]
     pub fn try_sleep_until(&self, deadline: Instant) -> Result<Sleep, Error> {
         self.admit()?;
@@ -222,14 +224,18 @@ fn is_open_to_tasks(shard: &Shard) -> Result<(), Error> {
 #[track_caller]
 fn assert_open(shard: &Shard) {
     if shard.lifecycle().is_closing() {
-        refuse_on_current(Error::shutdown());
+        refuse_on_current();
     }
 }
 
 #[cold]
 #[track_caller]
-fn refuse_on_current(error: Error) -> ! {
-    panic!("the timer of this runtime takes no future: {error}");
+fn refuse_on_current() -> ! {
+    panic!(
+        "cannot use the timer of this runtime: it was stopped, by `Timer::shutdown` or \
+         `Timer::drain`, and accepts nothing new: start a timer of your own with \
+         `Timer::builder()`"
+    );
 }
 
 #[inline]

@@ -14,31 +14,32 @@ use crate::clock::CLOCKS_CAN_PAUSE;
 use crate::driver::all_are_open;
 use crate::error::{Elapsed, Error};
 
-/// Gives a future a time limit.
+/// Limits the time that a future may take.
 ///
-/// On the runtime's timer, [`Timer::current`]. The output is the future's, or [`Elapsed`] if the
-/// duration passed first. The future is polled first: if it is ready it wins, even past the
-/// deadline. A duration that overflows means never: then no timer is involved, and stopping it
-/// changes nothing. Same as `tokio::time::timeout`.
+/// The limit runs on the runtime's timer, [`Timer::current`]. The output is that of the future, or [`Elapsed`] if `duration`
+/// passes first. The future is polled before the limit is checked: if it is ready, its output is returned even after the
+/// deadline. A duration that overflows means no limit; no timer is then involved, and stopping the timer has no effect. Same as
+/// `tokio::time::timeout`, apart from [the documented differences](crate::time#differences-from-tokiotime).
 ///
-/// The clock is read at the call. In a spawned task the timer is looked up at the first poll that finds the future pending, so a call that
-/// is ready at once costs only the read. The limit is then on the timer of the runtime that polls it.
+/// The clock is read at the call. In a spawned task, the timer is looked up at the first poll that finds the future pending, so a
+/// call that is ready at once costs only the clock read. The limit then runs on the timer of the runtime that polls it.
 ///
 /// # Precision
 ///
-/// As for [`sleep`](crate::sleep()): never before the deadline, and [due](crate::time#when-a-timer-is-due) at its
-/// tick. So with a zero duration, a future that is not ready has until the end of the running tick.
+/// As with [`sleep`](crate::sleep()), the limit never ends before the deadline, and is [due](crate::time#when-a-timer-is-due) at
+/// the deadline's tick. With a zero duration, a future that is not ready has until the end of the current tick.
 ///
 /// # Cancellation
 ///
-/// Dropping the `Timeout` drops the future and cancels the timer; neither needs cleaning up.
+/// Dropping the `Timeout` drops the future and cancels the timer. No other cleanup is needed.
 ///
 /// # Panics
 ///
-/// At the call if the runtime's timer was shut down, and outside of spawned tasks also if there is no tokio runtime or one without
-/// `enable_time`. In a spawned task the first poll that finds the future pending panics in these two cases.
+/// Panics at the call if the runtime's timer was shut down or drained. Outside of spawned tasks, it also panics at the call if
+/// there is no tokio runtime, or if the runtime was built without `enable_time`; in a spawned task, the first poll that finds the
+/// future pending panics in these two cases.
 ///
-/// # Example
+/// # Examples
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -63,7 +64,9 @@ where
     }
 }
 
-/// Gives a future until `deadline`. Otherwise as [`timeout`]; same as `tokio::time::timeout_at`.
+/// Requires a future to complete before `deadline`.
+///
+/// Apart from taking an instant, it behaves like [`timeout`]. Same as `tokio::time::timeout_at`.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -78,7 +81,7 @@ where
 ///
 /// # Panics
 ///
-/// As [`timeout`].
+/// Panics in the same cases as [`timeout`].
 #[track_caller]
 pub fn timeout_at<F>(deadline: Instant, future: F) -> Timeout<F::IntoFuture>
 where
@@ -91,12 +94,12 @@ where
 }
 
 impl Timer {
-    /// [`timeout`] on this timer.
+    /// Creates a [`timeout`] on this timer.
     ///
     /// # Panics
     ///
-    /// If the timer was stopped or has reached its `max_pending`; see
-    /// [`try_timeout`](Timer::try_timeout).
+    /// Panics if the timer was stopped or has reached its `max_pending`; [`try_timeout`](Timer::try_timeout) returns an error
+    /// instead.
     #[inline(always)]
     #[track_caller]
     pub fn timeout<F>(&self, duration: Duration, future: F) -> Timeout<F::IntoFuture>
@@ -106,12 +109,12 @@ impl Timer {
         Timeout::new(self.sleep_unless_never(duration), future)
     }
 
-    /// [`timeout_at`] on this timer.
+    /// Creates a [`timeout_at`] on this timer.
     ///
     /// # Panics
     ///
-    /// If the timer was stopped or has reached its `max_pending`; see
-    /// [`try_timeout_at`](Timer::try_timeout_at).
+    /// Panics if the timer was stopped or has reached its `max_pending`; [`try_timeout_at`](Timer::try_timeout_at) returns an
+    /// error instead.
     #[track_caller]
     pub fn timeout_at<F>(&self, deadline: Instant, future: F) -> Timeout<F::IntoFuture>
     where
@@ -120,7 +123,7 @@ impl Timer {
         Timeout::new(Some(self.sleep_until(deadline)), future)
     }
 
-    /// [`timeout`](Timer::timeout), or an error; then the future is dropped.
+    /// Like [`timeout`](Timer::timeout), but returns an error instead of panicking, and drops the future in that case.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -140,8 +143,8 @@ impl Timer {
     ///
     /// # Errors
     ///
-    /// [`Error::is_shutdown`] if the timer was stopped, [`Error::is_at_capacity`] if it has
-    /// reached its `max_pending`.
+    /// Returns an error if the timer was stopped ([`Error::is_shutdown`]) or has reached its `max_pending`
+    /// ([`Error::is_at_capacity`]).
     pub fn try_timeout<F>(
         &self,
         duration: Duration,
@@ -153,11 +156,11 @@ impl Timer {
         Ok(Timeout::new(self.try_sleep_unless_never(duration)?, future))
     }
 
-    /// [`timeout_at`](Timer::timeout_at), or an error; then the future is dropped.
+    /// Like [`timeout_at`](Timer::timeout_at), but returns an error instead of panicking, and drops the future in that case.
     ///
     /// # Errors
     ///
-    /// As [`try_timeout`](Timer::try_timeout).
+    /// Returns the same errors as [`try_timeout`](Timer::try_timeout).
     pub fn try_timeout_at<F>(
         &self,
         deadline: Instant,
@@ -316,17 +319,17 @@ impl<T> Timeout<T> {
         }
     }
 
-    /// The future that has the time limit.
+    /// Returns a reference to the future that has the time limit.
     pub fn get_ref(&self) -> &T {
         &self.value
     }
 
-    /// The future that has the time limit.
+    /// Returns a mutable reference to the future that has the time limit.
     pub fn get_mut(&mut self) -> &mut T {
         &mut self.value
     }
 
-    /// The future, without its time limit.
+    /// Consumes the `Timeout`, and returns the future without its time limit.
     pub fn into_inner(self) -> T {
         self.value
     }

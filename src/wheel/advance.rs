@@ -18,22 +18,21 @@ use super::timers::{BACKLOG, CASCADING, FRESH};
 use super::{Key, Progress, Tick, Verdict, Wheel};
 
 impl<T> Wheel<T> {
-    /// Moves the hand to `now` and serves what has come up, in no promised order.
+    /// Advances the hand to `now` and serves what has come up, in no promised order.
     ///
-    /// The wheel asks `judge` about each timer that has come up, and hands those that are
-    /// [`Verdict::Due`] to `due`, with their deadlines. Where nothing is to be postponed or kept, and the order
-    /// matters, use [`expire`](Wheel::expire); with a judge and in order,
-    /// [`advance_in_order`](Wheel::advance_in_order).
+    /// The wheel asks `judge` about each timer that has come up, and passes those that are [`Verdict::Due`] to
+    /// `due`, with their deadlines. If nothing is to be postponed or kept, and the order matters, use
+    /// [`expire`](Wheel::expire). For a judge and the order, use [`advance_in_order`](Wheel::advance_in_order).
     ///
-    /// `now` is rounded down to a tick by the caller. A `now` before the hand counts as the hand: time does not
-    /// go backwards.
+    /// The caller rounds `now` down to a tick. A `now` before the hand counts as the hand: time does not go
+    /// backwards.
     ///
-    /// At most `budget` timers are judged, and at most eight times as many cascade. The others wait for
-    /// the next call, and [`Progress::backlog`] says so. While there is a backlog, half of the budget is for what
-    /// came up last, and half for what has waited longest, so that neither starves.
+    /// At most `budget` timers are judged, and at most eight times as many cascade. The others wait for the next
+    /// call, and [`Progress::backlog`] is true. While there is a backlog, half of the budget is for the timers that
+    /// came up last, and half for those that have waited longest, so that neither group starves.
     ///
-    /// If `judge` or `due` panics, the wheel stays in order. A timer whose judge panicked is still pending; one
-    /// that was handed to `due` is gone.
+    /// If `judge` or `due` panics, the wheel stays in a consistent state. A timer whose judge panicked is still
+    /// pending; one that was passed to `due` is gone.
     ///
     /// O(timers judged + timers cascaded + slots that came up).
     ///

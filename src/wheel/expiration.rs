@@ -5,15 +5,15 @@ use super::timers::{BACKLOG, CASCADING, FRESH};
 use super::{Tick, Ticks, Wheel};
 
 impl<T> Wheel<T> {
-    /// When the wheel should be advanced next; `None` if no timer is pending. O(dials), and exact.
+    /// Returns when the wheel should be advanced next, or `None` if no timer is pending. O(dials), and exact.
     ///
-    /// - If timers that have come up still wait ([`has_backlog`](Wheel::has_backlog)), it is
+    /// - If timers that have come up are still waiting ([`has_backlog`](Wheel::has_backlog)), this is
     ///   [`now`](Wheel::now).
-    /// - Else it is after `now`, and never after the earliest deadline. It is before that deadline if a slot of a
-    ///   dial above the first comes up first: then the advance files the timers of that slot again.
+    /// - Otherwise it is after `now`, and never after the earliest deadline. It is before that deadline if a slot
+    ///   of a dial above the first comes up first; the advance then files the timers of that slot again.
     ///
-    /// So an owner that sleeps until the next expiration and then advances, again and again, is on time for every
-    /// timer. One timer takes at most one advance for each dial that it passes.
+    /// So an owner that repeatedly sleeps until the next expiration and then advances is on time for every timer.
+    /// A single timer takes at most one advance for each dial that it passes.
     #[must_use]
     pub fn next_expiration(&self) -> Option<Tick> {
         if self.pending == 0 {
@@ -30,19 +30,21 @@ impl<T> Wheel<T> {
         Some(next.map_or(beyond, |next| next.min(beyond)))
     }
 
-    /// A tick before which an advance has nothing to do; [`Tick::MAX`] if no timer is pending. O(1).
+    /// Returns a tick before which an advance has nothing to do; [`Tick::MAX`] if no timer is pending. O(1).
     ///
-    /// Never later than [`next_expiration`](Wheel::next_expiration), and equal to it after an advance. After a
-    /// cancel or a reset it may be earlier.
+    /// It is never later than [`next_expiration`](Wheel::next_expiration), and equal to it after an advance. After
+    /// a cancel or a reset it may be earlier.
     #[inline]
     #[must_use]
     pub fn quiet_until(&self) -> Tick {
         self.quiet_until
     }
 
-    /// Whether timers that have come up still wait to be served, or to be filed again on a lower dial.
+    /// Returns whether timers that have come up are still waiting to be served, or to be filed again on a lower
+    /// dial.
     ///
-    /// That is so if the budget of the last advance was too small, or if a timer was inserted that is due already.
+    /// This is the case if the budget of the last advance was too small, or if a timer was inserted that is
+    /// already due.
     #[must_use]
     pub fn has_backlog(&self) -> bool {
         [FRESH, BACKLOG, CASCADING]
@@ -53,8 +55,8 @@ impl<T> Wheel<T> {
     /// Moves the hand over empty time: to `now`, or to the tick before [`quiet_until`](Wheel::quiet_until) if that
     /// is earlier. O(dials).
     ///
-    /// No timer becomes due by it. An owner that has been idle calls it before it inserts, so that a timer of half
-    /// a second is filed less than a second from the hand, on the first dial, and does not have to cascade.
+    /// This makes no timer due. An owner that has been idle calls it before it inserts, so that a timer of half a
+    /// second is filed less than a second from the hand, on the first dial, and does not have to cascade.
     #[inline]
     pub fn skip_to(&mut self, now: Tick) {
         if self.pending == 0 {

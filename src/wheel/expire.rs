@@ -7,29 +7,35 @@ use super::timers::FRESH;
 use super::{Key, Tick, Wheel};
 
 impl<T> Wheel<T> {
-    /// Removes the timers that are due by `now`, and returns them one by one: at most `budget`, earlier deadlines
-    /// first, equal ones in the order in which they were filed, by [`insert`](Wheel::insert) or
+    /// Removes the timers that are due by `now`, at most `budget`, and returns them one by one: earlier deadlines
+    /// first, and equal ones in the order in which they were filed, by [`insert`](Wheel::insert) or
     /// [`reset`](Wheel::reset).
     ///
-    /// Each item is a timer's key, which names nothing any more, its deadline and its payload. A timer whose deadline
-    /// is at or before the hand when it is filed counts as due at the hand. The order is lost for timers that came up in an
-    /// [`advance`](Wheel::advance) whose budget was too small. The caller rounds `now` down to a tick. A
-    /// `now` before the hand counts as the hand: time does not go backwards.
+    /// Each item is a timer's key, which names nothing any more, its deadline and its payload. A timer whose
+    /// deadline is at or before the hand when it is filed counts as due at the hand. The order is lost for timers
+    /// that came up in an [`advance`](Wheel::advance) whose budget was too small.
+    ///
+    /// The caller rounds `now` down to a tick. A `now` before the hand counts as the hand: time does not go
+    /// backwards.
     ///
     /// # What stays in the wheel
     ///
-    /// A timer leaves the wheel when the iterator returns it, and not before. So an iterator that is dropped early,
-    /// by a `break` or a panic, loses nothing. Nor does one that is leaked by [`mem::forget`](std::mem::forget).
+    /// A timer leaves the wheel only when the iterator returns it. So an iterator that is dropped early, by a
+    /// `break` or a panic, loses nothing. Nor does one that is leaked by [`mem::forget`](std::mem::forget).
     ///
-    /// The hand moves with the items; if nothing is due by `now`, this call moves it to `now`. If the iterator has returned `None`, then either the hand is at `now` and nothing
-    /// more is due, or [`has_backlog`](Wheel::has_backlog) is true, since the budget was too small. After an
-    /// early end, the hand is where the last item was due. Always, there is more to do by `now` exactly if
-    /// [`next_expiration`](Wheel::next_expiration) is at or before `now`; then call `expire` again.
+    /// The hand moves along with the items. If nothing is due by `now`, this call moves it to `now`. After an
+    /// early end, the hand is where the last item was due. Once the iterator has returned `None`, either the hand
+    /// is at `now` and nothing more is due, or [`has_backlog`](Wheel::has_backlog) is true because the budget was
+    /// too small.
+    ///
+    /// In every case, there is more to do by `now` exactly if [`next_expiration`](Wheel::next_expiration) is at or
+    /// before `now`; then call `expire` again.
     ///
     /// # Cost
     ///
     /// O(timers returned + timers cascaded + slots that came up). At most eight times `budget` timers cascade, so
-    /// with a small budget the iterator may end early and leave a backlog. `usize::MAX` is no bound.
+    /// with a small budget the iterator may end early and leave a backlog. A budget of `usize::MAX` means no
+    /// limit.
     ///
     /// ```
     /// use waterwheel::wheel::{Resolution, Tick, Wheel};
@@ -82,7 +88,7 @@ impl<T> Wheel<T> {
     }
 }
 
-/// The timers that are due, one by one. What [`Wheel::expire`] returns.
+/// An iterator over the timers that are due. Returned by [`Wheel::expire`].
 ///
 /// Timers that it has not returned stay in the wheel.
 #[must_use = "timers expire only as the iterator returns them"]

@@ -64,21 +64,22 @@ pub(super) enum Found {
 }
 
 impl<T> Wheel<T> {
-    /// As [`advance`](Wheel::advance), but in order: earlier deadlines first, and equal ones in the order in which
-    /// they were filed, by [`insert`](Wheel::insert) or [`reset`](Wheel::reset), however many calls it takes.
+    /// Advances the hand as [`advance`](Wheel::advance) does, but in order: earlier deadlines first, and equal
+    /// ones in the order in which they were filed, by [`insert`](Wheel::insert) or [`reset`](Wheel::reset),
+    /// however many calls it takes.
     ///
     /// A timer whose deadline is at or before the hand when it is filed counts as due at the hand.
     ///
     /// At most `budget` timers are judged, and at most eight times as many cascade. If that is not enough,
-    /// [`Progress::backlog`] says so, and the hand stays behind `now`, at what is to be served next. So a herd of
-    /// timers at one tick delays all timers that are due after it. With `advance` it does not.
+    /// [`Progress::backlog`] is true, and the hand stays behind `now`, at what is to be served next. So a herd of
+    /// timers at one tick delays all timers that are due after it, which it does not with `advance`.
     ///
-    /// A timer that the judge postpones to a tick at or before `now` comes up again in the same call, at that tick.
-    /// It comes after the timers that are filed at its new tick already.
+    /// A timer that the judge postpones to a tick at or before `now` comes up again in the same call, at that tick
+    /// and after the timers that are already filed there.
     ///
     /// The order is lost for timers that came up in an `advance` whose budget was too small.
     ///
-    /// If `judge` or `due` panics, the wheel stays in order, as with `advance`.
+    /// If `judge` or `due` panics, the wheel stays in a consistent state, as with `advance`.
     ///
     /// O(timers judged + timers cascaded + slots that came up).
     ///

@@ -1,12 +1,11 @@
 use std::fmt;
 use std::num::NonZeroU32;
 
-/// Names one timer of one [`Wheel`](super::Wheel), from its insertion until it is cancelled or
-/// handed out.
+/// Identifies a timer of a [`Wheel`](super::Wheel), from its insertion until it is cancelled or returned.
 ///
 /// A key consists of the index of the timer's entry and a generation. No two of the wheel's last 2³² − 1
-/// insertions have the same generation. So a key whose timer is gone does not name the next timer at the
-/// same index: all methods treat it as a key without a timer. A key means nothing to another wheel.
+/// insertions have the same generation. So the key of a timer that is gone does not name the next timer at the
+/// same index: all methods treat it as a key without a timer. A key has no meaning for another wheel.
 ///
 /// ```
 /// use waterwheel::wheel::{Resolution, Tick, Wheel};
@@ -25,9 +24,9 @@ pub struct Key {
 }
 
 impl Key {
-    /// The index of the timer's entry: small, dense, and used again once the timer is gone.
+    /// Returns the index of the timer's entry: small, dense, and reused once the timer is gone.
     ///
-    /// Owners can keep more about a timer in a table of their own at this index.
+    /// Owners can store more about a timer in a table of their own at this index.
     #[must_use]
     pub const fn index(self) -> u32 {
         self.index

@@ -81,7 +81,7 @@ impl<T> Lists<T> {
         let place = self.entries.vacant_entry();
         let index = place.key();
         let node = u32::try_from(index + self.ends.len())
-            .expect("a wheel holds fewer than 2^32 timers: use several wheels");
+            .expect("a wheel or `DelayQueue` holds fewer than 2^32 entries: use several");
         let end = &mut self.ends[list as usize];
         let last = end.previous;
         place.insert(Entry {
@@ -126,7 +126,7 @@ impl<T> Lists<T> {
     pub(super) fn assert_room(lists: usize, entries: usize) {
         assert!(
             entries <= u32::MAX as usize - lists,
-            "a wheel holds fewer than 2^32 timers: use several wheels"
+            "a wheel or `DelayQueue` holds fewer than 2^32 entries: use several"
         );
         // The slab keeps its own flag in the entry.
         let bytes = entries.checked_mul(size_of::<Entry<T>>());

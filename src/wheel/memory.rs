@@ -9,11 +9,11 @@ use super::timers::{QUEUES, Wheel};
 use super::{Resolution, Tick};
 
 impl<T> Wheel<T> {
-    /// As [`new`](Wheel::new), with room for `capacity` timers.
+    /// Creates an empty wheel as [`new`](Wheel::new) does, with room for `capacity` timers.
     ///
     /// # Panics
     ///
-    /// As [`reserve`](Wheel::reserve).
+    /// Panics as [`reserve`](Wheel::reserve) does.
     ///
     /// ```
     /// use waterwheel::wheel::{Resolution, Wheel};
@@ -31,13 +31,14 @@ impl<T> Wheel<T> {
 
     /// Makes room for at least `additional` more timers, so that the next insertions do not allocate.
     ///
-    /// If there is too little, the slab grows to what is asked for, and by an eighth at least. So repeated small
-    /// reservations do not copy it each time. O([`len`](Wheel::len)) where the allocator copies the slab, else O(1).
+    /// If there is too little room, the slab grows to what is asked for, and by at least an eighth, so that
+    /// repeated small reservations do not copy it each time. O([`len`](Wheel::len)) if the allocator copies the
+    /// slab, otherwise O(1).
     ///
     /// # Panics
     ///
-    /// If that would be room for about 2³² timers, more than a wheel holds, or if the memory in bytes exceeds
-    /// `isize::MAX`.
+    /// Panics if that would be room for about 2³² timers, which is more than a wheel holds, or for more than
+    /// `isize::MAX` bytes.
     #[track_caller]
     pub fn reserve(&mut self, additional: usize) {
         self.lists.reserve(additional);
@@ -50,10 +51,11 @@ impl<T> Wheel<T> {
         Lists::<T>::assert_room((slots + QUEUES) as usize, capacity);
     }
 
-    /// Gives memory back: the slab's places behind the last timer that is there, pending or disarmed.
+    /// Frees the memory behind the last timer in the slab, pending or disarmed.
     ///
-    /// A [`Key`](super::Key) names a timer by its place, so no timer moves. A single timer near the end of the slab keeps
-    /// all places before it, and the next insertions use them. With no timer there, the capacity is 0 afterwards. O([`capacity`](Wheel::capacity)).
+    /// A [`Key`](super::Key) names a timer by its place, so no timer moves. A single timer near the end of the
+    /// slab keeps all places before it, and the next insertions use them. If there is no timer, the capacity is 0
+    /// afterwards. O([`capacity`](Wheel::capacity)).
     ///
     /// ```
     /// use waterwheel::wheel::{Resolution, Tick, Wheel};
@@ -73,12 +75,13 @@ impl<T> Wheel<T> {
         self.lists.entries.shrink_to_fit();
     }
 
-    /// Removes all timers, disarmed ones included, drops their payloads, and keeps the memory for the next ones.
+    /// Removes all timers, including disarmed ones, drops their payloads, and keeps the memory.
     ///
-    /// The hand stays where it is. A key from before names no timer from after. O([`capacity`](Wheel::capacity) + slots), and O(1) if
-    /// there is no timer.
+    /// The hand stays where it is. A key from before never names a timer from after.
+    /// O([`capacity`](Wheel::capacity) + slots), and O(1) if there is no timer.
     ///
-    /// If the destructor of a payload panics, the wheel is empty and in order. The memory of the slab is then freed, not kept.
+    /// If the destructor of a payload panics, the wheel is empty and in a consistent state, and the memory of the
+    /// slab is freed.
     ///
     /// ```
     /// use waterwheel::wheel::{Resolution, Tick, Wheel};

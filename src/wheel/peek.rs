@@ -2,19 +2,21 @@ use super::timers::{BACKLOG, CASCADING, FRESH};
 use super::{Key, Tick, Wheel, dials};
 
 impl<T> Wheel<T> {
-    /// The pending timer that [`expire`](Wheel::expire) returns next: the one with the earliest deadline, and of equal
-    /// ones the one that was filed first. `None` if no timer is pending.
+    /// Returns the pending timer that [`expire`](Wheel::expire) would return next: the one with the earliest
+    /// deadline, and among equal ones the one that was filed first. Returns `None` if no timer is pending.
     ///
-    /// As there, a timer whose deadline is at or before the hand when it is filed counts as due at the hand. The order
-    /// is lost for timers that came up in an [`advance`](Wheel::advance) whose budget was too small.
+    /// As in `expire`, a timer whose deadline is at or before the hand when it is filed counts as due at the hand,
+    /// and the order is lost for timers that came up in an [`advance`](Wheel::advance) whose budget was too small.
     ///
     /// # Cost
     ///
-    /// O(1) if timers that are due wait to be served. Otherwise O(dials) if the earliest timer is on the first dial
-    /// and no slot of a higher dial comes up by then. Otherwise it looks at each timer in the next slot of each dial
-    /// that can hold the earliest one, and at each timer beyond the dials if one of those can be the earliest. That is a few timers in most cases, and all of a herd in the worst
-    /// case. [`next_expiration`](Wheel::next_expiration) is O(dials) in all cases; to know when to
-    /// wake up, use that.
+    /// - O(1) if timers that are due are waiting to be served.
+    /// - O(dials) if the earliest timer is on the first dial and no slot of a higher dial comes up by then.
+    /// - Otherwise it visits each timer in the next slot of each dial that can hold the earliest one, and each
+    ///   timer beyond the dials if one of those can be the earliest. That is a few timers in most cases, and a
+    ///   whole herd in the worst case.
+    ///
+    /// [`next_expiration`](Wheel::next_expiration) is O(dials) in all cases; use that to find out when to wake up.
     ///
     /// ```
     /// use waterwheel::wheel::{Resolution, Tick, Wheel};

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 const NANOS_PER_SECOND: u32 = 1_000_000_000;
 
-/// The length of one tick: from 100 µs to 1 s, and a second is a whole number of ticks.
+/// The length of one tick: from 100 µs to 1 s, such that a second is a whole number of ticks.
 ///
 /// ```
 /// use std::time::Duration;
@@ -24,7 +24,8 @@ pub struct Resolution {
 }
 
 impl Resolution {
-    /// One millisecond, the default of a wheel. A [`Timer`](crate::Timer) has [another](crate::Builder::resolution).
+    /// One millisecond, the default of a wheel. The default of a [`Timer`](crate::Timer) is
+    /// [different](crate::Builder::resolution).
     pub const MILLISECOND: Resolution = Resolution {
         ticks_per_second: 1_000,
         nanos: 1_000_000,
@@ -39,12 +40,12 @@ impl Resolution {
     const FINEST_NANOS: u128 = Self::FINEST.nanos as u128;
     const COARSEST_NANOS: u128 = NANOS_PER_SECOND as u128;
 
-    /// The resolution at which one tick lasts `tick`.
+    /// Creates the resolution whose ticks have the length `tick`.
     ///
     /// # Errors
     ///
-    /// [`InvalidResolution`] if `tick` is shorter than 100 µs, longer than 1 s, or does not
-    /// divide a second into whole ticks.
+    /// Returns [`InvalidResolution`] if `tick` is shorter than 100 µs or longer than 1 s, or does not divide a
+    /// second into whole ticks.
     pub fn new(tick: Duration) -> Result<Resolution, InvalidResolution> {
         let nanos = tick.as_nanos();
         if !(Self::FINEST_NANOS..=Self::COARSEST_NANOS).contains(&nanos)
@@ -60,7 +61,7 @@ impl Resolution {
         })
     }
 
-    /// The length of one tick.
+    /// Returns the length of one tick.
     #[must_use]
     pub const fn tick(self) -> Duration {
         Duration::new(
@@ -69,7 +70,7 @@ impl Resolution {
         )
     }
 
-    /// How many ticks make a second. The first dial has as many slots.
+    /// Returns the number of ticks in a second, which is also the number of slots of the first dial.
     #[must_use]
     pub const fn ticks_per_second(self) -> u32 {
         self.ticks_per_second
@@ -82,7 +83,7 @@ impl Resolution {
 }
 
 impl Default for Resolution {
-    /// [`Resolution::MILLISECOND`].
+    /// Returns [`Resolution::MILLISECOND`].
     fn default() -> Self {
         Resolution::MILLISECOND
     }
@@ -94,7 +95,8 @@ impl fmt::Debug for Resolution {
     }
 }
 
-/// The error of [`Resolution::new`]: the tick is shorter than 100 µs, longer than 1 s, or does not divide a second.
+/// The error of [`Resolution::new`]: the tick is shorter than 100 µs or longer than 1 s, or does not divide a
+/// second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InvalidResolution {
     tick: Duration,

@@ -4,11 +4,11 @@ use super::Ticks;
 
 /// A point in a wheel's time: the number of ticks since the wheel's own zero.
 ///
-/// One tick is one unit of the wheel's [`Resolution`](super::Resolution). A wheel has no clock. Its
-/// owner decides which instant is tick zero, and rounds: a deadline *up* to the next tick, the
+/// One tick is one unit of the wheel's [`Resolution`](super::Resolution). A wheel has no clock: its
+/// owner decides which instant is tick zero, and rounds deadlines *up* to the next tick and the
 /// current time *down*. Then nothing expires early.
 ///
-/// A distance between two points is a [`Ticks`].
+/// The distance between two points is a [`Ticks`].
 ///
 /// ```
 /// use waterwheel::wheel::{Tick, Ticks};
@@ -30,31 +30,31 @@ impl Tick {
     /// The end of a wheel's time.
     pub const MAX: Tick = Tick(u64::MAX);
 
-    /// The point this many ticks after zero.
+    /// Creates the point that is this many ticks after zero.
     #[must_use]
     pub const fn new(ticks: u64) -> Tick {
         Tick(ticks)
     }
 
-    /// The number of ticks since zero.
+    /// Returns the number of ticks since zero.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// The point `span` later, or [`Tick::MAX`] if that is beyond the end of time.
+    /// Returns the point `span` later, or [`Tick::MAX`] if that is beyond the end of time.
     #[must_use]
     pub const fn saturating_add(self, span: Ticks) -> Tick {
         Tick(self.0.saturating_add(span.get()))
     }
 
-    /// The point `span` earlier, or [`Tick::ZERO`] if that is before the start of time.
+    /// Returns the point `span` earlier, or [`Tick::ZERO`] if that is before the start of time.
     #[must_use]
     pub const fn saturating_sub(self, span: Ticks) -> Tick {
         Tick(self.0.saturating_sub(span.get()))
     }
 
-    /// The span from `earlier` to this point, or [`Ticks::ZERO`] if `earlier` is later.
+    /// Returns the span from `earlier` to this point, or [`Ticks::ZERO`] if `earlier` is later.
     #[must_use]
     pub const fn saturating_since(self, earlier: Tick) -> Ticks {
         Ticks::new(self.0.saturating_sub(earlier.0))

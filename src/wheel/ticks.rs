@@ -2,8 +2,8 @@ use std::fmt;
 
 /// A span of a wheel's time: a number of ticks.
 ///
-/// A point in time is a [`Tick`](super::Tick); the difference of two points is a span. How long one
-/// tick is, the wheel's [`Resolution`](super::Resolution) says.
+/// A point in time is a [`Tick`](super::Tick), and the difference of two points is a span. The
+/// wheel's [`Resolution`](super::Resolution) is the length of one tick.
 ///
 /// ```
 /// use waterwheel::wheel::{Resolution, Tick, Ticks, Wheel};
@@ -24,13 +24,13 @@ impl Ticks {
     /// The longest span: from [`Tick::ZERO`](super::Tick::ZERO) to [`Tick::MAX`](super::Tick::MAX).
     pub const MAX: Ticks = Ticks(u64::MAX);
 
-    /// The span of this many ticks.
+    /// Creates a span of this many ticks.
     #[must_use]
     pub const fn new(ticks: u64) -> Ticks {
         Ticks(ticks)
     }
 
-    /// How many ticks the span is long.
+    /// Returns the number of ticks in the span.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0

@@ -9,23 +9,23 @@ use super::{Key, Resolution, Tick};
 
 /// A hierarchical timing wheel: timers with a payload each, kept by deadline.
 ///
-/// The [module](super) says how it works, what it costs, and shows how to use it. In short:
+/// See the [module](super) for how it works, what it costs and how to use it. In short:
 ///
-/// - [`insert`](Wheel::insert), [`cancel`](Wheel::cancel), [`reset`](Wheel::reset) and
-///   [`disarm`](Wheel::disarm) work on one timer. All are O(1).
-/// - [`expire`](Wheel::expire) moves the time on and hands out what is due, in order.
-///   [`advance_in_order`](Wheel::advance_in_order) and [`advance`](Wheel::advance) do so with a callback that
-///   may postpone a timer or keep its entry.
-/// - [`next_expiration`](Wheel::next_expiration) says when to do that next.
-///   [`peek`](Wheel::peek) shows the timer that is due first.
+/// - [`insert`](Wheel::insert), [`cancel`](Wheel::cancel), [`reset`](Wheel::reset) and [`disarm`](Wheel::disarm)
+///   work on one timer. All are O(1).
+/// - [`expire`](Wheel::expire) advances the time and returns what is due, in order.
+///   [`advance_in_order`](Wheel::advance_in_order) and [`advance`](Wheel::advance) do so with a callback that may
+///   postpone a timer or keep its entry.
+/// - [`next_expiration`](Wheel::next_expiration) says when to do that next. [`peek`](Wheel::peek) shows the timer
+///   that is due first.
 ///
-/// All times are [`Tick`]s, of the length that the [`Resolution`] says. The caller converts its own time: it
+/// All times are [`Tick`]s, whose length is the wheel's [`Resolution`]. The caller converts its own time: it
 /// rounds a deadline up to a tick, and the current time down, so that no timer expires early.
 ///
 /// # Panics in the caller's code
 ///
-/// The wheel never runs a payload's destructor in the middle of its own work, so one that panics leaves the
-/// wheel in order. So does a callback that panics.
+/// The wheel never runs a payload's destructor in the middle of its own work, so a destructor that panics leaves
+/// the wheel in a consistent state. So does a callback that panics.
 pub struct Wheel<T> {
     pub(super) resolution: Resolution,
     pub(super) dials: Dials,
@@ -52,15 +52,16 @@ pub(super) const CASCADING: u32 = 2;
 pub(super) const QUEUES: u32 = 3;
 
 impl<T> Wheel<T> {
-    /// An empty wheel whose hand stands at [`Tick::ZERO`].
+    /// Creates an empty wheel whose hand stands at [`Tick::ZERO`].
     ///
-    /// Allocates the slots: the finer the resolution, the more. [`Builder::resolution`](crate::Builder::resolution) has their size.
+    /// This allocates the slots: the finer the resolution, the more. See
+    /// [`Builder::resolution`](crate::Builder::resolution) for their size.
     #[must_use]
     pub fn new(resolution: Resolution) -> Wheel<T> {
         Wheel::starting_at(resolution, Tick::ZERO)
     }
 
-    /// An empty wheel whose hand stands at `now`.
+    /// Creates an empty wheel whose hand stands at `now`.
     #[must_use]
     pub fn starting_at(resolution: Resolution, now: Tick) -> Wheel<T> {
         let dials = Dials::new(resolution, now);
@@ -77,36 +78,36 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// The length of one tick.
+    /// Returns the length of one tick.
     #[must_use]
     pub fn resolution(&self) -> Resolution {
         self.resolution
     }
 
-    /// Where the hand stands.
+    /// Returns where the hand stands.
     ///
-    /// That is the latest time that the wheel was given, or an earlier one, as long as timers wait in order to be
-    /// served ([`advance_in_order`](Wheel::advance_in_order), [`expire`](Wheel::expire)) or
+    /// That is the latest time that was passed to the wheel, or an earlier one as long as timers wait to be served
+    /// ([`advance_in_order`](Wheel::advance_in_order), [`expire`](Wheel::expire)) or if
     /// [`skip_to`](Wheel::skip_to) met a slot that holds a timer.
     #[must_use]
     pub fn now(&self) -> Tick {
         self.dials.hand()
     }
 
-    /// The number of pending timers. A pending timer was inserted, and was neither cancelled nor handed out nor
+    /// Returns the number of pending timers: those that were inserted, and neither cancelled nor handed out nor
     /// disarmed since.
     #[must_use]
     pub fn len(&self) -> usize {
         self.pending
     }
 
-    /// Whether no timer is pending.
+    /// Returns whether no timer is pending.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pending == 0
     }
 
-    /// How many timers the wheel holds before it allocates again. Disarmed timers count.
+    /// Returns how many timers the wheel can hold without allocating. Disarmed timers count.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.lists.entries.capacity()
@@ -119,20 +120,20 @@ impl<T> Wheel<T> {
         self.lists.take_spare(kept)
     }
 
-    /// How often a timer was filed again because its slot came up on a dial above the first, or because the wheel
-    /// looked at what lies beyond the last dial.
+    /// Returns how often a timer was filed again because its slot came up on a dial above the first, or because
+    /// the wheel visited the timers beyond the last dial.
     #[must_use]
     pub fn cascaded(&self) -> u64 {
         self.cascaded
     }
 
-    /// Adds a timer that is due once the wheel advances to `deadline`. O(1).
+    /// Inserts a timer that is due once the wheel advances to `deadline`. O(1).
     ///
     /// A deadline at or before [`now`](Wheel::now) is due at the next advance, whatever time that is given.
     ///
     /// # Panics
     ///
-    /// If the wheel already holds about 2³² timers.
+    /// Panics if the wheel already holds about 2³² timers.
     #[inline]
     pub fn insert(&mut self, deadline: Tick, payload: T) -> Key {
         self.last_generation = self
@@ -148,7 +149,7 @@ impl<T> Wheel<T> {
 
     /// Removes a timer, pending or disarmed, and returns its payload. O(1).
     ///
-    /// `None` if the timer is gone already. The entry is free for the next insertion at once.
+    /// Returns `None` if the timer is already gone. The entry is free for the next insertion at once.
     #[inline]
     pub fn cancel(&mut self, key: Key) -> Option<T> {
         self.take(key).map(|(payload, _)| payload)
@@ -173,8 +174,8 @@ impl<T> Wheel<T> {
 
     /// Moves a timer to another deadline, earlier or later. O(1).
     ///
-    /// A disarmed timer is pending again. `false` if the timer is gone. Among timers of the same tick, the timer
-    /// comes after the timers that are there already.
+    /// A disarmed timer is pending again. The timer comes after the timers that are already at its new tick.
+    /// Returns `false` if the timer is gone.
     #[inline]
     pub fn reset(&mut self, key: Key, deadline: Tick) -> bool {
         let Some(node) = self.find(key) else {
@@ -189,7 +190,7 @@ impl<T> Wheel<T> {
 
     /// Takes a timer off the dials and keeps its entry. O(1).
     ///
-    /// The timer is not due until it is [`reset`](Wheel::reset), and its payload stays. Returns whether the timer
+    /// The timer is not due until it is [`reset`](Wheel::reset), and keeps its payload. Returns whether the timer
     /// was pending.
     #[inline]
     pub fn disarm(&mut self, key: Key) -> bool {
@@ -199,7 +200,7 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Whether the timer is pending: neither gone nor disarmed.
+    /// Returns whether the timer is pending: neither gone nor disarmed.
     #[inline]
     #[must_use]
     pub fn is_pending(&self, key: Key) -> bool {
@@ -207,14 +208,14 @@ impl<T> Wheel<T> {
             .is_some_and(|node| self.lists.is_linked(node))
     }
 
-    /// The deadline of a timer. A disarmed timer keeps its last one.
+    /// Returns the deadline of a timer, or `None` if it is gone. A disarmed timer keeps its last deadline.
     #[must_use]
     pub fn deadline(&self, key: Key) -> Option<Tick> {
         let node = self.find(key)?;
         Some(self.lists.entries[self.lists.index(node)].deadline)
     }
 
-    /// The payload of a timer.
+    /// Returns a reference to the payload of a timer, or `None` if it is gone.
     #[must_use]
     pub fn get(&self, key: Key) -> Option<&T> {
         let node = self.find(key)?;
@@ -230,7 +231,7 @@ impl<T> Wheel<T> {
         is_pending.then_some(&entry.payload)
     }
 
-    /// The payload of a timer, mutable.
+    /// Returns a mutable reference to the payload of a timer, or `None` if it is gone.
     #[inline]
     pub fn get_mut(&mut self, key: Key) -> Option<&mut T> {
         let node = self.find(key)?;
@@ -238,17 +239,17 @@ impl<T> Wheel<T> {
         Some(&mut self.lists.entries[index].payload)
     }
 
-    /// All pending timers with their deadlines, in no particular order.
+    /// Returns all pending timers with their deadlines, in no particular order.
     ///
-    /// O([`capacity`](Wheel::capacity)) for all of them.
+    /// O([`capacity`](Wheel::capacity)) for the whole iteration.
     pub fn iter(&self) -> impl Iterator<Item = (Key, Tick, &T)> {
         self.iter_all()
             .filter(|(key, ..)| self.lists.is_linked(self.lists.node(key.index)))
     }
 
-    /// All timers with their deadlines, [disarmed](Wheel::disarm) ones included, in no particular order.
+    /// Returns all timers with their deadlines, including [disarmed](Wheel::disarm) ones, in no particular order.
     ///
-    /// A disarmed timer keeps its last deadline. O([`capacity`](Wheel::capacity)) for all of them.
+    /// A disarmed timer keeps its last deadline. O([`capacity`](Wheel::capacity)) for the whole iteration.
     pub fn iter_all(&self) -> impl Iterator<Item = (Key, Tick, &T)> {
         self.lists.entries.iter().map(|(index, entry)| {
             let key = Key {
@@ -259,10 +260,11 @@ impl<T> Wheel<T> {
         })
     }
 
-    /// The same, of those that lie in these places of the slab, which are less than [`capacity`](Wheel::capacity).
+    /// Returns the timers in a range of places in the slab, pending or disarmed, with their deadlines. Places are
+    /// less than [`capacity`](Wheel::capacity).
     ///
-    /// A timer stays in its place. So a list of all can be made in portions, with a lock given back in between: a timer that is there from the
-    /// first portion to the last is listed once, whatever else happens.
+    /// A timer stays in its place, so all timers can be listed in portions, with a lock released in between: a
+    /// timer that is there from the first portion to the last is listed once, whatever else happens.
     ///
     /// ```
     /// use waterwheel::wheel::{Resolution, Tick, Wheel};
@@ -290,7 +292,7 @@ impl<T> Wheel<T> {
         })
     }
 
-    /// Removes all timers, disarmed ones included, and returns their payloads.
+    /// Removes all timers, including disarmed ones, and returns their payloads.
     ///
     /// The wheel is empty at once, and its hand stays where it was. The iterator owns the slab and frees it.
     pub fn drain(&mut self) -> impl Iterator<Item = T> + use<T> {

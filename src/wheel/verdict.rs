@@ -1,19 +1,19 @@
 use super::Tick;
 
-/// What the judge of [`Wheel::advance`](super::Wheel::advance) says of a timer whose slot has come up.
+/// The answer of the `judge` of [`Wheel::advance`](super::Wheel::advance) for a timer whose slot has come up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The timer is due. The wheel frees its entry and hands out its payload.
     Due,
-    /// The timer is due, and the wheel keeps its entry and its payload, off the dials, until its key is cancelled
+    /// The timer is due, but the wheel keeps its entry and its payload, off the dials, until its key is cancelled
     /// or reset. No other timer gets its [index](super::Key::index) in the meantime.
     Disarm,
-    /// The deadline is now this tick. If that is not after the hand, the timer is due, as with
+    /// The timer's deadline is now this tick. If that is not after the hand, the timer is due, as with
     /// [`Due`](Verdict::Due).
     Postpone(Tick),
 }
 
-/// What one advance has done.
+/// The result of one advance of a [`Wheel`](super::Wheel).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Progress {

@@ -359,7 +359,7 @@ fn elsewhere(
 
 /// What the infallible call of a timer says whose runtime has ended.
 fn says_shutdown(message: &str) -> bool {
-    message.contains("takes nothing new")
+    message.contains("accepts nothing new")
 }
 
 /// Polls within the context of a runtime, on none of its workers.

@@ -97,7 +97,7 @@ fn outside_of_a_runtime_the_caller_is_blamed() {
     });
     let runtime = current_thread();
     inside(&runtime, || Timer::current().shutdown());
-    assert_panics_here(&["takes no future"], || {
+    assert_panics_here(&["cannot use the timer of this runtime"], || {
         inside(&runtime, || StreamExt::timeout(nothing(), ms(1)))
     });
 }

@@ -99,7 +99,7 @@ async fn a_bound_of_zero_is_a_typed_error() {
     let error = Timer::builder().max_pending(0).start();
     let error = error.expect_err("it could take nothing");
     assert!(error.is_max_pending() && !error.is_no_runtime());
-    assert!(error.to_string().contains("leave it out for no bound"));
+    assert!(error.to_string().contains("leave it out for no limit"));
     assert!(std::error::Error::source(&error).is_none());
     let timer = Timer::builder().max_pending(usize::MAX).start();
     timer.expect("it is a bound").sleep(ms(1)).await;

@@ -50,7 +50,7 @@ async fn the_infallible_calls_panic_at_the_caller_with_advice() {
     let timer = bounded_timer(1);
     let later = Instant::now() + ms(1);
     let _first = timer.sleep(ms(10));
-    let says = &["max_pending", "higher bound"];
+    let says = &["max_pending", "with a higher `max_pending`"];
     assert_panics_here(says, || timer.sleep(ms(1)));
     assert_panics_here(says, || timer.sleep_until(later));
     assert_panics_here(says, || timer.timeout(ms(1), pending::<()>()));

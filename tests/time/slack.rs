@@ -127,7 +127,7 @@ fn any_bounds_are_taken_or_refused_with_advice() {
         let error = timer.try_sleep_within(ms(2), ms(1)).unwrap_err();
         assert!(error.is_invalid(), "{error}");
         assert!(error.to_string().contains("swap"), "{error}");
-        assert_panics_here(&["`min` must not be more than `max`"], || {
+        assert_panics_here(&["`min` must not be greater than `max`"], || {
             timer.sleep_within(ms(2), ms(1))
         });
         for (min, max) in [

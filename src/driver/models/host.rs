@@ -1,5 +1,5 @@
 //! What a model has instead of the machine and of tokio: sleeps on the model's clock, tasks that run when the model runs them,
-//! and the wake-up thread. The clock is `clock/model`.
+//! and the watchdog thread. The clock is `clock/model`.
 
 #![cfg_attr(not(test), allow(dead_code))]
 
@@ -199,7 +199,7 @@ pub(super) fn move_clock(millis: u64) {
     turn_tokios_clock();
 }
 
-/// Moves the clock and ends the wake-up thread's wait if it is over. No worker waits on tokio's clock.
+/// Moves the clock and ends the watchdog thread's wait if it is over. No worker waits on tokio's clock.
 pub(super) fn move_clock_for_thread(millis: u64) {
     set_clock(millis);
     wakeup::clock_has_moved();
@@ -302,12 +302,12 @@ pub(super) fn wait_for_nudge() {
     }
 }
 
-/// From now on the wake-up thread cannot be started.
+/// From now on the watchdog thread cannot be started.
 pub(super) fn refuse_threads() {
     HOST.lock().unwrap().has_no_threads = true;
 }
 
-/// Waits until the wake-up thread has ended.
+/// Waits until the watchdog thread has ended.
 pub(super) fn join_wakeup_thread() {
     let thread = HOST.lock().unwrap().thread.take();
     if let Some(thread) = thread {

@@ -16,11 +16,11 @@
 //! | `given` | the task that has a backlog from the driver, and the driver, futures that arm, ends of the timer |
 //! | `by_hand` | the thread that advances a manual clock, and futures that arm, poll, move and cancel |
 //! | `end` | the last handle, the last future and the driver |
-//! | `wakeup_thread` | the wake-up thread, the futures that lower a target, and the drivers that it wakes |
+//! | `wakeup_thread` | the watchdog thread, the futures that lower a target, and the drivers that it wakes |
 //! | `world` | a timer, its driver and tasks, polled by hand |
-//! | `host` | sleeps on a clock that is moved by hand, tasks, the wake-up thread |
+//! | `host` | sleeps on a clock that is moved by hand, tasks, the watchdog thread |
 //!
-//! A model ends by letting time go on, from one moment that tokio's clock knows of to the next (or, with the wake-up thread,
+//! A model ends by letting time go on, from one moment that tokio's clock knows of to the next (or, with the watchdog thread,
 //! to the deadline). So a timer that the driver does not know of is never served, and a timer whose target it learns too late
 //! is late. Each model ends with the books: armed = fired + cancelled + stopped + pending. The outcomes that a race may have
 //! are listed, and all must come up.
@@ -91,7 +91,7 @@
 //!
 //! | broken | seen by |
 //! |---|---|
-//! | `FirstTurn::take`: taken on the wake-up thread | `driver/wakeup_thread` |
+//! | `FirstTurn::take`: taken on the watchdog thread | `driver/wakeup_thread` |
 //! | `Setting::rest`: the sleep is dropped on a running clock | `driver/wakeup_thread` |
 //! | `FirstTurn::take`: the workspace is not put back | `time/beside_tokio`, `driver/reentrancy/counting` |
 //! | `FirstTurn::take`: what it leaves is not noted; a late one serves no more; `DriverTask`: what it left is not asked | `time/virtual_time/advancing` |

@@ -1,4 +1,4 @@
-//! The wake-up thread, the driver's task, and the futures that lower its target.
+//! The watchdog thread, the driver's task, and the futures that lower its target.
 
 use super::arm::settle_until_asleep;
 use super::host::{
@@ -59,7 +59,7 @@ fn a_timer_armed_while_the_thread_goes_to_sleep_is_on_time() {
     explore(2, || {
         let (timer, mut driver) = start();
         let mut late = Task::new(timer.sleep_until(at(10)));
-        // The wake-up thread is started here.
+        // The watchdog thread is started here.
         settle_until_asleep(&mut [&mut late, &mut driver]);
         let mut early = Task::new(timer.sleep_until(at(5)));
         early.run();
@@ -212,7 +212,7 @@ fn a_target_lowered_as_the_thread_goes_to_sleep_is_guarded() {
     explore(2, || {
         let (timer, mut driver) = start_with(Waking::Guarded);
         let mut late = Task::new(timer.sleep_until(at(1_000)));
-        // The wake-up thread is started here.
+        // The watchdog thread is started here.
         settle_until_asleep(&mut [&mut late, &mut driver]);
         let mut early = Task::new(timer.sleep_until(at(5)));
         early.run();
@@ -279,7 +279,7 @@ fn a_driver_that_joins_as_the_last_one_leaves_is_woken() {
     explore(2, || {
         let (first, mut first_driver) = start();
         let mut task = Task::new(first.sleep_until(at(10)));
-        // The wake-up thread is started here, for this driver.
+        // The watchdog thread is started here, for this driver.
         settle_until_asleep(&mut [&mut task, &mut first_driver]);
         let (second, mut second_driver) = start();
         let owner = spawn_thread(move || {

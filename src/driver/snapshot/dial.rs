@@ -3,12 +3,12 @@ use std::time::Duration;
 
 use crate::wheel::{DialCounts, SlotCounts, Standing};
 
-/// One dial in a [`Snapshot`](crate::Snapshot), of one shard or of all.
+/// One dial in a [`Snapshot`](crate::Snapshot), of a single shard or of all shards together.
 ///
-/// A slot holds one unit of the dial's time. With the hand at slot `h` of `n`, the slot `h + 1` comes up next, and after slot `n - 1`
-/// slot 0. The hand's own slot comes up last, one revolution ahead.
+/// A slot covers one unit of the dial's time. With the hand at slot `h` of `n`, slot `h + 1` comes up next, and slot 0 follows
+/// slot `n - 1`. The hand's own slot comes up last, one revolution ahead.
 ///
-/// `Debug` shows sums. The slots are too many: up to 10 000.
+/// `Debug` shows totals instead of the slots, of which there are up to 10 000.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DialSnapshot {
     slot_length: Duration,
@@ -32,42 +32,42 @@ impl DialSnapshot {
         }
     }
 
-    /// How long one slot is: one tick on the lowest dial, then a second, a minute, an hour, a day.
+    /// Returns how much time one slot covers: one tick on the lowest dial, then a second, a minute, an hour and a day.
     #[must_use]
     pub fn slot_length(&self) -> Duration {
         self.slot_length
     }
 
-    /// How many slots the dial has: as many as ticks make a second on the lowest dial, then 60, 60, 24, 64.
+    /// Returns the number of slots: the number of ticks per second on the lowest dial, then 60, 60, 24 and 64.
     #[must_use]
     pub fn slots(&self) -> usize {
         self.counts.len()
     }
 
-    /// The slot that the hand stands at, from zero.
+    /// Returns the slot at which the hand stands, counted from zero.
     #[must_use]
     pub fn hand(&self) -> usize {
         self.hand
     }
 
-    /// Whether a timer is filed in this slot.
+    /// Returns whether a timer is filed in this slot.
     ///
     /// # Panics
     ///
-    /// If the dial has no such slot.
+    /// Panics if the dial has no such slot.
     #[must_use]
     #[track_caller]
     pub fn is_occupied(&self, slot: usize) -> bool {
         self.occupied[slot]
     }
 
-    /// How many timers count in each slot. The first is slot 0, wherever the hand stands.
+    /// Returns how many timers are counted in each slot. The first entry is slot 0, wherever the hand stands.
     #[must_use]
     pub fn counts(&self) -> &[u64] {
         &self.counts
     }
 
-    /// How many timers count on the dial.
+    /// Returns how many timers are counted on the dial.
     #[must_use]
     pub fn timers(&self) -> u64 {
         self.counts.iter().sum()

@@ -28,29 +28,33 @@ use tokio::time::Instant;
 
 use crate::wheel::{Resolution, Tick};
 
-/// What a [`Timer`](crate::Timer) looks like inside: [`Timer::snapshot`](crate::Timer::snapshot) takes it.
+/// A copy of the inside of a [`Timer`](crate::Timer): its dials, their hands, and the number of timers in each slot. Returned by
+/// [`Timer::snapshot`](crate::Timer::snapshot).
 ///
-/// It is a copy: nothing in it changes afterwards. `Display` writes it as a few lines of plain text.
+/// A snapshot does not change after it was taken. `Display` writes it as a few lines of plain text.
 ///
-/// # What belongs together
+/// # Consistency
 ///
-/// A shard's lock is given back while its timers are counted. So:
+/// A shard's lock is released from time to time while its timers are counted. Therefore:
 ///
-/// - [`now`](Snapshot::now) is read first. All counts are as seen from it: a timer counts in the slot that it would be filed in if
-///   the hand stood there.
-/// - Of each shard, the [hands](DialSnapshot::hand), the [occupied slots](DialSnapshot::is_occupied), the number of
-///   [pending](ShardSnapshot::pending) timers and the [next expiration](ShardSnapshot::next_expiration) are of one moment, after `now`.
-/// - A timer that is pending all the time while its shard is counted counts once. One that is armed, fires or is cancelled meanwhile
-///   counts once or not; one that is moved meanwhile, by its old deadline or the new one. So the [counts](DialSnapshot::counts), with
-///   what is [due](ShardSnapshot::due) and [beyond](ShardSnapshot::beyond), may add up to more or less than what is pending. They add up
-///   exactly if nothing happens meanwhile.
-/// - The shards are looked at one after the other.
+/// - [`now`](Snapshot::now) is read first. All counts are as seen from it: a timer counts in the slot in which it would be filed
+///   if the hand stood there.
+/// - For each shard, the [hands](DialSnapshot::hand), the [occupied slots](DialSnapshot::is_occupied), the number of
+///   [pending](ShardSnapshot::pending) timers and the [next expiration](ShardSnapshot::next_expiration) are from the same moment,
+///   after `now`.
+/// - A timer that is pending the whole time while its shard is counted is counted once. A timer that is armed, fires or is
+///   cancelled meanwhile is counted once or not at all. A timer that is moved meanwhile is counted by its old deadline or by its
+///   new one. So the [counts](DialSnapshot::counts), together with the [due](ShardSnapshot::due) and the
+///   [beyond](ShardSnapshot::beyond) timers, may add up to more or less than the number of pending timers. If nothing happens
+///   meanwhile, they add up exactly.
+/// - The shards are visited one after the other.
 ///
 /// # Slots and counts
 ///
-/// An occupied slot is one that a timer is filed in. The counts go by the deadlines alone. They differ for a timer that was filed long ago:
-/// it stays on its dial until its slot comes up, and counts on the lower dial that reaches its deadline by now. And for one that was postponed:
-/// it stays in the slot of its old deadline, and counts by its present one.
+/// A slot is occupied if a timer is filed in it, whereas the counts depend on the deadlines alone. The two differ for a timer
+/// that was filed long ago: it stays on its dial until its slot comes up, but is counted on the lower dial that now reaches its
+/// deadline. They also differ for a timer that was postponed: it stays in the slot of its old deadline, but is counted by its
+/// current one.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -103,67 +107,69 @@ impl Snapshot {
         }
     }
 
-    /// The name that the timer was built with.
+    /// Returns the name that the timer was built with.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// The length of one tick.
+    /// Returns the length of one tick.
     #[must_use]
     pub fn resolution(&self) -> Duration {
         self.resolution
     }
 
-    /// When the snapshot was taken, by the [timer's clock](crate::Timer::now). All counts are as seen from here.
+    /// Returns when the snapshot was taken, by the [timer's clock](crate::Timer::now). All counts are as seen from this instant.
     #[must_use]
     pub fn now(&self) -> Instant {
         self.now
     }
 
-    /// How many timers are pending in all shards. The sum of [`ShardSnapshot::pending`].
+    /// Returns the number of pending timers in all shards: the sum of [`ShardSnapshot::pending`].
     #[must_use]
     pub fn pending(&self) -> u64 {
         self.figures.pending
     }
 
-    /// How many timers of all shards were due at [`now`](Snapshot::now) and had not been served: the driver's backlog.
+    /// Returns how many timers of all shards were due at [`now`](Snapshot::now) and had not been served yet: the driver's
+    /// backlog.
     #[must_use]
     pub fn due(&self) -> u64 {
         self.figures.due
     }
 
-    /// How many timers of all shards lie beyond the last dial, 64 days ahead and more.
+    /// Returns how many timers of all shards lie beyond the last dial, 64 days or more ahead.
     #[must_use]
     pub fn beyond(&self) -> u64 {
         self.figures.beyond
     }
 
-    /// When a shard must be turned next; `None` if no timer is pending.
+    /// Returns when a shard must be turned next, or `None` if no timer is pending.
     ///
-    /// It may be before the earliest deadline: when a slot of a dial above the first comes up, its timers are filed again. It is before
-    /// [`now`](Snapshot::now) if the driver is late.
+    /// This may be before the earliest deadline: when a slot of a dial above the first comes up, its timers are filed again. It
+    /// is before [`now`](Snapshot::now) if the driver is late.
     #[must_use]
     pub fn next_expiration(&self) -> Option<Instant> {
         self.figures.next_expiration
     }
 
-    /// The time from [`now`](Snapshot::now) to the [next expiration](Snapshot::next_expiration); zero if that has passed.
+    /// Returns the time from [`now`](Snapshot::now) to the [next expiration](Snapshot::next_expiration): zero if that has passed,
+    /// and `None` if no timer is pending.
     #[must_use]
     pub fn time_left(&self) -> Option<Duration> {
         let next = self.next_expiration()?;
         Some(next.saturating_duration_since(self.now))
     }
 
-    /// The five dials with the timers of all shards, the lowest first: ticks, seconds, minutes, hours, days.
+    /// Returns the five dials with the timers of all shards, the lowest first: ticks, seconds, minutes, hours, days.
     ///
-    /// The hand stands at [`now`](Snapshot::now). A slot is occupied if it is in some shard.
+    /// The hands stand at [`now`](Snapshot::now). A slot is occupied if it is occupied in any shard.
     #[must_use]
     pub fn dials(&self) -> &[DialSnapshot] {
         &self.figures.dials
     }
 
-    /// The shards in use. A shard is made when a thread first needs it, and a stopped timer has none.
+    /// Returns the shards in use. A shard is created when a thread first needs it, and a stopped timer has none.
     #[must_use]
     pub fn shards(&self) -> &[ShardSnapshot] {
         &self.shards

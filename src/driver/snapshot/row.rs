@@ -6,13 +6,14 @@ const HAND: char = '▼';
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 impl DialSnapshot {
-    /// The dial as `width` characters, from slot 0 on: blocks for how many timers count in a slot, and `▼` for the hand.
+    /// Draws the dial as a row of `width` characters, starting at slot 0: blocks for the number of timers in a slot, and `▼` for
+    /// the hand.
     ///
-    /// A slot without timers is a space, one timer is `▁`, `most` timers and more are `█`. The blocks between go by the logarithm. So dials that
-    /// are drawn with the same `most` can be compared.
+    /// A slot without timers is a space, one timer is `▁`, and `most` timers or more are `█`. The blocks in between follow the
+    /// logarithm of the count. Dials that are drawn with the same `most` can be compared.
     ///
-    /// Where there are more slots than characters, a character is for the fullest of its slots, or for the hand if that is one of them. Where
-    /// there are fewer, a slot has several characters, and the hand the first of them.
+    /// If there are more slots than characters, each character shows the fullest of its slots, or the hand if that stands at one
+    /// of them. If there are fewer, a slot takes several characters, and the hand is in the first of them.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

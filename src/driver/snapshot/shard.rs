@@ -3,7 +3,7 @@ use tokio::time::Instant;
 use super::DialSnapshot;
 use super::figures::{Figures, Look};
 
-/// One shard in a [`Snapshot`](crate::Snapshot): a wheel with its own lock.
+/// One shard in a [`Snapshot`](crate::Snapshot): a wheel with a lock of its own.
 #[derive(Debug, Clone)]
 pub struct ShardSnapshot {
     number: usize,
@@ -18,39 +18,41 @@ impl ShardSnapshot {
         }
     }
 
-    /// Which of the timer's shards it is, from zero up to [`Timer::shards`](crate::Timer::shards) less one.
+    /// Returns the number of this shard within its timer, counted from zero and less than
+    /// [`Timer::shards`](crate::Timer::shards).
     #[must_use]
     pub fn number(&self) -> usize {
         self.number
     }
 
-    /// How many timers are pending.
+    /// Returns the number of pending timers.
     #[must_use]
     pub fn pending(&self) -> u64 {
         self.figures.pending
     }
 
-    /// How many timers were due and had not been served. See [`Snapshot::due`](crate::Snapshot::due).
+    /// Returns how many timers were due and had not been served yet. See [`Snapshot::due`](crate::Snapshot::due).
     #[must_use]
     pub fn due(&self) -> u64 {
         self.figures.due
     }
 
-    /// How many timers lie beyond the last dial. See [`Snapshot::beyond`](crate::Snapshot::beyond).
+    /// Returns how many timers lie beyond the last dial. See [`Snapshot::beyond`](crate::Snapshot::beyond).
     #[must_use]
     pub fn beyond(&self) -> u64 {
         self.figures.beyond
     }
 
-    /// When the shard must be turned next. See [`Snapshot::next_expiration`](crate::Snapshot::next_expiration).
+    /// Returns when the shard must be turned next. See [`Snapshot::next_expiration`](crate::Snapshot::next_expiration).
     #[must_use]
     pub fn next_expiration(&self) -> Option<Instant> {
         self.figures.next_expiration
     }
 
-    /// The five dials, the lowest first: ticks, seconds, minutes, hours, days.
+    /// Returns the five dials, the lowest first: ticks, seconds, minutes, hours, days.
     ///
-    /// The hands stand where the shard's wheel stands. They lag behind the clock while nothing comes up: an idle shard is not turned.
+    /// The hands stand where the shard's wheel stands. They lag behind the clock while nothing comes up, because an idle shard is
+    /// not turned.
     #[must_use]
     pub fn dials(&self) -> &[DialSnapshot] {
         &self.figures.dials

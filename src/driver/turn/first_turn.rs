@@ -48,7 +48,7 @@ impl FirstTurn {
 
     /// Takes a turn. `true` if the driver's task need not run: nothing is left to do, and the next wake-up is arranged.
     fn take(&self, wakeup: &Arc<Wakeup>) -> bool {
-        // Not on the wake-up thread: a turn may take long. Not while a thread sets tokio's sleep: it may be this one, which holds
+        // Not on the watchdog thread: a turn may take long. Not while a thread sets tokio's sleep: it may be this one, which holds
         // the sleep's lock, and a future's waker must not run then.
         if is_wakeup_thread() || wakeup.is_setting_tokio_sleep() {
             return false;

@@ -7,7 +7,7 @@
 //! | `waking` | [`Waking`]: the ways of waking that a user chooses from |
 //! | `tokio_sleep` | a sleep of tokio's, towards the target. It wakes every driver but those that are `Precise` on a runtime of several threads |
 //! | `milliseconds` | for which instant tokio is to be asked, so that it wakes the driver as soon after the target as it can |
-//! | `thread` | the wake-up thread. It wakes a `Precise` driver at its target, and a `Guarded` or `Strict` one that is late |
+//! | `thread` | the watchdog thread. It wakes a `Precise` driver at its target, and a `Guarded` or `Strict` one that is late |
 //! | `nudge` | how that thread wakes a worker without waking a second one |
 //!
 //! # No wake-up is lost
@@ -68,7 +68,7 @@ pub(crate) struct Wakeup {
     // Futures read these. Each is written at most once, except the membership's `is_alert`.
     clock: Clock,
     waking: Waking,
-    /// Whether the wake-up thread could not be started.
+    /// Whether the watchdog thread could not be started.
     has_lost_thread: AtomicBool,
     /// Where the thread has this driver.
     member: thread::Membership,
@@ -303,7 +303,7 @@ impl Wakeup {
         self.nudge.end();
     }
 
-    // ----- the wake-up thread's side -----
+    // ----- the watchdog thread's side -----
 
     /// Nudges the driver: a worker that waits on tokio's clock takes its first turn.
     ///

@@ -1,4 +1,4 @@
-//! A cheaper way for the wake-up thread to wake the driver than the task's waker.
+//! A cheaper way for the watchdog thread to wake the driver than the task's waker.
 //!
 //! A task that is woken from outside of its runtime goes to the queue of all workers, and tokio unparks a worker to look for
 //! it. When that worker has found the task, it unparks a second worker to look for more, and there is no more: two workers
@@ -8,7 +8,7 @@
 //! the figures.)
 //!
 //! A nudge may have no effect. If tokio's clock was advanced within the same of its milliseconds, the timer fires on the
-//! wake-up thread, which then wakes the task. If no worker waits on tokio's clock, because the one that did is blocked,
+//! watchdog thread, which then wakes the task. If no worker waits on tokio's clock, because the one that did is blocked,
 //! nothing fires; so the thread wakes the task when a nudge goes unanswered.
 
 use std::future::Future;

@@ -1,4 +1,4 @@
-//! The wake-up thread: one helper thread for the whole process, which looks at the targets of the drivers that it serves.
+//! The watchdog thread: one helper thread for the whole process, which looks at the targets of the drivers that it serves.
 //!
 //! It serves no timer, and decides only how to wake. Each driver reads its own clock to see what is due. There are three kinds:
 //!
@@ -284,7 +284,7 @@ thread_local! {
     static IS_WAKEUP_THREAD: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this is the wake-up thread, which takes no turn.
+/// Whether this is the watchdog thread, which takes no turn.
 pub(in crate::driver) fn is_this_thread() -> bool {
     IS_WAKEUP_THREAD.try_with(Cell::get).unwrap_or(false)
 }
