@@ -3,8 +3,8 @@
 use crate::spread::Spread;
 use crate::turns::{Course, Window};
 
-/// None if one clock ran alone.
-pub(crate) fn conclusion(course: &Course) -> Option<String> {
+/// None if one clock ran alone. `lost` is the number of connections that were lost.
+pub(crate) fn conclusion(course: &Course, lost: u64) -> Option<String> {
     let ratio = |figure: fn(&Window) -> Option<f64>| match &course.windows[..] {
         [ours, theirs] => {
             let figures =
@@ -15,7 +15,20 @@ pub(crate) fn conclusion(course: &Course) -> Option<String> {
     };
     let cpu = ratio(Window::cpu_a_call)?;
     let lateness = ratio(|window| window.late(|quantiles| quantiles.p50))?;
-    Some(sentence(cpu, lateness))
+    Some(too_busy(course.overlaps, lost).unwrap_or_else(|| sentence(cpu, lateness)))
+}
+
+/// Figures taken while calls of the other clock still ran, or while connections broke for want of time, compare nothing.
+fn too_busy(overlaps: u32, lost: u64) -> Option<String> {
+    let why = match (overlaps, lost) {
+        (0, 0) => return None,
+        (_, 0) => format!("{overlaps} slices overlapped"),
+        (0, _) => format!("{lost} connections were lost"),
+        _ => format!("{overlaps} slices overlapped and {lost} connections were lost"),
+    };
+    Some(format!(
+        "in short: too busy to tell: {why}; run it again on an idle machine, or with fewer --connections\n"
+    ))
 }
 
 fn sentence(cpu: Option<Spread>, lateness: Option<Spread>) -> String {
@@ -76,6 +89,20 @@ mod tests {
             least,
             greatest,
         })
+    }
+
+    #[test]
+    fn on_a_busy_machine_nothing_is_concluded() {
+        assert_eq!(too_busy(0, 0), None);
+        for (overlaps, lost, why) in [
+            (9, 0, "9 slices overlapped;"),
+            (0, 140, "140 connections were lost;"),
+            (9, 140, "9 slices overlapped and 140 connections were lost;"),
+        ] {
+            let sentence = too_busy(overlaps, lost).expect("a sentence");
+            let wanted = format!("in short: too busy to tell: {why}");
+            assert!(sentence.starts_with(&wanted), "{sentence}");
+        }
     }
 
     #[test]

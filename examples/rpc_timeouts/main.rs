@@ -100,7 +100,7 @@ fn run(flags: &Flags) -> io::Result<bool> {
     print(&table::table(&outcomes, &course));
     print(&report::notes(&plan, &outcomes, &course));
     print(&report::verdict(&failures, *interrupted.borrow()));
-    if let Some(sentence) = conclusion::conclusion(&course) {
+    if let Some(sentence) = conclusion::conclusion(&course, report::lost(&outcomes)) {
         print(&sentence);
     }
     Ok(failures.is_empty())

@@ -72,7 +72,7 @@ pub(crate) fn notes(plan: &Plan, outcomes: &[Outcome], course: &Course) -> Strin
         notes.push_str(EXPECTATION);
     }
     notes.push_str(
-        "CPU time: of the threads of the clock's runtime, and of the wake-up thread\n\
+        "CPU time: of the threads of the clock's runtime, and of the watchdog thread\n\
          lateness: from a call's deadline until its task ran, so it includes scheduling\n\
          timers: the timeout of every call, and the server's delay before every reply\n",
     );
@@ -88,14 +88,15 @@ pub(crate) fn notes(plan: &Plan, outcomes: &[Outcome], course: &Course) -> Strin
             course.overlaps
         );
     }
-    let lost: u64 = outcomes
-        .iter()
-        .map(|outcome| outcome.tally.connections_lost)
-        .sum();
+    let lost = lost(outcomes);
     if lost > 0 {
         let _ = writeln!(
             notes,
-            "connections lost: {lost}, so later slices had less load"
+            "connection errors: {lost} connections were lost, with the calls in flight on them. The server hangs up on a\n  \
+             connection from which nothing came for {}, and a heartbeat is sent every {}: so a process that\n  \
+             gets no processor for that long loses connections, whichever timers it has. Later slices had less load",
+            whole_milliseconds(plan.idle),
+            whole_milliseconds(plan.heartbeat),
         );
     }
     for books in outcomes.iter().filter_map(|outcome| outcome.books) {
@@ -111,6 +112,14 @@ pub(crate) fn notes(plan: &Plan, outcomes: &[Outcome], course: &Course) -> Strin
         );
     }
     notes
+}
+
+/// How many connections were lost.
+pub(crate) fn lost(outcomes: &[Outcome]) -> u64 {
+    let lost = outcomes
+        .iter()
+        .map(|outcome| outcome.tally.connections_lost);
+    lost.sum()
 }
 
 pub(crate) fn verdict(failures: &[String], interrupted: bool) -> String {

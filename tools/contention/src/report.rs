@@ -1,0 +1,313 @@
+//! The printed text: a table, a picture of the heartbeats, and whether all timers kept their promises.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::fs;
+
+use crate::measure::{Beats, cores};
+use crate::spread::Spread;
+use crate::timers::{Timers as _, Tokio, Waterwheel};
+
+/// The columns of the picture.
+const COLUMNS: usize = 72;
+/// The part of the picture before the herd is due.
+const BEFORE: usize = 6;
+
+#[derive(Clone, Copy)]
+pub(crate) enum Unit {
+    Nanoseconds,
+    Milliseconds,
+    Bytes,
+}
+
+impl Unit {
+    fn shown(self, value: f64) -> String {
+        let name = match self {
+            Unit::Nanoseconds => "ns",
+            Unit::Milliseconds => "ms",
+            Unit::Bytes => "bytes",
+        };
+        format!("{} {name}", digits(value))
+    }
+}
+
+/// Three digits.
+fn digits(value: f64) -> String {
+    match value {
+        _ if value < 9.995 => format!("{value:.2}"),
+        _ if value < 99.95 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+/// `1234567` as `1 234 567`.
+pub(crate) fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// One figure of both libraries.
+pub(crate) struct Line {
+    pub(crate) label: Cow<'static, str>,
+    unit: Unit,
+    /// Of tokio, and of waterwheel. Less is better.
+    pub(crate) pairs: Vec<(f64, f64)>,
+}
+
+impl Line {
+    pub(crate) fn new(label: impl Into<Cow<'static, str>>, unit: Unit) -> Line {
+        Line {
+            label: label.into(),
+            unit,
+            pairs: Vec::new(),
+        }
+    }
+
+    /// What both took, and how many times better waterwheel is.
+    fn cells(&self) -> [String; 3] {
+        let tokio = Spread::of(self.pairs.iter().map(|pair| pair.0));
+        let waterwheel = Spread::of(self.pairs.iter().map(|pair| pair.1));
+        let times = Spread::of(
+            self.pairs
+                .iter()
+                .map(|(tokio, waterwheel)| tokio / waterwheel),
+        );
+        let mut ratio = digits(times.median);
+        if self.pairs.len() > 1 {
+            let _ = write!(ratio, " ({}–{})", digits(times.least), digits(times.most));
+            if times.includes(1.0) {
+                ratio += " inconclusive";
+            }
+        }
+        [
+            self.unit.shown(tokio.median),
+            self.unit.shown(waterwheel.median),
+            ratio,
+        ]
+    }
+}
+
+pub(crate) struct Report {
+    workers: usize,
+    pub(crate) lines: Vec<Line>,
+    /// The heartbeats beside the herd in the last round of each.
+    pub(crate) beats: [Beats; 2],
+    pub(crate) failures: Vec<String>,
+}
+
+impl Report {
+    pub(crate) fn new(workers: usize) -> Report {
+        Report {
+            workers,
+            lines: Vec::new(),
+            beats: [Beats::default(), Beats::default()],
+            failures: Vec::new(),
+        }
+    }
+
+    /// Printed before anything is measured.
+    pub(crate) fn head(&self) -> String {
+        let mut text = format!(
+            "{}\nmeasuring both in turn: some 5 seconds\n\n",
+            self.conditions()
+        );
+        if self.workers == 1 {
+            text += "With one worker there is no contention: expect little difference.\n\n";
+        }
+        text
+    }
+
+    fn conditions(&self) -> String {
+        format!(
+            "waterwheel {}, tokio {}; {}, {} cores, {} workers; {} {}",
+            version_of("waterwheel"),
+            version_of("tokio"),
+            processor(),
+            cores(),
+            self.workers,
+            std::env::consts::OS,
+            std::env::consts::ARCH,
+        )
+    }
+
+    pub(crate) fn text(&self) -> String {
+        let heads = ["", Tokio::NAME, Waterwheel::NAME, "times better"].map(str::to_owned);
+        let mut rows = vec![heads];
+        for line in &self.lines {
+            let [tokio, waterwheel, times] = line.cells();
+            rows.push([line.label.clone().into_owned(), tokio, waterwheel, times]);
+        }
+        let width = |column: usize| {
+            rows.iter()
+                .map(|row| row[column].chars().count())
+                .max()
+                .unwrap_or(0)
+        };
+        let widths = [width(0), width(1), width(2)];
+        let mut text = String::new();
+        for [label, tokio, waterwheel, times] in &rows {
+            let _ = writeln!(
+                text,
+                "{label:<0$}  {tokio:>1$}  {waterwheel:>2$}  {times}",
+                widths[0], widths[1], widths[2]
+            );
+        }
+        text.push('\n');
+        text += &self.picture();
+        text.push('\n');
+        text += &self.verdict();
+        text
+    }
+
+    pub(crate) fn markdown(&self) -> String {
+        let mut text = format!(
+            "{}\n\n| | `{}` | {} | times better |\n|---|--:|--:|--:|\n",
+            self.conditions(),
+            Tokio::NAME,
+            Waterwheel::NAME
+        );
+        for line in &self.lines {
+            let [tokio, waterwheel, times] = line.cells();
+            let _ = writeln!(
+                text,
+                "| {} | {tokio} | {waterwheel} | {times} |",
+                line.label
+            );
+        }
+        text.push('\n');
+        text += &self.verdict();
+        text
+    }
+
+    /// A line of time for each library: where the heartbeat beat while the herd woke, and where it stalled.
+    fn picture(&self) -> String {
+        let end = self
+            .beats
+            .iter()
+            .filter_map(|beats| beats.at.last())
+            .fold(1e-3, |a: f64, &b| a.max(b));
+        let column = end / (COLUMNS - BEFORE) as f64;
+        let mut text = format!(
+            "a task that sleeps 1 ms again and again, while they wake: | it ran, . it did not; one column is {} ms\n",
+            digits(column * 1e3)
+        );
+        for (name, beats) in [Tokio::NAME, Waterwheel::NAME].iter().zip(&self.beats) {
+            let mut columns = ['.'; COLUMNS];
+            for &at in &beats.at {
+                let index = at / column + BEFORE as f64;
+                if index >= 0.0 {
+                    columns[(index as usize).min(COLUMNS - 1)] = '|';
+                }
+            }
+            let over = beats
+                .at
+                .last()
+                .map_or(0, |&last| (last / column) as usize + BEFORE + 1);
+            let line: String = columns.iter().take(over).collect();
+            let _ = writeln!(text, "{name:<11}  {line}");
+        }
+        let _ = writeln!(text, "{:<11}  {:>2$} they are due", "", "^", BEFORE + 1);
+        text
+    }
+
+    fn verdict(&self) -> String {
+        if self.failures.is_empty() {
+            return "self-check: ok: every timer fired once, none before its deadline\n".to_owned();
+        }
+        let mut text = "self-check: FAILED\n".to_owned();
+        for failure in &self.failures {
+            let _ = writeln!(text, "  {failure}");
+        }
+        text
+    }
+}
+
+/// The version in the lock file of the repository, which this was built with.
+fn version_of(package: &str) -> &'static str {
+    let lock = include_str!("../../../Cargo.lock");
+    let name = format!("name = \"{package}\"\nversion = \"");
+    let after = lock.split_once(&name).map(|(_, after)| after);
+    after.and_then(|text| text.split('"').next()).unwrap_or("?")
+}
+
+fn processor() -> String {
+    let described = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = described
+        .lines()
+        .find_map(|line| line.strip_prefix("model name"));
+    model
+        .map(|text| text.trim_start_matches([' ', '\t', ':']).trim().to_owned())
+        .unwrap_or_else(|| "unknown processor".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(pairs: &[(f64, f64)]) -> Report {
+        let mut line = Line::new("arm and cancel", Unit::Nanoseconds);
+        line.pairs = pairs.to_vec();
+        let mut report = Report::new(2);
+        report.lines.push(line);
+        report
+    }
+
+    #[test]
+    fn a_line_has_medians_and_the_ratio_of_the_pairs() {
+        let report = report(&[(400.0, 100.0), (900.0, 100.0), (500.0, 200.0)]);
+        let cells = report.lines[0].cells();
+        assert_eq!(cells, ["500 ns", "100 ns", "4.00 (2.50–9.00)"]);
+        let row = "| arm and cancel | 500 ns | 100 ns | 4.00 (2.50–9.00) |\n";
+        assert!(report.markdown().contains(row));
+    }
+
+    #[test]
+    fn a_range_that_includes_one_is_inconclusive() {
+        let cells = report(&[(1.0, 2.0), (3.0, 2.0)]).lines[0].cells();
+        assert_eq!(cells[2], "1.00 (0.50–1.50) inconclusive");
+    }
+
+    #[test]
+    fn the_picture_shows_a_stall() {
+        let mut report = report(&[(1.0, 1.0)]);
+        report.beats[0].at = vec![-0.001, 0.0, 0.066];
+        report.beats[1].at = (0..60).map(|beat| f64::from(beat) * 1e-3).collect();
+        let picture = report.picture();
+        let lines: Vec<_> = picture.lines().collect();
+        assert!(lines[0].ends_with("one column is 1.00 ms"), "{picture}");
+        let stalled = format!("tokio::time  .....||{}|", ".".repeat(64));
+        assert_eq!(lines[1], stalled, "{picture}");
+        assert!(lines[2].ends_with(&"|".repeat(50)), "{picture}");
+    }
+
+    #[test]
+    fn what_failed_is_named() {
+        let mut report = report(&[(1.0, 1.0)]);
+        assert!(report.text().contains("self-check: ok"));
+        report
+            .failures
+            .push("tokio::time: 1 timer fired before its deadline".to_owned());
+        assert!(
+            report
+                .text()
+                .ends_with("FAILED\n  tokio::time: 1 timer fired before its deadline\n")
+        );
+    }
+
+    #[test]
+    fn versions_are_in_the_lock_file() {
+        assert!(
+            version_of("tokio").starts_with("1."),
+            "{}",
+            version_of("tokio")
+        );
+        assert!(version_of("waterwheel").starts_with("0."));
+    }
+}
