@@ -1,4 +1,4 @@
-//! What cron expressions do on the days on which the clock is put forward or back.
+//! Prints when cron expressions run on the days on which daylight saving time begins or ends.
 //!
 //! ```sh
 //! cargo run -p waterwheel-schedule --features cron --example cron
@@ -10,7 +10,7 @@ use std::error::Error;
 use waterwheel_schedule::calendar::Schedule;
 use waterwheel_schedule::calendar::jiff::Timestamp;
 
-/// An expression, a zone, and when to begin: shortly before a change of the clock.
+/// An expression, a time zone, and the instant to start from, shortly before the clock changes.
 const CHANGES: [(&str, &str, &str); 8] = [
     ("30 2 * * *", "Europe/Berlin", "2026-03-28T00:00Z"),
     ("0,30 2 * * *", "Europe/Berlin", "2026-03-28T00:00Z"),
@@ -32,11 +32,11 @@ fn main() -> Result<(), Box<dyn Error>> {
             Ok(())
         }
         [expression, zone, from] => print(expression, zone, from),
-        _ => Err("give an expression, a zone and an instant, or nothing".into()),
+        _ => Err("expected a cron expression, a time zone and an instant, or no arguments".into()),
     }
 }
 
-/// The next five instants, by the clock on the wall.
+/// Prints the next five instants in local time.
 fn print(expression: &str, zone: &str, from: &str) -> Result<(), Box<dyn Error>> {
     let schedule = Schedule::parse(expression, zone)?;
     println!("{schedule} in {zone}");

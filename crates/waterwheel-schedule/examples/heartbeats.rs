@@ -1,4 +1,4 @@
-//! 10 000 nodes that send a heartbeat each, at a fixed rate with jitter, and a watch over each node, moved on by every heartbeat.
+//! 10 000 nodes each send heartbeats, at a fixed rate with jitter. A timeout per node is pushed back by every heartbeat.
 //!
 //! `cargo run --release -p waterwheel-schedule --example heartbeats [nodes]`
 
@@ -9,14 +9,14 @@ use std::time::Duration;
 use waterwheel_schedule::{JobHandle, Scheduler};
 
 const PERIOD: Duration = Duration::from_millis(200);
-/// A node is lost after so long without a heartbeat. A machine that is busy must not fail the example.
+/// A node counts as lost after this time without a heartbeat. It is long, so that a busy machine does not fail the example.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 #[tokio::main]
 async fn main() {
-    let nodes = std::env::args()
-        .nth(1)
-        .map_or(10_000, |nodes| nodes.parse().expect("a number of nodes"));
+    let nodes = std::env::args().nth(1).map_or(10_000, |nodes| {
+        nodes.parse().expect("expected a number of nodes")
+    });
     let scheduler = Scheduler::new();
     let (beats, lost) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
 
@@ -44,19 +44,19 @@ async fn main() {
     tokio::time::sleep(Duration::from_secs(2)).await;
     let counts = scheduler.counts();
     println!(
-        "{nodes} nodes, {} heartbeats, {} lost",
+        "{nodes} nodes, {} heartbeats, {} nodes lost",
         beats.load(Ordering::Relaxed),
         lost.load(Ordering::Relaxed)
     );
     println!("{counts:?}");
     assert!(
         beats.load(Ordering::Relaxed) >= nodes as u64,
-        "each node has sent one"
+        "each node must have sent a heartbeat"
     );
     assert_eq!(lost.load(Ordering::Relaxed), 0);
 
     drop(heartbeats);
     let never = scheduler.shutdown_now();
-    println!("{} jobs were ended by the shutdown", never.len());
+    println!("the shutdown ended {} jobs", never.len());
     assert!(scheduler.await_termination(Duration::from_secs(60)).await);
 }

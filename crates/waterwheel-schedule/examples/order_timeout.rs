@@ -1,4 +1,4 @@
-//! 100 000 orders, each closed after its time unless it is paid: a job an order, cancelled by the payment.
+//! 100 000 orders, each closed after a time limit unless it is paid: one job per order, which the payment cancels.
 //!
 //! `cargo run --release -p waterwheel-schedule --example order_timeout [orders]`
 
@@ -9,13 +9,13 @@ use std::time::Duration;
 use tokio::time::Instant;
 use waterwheel_schedule::Scheduler;
 
-/// In a shop it is half an hour.
+/// A real shop would allow half an hour.
 const TIME_TO_PAY: Duration = Duration::from_secs(2);
 
 #[tokio::main]
 async fn main() {
     let orders = std::env::args().nth(1).map_or(100_000, |orders| {
-        orders.parse().expect("a number of orders")
+        orders.parse().expect("expected a number of orders")
     });
     let scheduler = Scheduler::new();
     let closed = Arc::new(AtomicU64::new(0));
@@ -33,19 +33,19 @@ async fn main() {
             })
         })
         .collect();
-    println!("{orders} orders placed in {:?}", start.elapsed());
+    println!("placed {orders} orders in {:?}", start.elapsed());
 
-    // Nine of ten are paid in time.
+    // Nine out of ten orders are paid in time.
     let paid = jobs
         .iter()
         .enumerate()
         .filter(|(n, job)| n % 10 != 0 && job.cancel())
         .count() as u64;
-    println!("{paid} paid, {} wait", scheduler.counts().pending);
+    println!("{paid} paid, {} still pending", scheduler.counts().pending);
 
     scheduler.drain().await;
     let closed = closed.load(Ordering::Relaxed);
-    println!("{closed} closed after {:?}", start.elapsed());
-    assert_eq!(paid + closed, orders, "each order is paid or closed");
-    assert_eq!(early.load(Ordering::Relaxed), 0, "none is closed early");
+    println!("{closed} closed, {:?} after the start", start.elapsed());
+    assert_eq!(paid + closed, orders, "each order must be paid or closed");
+    assert_eq!(early.load(Ordering::Relaxed), 0, "an order closed early");
 }

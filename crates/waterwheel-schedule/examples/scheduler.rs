@@ -1,4 +1,4 @@
-//! The jobs of a small service: a reminder, a heartbeat, an import that fails at first, a report that blocks, and an orderly end.
+//! The jobs of a small service: a reminder, a heartbeat, an import that is retried, a blocking report, and a graceful shutdown.
 //!
 //! `cargo run -p waterwheel-schedule --example scheduler`
 
@@ -36,7 +36,7 @@ async fn main() {
         .missed(Missed::Skip)
         .run(|context| async move { println!("heartbeat {}", context.run()) });
 
-    // Tried again after 10, 20, 40 ms.
+    // Retried after 10, 20, 40 ms.
     let import = scheduler
         .after(5 * MS)
         .name("import")
@@ -44,12 +44,26 @@ async fn main() {
         .retry(BackOff::new(10 * MS, 100 * MS).retries(5))
         .run(|context| async move {
             match context.attempt() {
-                1 | 2 => Err("the file is not there yet"),
-                attempt => Ok(format!("42 lines, at attempt {attempt}")),
+                1 | 2 => Err("the file does not exist yet"),
+                attempt => Ok(format!("42 lines at attempt {attempt}")),
             }
         });
 
-    // It blocks, so it runs on a thread that may.
+    // Stops where it is when it is cancelled.
+    let upload = scheduler
+        .after(10 * MS)
+        .name("upload")
+        .run_value(|context| async move {
+            let mut parts = 0;
+            loop {
+                tokio::select! {
+                    () = context.cancelled() => return parts,
+                    () = tokio::time::sleep(5 * MS) => parts += 1,
+                }
+            }
+        });
+
+    // A blocking job runs on a thread of `spawn_blocking`.
     let report = scheduler
         .with_delay(30 * MS)
         .name("report")
@@ -59,26 +73,32 @@ async fn main() {
 
     println!(
         "import: {}",
-        import.await.expect("it goes well at the third attempt")
+        import.await.expect("the third attempt succeeds")
     );
-    report.await.expect("a job with `max_runs` ends well");
+    report.await.expect("the job ends after two runs");
+    upload.cancel();
+    println!(
+        "upload: cancelled after {} parts",
+        upload.await.expect("a run in progress returns its value")
+    );
     for job in scheduler.jobs() {
         println!(
-            "there is still {:?}: {:?}, {} runs",
+            "still scheduled: job {}, {:?}, {:?}, {} runs",
+            job.id,
             job.name.unwrap_or_default(),
             job.status,
             job.runs
         );
     }
 
-    // What runs once still runs; the heartbeat ends.
+    // Jobs that run once still run; the heartbeat ends.
     scheduler.shutdown();
     assert!(scheduler.await_termination(Duration::from_secs(60)).await);
-    reminder.await.expect("a delayed job runs after a shutdown");
+    reminder.await.expect("delayed jobs run after a shutdown");
     assert!(
         heartbeat
             .await
-            .expect_err("a periodic one ends")
+            .expect_err("a shutdown ends a repeating job")
             .is_cancelled()
     );
     println!("{:?}", scheduler.counts());

@@ -1,4 +1,6 @@
-//! A million jobs that run once and ten thousand that repeat, for a minute: none is lost, early or overlapping. What they cost in memory and CPU.
+//! Runs a million one-shot and ten thousand repeating jobs for a minute, and measures their memory and CPU time.
+//!
+//! It fails if a job is lost, or a run is early or overlaps with another run of its job.
 //!
 //! `cargo run --release -p waterwheel-schedule --example soak -- [seconds] [one-shot jobs] [periodic jobs]`
 
@@ -43,7 +45,7 @@ impl Found {
 async fn main() {
     let mut arguments = std::env::args()
         .skip(1)
-        .map(|number| number.parse::<u64>().expect("a number"));
+        .map(|number| number.parse::<u64>().expect("expected a number"));
     let seconds = arguments.next().unwrap_or(60);
     let (once, periodic) = (
         arguments.next().unwrap_or(1_000_000),
@@ -70,10 +72,13 @@ async fn main() {
     let bytes = (ALLOCATED.allocated() - before - handles.capacity() * size_of_val(&handles[0]))
         / once as usize;
     let more = Handle::current().metrics().num_alive_tasks() - tasks;
-    println!("{once} jobs wait: {bytes} bytes each beside the handle, {more} tasks more");
-    assert_eq!(more, 0, "a job that waits is no task");
+    println!("{once} jobs pending: {bytes} bytes each without the handle, {more} new tasks");
+    assert_eq!(more, 0, "a waiting job must not be a task");
     // Of few jobs, what the wheel and its slab have in reserve is a large part.
-    assert!(once < 500_000 || bytes <= 208, "200 and the closure");
+    assert!(
+        once < 500_000 || bytes <= 208,
+        "a job must take at most 200 bytes in addition to its closure"
+    );
 
     let repeating: Vec<_> = (0..periodic)
         .map(|n| {
@@ -110,11 +115,14 @@ async fn main() {
 
     let late = Duration::from_nanos(found.late_nanos.load(Ordering::Relaxed));
     println!(
-        "{runs} runs, {again} of them repeated, {} missed, the latest by {late:?}",
+        "{runs} runs, {again} of them of repeating jobs, {} missed, at most {late:?} late",
         counts.missed
     );
     if let Some(cpu) = cpu {
-        println!("{cpu:.1} s of CPU, {:.2} µs a run", cpu * 1e6 / runs as f64);
+        println!(
+            "{cpu:.1} s of CPU time, {:.2} µs per run",
+            cpu * 1e6 / runs as f64
+        );
     }
     assert_eq!(lost, 0, "jobs were lost");
     assert_eq!(found.early.load(Ordering::Relaxed), 0, "runs were early");
@@ -124,7 +132,7 @@ async fn main() {
         "runs overlapped"
     );
     assert!(periodic == 0 || again > 0);
-    println!("none lost, early or overlapping");
+    println!("no job was lost, early or overlapping");
 }
 
 /// The CPU time of this process, where the system has `/proc`.

@@ -2,24 +2,24 @@ use std::any::Any;
 use std::error::Error;
 use std::fmt;
 
-/// Why a job gave no value.
+/// The reason why a job did not produce a value.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum JobError {
-    /// It was cancelled.
+    /// The job was cancelled or aborted.
     Cancelled,
     /// A run panicked.
     Panicked(Box<Panic>),
-    /// A run gave this error.
+    /// A run returned this error.
     Failed(Box<dyn Error + Send + Sync>),
-    /// A run took longer than its [time limit](crate::Repeat::time_limit).
+    /// A run exceeded its [time limit](crate::Repeat::time_limit).
     TimedOut,
-    /// Its scheduler was shut down, or its runtime ended.
+    /// The scheduler was shut down, its runtime ended, or its timer was stopped.
     Shutdown,
 }
 
 impl JobError {
-    /// Whether the job was ended from outside: [`Cancelled`](JobError::Cancelled) or [`Shutdown`](JobError::Shutdown).
+    /// Returns whether the job was ended from outside: [`Cancelled`](JobError::Cancelled) or [`Shutdown`](JobError::Shutdown).
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         matches!(self, JobError::Cancelled | JobError::Shutdown)
@@ -34,8 +34,10 @@ impl fmt::Display for JobError {
                 write!(f, "a run of the job panicked: {}", panic.message())
             }
             JobError::Failed(_) => f.write_str("a run of the job failed"),
-            JobError::TimedOut => f.write_str("a run of the job took longer than its time limit"),
-            JobError::Shutdown => f.write_str("the scheduler of the job was shut down"),
+            JobError::TimedOut => f.write_str("a run of the job exceeded its time limit"),
+            JobError::Shutdown => {
+                f.write_str("the job's scheduler was shut down, or its runtime ended")
+            }
         }
     }
 }
@@ -49,7 +51,7 @@ impl Error for JobError {
     }
 }
 
-/// What a run panicked with.
+/// The panic of a run.
 pub struct Panic {
     /// Behind a lock that is never contended, so that the error is `Sync`, as that of tokio's tasks.
     payload: std::sync::Mutex<Box<dyn Any + Send>>,
@@ -62,7 +64,7 @@ impl Panic {
             Some(message) => *message,
             None => match payload.downcast_ref::<String>() {
                 Some(message) => message.as_str(),
-                None => "a payload that is no string",
+                None => "the panic payload is not a string",
             },
         };
         Panic {
@@ -71,13 +73,13 @@ impl Panic {
         }
     }
 
-    /// The panic's message.
+    /// Returns the panic message. If the payload is not a string, the message says so.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// The panic's payload, for [`resume_unwind`](std::panic::resume_unwind).
+    /// Returns the panic payload, for [`resume_unwind`](std::panic::resume_unwind).
     #[must_use]
     pub fn into_payload(self) -> Box<dyn Any + Send> {
         self.payload
@@ -92,7 +94,7 @@ impl fmt::Debug for Panic {
     }
 }
 
-/// Why a job was not taken. The job was dropped.
+/// The error that the `try_` methods return if the scheduler does not accept a job. The job was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SubmitError(pub(crate) Refusal);
 
@@ -103,13 +105,14 @@ pub(crate) enum Refusal {
 }
 
 impl SubmitError {
-    /// Whether the scheduler was shut down.
+    /// Returns whether the job was refused because the scheduler was shut down.
     #[must_use]
     pub fn is_shutdown(&self) -> bool {
         self.0 == Refusal::Shutdown
     }
 
-    /// Whether the scheduler has as many jobs as its [`max_pending`](crate::Builder::max_pending) allows.
+    /// Returns whether the job was refused because the scheduler has as many jobs as its
+    /// [`max_pending`](crate::Builder::max_pending) allows.
     #[must_use]
     pub fn is_at_capacity(&self) -> bool {
         self.0 == Refusal::AtCapacity
@@ -119,9 +122,9 @@ impl SubmitError {
 impl fmt::Display for SubmitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
-            Refusal::Shutdown => "the scheduler was shut down: it takes no more jobs",
+            Refusal::Shutdown => "the scheduler was shut down and accepts no more jobs",
             Refusal::AtCapacity => {
-                "the scheduler has as many jobs as its `max_pending` allows: raise it, or try again later"
+                "the scheduler has as many jobs as its `max_pending` allows: raise that limit, or submit again when a job has ended"
             }
         })
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::engine::limits::Limit;
 use crate::engine::table::Table;
 
-/// A bound on how many jobs of a group run at a time. Made by [`Scheduler::group`](crate::Scheduler::group).
+/// A limit on how many jobs of a group run at the same time. Created by [`Scheduler::group`](crate::Scheduler::group).
 #[derive(Clone)]
 pub struct Group {
     table: Arc<Table>,
@@ -16,7 +16,7 @@ impl Group {
     #[track_caller]
     pub(crate) fn new(table: &Arc<Table>, name: Arc<str>, most: usize) -> Group {
         let most = NonZeroUsize::new(most);
-        assert!(most.is_some(), "a group runs at least 1 job at a time");
+        assert!(most.is_some(), "the limit of a group must be at least 1");
         let mut state = table.state();
         state.groups.push(Limit::new(Some(name), most));
         Group {
@@ -33,7 +33,7 @@ impl Group {
         self.index
     }
 
-    /// The group's name.
+    /// Returns the name of the group.
     #[must_use]
     pub fn name(&self) -> Arc<str> {
         let name = self.table.state().groups[self.index].name.clone();

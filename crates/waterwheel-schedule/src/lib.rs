@@ -1,5 +1,8 @@
-//! Jobs for tokio: after a delay, at a fixed rate, with a fixed delay, by the calendar; with handles, limits and an orderly shutdown. What
-//! `ScheduledThreadPoolExecutor` does, as async Rust, on a [hierarchical timing wheel](waterwheel).
+//! A job scheduler for tokio: jobs run once after a delay, at a fixed rate, with a fixed delay, or by a cron expression in a time zone.
+//!
+//! Each job has a handle to await it, cancel it, pause it or move it to another time. The scheduler has concurrency limits, retries with
+//! backoff, policies for missed runs (misfires), and a graceful shutdown. It does what Java's `ScheduledThreadPoolExecutor` does, as async
+//! Rust, on a [hierarchical timing wheel](waterwheel).
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
@@ -13,7 +16,7 @@
 //! let closing = scheduler.after(Duration::from_secs(1800)).run(|_| async { println!("closed") });
 //! closing.cancel(); // paid
 //!
-//! // Every 30 seconds; if it fails, again after 1, 2, 4 … seconds.
+//! // Every 30 seconds. If a run fails, it is retried after 1, 2, 4 … seconds.
 //! let report = scheduler
 //!     .every(Duration::from_secs(30))
 //!     .name("report")
@@ -24,39 +27,59 @@
 //!         Ok::<(), std::io::Error>(())
 //!     });
 //!
-//! scheduler.shutdown(); // what runs once still runs, `report` ends
+//! scheduler.shutdown(); // jobs that run once still run, `report` ends
 //! assert!(report.await.is_err());
 //! # }
 //! ```
 //!
-//! # The index
+//! # Index
 //!
 //! | to | use |
 //! |---|---|
-//! | have a scheduler, limit it, stop it, look into it | [`Scheduler`], [`Builder`], [`Group`], [`Counts`], [`JobInfo`], [`JobStatus`], [`Event`] |
-//! | submit a job | [`Once`], [`Retry`], [`Repeat`]; what it is handed: [`Context`]; what it gives: [`Outcome`] |
-//! | say when, by the calendar | the feature `cron`: `Scheduler::cron`; `calendar`: `Schedule`, `ScheduleOptions`, `Upcoming`, `ScheduleError`, `Field` |
-//! | say what happens in bad times | [`Missed`], [`OnError`], [`BackOff`] |
+//! | create a scheduler, limit it, inspect it, shut it down | [`Scheduler`], [`Builder`], [`Group`], [`Counts`], [`JobInfo`], [`JobId`], [`JobStatus`], [`Event`] |
+//! | submit a job | [`Once`], [`Retry`], [`Repeat`]; its closure takes a [`Context`] and returns an [`Outcome`] |
+//! | run jobs by cron | with the feature `cron`: `Scheduler::cron`, and `calendar` with `Schedule`, `ScheduleOptions`, `Upcoming`, `ScheduleError`, `Field` |
+//! | handle missed runs (misfires) and failures | [`Missed`], [`OnError`], [`BackOff`] |
 //! | await a job, cancel it, pause it, move it | [`JobHandle`], [`JobControl`], [`JobError`], [`Panic`], [`SubmitError`] |
 //!
-//! [A table](_from_java_and_netty) has Java's and Netty's calls beside these.
+//! If you know `ScheduledThreadPoolExecutor`, Quartz or Netty's `HashedWheelTimer`,
+//! [a page of tables](_from_java_and_netty) maps their calls to this crate.
 //!
-//! # What it promises
+//! # Guarantees
 //!
-//! - **Never early.** A run starts when its deadline's tick has come, by the scheduler's timer, as [all of its timers](waterwheel::time).
-//! - **Never lost.** A job that was taken runs, or its handle says why not. That holds for shutdowns, panics, and the end of the runtime.
-//! - **Never twice at a time.** Runs of one job do not overlap, and each happens before the next.
-//! - **Nothing after a shutdown.** When [`shutdown`](Scheduler::shutdown) or [`shutdown_now`](Scheduler::shutdown_now) has returned, no run begins that it does not keep.
-//! - **In order.** Jobs are started by (deadline, submission). On a current-thread runtime, and in a group of one, they begin to run in this order.
-//! - A job that waits is no task. It takes some 200 bytes beside its closure; the example `soak` counts them.
+//! - **Never early.** A run never starts before its deadline. Like [every timer of waterwheel](waterwheel::time), it is
+//!   due when the tick of its deadline has come on the scheduler's timer.
+//! - **Never lost.** Every accepted job runs, or its handle says why not. This holds across shutdowns, panics, and the end of the runtime.
+//! - **Never overlapping.** Runs of one job do not overlap, and each run happens before the next.
+//! - **Nothing after a shutdown.** Once [`shutdown`](Scheduler::shutdown) or [`shutdown_now`](Scheduler::shutdown_now) has returned, no run
+//!   begins apart from those that it keeps.
+//! - **In order.** Jobs are started by deadline, then by submission. On a current-thread runtime, and in a group with a limit of one, they
+//!   also begin to run in this order.
+//! - **Small.** A waiting job is not a task. It takes about 200 bytes in addition to its closure; the example `soak` measures this.
 //!
-//! # What it does not
+//! # Trade-offs
 //!
-//! Jobs do not outlive the process, and processes do not share them. The package's `README.md` says when another crate serves better.
+//! - Jobs do not survive a restart, and processes do not share them: two replicas of a service both run every cron job. The package's
+//!   `README.md` names crates that are made for this.
+//! - Runs are tokio tasks: a blocked runtime delays its jobs. A blocking closure cannot be stopped from outside, but it can watch its
+//!   [token](Context::token).
+//! - Jobs that are due together share tasks, and with them the task id and the cooperative budget ([details](Scheduler#tasks)).
+//! - A scheduler has one lock. If many threads submit jobs at the highest rates, use one scheduler per thread.
+//!
+//! # Crate features
+//!
+//! Both are off by default.
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `cron` | `Scheduler::cron`, `Scheduler::by_calendar`, `reschedule_by_calendar` of handles and controls, and the module `calendar` |
+//! | `bundled-zones` | `cron`, and a copy of the time zone database in the program (about 400 kB), for machines without one |
 
 #![forbid(unsafe_code)]
+// The labels of features on docs.rs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
-/// The README's example is tested.
+/// Tests the example of the README.
 #[cfg(all(doctest, feature = "cron"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
@@ -80,7 +103,7 @@ pub use engine::{Context, Outcome};
 pub use error::{JobError, Panic, SubmitError};
 pub use group::Group;
 pub use handle::{JobControl, JobHandle};
-pub use look::{Counts, Event, JobInfo, JobStatus};
+pub use look::{Counts, Event, JobId, JobInfo, JobStatus};
 pub use policy::{BackOff, Missed, OnError};
 pub use scheduler::{Builder, Scheduler};
 pub use submit::{Once, Repeat, Retry};

@@ -22,7 +22,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("engine", &["sync", "error", "calendar", "policy", "look"]),
     // What users have: each is a way into the engine.
     ("group", &["engine"]),
-    ("handle", &["error", "calendar", "engine"]),
+    ("handle", &["error", "calendar", "look", "engine"]),
     ("submit", &["error", "policy", "engine", "group", "handle"]),
     (
         "scheduler",

@@ -18,9 +18,22 @@ impl Bits {
         (rest != 0).then(|| value + rest.trailing_zeros() as i8)
     }
 
+    /// The greatest value up to `value`, which is below 64 and may be -1.
+    #[inline]
+    pub(super) fn at_or_before(self, value: i8) -> Option<i8> {
+        // By 64 bits for -1, which has no value before it.
+        let rest = self.0.checked_shl((63 - value) as u32)?;
+        (rest != 0).then(|| value - rest.leading_zeros() as i8)
+    }
+
     #[inline]
     pub(super) fn first(self) -> Option<i8> {
         self.at_or_after(0)
+    }
+
+    #[inline]
+    pub(super) fn last(self) -> Option<i8> {
+        self.at_or_before(63)
     }
 
     #[inline]

@@ -58,6 +58,23 @@ impl Days {
         }
     }
 
+    /// The last day up to `to`. A search looks at as many years as one forward does, and ends in -9999.
+    pub(super) fn at_or_before(&self, to: Date) -> Option<Date> {
+        let mut year = self.year_at_or_before(to.year())?;
+        if year == to.year() {
+            if let Some(date) = self.last_in_year(year, to.month(), to.day()) {
+                return Some(date);
+            }
+            year = self.year_at_or_before(year - 1)?;
+        }
+        loop {
+            if let Some(date) = self.last_in_year(year, 12, 31) {
+                return Some(date);
+            }
+            year = self.year_at_or_before(year - 1)?;
+        }
+    }
+
     /// The first day of a year from `month` and `day` on.
     pub(super) fn in_year(&self, year: i16, month: i8, day: i8) -> Option<Date> {
         let (mut month, mut first) = (month, day);
@@ -73,26 +90,63 @@ impl Days {
         }
     }
 
+    /// The last day of a year up to `month` and `day`.
+    fn last_in_year(&self, year: i16, month: i8, day: i8) -> Option<Date> {
+        let (mut month, mut last) = (month, day);
+        loop {
+            let before = self.months.at_or_before(month)?;
+            if before != month {
+                (month, last) = (before, 31);
+            }
+            if let Some(date) = self.last_in_month(year, month, last) {
+                return Some(date);
+            }
+            (month, last) = (month - 1, 31);
+        }
+    }
+
     /// The first day of a month from `first` on.
     fn in_month(&self, year: i16, month: i8, first: i8) -> Option<Date> {
         let start = Date::new(year, month, 1).ok()?;
+        let day = (first..=start.days_in_month()).find(self.is_ours(start))?;
+        Date::new(year, month, day).ok()
+    }
+
+    /// The last day of a month up to `last`.
+    fn last_in_month(&self, year: i16, month: i8, last: i8) -> Option<Date> {
+        let start = Date::new(year, month, 1).ok()?;
+        let mut days = 1..=last.min(start.days_in_month());
+        let day = days.rfind(self.is_ours(start))?;
+        Date::new(year, month, day).ok()
+    }
+
+    /// Which days of the month that begins with `start` are days of the schedule.
+    fn is_ours(&self, start: Date) -> impl Fn(&i8) -> bool {
         let weekday = start.weekday().to_sunday_zero_offset();
         let weekday = Weekday::from_days_from_sunday(u32::from(weekday.unsigned_abs()));
-        let (civil_year, civil_month) = (i32::from(year), u32::from(month.unsigned_abs()));
-        let is_ours = |day: &i8| {
+        let year = i32::from(start.year());
+        let month = u32::from(start.month().unsigned_abs());
+        move |day| {
             let weekday = weekday.shift(i32::from(*day) - 1);
             let day = u32::from(day.unsigned_abs());
-            let found = self.rule.day_match(civil_year, civil_month, day, weekday);
+            let found = self.rule.day_match(year, month, day, weekday);
             found.unwrap_or(false)
-        };
-        let day = (first..=start.days_in_month()).find(is_ours)?;
-        Date::new(year, month, day).ok()
+        }
     }
 
     fn year_at_or_after(&self, year: i16) -> Option<i16> {
         match &self.years {
             None => (year <= Date::MAX.year()).then_some(year),
             Some(years) => years.get(years.partition_point(|it| *it < year)).copied(),
+        }
+    }
+
+    fn year_at_or_before(&self, year: i16) -> Option<i16> {
+        match &self.years {
+            None => (year >= Date::MIN.year()).then_some(year),
+            Some(years) => years[..years.partition_point(|it| *it <= year)]
+                .last()
+                .copied(),
         }
     }
 

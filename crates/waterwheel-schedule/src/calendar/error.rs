@@ -6,7 +6,8 @@ use super::field::Field;
 /// More than every value of each field takes, and few enough to read at once.
 pub(super) const MAX_LENGTH: usize = 1024;
 
-/// Why there is no [`Schedule`](super::Schedule) for an expression and a zone. The message says what to do.
+/// The error of parsing a [`Schedule`](super::Schedule): the expression or the time zone is invalid. The message says
+/// what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ScheduleError {
@@ -15,46 +16,46 @@ pub enum ScheduleError {
     /// The expression is longer than 1024 bytes.
     #[non_exhaustive]
     TooLong {
-        /// How many bytes it has.
+        /// The length of the expression in bytes.
         length: usize,
     },
-    /// The expression has a character that is not ASCII.
+    /// The expression contains a character that is not ASCII.
     #[non_exhaustive]
     NotAscii {
-        /// The first of them.
+        /// The first such character.
         character: char,
     },
-    /// The expression begins with `@`, and is none of the nicknames.
+    /// The expression begins with `@`, but is not a known nickname.
     #[non_exhaustive]
     UnknownNickname {
         /// The expression.
         nickname: Box<str>,
     },
-    /// The expression has too few fields, or too many.
+    /// The expression has too few or too many fields.
     #[non_exhaustive]
     FieldCount {
-        /// How many it has.
+        /// The number of fields.
         found: usize,
     },
-    /// A field is wrong by itself.
+    /// A field is invalid.
     #[non_exhaustive]
     Field {
-        /// Which one; the first, if several are wrong.
+        /// The field that is invalid. If several are, the first of them.
         field: Field,
-        /// What stands there.
+        /// The text of the field.
         text: Box<str>,
-        /// What could stand there.
+        /// What to write instead.
         advice: &'static str,
     },
-    /// No month of the expression has a day of the expression, as in `0 0 30 2 *`.
+    /// The schedule never runs, because its days do not occur in its months and years, as in `0 0 30 2 *`.
     Never,
-    /// The time zone database has no zone of that name.
+    /// The time zone database has no zone with this name.
     #[non_exhaustive]
     UnknownZone {
         /// The name.
         name: Box<str>,
     },
-    /// There is no time zone database to look the name up in.
+    /// No time zone database was found to look up the name in.
     #[non_exhaustive]
     NoZoneData {
         /// The name.
@@ -63,7 +64,7 @@ pub enum ScheduleError {
 }
 
 impl ScheduleError {
-    /// The field that is wrong, if it is a single one.
+    /// Returns the field that is invalid, if the error is about a single field.
     #[must_use]
     pub fn field(&self) -> Option<Field> {
         match self {
@@ -72,7 +73,7 @@ impl ScheduleError {
         }
     }
 
-    /// Whether the zone was refused, and not the expression.
+    /// Returns whether the error is about the time zone, not about the expression.
     #[must_use]
     pub fn is_zone(&self) -> bool {
         matches!(
@@ -86,30 +87,30 @@ impl fmt::Display for ScheduleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ScheduleError::Empty => f.write_str(
-                "the expression is empty: write five fields, as in `0 9 * * TUE`, every Tuesday at 9",
+                "the expression is empty: write five fields, such as `0 9 * * TUE` for every Tuesday at 9:00",
             ),
             ScheduleError::TooLong { length } => write!(
                 f,
-                "the expression has {length} bytes, and at most {MAX_LENGTH} are read: \
-                 write ranges and steps, or several expressions"
+                "the expression has {length} bytes, more than the limit of {MAX_LENGTH}: \
+                 use ranges and steps, or split it into several expressions"
             ),
             ScheduleError::NotAscii { character } => write!(
                 f,
-                "the expression has {character:?}: write digits, English names and `* , - / ? L W # +`"
+                "the expression contains {character:?}: use only digits, English names and `* , - / ? L W # +`"
             ),
             ScheduleError::UnknownNickname { nickname } => write!(
                 f,
-                "{nickname:?} is no nickname: write `@yearly`, `@annually`, `@monthly`, `@weekly`, \
-                 `@daily`, `@midnight` or `@hourly`"
+                "{nickname:?} is not a known nickname: write `@yearly`, `@annually`, `@monthly`, \
+                 `@weekly`, `@daily`, `@midnight` or `@hourly`"
             ),
             ScheduleError::FieldCount { found } => {
                 write!(
                     f,
-                    "the expression has {found} fields: write five (minute, hour, day of month, month, \
-                     day of week), or six with the second before them"
+                    "expected five or six fields, but the expression has {found}: write minute, \
+                     hour, day of month, month and day of week, optionally with the second in front"
                 )?;
                 if *found == 7 {
-                    f.write_str("; `ScheduleOptions::years` allows the year as a seventh")?;
+                    f.write_str("; `ScheduleOptions::years` allows a year at the end")?;
                 }
                 Ok(())
             }
@@ -117,19 +118,19 @@ impl fmt::Display for ScheduleError {
                 field,
                 text,
                 advice,
-            } => write!(f, "the {field} {text:?} is wrong: {advice}"),
+            } => write!(f, "the {field} {text:?} is invalid: {advice}"),
             ScheduleError::Never => f.write_str(
-                "the schedule never comes: no month of the expression, in no year, has a day of the \
-                 expression; the 29th of February does come",
+                "the schedule never runs, because its days do not occur in its months and years: \
+                 change the day, the month or the year",
             ),
             ScheduleError::UnknownZone { name } => write!(
                 f,
-                "the time zone database has no {name:?}: write a name such as `Europe/Berlin`, or `UTC`"
+                "the time zone database has no zone {name:?}: write an IANA name such as `Europe/Berlin`, or `UTC`"
             ),
             ScheduleError::NoZoneData { name } => write!(
                 f,
-                "there is no time zone database to look {name:?} up in: install the system's `tzdata`, \
-                 turn the feature `bundled-zones` on, or hand a zone to `Schedule::parse_in`"
+                "no time zone database was found to look up {name:?}: install the system's \
+                 `tzdata`, enable the feature `bundled-zones`, or pass a zone to `Schedule::parse_in`"
             ),
         }
     }

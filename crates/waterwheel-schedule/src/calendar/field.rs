@@ -5,11 +5,11 @@ const MONTHS: [&str; 12] = [
 ];
 const WEEKDAYS: [&str; 7] = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
 
-/// A field of an expression.
+/// A field of a cron expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Field {
-    /// The second, if there are six fields.
+    /// The second, which only expressions with at least six fields have.
     Second,
     /// The minute.
     Minute,
@@ -21,7 +21,7 @@ pub enum Field {
     Month,
     /// The day of the week.
     DayOfWeek,
-    /// The year, with [`ScheduleOptions::years`](super::ScheduleOptions::years).
+    /// The year, which only [`ScheduleOptions::years`](super::ScheduleOptions::years) allows.
     Year,
 }
 
@@ -71,25 +71,27 @@ impl Field {
         let text = &*text.to_ascii_uppercase();
         let items = || text.split(',');
         if items().any(str::is_empty) {
-            "a list has an item on both sides of each comma"
+            "a list needs a value on both sides of each comma"
         } else if items().any(is_zero_step) {
-            "a step is 1 or more"
+            "a step must be 1 or more"
         } else if items().any(is_step_of_one_value) {
             "a step needs a range, as in `*/5` or `10-59/5`"
         } else if items().any(|item| self.is_backward(item)) {
             match self {
                 Field::Month => {
-                    "a range goes upwards, so write it in two: `NOV-DEC,JAN-FEB` instead of `NOV-FEB`"
+                    "a range cannot go backwards: split it in two, such as `NOV-DEC,JAN-FEB` instead of `NOV-FEB`"
                 }
                 Field::DayOfWeek => {
-                    "a range goes upwards, so write it in two: `FRI-SAT,SUN-MON` instead of `FRI-MON`"
+                    "a range cannot go backwards: split it in two, such as `FRI-SAT,SUN-MON` instead of `FRI-MON`"
                 }
-                _ => "a range goes upwards, so write it in two: `22-23,0-5` instead of `22-5`",
+                _ => {
+                    "a range cannot go backwards: split it in two, such as `22-23,0-5` instead of `22-5`"
+                }
             }
         } else if self.has_wide_step(text) {
             self.instead_of_wide_step()
         } else if has_two_last_days(text) {
-            "`L` and `LW` are not read in one list, so write two expressions"
+            "`L` and `LW` cannot be combined in a list: write two expressions"
         } else {
             self.values()
         }
@@ -113,45 +115,45 @@ impl Field {
     fn instead_of_wide_step(self) -> &'static str {
         match self {
             Field::Second => {
-                "a step of 60 or more matches one second of a minute: write `0` for once a minute, put the step into the minutes, or use a \
-                 fixed rate for a period such as 90 seconds"
+                "a step of 60 or more matches only one second per minute: write `0` to run once a minute, use a step in the minutes, or \
+                 use a fixed rate for a period such as 90 seconds"
             }
             Field::Minute => {
-                "a step of 60 or more matches one minute of an hour: write `0` for once an hour, put the step into the hours, as in \
+                "a step of 60 or more matches only one minute per hour: write `0` to run once an hour, use a step in the hours, as in \
                  `0 */2 * * *`, or use a fixed rate for a period such as 90 minutes"
             }
             Field::Hour => {
-                "a step of 24 or more matches one hour of a day: write `0` for once a day, put the step into the days, as in \
+                "a step of 24 or more matches only one hour per day: write `0` to run once a day, use a step in the days, as in \
                  `0 0 */2 * *`, or use a fixed rate for a period such as 36 hours"
             }
             Field::DayOfMonth => {
-                "a step of 31 or more matches one day of a month: write `1` for once a month, or use a fixed rate for a period such as 45 days"
+                "a step of 31 or more matches only one day per month: write `1` to run once a month, or use a fixed rate for a period such as 45 days"
             }
             Field::Month => {
-                "a step of 12 or more matches one month of a year: write `1` for once a year"
+                "a step of 12 or more matches only one month per year: write `1` to run once a year"
             }
             Field::DayOfWeek => {
-                "a step of 7 or more matches one day of a week: write `SUN` for once a week, or use a fixed rate for a period such as 10 days"
+                "a step of 7 or more matches only one day per week: write `SUN` to run once a week, or use a fixed rate for a period such as 10 days"
             }
-            Field::Year => "a step of 5000 or more matches one year: write that year",
+            Field::Year => "a step of 5000 or more matches only one year: write that year",
         }
     }
 
     fn values(self) -> &'static str {
         match self {
-            Field::Second => "a second is 0-59, as in `30`, `0,30`, `10-20`, `*/15` or `*`",
-            Field::Minute => "a minute is 0-59, as in `30`, `0,30`, `10-20`, `*/15` or `*`",
-            Field::Hour => "an hour is 0-23, as in `9`, `9,17`, `9-17`, `*/6` or `*`",
+            Field::Second => "a second must be 0-59, as in `30`, `0,30`, `10-20`, `*/15` or `*`",
+            Field::Minute => "a minute must be 0-59, as in `30`, `0,30`, `10-20`, `*/15` or `*`",
+            Field::Hour => "an hour must be 0-23, as in `9`, `9,17`, `9-17`, `*/6` or `*`",
             Field::DayOfMonth => {
-                "a day of the month is 1-31, `L` (the last), `LW` (the last from Monday to Friday) or \
-                 `15W` (that which is nearest to the 15th), as in `1,15`, `1-7`, `*/2` or `*`"
+                "a day of the month must be 1-31, `L` (the last day), `LW` (the last weekday, Monday \
+                 to Friday) or `15W` (the weekday nearest to the 15th), as in `1,15`, `1-7`, `*/2` or `*`"
             }
-            Field::Month => "a month is 1-12 or JAN-DEC, as in `1,7`, `MAR-OCT`, `*/3` or `*`",
+            Field::Month => "a month must be 1-12 or JAN-DEC, as in `1,7`, `MAR-OCT`, `*/3` or `*`",
             Field::DayOfWeek => {
-                "a day of the week is 0-7 (0 and 7 are Sunday) or SUN-SAT, as in `MON-FRI` or `*`, with \
-                 `#1` to `#5` for the first to the fifth in a month, and `FRIL` for the last"
+                "a day of the week must be 0-7 (0 and 7 are Sunday) or SUN-SAT, as in `MON-FRI` or \
+                 `*`; `FRI#1` to `FRI#5` are the first to the fifth Friday of a month, and `FRIL` is the last"
             }
-            Field::Year => "a year is 1-5000, as in `2030`, `2030-2035`, `2030-2040/2` or `*`",
+            Field::Year => "a year must be 1-5000, as in `2030`, `2030-2035`, `2030-2040/2` or `*`",
         }
     }
 }

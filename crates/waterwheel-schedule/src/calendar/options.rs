@@ -4,7 +4,9 @@ use super::error::ScheduleError;
 use super::schedule::Schedule;
 use super::zones;
 
-/// How expressions are read. [`Schedule::parse`] reads them by the defaults.
+/// Options for parsing cron expressions. [`Schedule::parse`] uses the defaults.
+///
+/// # Examples
 ///
 /// ```
 /// use waterwheel_schedule::calendar::{Schedule, ScheduleOptions};
@@ -25,7 +27,7 @@ pub struct ScheduleOptions {
 }
 
 impl ScheduleOptions {
-    /// The defaults: five or six fields, and no step that is larger than its field.
+    /// Returns the default options: five or six fields, and no step that is as large as its field or larger.
     pub const fn new() -> ScheduleOptions {
         ScheduleOptions {
             years: false,
@@ -33,18 +35,21 @@ impl ScheduleOptions {
         }
     }
 
-    /// Whether an expression may have a seventh field, the year: 1–5000. Default: no.
+    /// Sets whether an expression may have a seventh field, the year (1–5000). The default is `false`.
     ///
-    /// A schedule with listed years ends: after the last of them, [`next_after`](Schedule::next_after) gives `None`.
+    /// A schedule that lists years ends: after the last of them, [`next_after`](Schedule::next_after) returns `None`.
     pub const fn years(mut self, allow: bool) -> ScheduleOptions {
         self.years = allow;
         self
     }
 
-    /// Whether a step may be as large as its field, or larger, as in `*/60` for the minute, which matches minute 0 alone. Default: no.
+    /// Sets whether a step may be as large as its field or larger, as in `*/60` for the minute, which matches only minute 0. The default is
+    /// `false`.
     ///
-    /// It is meant for expressions that were stored before such steps were refused, and that must go on. The [error](ScheduleError) of a
-    /// strict reading says what was probably meant.
+    /// This option is meant for stored expressions that contain such steps and must continue to work. Without it, the
+    /// [error](ScheduleError) says what was probably meant.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use waterwheel_schedule::calendar::{Schedule, ScheduleOptions};
@@ -59,21 +64,21 @@ impl ScheduleOptions {
         self
     }
 
-    /// [`Schedule::parse`] with these options.
+    /// Parses an expression with these options, like [`Schedule::parse`].
     ///
     /// # Errors
     ///
-    /// As [`Schedule::parse`].
+    /// Returns the errors of [`Schedule::parse`].
     pub fn parse(&self, expression: &str, zone: &str) -> Result<Schedule, ScheduleError> {
         let zone = zones::find(tz::db(), zone)?;
         self.parse_in(expression, zone)
     }
 
-    /// [`Schedule::parse_in`] with these options.
+    /// Parses an expression with these options, like [`Schedule::parse_in`].
     ///
     /// # Errors
     ///
-    /// As [`Schedule::parse_in`].
+    /// Returns the errors of [`Schedule::parse_in`].
     pub fn parse_in(&self, expression: &str, zone: TimeZone) -> Result<Schedule, ScheduleError> {
         Schedule::new(expression, zone, self.years, self.wide_steps)
     }

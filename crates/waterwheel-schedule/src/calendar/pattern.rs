@@ -38,6 +38,18 @@ impl Pattern {
         self.search(wall.date(), time)
     }
 
+    /// The last time up to `to`, in whole seconds.
+    pub(super) fn at_or_before(&self, to: DateTime) -> Option<DateTime> {
+        self.search_back(to.date(), (to.hour(), to.minute(), to.second()))
+    }
+
+    /// The last time before `wall`, which is a whole second.
+    pub(super) fn before(&self, wall: DateTime) -> Option<DateTime> {
+        // Second -1 does not exist, and then the search goes on in the minute before.
+        let time = (wall.hour(), wall.minute(), wall.second() - 1);
+        self.search_back(wall.date(), time)
+    }
+
     fn search(&self, from: Date, time: Time) -> Option<DateTime> {
         let mut day = self.days.at_or_after(from)?;
         if day == from {
@@ -47,6 +59,17 @@ impl Pattern {
             day = self.days.at_or_after(from.tomorrow().ok()?)?;
         }
         Some(at(day, self.time_at_or_after((0, 0, 0))?))
+    }
+
+    fn search_back(&self, to: Date, time: Time) -> Option<DateTime> {
+        let mut day = self.days.at_or_before(to)?;
+        if day == to {
+            if let Some(time) = self.time_at_or_before(time) {
+                return Some(at(day, time));
+            }
+            day = self.days.at_or_before(to.yesterday().ok()?)?;
+        }
+        Some(at(day, self.time_at_or_before((23, 59, 59))?))
     }
 
     /// The first time of a day from `(hour, minute, second)` on.
@@ -63,6 +86,22 @@ impl Pattern {
         }
         let hour = self.hours.at_or_after(hour + 1)?;
         Some((hour, self.minutes.first()?, self.seconds.first()?))
+    }
+
+    /// The last time of a day up to `(hour, minute, second)`.
+    fn time_at_or_before(&self, (hour, minute, second): Time) -> Option<Time> {
+        if self.hours.contains(hour) {
+            if self.minutes.contains(minute) {
+                if let Some(second) = self.seconds.at_or_before(second) {
+                    return Some((hour, minute, second));
+                }
+            }
+            if let Some(minute) = self.minutes.at_or_before(minute - 1) {
+                return Some((hour, minute, self.seconds.last()?));
+            }
+        }
+        let hour = self.hours.at_or_before(hour - 1)?;
+        Some((hour, self.minutes.last()?, self.seconds.last()?))
     }
 }
 

@@ -9,7 +9,9 @@
 //! times, and several in one gap are one instant: a search needs no more than the next wall-clock time, for lists and ranges too.
 //!
 //! Wildcards follow the wall clock, which runs through an overlap twice. From within the first half, a search goes to the end of
-//! that half, and then on from the beginning of the second.
+//! that half, and then on from the beginning of the second. A search back does so the other way round.
+
+use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -41,27 +43,15 @@ pub(super) fn next_after(
     };
     for _ in 0..GAPS {
         let wall = next?;
-        let instant = match zone.to_ambiguous_timestamp(wall).offset() {
-            AmbiguousOffset::Unambiguous { offset } => offset.to_timestamp(wall).ok()?,
-            AmbiguousOffset::Fold {
-                before,
-                after: later,
-            } => {
-                let first = before.to_timestamp(wall).ok()?;
-                if first > after {
-                    first
-                } else {
-                    // A wildcard's: the search began in the second half, or at its beginning.
-                    later.to_timestamp(wall).ok()?
-                }
-            }
-            AmbiguousOffset::Gap { after: later, .. } => {
-                let change = change_to(zone, later, later.to_timestamp(wall).ok()?)?;
-                if !is_fixed {
-                    next = pattern.at_or_after(later.to_datetime(change));
-                    continue;
-                }
-                change
+        let instant = match Instants::of(zone, wall)? {
+            Instants::One(instant) => instant,
+            Instants::Two(first, _) if first > after => first,
+            // A wildcard's: the search began in the second half, or at its beginning.
+            Instants::Two(_, second) => second,
+            Instants::Gap { change, .. } if is_fixed => change,
+            Instants::Gap { end, .. } => {
+                next = pattern.at_or_after(end);
+                continue;
             }
         };
         // Always so, unless a zone was changed twice within hours.
@@ -71,6 +61,79 @@ pub(super) fn next_after(
         next = pattern.after(wall);
     }
     None
+}
+
+/// The last instant of a schedule before `before`.
+pub(super) fn previous_before(
+    pattern: &Pattern,
+    is_fixed: bool,
+    zone: &TimeZone,
+    before: Timestamp,
+) -> Option<Timestamp> {
+    // At the end of a gap, the wall clock just before shows the start of the gap.
+    let just_before = before.checked_sub(Duration::from_nanos(1)).ok()?;
+    let wall = zone.to_datetime(just_before);
+    let mut previous = match Overlap::at(zone, wall) {
+        Some(overlap) if overlap.change <= just_before => {
+            // Before what there is of the second half comes the first, to its end. Fixed times came in that alone.
+            let second = pattern.at_or_before(wall);
+            second
+                .filter(|previous| !is_fixed && *previous >= overlap.start)
+                .or_else(|| pattern.before(overlap.end))
+        }
+        _ => pattern.at_or_before(wall),
+    };
+    for _ in 0..GAPS {
+        let wall = previous?;
+        let instant = match Instants::of(zone, wall)? {
+            Instants::One(instant) => instant,
+            Instants::Two(_, second) if !is_fixed && second < before => second,
+            Instants::Two(first, _) => first,
+            Instants::Gap { change, .. } if is_fixed => change,
+            Instants::Gap { start, .. } => {
+                previous = pattern.before(start);
+                continue;
+            }
+        };
+        if instant < before {
+            return Some(instant);
+        }
+        previous = pattern.before(wall);
+    }
+    None
+}
+
+/// The instants at which the clock shows a wall-clock time.
+enum Instants {
+    One(Timestamp),
+    /// It is in an overlap.
+    Two(Timestamp, Timestamp),
+    /// It is in a gap, from `start` to `end` by the wall clock. The clock is put forward at the instant `change`.
+    Gap {
+        change: Timestamp,
+        start: DateTime,
+        end: DateTime,
+    },
+}
+
+impl Instants {
+    fn of(zone: &TimeZone, wall: DateTime) -> Option<Instants> {
+        let instant = |offset: Offset| offset.to_timestamp(wall).ok();
+        Some(match zone.to_ambiguous_timestamp(wall).offset() {
+            AmbiguousOffset::Unambiguous { offset } => Instants::One(instant(offset)?),
+            AmbiguousOffset::Fold { before, after } => {
+                Instants::Two(instant(before)?, instant(after)?)
+            }
+            AmbiguousOffset::Gap { before, after } => {
+                let change = change_to(zone, after, instant(after)?)?;
+                Instants::Gap {
+                    change,
+                    start: before.to_datetime(change),
+                    end: after.to_datetime(change),
+                }
+            }
+        })
+    }
 }
 
 /// Wall-clock times that come twice.

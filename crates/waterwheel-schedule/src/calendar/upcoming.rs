@@ -4,9 +4,9 @@ use jiff::Timestamp;
 
 use super::schedule::Schedule;
 
-/// The instants of a schedule, one after the other: [`Schedule::upcoming`].
+/// An iterator over the instants of a schedule. Returned by [`Schedule::upcoming`].
 #[derive(Debug, Clone)]
-#[must_use = "an iterator does nothing until it is asked"]
+#[must_use = "iterators are lazy and do nothing unless consumed"]
 pub struct Upcoming {
     schedule: Schedule,
     /// What the next instant is after. `None` after the last.

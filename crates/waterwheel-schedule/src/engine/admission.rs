@@ -132,6 +132,7 @@ impl Table {
         }
         let name = self.name_of(run.key);
         self.report(|| Event::Started {
+            id: run.id,
             name,
             run: run.number,
             scheduled: run.scheduled,

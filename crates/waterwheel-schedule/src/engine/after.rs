@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use tokio::time::Instant;
 use waterwheel::wheel::Tick;
 
 use super::entry::{Entry, Status};
@@ -59,8 +60,10 @@ impl Following {
 }
 
 impl Table {
-    /// Files the next run, or ends the job. Starts what waited for the places that are free now.
-    pub(crate) fn finished(&self, run: &Run, end: End) -> After {
+    /// Files the next run, or ends the job. Starts what waited for the places that are free now. The hook is told of a run of which it is known
+    /// when it began.
+    pub(crate) fn finished(&self, run: &Run, began: Option<Instant>, end: End) -> After {
+        let took = began.map(|began| (began, self.timer.now()));
         let (mut starts, mut waker, mut removed) = (Vec::new(), None, None);
         let mut guard = self.state();
         let state = &mut *guard;
@@ -119,15 +122,19 @@ impl Table {
         wake(waker);
         wake(idle);
         drop(removed);
-        if self.hook.is_some() && has_begun {
-            let (number, missed) = (run.number, next.missed);
+        if let Some((began, ended)) = took {
+            let (id, runs) = (run.id, next.missed);
             self.report(|| Event::Finished {
+                id,
                 name: name.clone(),
-                run: number,
+                run: run.number,
+                scheduled: run.scheduled,
+                lateness: began.saturating_duration_since(run.scheduled),
+                duration: ended.saturating_duration_since(began),
                 error: end.in_words(),
             });
-            if missed > 0 {
-                self.report(|| Event::Missed { name, runs: missed });
+            if runs > 0 {
+                self.report(|| Event::Missed { id, name, runs });
             }
         }
         self.start(starts);

@@ -29,7 +29,7 @@ impl<W: Work> Awaited<W::Value> for Cell<W> {
                 Stored::There(result) => return Poll::Ready(result),
                 Stored::Taken => {
                     drop(slot);
-                    panic!("a `JobHandle` was polled after it had given its result")
+                    panic!("`JobHandle` polled after it had yielded its result")
                 }
                 Stored::NotYet => slot.result = Stored::NotYet,
             }

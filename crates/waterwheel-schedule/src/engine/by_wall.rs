@@ -84,13 +84,15 @@ impl Table {
         entry.deadline = deadline;
         entry.status = Status::Waiting;
         let tick = self.timer.tick_after(deadline);
+        let id = entry.id;
         let name = self.hook.as_ref().and_then(|_| entry.name().cloned());
         state.counts.missed += missed;
         state.wheel.reset(key, tick);
         if self.wall.may_be_set() {
             state.appoint(key, time);
         }
-        let missed = (missed > 0).then_some(Event::Missed { name, runs: missed });
+        let runs = missed;
+        let missed = (runs > 0).then_some(Event::Missed { id, name, runs });
         Checked::waits(searches.then_some(Rest { missed, over: None }))
     }
 

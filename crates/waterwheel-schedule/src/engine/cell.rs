@@ -10,10 +10,11 @@ use std::task::{Context as TaskContext, Waker};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::context::Context;
-use super::job::{Job, Run};
+use super::job::{Job, Run, cancelled_token};
 use super::run::Running;
 use super::share::Share;
 use super::table::Table;
@@ -40,6 +41,8 @@ pub(super) struct Slot<W: Work> {
     is_cancelled: bool,
     /// No run begins any more: the one that was admitted was withdrawn, or the job has ended.
     is_withdrawn: bool,
+    /// The handle is complete, and the closure is gone or about to go.
+    has_ended: bool,
     /// In a box: a job that waits for its time has none of it, and takes less memory.
     rare: Option<Box<Rare>>,
 }
@@ -49,7 +52,11 @@ struct Rare {
     /// Of the task that runs the job, once the run has waited for something.
     running: Option<Waker>,
     token: Option<CancellationToken>,
+    /// When the present run began, for the hook.
+    began: Option<Instant>,
     last_error: Option<Arc<str>>,
+    /// Cancelled when the job has ended, for controls that wait for that.
+    ended: Option<CancellationToken>,
 }
 
 pub(super) enum Stored<T> {
@@ -71,6 +78,7 @@ impl<W: Work> Cell<W> {
                 awaiting: None,
                 is_cancelled: false,
                 is_withdrawn: false,
+                has_ended: false,
                 rare: None,
             }),
         }
@@ -105,6 +113,12 @@ impl<W: Work> Cell<W> {
         drop(forgotten);
     }
 
+    /// When the run began. `None` if it did not, or if there is no hook to be told.
+    pub(crate) fn take_beginning(&self) -> Option<Instant> {
+        self.table.hook.as_ref()?;
+        self.slot().rare.as_mut()?.began.take()
+    }
+
     /// The run has taken too long: its token is cancelled, also if the job asks for it only now.
     pub(crate) fn time_is_up(&self) {
         cancel(Some(self.token()));
@@ -128,8 +142,12 @@ impl<W: Work> Cell<W> {
             _ => Some(result),
         };
         slot.is_withdrawn = true;
+        slot.has_ended = true;
         let awaiting = slot.awaiting.take();
-        let running = slot.rare.as_mut().and_then(|rare| rare.running.take());
+        let (running, ended) = match &mut slot.rare {
+            Some(rare) => (rare.running.take(), rare.ended.take()),
+            None => (None, None),
+        };
         let work = slot.work.take();
         drop(slot);
         drop(running);
@@ -139,17 +157,22 @@ impl<W: Work> Cell<W> {
         if let Some(waker) = awaiting {
             let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
         }
+        cancel(ended);
     }
 }
 
 impl<W: Work> Holder<W> for Cell<W> {
     fn begin_run(&self, context: &Context) -> Option<W> {
+        let began = self.table.hook.as_ref().map(|_| self.table.timer.now());
         let mut slot = self.slot();
         if slot.is_withdrawn {
             return None;
         }
         let work = slot.work.take()?;
         self.has_begun.store(true, Ordering::Relaxed);
+        if began.is_some() {
+            slot.rare.get_or_insert_default().began = began;
+        }
         // With the lock held: who has found the run begun, finds it counted.
         self.table.begun.fetch_add(1, Ordering::Relaxed);
         drop(slot);
@@ -212,6 +235,16 @@ impl<W: Work> Job for Cell<W> {
             token.cancel();
         }
         token
+    }
+
+    fn ended(&self) -> CancellationToken {
+        let mut slot = self.slot();
+        if !slot.has_ended {
+            let ended = &mut slot.rare.get_or_insert_default().ended;
+            return ended.get_or_insert_default().clone();
+        }
+        drop(slot);
+        cancelled_token()
     }
 
     fn mark_cancelled(&self) {

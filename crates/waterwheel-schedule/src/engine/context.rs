@@ -1,14 +1,18 @@
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::job::{Job, Run};
+use super::job::{Job, Run, cancelled_token};
 use super::table::Table;
+use crate::look::JobId;
 
-/// What a job is handed at each run.
+/// The context of a run, which is passed to the job's closure.
+///
+/// # Examples
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -37,20 +41,35 @@ impl Context {
         Context { job, run }
     }
 
-    /// When the run was due: its place on the grid and its jitter. The run is never earlier.
+    /// Returns the id of the job.
+    #[must_use]
+    pub fn id(&self) -> JobId {
+        self.run.id
+    }
+
+    /// Returns when the run was due, including its jitter. The run never begins earlier.
     #[must_use]
     pub fn scheduled(&self) -> Instant {
         self.run.scheduled
     }
 
-    /// The time of day that the run is for: the calendar's time, or what [`at_wall`](crate::Scheduler::at_wall) was given.
+    /// Returns the wall-clock time that the run is for: the time of the calendar, or the time given to
+    /// [`at_wall`](crate::Scheduler::at_wall).
     ///
-    /// It says for which Tuesday a report is, however late the run begins. Jitter, a retry, a pause and
-    /// [`reschedule_at`](crate::JobHandle::reschedule_at) do not change it. Of several times that were missed, a run that stands for all is for the
-    /// latest ([`Missed::Once`](crate::Missed::Once)).
+    /// It tells a weekly report which Tuesday it is for, however late the run begins. Jitter, a retry, a pause and
+    /// [`reschedule_at`](crate::JobHandle::reschedule_at) do not change it. A run that coalesces several missed times
+    /// ([`Missed::Once`](crate::Missed::Once)) is for the latest of them.
     ///
-    /// `None` for a job by the timer alone, for a run that was [triggered](crate::JobHandle::trigger_now) beside its calendar or that is the first by
-    /// [`first_at`](crate::Repeat::first_at) or [`first_after`](crate::Repeat::first_after), and as soon as the run has ended. It takes the scheduler's lock.
+    /// Returns `None`
+    ///
+    /// - for a job that does not follow the wall clock;
+    /// - for a run that was [triggered](crate::JobHandle::trigger_now) in addition to the calendar;
+    /// - for a first run set by [`first_at`](crate::Repeat::first_at) or [`first_after`](crate::Repeat::first_after);
+    /// - once the run has ended.
+    ///
+    /// This takes the scheduler's lock.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -72,38 +91,74 @@ impl Context {
         table.wall_of_run(self.run.key, self.run.number)
     }
 
-    /// The number of the run, from 1 on. A run that is tried again keeps its number.
+    /// Returns the number of the run, counted from 1. A run that is retried keeps its number.
     #[must_use]
     pub fn run(&self) -> u64 {
         self.run.number
     }
 
-    /// Which attempt at this run it is, from 1 on.
+    /// Returns the number of the attempt at this run, counted from 1.
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.run.attempt
     }
 
-    /// The name that the job was submitted with.
+    /// Returns the name that the job was submitted with.
     #[must_use]
     pub fn name(&self) -> Option<Arc<str>> {
         self.job.table().name_of(self.run.key)
     }
 
-    /// The token of this run. It is cancelled when the run takes longer than its time limit, when the job is cancelled, and by [`Scheduler::shutdown_now`](crate::Scheduler::shutdown_now). A run that takes long looks at it, or waits for it
-    /// beside its work, and ends early.
+    /// Returns the cancellation token of this run.
+    ///
+    /// The token is cancelled when the run exceeds its time limit, when the job is cancelled, and by
+    /// [`Scheduler::shutdown_now`](crate::Scheduler::shutdown_now). A long run should check it, or wait for it while it
+    /// works, and end early. [`cancelled`](Context::cancelled) waits for it.
     #[must_use]
     pub fn token(&self) -> CancellationToken {
         if self.job.runs() >= self.run.number {
             // The token is the next run's by now.
-            let past = CancellationToken::new();
-            past.cancel();
-            return past;
+            return cancelled_token();
         }
         self.job.token()
     }
 
-    /// Cancels the job from inside: this run is its last. As [`JobHandle::cancel`](crate::JobHandle::cancel).
+    /// Waits until the [token](Context::token) of this run is cancelled: the job is cancelled, the scheduler is shut down by
+    /// [`shutdown_now`](crate::Scheduler::shutdown_now), or the run exceeds its time limit.
+    ///
+    /// The future borrows nothing. If the run has ended, it completes immediately; one that waits when the run ends by itself
+    /// does not complete, so a task that outlives the run must not wait for it alone.
+    ///
+    /// # Cancel safety
+    ///
+    /// This method is cancel safe.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// use std::time::Duration;
+    /// use tokio::time::sleep;
+    /// use waterwheel_schedule::Scheduler;
+    ///
+    /// let scheduler = Scheduler::new();
+    /// let upload = scheduler.after(Duration::ZERO).run_value(|context| async move {
+    ///     tokio::select! {
+    ///         () = sleep(Duration::from_secs(3600)) => "uploaded",
+    ///         () = context.cancelled() => "stopped halfway",
+    ///     }
+    /// });
+    /// sleep(Duration::from_millis(20)).await;
+    /// upload.cancel();
+    /// assert_eq!(upload.await.unwrap(), "stopped halfway");
+    /// # }
+    /// ```
+    pub fn cancelled(&self) -> impl Future<Output = ()> + Send + Sync + use<> {
+        self.token().cancelled_owned()
+    }
+
+    /// Cancels the job from inside, like [`JobHandle::cancel`](crate::JobHandle::cancel): this run is its last.
     pub fn cancel(&self) -> bool {
         self.job.table().cancel(self.run.key)
     }
@@ -121,6 +176,7 @@ impl Context {
 impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Context")
+            .field("id", &self.id())
             .field("scheduled", &self.scheduled())
             .field("run", &self.run())
             .field("attempt", &self.attempt())

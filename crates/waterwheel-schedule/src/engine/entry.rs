@@ -10,13 +10,14 @@ use super::job::{Job, Run, Start};
 use super::limits::Rank;
 use super::plan::{Pace, Plan};
 use crate::error::JobError;
+use crate::look::JobId;
 
 /// A job, as the table keeps it.
 pub(crate) struct Entry {
     pub(crate) job: Arc<dyn Job>,
     pub(crate) deadline: Instant,
-    /// How many jobs were submitted before it.
-    pub(crate) sequence: u64,
+    /// In the order of submission. Given by the table.
+    pub(crate) id: JobId,
     pub(crate) status: Status,
     /// No run after the present one, and why.
     pub(crate) ends: Option<Ends>,
@@ -71,6 +72,19 @@ impl Ends {
 }
 
 impl Entry {
+    /// A job that is about to be submitted.
+    pub(crate) fn new(job: Arc<dyn Job>, deadline: Instant, more: Option<Box<More>>) -> Entry {
+        Entry {
+            job,
+            deadline,
+            id: JobId::from(0),
+            status: Status::Waiting,
+            ends: None,
+            pauses: false,
+            more,
+        }
+    }
+
     pub(crate) fn is_periodic(&self) -> bool {
         self.plan().is_some_and(|plan| plan.pace != Pace::Once)
     }
@@ -96,7 +110,7 @@ impl Entry {
     }
 
     pub(crate) fn rank(&self) -> Rank {
-        (self.deadline, self.sequence)
+        (self.deadline, self.id)
     }
 
     /// Whether a run goes on.
@@ -121,6 +135,7 @@ impl Entry {
         Start {
             job: Arc::clone(&self.job),
             run: Run {
+                id: self.id,
                 key,
                 scheduled: self.deadline,
                 number: self.job.runs() + 1,

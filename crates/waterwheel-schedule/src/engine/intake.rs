@@ -5,11 +5,15 @@ use waterwheel::wheel::Key;
 use super::entry::Entry;
 use super::table::{Phase, Table, wake};
 use crate::error::{Refusal, SubmitError};
-use crate::look::Event;
+use crate::look::{Event, JobId};
 
 impl Table {
-    /// Files a job. From then on it runs or is ended: never lost. One that is over ends at once, well.
-    pub(crate) fn submit(&self, mut entry: Entry, is_over: bool) -> Result<Key, SubmitError> {
+    /// Files a job, and gives it its id. From then on it runs or is ended: never lost. One that is over ends at once, well.
+    pub(crate) fn submit(
+        &self,
+        mut entry: Entry,
+        is_over: bool,
+    ) -> Result<(Key, JobId), SubmitError> {
         let tick = self.timer.tick_after(entry.deadline);
         let wall = entry.wall();
         let mut state = self.state();
@@ -29,10 +33,10 @@ impl Table {
             self.report(|| Event::Refused { name });
             return Err(SubmitError(refusal));
         }
-        entry.sequence = state.sequence;
-        state.sequence += 1;
-        let key = state.wheel.insert(tick, entry);
         state.counts.submitted += 1;
+        let id = JobId::from(state.counts.submitted);
+        entry.id = id;
+        let key = state.wheel.insert(tick, entry);
         if is_over {
             state.counts.ended += 1;
             let removed = state.wheel.cancel(key);
@@ -40,12 +44,12 @@ impl Table {
             if let Some(entry) = removed {
                 entry.job.end_well();
             }
-            return Ok(key);
+            return Ok((key, id));
         }
         state.jobs += 1;
         let waker = self.waker_of_new_wait(&mut state, key, tick, wall);
         drop(state);
         wake(waker);
-        Ok(key)
+        Ok((key, id))
     }
 }

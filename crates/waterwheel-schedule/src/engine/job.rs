@@ -12,6 +12,7 @@ use waterwheel::wheel::Key;
 
 use super::table::Table;
 use crate::error::JobError;
+use crate::look::JobId;
 
 /// What the table knows of a job.
 pub(crate) trait Job: Send + Sync {
@@ -35,6 +36,9 @@ pub(crate) trait Job: Send + Sync {
 
     /// The token of the present run, which a cancel cancels; made when first asked for.
     fn token(&self) -> CancellationToken;
+
+    /// A token that is cancelled when the job has ended: its handle is complete, and its closure is gone. It keeps nothing of the job.
+    fn ended(&self) -> CancellationToken;
 
     /// The job counts as cancelled, and its token is.
     fn mark_cancelled(&self);
@@ -68,6 +72,7 @@ pub(crate) trait Job: Send + Sync {
 /// Which run it is.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Run {
+    pub(crate) id: JobId,
     pub(crate) key: Key,
     pub(crate) scheduled: Instant,
     pub(crate) number: u64,
@@ -80,4 +85,11 @@ pub(crate) struct Start {
     pub(crate) run: Run,
     /// The longest that the run may take.
     pub(crate) limit: Option<Duration>,
+}
+
+/// A token of what has happened already.
+pub(super) fn cancelled_token() -> CancellationToken {
+    let token = CancellationToken::new();
+    token.cancel();
+    token
 }

@@ -10,8 +10,10 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use waterwheel::wheel::Key;
 
-/// Where a job stands among others: its deadline, and how many were submitted before it.
-pub(crate) type Rank = (Instant, u64);
+use crate::look::JobId;
+
+/// Where a job stands among others: its deadline, and then the order of submission.
+pub(crate) type Rank = (Instant, JobId);
 
 /// A number of places, and which jobs wait for one.
 #[derive(Debug)]

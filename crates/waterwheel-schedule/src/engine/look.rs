@@ -93,6 +93,7 @@ impl Entry {
         };
         let plan = self.plan();
         JobInfo {
+            id: self.id,
             name: self.name().cloned(),
             is_periodic: self.is_periodic(),
             status,

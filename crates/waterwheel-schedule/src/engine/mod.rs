@@ -71,3 +71,4 @@ pub use context::Context;
 #[cfg(feature = "cron")]
 pub(crate) use occurrences::first as first_occurrence;
 pub use outcome::Outcome;
+pub(crate) use outcome::{Plain, ToPlain};

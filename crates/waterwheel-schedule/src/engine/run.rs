@@ -177,6 +177,7 @@ struct Over<W: Work> {
 impl<W: Work> Over<W> {
     fn end(&mut self, result: Result<W::Value, JobError>) {
         self.is_over = true;
+        let began = self.cell.take_beginning();
         if !W::IS_ONCE {
             self.cell.forget_run();
         }
@@ -188,7 +189,7 @@ impl<W: Work> Over<W> {
                 End::Badly(error)
             }
         };
-        match self.cell.table().finished(&self.run, end) {
+        match self.cell.table().finished(&self.run, began, end) {
             After::Again => drop_safely(result),
             After::Over => self.cell.complete(result),
             After::Well => {
@@ -213,8 +214,9 @@ impl<W: Work> Over<W> {
     /// The run has given nothing, and the job has ended with it.
     fn end_by(&mut self, end: End) {
         self.is_over = true;
+        let began = self.cell.take_beginning();
         self.cell.forget_run();
-        if let After::Ended(error) = self.cell.table().finished(&self.run, end) {
+        if let After::Ended(error) = self.cell.table().finished(&self.run, began, end) {
             self.cell.end(error);
         }
     }
@@ -236,7 +238,7 @@ fn described(error: &JobError) -> Arc<str> {
     }));
     match words {
         Ok(words) => words.into(),
-        Err(_) => "an error whose `Display` panics".into(),
+        Err(_) => "an error whose `Display` implementation panicked".into(),
     }
 }
 

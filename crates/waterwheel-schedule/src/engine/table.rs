@@ -39,8 +39,6 @@ pub(crate) struct State {
     pub(crate) wheel: Wheel<Entry>,
     /// The number of entries, disarmed ones included.
     pub(crate) jobs: usize,
-    /// The number of jobs that were ever taken.
-    pub(crate) sequence: u64,
     pub(crate) phase: Phase,
     /// The `Scheduler`s there are.
     pub(crate) handles: usize,
@@ -88,7 +86,6 @@ impl Table {
             state: Mutex::new(State {
                 wheel,
                 jobs: 0,
-                sequence: 0,
                 phase: Phase::Running,
                 handles: 1,
                 keeps_delayed: true,

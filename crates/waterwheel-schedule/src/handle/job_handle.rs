@@ -10,15 +10,27 @@ use super::JobControl;
 use super::controls::controls;
 use crate::engine::awaited::Awaited;
 use crate::error::JobError;
+use crate::look::JobId;
 
-/// A job that was submitted: await its result, cancel it, look at it.
+/// A handle of a submitted job, to await its result, and to cancel, pause, move and inspect it.
 ///
-/// Awaited, it gives what the job gave, or a [`JobError`]. A job that runs more than once gives `Ok(())` when it has had its last run.
-/// Awaiting `&mut handle` is cancel safe. Once it has given the result, it panics if it is polled again, as tokio's `JoinHandle`.
+/// When awaited, the handle yields the value of the job, or a [`JobError`]. The handle of a repeating job yields
+/// `Ok(())` after its last run. If the job is [cancelled](JobHandle::cancel) during a run, the handle waits for the end
+/// of that run.
 ///
-/// Dropping it detaches: the job goes on, and its value is dropped when it is there.
+/// Dropping the handle detaches the job: it continues, and its value is dropped as soon as there is one.
 ///
-/// While one task awaits it, others reach the job by a [`JobControl`], which [`control`](JobHandle::control) gives.
+/// While one task awaits the handle, other tasks can reach the job via a [`JobControl`], which [`control`](JobHandle::control) returns.
+///
+/// # Cancel safety
+///
+/// Awaiting `&mut handle` is cancel safe.
+///
+/// # Panics
+///
+/// Like tokio's `JoinHandle`, the handle panics if it is polled after it has yielded the result.
+///
+/// # Examples
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -35,28 +47,29 @@ use crate::error::JobError;
 /// # Ok(())
 /// # }
 /// ```
-#[must_use = "a dropped handle detaches: the job goes on; `drop` it to say so"]
+#[must_use = "dropping the handle detaches the job, which continues; call `drop` if intended"]
 pub struct JobHandle<T> {
     job: Arc<dyn Awaited<T>>,
     key: Key,
+    id: JobId,
 }
 
 impl<T> JobHandle<T> {
-    pub(crate) fn new(job: Arc<dyn Awaited<T>>, key: Key) -> JobHandle<T> {
-        JobHandle { job, key }
+    pub(crate) fn new(job: Arc<dyn Awaited<T>>, key: Key, id: JobId) -> JobHandle<T> {
+        JobHandle { job, key, id }
     }
 
-    /// A control of the job, beside the handle: for another task, while this one awaits the handle.
+    /// Returns a control of the job, for other tasks to use while one awaits the handle.
     #[must_use]
     pub fn control(&self) -> JobControl {
-        JobControl::new(Arc::clone(&self.job).as_job(), self.key)
+        JobControl::new(Arc::clone(&self.job).as_job(), self.key, self.id)
     }
 
     controls!();
 }
 
 impl<T> Drop for JobHandle<T> {
-    /// Lets go of the result, which a control would keep.
+    /// Detaches the job, and drops its result, which a control would otherwise keep alive.
     fn drop(&mut self) {
         // What the job alone holds goes with it.
         if Arc::strong_count(&self.job) > 1 {
@@ -76,6 +89,7 @@ impl<T> Future for JobHandle<T> {
 impl<T> fmt::Debug for JobHandle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JobHandle")
+            .field("id", &self.id)
             .field("is_done", &self.is_done())
             .field("runs", &self.runs())
             .finish_non_exhaustive()

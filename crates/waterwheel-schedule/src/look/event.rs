@@ -1,42 +1,59 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// What happens to jobs, for metrics and logs. [`Builder::on_event`](crate::Builder::on_event) has a hook for them, and makes a stream of it.
+use super::JobId;
+
+/// An event in the life of a job, for metrics and logs. [`Builder::on_event`](crate::Builder::on_event) shows how to receive events.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Event {
-    /// A run starts: its closure is called as soon as the hook returns. A run that is cancelled before that has no events.
+    /// A run starts: its closure is called as soon as the function that receives this event returns. A run that is
+    /// cancelled earlier has no events.
     #[non_exhaustive]
     Started {
+        /// The job's id.
+        id: JobId,
         /// The job's name.
         name: Option<Arc<str>>,
-        /// The number of the run, from 1 on.
+        /// The number of the run, counted from 1.
         run: u64,
-        /// When it was due.
+        /// When the run was due.
         scheduled: Instant,
     },
     /// A run has ended.
     #[non_exhaustive]
     Finished {
+        /// The job's id.
+        id: JobId,
         /// The job's name.
         name: Option<Arc<str>>,
         /// The number of the run.
         run: u64,
-        /// Why it failed, if it did.
+        /// When the run was due.
+        scheduled: Instant,
+        /// How late the run started, that is, the time from `scheduled` to its start.
+        lateness: Duration,
+        /// How long the run took. Like `lateness`, it is measured with the scheduler's timer.
+        duration: Duration,
+        /// The error message, if the run failed, was aborted, or ended with its runtime.
         error: Option<Arc<str>>,
     },
-    /// Runs were left out, as [`Missed`](crate::Missed) says.
+    /// Runs were missed (a misfire) and left out under the [`Missed`](crate::Missed) policy.
+    #[doc(alias = "misfire")]
     #[non_exhaustive]
     Missed {
+        /// The job's id.
+        id: JobId,
         /// The job's name.
         name: Option<Arc<str>>,
-        /// How many.
+        /// How many runs were left out.
         runs: u64,
     },
-    /// A job was not taken.
+    /// A job was refused, after a shutdown or because of `max_pending`.
     #[non_exhaustive]
     Refused {
         /// The job's name.

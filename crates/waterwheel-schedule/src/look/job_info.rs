@@ -3,38 +3,43 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// A job, as [`Scheduler::jobs`](crate::Scheduler::jobs) and [`Scheduler::shutdown_now`](crate::Scheduler::shutdown_now) list it.
+use super::JobId;
+
+/// Information about a job, as listed by [`Scheduler::jobs`](crate::Scheduler::jobs) and
+/// [`Scheduler::shutdown_now`](crate::Scheduler::shutdown_now).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct JobInfo {
-    /// The name that it was submitted with.
+    /// The id of the job.
+    pub id: JobId,
+    /// The name that the job was submitted with.
     pub name: Option<Arc<str>>,
-    /// Whether it runs more than once.
+    /// Whether the job is a repeating job.
     pub is_periodic: bool,
-    /// What it does now.
+    /// What the job is doing now.
     pub status: JobStatus,
-    /// When it runs next; of a job that runs, when this run was due; `None` if it is paused.
+    /// When the next run is due, or, while the job is running, when this run was due. `None` if the job is paused.
     pub next_run: Option<Instant>,
-    /// The time between two runs, at a fixed rate or with a fixed delay. `None` of a job by the calendar, and of one that runs once.
+    /// The period of a job at a fixed rate or with a fixed delay. `None` for a job by the calendar, and for a job that runs once.
     pub period: Option<Duration>,
-    /// How many runs of it have ended. A run that is tried again counts once.
+    /// How many runs of the job have ended. A run that is retried counts once.
     pub runs: u64,
-    /// How often the run that it is at has failed and is tried again: more than 0 while the job [backs off](crate::BackOff).
+    /// How many attempts of the current run have failed. More than 0 while the job [backs off](crate::BackOff).
     pub failures: u32,
-    /// What the last run that failed said. `None` if none has.
+    /// The error message of the last run that failed. `None` if no run has failed.
     pub last_error: Option<Arc<str>>,
 }
 
-/// What a job does now.
+/// What a job is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JobStatus {
-    /// It waits for its deadline.
+    /// The job is waiting for its deadline.
     Waiting,
-    /// It is due, and waits for a limit on concurrency, or for the task that is about to begin it.
+    /// The job is due, and is waiting for a concurrency limit or for the task that is about to begin it.
     Queued,
-    /// It runs.
+    /// A run is in progress.
     Running,
-    /// It was paused.
+    /// The job is paused.
     Paused,
 }

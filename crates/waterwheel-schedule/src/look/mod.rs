@@ -2,9 +2,11 @@
 
 mod counts;
 mod event;
+mod job_id;
 mod job_info;
 
 pub use counts::Counts;
 pub use event::Event;
 pub(crate) use event::Hook;
+pub use job_id::JobId;
 pub use job_info::{JobInfo, JobStatus};

@@ -1,21 +1,32 @@
-/// What becomes of the runs that a job at a fixed rate, or by the calendar, missed: since a run took longer than the period, since the limit on concurrency
-/// held it up, or since the machine slept.
+/// The misfire policy of a repeating job: what happens to the runs that it missed.
 ///
-/// A run that starts late, but before the next one is due, is not missed. At a fixed rate, the run that was waited for is not missed either, however
-/// late it starts. In each case the grid stays: `t0`, `t0 + period`, `t0 + 2 ×
-/// period`.
+/// A job at a fixed rate or by the calendar misses runs if one run takes longer than the period, if a concurrency limit
+/// holds it up, or if the machine was suspended. Quartz calls this a *misfire*. No policy shifts the grid of a fixed
+/// rate: it stays `t0`, `t0 + period`, `t0 + 2 × period`. A job with a fixed delay never misses a run.
 ///
-/// The names of the first two ideas are Java's `scheduleAtFixedRate` and the coalescing of Python's `apscheduler`.
+/// A run that starts late, but before the next one is due, is not missed. At a fixed rate, the run that the job was
+/// waiting for is not missed either, however late it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
+#[doc(alias = "misfire")]
 pub enum Missed {
-    /// They are left out: the next run is at the next place of the grid that is after now.
+    /// Skips the missed runs: the next run is at the first time of the grid that is still to come.
+    ///
+    /// Quartz calls this `MISFIRE_INSTRUCTION_DO_NOTHING`.
     #[default]
+    #[doc(alias = "DO_NOTHING")]
     Skip,
-    /// One run stands for all of them, at once. The next is on the grid.
+    /// Coalesces the missed runs: one run starts immediately and stands for all of them. The run after it is on the grid.
+    ///
+    /// Quartz calls this `MISFIRE_INSTRUCTION_FIRE_ONCE_NOW`, and `APScheduler` `coalesce`.
+    #[doc(alias = "coalesce")]
+    #[doc(alias = "FIRE_ONCE_NOW")]
     Once,
-    /// The latest of them run, at most so many, one after the other without a pause. By the calendar, at most 100.
+    /// Runs the latest of the missed runs, at most this many, one after the other without a pause. By the calendar, at most 100.
     CatchUpTo(u32),
-    /// Each runs, one after the other without a pause, as in Java.
+    /// Runs every missed run, one after the other without a pause, as Java's `scheduleAtFixedRate` does.
+    ///
+    /// Quartz calls this `MISFIRE_INSTRUCTION_IGNORE_MISFIRE_POLICY`.
+    #[doc(alias = "IGNORE_MISFIRE_POLICY")]
     CatchUp,
 }

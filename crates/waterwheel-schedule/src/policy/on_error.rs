@@ -1,21 +1,22 @@
 use std::time::Duration;
 
-/// What becomes of a job whose run failed: it gave an error, panicked, or ran out of its time limit.
+/// The policy for a job whose run failed: the run returned an error, panicked, or exceeded its time limit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum OnError {
-    /// The job ends, and its handle gives the error: Java's way.
+    /// The job ends, and its handle yields the error, as in Java.
     #[default]
     End,
-    /// The job goes on as if the run had gone well.
+    /// The job continues as if the run had succeeded.
     Continue,
-    /// The run is tried again, later each time.
+    /// The run is retried, with a growing delay.
     BackOff(BackOff),
 }
 
-/// How long a job waits before it tries a failed run again: `first`, then twice as long after each failure, at most `most`.
+/// An exponential backoff: how long a job waits before it retries a failed run.
 ///
-/// After a run that goes well, it begins anew, and a job at a fixed rate is back on its grid.
+/// The delay is `first` after the first failure and doubles with every further failure, up to `most`. A run that
+/// succeeds resets it, and a job at a fixed rate is then back on its grid.
 ///
 /// ```
 /// use std::time::Duration;
@@ -33,7 +34,7 @@ pub struct BackOff {
 }
 
 impl BackOff {
-    /// Waits `first` after the first failure, and at most `most`. There is no bound on the number of retries.
+    /// Creates a backoff that waits `first` after the first failure, and at most `most`. The number of retries is not limited.
     #[must_use]
     pub const fn new(first: Duration, most: Duration) -> BackOff {
         BackOff {
@@ -43,14 +44,14 @@ impl BackOff {
         }
     }
 
-    /// At most so many retries of a run. Then the job ends with the last error.
+    /// Limits the number of retries of a run. When they are used up, the job ends with the last error.
     #[must_use]
     pub const fn retries(mut self, most: u32) -> BackOff {
         self.retries = Some(most);
         self
     }
 
-    /// The wait after so many failures in a row, from 1 on; `None` if the job ends instead.
+    /// Returns the delay after `failures` failures in a row, counted from 1, or `None` if the job ends instead.
     #[must_use]
     pub fn delay(&self, failures: u32) -> Option<Duration> {
         if self.retries.is_some_and(|most| failures > most) {

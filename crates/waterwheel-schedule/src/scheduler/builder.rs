@@ -13,10 +13,11 @@ use crate::engine::table::Table;
 use crate::engine::wall::WallClock;
 use crate::look::{Event, Hook};
 
-/// Sets up a [`Scheduler`]. Made by [`Scheduler::builder`].
+/// Configures a [`Scheduler`]. Created by [`Scheduler::builder`].
 #[derive(Debug, Default)]
-#[must_use = "a scheduler is made by `build`"]
+#[must_use = "call `build` to create the scheduler"]
 pub struct Builder {
+    runtime: Option<Handle>,
     timer: Option<Timer>,
     concurrency: Option<NonZeroUsize>,
     max_pending: Option<usize>,
@@ -25,43 +26,71 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// The timer to measure by; by default that of the current runtime. The jobs run on the current runtime in any case.
+    /// Sets the runtime that the jobs run on. The default is the current runtime.
+    ///
+    /// With it, a scheduler can be built outside a runtime, such as in a `main` that starts the runtime itself. Jobs can be
+    /// submitted from anywhere in any case.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use waterwheel_schedule::Scheduler;
+    ///
+    /// let runtime = tokio::runtime::Runtime::new()?;
+    /// let scheduler = Scheduler::builder().runtime(runtime.handle()).build();
+    /// let job = scheduler.after(Duration::from_millis(5)).run(|_| async {});
+    /// runtime.block_on(job).unwrap();
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn runtime(mut self, runtime: &Handle) -> Builder {
+        self.runtime = Some(runtime.clone());
+        self
+    }
+
+    /// Sets the timer that the scheduler measures time with. The default is the timer of its runtime.
+    ///
+    /// Jobs run on the scheduler's runtime, whatever the timer.
     pub fn timer(mut self, timer: &Timer) -> Builder {
         self.timer = Some(timer.clone());
         self
     }
 
-    /// At most so many jobs run at a time; by default there is no bound. Those that are due wait, first in, first out.
+    /// Limits how many jobs run at the same time. By default there is no limit.
+    ///
+    /// Jobs that are due beyond the limit are queued in order of their deadlines, then of their submission.
     ///
     /// # Panics
     ///
-    /// If it is 0.
+    /// Panics if `most` is 0.
     #[track_caller]
     pub fn concurrency(mut self, most: usize) -> Builder {
         self.concurrency = NonZeroUsize::new(most);
         assert!(
             self.concurrency.is_some(),
-            "a scheduler runs at least 1 job at a time"
+            "the `concurrency` of a scheduler must be at least 1"
         );
         self
     }
 
-    /// At most so many jobs, running ones included; by default there is no bound. One more is
-    /// [refused](crate::SubmitError::is_at_capacity).
+    /// Limits how many jobs the scheduler holds, including running ones. By default there is no limit.
+    ///
+    /// A job beyond the limit is [refused](crate::SubmitError::is_at_capacity).
     pub fn max_pending(mut self, jobs: usize) -> Builder {
         self.max_pending = Some(jobs);
         self
     }
 
-    /// A wall clock for tests: it shows `start` when the scheduler is built, and goes on with the time of its timer, so that
-    /// virtual time moves it. By default it is the machine's.
+    /// Sets a virtual wall clock, for tests. The default is the wall clock of the machine.
+    ///
+    /// The clock shows `start` when the scheduler is built and advances with the scheduler's timer, so that virtual time moves it.
     pub fn virtual_wall_clock(mut self, start: SystemTime) -> Builder {
         self.wall = Some(start);
         self
     }
 
-    /// A function that is called at each [`Event`], without a lock: by the task of the run, or its thread if it blocks, by the driver, or by the submitter. So it should be
-    /// quick. If it panics, nothing else happens.
+    /// Sets a function that is called for each [`Event`], without a lock held.
+    ///
+    /// The function is called by the task of the run (or by the thread of a blocking run), by the scheduler's driver
+    /// task, or by the submitter, so it should return quickly. A panic in it is ignored.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -78,7 +107,8 @@ impl Builder {
     /// assert!(job.await.is_err());
     /// # }
     /// ```
-    /// As a stream: a broadcast channel of tokio's. A receiver that is too slow loses the oldest events, and learns how many.
+    ///
+    /// To get a stream of events, use tokio's broadcast channel. A receiver that is too slow loses the oldest events, and is told how many.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -89,7 +119,7 @@ impl Builder {
     ///
     /// let (sender, mut events) = broadcast::channel(256);
     /// let scheduler = Scheduler::builder()
-    ///     .on_event(move |event| drop(sender.send(event.clone()))) // fails only without a receiver
+    ///     .on_event(move |event| drop(sender.send(event.clone()))) // fails only if there is no receiver
     ///     .build();
     /// let metrics = tokio::spawn(async move {
     ///     let (mut finished, mut lost) = (0, 0);
@@ -114,19 +144,32 @@ impl Builder {
         self
     }
 
-    /// The scheduler, with its driver as a task of the current runtime.
+    /// Creates the scheduler, and spawns its driver task on the runtime.
     ///
     /// # Panics
     ///
-    /// If the timer has a [`max_pending`](waterwheel::Builder::max_pending): a scheduler needs a place of it at any time. Outside of a tokio runtime. Without a [`timer`](Builder::timer), also in a runtime without `enable_time`, and if its timer was shut down.
+    /// Panics if
+    ///
+    /// - no [`runtime`](Builder::runtime) was set, and it is called outside a tokio runtime;
+    /// - the timer has a [`max_pending`](waterwheel::Builder::max_pending), since a scheduler must be able to use its timer at any time;
+    /// - no [`timer`](Builder::timer) was set, and the runtime was built without `enable_time` or its timer was shut down.
     #[must_use]
     #[track_caller]
     pub fn build(self) -> Scheduler {
-        let runtime = Handle::current();
-        let timer = self.timer.unwrap_or_else(Timer::current);
+        let runtime = match self.runtime {
+            Some(runtime) => runtime,
+            None => Handle::current(),
+        };
+        let timer = match self.timer {
+            Some(timer) => timer,
+            None => {
+                let _inside = runtime.enter();
+                Timer::current()
+            }
+        };
         assert!(
             timer.max_pending().is_none(),
-            "a scheduler needs a place of its timer at any time: give it a timer without `max_pending`, and bound the scheduler by its own"
+            "a scheduler cannot use a timer that has a `max_pending`: use a timer without `max_pending`, and set that of the scheduler"
         );
         let limit = Limit::new(None, self.concurrency);
         let wall = match self.wall {

@@ -4,31 +4,39 @@ use super::Scheduler;
 use crate::engine::table::Phase;
 use crate::look::JobInfo;
 
-/// How it ends.
+/// Shutting down.
 impl Scheduler {
-    /// Takes nothing new from now on. By default, jobs that run once still run, and those that run more than once end now, or after their present run. So Java's
-    /// `shutdown`; its two policies are [`keep_delayed`](Scheduler::keep_delayed) and [`keep_periodic`](Scheduler::keep_periodic).
+    /// Begins a graceful shutdown: the scheduler accepts no new jobs and ends when the last of its jobs has ended.
     ///
-    /// When it has returned, no run begins that these policies do not keep, not even one that was due and waited for its task; a run whose closure another
-    /// thread was about to call counts as begun. Paused jobs end: they would never run. Submissions race with it cleanly: each is taken as a whole or
-    /// refused. A second call does nothing.
+    /// By default, jobs that run once still run, while repeating jobs end immediately, or after the run in progress.
+    /// This is Java's `shutdown`, and its two policies are [`keep_delayed`](Scheduler::keep_delayed) and
+    /// [`keep_periodic`](Scheduler::keep_periodic). Paused jobs end, since they would never run.
+    /// [`drain`](Scheduler::drain) also waits for the end.
+    ///
+    /// Once this call has returned, no run begins that the policies do not keep, not even one that was due and waiting
+    /// for its task. A run whose closure another thread was about to call counts as begun. A submission that races with
+    /// the call is either accepted or refused. A second call does nothing.
+    #[doc(alias = "graceful shutdown")]
     pub fn shutdown(&self) {
         self.table.shutdown();
     }
 
-    /// Ends every job that does not run, and returns what these were. Takes nothing new.
+    /// Ends every job that is not running and returns a list of them. The scheduler accepts no new jobs.
     ///
-    /// When it has returned, no run begins, not even of a job that was due and waited for its task. Each job is returned, or its closure had been called, or
-    /// another thread was about to call it; [`Counts`](crate::Counts) have it as running or finished then.
+    /// Once this call has returned, no run begins, not even of a job that was due and waiting for its task. A job that
+    /// is not in the list had its closure called already, or another thread was about to call it;
+    /// [`Counts`](crate::Counts) then counts it as running or finished.
     ///
-    /// The handles of what it returns give [`JobError::Shutdown`](crate::JobError::Shutdown) (Java's never end). Runs that go on are let finish, and their
-    /// [tokens](crate::Context::token) are cancelled. A second call returns nothing.
+    /// The handles of the returned jobs yield [`JobError::Shutdown`](crate::JobError::Shutdown), whereas in Java they
+    /// never complete. Runs in progress are allowed to finish, and their [tokens](crate::Context::token) are cancelled.
+    /// A second call returns an empty list.
     pub fn shutdown_now(&self) -> Vec<JobInfo> {
         self.table.shutdown_now()
     }
 
-    /// Whether jobs that run once still run after a [`shutdown`](Scheduler::shutdown); by default yes. It can be changed at any time: said after
-    /// a shutdown, `false` ends them now.
+    /// Sets whether jobs that run once still run after a [`shutdown`](Scheduler::shutdown). The default is `true`.
+    ///
+    /// This can be changed at any time. After a shutdown, `false` ends these jobs immediately.
     pub fn keep_delayed(&self, keep: bool) {
         let mut state = self.table.state();
         state.keeps_delayed = keep;
@@ -37,7 +45,9 @@ impl Scheduler {
         self.shut_down_again(phase);
     }
 
-    /// Whether jobs that run more than once go on after a [`shutdown`](Scheduler::shutdown); by default no. It can be changed at any time.
+    /// Sets whether repeating jobs continue after a [`shutdown`](Scheduler::shutdown). The default is `false`.
+    ///
+    /// This can be changed at any time. After a shutdown, `false` ends these jobs immediately, or after the run in progress.
     pub fn keep_periodic(&self, keep: bool) {
         let mut state = self.table.state();
         state.keeps_periodic = keep;
@@ -46,9 +56,10 @@ impl Scheduler {
         self.shut_down_again(phase);
     }
 
-    /// Waits until the scheduler was shut down and its last job has ended. `false` if that takes longer than `limit`.
+    /// Waits until the scheduler was shut down and its last job has ended. Returns `false` if that takes longer than `limit`.
     ///
-    /// Without a shutdown, it waits for one. A timer that is stopped measures no limit: then this says at once whether it has ended.
+    /// This does not shut the scheduler down: if nothing else does, it waits for the whole limit. If the scheduler's
+    /// timer was stopped, no limit can be measured, and the method returns immediately.
     pub async fn await_termination(&self, limit: Duration) -> bool {
         if self.is_terminated() {
             return true;
@@ -59,19 +70,23 @@ impl Scheduler {
         }
     }
 
-    /// [`shutdown`](Scheduler::shutdown), and waits until the last run has ended, however long that takes. A job that awaits it waits for itself, for ever.
+    /// Shuts the scheduler down gracefully: calls [`shutdown`](Scheduler::shutdown), and waits until the last job has
+    /// ended, however long that takes.
+    ///
+    /// A job that awaits this waits for itself and never finishes.
+    #[doc(alias = "graceful shutdown")]
     pub async fn drain(&self) {
         self.shutdown();
         self.terminated().await;
     }
 
-    /// Whether the scheduler was shut down. Jobs may still run.
+    /// Returns whether the scheduler was shut down. Jobs may still be running.
     #[must_use]
     pub fn is_shutdown(&self) -> bool {
         self.table.state().phase != Phase::Running
     }
 
-    /// Whether the scheduler was shut down, and its last job has ended.
+    /// Returns whether the scheduler was shut down and its last job has ended.
     #[must_use]
     pub fn is_terminated(&self) -> bool {
         self.table.state().phase == Phase::Terminated

@@ -14,25 +14,36 @@ use tokio::time::Instant;
 use waterwheel::Timer;
 
 use crate::engine::Context;
+use crate::engine::entry::Entry;
 use crate::engine::plan::{Pace, add};
 use crate::engine::share::Share;
 use crate::engine::table::{Table, wake};
 use crate::group::Group;
 use crate::handle::JobControl;
-use crate::look::{Counts, JobInfo};
+use crate::look::{Counts, JobId, JobInfo};
 use crate::submit::{Once, Options, Repeat};
 
 pub use builder::Builder;
 
-/// Runs jobs: after a delay, at an instant, at a fixed rate, with a fixed delay.
+/// Runs jobs once after a delay or at an instant, at a fixed rate, with a fixed delay, or by cron.
 ///
-/// A job that waits is an entry of a [`Wheel`](waterwheel::wheel::Wheel), and no task. When it is due, it runs within a task of the
-/// runtime. If more than three are due together, tasks begin them one after the other: jobs that end at their first poll share [`tokio::task::id`] and the
-/// cooperative budget, and a job that is not done then keeps its task. Jobs are started in order of their deadlines, equal ones in the order in which they were submitted. A job that panics harms no other.
+/// Methods such as [`after`](Scheduler::after) and [`every`](Scheduler::every) prepare a job, whose `run` method
+/// submits it. Jobs are started in order of their deadlines, and jobs with equal deadlines in the order of their
+/// submission. A job that panics does not affect the others.
 ///
-/// A `Scheduler` is cheap to clone, and all clones are the same one. When the last clone is dropped, the jobs go on; then only handles and
-/// the jobs themselves reach them. The scheduler ends when no job is left. It ends with its runtime, and when it finds its timer stopped: all handles give
-/// [`JobError::Shutdown`](crate::JobError::Shutdown) then.
+/// A `Scheduler` is cheap to clone, and all clones refer to the same scheduler. When the last clone is dropped, its
+/// jobs continue; they can then be reached only via their handles and controls, or from within a job. The scheduler
+/// ends when no job is left. It also ends with its runtime, and when it finds its timer stopped; all handles then yield
+/// [`JobError::Shutdown`](crate::JobError::Shutdown).
+///
+/// # Tasks
+///
+/// A waiting job is an entry of a [`Wheel`](waterwheel::wheel::Wheel), not a task. When it is due, it runs in a task of the runtime.
+///
+/// If more than three jobs are due together, tasks begin them one after the other. Jobs that finish at their first poll then share
+/// [`tokio::task::id`] and the cooperative budget, and a job that is still pending keeps its task to itself.
+///
+/// # Examples
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -57,18 +68,19 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// A scheduler on the current runtime and its timer, [`Timer::current`], without limits.
+    /// Creates a scheduler without limits, on the current runtime and its timer, [`Timer::current`].
+    /// [`Builder::runtime`] sets another runtime.
     ///
     /// # Panics
     ///
-    /// Outside of a tokio runtime, or in one without `enable_time`.
+    /// Panics if it is called outside a tokio runtime, or if the runtime was built without `enable_time` or its timer was shut down.
     #[must_use]
     #[track_caller]
     pub fn new() -> Scheduler {
         Scheduler::builder().build()
     }
 
-    /// To set limits, a timer of your own, or a function for events.
+    /// Returns a builder, to set limits, a timer of your own, or a function that receives events.
     pub fn builder() -> Builder {
         Builder::default()
     }
@@ -80,23 +92,24 @@ impl Scheduler {
         }
     }
 
-    /// A job that runs once, `delay` from now.
+    /// Prepares a job that runs once, `delay` from now.
     ///
-    /// Zero is the end of the running tick. A delay beyond the range of `Instant` is thirty years.
+    /// With [`Duration::ZERO`], the job is due at the end of the current tick. A delay beyond the range of `Instant`
+    /// counts as thirty years.
     pub fn after(&self, delay: Duration) -> Once<'_> {
         self.at(add(self.table.timer.now(), delay))
     }
 
-    /// A job that runs once, at `deadline`. One that is past is due at once.
+    /// Prepares a job that runs once, at `deadline`. If that has passed, the job is due immediately.
     pub fn at(&self, deadline: Instant) -> Once<'_> {
         Once::new(Options::new(&self.table, deadline))
     }
 
-    /// A job that runs once, when the wall clock shows `time`. One that is past is due at once.
+    /// Prepares a job that runs once, when the wall clock shows `time`. If that has passed, the job is due immediately.
     ///
-    /// If the wall clock is set, or the machine is suspended, the job goes by the new time: it never runs before the clock shows `time`.
-    /// It does not poll ([how it waits](waterwheel::clocks#how-they-wait)). In virtual time, see
-    /// [`Builder::virtual_wall_clock`].
+    /// The job follows the wall clock if it is set and after the machine was suspended, and never runs before the clock
+    /// shows `time`. On Linux the clock is not polled ([how it waits](waterwheel::clocks#how-they-wait)). For virtual
+    /// time, see [`Builder::virtual_wall_clock`].
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -117,36 +130,48 @@ impl Scheduler {
         Once::new(options)
     }
 
-    /// A job at a fixed rate: its deadlines are `period` apart, however long a run takes. The first is one period from now.
+    /// Prepares a job at a fixed rate: its deadlines are `period` apart, however long a run takes. The first run is one period from now.
+    ///
+    /// Runs never overlap. Runs that were missed are skipped, unless [`Repeat::missed`](crate::Repeat::missed) sets another misfire policy.
     ///
     /// # Panics
     ///
-    /// If `period` is zero.
+    /// Panics if `period` is zero.
+    #[doc(alias = "fixed rate")]
+    #[doc(alias = "scheduleAtFixedRate")]
     #[track_caller]
     pub fn every(&self, period: Duration) -> Repeat<'_> {
         self.repeat(period, Pace::Rate(period))
     }
 
-    /// A job with a fixed delay: each run is `period` after the end of the one before. The first is one period from now.
+    /// Prepares a job with a fixed delay: each run is due `period` after the end of the run before. The first run is one period from now.
     ///
     /// # Panics
     ///
-    /// If `period` is zero.
+    /// Panics if `period` is zero.
+    #[doc(alias = "fixed delay")]
+    #[doc(alias = "scheduleWithFixedDelay")]
     #[track_caller]
     pub fn with_delay(&self, period: Duration) -> Repeat<'_> {
         self.repeat(period, Pace::Delay(period))
     }
 
-    /// A job by the calendar: a cron expression in a time zone, by its IANA name.
+    /// Prepares a job by a cron expression, in the time zone with this IANA name.
     ///
-    /// [`calendar`](crate::calendar) says what an expression may have, and what happens when the clock is put forward or back. Like
-    /// [`at_wall`](Scheduler::at_wall), it goes by the wall clock, also when that is set. What was missed meanwhile, [`Missed`](crate::Missed)
-    /// decides; at most 100 missed runs are counted. So also if a time comes up late, and the time after it is past as well; if that is not, the
-    /// run begins late. [`Context::scheduled_wall`](crate::Context::scheduled_wall) says for which time a run is. If the clock is set back, a time that has had its run has no other, unless the clock is set back by more than a day.
+    /// [`calendar`](crate::calendar) describes the syntax of expressions, and what happens when daylight saving time
+    /// begins or ends. Like [`at_wall`](Scheduler::at_wall), the job follows the wall clock if that is set. If the
+    /// clock is set back, a time that has had its run is not run again, unless the clock is set back by more than a
+    /// day.
+    ///
+    /// The misfire policy, [`Missed`](crate::Missed), decides what happens to missed runs; at most 100 of them are
+    /// counted. A late run counts as missed only if the time after it has passed as well; otherwise it begins late.
+    /// [`Context::scheduled_wall`](crate::Context::scheduled_wall) tells a run which time it is for.
     ///
     /// # Errors
     ///
-    /// [`ScheduleError`](crate::calendar::ScheduleError), if the expression or the zone is wrong.
+    /// Returns a [`ScheduleError`](crate::calendar::ScheduleError) if the expression or the zone is invalid.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -168,7 +193,9 @@ impl Scheduler {
         Ok(self.by_calendar(crate::calendar::Schedule::parse(expression, zone)?))
     }
 
-    /// A job by a schedule that was parsed before. One that never comes any more ends at once, well.
+    /// Prepares a job by a schedule that was parsed before.
+    ///
+    /// If the schedule has no time left, the job ends as soon as it is submitted, and its handle yields `Ok(())`.
     #[cfg(feature = "cron")]
     pub fn by_calendar(&self, schedule: crate::calendar::Schedule) -> Repeat<'_> {
         let now = self.table.wall.now(&self.table.timer);
@@ -191,13 +218,16 @@ impl Scheduler {
         Repeat::new(Options::new(&self.table, first), pace)
     }
 
-    /// A group of jobs, of which at most `most` run at a time. The others wait, first in, first out.
+    /// Creates a group of jobs, of which at most `most` run at the same time.
     ///
-    /// Jobs of a group of one are started in order of their deadlines, each when the one before has ended. A group stays for as long as its scheduler.
+    /// Jobs beyond the limit are queued in order of their deadlines, then of their submission. With a limit of one,
+    /// each job starts when the one before it has ended. A group exists for as long as its scheduler.
     ///
     /// # Panics
     ///
-    /// If `most` is 0.
+    /// Panics if `most` is 0.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -217,18 +247,50 @@ impl Scheduler {
         Group::new(&self.table, name.into(), most)
     }
 
-    /// The jobs that there are, in no particular order. Jobs that have ended are not among them.
+    /// Lists the jobs that have not ended, in no particular order.
     ///
-    /// O(jobs), some 0.1 µs each: for a list on a screen, and not for each submission. The scheduler goes on meanwhile. So a job that is submitted or
-    /// ends during the call may be in the list, or not.
+    /// This takes O(jobs), about 0.1 µs per job: it is meant for a list on a screen, not for every submission. The
+    /// scheduler continues during the call, so a job that is submitted or ends meanwhile may or may not be in the list.
     #[must_use]
     pub fn jobs(&self) -> Vec<JobInfo> {
         self.table.list(|_, entry| Some(entry.info()))
     }
 
-    /// Controls of the jobs with this name, in no particular order. Names need not be unique.
+    /// Returns a control of the job with this id, or `None` if the job has ended or the scheduler never gave this id.
     ///
-    /// O(jobs), as [`jobs`](Scheduler::jobs): for commands of an operator. A program keeps [controls](crate::JobHandle::control) of its own.
+    /// This takes O(jobs), like [`jobs`](Scheduler::jobs): it is meant for the commands of an operator who sees the id in a
+    /// list or in a log. A program should keep the [controls](crate::JobHandle::control) that it needs.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use waterwheel_schedule::{JobId, Scheduler};
+    ///
+    /// let scheduler = Scheduler::new();
+    /// drop(scheduler.every(Duration::from_secs(60)).run(|_| async {}));
+    ///
+    /// // A page lists the jobs, and a request names one of them.
+    /// let listed = scheduler.jobs()[0].id.to_string();
+    /// let id = JobId::from(listed.parse::<u64>()?);
+    /// assert!(scheduler.job(id).is_some_and(|job| job.cancel()));
+    /// assert!(scheduler.job(id).is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn job(&self, id: JobId) -> Option<JobControl> {
+        self.controls(|entry| entry.id == id).pop()
+    }
+
+    /// Returns controls of all jobs with this name, in no particular order. Names need not be unique.
+    ///
+    /// This takes O(jobs), like [`jobs`](Scheduler::jobs): it is meant for an operator's commands. A program should keep the
+    /// [controls](crate::JobHandle::control) that it needs.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -246,13 +308,16 @@ impl Scheduler {
     /// ```
     #[must_use]
     pub fn find(&self, name: &str) -> Vec<JobControl> {
+        self.controls(|entry| entry.name().is_some_and(|it| **it == *name))
+    }
+
+    fn controls(&self, is_wanted: impl Fn(&Entry) -> bool) -> Vec<JobControl> {
         self.table.list(|key, entry| {
-            let is_named = entry.name().is_some_and(|it| **it == *name);
-            is_named.then(|| JobControl::new(Arc::clone(&entry.job), key))
+            is_wanted(entry).then(|| JobControl::new(Arc::clone(&entry.job), key, entry.id))
         })
     }
 
-    /// How many jobs and runs there were and are.
+    /// Returns the numbers of jobs and runs, past and present.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let state = self.table.state();
@@ -265,23 +330,23 @@ impl Scheduler {
         }
     }
 
-    /// When the scheduler next has something to do: the deadline of its next job, or earlier. `None` if no job waits.
+    /// Returns when the scheduler next has something to do: the deadline of its next job, or earlier. `None` if no job is waiting.
     #[must_use]
     pub fn next_expiration(&self) -> Option<Instant> {
         let next = self.table.state().wheel.next_expiration()?;
         self.table.timer.instant_of(next)
     }
 
-    /// The timer by which the scheduler measures.
+    /// Returns the timer that the scheduler measures time with.
     #[must_use]
     pub fn timer(&self) -> &Timer {
         &self.table.timer
     }
 }
 
-/// Here, since a scheduler stands above what a run is handed.
+// Here, since a scheduler stands above what a run is handed.
 impl Context {
-    /// The job's scheduler: a job may submit others, and shut it down.
+    /// Returns the job's scheduler. A job may submit other jobs to it, and may shut it down.
     #[must_use]
     pub fn scheduler(&self) -> Scheduler {
         Scheduler::of_table(self.table())
@@ -301,7 +366,7 @@ impl Clone for Scheduler {
 }
 
 impl Drop for Scheduler {
-    /// The last one lets the driver end, once no job is left.
+    /// When the last clone is dropped, lets the scheduler end as soon as no job is left.
     fn drop(&mut self) {
         let mut state = self.table.state();
         state.handles -= 1;

@@ -4,15 +4,16 @@ use super::Retry;
 use super::options::{Options, common_options};
 use super::submission::{Submission, taken};
 use crate::engine::work::{BlockOnce, RunOnce};
-use crate::engine::{Context, Outcome};
+use crate::engine::{Context, Outcome, Plain, ToPlain};
 use crate::error::SubmitError;
 use crate::handle::JobHandle;
 use crate::policy::BackOff;
 
-/// A job that runs once, about to be submitted. Made by [`Scheduler::after`](crate::Scheduler::after), [`at`](crate::Scheduler::at) and
-/// [`at_wall`](crate::Scheduler::at_wall).
+/// A job that runs once, about to be submitted.
+///
+/// Created by [`Scheduler::after`](crate::Scheduler::after), [`at`](crate::Scheduler::at) and [`at_wall`](crate::Scheduler::at_wall).
 #[derive(Debug, Clone)]
-#[must_use = "a job is submitted by `run`"]
+#[must_use = "a job is only submitted by `run`, `run_value`, their blocking forms or their `try_` forms"]
 pub struct Once<'a> {
     options: Options<'a>,
 }
@@ -24,16 +25,16 @@ impl<'a> Once<'a> {
 
     common_options!();
 
-    /// Tries the run again if it fails. For this the job is a closure that can be called more than once.
+    /// Retries the run if it fails. The closure must then be callable more than once.
     pub fn retry(self, back_off: BackOff) -> Retry<'a> {
         Retry::new(self.options, back_off)
     }
 
-    /// Submits the job: an async closure.
+    /// Submits the job, an async closure.
     ///
     /// # Panics
     ///
-    /// If the scheduler was shut down or is at its `max_pending`; see [`try_run`](Once::try_run).
+    /// Panics if the scheduler was shut down or is at its `max_pending`; [`try_run`](Once::try_run) returns an error instead.
     #[track_caller]
     pub fn run<F, R>(self, job: F) -> JobHandle<<R::Output as Outcome>::Value>
     where
@@ -43,11 +44,11 @@ impl<'a> Once<'a> {
         taken(self.try_run(job))
     }
 
-    /// [`run`](Once::run), or an error.
+    /// Submits the job like [`run`](Once::run), or returns an error.
     ///
     /// # Errors
     ///
-    /// [`SubmitError`]. The job was dropped.
+    /// Returns a [`SubmitError`] if the scheduler was shut down or is at its `max_pending`. The job is dropped.
     pub fn try_run<F, R>(
         self,
         job: F,
@@ -59,11 +60,57 @@ impl<'a> Once<'a> {
         self.submission().submit(RunOnce(job))
     }
 
-    /// Submits a closure that blocks its thread: it runs on one of the runtime's [threads for that](tokio::task::spawn_blocking).
+    /// Submits the job, an async closure whose value may be of any type. The handle yields the value, as that of
+    /// [`tokio::spawn`] does.
+    ///
+    /// A `Result` is a value like any other: if it is an `Err`, the run has not failed. [`run`](Once::run) takes a
+    /// `Result` apart, so that its errors are counted and reported.
     ///
     /// # Panics
     ///
-    /// As [`run`](Once::run).
+    /// Panics where [`run`](Once::run) does.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), waterwheel_schedule::JobError> {
+    /// use std::time::Duration;
+    /// use waterwheel_schedule::Scheduler;
+    ///
+    /// let scheduler = Scheduler::new();
+    /// let greeting = scheduler.after(Duration::from_millis(5)).run_value(|_| async { "hello" });
+    /// assert_eq!(greeting.await?, "hello");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn run_value<F, R>(self, job: F) -> JobHandle<R::Output>
+    where
+        F: FnOnce(Context) -> R + Send + 'static,
+        R: Future<Output: Send + 'static> + Send + 'static,
+    {
+        taken(self.try_run_value(job))
+    }
+
+    /// Submits the job like [`run_value`](Once::run_value), or returns an error.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`try_run`](Once::try_run).
+    pub fn try_run_value<F, R>(self, job: F) -> Result<JobHandle<R::Output>, SubmitError>
+    where
+        F: FnOnce(Context) -> R + Send + 'static,
+        R: Future<Output: Send + 'static> + Send + 'static,
+    {
+        self.try_run(move |context| ToPlain::new(job(context)))
+    }
+
+    /// Submits a blocking closure, which runs on a thread of [`spawn_blocking`](tokio::task::spawn_blocking).
+    ///
+    /// # Panics
+    ///
+    /// Panics where [`run`](Once::run) does.
     #[track_caller]
     pub fn run_blocking<F, R>(self, job: F) -> JobHandle<R::Value>
     where
@@ -73,17 +120,45 @@ impl<'a> Once<'a> {
         taken(self.try_run_blocking(job))
     }
 
-    /// [`run_blocking`](Once::run_blocking), or an error.
+    /// Submits the job like [`run_blocking`](Once::run_blocking), or returns an error.
     ///
     /// # Errors
     ///
-    /// As [`try_run`](Once::try_run).
+    /// Returns the errors of [`try_run`](Once::try_run).
     pub fn try_run_blocking<F, R>(self, job: F) -> Result<JobHandle<R::Value>, SubmitError>
     where
         F: FnOnce(Context) -> R + Send + 'static,
         R: Outcome + Send + 'static,
     {
         self.submission().submit(BlockOnce(job))
+    }
+
+    /// Submits a blocking closure whose value may be of any type. To [`run_blocking`](Once::run_blocking), it is what
+    /// [`run_value`](Once::run_value) is to [`run`](Once::run).
+    ///
+    /// # Panics
+    ///
+    /// Panics where [`run`](Once::run) does.
+    #[track_caller]
+    pub fn run_blocking_value<F, T>(self, job: F) -> JobHandle<T>
+    where
+        F: FnOnce(Context) -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        taken(self.try_run_blocking_value(job))
+    }
+
+    /// Submits the job like [`run_blocking_value`](Once::run_blocking_value), or returns an error.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`try_run`](Once::try_run).
+    pub fn try_run_blocking_value<F, T>(self, job: F) -> Result<JobHandle<T>, SubmitError>
+    where
+        F: FnOnce(Context) -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.try_run_blocking(move |context| Plain(job(context)))
     }
 
     fn submission(self) -> Submission<'a> {

@@ -36,7 +36,7 @@ impl<'a> Options<'a> {
     pub(crate) fn set_group(&mut self, group: &Group) {
         assert!(
             group.is_of(self.table),
-            "the group is another scheduler's: make it by `group` of the scheduler that the job is submitted to"
+            "the group belongs to another scheduler: create it with `group` on the scheduler that the job is submitted to"
         );
         self.group = Some(group.index());
     }
@@ -45,32 +45,38 @@ impl<'a> Options<'a> {
 /// The methods that all kinds of jobs share.
 macro_rules! common_options {
     () => {
-        /// A name, for lists, events and messages. It need not be unique.
+        /// Sets the job's name, which lists and events show. Names need not be unique.
         pub fn name(mut self, name: impl Into<std::sync::Arc<str>>) -> Self {
             self.options.name = Some(name.into());
             self
         }
 
-        /// The job runs only while the group has a place free ([`Scheduler::group`](crate::Scheduler::group)).
+        /// Adds the job to a [group](crate::Scheduler::group), whose concurrency limit then applies to it.
         ///
         /// # Panics
         ///
-        /// If the group is another scheduler's.
+        /// Panics if the group belongs to another scheduler.
         #[track_caller]
         pub fn group(mut self, group: &crate::Group) -> Self {
             self.options.set_group(group);
             self
         }
 
-        /// Each run is later by a random part of `most`, so that jobs of many processes do not run together. It does not move the grid of a fixed rate. More than
-        /// thirty years is thirty years.
+        /// Delays each run by a random part of `most`, so that the jobs of many processes do not all run at the same
+        /// time (a thundering herd).
+        ///
+        /// Jitter does not shift the grid of a fixed rate. More than thirty years counts as thirty years.
         pub fn jitter(mut self, most: std::time::Duration) -> Self {
             self.options.jitter = most;
             self
         }
 
-        /// Ends a run that takes longer: its future is dropped, and the run has failed with [`TimedOut`](crate::JobError::TimedOut). A run on a
-        /// thread that may block goes on to its end: its token is cancelled, and it has failed all the more.
+        /// Sets a time limit for each run. A run that exceeds it has failed with
+        /// [`TimedOut`](crate::JobError::TimedOut), and its future is dropped.
+        ///
+        /// Each attempt of a retried run has the whole limit. A blocking run cannot be stopped: its
+        /// [token](crate::Context::token) is cancelled, and once it has returned, it has failed with `TimedOut`,
+        /// whatever it returned.
         pub fn time_limit(mut self, most: std::time::Duration) -> Self {
             self.options.time_limit = Some(most);
             self

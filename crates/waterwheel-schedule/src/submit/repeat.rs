@@ -12,12 +12,15 @@ use crate::error::SubmitError;
 use crate::handle::JobHandle;
 use crate::policy::{Missed, OnError};
 
-/// A job that runs more than once, about to be submitted. Made by [`Scheduler::every`](crate::Scheduler::every),
-/// [`with_delay`](crate::Scheduler::with_delay), and `cron` and `by_calendar` with the feature `cron`.
+/// A repeating job, about to be submitted.
 ///
-/// Its runs never overlap, and each happens before the next. Its first run is one period from now, or at the first time of its calendar.
+/// Created by [`Scheduler::every`](crate::Scheduler::every) (fixed rate), [`with_delay`](crate::Scheduler::with_delay)
+/// (fixed delay), and, with the feature `cron`, `cron` and `by_calendar`.
+///
+/// The runs of a job never overlap, and each happens before the next. By default, the first run is one period from now,
+/// or at the first time of the calendar.
 #[derive(Debug, Clone)]
-#[must_use = "a job is submitted by `run`"]
+#[must_use = "a job is only submitted by `run`, `run_blocking` or their `try_` forms"]
 pub struct Repeat<'a> {
     options: Options<'a>,
     pace: Pace,
@@ -51,37 +54,41 @@ impl<'a> Repeat<'a> {
 
     common_options!();
 
-    /// The first run is `delay` from now, [`Duration::ZERO`] for at once.
+    /// Moves the first run to `delay` from now. With [`Duration::ZERO`], the job runs immediately.
     pub fn first_after(mut self, delay: Duration) -> Self {
         self.options.deadline = add(self.options.table.timer.now(), delay);
         self.options.wall = None;
         self
     }
 
-    /// The first run is at this instant.
+    /// Moves the first run to this instant.
     pub fn first_at(mut self, deadline: Instant) -> Self {
         self.options.deadline = deadline;
         self.options.wall = None;
         self
     }
 
-    /// What becomes of runs that were missed, by default [`Missed::Skip`]. With a fixed delay no run is ever missed.
+    /// Sets the misfire policy, that is, what happens to runs that were missed. The default is [`Missed::Skip`].
+    ///
+    /// A job with a fixed delay never misses a run.
+    #[doc(alias = "misfire")]
+    #[doc(alias = "coalesce")]
     pub fn missed(mut self, missed: Missed) -> Self {
         self.missed = missed;
         self
     }
 
-    /// What becomes of the job if a run fails, by default [`OnError::End`].
+    /// Sets what happens to the job if a run fails. The default is [`OnError::End`].
     pub fn on_error(mut self, on_error: OnError) -> Self {
         self.on_error = on_error;
         self
     }
 
-    /// At most so many runs. Then the job has ended, and its handle gives `Ok(())`. A run that is tried again counts once.
+    /// Limits the number of runs. After the last one the job has ended, and its handle yields `Ok(())`. A run that is retried counts once.
     ///
     /// # Panics
     ///
-    /// If it is 0.
+    /// Panics if `most` is 0.
     #[track_caller]
     pub fn max_runs(mut self, most: u64) -> Self {
         assert!(most > 0, "`max_runs` must be at least 1");
@@ -89,17 +96,17 @@ impl<'a> Repeat<'a> {
         self
     }
 
-    /// No run is due after this instant.
+    /// Sets the last instant at which a run may be due. When no run is left, the job has ended.
     pub fn until(mut self, last: Instant) -> Self {
         self.until = Some(last);
         self
     }
 
-    /// Submits the job: an async closure, called for each run.
+    /// Submits the job, an async closure that is called for each run.
     ///
     /// # Panics
     ///
-    /// If the scheduler was shut down or is at its `max_pending`; see [`try_run`](Repeat::try_run).
+    /// Panics if the scheduler was shut down or is at its `max_pending`; [`try_run`](Repeat::try_run) returns an error instead.
     #[track_caller]
     pub fn run<F, R>(self, job: F) -> JobHandle<()>
     where
@@ -109,11 +116,11 @@ impl<'a> Repeat<'a> {
         taken(self.try_run(job))
     }
 
-    /// [`run`](Repeat::run), or an error.
+    /// Submits the job like [`run`](Repeat::run), or returns an error.
     ///
     /// # Errors
     ///
-    /// [`SubmitError`]. The job was dropped.
+    /// Returns a [`SubmitError`] if the scheduler was shut down or is at its `max_pending`. The job is dropped.
     pub fn try_run<F, R>(self, job: F) -> Result<JobHandle<()>, SubmitError>
     where
         F: FnMut(Context) -> R + Send + 'static,
@@ -122,11 +129,11 @@ impl<'a> Repeat<'a> {
         self.submission().submit(RunAgain(job))
     }
 
-    /// Submits a closure that blocks its thread, called for each run on one of the runtime's [threads for that](tokio::task::spawn_blocking).
+    /// Submits a blocking closure, which is called for each run on a thread of [`spawn_blocking`](tokio::task::spawn_blocking).
     ///
     /// # Panics
     ///
-    /// As [`run`](Repeat::run).
+    /// Panics where [`run`](Repeat::run) does.
     #[track_caller]
     pub fn run_blocking<F, R>(self, job: F) -> JobHandle<()>
     where
@@ -136,11 +143,11 @@ impl<'a> Repeat<'a> {
         taken(self.try_run_blocking(job))
     }
 
-    /// [`run_blocking`](Repeat::run_blocking), or an error.
+    /// Submits the job like [`run_blocking`](Repeat::run_blocking), or returns an error.
     ///
     /// # Errors
     ///
-    /// As [`try_run`](Repeat::try_run).
+    /// Returns the errors of [`try_run`](Repeat::try_run).
     pub fn try_run_blocking<F, R>(self, job: F) -> Result<JobHandle<()>, SubmitError>
     where
         F: FnMut(Context) -> R + Send + 'static,

@@ -9,9 +9,9 @@ use crate::error::SubmitError;
 use crate::handle::JobHandle;
 use crate::policy::{BackOff, OnError};
 
-/// A job that runs once and is tried again if the run fails, about to be submitted. Made by [`Once::retry`](crate::Once::retry).
+/// A job that runs once and is retried if the run fails, about to be submitted. Created by [`Once::retry`](crate::Once::retry).
 #[derive(Debug, Clone)]
-#[must_use = "a job is submitted by `run`"]
+#[must_use = "a job is only submitted by `run`, `run_blocking` or their `try_` forms"]
 pub struct Retry<'a> {
     options: Options<'a>,
     back_off: BackOff,
@@ -24,11 +24,11 @@ impl<'a> Retry<'a> {
 
     common_options!();
 
-    /// Submits the job. The handle gives the value of the run that went well, or the last error.
+    /// Submits the job, an async closure. The handle yields the value of the attempt that succeeded, or the last error.
     ///
     /// # Panics
     ///
-    /// As [`Once::run`](crate::Once::run).
+    /// Panics where [`Once::run`](crate::Once::run) does.
     #[track_caller]
     pub fn run<F, R>(self, job: F) -> JobHandle<<R::Output as Outcome>::Value>
     where
@@ -38,11 +38,11 @@ impl<'a> Retry<'a> {
         taken(self.try_run(job))
     }
 
-    /// [`run`](Retry::run), or an error.
+    /// Submits the job like [`run`](Retry::run), or returns an error.
     ///
     /// # Errors
     ///
-    /// As [`Once::try_run`](crate::Once::try_run).
+    /// Returns the errors of [`Once::try_run`](crate::Once::try_run).
     pub fn try_run<F, R>(
         self,
         job: F,
@@ -54,11 +54,11 @@ impl<'a> Retry<'a> {
         self.submission().submit(RunAgain(job))
     }
 
-    /// Submits a closure that blocks its thread.
+    /// Submits a blocking closure, which runs on a thread of [`spawn_blocking`](tokio::task::spawn_blocking).
     ///
     /// # Panics
     ///
-    /// As [`Once::run`](crate::Once::run).
+    /// Panics where [`Once::run`](crate::Once::run) does.
     #[track_caller]
     pub fn run_blocking<F, R>(self, job: F) -> JobHandle<R::Value>
     where
@@ -68,11 +68,11 @@ impl<'a> Retry<'a> {
         taken(self.try_run_blocking(job))
     }
 
-    /// [`run_blocking`](Retry::run_blocking), or an error.
+    /// Submits the job like [`run_blocking`](Retry::run_blocking), or returns an error.
     ///
     /// # Errors
     ///
-    /// As [`Once::try_run`](crate::Once::try_run).
+    /// Returns the errors of [`Once::try_run`](crate::Once::try_run).
     pub fn try_run_blocking<F, R>(self, job: F) -> Result<JobHandle<R::Value>, SubmitError>
     where
         F: FnMut(Context) -> R + Send + 'static,

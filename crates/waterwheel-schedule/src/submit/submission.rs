@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::options::Options;
 use crate::engine::awaited::Awaited;
 use crate::engine::cell::Cell;
-use crate::engine::entry::{Entry, More, Status};
+use crate::engine::entry::{Entry, More};
 use crate::engine::job::Job;
 use crate::engine::plan::{Pace, Plan, add, jitter};
 use crate::engine::work::Work;
@@ -49,17 +49,9 @@ impl Submission<'_> {
                 time_limit: options.time_limit,
             })
         });
-        let entry = Entry {
-            job: Arc::clone(&cell) as Arc<dyn Job>,
-            deadline,
-            sequence: 0,
-            status: Status::Waiting,
-            ends: None,
-            pauses: false,
-            more,
-        };
-        let key = options.table.submit(entry, is_over)?;
-        Ok(JobHandle::new(cell as Arc<dyn Awaited<W::Value>>, key))
+        let entry = Entry::new(Arc::clone(&cell) as Arc<dyn Job>, deadline, more);
+        let (key, id) = options.table.submit(entry, is_over)?;
+        Ok(JobHandle::new(cell as Arc<dyn Awaited<W::Value>>, key, id))
     }
 }
 
@@ -87,6 +79,6 @@ impl Options<'_> {
 pub(crate) fn taken<T>(submitted: Result<JobHandle<T>, SubmitError>) -> JobHandle<T> {
     match submitted {
         Ok(handle) => handle,
-        Err(error) => panic!("{error}; the `try_` form returns this as an error"),
+        Err(error) => panic!("{error}; the `try_` form of this method returns an error instead"),
     }
 }

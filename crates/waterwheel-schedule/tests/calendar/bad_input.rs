@@ -101,12 +101,17 @@ fn the_first_wrong_field_is_named() {
 
 #[test]
 fn a_step_of_0_is_refused() {
-    names("*/0 * * * *", Field::Minute, "*/0", "a step is 1 or more");
+    names(
+        "*/0 * * * *",
+        Field::Minute,
+        "*/0",
+        "a step must be 1 or more",
+    );
     names(
         "0 9-17/00 * * *",
         Field::Hour,
         "9-17/00",
-        "a step is 1 or more",
+        "a step must be 1 or more",
     );
 }
 

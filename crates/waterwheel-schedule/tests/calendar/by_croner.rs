@@ -58,6 +58,27 @@ proptest! {
     }
 
     #[test]
+    fn a_search_back_is_the_opposite_of_one_forward(expression in expression(), zone in a_zone(), start in instant()) {
+        if let Some(schedule) = parse(&expression, zone) {
+            let (next, previous) = (schedule.next_after(start), schedule.previous_before(start));
+            for found in [next, previous].into_iter().flatten() {
+                prop_assert!(schedule.matches(found), "{}", found);
+            }
+            if let Some(next) = next {
+                let before = schedule.previous_before(next);
+                let is_start = schedule.matches(start);
+                prop_assert_eq!(before, if is_start { Some(start) } else { previous }, "before {}", next);
+            }
+            if let Some(previous) = previous {
+                prop_assert!(previous < start, "{}", previous);
+                let after = schedule.next_after(previous);
+                let is_start = schedule.matches(start);
+                prop_assert_eq!(after, if is_start { Some(start) } else { next }, "after {}", previous);
+            }
+        }
+    }
+
+    #[test]
     fn nothing_lies_between_an_instant_and_its_next(
         expression in expression(),
         zone in a_zone(),

@@ -14,6 +14,13 @@ fn the_days_of_23_years_are_the_oracles() {
             .map(|it| (it.as_second() - first.as_second()) / 86_400)
             .collect();
         assert_eq!(found, *days, "{expression}");
+        let back = std::iter::successors(Some(end), |it| schedule.previous_before(*it));
+        let back = back.skip(1).take_while(|it| *it >= first);
+        let mut back: Vec<i64> = back
+            .map(|it| (it.as_second() - first.as_second()) / 86_400)
+            .collect();
+        back.reverse();
+        assert_eq!(back, *days, "back: {expression}");
         assert!(!days.is_empty(), "{expression}");
     }
 }
@@ -72,6 +79,8 @@ fn a_weekday_of_29_february_comes_across_2100() {
     let schedule = schedule("0 0 29 2 +SUN", "UTC");
     let found = schedule.next_after(utc("2088-03-01T00:00")).unwrap();
     assert_eq!(found, utc("2128-02-29T00:00"));
+    let back = schedule.previous_before(found);
+    assert_eq!(back, Some(utc("2088-02-29T00:00")));
 }
 
 // 2028 alone, of the years that decide what never comes, has a 29 February on a Tuesday.

@@ -212,12 +212,59 @@ fn a_day_that_a_zone_leaves_out_runs_at_its_end() {
     assert_eq!(found.last().unwrap(), "12-31 00:00:00 +14:00");
 }
 
+// Before a change, in it, and after it: what ran last.
+#[test]
+fn the_previous_time_is_the_one_that_ran_last() {
+    for (expression, before, previous) in [
+        // A fixed time in a gap ran at its end, and did not yet at that instant itself.
+        ("30 2 * * *", "2026-03-29T01:00", "2026-03-28T01:30"),
+        ("30 2 * * *", "2026-03-29T01:00:01", "2026-03-29T01:00"),
+        // A wildcard did not run in it.
+        ("*/30 2 * * *", "2026-03-29T12:00", "2026-03-28T01:30"),
+        // A fixed time in an overlap ran in the first half, a wildcard in both.
+        ("30 2 * * *", "2026-10-25T12:00", "2026-10-25T00:30"),
+        ("30 2 * * *", "2026-10-25T01:30", "2026-10-25T00:30"),
+        ("*/30 2 * * *", "2026-10-25T12:00", "2026-10-25T01:30"),
+        ("*/30 2 * * *", "2026-10-25T01:30", "2026-10-25T01:00"),
+        ("*/30 2 * * *", "2026-10-25T01:00", "2026-10-25T00:30"),
+    ] {
+        let schedule = schedule(expression, "Europe/Berlin");
+        let (before, previous) = (utc(before), utc(previous));
+        let found = schedule.previous_before(before);
+        assert_eq!(found, Some(previous), "{expression} before {before}");
+        assert!(schedule.matches(previous), "{expression} at {previous}");
+    }
+}
+
+#[test]
+fn a_schedule_matches_its_own_instants_alone() {
+    let fixed = schedule("30 2 * * *", "Europe/Berlin");
+    for (instant, matches) in [
+        ("2026-03-28T01:30", true),
+        ("2026-03-28T01:30:00.000000001", false),
+        ("2026-03-28T01:29:59.999999999", false),
+        // The end of the gap, and half past three.
+        ("2026-03-29T01:00", true),
+        ("2026-03-29T01:30", false),
+        // The first half of the overlap, and the second.
+        ("2026-10-25T00:30", true),
+        ("2026-10-25T01:30", false),
+    ] {
+        assert_eq!(fixed.matches(utc(instant)), matches, "{instant}");
+    }
+    assert!(schedule("*/30 2 * * *", "Europe/Berlin").matches(utc("2026-10-25T01:30")));
+}
+
 #[test]
 fn wildcards_that_fall_into_gaps_alone_give_none() {
     let schedule = schedule("*/30 2 8-14 3 +SUN", "America/New_York");
     // Until 2006 the clock was put forward in April.
     assert!(schedule.next_after(utc("2000-01-01T00:00")).is_some());
     assert_eq!(schedule.next_after(utc("2026-01-01T00:00")), None);
+    let last = schedule.previous_before(utc("2026-01-01T00:00"));
+    assert_eq!(last, Some(utc("2006-03-12T07:30")));
+    // It looks at 40 of them, as a search forward does.
+    assert_eq!(schedule.previous_before(utc("2060-01-01T00:00")), None);
 }
 
 // The clock was put forward at midnight on the third Sunday of October in each year from 2010 to 2017, and in November of 2018.
@@ -226,4 +273,6 @@ fn a_wildcard_is_found_after_eight_gaps_in_a_row() {
     let schedule = schedule("*/20 0 15-21 10 +SUN", "America/Sao_Paulo");
     let found = schedule.next_after(utc("2010-01-01T00:00"));
     assert_eq!(found, Some(utc("2018-10-21T03:00")));
+    let back = schedule.previous_before(utc("2018-01-01T00:00"));
+    assert_eq!(back, Some(utc("2007-10-21T02:40")));
 }

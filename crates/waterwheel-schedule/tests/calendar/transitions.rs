@@ -57,6 +57,7 @@ fn agrees(zone: &str) {
             let runs = &change.runs[index];
             for found in [
                 series(&schedule, change, runs),
+                series_back(&schedule, change, runs),
                 searches(&schedule, change, runs),
             ] {
                 if let Err(difference) = found {
@@ -76,6 +77,20 @@ fn series(schedule: &Schedule, change: &Change, runs: &[i64]) -> Result<(), Stri
     let (start, end) = window(change);
     let ours = schedule.upcoming(start).take_while(|it| *it < end);
     let ours: Vec<i64> = ours.map(|it| it.as_second() - change.at).collect();
+    are_same(&ours, runs)
+}
+
+/// One run before the other, from the end of the window to its beginning.
+fn series_back(schedule: &Schedule, change: &Change, runs: &[i64]) -> Result<(), String> {
+    let (start, end) = window(change);
+    let ours = std::iter::successors(Some(end), |it| schedule.previous_before(*it));
+    let ours = ours.skip(1).take_while(|it| *it > start);
+    let mut ours: Vec<i64> = ours.map(|it| it.as_second() - change.at).collect();
+    ours.reverse();
+    are_same(&ours, runs).map_err(|difference| format!("back: {difference}"))
+}
+
+fn are_same(ours: &[i64], runs: &[i64]) -> Result<(), String> {
     if ours == runs {
         return Ok(());
     }
@@ -86,18 +101,30 @@ fn series(schedule: &Schedule, change: &Change, runs: &[i64]) -> Result<(), Stri
     ))
 }
 
-/// A search from the change, and from eighty instants around it.
+/// Searches from the change, and from eighty instants around it. Some of these are runs.
 fn searches(schedule: &Schedule, change: &Change, runs: &[i64]) -> Result<(), String> {
-    let (_, end) = window(change);
+    let (start, end) = window(change);
     let before = DISTANCES.iter().rev().map(|it| -it);
     for distance in before.chain([0]).chain(DISTANCES) {
-        let found = schedule.next_after(second(change.at + distance));
+        let at = second(change.at + distance);
+        let found = schedule.next_after(at);
         let agrees = match runs.get(runs.partition_point(|it| *it <= distance)) {
             Some(run) => found == Some(second(change.at + run)),
             None => found.is_none_or(|it| it >= end),
         };
         if !agrees {
             return Err(format!("from {distance} s after it: {found:?}"));
+        }
+        let found = schedule.previous_before(at);
+        let agrees = match runs[..runs.partition_point(|it| *it < distance)].last() {
+            Some(run) => found == Some(second(change.at + run)),
+            None => found.is_none_or(|it| it <= start),
+        };
+        if !agrees {
+            return Err(format!("back from {distance} s after it: {found:?}"));
+        }
+        if schedule.matches(at) != runs.contains(&distance) {
+            return Err(format!("whether {distance} s after it is a run"));
         }
     }
     Ok(())

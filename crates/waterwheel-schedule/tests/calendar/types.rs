@@ -80,12 +80,28 @@ fn upcoming_ends_and_stays_ended() {
     assert_eq!(upcoming.next(), None);
 }
 
+// The ends of the calendar, and of the listed years.
+#[test]
+fn a_search_back_ends_before_the_first_instant() {
+    use jiff::Timestamp;
+    let every_second = schedule("* * * * * *", "Europe/Berlin");
+    assert_eq!(every_second.previous_before(Timestamp::MIN), None);
+    assert!(!every_second.matches(Timestamp::MIN));
+    let last = every_second.previous_before(Timestamp::MAX);
+    assert!(last.is_some_and(|last| every_second.next_after(last).is_none()));
+    let listed = crate::support::with_years("0 0 0 1 1 * 2027,2030", "UTC");
+    let found = |before| listed.previous_before(utc(before));
+    assert_eq!(found("2100-01-01T00:00"), Some(utc("2030-01-01T00:00")));
+    assert_eq!(found("2030-01-01T00:00"), Some(utc("2027-01-01T00:00")));
+    assert_eq!(found("2027-01-01T00:00"), None);
+}
+
 #[test]
 fn an_error_says_what_to_do() {
     let error = Schedule::parse("60 * * * *", "UTC").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the minute \"60\" is wrong: a minute is 0-59, as in `30`, `0,30`, `10-20`, `*/15` or `*`"
+        "the minute \"60\" is invalid: a minute must be 0-59, as in `30`, `0,30`, `10-20`, `*/15` or `*`"
     );
     let source: &dyn std::error::Error = &error;
     assert!(source.source().is_none());

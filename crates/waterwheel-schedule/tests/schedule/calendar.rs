@@ -401,17 +401,19 @@ fn times_that_come_up_late_are_reported_as_missed() {
         let ((clock, builder), log) = (by_hand(), Log::new());
         let events = log.clone();
         let scheduler = builder.on_event(move |event| match event {
-            Event::Missed { name, runs, .. } => events.add((name.clone(), *runs)),
-            Event::Started { run, .. } => events.add((None, *run)),
+            Event::Missed { id, name, runs, .. } => events.add((*id, name.clone(), *runs)),
+            Event::Started { id, run, .. } => events.add((*id, None, *run)),
             _ => {}
         });
         let scheduler = scheduler.build();
+        let _other = scheduler.after(24 * HOUR).run(|_| async {});
         let job = scheduler.cron("0 * * * *", "UTC").unwrap().name("hourly");
         let job = job.missed(Missed::Once).run(|_| async {});
         sleep(ms(1)).await;
         clock.advance(10 * HOUR + secs(600));
         sleep(secs(1)).await;
-        assert_eq!(log.lines(), [(Some("hourly".into()), 9), (None, 1)]);
+        let (id, name) = (job.id(), Some("hourly".into()));
+        assert_eq!(log.lines(), [(id, name, 9), (id, None, 1)]);
         job.cancel();
     });
 }

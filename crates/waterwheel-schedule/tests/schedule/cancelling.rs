@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tokio::time::sleep;
-use waterwheel_schedule::{JobError, Scheduler};
+use tokio::runtime::Handle;
+use tokio::time::{Instant, sleep};
+use waterwheel_schedule::{JobError, OnError, Scheduler};
 
 use super::support::{HOUR, Log, ms, multi_thread, paused, secs, within};
 
@@ -95,6 +96,87 @@ fn a_cancel_cancels_the_token_of_the_run() {
         late.cancel();
         assert!(late.await.unwrap());
     });
+}
+
+#[test]
+fn a_run_waits_for_its_cancellation_in_a_select() {
+    paused().block_on(async {
+        let scheduler = Scheduler::new();
+        let submit = || {
+            scheduler.after(ms(10)).run_value(|context| async move {
+                let (mut pages, mut each) = (0, tokio::time::interval(ms(10)));
+                loop {
+                    tokio::select! {
+                        // Each time a new future, the one before having been polled and dropped.
+                        () = context.cancelled() => return ("stopped", pages),
+                        _ = each.tick() => pages += 1,
+                    }
+                    if pages == 20 {
+                        return ("done", pages);
+                    }
+                }
+            })
+        };
+        let (by_handle, left_alone) = (submit(), submit());
+        sleep(ms(55)).await;
+        assert!(by_handle.cancel());
+        assert_eq!(by_handle.await.unwrap(), ("stopped", 5));
+        assert_eq!(left_alone.await.unwrap(), ("done", 20));
+        let (by_scheduler, start) = (submit(), Instant::now());
+        sleep(ms(35)).await;
+        assert!(scheduler.shutdown_now().is_empty());
+        assert_eq!(by_scheduler.await.unwrap(), ("stopped", 3));
+        assert_eq!(start.elapsed(), ms(35));
+    });
+}
+
+#[test]
+fn a_run_is_told_of_its_cancellation_whenever_it_asks() {
+    paused().block_on(async {
+        let scheduler = Scheduler::new();
+        // Before the cancel, and after it, by two tasks.
+        let job = scheduler.after(ms(10)).run_value(|context| async move {
+            let early = [context.cancelled(), context.cancelled()].map(tokio::spawn);
+            sleep(ms(50)).await;
+            assert!(early.iter().all(|task| task.is_finished()));
+            context.cancelled().await;
+            "told"
+        });
+        sleep(ms(20)).await;
+        assert!(job.cancel());
+        assert_eq!(job.await.unwrap(), "told");
+        // A run that has ended.
+        let job = scheduler
+            .every(ms(10))
+            .max_runs(2)
+            .run(|context| async move {
+                drop(tokio::spawn(async move {
+                    sleep(ms(5)).await;
+                    context.cancelled().await;
+                }));
+            });
+        let before = Handle::current().metrics().num_alive_tasks();
+        job.await.unwrap();
+        sleep(ms(10)).await;
+        assert_eq!(Handle::current().metrics().num_alive_tasks(), before);
+    });
+}
+
+#[test]
+fn a_blocking_run_may_wait_for_its_cancellation() {
+    multi_thread().block_on(within(async {
+        let scheduler = Scheduler::new();
+        // The limit cancels it, and the second run is cancelled.
+        let job = scheduler.every(ms(1)).on_error(OnError::Continue);
+        let job = job.time_limit(ms(20)).run_blocking(|context| {
+            Handle::current().block_on(context.cancelled());
+        });
+        while scheduler.counts().failed == 0 {
+            sleep(ms(1)).await;
+        }
+        job.cancel();
+        assert!(job.await.unwrap_err().is_cancelled());
+    }));
 }
 
 #[test]

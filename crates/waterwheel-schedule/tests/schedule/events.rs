@@ -3,9 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use tokio::time::{Instant, sleep};
-use waterwheel_schedule::{BackOff, Event, JobStatus, Missed, OnError, Scheduler};
+use waterwheel::{ManualClock, Timer};
+use waterwheel_schedule::{BackOff, Builder, Event, JobStatus, Missed, OnError, Scheduler};
 
-use super::support::{HOUR, ms, paused, secs};
+use super::support::{HOUR, Log, ms, paused, secs, within};
 
 #[test]
 fn each_run_start_end_miss_and_refusal_is_reported() {
@@ -72,6 +73,107 @@ fn each_run_start_end_miss_and_refusal_is_reported() {
         ];
         assert_eq!(*lines.lock().unwrap(), expected);
     });
+}
+
+/// When it was due since the start, how late it started, and how long it took, in milliseconds.
+fn times_of(event: &Event, start: Instant) -> Option<(u64, [u128; 3])> {
+    match event {
+        Event::Finished {
+            run,
+            scheduled,
+            lateness,
+            duration,
+            ..
+        } => {
+            let times = [*scheduled - start, *lateness, *duration];
+            Some((*run, times.map(|it| it.as_millis())))
+        }
+        _ => None,
+    }
+}
+
+/// A scheduler that logs these times of each run, from `start` on.
+fn timed(builder: Builder, start: Instant) -> (Scheduler, Log<(u64, [u128; 3])>) {
+    let log = Log::new();
+    let hook = log.clone();
+    let builder = builder.on_event(move |event| {
+        if let Some(times) = times_of(event, start) {
+            hook.add(times);
+        }
+    });
+    (builder.build(), log)
+}
+
+#[test]
+fn an_ended_run_says_how_late_it_was_and_how_long_it_took() {
+    paused().block_on(async {
+        let (scheduler, log) = timed(Scheduler::builder().concurrency(1), Instant::now());
+        let first = scheduler.after(ms(10)).run(|_| sleep(ms(100)));
+        // It waits for its place.
+        let second = scheduler.after(ms(20)).run(|_| sleep(ms(30)));
+        first.await.unwrap();
+        second.await.unwrap();
+        // The grid goes on beside a slow run, and a run that fails is tried again when it was told to.
+        let again = scheduler
+            .every(ms(100))
+            .missed(Missed::CatchUp)
+            .on_error(OnError::BackOff(BackOff::new(ms(10), ms(10))))
+            .max_runs(2)
+            .run(|context| async move {
+                sleep(ms(150)).await;
+                match context.attempt() {
+                    1 if context.run() == 1 => Err("not yet"),
+                    _ => Ok(()),
+                }
+            });
+        again.await.unwrap();
+        // One that is aborted, and one that takes no time.
+        let aborted = scheduler.after(ms(10)).run(|_| sleep(HOUR));
+        sleep(ms(15)).await;
+        assert!(aborted.abort());
+        assert!(aborted.await.is_err());
+        scheduler.after(ms(5)).run(|_| async {}).await.unwrap();
+        assert_eq!(
+            log.lines(),
+            [
+                (1, [10, 0, 100]),
+                (1, [20, 90, 30]),
+                (1, [240, 0, 150]),
+                (1, [400, 0, 150]),
+                // Due at 340 ms by its grid, and late by two attempts.
+                (2, [340, 210, 150]),
+                (1, [710, 0, 5]),
+                (1, [720, 0, 0]),
+            ]
+        );
+    });
+}
+
+// By the scheduler's timer, and from the moment that the thread calls the closure.
+#[test]
+fn a_blocking_run_is_late_until_it_has_a_thread() {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .max_blocking_threads(1)
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(within(async {
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let holds = tokio::task::spawn_blocking(move || released.recv());
+        let clock = ManualClock::new();
+        let timer = Timer::builder().clock(clock.clone()).start().unwrap();
+        let (scheduler, log) = timed(Scheduler::builder().timer(&timer), clock.now());
+        let passes = clock.clone();
+        let job = scheduler.after(ms(10));
+        let job = job.run_blocking(move |_| passes.advance(ms(5)));
+        clock.advance(ms(10));
+        clock.advance(ms(30));
+        release.send(()).unwrap();
+        holds.await.unwrap().unwrap();
+        job.await.unwrap();
+        assert_eq!(log.lines(), [(1, [10, 30, 5])]);
+    }));
 }
 
 #[test]

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
-use waterwheel::Timer;
+use tokio::runtime::Handle;
+use tokio::time::{Instant, sleep, timeout};
+use waterwheel::{ManualClock, Timer};
 use waterwheel_schedule::{JobError, JobHandle, Scheduler};
 
 use super::support::{HOUR, Log, add_up, ms, multi_thread, paused, secs, within};
@@ -305,6 +306,61 @@ fn a_scheduler_without_jobs_holds_no_deadline() {
         receiver.await.unwrap();
         assert_eq!(start.elapsed(), ms(1));
     });
+}
+
+#[test]
+fn a_scheduler_is_built_outside_of_its_runtime() {
+    let runtime = paused();
+    let scheduler = Scheduler::builder().runtime(runtime.handle()).build();
+    let job = scheduler.after(HOUR);
+    let job = job.run_value(|_| async { (Handle::current().id(), Instant::now()) });
+    let repeats = scheduler.every(secs(1)).max_runs(3).run(|_| async {});
+    let blocks = scheduler.after(secs(1)).time_limit(secs(1));
+    let blocks = blocks.run_blocking_value(|_| Handle::current().id());
+    runtime.block_on(async {
+        let start = Instant::now();
+        let (id, at) = job.await.unwrap();
+        // Its clock is that of the runtime: it jumped.
+        assert_eq!((id, at - start), (Handle::current().id(), HOUR));
+        repeats.await.unwrap();
+        assert_eq!(blocks.await.unwrap(), id);
+    });
+    scheduler.shutdown();
+    runtime.block_on(scheduler.drain());
+}
+
+// Built in one runtime for another: its jobs and its time are the other's.
+#[test]
+fn a_runtime_that_is_set_comes_before_the_current_one() {
+    let (home, other) = (paused(), multi_thread());
+    let (scheduler, job) = other.block_on(async {
+        let scheduler = Scheduler::builder().runtime(home.handle()).build();
+        let job = scheduler
+            .after(HOUR)
+            .run_value(|_| async { Handle::current().id() });
+        (scheduler, job)
+    });
+    home.block_on(async {
+        // Where its timer were the other's, this clock would jump to the limit.
+        let found = timeout(2 * HOUR, job).await.expect("an hour is over");
+        assert_eq!(found.unwrap(), home.handle().id());
+        drop(scheduler);
+    });
+}
+
+#[test]
+fn a_runtime_without_time_takes_a_timer_of_its_own() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    let clock = ManualClock::new();
+    let timer = Timer::builder().clock(clock.clone());
+    let timer = timer.start_on(runtime.handle()).unwrap();
+    let builder = Scheduler::builder().timer(&timer).runtime(runtime.handle());
+    let scheduler = builder.build();
+    let job = scheduler.after(HOUR).run_value(|_| async { 7 });
+    clock.advance(HOUR);
+    assert_eq!(runtime.block_on(job).unwrap(), 7);
 }
 
 #[test]

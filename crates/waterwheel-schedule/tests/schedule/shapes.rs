@@ -3,8 +3,8 @@
 use std::fmt::Debug;
 
 use waterwheel_schedule::{
-    BackOff, Builder, Context, Counts, Event, Group, JobControl, JobError, JobHandle, JobInfo,
-    JobStatus, Missed, OnError, Once, Panic, Repeat, Retry, Scheduler, SubmitError,
+    BackOff, Builder, Context, Counts, Event, Group, JobControl, JobError, JobHandle, JobId,
+    JobInfo, JobStatus, Missed, OnError, Once, Panic, Repeat, Retry, Scheduler, SubmitError,
 };
 
 fn everything<T: Send + Sync + Unpin + Debug + 'static>() {}
@@ -23,15 +23,30 @@ fn public_types_go_between_threads_and_print() {
     everything::<JobError>();
     everything::<SubmitError>();
     everything::<Panic>();
-    everything::<(Counts, Event, JobInfo, JobStatus)>();
+    everything::<(Counts, Event, JobId, JobInfo, JobStatus)>();
     everything::<(Missed, OnError, BackOff)>();
     borrowed::<(Once<'_>, Repeat<'_>, Retry<'_>)>();
 }
 
 #[test]
+fn futures_of_controls_and_contexts_go_between_threads() {
+    fn waits<T: Future<Output = ()> + Send + Sync + 'static>(_: fn(&JobControl, &Context) -> T) {}
+    // They borrow nothing.
+    waits(|control, _| control.ended());
+    waits(|_, context| context.cancelled());
+}
+
+#[test]
+fn an_id_is_a_value_to_copy_compare_and_hash() {
+    fn value<T: Copy + Ord + std::hash::Hash + std::fmt::Display + From<u64> + Into<u64>>() {}
+    value::<JobId>();
+    assert_eq!(size_of::<JobId>(), 8);
+}
+
+#[test]
 fn handles_are_small() {
-    assert_eq!(size_of::<JobHandle<String>>(), 24);
-    assert_eq!(size_of::<JobControl>(), 24);
+    assert_eq!(size_of::<JobHandle<String>>(), 32);
+    assert_eq!(size_of::<JobControl>(), 32);
     assert_eq!(size_of::<Scheduler>(), 8);
     assert_eq!(size_of::<JobError>(), 24);
 }

@@ -28,6 +28,8 @@ pub(crate) struct Pool {
     pub(crate) shared: Mutex<Vec<Arc<Shared>>>,
     /// By tasks that poll the handles from the beginning.
     pub(crate) awaited: Mutex<Vec<Awaited>>,
+    /// Tasks that wait for the end of a job by its control, beside the handle or without one.
+    pub(crate) ended: Mutex<Vec<JoinHandle<()>>>,
 }
 
 /// One act.
@@ -59,6 +61,10 @@ pub(crate) fn act(
 
 impl Pool {
     fn keep(&self, facts: Arc<Facts>, handle: JobHandle<()>, awaits: &Handle, rng: &mut Rng) {
+        if rng.u8(..4) == 0 {
+            let ended = awaits.spawn(handle.control().ended());
+            self.ended.lock().unwrap().push(ended);
+        }
         match rng.u8(..8) {
             0 => drop(handle),
             1 | 2 => {

@@ -205,6 +205,9 @@ impl Round {
             let result = task.await.unwrap();
             facts.judge(&result, end, &ground);
         }
+        for ended in pool.ended.into_inner().unwrap() {
+            ended.await.unwrap();
+        }
         if let Some(scheduler) = &scheduler {
             let counts = scheduler.counts();
             let submitted = ground.jobs.lock().unwrap().len() as u64;
