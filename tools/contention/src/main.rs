@@ -102,7 +102,7 @@ fn run(flags: &Flags) -> io::Result<bool> {
         print(&report.head());
     }
 
-    let window = Duration::from_millis(120);
+    let window = Duration::from_millis(100);
     let mut cancel = Line::new("arm and cancel, on every worker at once", Unit::Nanoseconds);
     in_turn(
         flags.pairs,
@@ -132,8 +132,8 @@ fn run(flags: &Flags) -> io::Result<bool> {
         flags.pairs,
         &mut late,
         &mut report.failures,
-        || measure::lateness::<Tokio>(flags.workers, 200),
-        || measure::lateness::<Waterwheel>(flags.workers, 200),
+        || measure::lateness::<Tokio>(flags.workers, 150),
+        || measure::lateness::<Waterwheel>(flags.workers, 150),
     )?;
 
     let mut heap = Line::new("heap that a pending sleep takes", Unit::Bytes);

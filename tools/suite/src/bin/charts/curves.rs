@@ -3,7 +3,7 @@
 use svg::node::element::{Group, Text};
 
 use crate::card::{INNER, Sign, moved};
-use crate::draw::{line, mark, polyline, text, whisker_standing, width_of};
+use crate::draw::{bar, line, mark, polyline, text, whisker_standing, width_of};
 use crate::figures::{tick, time_tick};
 use crate::looks::Look;
 use crate::scale::{Scale, round_ends};
@@ -15,6 +15,8 @@ pub(crate) struct Panel {
     pub(crate) remark: String,
     pub(crate) x: Axis,
     pub(crate) y: Axis,
+    /// From this value of x on the ground is shaded, for the reason in these few words.
+    pub(crate) shaded: Option<(f64, String)>,
     pub(crate) curves: Vec<Curve>,
 }
 
@@ -36,15 +38,24 @@ pub(crate) enum AxisKind {
 pub(crate) struct Curve {
     pub(crate) look: Look,
     pub(crate) points: Vec<Point>,
-    /// With a mark and a whisker on each point; without, the line has a band from the least to the greatest round.
-    pub(crate) marked: bool,
+    /// How the rounds are shown.
+    pub(crate) rounds: Rounds,
+}
+
+/// From the lowest to the highest.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rounds {
+    /// A whisker and a mark on each point: for a few points.
+    Whiskers,
+    /// A band along the line, which has a mark now and then.
+    Band,
 }
 
 #[derive(Clone, Copy)]
 pub(crate) struct Point {
     pub(crate) x: f64,
     pub(crate) y: f64,
-    /// The least and the greatest of the rounds.
+    /// The lowest and the highest round.
     pub(crate) ends: (f64, f64),
 }
 
@@ -57,6 +68,12 @@ const ROOM: f64 = 1.05;
 /// A whisker that reaches so many times as high as the highest point ends in an arrow.
 const FAR: f64 = 1.5;
 const X_LABELS: f64 = 44.0;
+/// From one mark to the next on a line with a band, in points.
+const MARK_EVERY: usize = 20;
+/// From the whisker of one contestant to that of the next on the same step.
+const ASIDE: f64 = 4.0;
+/// In the legend: long enough for a dash pattern.
+const SAMPLE: f64 = 34.0;
 
 /// Panels side by side in rows of `columns`. Returns the drawing and its height.
 pub(crate) fn draw(panels: &[Panel], columns: usize, plot_height: f64) -> (Group, f64) {
@@ -71,7 +88,7 @@ pub(crate) fn draw(panels: &[Panel], columns: usize, plot_height: f64) -> (Group
     (body, panels.len().div_ceil(columns) as f64 * height)
 }
 
-/// The line and the mark of each contestant, ours first.
+/// The line and the mark of each contestant.
 pub(crate) fn legend<'a>(curves: impl Iterator<Item = &'a Curve>) -> Vec<Sign> {
     let mut curves: Vec<&Curve> = curves.collect();
     curves.sort_by_key(|curve| curve.look.rank);
@@ -81,14 +98,11 @@ pub(crate) fn legend<'a>(curves: impl Iterator<Item = &'a Curve>) -> Vec<Sign> {
 
 fn sign(curve: &Curve) -> Sign {
     let look = &curve.look;
-    let line = polyline("line", &[(0.0, -4.0), (24.0, -4.0)]);
-    let mut symbol = Group::new().set("class", look.class).add(line);
-    if curve.marked {
-        symbol = symbol.add(mark(look.mark, (12.0, -4.0)));
-    }
+    let line = polyline("line", &[(0.0, -4.0), (SAMPLE, -4.0)]);
+    let symbol = Group::new().set("class", look.class).add(line);
     Sign {
-        symbol,
-        width: 24.0,
+        symbol: symbol.add(mark(look.mark, (SAMPLE / 2.0, -4.0))),
+        width: SAMPLE,
         label: look.label.clone(),
         ours: look.ours,
     }
@@ -103,6 +117,12 @@ fn draw_panel(panel: &Panel, width: f64, plot_height: f64) -> Group {
     let mut group = Group::new()
         .add(text("heading strong", (0.0, 10.0), &panel.heading))
         .add(text("small", (0.0, 25.0), &panel.remark));
+    if let Some((from, why)) = &panel.shaded {
+        let from = x.place(*from);
+        group = group
+            .add(bar("shaded", (from, top), (width - from, plot_height)))
+            .add(text("small middle", ((from + width) / 2.0, top - 5.0), why));
+    }
     for (value, label) in &panel.y.ticks {
         let at = y.place(*value);
         group = group
@@ -123,9 +143,15 @@ fn draw_panel(panel: &Panel, width: f64, plot_height: f64) -> Group {
         (middle, bottom + 33.0),
         &panel.x.label,
     ));
-    // Ours on top; the thinner line of `current` on the thicker one of `own`, which it often follows.
+    // Ours on top; the thinner, dashed lines of `own` on the thicker one of `current`, which they often follow.
     let (ours, peers): (Vec<_>, Vec<_>) = panel.curves.iter().partition(|curve| curve.look.ours);
-    for curve in peers.into_iter().rev().chain(ours) {
+    let curves = || peers.iter().rev().chain(&ours);
+    // No band dims a line.
+    for curve in curves().filter(|curve| curve.rounds == Rounds::Band) {
+        let band = polyline("fill band", &band(&curve.points, &x, &y));
+        group = group.add(Group::new().set("class", curve.look.class).add(band));
+    }
+    for curve in curves() {
         group = group.add(draw_curve(curve, &x, &y));
     }
     group
@@ -142,33 +168,39 @@ fn x_label(label: &str, at: f64, base_line: f64, width: f64) -> Text {
 }
 
 fn draw_curve(curve: &Curve, x: &Scale, y: &Scale) -> Group {
-    let places = || {
-        curve
-            .points
-            .iter()
-            .map(|point| (x.place(point.x), y.place(point.y)))
+    // Whiskers on the same step stand side by side.
+    let aside = match curve.rounds {
+        Rounds::Whiskers => (curve.look.rank.min(3) as f64 - 1.5) * ASIDE,
+        Rounds::Band => 0.0,
     };
+    let points = curve.points.iter();
+    let places: Vec<_> = points
+        .map(|point| (x.place(point.x) + aside, y.place(point.y)))
+        .collect();
     let mut group = Group::new().set("class", curve.look.class);
-    if !curve.marked {
-        group = group.add(polyline("fill band", &band(&curve.points, x, y)));
-    }
-    group = group.add(polyline("line", &places().collect::<Vec<_>>()));
-    if curve.marked {
-        for (point, at) in curve.points.iter().zip(places()) {
-            let (min, max) = point.ends;
-            group = group
-                .add(whisker_standing(
-                    at.0,
-                    (y.place(min), y.place(max)),
-                    y.is_beyond(max),
-                ))
-                .add(mark(curve.look.mark, at));
+    group = group.add(polyline("line", &places));
+    match curve.rounds {
+        Rounds::Band => {
+            // At places of its own, so that the marks of lines that coincide stand side by side.
+            let first = 1 + 2 * curve.look.rank;
+            for at in places.into_iter().skip(first).step_by(MARK_EVERY) {
+                group = group.add(mark(curve.look.mark, at));
+            }
+        }
+        Rounds::Whiskers => {
+            for (point, at) in curve.points.iter().zip(places) {
+                let (min, max) = point.ends;
+                let reach = (y.place(min), y.place(max));
+                group = group
+                    .add(whisker_standing(at.0, reach, y.is_beyond(max)))
+                    .add(mark(curve.look.mark, at));
+            }
         }
     }
     group
 }
 
-/// There along the least, and back along the greatest.
+/// There along the lowest round, and back along the highest.
 fn band(points: &[Point], x: &Scale, y: &Scale) -> Vec<(f64, f64)> {
     let least = points
         .iter()
@@ -249,7 +281,7 @@ mod tests {
         Curve {
             look: look("own"),
             points: points.iter().map(point).collect(),
-            marked: true,
+            rounds: Rounds::Whiskers,
         }
     }
 

@@ -110,21 +110,32 @@ pub(crate) fn whisker_standing(x: f64, (low, high): (f64, f64), beyond: bool) ->
 
 /// A point of a line chart.
 pub(crate) fn mark(mark: Mark, (x, y): (f64, f64)) -> Group {
-    let polygon = |offsets: &[(f64, f64)]| {
+    let shape = |class, offsets: &[(f64, f64)]| {
         let points: Vec<_> = offsets.iter().map(|(dx, dy)| (x + dx, y + dy)).collect();
-        Group::new().add(polyline("fill", &points))
+        Group::new().add(polyline(class, &points))
     };
+    let polygon = |offsets| shape("fill", offsets);
     let circle = |class, radius: f64| {
         let circle = Circle::new().set("class", class).set("r", radius);
         Group::new().add(circle.set("cx", tenth(x)).set("cy", tenth(y)))
     };
     match mark {
         Mark::Circle => circle("fill", 4.0),
-        Mark::Ring => circle("line ring", 3.2),
-        Mark::Square => polygon(&[(-3.3, -3.3), (3.3, -3.3), (3.3, 3.3), (-3.3, 3.3)]),
+        Mark::Ring => circle("line open", 3.2),
+        Mark::Square => polygon(&[(-3.6, -3.6), (3.6, -3.6), (3.6, 3.6), (-3.6, 3.6)]),
+        Mark::OpenSquare => {
+            let (low, high) = (-3.0, 3.0);
+            let corners = [(low, low), (high, low), (high, high), (low, high)];
+            // Round again to the first corner and a little on, so that this corner is joined too.
+            shape("line open", &[&corners[..], &corners[..2]].concat())
+        }
         Mark::Diamond => polygon(&[(0.0, -4.6), (4.6, 0.0), (0.0, 4.6), (-4.6, 0.0)]),
         Mark::TriangleUp => polygon(&[(0.0, -4.4), (4.2, 3.4), (-4.2, 3.4)]),
         Mark::TriangleDown => polygon(&[(0.0, 4.4), (4.2, -3.4), (-4.2, -3.4)]),
+        Mark::Cross => {
+            let (rising, falling) = ([(-3.4, 3.4), (3.4, -3.4)], [(-3.4, -3.4), (3.4, 3.4)]);
+            shape("line open", &rising).add(shape("line open", &falling))
+        }
     }
 }
 

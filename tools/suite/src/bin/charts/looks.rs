@@ -3,7 +3,7 @@
 /// What stands for a contestant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Look {
-    /// Its place among the others: ours first.
+    /// Its place on every chart: the drop-in first.
     pub(crate) rank: usize,
     /// Its class in the style sheet.
     pub(crate) class: &'static str,
@@ -21,29 +21,19 @@ pub(crate) struct Look {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
     Circle,
+    Ring,
     Square,
+    OpenSquare,
     Diamond,
     TriangleUp,
     TriangleDown,
-    Ring,
+    Cross,
 }
 
-/// In the order of the charts: ours first, then by kinship.
-const KNOWN: [Known; 10] = [
-    known("own", "own", "waterwheel, own", Mark::Circle),
-    known("current", "current", "waterwheel, current", Mark::Diamond),
-    known(
-        "own, precise",
-        "own-precise",
-        "waterwheel, precise",
-        Mark::Ring,
-    ),
-    known(
-        "own, frugal",
-        "own-frugal",
-        "waterwheel, frugal",
-        Mark::Ring,
-    ),
+/// In the order of the charts: the drop-in, a timer of one's own, tokio's two, then the others.
+const KNOWN: [Known; 9] = [
+    known("current", "current", "waterwheel (drop-in)", Mark::Circle),
+    known("own", "own", "own Timer", Mark::Diamond),
     known("tokio", "tokio", "tokio::time", Mark::Square),
     known(
         "tokio, alt timer",
@@ -51,19 +41,30 @@ const KNOWN: [Known; 10] = [
         "tokio, alt timer",
         Mark::Ring,
     ),
-    known("tokio-util", "tokio-util", "tokio-util", Mark::Diamond),
+    known(
+        "own, precise",
+        "own-precise",
+        "own Timer, Precise",
+        Mark::TriangleUp,
+    ),
+    known(
+        "own, frugal",
+        "own-frugal",
+        "own Timer, Frugal",
+        Mark::OpenSquare,
+    ),
     known(
         "pingora-timeout",
         "pingora-timeout",
         "pingora-timeout",
-        Mark::TriangleUp,
+        Mark::Ring,
     ),
     known("async-io", "async-io", "async-io", Mark::TriangleDown),
     known(
         "futures-timer",
         "futures-timer",
         "futures-timer",
-        Mark::Ring,
+        Mark::Cross,
     ),
 ];
 

@@ -42,7 +42,7 @@ impl Source {
     }
 }
 
-/// The contestants of these tables, ours first, without the floors.
+/// The contestants of these tables in the order of the charts, without the floors.
 pub(crate) fn contestants<'a>(tables: impl Iterator<Item = &'a Table>) -> Vec<&'a str> {
     let mut names: Vec<&str> = Vec::new();
     for series in tables.flat_map(|table| &table.series) {
@@ -66,7 +66,7 @@ fn faults(table: &Table) -> Vec<String> {
         let (early, lost) = (series.count(|s| s.early), series.count(|s| s.lost));
         let text = || {
             format!(
-                "{title}: of {}, {early} timers fired early and {lost} never.",
+                "{title}: {early} timers of {} fired early and {lost} never fired.",
                 series.name
             )
         };
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(source.packages, ["waterwheel", "tokio"]);
         assert_eq!(source.rounds, (1, 2));
         let faults = [
-            "fire: of tokio, 2 timers fired early and 0 never.",
+            "fire: 2 timers of tokio fired early and 0 never fired.",
             "fire: a sample of own failed: killed",
         ];
         assert_eq!(source.faults, faults);

@@ -1,12 +1,12 @@
 //! What each block shows: one of the `grids`, or a text that is made here.
 
-use waterwheel_suite::{Conditions, Outcome, Results, Verdict, verdict_table};
+use waterwheel_suite::{Conditions, Outcome, Results, Series, Verdict, verdict_table};
 
 use crate::cell;
 use crate::grid;
 use crate::grids::{
-    CALLS, CPU, FIRING, IDLE, IDLE_AT, JOBS, OPERATIONS, P50, QUEUE, QUIET, SERVICE, SLACK,
-    SUMMARY, TESTS, WHEEL,
+    CALLS, CPU, FIRING, IDLE, IDLE_AT, JOBS, OPERATION, OPERATIONS, P50, QUEUE, QUIET, SERVICE,
+    SLACK, TESTS, WHEEL,
 };
 
 /// The text of a block. An error if there is no such block, or the results lack a figure of it.
@@ -37,18 +37,77 @@ pub(crate) fn block(name: &str, results: &Results) -> Result<String, String> {
     }
 }
 
+/// The window of the README: what concerns the most users, and a loss. The last column is of an older run on another processor, which
+/// benches/LOG.md has: its ratios, or nothing.
 fn summary(results: &Results) -> Result<String, String> {
+    const ROWS: [(&str, &str, &str, &str); 6] = [
+        (
+            "arm and cancel, on each of two busy workers",
+            "cancel, 2 threads, 0 pending",
+            OPERATION,
+            "5.5 ×",
+        ),
+        (
+            "a million tasks wake at once: longest stall of another task",
+            "herd, 1000000 tasks",
+            "longest heartbeat gap",
+            "119 ×",
+        ),
+        (
+            "memory of a pending boxed sleep, with the timer's entry",
+            "memory, 1000000 timers",
+            "live heap, future + entry",
+            "1.5 ×",
+        ),
+        (
+            "1000 timers per second: median lateness",
+            "rate, 1000 a second",
+            P50,
+            "1.6 ×",
+        ),
+        (
+            "1000 timers per second: CPU per timer",
+            "rate, 1000 a second",
+            CPU,
+            "0.92 ×",
+        ),
+        (
+            "100 timers per second: CPU per timer",
+            "rate, 100 a second",
+            CPU,
+            "0.71 ×",
+        ),
+    ];
+    let mut text =
+        "| | `tokio::time` | waterwheel | tokio ÷ waterwheel | Intel |\n|---|--:|--:|--:|--:|\n"
+            .to_owned();
+    for (label, workload, metric, other) in ROWS {
+        let table = grid::table(results, workload)?;
+        let index = grid::metric(table, metric)?;
+        let series = |name| {
+            table
+                .series(name)
+                .ok_or_else(|| format!("{workload:?} has no {name:?}"))
+        };
+        let (tokio, ours) = (series("tokio")?, series("current")?);
+        let unit = &table.metrics[index].unit;
+        let times = table.times_better(ours, tokio, index);
+        let shown = |series: &Series| cell::value(series.spread(index).median, unit);
+        let [tokio, ours] = cell::winner([shown(tokio), shown(ours)], times);
+        let times = cell::times_plain(times);
+        text += &format!("| {label} | {tokio} | {ours} | {times} | {other} |\n");
+    }
     let Conditions {
         processor,
         cores,
         workers,
+        date,
         ..
     } = &results.conditions;
-    let machine = format!("{processor}, {cores} cores, a runtime with {workers} workers");
-    Ok(format!(
-        "{}\nAbove 1, waterwheel is better; a range that spans 1 decides nothing. It is the median of pairs of rounds, not the ratio of the two cells ({machine}).",
-        SUMMARY.text(results)?
-    ))
+    text += &format!(
+        "\nAbove 1, waterwheel wins. Bold is the winner; there is none where the range of the paired rounds includes 1 ({processor}, {cores} cores, {workers} workers, {date}, a busy host; Intel: two cores, an [older run][benchmarks])."
+    );
+    Ok(text)
 }
 
 /// CPU and lateness in one row for each way of waking: of one sample both, so of one process.

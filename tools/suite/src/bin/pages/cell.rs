@@ -49,6 +49,25 @@ pub(crate) fn times(Spread { median, min, max }: Spread) -> String {
     format!("{bold}{text}{bold} ({}–{})", digits(min), digits(max))
 }
 
+/// How many times better, without emphasis.
+pub(crate) fn times_plain(Spread { median, min, max }: Spread) -> String {
+    if min == max {
+        return digits(median);
+    }
+    format!("{} ({}–{})", digits(median), digits(min), digits(max))
+}
+
+/// The figures of both, with the winner in bold. There is no winner if the range of the ratio includes 1.
+pub(crate) fn winner([theirs, ours]: [String; 2], times: Spread) -> [String; 2] {
+    if times.min > 1.0 {
+        [theirs, format!("**{ours}**")]
+    } else if times.max < 1.0 {
+        [format!("**{theirs}**"), ours]
+    } else {
+        [theirs, ours]
+    }
+}
+
 /// Three digits or more: `0.85`, `94.2`, `12 400`.
 fn digits(value: f64) -> String {
     match value {
@@ -105,6 +124,20 @@ mod tests {
             "–",
         ];
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn the_winner_is_in_bold_whoever_it_is() {
+        let cells = |min, max| {
+            let median = 1.0;
+            winner(
+                ["5 ns", "4 ns"].map(str::to_owned),
+                Spread { median, min, max },
+            )
+        };
+        assert_eq!(cells(1.01, 2.0), ["5 ns", "**4 ns**"]);
+        assert_eq!(cells(0.5, 0.99), ["**5 ns**", "4 ns"]);
+        assert_eq!(cells(0.9, 1.1), ["5 ns", "4 ns"]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ pub(crate) const CPU: &str = "CPU a timer";
 pub(crate) const P50: &str = "lateness p50";
 const P99: &str = "lateness p99";
 const SWITCHES: &str = "context switches a timer";
-const OPERATION: &str = "one operation, per thread";
+pub(crate) const OPERATION: &str = "one operation, per thread";
 const CANCEL: &str = "submit + cancel";
 const RUN: &str = "submit + run";
 
@@ -28,39 +28,6 @@ const OWN_TIMES: Ratio<'_> = Ratio {
     head: "tokio / own",
     this: "own",
     than: "tokio",
-};
-
-/// The window of the README: what concerns the most users.
-pub(crate) const SUMMARY: Grid<'_> = Grid {
-    corner: "",
-    columns: &[TOKIO, ("waterwheel", "current")],
-    ratios: &[Ratio {
-        head: "times better",
-        ..CURRENT_TIMES
-    }],
-    rows: &[
-        row(
-            "arm and cancel, on each of two busy workers",
-            "cancel, 2 threads, 0 pending",
-            OPERATION,
-        ),
-        row(
-            "a million tasks wake at once: the longest pause of others",
-            "herd, 1000000 tasks",
-            "longest heartbeat gap",
-        ),
-        row(
-            "1000 timers a second: lateness, median",
-            "rate, 1000 a second",
-            P50,
-        ),
-        row("and CPU a timer", "rate, 1000 a second", CPU),
-        row(
-            "100 timers a second: CPU a timer",
-            "rate, 100 a second",
-            CPU,
-        ),
-    ],
 };
 
 pub(crate) const QUIET: Grid<'_> = Grid {

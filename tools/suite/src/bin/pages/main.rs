@@ -23,7 +23,12 @@ use std::{env, fs};
 use waterwheel_suite::{Results, filled, report};
 
 /// From the root of the repository.
-const PAGES: [&str; 3] = ["README.md", "BENCHMARKS.md", "ARCHITECTURE.md"];
+const PAGES: [&str; 4] = [
+    "README.md",
+    "BENCHMARKS.md",
+    "ARCHITECTURE.md",
+    "tools/suite/TARGETS.md",
+];
 const RESULTS: &str = "tools/suite/results.json";
 const REPORT: &str = "tools/suite/results.md";
 

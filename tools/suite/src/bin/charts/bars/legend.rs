@@ -25,11 +25,11 @@ pub(crate) fn legend(panels: &[Panel], variants: &[&str]) -> Vec<Sign> {
     let bars = || panels.iter().flat_map(Panel::bars);
     if bars().any(Bar::has_whisker) {
         let symbol = Group::new().add(whisker_lying(-4.0, (0.0, 22.0), false));
-        signs.push(sign(symbol, 22.0, "least to greatest round"));
+        signs.push(sign(symbol, 22.0, "lowest to highest round"));
     }
     if panels.iter().any(Panel::has_floor) {
         let symbol = Group::new().add(line("floor ink", (2.0, -10.0), (2.0, 2.0)));
-        signs.push(sign(symbol, 4.0, "the floor: what no timer can do without"));
+        signs.push(sign(symbol, 4.0, "floor: what no timer can avoid"));
     }
     signs
 }
@@ -41,5 +41,7 @@ pub(crate) fn note(panels: &[Panel], axes: Axes) -> Option<String> {
         panel.bars().any(|bar| bar.spread.median > end)
     };
     let any = panels.iter().any(torn);
-    any.then(|| "A torn bar is longer than the axis; its figure stands behind it.".to_owned())
+    any.then(|| {
+        "A torn bar is longer than the axis; the figure next to it is its length.".to_owned()
+    })
 }

@@ -14,7 +14,7 @@ pub(crate) struct Load<'a> {
     pub(crate) variants: Vec<&'a Table>,
 }
 
-/// All panels have the same contestants, ours first.
+/// All panels have the same contestants.
 pub(crate) fn panels(loads: &[Load<'_>]) -> Result<Vec<Panel>, Missing> {
     let names = contestants(tables_of(loads));
     loads.iter().map(|load| panel(load, &names)).collect()

@@ -6,7 +6,7 @@
 use waterwheel_suite::{Better, Results, Table};
 
 use crate::card::Chart;
-use crate::curves::{self, Axis, AxisKind, Curve, Panel, Point};
+use crate::curves::{self, Axis, AxisKind, Curve, Panel, Point, Rounds};
 use crate::figures::short_count;
 use crate::looks::look;
 use crate::source::{Source, contestants};
@@ -26,7 +26,7 @@ const ALL: [Growing; 4] = [
     Growing {
         title: "growth: population",
         heading: "arm + cancel, 1 thread",
-        axis: "other timers pending",
+        axis: "other pending timers (log scale)",
         noise: &[" pending"],
     },
     Growing {
@@ -37,14 +37,14 @@ const ALL: [Growing; 4] = [
     },
     Growing {
         title: "growth: share that fires",
-        heading: "CPU time from arming to the end",
-        axis: "of the timers fire, the others are cancelled",
+        heading: "CPU time to arm a timer and fire or cancel it",
+        axis: "share of timers that fire (not to scale)",
         noise: &[" fire"],
     },
     Growing {
         title: "growth: delay spread",
-        heading: "arm + cancel in a ring, 1 thread",
-        axis: "the deadlines lie within",
+        heading: "replace the oldest timer, 1 thread",
+        axis: "spread of the deadlines (not to scale)",
         noise: &[],
     },
 ];
@@ -58,7 +58,7 @@ pub(crate) fn chart(results: &Results) -> Result<Chart, Missing> {
         .collect();
     let panels: Vec<Panel> = run
         .iter()
-        .filter_map(|(growing, table)| growing.panel(table))
+        .filter_map(|(growing, table)| growing.panel(table, results.conditions.cores))
         .collect();
     if panels.is_empty() {
         return Err(Missing("workload \"growth\"".to_owned()));
@@ -66,7 +66,7 @@ pub(crate) fn chart(results: &Results) -> Result<Chart, Missing> {
     let (body, height) = curves::draw(&panels, 2, PLOT_HEIGHT);
     Ok(Chart {
         title: "How the cost of a timer grows".to_owned(),
-        subtitle: "With the timers pending, the threads, the share that fires and the deadlines. Whiskers: least to greatest round.".to_owned(),
+        subtitle: "With the pending timers, the threads, the share that fires and the spread of deadlines. Whiskers: lowest to highest round.".to_owned(),
         legend: curves::legend(panels.iter().flat_map(|panel| &panel.curves)),
         body,
         height,
@@ -77,7 +77,7 @@ pub(crate) fn chart(results: &Results) -> Result<Chart, Missing> {
 
 impl Growing {
     /// None if nothing was measured.
-    fn panel(&self, table: &Table) -> Option<Panel> {
+    fn panel(&self, table: &Table, cores: usize) -> Option<Panel> {
         let unit = table.metrics.first()?;
         let better = match unit.better {
             Better::Lower => "lower is better",
@@ -92,6 +92,7 @@ impl Growing {
             remark: format!("{}, {better}", unit.unit),
             x: self.steps(table),
             y: Axis::from_zero(&curves)?,
+            shaded: oversubscribed(table.metrics.iter().map(|step| &*step.name), cores),
             curves,
         })
     }
@@ -122,6 +123,19 @@ impl Growing {
     }
 }
 
+/// From the first step on that has more threads than the machine has cores.
+fn oversubscribed<'a>(
+    mut steps: impl Iterator<Item = &'a str>,
+    cores: usize,
+) -> Option<(f64, String)> {
+    let threads = |step: &str| step.strip_suffix(" threads")?.parse::<usize>().ok();
+    let first = steps.position(|step| threads(step) > Some(cores))?;
+    Some((
+        first as f64 - 0.5,
+        format!("oversubscribed ({cores} cores)"),
+    ))
+}
+
 fn curve(table: &Table, name: &str) -> Curve {
     let point = |metric| {
         let spread = tables::spread(table.series(name)?, metric)?;
@@ -134,7 +148,7 @@ fn curve(table: &Table, name: &str) -> Curve {
     Curve {
         look: look(name),
         points: (0..table.metrics.len()).filter_map(point).collect(),
-        marked: true,
+        rounds: Rounds::Whiskers,
     }
 }
 
@@ -150,5 +164,16 @@ mod tests {
         assert_eq!(step(threads, "1 thread"), "1");
         assert_eq!(step(fires, "50 % fire"), "50 %");
         assert_eq!(step(spread, "1 ms to 30 days"), "1 ms–30 days");
+    }
+
+    #[test]
+    fn more_threads_than_cores_are_oversubscribed() {
+        let threads = ["1 thread", "2 threads", "3 threads", "4 threads"];
+        let from = |steps: &[&'static str], cores| {
+            oversubscribed(steps.iter().copied(), cores).map(|(from, _)| from)
+        };
+        assert_eq!(from(&threads, 2), Some(1.5));
+        assert_eq!(from(&threads, 4), None);
+        assert_eq!(from(&["1000 pending"], 2), None);
     }
 }

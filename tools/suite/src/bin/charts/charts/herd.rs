@@ -21,14 +21,14 @@ pub(crate) fn chart(results: &Results) -> Result<Chart, Missing> {
     };
     let loads = [
         load("longest gap of the heartbeat", "longest heartbeat gap"),
-        load("until all of them ran", "until all ran"),
+        load("until all tasks have run", "until all ran"),
     ];
     let panels = grouped::panels(&loads)?;
     let (body, height) = bars::draw(&panels, Axes::Separate);
     Ok(Chart {
-        title: format!("{} tasks wake at one instant: milliseconds", count(tasks)),
+        title: format!("{} tasks wake at the same instant: milliseconds", count(tasks)),
         subtitle:
-            "All sleep to the same deadline. Beside them runs a heartbeat of 1 ms. Lower is better."
+            "All sleep until the same deadline, while another task keeps a 1 ms heartbeat. Lower is better."
                 .to_owned(),
         legend: bars::legend(&panels, &[]),
         body,

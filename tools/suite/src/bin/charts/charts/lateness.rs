@@ -6,7 +6,7 @@
 use waterwheel_suite::{Results, Series, Table};
 
 use crate::card::Chart;
-use crate::curves::{self, Axis, AxisKind, Curve, Panel, Point};
+use crate::curves::{self, Axis, AxisKind, Curve, Panel, Point, Rounds};
 use crate::figures::count;
 use crate::looks::look;
 use crate::source::{Source, contestants};
@@ -27,16 +27,17 @@ pub(crate) fn chart(results: &Results) -> Result<Chart, Missing> {
         .into_iter()
         .map(|load| Panel {
             heading: format!("{} timers", count(load.timers)),
-            remark: "at the default resolution".to_owned(),
+            remark: "lateness (log scale)".to_owned(),
             x: percentiles(),
             y: lateness.clone(),
+            shaded: None,
             curves: load.curves,
         })
         .collect();
     let (body, height) = curves::draw(&panels, panels.len(), PLOT_HEIGHT);
     Ok(Chart {
         title: "How late timers fire, by percentile".to_owned(),
-        subtitle: "From a timer's deadline to the call of its waker. Lower is better. A band reaches from the least to the greatest round.".to_owned(),
+        subtitle: "From a timer's deadline to the call of its waker, default resolution. Lower is better. Bands: lowest to highest round.".to_owned(),
         legend,
         body,
         height,
@@ -71,7 +72,7 @@ fn curves_of(table: &Table) -> Vec<Curve> {
         Some(Curve {
             look: look(name),
             points: points(table.series(name)?)?,
-            marked: false,
+            rounds: Rounds::Band,
         })
     };
     contestants([table].into_iter())
@@ -134,7 +135,7 @@ fn percentiles() -> Axis {
         kind: AxisKind::Linear,
         ends: (0.0, nines(LAST)),
         ticks: [50.0, 90.0, 99.0, 99.9, 99.99].map(tick).to_vec(),
-        label: "percentile of the timers".to_owned(),
+        label: "percentile of timers (log scale)".to_owned(),
     }
 }
 

@@ -11,8 +11,8 @@ use crate::tables::{self, Missing};
 const METRIC: &str = "live heap, future + entry";
 /// Why the panels differ.
 const SLAB: &str =
-    "A slab grows in steps, and so has free places: how many depends on the number of timers.";
-const FLOOR: &str = "The floor: a boxed future with its deadline, and a waker in a slab.";
+    "A slab grows in steps and so has free slots: how many depends on the number of timers.";
+const FLOOR: &str = "Floor: a boxed future with its deadline, and a waker in a slab.";
 
 pub(crate) fn chart(results: &Results) -> Result<Chart, Missing> {
     let sizes = tables::sizes(results, "memory, ", " timers");
@@ -31,8 +31,8 @@ pub(crate) fn chart(results: &Results) -> Result<Chart, Missing> {
     let (body, height) = bars::draw(&panels, Axes::Shared);
     let has_floor = panels.iter().any(Panel::has_floor);
     Ok(Chart {
-        title: "Heap that a pending sleep takes: bytes".to_owned(),
-        subtitle: "The boxed future, and its share of what the timer keeps of all of them. Lower is better.".to_owned(),
+        title: "Heap memory per pending sleep: bytes".to_owned(),
+        subtitle: "The boxed future, and its share of what the timer keeps for all pending sleeps. Lower is better.".to_owned(),
         legend: bars::legend(&panels, &[]),
         body,
         height,

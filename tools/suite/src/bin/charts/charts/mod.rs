@@ -16,9 +16,8 @@ use crate::tables::Missing;
 type Build = fn(&Results) -> Result<Chart, Missing>;
 
 /// By file name.
-pub(crate) const ALL: [(&str, Build); 6] = [
-    ("cancel", cancel::cancel),
-    ("churn", cancel::churn),
+pub(crate) const ALL: [(&str, Build); 5] = [
+    ("cancel", cancel::chart),
     ("herd", herd::chart),
     ("lateness", lateness::chart),
     ("memory", memory::chart),
