@@ -49,6 +49,8 @@ const ALL: [Growing; 4] = [
     },
 ];
 const PLOT_HEIGHT: f64 = 170.0;
+/// Most of the figure is not the timer's, and is the same for all.
+const CPU_TIME: &str = "CPU time: 100 000 timers per second. Includes one allocation per timer, and waking two tasks every millisecond to arm them.";
 
 /// Of the sizes that were run.
 pub(crate) fn chart(results: &Results) -> Result<Chart, Missing> {
@@ -70,7 +72,7 @@ pub(crate) fn chart(results: &Results) -> Result<Chart, Missing> {
         legend: curves::legend(panels.iter().flat_map(|panel| &panel.curves)),
         body,
         height,
-        notes: Vec::new(),
+        notes: vec![CPU_TIME.to_owned()],
         source: Source::of(run.iter().map(|(_, table)| *table)),
     })
 }
