@@ -27,7 +27,7 @@ fn too_busy(overlaps: u32, lost: u64) -> Option<String> {
         _ => format!("{overlaps} slices overlapped and {lost} connections were lost"),
     };
     Some(format!(
-        "in short: too busy to tell: {why}; run it again on an idle machine, or with fewer --connections\n"
+        "in short: too busy to tell: {why}; run it again on an idle machine, with more --seconds or fewer --connections\n"
     ))
 }
 

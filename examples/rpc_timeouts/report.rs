@@ -92,9 +92,9 @@ pub(crate) fn notes(plan: &Plan, outcomes: &[Outcome], course: &Course) -> Strin
     if lost > 0 {
         let _ = writeln!(
             notes,
-            "connection errors: {lost} connections were lost, with the calls in flight on them. The server hangs up on a\n  \
-             connection from which nothing came for {}, and a heartbeat is sent every {}: so a process that\n  \
-             gets no processor for that long loses connections, whichever timers it has. Later slices had less load",
+            "connection errors: {lost} connections were lost, with the calls in flight on them, so later slices had less load.\n  \
+             The server hangs up on a connection from which nothing came for {}, although the client sends a\n  \
+             heartbeat every {}: that runtime was not served in time, which is typical of a busy machine",
             whole_milliseconds(plan.idle),
             whole_milliseconds(plan.heartbeat),
         );

@@ -67,13 +67,17 @@ impl Flags {
         };
         Command::new("waterwheel-contention")
             .about("Measures tokio::time and waterwheel in turn, and checks every timer")
+            .after_help(
+                "Exit codes: 0 if every timer kept its promise, 1 if one did not or could not be measured, \
+                 2 if the arguments are invalid.",
+            )
             .arg(number(
                 "workers",
                 1_024,
                 "Workers of each runtime [default: one for each core]",
             ))
             .arg(number("tasks", 4_000_000, "Tasks that wake at once").default_value("200000"))
-            .arg(number("pairs", 99, "Pairs of rounds").default_value("3"))
+            .arg(number("pairs", 99, "How often each library is measured, in turn").default_value("3"))
             .arg(
                 Arg::new("markdown")
                     .long("markdown")
@@ -103,7 +107,10 @@ fn run(flags: &Flags) -> io::Result<bool> {
     }
 
     let window = Duration::from_millis(100);
-    let mut cancel = Line::new("arm and cancel, on every worker at once", Unit::Nanoseconds);
+    let mut cancel = Line::new(
+        "arm and cancel on every worker, with others pending",
+        Unit::Nanoseconds,
+    );
     in_turn(
         flags.pairs,
         &mut cancel,
@@ -113,7 +120,7 @@ fn run(flags: &Flags) -> io::Result<bool> {
     )?;
 
     let label = format!(
-        "{} tasks wake at once: the longest stall of others",
+        "{} tasks wake at once: longest stall of another task",
         report::grouped(flags.tasks)
     );
     let mut herd = Line::new(label, Unit::Milliseconds);
@@ -127,7 +134,10 @@ fn run(flags: &Flags) -> io::Result<bool> {
         || stall::<Waterwheel>(flags, waterwheel),
     )?;
 
-    let mut late = Line::new("1000 timers a second: median lateness", Unit::Milliseconds);
+    let mut late = Line::new(
+        "1000 timers per second: median lateness",
+        Unit::Milliseconds,
+    );
     in_turn(
         flags.pairs,
         &mut late,
@@ -136,7 +146,7 @@ fn run(flags: &Flags) -> io::Result<bool> {
         || measure::lateness::<Waterwheel>(flags.workers, 150),
     )?;
 
-    let mut heap = Line::new("heap that a pending sleep takes", Unit::Bytes);
+    let mut heap = Line::new("memory of a pending boxed sleep", Unit::Bytes);
     in_turn(
         1,
         &mut heap,
@@ -165,7 +175,9 @@ fn stall<T: Timers>(flags: &Flags, kept: &mut Beats) -> io::Result<Measured<f64>
     };
     *kept = measured.figure;
     Ok(Measured {
-        figure: kept.longest_gap.as_secs_f64() * 1e3,
+        figure: kept
+            .longest_gap
+            .map_or(f64::NAN, |gap| gap.as_secs_f64() * 1e3),
         failures: measured.failures,
     })
 }
@@ -208,13 +220,60 @@ fn print(text: &str) {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::Pin;
+
     use super::*;
+    use crate::timers::Instant;
 
     #[test]
     fn the_command_is_well_formed_and_refuses_zero() {
         Flags::command().debug_assert();
         let refused = Flags::command().try_get_matches_from(["contention", "--tasks", "0"]);
         assert!(refused.is_err());
+    }
+
+    /// Timers that keep no promise.
+    struct Broken<const LOST: bool>;
+
+    impl<const LOST: bool> Timers for Broken<LOST> {
+        const NAME: &'static str = "broken";
+        type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+        fn sleep(duration: Duration) -> Self::Sleep {
+            Self::sleep_until(Instant::now() + duration)
+        }
+
+        fn sleep_until(deadline: Instant) -> Self::Sleep {
+            if LOST {
+                return Box::pin(std::future::pending());
+            }
+            let early = deadline - Duration::from_millis(60);
+            Box::pin(tokio::time::sleep_until(early))
+        }
+
+        fn complaint() -> Option<String> {
+            None
+        }
+    }
+
+    fn failures<F>(measured: io::Result<Measured<F>>) -> String {
+        measured.unwrap().failures.join("; ")
+    }
+
+    #[test]
+    fn timers_that_fire_early_are_found() {
+        let early = "timers fired before their deadline";
+        assert!(failures(measure::lateness::<Broken<false>>(2, 50)).contains(early));
+        let herd = measure::herd::<Broken<false>>(2, 1_000).map(Option::unwrap);
+        assert!(failures(herd).contains(early));
+    }
+
+    #[test]
+    fn timers_that_are_lost_are_found_and_have_no_figure() {
+        assert!(failures(measure::lateness::<Broken<true>>(2, 50)).contains("never fired"));
+        let herd = measure::herd::<Broken<true>>(2, 1_000).map(Option::unwrap);
+        assert!(herd.as_ref().unwrap().figure.longest_gap.is_none());
+        assert!(failures(herd).contains("1000 of 1000 timers never fired"));
     }
 
     /// With sizes that a busy machine bears, the whole of it runs, and all timers keep their promises.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::fs;
+use std::process::Command;
 
 use crate::measure::{Beats, cores};
 use crate::spread::Spread;
@@ -34,6 +35,7 @@ impl Unit {
 /// Three digits.
 fn digits(value: f64) -> String {
     match value {
+        _ if value.is_nan() => "–".to_owned(),
         _ if value < 9.995 => format!("{value:.2}"),
         _ if value < 99.95 => format!("{value:.1}"),
         _ => format!("{value:.0}"),
@@ -82,7 +84,7 @@ impl Line {
         let mut ratio = digits(times.median);
         if self.pairs.len() > 1 {
             let _ = write!(ratio, " ({}–{})", digits(times.least), digits(times.most));
-            if times.includes(1.0) {
+            if !times.is_beside(1.0) {
                 ratio += " inconclusive";
             }
         }
@@ -138,7 +140,7 @@ impl Report {
     }
 
     pub(crate) fn text(&self) -> String {
-        let heads = ["", Tokio::NAME, Waterwheel::NAME, "times better"].map(str::to_owned);
+        let heads = ["", Tokio::NAME, Waterwheel::NAME, "tokio ÷ waterwheel"].map(str::to_owned);
         let mut rows = vec![heads];
         for line in &self.lines {
             let [tokio, waterwheel, times] = line.cells();
@@ -168,7 +170,7 @@ impl Report {
 
     pub(crate) fn markdown(&self) -> String {
         let mut text = format!(
-            "{}\n\n| | `{}` | {} | times better |\n|---|--:|--:|--:|\n",
+            "{}\n\n| | `{}` | {} | tokio ÷ waterwheel |\n|---|--:|--:|--:|\n",
             self.conditions(),
             Tokio::NAME,
             Waterwheel::NAME
@@ -195,7 +197,7 @@ impl Report {
             .fold(1e-3, |a: f64, &b| a.max(b));
         let column = end / (COLUMNS - BEFORE) as f64;
         let mut text = format!(
-            "a task that sleeps 1 ms again and again, while they wake: | it ran, . it did not; one column is {} ms\n",
+            "a task with a 1 ms heartbeat, while the others wake (| beat, . no beat; one column is {} ms)\n",
             digits(column * 1e3)
         );
         for (name, beats) in [Tokio::NAME, Waterwheel::NAME].iter().zip(&self.beats) {
@@ -213,13 +215,19 @@ impl Report {
             let line: String = columns.iter().take(over).collect();
             let _ = writeln!(text, "{name:<11}  {line}");
         }
-        let _ = writeln!(text, "{:<11}  {:>2$} they are due", "", "^", BEFORE + 1);
+        let _ = writeln!(
+            text,
+            "{:<11}  {:>2$} the others are due",
+            "",
+            "^",
+            BEFORE + 1
+        );
         text
     }
 
     fn verdict(&self) -> String {
         if self.failures.is_empty() {
-            return "self-check: ok: every timer fired once, none before its deadline\n".to_owned();
+            return "self-check: ok: no timer fired early, and none was lost\n".to_owned();
         }
         let mut text = "self-check: FAILED\n".to_owned();
         for failure in &self.failures {
@@ -239,12 +247,30 @@ fn version_of(package: &str) -> &'static str {
 
 fn processor() -> String {
     let described = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = described
-        .lines()
-        .find_map(|line| line.strip_prefix("model name"));
+    let model = field(&described, "model name");
+    // Linux on other processors than x86, and macOS.
     model
-        .map(|text| text.trim_start_matches([' ', '\t', ':']).trim().to_owned())
-        .unwrap_or_else(|| "unknown processor".to_owned())
+        .or_else(|| field(&output("lscpu", &[])?, "Model name"))
+        .or_else(|| output("sysctl", &["-n", "machdep.cpu.brand_string"]))
+        .map_or_else(
+            || "unknown processor".to_owned(),
+            |name| name.trim().to_owned(),
+        )
+}
+
+/// The value in the first line of this name.
+fn field(text: &str, name: &str) -> Option<String> {
+    let mut values = text.lines().filter_map(|line| {
+        let rest = line.trim_start().strip_prefix(name)?;
+        rest.trim_start().strip_prefix(':')
+    });
+    Some(values.next()?.trim().to_owned())
+}
+
+fn output(program: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(arguments).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    (output.status.success() && !text.trim().is_empty()).then_some(text)
 }
 
 #[cfg(test)]
@@ -281,7 +307,7 @@ mod tests {
         report.beats[1].at = (0..60).map(|beat| f64::from(beat) * 1e-3).collect();
         let picture = report.picture();
         let lines: Vec<_> = picture.lines().collect();
-        assert!(lines[0].ends_with("one column is 1.00 ms"), "{picture}");
+        assert!(lines[0].ends_with("one column is 1.00 ms)"), "{picture}");
         let stalled = format!("tokio::time  .....||{}|", ".".repeat(64));
         assert_eq!(lines[1], stalled, "{picture}");
         assert!(lines[2].ends_with(&"|".repeat(50)), "{picture}");
@@ -299,6 +325,15 @@ mod tests {
                 .text()
                 .ends_with("FAILED\n  tokio::time: 1 timer fired before its deadline\n")
         );
+    }
+
+    #[test]
+    fn the_processor_is_read_from_each_form() {
+        let x86 = "processor\t: 0\nmodel name\t: AMD EPYC\nmodel\t: 1\n";
+        assert_eq!(field(x86, "model name").as_deref(), Some("AMD EPYC"));
+        let arm = "Architecture:   aarch64\n  Model name:   Neoverse-N1\n";
+        assert_eq!(field(arm, "Model name").as_deref(), Some("Neoverse-N1"));
+        assert_eq!(field(arm, "Vendor"), None);
     }
 
     #[test]

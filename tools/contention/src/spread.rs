@@ -21,8 +21,9 @@ impl Spread {
         }
     }
 
-    pub(crate) fn includes(&self, value: f64) -> bool {
-        self.least <= value && value <= self.most
+    /// Whether all values are on one side of this one. Not if one of them is no number.
+    pub(crate) fn is_beside(&self, value: f64) -> bool {
+        self.most < value || self.least > value
     }
 }
 
@@ -36,6 +37,7 @@ mod tests {
         assert_eq!([spread.least, spread.median, spread.most], [1.0, 2.0, 5.0]);
         assert_eq!(Spread::of([4.0, 1.0, 2.0, 9.0]).median, 3.0);
         assert_eq!(Spread::of([7.0]).median, 7.0);
-        assert!(spread.includes(1.0) && spread.includes(5.0) && !spread.includes(5.1));
+        assert!(!spread.is_beside(1.0) && !spread.is_beside(5.0) && spread.is_beside(5.1));
+        assert!(!Spread::of([f64::NAN, 2.0]).is_beside(3.0));
     }
 }

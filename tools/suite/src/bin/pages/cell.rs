@@ -39,18 +39,11 @@ pub(crate) fn value(value: f64, unit: &str) -> String {
     format!("{} {unit}", digits(nanos / length))
 }
 
-/// How many times better. Worse is in bold.
+/// How many times better.
 pub(crate) fn times(Spread { median, min, max }: Spread) -> String {
     if median.is_nan() {
         return NONE.to_owned();
     }
-    let text = digits(median);
-    let bold = if text.starts_with("0.") { "**" } else { "" };
-    format!("{bold}{text}{bold} ({}–{})", digits(min), digits(max))
-}
-
-/// How many times better, without emphasis.
-pub(crate) fn times_plain(Spread { median, min, max }: Spread) -> String {
     if min == max {
         return digits(median);
     }
@@ -141,14 +134,10 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_is_in_bold() {
-        let spread = |median| Spread {
-            median,
-            min: 0.5,
-            max: 12.34,
-        };
-        assert_eq!(times(spread(1.2)), "1.20 (0.50–12.3)");
-        assert_eq!(times(spread(0.99)), "**0.99** (0.50–12.3)");
-        assert_eq!(times(spread(0.996)), "1.00 (0.50–12.3)");
+    fn a_ratio_has_its_range_unless_all_pairs_agree() {
+        let spread = |median, min, max| Spread { median, min, max };
+        assert_eq!(times(spread(0.99, 0.5, 12.34)), "0.99 (0.50–12.3)");
+        assert_eq!(times(spread(1.5, 1.5, 1.5)), "1.50");
+        assert_eq!(times(spread(f64::NAN, 0.0, 0.0)), "–");
     }
 }

@@ -56,17 +56,17 @@ pub(crate) const QUIET: Grid<'_> = Grid {
             SWITCHES,
         ),
         row(
-            "100, each armed when one has fired: CPU a timer",
+            "100, armed one after the other: CPU a timer",
             "rate, in turn, 100 a second",
             CPU,
         ),
         row(
-            "1000, armed so: CPU a timer",
+            "1000, armed one after the other: CPU a timer",
             "rate, in turn, 1000 a second",
             CPU,
         ),
         row(
-            "10 000, armed so: CPU a timer",
+            "10 000, armed one after the other: CPU a timer",
             "rate, in turn, 10000 a second",
             CPU,
         ),
@@ -116,7 +116,7 @@ pub(crate) const OPERATIONS: Grid<'_> = Grid {
             OPERATION,
         ),
         row(
-            "beside 100 000 others, 1 thread",
+            "with 100 000 others pending, 1 thread",
             "cancel, 1 thread, 100000 pending",
             OPERATION,
         ),
@@ -126,7 +126,7 @@ pub(crate) const OPERATIONS: Grid<'_> = Grid {
             OPERATION,
         ),
         row(
-            "beside 100 000 others, 2 threads",
+            "with 100 000 others pending, 2 threads",
             "cancel, 2 threads, 100000 pending",
             OPERATION,
         ),
@@ -152,7 +152,7 @@ pub(crate) const OPERATIONS: Grid<'_> = Grid {
             OPERATION,
         ),
         row(
-            "the same, 2 threads",
+            "`timeout` of a call that is ready at its second poll, 2 threads",
             "timeout/pending, 2 threads",
             OPERATION,
         ),
