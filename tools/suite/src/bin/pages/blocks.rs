@@ -42,7 +42,7 @@ pub(crate) fn block(name: &str, results: &Results) -> Result<String, String> {
 fn summary(results: &Results) -> Result<String, String> {
     const ROWS: [(&str, &str, &str, &str); 6] = [
         (
-            "of a million pending, cancel one and arm one, on two busy workers",
+            "cancel a timer and arm another, with a million pending and two busy workers",
             "churn 1000000, 2 threads",
             OPERATION,
             "8.4 ×",
@@ -105,7 +105,7 @@ fn summary(results: &Results) -> Result<String, String> {
         ..
     } = &results.conditions;
     text += &format!(
-        "\nAbove 1, waterwheel wins. Bold is the winner; there is none where the range of the paired rounds includes 1 ({processor}, {cores} cores, {workers} workers, {date}, a busy host; Intel: two cores, an [older run][benchmarks])."
+        "\nRatios above 1 favour waterwheel. Each is the median over paired rounds, with its range, and so can differ from the quotient of the cells. Bold marks the winner; there is none if the range includes 1 ({processor}, {cores} cores, {workers} workers, {date}, a busy host; Intel: two cores, an [older run][benchmarks])."
     );
     Ok(text)
 }
