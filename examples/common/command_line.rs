@@ -80,7 +80,7 @@ pub(crate) struct Argument<'a> {
 impl Argument<'_> {
     pub(crate) fn value(&mut self) -> Result<String, String> {
         let value = self.attached.take().or_else(|| self.rest.next());
-        value.ok_or_else(|| format!("{} wants a value", self.flag))
+        value.ok_or_else(|| format!("{} needs a value", self.flag))
     }
 
     pub(crate) fn whole<N>(&mut self, least: N, most: N) -> Result<N, String>
@@ -91,7 +91,7 @@ impl Argument<'_> {
         match value.parse() {
             Ok(number) if (&least..=&most).contains(&&number) => Ok(number),
             _ => Err(format!(
-                "{} is a whole number from {least} to {most}, not {value:?}",
+                "{} must be a whole number from {least} to {most}, but is {value:?}",
                 self.flag
             )),
         }
@@ -156,7 +156,7 @@ mod tests {
         }
         for line in ["--height", "--seed 1 --height"] {
             let complaint = parsed::<Sizes>(line).expect_err(line);
-            assert_eq!(complaint, "--height wants a value");
+            assert_eq!(complaint, "--height needs a value");
         }
         for line in ["--fast", "10", "-x", "--", "--help=yes"] {
             let complaint = parsed::<Sizes>(line).expect_err(line);

@@ -49,16 +49,22 @@ fn broken(tally: &Tally) -> Vec<String> {
         ),
         (
             tally.early_timeouts == 0,
-            format!("{} timeouts before their deadline", tally.early_timeouts),
+            format!(
+                "{} timeouts fired before their deadline",
+                tally.early_timeouts
+            ),
         ),
         (
             tally.early_delays == 0,
-            format!("{} of the server's delays cut short", tally.early_delays),
+            format!(
+                "{} of the server's delays were cut short",
+                tally.early_delays
+            ),
         ),
         (
             tally.silent_closed_early == 0,
             format!(
-                "{} connections closed before they were idle",
+                "{} connections were closed before their idle deadline",
                 tally.silent_closed_early
             ),
         ),

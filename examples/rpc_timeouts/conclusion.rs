@@ -33,10 +33,10 @@ fn too_busy(overlaps: u32, lost: u64) -> Option<String> {
 
 fn sentence(cpu: Option<Spread>, lateness: Option<Spread>) -> String {
     let (Some(cpu), Some(lateness)) = (cpu, lateness) else {
-        return "in short: too little was measured; take more --seconds\n".to_owned();
+        return "in short: too little was measured; use a larger --seconds\n".to_owned();
     };
     if cpu.count.min(lateness.count) == 1 {
-        return "in short: one pair of slices shows nothing; take more --seconds\n".to_owned();
+        return "in short: one pair of slices shows nothing; use a larger --seconds\n".to_owned();
     }
     let cpu = match Side::of(cpu) {
         Side::Lower => format!("{} less CPU time than", percent(1.0 - cpu.median)),

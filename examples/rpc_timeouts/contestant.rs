@@ -58,7 +58,9 @@ impl Contestant {
             // The load ended before all connections were open.
             Err(_) => Err(match life.await? {
                 Err(error) => error,
-                Ok(_) => io::Error::other("the load ended before it began"),
+                Ok(_) => {
+                    io::Error::other("the connections were not all opened: the load ended first")
+                }
             }),
         }
     }

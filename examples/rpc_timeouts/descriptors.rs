@@ -78,7 +78,7 @@ impl Demand {
         }
         let fitting = self.fitting(limit);
         if fitting > 0 {
-            text += &format!(", or take --connections {fitting}");
+            text += &format!(", or use --connections {fitting}");
         }
         text
     }
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "this process may open 1 024 files, and 10 000 connections take 42 064: \
-             raise the limit with `ulimit -n 42064`, or take --connections 228"
+             raise the limit with `ulimit -n 42064`, or use --connections 228"
         );
         assert!(demand(10_000, 2).check(limit_of(42_063)).is_err());
         assert!(demand(10_000, 2).check(limit_of(42_064)).is_ok());

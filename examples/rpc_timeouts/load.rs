@@ -185,7 +185,9 @@ async fn take_turns<C: Clock>(
         }
         tokio::select! {
             changed = phases.changed(), if phase != Phase::Over => {
-                changed.map_err(|_| io::Error::other("no phase comes after this"))?;
+                changed.map_err(|_| {
+                    io::Error::other("the main thread ended before the load: please report this bug")
+                })?;
             }
             Some(caller) = callers.join_next() => caller?,
             ended = &mut *server => {

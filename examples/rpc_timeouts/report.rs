@@ -66,7 +66,7 @@ pub(crate) fn notes(plan: &Plan, outcomes: &[Outcome], course: &Course) -> Strin
     let mut notes = String::new();
     if plan.clocks == 2 {
         notes.push_str(match plan.slices.count {
-            2 => "ratio: of one pair of slices, so without a spread; take more --seconds\n",
+            2 => "ratio: of one pair of slices, so without a spread; use a larger --seconds\n",
             _ => "ratio: of each slice and the one before it; the median (least–greatest)\n",
         });
         notes.push_str(EXPECTATION);
@@ -78,7 +78,7 @@ pub(crate) fn notes(plan: &Plan, outcomes: &[Outcome], course: &Course) -> Strin
     );
     if course.overlaps > 0 {
         let remedy = if plan.slices.settling < plan.timeout {
-            "these --seconds are too few for the timeout"
+            "the run is too short for this timeout: use a larger --seconds"
         } else {
             "the machine is too busy for this load"
         };

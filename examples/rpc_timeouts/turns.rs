@@ -111,7 +111,7 @@ async fn wait(
         Ok(_) = interrupted.wait_for(|&interrupted| interrupted) => Ok(false),
         (ended, ..) = future::select_all(ends) => match ended? {
             Err(error) => Err(error),
-            Ok(_) => Err(io::Error::other("a clock ended before its last turn")),
+            Ok(_) => Err(io::Error::other("the load of one clock ended early")),
         },
         () = time::sleep_until(until) => Ok(true),
     }

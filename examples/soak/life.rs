@@ -197,8 +197,9 @@ impl Crew<'_> {
         for timer in own.iter().chain([current]) {
             let metrics = timer.metrics();
             if metrics.stopped() + metrics.pending() > 0 {
-                self.books
-                    .wrong(format!("an orderly end left or stopped timers: {metrics}"));
+                self.books.wrong(format!(
+                    "after an orderly end, timers were still pending or had been stopped: {metrics}"
+                ));
             }
         }
     }

@@ -200,8 +200,14 @@ impl InvalidTimeout {
 impl fmt::Display for InvalidTimeout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
-            Kind::Value => "a grpc-timeout needs 1 to 8 ASCII digits before its unit, as in `250m`",
-            Kind::Unit => "a grpc-timeout ends with a unit: `H`, `M`, `S`, `m`, `u` or `n`",
+            Kind::Value => {
+                "the grpc-timeout does not have 1 to 8 ASCII digits before its unit: \
+                 write for example `250m` for 250 ms"
+            }
+            Kind::Unit => {
+                "the grpc-timeout does not end with a known unit: \
+                 write `H`, `M`, `S`, `m` (ms), `u` (µs) or `n` (ns)"
+            }
         })
     }
 }

@@ -80,8 +80,9 @@ impl<T> Lists<T> {
         }
         let place = self.entries.vacant_entry();
         let index = place.key();
-        let node = u32::try_from(index + self.ends.len())
-            .expect("a wheel or `DelayQueue` holds fewer than 2^32 entries: use several");
+        let Ok(node) = u32::try_from(index + self.ends.len()) else {
+            panic_full()
+        };
         let end = &mut self.ends[list as usize];
         let last = end.previous;
         place.insert(Entry {
@@ -124,10 +125,9 @@ impl<T> Lists<T> {
     /// Panics if this many entries are more than this many lists leave numbers for, or more than fit in memory.
     #[track_caller]
     pub(super) fn assert_room(lists: usize, entries: usize) {
-        assert!(
-            entries <= u32::MAX as usize - lists,
-            "a wheel or `DelayQueue` holds fewer than 2^32 entries: use several"
-        );
+        if entries > u32::MAX as usize - lists {
+            panic_full();
+        }
         // The slab keeps its own flag in the entry.
         let bytes = entries.checked_mul(size_of::<Entry<T>>());
         assert!(
@@ -252,6 +252,14 @@ impl<T> Lists<T> {
             None => &mut self.entries[node as usize - ends].link,
         }
     }
+}
+
+#[cold]
+#[track_caller]
+fn panic_full() -> ! {
+    panic!(
+        "the wheel or `DelayQueue` is full: it can hold only fewer than 2^32 entries; spread them over several"
+    );
 }
 
 #[cfg(test)]

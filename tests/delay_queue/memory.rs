@@ -69,7 +69,7 @@ fn a_queue_that_is_dropped_drops_its_items() {
 #[test]
 fn room_for_more_than_a_queue_holds_is_refused_at_once() {
     const TOO_MANY: usize = u32::MAX as usize;
-    let says = &["2^32", "use several"];
+    let says = &["2^32", "spread them over several"];
     assert_panics_here(says, || DelayQueue::<u8>::with_capacity(TOO_MANY));
     assert_panics_here(says, || DelayQueue::<u8>::with_capacity(usize::MAX));
     assert_panics_here(says, || DelayQueue::<u8>::new().reserve(TOO_MANY));

@@ -40,7 +40,7 @@ fn what_is_no_header_is_refused_with_the_reason() {
     ] {
         let error = parse(bad).expect_err(bad);
         assert!(error.is_unit() && !error.is_value(), "{bad:?}: {error}");
-        assert!(error.to_string().contains("ends with a unit"));
+        assert!(error.to_string().contains("does not end with a known unit"));
     }
     for bad in [
         "S",

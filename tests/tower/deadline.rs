@@ -329,7 +329,7 @@ fn a_bad_header_is_reported_and_a_good_one_is_not() {
                 "DEBUG waterwheel::",
                 "no deadline",
                 "\"later\"",
-                "ends with a unit",
+                "does not end with a known unit",
             ] {
                 assert!(said.contains(part), "{part} in {said}");
             }

@@ -393,7 +393,7 @@ fn room_for_more_than_a_wheel_holds_is_refused() {
             .expect_err("more than 2^32")
             .downcast::<&str>()
             .expect("a message");
-        assert!(message.contains("use several"), "{message}");
+        assert!(message.contains("spread them over several"), "{message}");
     }
 }
 

@@ -35,9 +35,9 @@ impl fmt::Display for JobError {
             }
             JobError::Failed(_) => f.write_str("a run of the job failed"),
             JobError::TimedOut => f.write_str("a run of the job exceeded its time limit"),
-            JobError::Shutdown => {
-                f.write_str("the job's scheduler was shut down, or its runtime ended")
-            }
+            JobError::Shutdown => f.write_str(
+                "the job did not complete: its scheduler was shut down, its runtime ended, or its timer was stopped",
+            ),
         }
     }
 }
@@ -122,7 +122,9 @@ impl SubmitError {
 impl fmt::Display for SubmitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
-            Refusal::Shutdown => "the scheduler was shut down and accepts no more jobs",
+            Refusal::Shutdown => {
+                "the scheduler accepts no more jobs: it was shut down, or its runtime or timer has ended; create another one with `Scheduler::builder()`"
+            }
             Refusal::AtCapacity => {
                 "the scheduler has as many jobs as its `max_pending` allows: raise that limit, or submit again when a job has ended"
             }

@@ -4,12 +4,12 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 use waterwheel_store::{Due, Id, Whose};
 
-/// Inspects and operates a file of durable timers.
+/// Inspects and changes a file of durable timers.
 ///
 /// Commands that only read take no lock, and work while a service has the file open. Commands that change something hand a request to that service and wait
 /// for its answer. If no process has the file open, the command makes the change itself.
 ///
-/// Exit codes: 0 on success, 1 if the command failed or failed for some of what was named, 2 if the arguments are invalid.
+/// Exit codes: 0 on success, 1 if the command failed, also if only for some of the timers, 2 if the arguments are invalid.
 #[derive(Debug, Parser)]
 #[command(name = "waterwheel-timers", version, max_term_width = 100)]
 pub(crate) struct Arguments {
@@ -52,6 +52,8 @@ pub(crate) enum Command {
     /// Turns dead letters into pending timers again, due now.
     Redrive(Letters),
     /// Deletes dead letters.
+    ///
+    /// A discard cannot be undone.
     Discard(Letters),
     /// Stops new deliveries of a namespace until it is resumed, also across restarts.
     Pause(Named),

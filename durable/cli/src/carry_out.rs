@@ -12,7 +12,7 @@ use waterwheel_store_sqlite::{
 };
 
 use crate::arguments::Wait;
-use crate::failure::{Failure, say};
+use crate::failure::{Failure, chain, say};
 use crate::time::now;
 
 /// What came of an order.
@@ -43,6 +43,9 @@ pub(crate) const PAUSED: &str = "paused/";
 /// The namespace that there always is.
 pub(crate) const DEFAULT: &str = "default";
 
+/// Why a timer is not cancelled, if it is not in the file.
+pub(crate) const NOT_PENDING: &str = "no pending timer has this id: it was delivered, cancelled or given up, or never existed (`show` finds dead letters, `discard` deletes them)";
+
 /// Carries out orders, or has them carried out.
 pub(crate) fn carry_out(
     reader: &Reader,
@@ -69,7 +72,7 @@ pub(crate) fn carry_out(
     let holder = reader.holder();
     let holder = match &holder {
         Holder::Process(Some(process)) if holder.is_stopped() => {
-            format!("process {process}, which is stopped (`kill -CONT {process}` resumes it)")
+            format!("process {process}, which is stopped (`kill -CONT {process}` resumes it),")
         }
         Holder::Process(Some(process)) => format!("process {process}"),
         _ => "another process".to_owned(),
@@ -81,11 +84,11 @@ pub(crate) fn carry_out(
             why: answer.to_string(),
         }),
         Asked::Withdrawn => Err(NotDone::because(format!(
-            "held by {holder}: no response within {} s, so the request was withdrawn and is not applied (`--wait SECONDS` waits longer)",
+            "{holder} has the file open and did not respond within {} s: the request was withdrawn and will not be applied (`--wait SECONDS` waits longer)",
             limit.as_secs_f64()
         ))),
         Asked::Unknown => Err(NotDone::because(format!(
-            "held by {holder}: it accepted the request and did not answer, so the change may or may not have been made; look before you repeat it"
+            "{holder} accepted the request but did not answer: the change may or may not have been made; look before you repeat it"
         ))),
     });
     Ok(ends.collect())
@@ -144,7 +147,16 @@ fn commit(store: &mut SqliteStore, steps: &[Op], until: Instant) -> Result<Vec<O
     loop {
         match store.commit(1, steps) {
             Err(error) if error.is_definite() && Instant::now() < until => thread::sleep(PAUSE),
-            committed => return Ok(committed?),
+            Err(error) => {
+                let cure = match error.is_definite() {
+                    true => "try again with a longer `--wait`",
+                    false => {
+                        "check the system log for problems with its disk, and look before you repeat the command"
+                    }
+                };
+                return Err(Failure::because(format!("{}: {cure}", chain(&error))));
+            }
+            Ok(outcomes) => return Ok(outcomes),
         }
     }
 }
@@ -177,9 +189,14 @@ pub(crate) fn namespaces<'a>(
 
 fn why_not(order: &Order) -> NotDone {
     let why = match order {
-        Order::Cancel(_) => "there is no such timer".to_owned(),
-        Order::Redrive(_) | Order::Discard(_) => "there is no such dead letter".to_owned(),
-        Order::Pause(name) | Order::Resume(name) => format!("there is no namespace {name:?}"),
+        Order::Cancel(_) => NOT_PENDING.to_owned(),
+        Order::Redrive(_) | Order::Discard(_) => {
+            "there is no such dead letter: it was redriven or discarded, or never existed"
+                .to_owned()
+        }
+        Order::Pause(name) | Order::Resume(name) => {
+            format!("there is no namespace {name:?}: `namespaces` lists them")
+        }
     };
     let is_gone = true;
     NotDone { why, is_gone }

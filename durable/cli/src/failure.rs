@@ -11,10 +11,10 @@ pub(crate) const USAGE: u8 = 2;
 pub(crate) enum Failure {
     /// The reader of the output has gone: there is nothing more to do, and nothing to say.
     Closed,
-    /// The same, of a command that changes something.
-    CutOff,
     /// The output cannot be written.
     Output(io::Error),
+    /// The output was closed, or cannot be written because of this error, while a command was changing something.
+    CutOff(Option<io::Error>),
     /// Something is wrong with the file.
     File(Box<dyn Error>),
     /// It has been said already, for each timer.
@@ -31,17 +31,26 @@ impl Failure {
         let file = file.display();
         match self {
             Failure::Closed | Failure::Said => {}
-            Failure::CutOff => {
-                say("the output was closed: unprinted changes may or may not have been made");
+            Failure::Output(error) => say(&unwritten(error)),
+            Failure::CutOff(error) => {
+                let why = error
+                    .as_ref()
+                    .map_or_else(|| "the output was closed".to_owned(), unwritten);
+                say(&format!(
+                    "{why}: changes that were not printed may or may not have been made; look before you repeat the command"
+                ));
             }
-            Failure::Output(error) => say(&format!("cannot write to the standard output: {error}")),
             Failure::File(error) => say(&format!("{file}: {}", chain(&**error))),
         }
     }
 }
 
+fn unwritten(error: &io::Error) -> String {
+    format!("cannot write to the standard output: {error}")
+}
+
 /// An error and its causes.
-fn chain(error: &dyn Error) -> String {
+pub(crate) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

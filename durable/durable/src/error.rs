@@ -14,7 +14,7 @@ use crate::limits::{LONGEST_NAMESPACE, NAME_LIMIT, PAYLOAD_LIMIT};
 use crate::policy::Wrong;
 
 /// No name of a handler begins so: each has one name.
-const BEFORE_DEFAULT: &str = "default/";
+pub(crate) const BEFORE_DEFAULT: &str = "default/";
 
 /// How much of a name is shown.
 const LONGEST_SHOWN: usize = 64;
@@ -154,7 +154,10 @@ impl Error {
                 namespace,
                 retry_after,
             },
-            other => Error::Unknown(format!("unexpected answer of the engine: {other:?}").into()),
+            other => Error::Unknown(
+                format!("the engine gave an unexpected answer ({other:?}; please report this bug)")
+                    .into(),
+            ),
         }
     }
 
@@ -180,7 +183,7 @@ pub(crate) fn cause(error: &StoreError) -> String {
 }
 
 /// The beginning of a name.
-fn shown(name: &str) -> String {
+pub(crate) fn shown(name: &str) -> String {
     name.chars().take(LONGEST_SHOWN).collect()
 }
 
@@ -242,11 +245,11 @@ impl fmt::Display for Error {
             Error::Refused(why) => write!(f, "{why}: try again later"),
             Error::Failed(why) => write!(
                 f,
-                "the store failed earlier, and nothing was written: open it again ({why})"
+                "the store failed earlier, and this call wrote nothing: open it again ({why})"
             ),
             Error::Unknown(why) => write!(
                 f,
-                "{why}: open the store again and repeat the call (an insert with the same key)"
+                "it is not known what was written, because {why}: open the store again and repeat the call (an insert with the same key)"
             ),
             Error::ShuttingDown => f.write_str(
                 "the service is shutting down, and nothing was written: repeat the call once the store is opened again",
@@ -385,7 +388,16 @@ impl fmt::Display for OpenError {
         match self {
             #[cfg(feature = "sqlite")]
             OpenError::File(error) => error.fmt(f),
-            OpenError::Store(error) => error.fmt(f),
+            OpenError::Store(error) if error.is_definite() => write!(
+                f,
+                "the store refused a request while it was opened, and nothing was written: {}: open it again later",
+                cause(error)
+            ),
+            OpenError::Store(error) => write!(
+                f,
+                "the store failed while it was opened: {}: check the system log for problems with its disk, and open it again",
+                cause(error)
+            ),
             OpenError::Thread(error) => write!(
                 f,
                 "the thread for the store could not be started: {error}: raise the limit on threads or memory"

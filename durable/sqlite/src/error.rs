@@ -6,7 +6,7 @@ use std::{fmt, io};
 use super::lock::Holder;
 use super::schema::VERSION;
 use super::store::{index_of, log_of};
-use super::words::{boxed, of_damage};
+use super::words::{boxed, of_damage, ordinal, times};
 
 /// A file could not be opened as a store. The file is unchanged, unless it was of an older version.
 ///
@@ -99,6 +99,19 @@ pub enum Loss {
     },
 }
 
+impl Loss {
+    /// What to do to have it back.
+    fn cure(&self) -> &'static str {
+        match self {
+            Loss::Commits { .. } => "put the original `-wal` of the file back, or restore a backup",
+            Loss::OlderFile { .. } => "put the newer file back, together with its `-wal`",
+            Loss::Unknown { .. } => {
+                "put the original `-acked` of the file back if you have it, or restore a backup"
+            }
+        }
+    }
+}
+
 impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -114,8 +127,9 @@ impl fmt::Display for Loss {
                 };
                 write!(
                     f,
-                    "acknowledged work is gone: the `-wal` is missing, truncated or damaged, and commits {first} to {last} (the last one of opening {opening}) are \
-                     lost with it{torn}"
+                    "acknowledged work is gone: the `-wal` is missing, truncated or damaged, and commits {first} to {last} are lost with it (the last of them was \
+                     acknowledged after the file was opened for the {} time){torn}",
+                    ordinal(*opening)
                 )
             }
             Loss::OlderFile {
@@ -123,7 +137,9 @@ impl fmt::Display for Loss {
                 acknowledged,
             } => write!(
                 f,
-                "acknowledged work is gone: the file is an older copy, of opening {opening}, but opening {acknowledged} has acknowledged commits"
+                "acknowledged work is gone: the file is an older copy: it has been opened {}, but commits were acknowledged after it was opened for the {} time",
+                times(*opening),
+                ordinal(*acknowledged)
             ),
             Loss::Unknown { note } => write!(
                 f,
@@ -264,9 +280,10 @@ impl fmt::Display for OpenError {
                 let holder = Holder::Process(*process);
                 write!(
                     f,
-                    "{} has the file open (it holds the lock on {}): stop it first, or open another file",
+                    "{} has the file open (it holds the lock on {}): {}, or open another file",
                     holder.in_words(),
-                    lock.display()
+                    lock.display(),
+                    holder.cure()
                 )
             }
             // A link, or a folder.
@@ -290,8 +307,9 @@ impl fmt::Display for OpenError {
             }
             OpenError::Busy { holder, source } => write!(
                 f,
-                "{} kept the file locked ({source}): try again, or stop that process",
-                holder.in_words()
+                "{} kept the file locked ({source}): {}",
+                holder.in_words(),
+                holder.cure_or("try again")
             ),
             OpenError::Empty => f.write_str(
                 "the file is empty: correct the path, or start a service on it first",
@@ -313,8 +331,9 @@ impl fmt::Display for OpenError {
             ),
             OpenError::AcknowledgedLost(loss) => write!(
                 f,
-                "{loss}: put the original `-wal` of the file back, or restore a backup; to continue without what is gone, open the file with \
-                 `accept_loss(true)`, or run a `waterwheel-timers` command that changes something with `--accept-loss`"
+                "{loss}: {}; to continue without what is gone, open the file with `accept_loss(true)`, or run a `waterwheel-timers` command that changes \
+                 something with `--accept-loss`",
+                loss.cure()
             ),
             OpenError::StaleLog(log) => write!(
                 f,

@@ -86,10 +86,33 @@ impl Holder {
     pub(crate) fn in_words(&self) -> String {
         match self {
             Holder::Process(Some(process)) if self.is_stopped() => {
-                format!("process {process}, which is stopped (`kill -CONT {process}` resumes it),")
+                format!("process {process}, which is stopped,")
             }
             Holder::Process(Some(process)) => format!("process {process}"),
             _ => "another process".to_owned(),
+        }
+    }
+
+    /// In the same error: what to do so that it lets go of the file.
+    pub(crate) fn cure(&self) -> String {
+        match self {
+            // A process in another container may have the same id.
+            Holder::Process(Some(process)) if *process == std::process::id() => {
+                "close the other store of this process first, or end the process with this id in another container".to_owned()
+            }
+            Holder::Process(Some(process)) if self.is_stopped() => {
+                format!("resume it with `kill -CONT {process}`, or end it with `kill -KILL {process}`")
+            }
+            Holder::Process(Some(process)) => format!("end it first (`kill {process}`)"),
+            _ => "end it first".to_owned(),
+        }
+    }
+
+    /// The same for a file that it may have locked only for a while. `again` says how to try again.
+    pub(crate) fn cure_or(&self, again: &str) -> String {
+        match self.is_stopped() {
+            true => self.cure(),
+            false => format!("{again}, or {}", self.cure()),
         }
     }
 }

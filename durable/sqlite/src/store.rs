@@ -565,9 +565,7 @@ impl SqliteStore {
 
     fn has_not_failed(&self) -> Result<(), StoreError> {
         match &self.failure {
-            Some(why) => Err(StoreError::indeterminate(format!(
-                "it failed earlier: {why}"
-            ))),
+            Some(why) => Err(StoreError::failed_earlier(why.to_string())),
             None => Ok(()),
         }
     }

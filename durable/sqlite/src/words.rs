@@ -66,6 +66,26 @@ pub(crate) fn of_type(found: Type) -> &'static str {
     }
 }
 
+/// `3 times`.
+pub(crate) fn times(count: u64) -> String {
+    match count {
+        1 => "once".to_owned(),
+        _ => format!("{count} times"),
+    }
+}
+
+/// `3rd`.
+pub(crate) fn ordinal(number: u64) -> String {
+    let is_teen = (11..=13).contains(&(number % 100));
+    let ending = match number % 10 {
+        1 if !is_teen => "st",
+        2 if !is_teen => "nd",
+        3 if !is_teen => "rd",
+        _ => "th",
+    };
+    format!("{number}{ending}")
+}
+
 /// An error for one of ours to have as its cause.
 pub(crate) fn boxed(error: Sqlite) -> Box<dyn Error + Send + Sync> {
     match of_damage(&error) {
@@ -79,6 +99,22 @@ mod tests {
     use rusqlite::Connection;
 
     use super::*;
+
+    #[test]
+    fn a_number_has_its_ending() {
+        for (number, words) in [
+            (0, "0th"),
+            (1, "1st"),
+            (2, "2nd"),
+            (3, "3rd"),
+            (11, "11th"),
+            (112, "112th"),
+            (4_101, "4101st"),
+        ] {
+            assert_eq!(ordinal(number), words);
+        }
+        assert_eq!([0, 1, 2].map(times), ["0 times", "once", "2 times"]);
+    }
 
     #[test]
     fn a_value_of_another_type_is_named_by_table_row_and_column() {

@@ -172,8 +172,8 @@ const CASES: &[Case] = &[
             fs::write(&path, old).unwrap();
             path
         },
-        cause: "the file is an older copy, of opening 0, but opening 1 has acknowledged commits",
-        cure: "restore a backup",
+        cause: "it has been opened 0 times, but commits were acknowledged after it was opened for the 1st time",
+        cure: "put the newer file back, together with its `-wal`; to continue",
     },
     Case {
         name: "a damaged note",
@@ -183,7 +183,7 @@ const CASES: &[Case] = &[
             path
         },
         cause: "it is not known whether acknowledged work is gone",
-        cure: "`--accept-loss`",
+        cure: "put the original `-acked` of the file back if you have it",
     },
     Case {
         name: "its log alone",
@@ -236,7 +236,12 @@ fn a_file_that_is_held_or_locked_says_so() {
     says(
         "held",
         &refused,
-        &[&process, "timers.db-lock", "stop it first"],
+        &[
+            &process,
+            "timers.db-lock",
+            "close the other store of this process first",
+            "or open another file",
+        ],
     );
     drop(store);
     let other = Connection::open(&path).unwrap();

@@ -5,6 +5,7 @@ use std::fmt;
 #[derive(Debug)]
 pub struct StoreError {
     is_definite: bool,
+    is_earlier: bool,
     source: Box<dyn Error + Send + Sync>,
 }
 
@@ -13,6 +14,7 @@ impl StoreError {
     pub fn definite(source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
         StoreError {
             is_definite: true,
+            is_earlier: false,
             source: source.into(),
         }
     }
@@ -26,6 +28,18 @@ impl StoreError {
     pub fn indeterminate(source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
         StoreError {
             is_definite: false,
+            is_earlier: false,
+            source: source.into(),
+        }
+    }
+
+    /// Creates an error for a request to a store that an earlier [indeterminate](StoreError::indeterminate) error has
+    /// ended, with the cause of that error. Nothing was done for this request. It counts as indeterminate, since a
+    /// retry would not help.
+    pub fn failed_earlier(source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
+        StoreError {
+            is_definite: false,
+            is_earlier: true,
             source: source.into(),
         }
     }
@@ -39,6 +53,13 @@ impl StoreError {
 
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_earlier {
+            return write!(
+                f,
+                "the store failed earlier, and this request wrote nothing: open it again ({})",
+                self.source
+            );
+        }
         let what = match self.is_definite {
             true => "the store refused the request, and nothing was written",
             false => "the store failed, and it is not known what was written",

@@ -25,7 +25,7 @@ impl Order {
     /// The command was carried out.
     pub const DONE: &str = "done";
     /// The timer to cancel has fired.
-    pub const FIRED: &str = "the timer's handler is running, or has just returned";
+    pub const FIRED: &str = "not cancelled: its handler is running, or has just returned; if that attempt fails, the timer is pending again, so repeat the command";
     /// The timer or dead letter does not exist.
     pub const GONE: &str = "there is no such timer or dead letter";
 }

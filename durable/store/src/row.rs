@@ -105,7 +105,7 @@ pub struct InvalidId;
 
 impl fmt::Display for InvalidId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("invalid id: expected a hexadecimal number, as displayed by `Id`")
+        f.write_str("invalid id: expected a hexadecimal number, such as `10000000007`")
     }
 }
 
@@ -144,7 +144,9 @@ pub struct InvalidHandle;
 
 impl fmt::Display for InvalidHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("invalid handle: expected `ID@DUE@HANDLER`, with a hexadecimal id and the due time in milliseconds since 1970, as displayed by `Handle`")
+        f.write_str(
+            "invalid handle: expected `ID@DUE@HANDLER`, such as `10000000007@1800000000000@close`",
+        )
     }
 }
 

@@ -141,7 +141,9 @@ where
                 return Poll::Pending;
             }
             let refusal = this.refusal.take();
-            return Poll::Ready(Err(refusal.expect("polled after completion")));
+            return Poll::Ready(Err(refusal.expect(
+                "a response future of `waterwheel::tower` was polled after completion: do not poll it again once it is ready",
+            )));
         };
         let had_budget = coop::has_budget_remaining();
         if let Poll::Ready(result) = this.limit.within(|| inner.poll(context)) {

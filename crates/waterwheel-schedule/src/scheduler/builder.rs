@@ -156,9 +156,10 @@ impl Builder {
     #[must_use]
     #[track_caller]
     pub fn build(self) -> Scheduler {
-        let runtime = match self.runtime {
-            Some(runtime) => runtime,
-            None => Handle::current(),
+        let Some(runtime) = self.runtime.or_else(|| Handle::try_current().ok()) else {
+            panic!(
+                "there is no tokio runtime here: call `build` within a runtime, or name one by `Builder::runtime`"
+            );
         };
         let timer = match self.timer {
             Some(timer) => timer,

@@ -95,6 +95,10 @@ async fn shut_down_in_the_first(way: Way, workers: usize) {
                 }
                 assert!(begun.lock().unwrap().insert(number), "it runs once");
                 if number == 0 {
+                    // Other jobs may begin, but none may be submitted after the shutdown.
+                    while controls.lock().unwrap().is_empty() {
+                        std::thread::yield_now();
+                    }
                     let ended = way.end(&scheduler, &controls.lock().unwrap());
                     let counts = scheduler.counts();
                     *seen.lock().unwrap() = Some(Seen { ended, counts });
@@ -134,9 +138,20 @@ async fn shut_down_in_the_first(way: Way, workers: usize) {
     let counts = scheduler.counts();
     assert!(add_up(&counts), "{of}: {counts:?}");
     let (cancelled, ended) = (ended.len() as u64, begun.len() as u64);
-    assert_eq!((counts.cancelled, counts.ended), (cancelled, ended), "{of}");
-    let events = [&starts, &ends].map(|events| events.load(Ordering::SeqCst));
-    assert_eq!(events, [ended, ended], "{of}");
+    if way == Way::PeriodicEnd {
+        // Whose first run was over when the shutdown came was cancelled while it waited for the second.
+        assert_eq!(counts.cancelled + counts.ended, HERD, "{of}");
+        assert!(counts.cancelled >= cancelled, "{of}: {counts:?}");
+    } else {
+        assert_eq!((counts.cancelled, counts.ended), (cancelled, ended), "{of}");
+    }
+    // The hook may still be told of a run when the drain has seen its end.
+    let patience = std::time::Instant::now() + Duration::from_secs(20);
+    let told = || [&starts, &ends].map(|events| events.load(Ordering::SeqCst));
+    while told() != [ended, ended] && std::time::Instant::now() < patience {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(told(), [ended, ended], "{of}");
 }
 
 // 968 were listed, and 31 began.

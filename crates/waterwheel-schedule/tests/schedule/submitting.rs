@@ -268,7 +268,7 @@ fn a_zero_delay_between_runs_is_refused() {
 }
 
 #[test]
-#[should_panic(expected = "there is no reactor running")]
+#[should_panic(expected = "or name one by `Builder::runtime`")]
 fn outside_of_a_runtime_there_is_no_scheduler() {
     let _ = Scheduler::new();
 }

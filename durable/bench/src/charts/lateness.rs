@@ -3,7 +3,7 @@
 use super::look;
 use crate::Spread;
 use crate::card::Chart;
-use crate::curves::{self, Axis, AxisKind, Curve, Panel, Point};
+use crate::curves::{self, Axis, AxisKind, Curve, Panel, Point, Rounds};
 use crate::looks::{Look, Mark};
 use crate::results::Results;
 use crate::source::Source;
@@ -120,6 +120,7 @@ fn chart(panels: Vec<Drawn>, title: &str, subtitle: &str) -> Option<Chart> {
             remark: remark.to_owned(),
             x: percentiles(),
             y: y.clone(),
+            shaded: None,
             curves,
         })
         .collect();
@@ -155,7 +156,7 @@ fn curve(results: &Results, row: &str, of: &str, look: Look) -> Option<Curve> {
     Some(Curve {
         look,
         points: points?,
-        marked: false,
+        rounds: Rounds::Band,
     })
 }
 

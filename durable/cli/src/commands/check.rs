@@ -78,8 +78,10 @@ pub(crate) fn run(file: &Path, asked: &Json, output: &mut Output) -> Result<(), 
         rest.sort();
         for (table, count) in rest {
             let more = count - SHOWN;
-            let table = table.as_deref().unwrap_or("no table");
-            output.line(&format!("{more} more in `{table}`"))?;
+            output.line(&match table {
+                Some(table) => format!("{more} more in `{table}`"),
+                None => format!("{more} more that are not about one table"),
+            })?;
         }
         let pages = match (checked.all_pages, checked.findings) {
             (true, _) => "all pages",

@@ -29,7 +29,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<(), Fail
     } else if arguments.file.is_file()
         && let Some(loss) = SqliteStore::lost(&arguments.file)?
     {
-        say(&loss.to_string());
+        say(&format!(
+            "{}: {loss}: put the original `-wal` of the file back, or restore a backup; this command reads what is left",
+            arguments.file.display()
+        ));
     }
     let reader = Reader::open(&arguments.file)?;
     match &arguments.command {

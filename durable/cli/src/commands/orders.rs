@@ -5,7 +5,7 @@ use waterwheel_store_sqlite::Reader;
 
 use super::page;
 use crate::arguments::{Cancel, Letters, Name, Named, Wait};
-use crate::carry_out::{NotDone, carry_out};
+use crate::carry_out::{NOT_PENDING, NotDone, carry_out};
 use crate::failure::{Failure, say};
 use crate::output::Output;
 use crate::text;
@@ -28,7 +28,7 @@ pub(crate) fn cancel(reader: &Reader, asked: &Cancel, output: &mut Output) -> Re
             Name::Id(id) => match reader.search(*id)? {
                 Some(found) => orders.push(Order::Cancel(found.handle())),
                 None => {
-                    say(&format!("{id}: there is no such timer"));
+                    say(&format!("{id}: {NOT_PENDING}"));
                     missing += 1;
                 }
             },
@@ -166,7 +166,8 @@ fn all(
 /// To a command that only reads, a reader that has had enough is no failure. Here it may leave orders that were not carried out.
 fn cut_off(failure: Failure) -> Failure {
     match failure {
-        Failure::Closed => Failure::CutOff,
+        Failure::Closed => Failure::CutOff(None),
+        Failure::Output(error) => Failure::CutOff(Some(error)),
         other => other,
     }
 }

@@ -138,5 +138,7 @@ fn missing(name: Option<&Name>) -> Failure {
         Some(Name::Id(id)) => *id,
         None => Id::NONE,
     };
-    Failure::because(format!("there is no timer or dead letter {id}"))
+    Failure::because(format!(
+        "there is no timer or dead letter {id}: it was delivered, cancelled or discarded, or never existed"
+    ))
 }

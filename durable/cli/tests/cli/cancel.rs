@@ -144,7 +144,7 @@ async fn what_is_with_its_handler_is_left_and_the_rest_cancelled() {
     let others = insert_many(&timers, "close", 700).await;
     let said = beside(&file, "cancel --handler close").await;
     assert_eq!(said.out, cancelled(&others));
-    let what = format!("{id}: the timer's handler is running, or has just returned\n");
+    let what = format!("{id}: {}\n", Order::FIRED);
     let said = said.failure();
     assert!(said.ends_with(&what), "{said}");
     end.send(true).unwrap();
@@ -240,12 +240,7 @@ fn what_fires_and_is_tried_again_later_is_cancelled_then() {
     let fires = |handle: &Handle| {
         let is_it = handle.id == rows[3].id && !std::mem::replace(&mut has_fired, true);
         let retry = || Op::Retry(rows[3].clone(), later, Bucket::of(later, now()));
-        is_it.then(|| {
-            (
-                retry(),
-                "the timer's handler is running, or has just returned",
-            )
-        })
+        is_it.then(|| (retry(), Order::FIRED))
     };
     let (said, store) = serve(&file, "cancel --handler mail --wait 60", fires);
     drop(store);

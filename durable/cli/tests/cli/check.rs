@@ -169,7 +169,7 @@ fn each_damage_by_hand_is_found_and_named_in_words() {
         (
             format!("UPDATE timers SET id = id + (77 << 40) WHERE {of_mail} AND key IS NULL"),
             "timers",
-            "of opening 78",
+            "opened for the 78th time",
         ),
         (
             format!("UPDATE timers SET id = -id WHERE {of_mail} AND key IS NULL"),

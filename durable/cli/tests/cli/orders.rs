@@ -58,7 +58,7 @@ async fn a_service_cancels_what_the_command_names() {
         let said = beside(&file, &format!("cancel {}", handle.id))
             .await
             .failure();
-        assert!(said.contains("there is no such timer"), "{said}");
+        assert!(said.contains("no pending timer has this id"), "{said}");
     }
     timers
         .shutdown(Drain::within(Duration::from_secs(60)))
@@ -210,7 +210,7 @@ fn what_no_process_holds_is_changed_by_the_command_itself() {
         ],
     );
     assert_eq!(said.out, format!("cancelled {}\n", rows[2].id));
-    assert!(said.failure().contains("there is no such timer"));
+    assert!(said.failure().contains("no pending timer has this id"));
     let stats = cli(&file, ["stats", "--json"]).json();
     assert_eq!((&stats["pending"], &stats["dead"]), (&1.into(), &4.into()));
     // Nothing is opened in the sense in which ids are given.
@@ -316,7 +316,7 @@ fn an_order_that_is_not_answered_is_not_carried_out() {
     let mut store = SqliteStore::open(&file).unwrap();
     store.begin().unwrap();
     let expected = format!(
-        "held by process {}: no response within 0.3 s",
+        "process {} has the file open and did not respond within 0.3 s",
         std::process::id()
     );
     for line in [
@@ -351,7 +351,7 @@ fn an_order_that_was_taken_and_not_answered_may_be_carried_out() {
         asking.join().unwrap().failure()
     });
     let expected = format!(
-        "held by process {}: it accepted the request",
+        "process {} accepted the request but did not answer",
         std::process::id()
     );
     assert!(said.contains(&expected), "{said}");

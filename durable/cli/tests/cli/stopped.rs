@@ -108,8 +108,10 @@ fn an_order_to_a_stopped_process_is_withdrawn_and_says_so() {
     assert!(stop.unwrap().success());
     let said = cli(&file, words("pause shop --wait 0.1")).failure();
     let words = [
-        &*format!("held by process {process}, which is stopped"),
-        "is not applied",
+        &*format!(
+            "process {process}, which is stopped (`kill -CONT {process}` resumes it), has the file open"
+        ),
+        "will not be applied",
     ];
     assert!(words.iter().all(|it| said.contains(it)), "{said}");
 }

@@ -8,6 +8,7 @@ use super::error::{CalendarError, CalendarField};
 use super::stored::Definition;
 use super::zone::timestamp;
 use crate::engine::calendar::{self, FIRST, Plan};
+use crate::error::{BEFORE_DEFAULT, shown};
 use crate::limits::{CALENDAR_PAYLOAD_LIMIT, MISFIRE_LIMIT, NAME_LIMIT, is_handler_name};
 
 /// Recurring timers: a cron expression in a time zone, and what is delivered at its times. It is declared with
@@ -151,8 +152,15 @@ impl Calendar {
         }
         let handler = self.handler.as_deref().unwrap_or(name);
         if !is_handler_name(handler) {
-            let message =
-                format!("expected `name` or `namespace/name`, with 1 to {NAME_LIMIT} bytes");
+            let message = match handler.starts_with(BEFORE_DEFAULT) {
+                true => format!(
+                    "{:?}: handlers of the namespace `default` are named without the prefix `{BEFORE_DEFAULT}`",
+                    shown(handler)
+                ),
+                false => {
+                    format!("expected `name` or `namespace/name`, with 1 to {NAME_LIMIT} bytes")
+                }
+            };
             return Err(CalendarError::new(Field::Handler, message));
         }
         let payload = self.payload.as_ref();
@@ -162,8 +170,9 @@ impl Calendar {
         })?;
         if payload.len() > CALENDAR_PAYLOAD_LIMIT {
             let length = payload.len();
-            let message =
-                format!("it has {length} bytes, but at most {CALENDAR_PAYLOAD_LIMIT} are allowed");
+            let message = format!(
+                "it has {length} bytes, but at most {CALENDAR_PAYLOAD_LIMIT} are allowed: store the data in a table of your own, and put its id into the payload"
+            );
             return Err(CalendarError::new(Field::Payload, message));
         }
         let mut definition = Definition::new(&schedule, &self.zone, misfire, handler, payload);

@@ -49,7 +49,7 @@ impl CalendarError {
 
     /// As those of a schedule that never comes because of its fields.
     pub(super) fn never() -> CalendarError {
-        let message = "the schedule has no occurrences: its time zone skips all of its times";
+        let message = "the schedule has no occurrences: its time zone skips all of its times: choose another time, or another time zone";
         CalendarError::new(CalendarField::Pattern, message)
     }
 

@@ -304,6 +304,10 @@ fn an_error_names_the_part_that_is_wrong() {
         let says = format!("the calendar's {field} is invalid: ");
         assert!(error.to_string().starts_with(&says), "{error}");
     }
+    let error = daily().handler("default/a").ready("nightly").unwrap_err();
+    let says =
+        "handler is invalid: \"default/a\": handlers of the namespace `default` are named without";
+    assert!(error.to_string().contains(says), "{error}");
     for name in ["", &long] {
         let error = daily().ready(name).unwrap_err();
         assert_eq!(error.field(), Field::Name);

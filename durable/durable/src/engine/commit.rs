@@ -353,11 +353,11 @@ impl Engine {
     /// The store has failed. Nothing is asked of it any more.
     pub(crate) fn fail(&mut self, error: &StoreError) {
         self.has_failed = true;
-        let why: Arc<str> = error.to_string().into();
+        let cause = error.source().map(ToString::to_string);
+        let cause: Arc<str> = cause.unwrap_or_else(|| error.to_string()).into();
+        self.failure = Some(Arc::clone(&cause));
+        let why: Arc<str> = format!("the store failed: {cause}").into();
         // Of what the store was not asked for, nothing was written.
-        let cause: Arc<str> = error
-            .source()
-            .map_or_else(|| Arc::clone(&why), |it| it.to_string().into());
         let waiting = self.commits.waiting.take();
         let waiting = waiting.into_iter().flat_map(|(_, callers)| callers);
         for callers in waiting.flatten() {
@@ -371,7 +371,7 @@ impl Engine {
             self.answer(deferred.token(), Answer::Failed(Arc::clone(&cause)));
         }
         self.calendars_failed(&cause);
-        self.output.push_back(Output::Failed(why));
+        self.output.push_back(Output::Failed(cause));
     }
 
     pub(super) fn count(&mut self, handler: &str, count: impl FnOnce(&mut Counts)) {

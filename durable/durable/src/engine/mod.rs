@@ -127,6 +127,8 @@ pub struct Engine {
     /// Handlers that run are not waited for.
     is_abandoned: bool,
     has_failed: bool,
+    /// Why it has.
+    failure: Option<Arc<str>>,
     /// How often the wall clock has jumped against the time since boot.
     jumps: u64,
     refusals: Refusals,
@@ -178,6 +180,7 @@ impl Engine {
             is_stopping: false,
             is_abandoned: false,
             has_failed: false,
+            failure: None,
             jumps: 0,
             refusals: Refusals::default(),
             #[cfg(test)]
@@ -273,8 +276,9 @@ impl Engine {
     }
 
     /// A method has panicked: nothing goes on from now on.
-    pub fn broke_down(&mut self) {
+    pub fn broke_down(&mut self, why: &Arc<str>) {
         self.has_failed = true;
+        self.failure = Some(Arc::clone(why));
         self.output.clear();
     }
 

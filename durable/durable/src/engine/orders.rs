@@ -54,10 +54,14 @@ fn in_words(answer: &Answer) -> String {
         Answer::NotFound => Order::GONE.into(),
         Answer::UnknownNamespace(name) => format!("there is no namespace {name:?}"),
         Answer::Refused(why) => why.to_string(),
-        Answer::ShuttingDown => "the service is shutting down".into(),
+        Answer::ShuttingDown => "nothing was done, because the service is shutting down: repeat the command when it has ended".into(),
         Answer::Full => "the store is full, and nothing was written: free space on its disk".into(),
-        Answer::Failed(why) => format!("the store failed earlier, and nothing was done: {why}"),
-        Answer::Unknown(why) => format!("it is not known what was done: {why}"),
+        Answer::Failed(why) => format!(
+            "nothing was done, because the store failed earlier ({why}): restart the service, and repeat the command"
+        ),
+        Answer::Unknown(why) => format!(
+            "it is not known what was done ({why}): restart the service, and look before you repeat the command"
+        ),
         Answer::Created(_)
         | Answer::Existing(_)
         | Answer::Declared(_)
@@ -80,8 +84,8 @@ mod tests {
         for (answer, expected) in [
             (&Answer::Done, "done"),
             (&Answer::Full, "the store is full"),
-            (&failed, "nothing was done: no \"sync\""),
-            (&unknown, "it is not known what was done: no \"sync\""),
+            (&failed, "the store failed earlier (no \"sync\"): restart"),
+            (&unknown, "what was done (no \"sync\"): restart"),
             (&Answer::Refused(why()), "no \"sync\""),
             (
                 &Answer::UnknownNamespace("shop".into()),

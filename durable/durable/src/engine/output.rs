@@ -27,7 +27,7 @@ pub enum Output {
     UnreadablePolicy(Arc<str>),
     /// The store has refused something, for this reason. Put out for the first refusal since it last did what was asked of it.
     Refused(Arc<str>),
-    /// The store has failed, so nothing goes on.
+    /// The store has failed, for this reason, so nothing goes on.
     Failed(Arc<str>),
 }
 

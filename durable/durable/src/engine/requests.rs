@@ -1,7 +1,6 @@
 //! What becomes of an insert, a cancel, a reschedule?
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use waterwheel_store::{Bucket, Due, Handle, Id, Op, Row};
 
@@ -203,7 +202,8 @@ impl Engine {
 
     pub(super) fn refuses(&mut self, token: Token) -> bool {
         if self.has_failed {
-            self.answer(token, Answer::Failed(Arc::from("see its `Event::Failed`")));
+            let why = self.failure.clone().unwrap_or_default();
+            self.answer(token, Answer::Failed(why));
         } else if self.is_stopping {
             self.answer(token, Answer::ShuttingDown);
         }

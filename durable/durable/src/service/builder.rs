@@ -225,7 +225,7 @@ impl Builder {
         });
         thread.map_err(OpenError::Thread)?;
         receiver.await.unwrap_or_else(|_| {
-            let error = StoreError::indeterminate("the store panicked while it was opened");
+            let error = StoreError::indeterminate("it panicked (please report this bug)");
             Err(OpenError::Store(error))
         })
     }

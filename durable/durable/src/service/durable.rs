@@ -163,7 +163,10 @@ impl Durable {
             panic!("{error}");
         }
         let is_new = self.shared.handle(handler, options.concurrency);
-        assert!(is_new, "a handler named {name:?} is already registered");
+        assert!(
+            is_new,
+            "a handler named {name:?} is already registered: register each handler once, or choose another name"
+        );
     }
 
     /// Creates a namespace with this policy, durably. An existing namespace keeps its stored policy; use

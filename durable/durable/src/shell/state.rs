@@ -192,10 +192,11 @@ impl State {
 
     /// The engine has panicked: it is not known what was written.
     pub(super) fn broke_down(&mut self, todo: &mut Vec<Todo>) {
-        self.engine.broke_down();
         let error: Arc<str> = "the engine panicked: please report this bug".into();
+        self.engine.broke_down(&error);
+        let why: Arc<str> = "the engine panicked (please report this bug)".into();
         for (_, waiting) in std::mem::take(&mut self.waiting) {
-            todo.push(Todo::Answer(waiting, Answer::Unknown(Arc::clone(&error))));
+            todo.push(Todo::Answer(waiting, Answer::Unknown(Arc::clone(&why))));
         }
         self.failure = Some(Arc::clone(&error));
         todo.push(Todo::Report(Event::Failed { error }));

@@ -135,7 +135,8 @@ pub(crate) fn run(mut store: Box<dyn Store>, shared: &Arc<Shared>) {
             // The engine has failed as well.
             Job::Engine(_) => {}
             Job::Read(Read(read)) if has_failed => {
-                let error = StoreError::indeterminate("the store failed earlier");
+                let why = shared.look(|it| it.failure()).unwrap_or_default();
+                let error = StoreError::failed_earlier(why.to_string());
                 unwound(|| drop(read(Err(error))));
             }
             Job::Read(Read(read)) => {

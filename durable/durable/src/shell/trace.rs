@@ -35,20 +35,24 @@ pub(super) fn event(event: &Event) {
             error!(target: TARGET, %id, handler = &**handler, error = &**error, "a timer became a dead letter");
         }
         Event::Unhandled { handler } => {
-            warn!(target: TARGET, handler = &**handler, "timers are due but have no handler");
+            warn!(target: TARGET, handler = &**handler, "timers are due, but no handler of this name is registered: they wait in the store until one is");
         }
         Event::Refused { error } => {
             warn!(target: TARGET, error = &**error, "the store refused a request");
         }
-        Event::Failed { error } => error!(target: TARGET, error = &**error, "the store failed"),
+        Event::Failed { error } => {
+            error!(target: TARGET, error = &**error, "the store failed: nothing is delivered or accepted until it is opened again");
+        }
         Event::UnreadableCalendar { calendar, error } => {
-            error!(target: TARGET, calendar = &**calendar, error = &**error, "a calendar cannot be read");
+            error!(target: TARGET, calendar = &**calendar, error = &**error, "a calendar cannot be read, so it creates no timers: declare it again, or open the file with the version that wrote it");
         }
         Event::UnreadablePolicy { namespace } => {
-            error!(target: TARGET, namespace = &**namespace, "a policy cannot be read: the namespace is paused");
+            error!(target: TARGET, namespace = &**namespace, "a policy cannot be read, so its namespace is paused: set a complete policy, or open the file with the version that wrote it");
         }
         Event::ClockJumped => info!(target: TARGET, "the wall clock was set"),
-        Event::Full => error!(target: TARGET, "the store is full: inserts are refused"),
+        Event::Full => {
+            error!(target: TARGET, "the store is full, so inserts are refused: free space on its disk, or raise its `disk_limit`");
+        }
         Event::HasSpace => info!(target: TARGET, "the store is no longer full"),
         Event::HardLinked { file, links } => {
             warn!(target: TARGET, file = &**file, links, "the file has another name, a hard link: delete that name");
@@ -57,9 +61,11 @@ pub(super) fn event(event: &Event) {
             error!(target: TARGET, file = &**file, loss = &**loss, "the file was opened although acknowledged work is gone");
         }
         Event::NoteFailed { note, error } => {
-            error!(target: TARGET, note = &**note, error = &**error, "the record of acknowledged commits cannot be written");
+            error!(target: TARGET, note = &**note, error = &**error, "the record of acknowledged commits cannot be written: commits are safe, but the loss of the WAL after a crash would go unnoticed; free space on the disk, or let the process write this file");
         }
-        Event::RuntimeEnded => error!(target: TARGET, "the runtime ended without a shutdown"),
+        Event::RuntimeEnded => {
+            error!(target: TARGET, "the runtime ended without a shutdown, so nothing is delivered any more and the store is closed: await `shutdown` before the runtime ends");
+        }
     }
 }
 

@@ -183,14 +183,16 @@ fn ended_with_runtime() -> Ended {
 }
 
 fn panicked(panic: Box<dyn Any + Send>) -> Ended {
-    Ended::Failed(format!("handler panicked: {}", into_message(panic)).into())
+    Ended::Failed(format!("the handler panicked: {}", into_message(panic)).into())
 }
 
 /// What a panic says.
 pub(super) fn into_message(panic: Box<dyn Any + Send>) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    let text = text.unwrap_or("no message").to_owned();
+    let text = text
+        .unwrap_or("the panic payload is not a string")
+        .to_owned();
     unwound(|| drop(panic));
     text
 }

@@ -266,11 +266,14 @@ async fn a_panic_is_a_failure_wherever_it_comes() {
         resume_unwind(Box::new(7))
     });
     for (handler, says) in [
-        ("call", "handler panicked: a panic at the call"),
-        ("poll", "handler panicked: a panic in a poll"),
-        ("drop", "handler panicked: a panic in a drop"),
-        ("both", "handler panicked: a panic in a poll"),
-        ("late", "handler panicked: no message"),
+        ("call", "the handler panicked: a panic at the call"),
+        ("poll", "the handler panicked: a panic in a poll"),
+        ("drop", "the handler panicked: a panic in a drop"),
+        ("both", "the handler panicked: a panic in a poll"),
+        (
+            "late",
+            "the handler panicked: the panic payload is not a string",
+        ),
     ] {
         let timer = timers.at(handler, soon()).insert().await.unwrap();
         let id = timer.handle().id;

@@ -38,6 +38,11 @@ async fn another_process_is_named_that_has_the_file_open() {
     let error = within(Durable::open(place.file())).await.unwrap_err();
     let name = format!("process {} has the file open", other.id());
     assert!(error.to_string().contains(&name), "{error}");
+    let cure = format!(
+        ": end it first (`kill {}`), or open another file",
+        other.id()
+    );
+    assert!(error.to_string().ends_with(&cure), "{error}");
     let file = place.file().display().to_string();
     assert!(error.to_string().starts_with(&file), "{error}");
     assert!(error.is_held() && error.holder() == Some(other.id()));
@@ -76,7 +81,7 @@ async fn a_failed_opening_says_its_cause_once() {
     // Of a store of another kind as well.
     let failed = StoreError::indeterminate("the disk is gone");
     let error = OpenError::Store(failed);
-    let text = "the store failed, and it is not known what was written: the disk is gone";
+    let text = "the store failed while it was opened: the disk is gone: check the system log for problems with its disk, and open it again";
     assert_eq!(
         (format!("{error}"), format!("{error:?}")),
         (text.into(), text.into())

@@ -41,8 +41,18 @@ pub(super) const NOT_FOUND: &str =
 pub(super) const USELESS: &str =
     "it is harmless: leave it, or delete the row with `sqlite3` while no process uses the file";
 
-/// For acknowledged work that is gone.
+/// For a request that this version does not know.
+pub(super) const STRAY: &str =
+    "it is harmless: the service answers that it does not know it; leave it";
+
+/// For lost commits.
 const LOST: &str = "put the original `-wal` of the file back, or restore a backup; opening the file with `accept_loss(true)` continues without what is gone";
+
+/// For a file that was replaced by an older one.
+const OLDER: &str = "put the newer file back, together with its `-wal`; opening the file with `accept_loss(true)` continues without what is gone";
+
+/// For a damaged record of acknowledged commits.
+const UNKNOWN: &str = "put the original `-acked` of the file back if you have it, or restore a backup; opening the file with `accept_loss(true)` continues without what is gone";
 
 impl Finding {
     pub(super) fn of_loss(loss: &Loss) -> Finding {
@@ -51,7 +61,11 @@ impl Finding {
             row: None,
             timer: None,
             what: loss.to_string(),
-            cure: LOST,
+            cure: match loss {
+                Loss::Commits { .. } => LOST,
+                Loss::OlderFile { .. } => OLDER,
+                Loss::Unknown { .. } => UNKNOWN,
+            },
         }
     }
 

@@ -4,12 +4,12 @@ use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row};
 use waterwheel_store::{Due, Id, Level, Order};
 
-use super::finding::{Finding, KEY_IS_FREE, NOT_FOUND, ROW};
+use super::finding::{Finding, KEY_IS_FREE, NOT_FOUND, ROW, STRAY};
 use super::{Check, Known};
 use crate::archive;
 use crate::find::MOVED;
 use crate::keys::{Holder, MOST_BITS};
-use crate::words::of_type;
+use crate::words::{of_type, ordinal, times};
 
 /// A table, its columns and how many of them, the first ones, are its key.
 pub(super) struct Table {
@@ -270,7 +270,11 @@ impl<'a> Cells<'a> {
             && of > epoch
         {
             self.is_wrong(
-                format!("its id is of opening {of}, but the last opening of the file is {epoch}: a new timer may get the same id"),
+                format!(
+                    "its id was assigned after the file was opened for the {} time, but the file has been opened {}: a new timer may get the same id",
+                    ordinal(of),
+                    times(epoch)
+                ),
                 ROW,
             );
         }
@@ -523,7 +527,7 @@ fn order(cells: &mut Cells<'_>) {
     cells.count("is_taken", 1);
     match cells.value("answer") {
         ValueRef::Null if body.is_some_and(|body| body.parse::<Order>().is_err()) => {
-            cells.is_wrong("its `body` is not a request that this version knows", ROW);
+            cells.is_wrong("its `body` is not a request that this version knows", STRAY);
         }
         ValueRef::Null => {}
         _ => drop(cells.text("answer")),

@@ -57,12 +57,13 @@ impl fmt::Display for AskError {
             AskError::Open(error) => write!(f, "the request cannot be written: {error}"),
             AskError::Older { found } => write!(
                 f,
-                "the file has tables of version {found}, but requests need version {VERSION}: start a service of this version on it first"
+                "the file has tables of version {found}, but requests need version {VERSION}: start a service of the same release as this program on it, which upgrades the file"
             ),
             AskError::Busy { holder, source } => write!(
                 f,
-                "the request cannot be written, because {} has kept the file locked ({source}): try again with a longer wait, or stop that process",
-                holder.in_words()
+                "the request cannot be written, because {} has kept the file locked ({source}): {}",
+                holder.in_words(),
+                holder.cure_or("try again with a longer wait")
             ),
             AskError::Sqlite(what) => write!(
                 f,

@@ -46,8 +46,9 @@ impl fmt::Display for ReadError {
         match self {
             ReadError::Busy { holder, source } => write!(
                 f,
-                "{} kept the file locked ({source}): try again, or stop that process",
-                holder.in_words()
+                "{} kept the file locked ({source}): {}",
+                holder.in_words(),
+                holder.cure_or("try again")
             ),
             ReadError::Corrupt(what) => write!(
                 f,

@@ -53,7 +53,7 @@ impl Engine {
             }
             let (plan, before) = (plan.clone(), *kept);
             let Some(after) = self.goes_on(&name, before, decision.cursor) else {
-                let why = "there are too many calendars: no number is left for it".into();
+                let why = "there are more than four million calendars, so this one creates no timers: remove some".into();
                 self.output.push_back(Output::UnreadableCalendar(name, why));
                 continue;
             };
