@@ -10,14 +10,8 @@ use waterwheel_store_sqlite::OpenError as File;
 #[cfg(feature = "calendar")]
 use crate::calendar::CalendarError;
 use crate::engine::{Answer, OverQuota};
-use crate::limits::{LONGEST_NAMESPACE, NAME_LIMIT, PAYLOAD_LIMIT};
+use crate::limits::{BEFORE_DEFAULT, LONGEST_NAMESPACE, NAME_LIMIT, PAYLOAD_LIMIT, shown};
 use crate::policy::Wrong;
-
-/// No name of a handler begins so: each has one name.
-pub(crate) const BEFORE_DEFAULT: &str = "default/";
-
-/// How much of a name is shown.
-const LONGEST_SHOWN: usize = 64;
 
 /// A request failed.
 ///
@@ -180,11 +174,6 @@ pub(crate) fn cause(error: &StoreError) -> String {
     error
         .source()
         .map_or_else(|| error.to_string(), ToString::to_string)
-}
-
-/// The beginning of a name.
-pub(crate) fn shown(name: &str) -> String {
-    name.chars().take(LONGEST_SHOWN).collect()
 }
 
 impl fmt::Display for Error {

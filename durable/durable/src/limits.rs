@@ -9,6 +9,17 @@ pub const NAME_LIMIT: usize = 255;
 /// The longest name of a namespace: with the shortest name of a handler, it is as long as a name may be.
 pub(crate) const LONGEST_NAMESPACE: usize = NAME_LIMIT - 2;
 
+/// No name of a handler begins so: each has one name.
+pub(crate) const BEFORE_DEFAULT: &str = "default/";
+
+/// How much of a name a message shows.
+const LONGEST_SHOWN: usize = 64;
+
+/// The beginning of a name, for a message.
+pub(crate) fn shown(name: &str) -> String {
+    name.chars().take(LONGEST_SHOWN).collect()
+}
+
 /// Whether this is a handler's name: `name`, or `namespace/name`.
 pub(crate) fn is_handler_name(name: &str) -> bool {
     let is_whole = match name.split_once('/') {

@@ -8,8 +8,9 @@ use super::error::{CalendarError, CalendarField};
 use super::stored::Definition;
 use super::zone::timestamp;
 use crate::engine::calendar::{self, FIRST, Plan};
-use crate::error::{BEFORE_DEFAULT, shown};
-use crate::limits::{CALENDAR_PAYLOAD_LIMIT, MISFIRE_LIMIT, NAME_LIMIT, is_handler_name};
+use crate::limits::{
+    BEFORE_DEFAULT, CALENDAR_PAYLOAD_LIMIT, MISFIRE_LIMIT, NAME_LIMIT, is_handler_name, shown,
+};
 
 /// Recurring timers: a cron expression in a time zone, and what is delivered at its times. It is declared with
 /// [`Durable::calendar`](crate::Durable::calendar).
