@@ -44,7 +44,7 @@ pub enum ScheduleError {
         field: Field,
         /// The text of the field.
         text: Box<str>,
-        /// What to write instead.
+        /// The correction to make.
         advice: &'static str,
     },
     /// The schedule never runs, because its days do not occur in its months and years, as in `0 0 30 2 *`.

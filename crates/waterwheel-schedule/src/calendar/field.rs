@@ -66,7 +66,7 @@ impl Field {
         })
     }
 
-    /// What to write instead of `text`, which is wrong.
+    /// The correction of `text`, which is wrong.
     pub(super) fn advice(self, text: &str) -> &'static str {
         let text = &*text.to_ascii_uppercase();
         let items = || text.split(',');

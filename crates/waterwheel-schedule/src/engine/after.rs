@@ -60,8 +60,8 @@ impl Following {
 }
 
 impl Table {
-    /// Files the next run, or ends the job. Starts what waited for the places that are free now. The hook is told of a run of which it is known
-    /// when it began.
+    /// Files the next run, or ends the job. Starts what waited for the places that are free now. The hook is told of a run
+    /// whose beginning is known.
     pub(crate) fn finished(&self, run: &Run, began: Option<Instant>, end: End) -> After {
         let took = began.map(|began| (began, self.timer.now()));
         let (mut starts, mut waker, mut removed) = (Vec::new(), None, None);

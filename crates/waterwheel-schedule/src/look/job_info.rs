@@ -16,7 +16,7 @@ pub struct JobInfo {
     pub name: Option<Arc<str>>,
     /// Whether the job is a repeating job.
     pub is_periodic: bool,
-    /// What the job is doing now.
+    /// The current state of the job.
     pub status: JobStatus,
     /// When the next run is due, or, while the job is running, when this run was due. `None` if the job is paused.
     pub next_run: Option<Instant>,
@@ -30,7 +30,7 @@ pub struct JobInfo {
     pub last_error: Option<Arc<str>>,
 }
 
-/// What a job is doing.
+/// The state of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JobStatus {

@@ -138,8 +138,8 @@ async fn shut_down_in_the_first(way: Way, workers: usize) {
     let counts = scheduler.counts();
     assert!(add_up(&counts), "{of}: {counts:?}");
     let (cancelled, ended) = (ended.len() as u64, begun.len() as u64);
-    if way == Way::PeriodicEnd {
-        // Whose first run was over when the shutdown came was cancelled while it waited for the second.
+    if way == Way::PeriodicEnd && workers > 1 {
+        // On another worker, a job whose first run was over when the shutdown came was cancelled while it waited for the second.
         assert_eq!(counts.cancelled + counts.ended, HERD, "{of}");
         assert!(counts.cancelled >= cancelled, "{of}: {counts:?}");
     } else {
