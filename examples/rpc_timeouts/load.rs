@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use futures::stream::{self, StreamExt as _};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::{oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -45,7 +45,7 @@ pub(crate) async fn run<C: Clock>(
     mut interrupted: watch::Receiver<bool>,
     opened: oneshot::Sender<()>,
 ) -> io::Result<Outcome> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+    let listener = listen(plan.connections.saturating_add(plan.silent))?;
     let address = listener.local_addr()?;
     let closing = CancellationToken::new();
     let mut server = tokio::spawn(server::serve::<C>(
@@ -97,6 +97,14 @@ pub(crate) async fn run<C: Clock>(
         silent: plan.silent,
         books: C::books(),
     })
+}
+
+/// Listens with room for all connections in the accept queue. With less, the kernel drops what a busy server has not accepted, and
+/// the client tries again after a second: as long as the idle deadline.
+fn listen(connections: u32) -> io::Result<TcpListener> {
+    let socket = TcpSocket::new_v4()?;
+    socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
+    socket.listen(connections)
 }
 
 struct Connections {
