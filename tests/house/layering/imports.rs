@@ -47,7 +47,10 @@ impl Sources {
         collect(root, &mut paths);
         let texts = paths.iter().map(|path| {
             let inside = path.strip_prefix(root).unwrap().to_str().unwrap();
-            (inside.to_owned(), fs::read_to_string(path).unwrap())
+            // The root of a program without a library.
+            let is_root = inside == "main.rs" && !root.join("lib.rs").exists();
+            let name = if is_root { "lib.rs" } else { inside };
+            (name.to_owned(), fs::read_to_string(path).unwrap())
         });
         Sources::of(texts)
     }

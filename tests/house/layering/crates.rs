@@ -1,0 +1,58 @@
+//! The import circles of every crate of the repository.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::imports::{Sources, circles};
+
+/// The crates with a circle of more than two files, each with the size of its largest one.
+const KNOWN: &[(&str, usize)] = &[
+    ("crates/waterwheel-schedule", 3),
+    ("durable/bench", 4),
+    ("durable/chaos", 15),
+    ("durable/durable", 12),
+    ("durable/simulator", 4),
+    ("durable/sqlite", 14),
+    ("durable/store", 3),
+    ("tools/contention", 3),
+    ("tools/meter", 5),
+    ("tools/ports", 3),
+    ("tools/suite", 3),
+];
+
+/// The folders below this one that have a manifest and sources.
+fn packages(folder: &Path, found: &mut Vec<PathBuf>) {
+    if folder.join("Cargo.toml").is_file() && folder.join("src").is_dir() {
+        found.push(folder.to_owned());
+    }
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if path.is_dir() && !name.starts_with('.') && !["target", "src", "tests"].contains(&name) {
+            packages(&path, found);
+        }
+    }
+}
+
+#[test]
+fn circles_of_every_crate_have_at_most_two_files() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    packages(root, &mut found);
+    found.sort();
+    assert!(found.len() > 10, "{found:?}");
+    let mut too_large = Vec::new();
+    for package in found {
+        let name = package.strip_prefix(root).unwrap().to_str().unwrap();
+        let imports = Sources::read(&package.join("src")).imports();
+        let largest = circles(&imports).into_iter().max_by_key(|it| it.len());
+        let largest: Vec<&str> = largest.into_iter().flatten().collect();
+        // `ci/size` reads this line.
+        println!("circle {name:<30} {} {}", largest.len(), largest.join(" "));
+        if largest.len() > 2 {
+            too_large.push((name.to_owned(), largest.len()));
+        }
+    }
+    let known: Vec<_> = KNOWN.iter().map(|it| (it.0.to_owned(), it.1)).collect();
+    assert_eq!(too_large, known);
+}
