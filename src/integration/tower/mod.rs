@@ -101,7 +101,8 @@
 // |---|---|
 // | `limit` | what a response carries of its limit: the sleep, and the deadline that is current meanwhile |
 // | `body`, `future` | a response body and the response futures, with a limit |
-// | `timeout`, `http_timeout`, `deadline`, `client_deadline`, `respond` | a middleware each, with files as tower's own |
+// | `middleware` | the service of every layer |
+// | `timeout`, `http_timeout`, `deadline`, `client_deadline`, `respond` | a layer each, and how its service calls the inner one |
 // | `grpc` | the headers of gRPC: the timeout, the status |
 // | `backoff` | the delays between retries |
 
@@ -114,6 +115,7 @@ pub mod future;
 mod grpc;
 mod http_timeout;
 mod limit;
+mod middleware;
 mod respond;
 mod timeout;
 
@@ -121,6 +123,7 @@ pub use body::LimitedBody;
 pub use client_deadline::{ClientDeadline, ClientDeadlineLayer};
 pub use deadline::{DeadlineLayer, ServerDeadline};
 pub use http_timeout::{HttpTimeout, HttpTimeoutLayer};
+pub use middleware::Middleware;
 pub use respond::{Respond, RespondBody, RespondLayer};
 pub use timeout::{Timeout, TimeoutLayer};
 

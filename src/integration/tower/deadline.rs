@@ -1,10 +1,16 @@
-use http::HeaderMap;
+//! The server's side of a deadline that travels.
+
+use http::{HeaderMap, Request, Response};
+use http_body::Body;
 use tokio::time::Duration;
 use tower_layer::Layer;
+use tower_service::Service;
 
-use super::ServerDeadline;
+use super::future::HttpResponseFuture;
+use super::limit::{Limit, remaining, timer_of};
+use super::middleware::{Call, Middleware};
+use super::{BoxError, LimitedBody, grpc};
 use crate::Timer;
-use crate::integration::tower::grpc;
 use crate::rpc::{self, Deadline};
 
 /// Gives each request a deadline, from the client's `grpc-timeout` header and a cap of the server. Requires the feature `tower`.
@@ -59,7 +65,7 @@ use crate::rpc::{self, Deadline};
 #[derive(Debug, Clone, Default)]
 pub struct DeadlineLayer {
     cap: Option<Duration>,
-    pub(super) timer: Option<Timer>,
+    timer: Option<Timer>,
 }
 
 impl DeadlineLayer {
@@ -89,7 +95,7 @@ impl DeadlineLayer {
     }
 
     /// The deadline of a request with these headers that comes now, by the clock of this timer or of the runtime's.
-    pub(super) fn deadline_of(&self, headers: &HeaderMap, timer: Option<&Timer>) -> Deadline {
+    fn deadline_of(&self, headers: &HeaderMap, timer: Option<&Timer>) -> Deadline {
         let asked = grpc::timeout_of(headers);
         let limit = match (asked, self.cap) {
             (Some(asked), Some(cap)) => Some(asked.min(cap)),
@@ -107,10 +113,39 @@ impl DeadlineLayer {
     }
 }
 
+/// The service of [`DeadlineLayer`]. Requires the feature `tower`.
+pub type ServerDeadline<S> = Middleware<S, DeadlineLayer>;
+
 impl<S> Layer<S> for DeadlineLayer {
     type Service = ServerDeadline<S>;
 
     fn layer(&self, inner: S) -> ServerDeadline<S> {
-        ServerDeadline::with(inner, self.clone())
+        Middleware::with(inner, self.clone())
+    }
+}
+
+impl<S, R, B> Call<S, Request<R>> for DeadlineLayer
+where
+    S: Service<Request<R>, Response = Response<B>>,
+    S::Error: Into<BoxError>,
+    B: Body,
+{
+    type Response = Response<LimitedBody<B>>;
+    type Future = HttpResponseFuture<S::Future>;
+
+    fn call(&self, inner: &mut S, request: Request<R>) -> Self::Future {
+        let timer = timer_of(self.timer.as_ref());
+        let deadline = self.deadline_of(request.headers(), timer.as_ref());
+        if remaining(deadline, timer.as_ref()) == Some(Duration::ZERO) {
+            return HttpResponseFuture::too_late(Limit::NEVER);
+        }
+        match Limit::until(timer, deadline) {
+            Ok(mut limit) => {
+                // Around the call as well: a service may read the deadline before it makes its future.
+                let future = limit.within(|| inner.call(request));
+                HttpResponseFuture::new(future, limit)
+            }
+            Err(error) => HttpResponseFuture::refused(error),
+        }
     }
 }

@@ -1,7 +1,15 @@
+//! A time limit for an HTTP response, its body included.
+
+use http::Response;
+use http_body::Body;
 use tokio::time::Duration;
 use tower_layer::Layer;
+use tower_service::Service;
 
-use super::HttpTimeout;
+use super::future::HttpResponseFuture;
+use super::limit::Limit;
+use super::middleware::{Call, Middleware};
+use super::{BoxError, LimitedBody};
 use crate::Timer;
 
 /// Limits the time from the call of an HTTP service to the end of the response, including the body and trailers. Requires the
@@ -45,9 +53,9 @@ use crate::Timer;
 /// ```
 #[derive(Debug, Clone)]
 pub struct HttpTimeoutLayer {
-    pub(super) limit: Duration,
-    pub(super) frame_timeout: Option<Duration>,
-    pub(super) timer: Option<Timer>,
+    limit: Duration,
+    frame_timeout: Option<Duration>,
+    timer: Option<Timer>,
 }
 
 impl HttpTimeoutLayer {
@@ -125,10 +133,42 @@ impl HttpTimeoutLayer {
     }
 }
 
+/// The service of [`HttpTimeoutLayer`]. Requires the feature `tower`.
+pub type HttpTimeout<S> = Middleware<S, HttpTimeoutLayer>;
+
+impl<S> HttpTimeout<S> {
+    /// Creates a service that limits each response, on the runtime's timer.
+    pub const fn new(inner: S, limit: Duration) -> HttpTimeout<S> {
+        Middleware::with(inner, HttpTimeoutLayer::new(limit))
+    }
+}
+
 impl<S> Layer<S> for HttpTimeoutLayer {
     type Service = HttpTimeout<S>;
 
     fn layer(&self, inner: S) -> HttpTimeout<S> {
-        HttpTimeout::with(inner, self.clone())
+        Middleware::with(inner, self.clone())
+    }
+}
+
+impl<S, R, B> Call<S, R> for HttpTimeoutLayer
+where
+    S: Service<R, Response = Response<B>>,
+    S::Error: Into<BoxError>,
+    B: Body,
+{
+    type Response = Response<LimitedBody<B>>;
+    type Future = HttpResponseFuture<S::Future>;
+
+    fn call(&self, inner: &mut S, request: R) -> Self::Future {
+        let timer = self.timer.as_ref();
+        let limit = match self.frame_timeout {
+            None => Limit::after(timer, self.limit),
+            Some(frame) => Limit::with_frames(timer, self.limit, frame),
+        };
+        match limit {
+            Ok(limit) => HttpResponseFuture::new(inner.call(request), limit),
+            Err(error) => HttpResponseFuture::refused(error),
+        }
     }
 }

@@ -1,7 +1,15 @@
-use tower_layer::Layer;
+//! The client's side of a deadline that travels.
 
-use super::ClientDeadline;
-use crate::Timer;
+use http::{Request, Response};
+use http_body::Body;
+use tower_layer::Layer;
+use tower_service::Service;
+
+use super::future::HttpResponseFuture;
+use super::limit::{Limit, remaining, timer_of};
+use super::middleware::{Call, Middleware};
+use super::{BoxError, LimitedBody, grpc};
+use crate::{Timer, rpc};
 
 /// Sends the remaining time of [`Deadline::current`](crate::rpc::Deadline::current) in the `grpc-timeout` header. Requires the
 /// feature `tower`.
@@ -54,7 +62,7 @@ use crate::Timer;
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct ClientDeadlineLayer {
-    pub(super) timer: Option<Timer>,
+    timer: Option<Timer>,
 }
 
 impl ClientDeadlineLayer {
@@ -75,10 +83,41 @@ impl ClientDeadlineLayer {
     }
 }
 
+/// The service of [`ClientDeadlineLayer`]. Requires the feature `tower`.
+pub type ClientDeadline<S> = Middleware<S, ClientDeadlineLayer>;
+
 impl<S> Layer<S> for ClientDeadlineLayer {
     type Service = ClientDeadline<S>;
 
     fn layer(&self, inner: S) -> ClientDeadline<S> {
-        ClientDeadline::with(inner, self.clone())
+        Middleware::with(inner, self.clone())
+    }
+}
+
+impl<S, R, B> Call<S, Request<R>> for ClientDeadlineLayer
+where
+    S: Service<Request<R>, Response = Response<B>>,
+    S::Error: Into<BoxError>,
+    B: Body,
+{
+    type Response = Response<LimitedBody<B>>;
+    type Future = HttpResponseFuture<S::Future>;
+
+    fn call(&self, inner: &mut S, mut request: Request<R>) -> Self::Future {
+        let timer = timer_of(self.timer.as_ref());
+        let deadline = rpc::deadline_on(timer.as_ref());
+        let Some(left) = remaining(deadline, timer.as_ref()) else {
+            return HttpResponseFuture::new(inner.call(request), Limit::NEVER);
+        };
+        if left.is_zero() {
+            return HttpResponseFuture::too_late(Limit::passed(timer, deadline).deferring());
+        }
+        match Limit::until(timer, deadline) {
+            Ok(limit) => {
+                grpc::set_timeout(request.headers_mut(), left);
+                HttpResponseFuture::new(inner.call(request), limit.deferring())
+            }
+            Err(error) => HttpResponseFuture::refused(error),
+        }
     }
 }

@@ -1,7 +1,13 @@
+//! A time limit for a response of any kind.
+
 use tokio::time::Duration;
 use tower_layer::Layer;
+use tower_service::Service;
 
-use super::Timeout;
+use super::BoxError;
+use super::future::ResponseFuture;
+use super::limit::Limit;
+use super::middleware::{Call, Middleware};
 use crate::Timer;
 
 /// Limits the time from the call of a service to its response, of any kind. Requires the feature `tower`.
@@ -33,8 +39,8 @@ use crate::Timer;
 /// ```
 #[derive(Debug, Clone)]
 pub struct TimeoutLayer {
-    pub(super) limit: Duration,
-    pub(super) timer: Option<Timer>,
+    limit: Duration,
+    timer: Option<Timer>,
 }
 
 impl TimeoutLayer {
@@ -52,10 +58,36 @@ impl TimeoutLayer {
     }
 }
 
+/// The service of [`TimeoutLayer`]. Requires the feature `tower`.
+pub type Timeout<S> = Middleware<S, TimeoutLayer>;
+
+impl<S> Timeout<S> {
+    /// Creates a service that limits each call, on the runtime's timer.
+    pub const fn new(inner: S, limit: Duration) -> Timeout<S> {
+        Middleware::with(inner, TimeoutLayer::new(limit))
+    }
+}
+
 impl<S> Layer<S> for TimeoutLayer {
     type Service = Timeout<S>;
 
     fn layer(&self, inner: S) -> Timeout<S> {
-        Timeout::with(inner, self.clone())
+        Middleware::with(inner, self.clone())
+    }
+}
+
+impl<S, R> Call<S, R> for TimeoutLayer
+where
+    S: Service<R>,
+    S::Error: Into<BoxError>,
+{
+    type Response = S::Response;
+    type Future = ResponseFuture<S::Future>;
+
+    fn call(&self, inner: &mut S, request: R) -> Self::Future {
+        match Limit::after(self.timer.as_ref(), self.limit) {
+            Ok(limit) => ResponseFuture::new(inner.call(request), limit),
+            Err(error) => ResponseFuture::refused(error),
+        }
     }
 }
