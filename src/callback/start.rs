@@ -154,7 +154,7 @@ impl Timer {
     }
 
     fn runner(&self) -> &Arc<Runner> {
-        self.annex(|| Runner::new(self))
+        self.extension(|| Runner::new(self))
     }
 }
 

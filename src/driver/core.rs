@@ -25,8 +25,8 @@ pub(crate) struct Core {
     shards: Shards,
     pub(super) common: Common,
     name: Option<Box<str>>,
-    /// What a room above keeps with the `Timer`.
-    annex: OnceLock<Box<dyn Any + Send + Sync>>,
+    /// what a module above keeps with the `Timer`.
+    extension: OnceLock<Box<dyn Any + Send + Sync>>,
     /// Only a timer of one's own is one.
     #[cfg(feature = "tracing")]
     pub(super) instance: OnceLock<Instance>,
@@ -106,7 +106,7 @@ impl Core {
             shards,
             common,
             name,
-            annex: OnceLock::new(),
+            extension: OnceLock::new(),
             #[cfg(feature = "tracing")]
             instance: OnceLock::new(),
         })
@@ -167,11 +167,11 @@ impl Core {
         self.common.wakeup.clock()
     }
 
-    /// What a room above keeps with the `Timer`, made at the first call.
+    /// what a module above keeps with the `Timer`, made at the first call.
     #[inline]
-    pub(super) fn annex<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> &T {
-        let annex = self.annex.get_or_init(|| Box::new(make()));
-        annex.downcast_ref().expect("one room has an annex")
+    pub(super) fn extension<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> &T {
+        let extension = self.extension.get_or_init(|| Box::new(make()));
+        extension.downcast_ref().expect("one type has the extension")
     }
 }
 

@@ -255,11 +255,11 @@ impl Timer {
         &self.core.common.lifecycle
     }
 
-    /// What a room above keeps with the timer, made at the first call. There is one such room, since a lower room cannot name its
+    /// what a module above keeps with the timer, made at the first call. There is one such room, since a lower room cannot name its
     /// type.
     #[inline]
-    pub(crate) fn annex<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> &T {
-        self.core.annex(make)
+    pub(crate) fn extension<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> &T {
+        self.core.extension(make)
     }
 
     /// The shard that this thread's futures go to.
