@@ -171,7 +171,9 @@ impl Core {
     #[inline]
     pub(super) fn extension<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> &T {
         let extension = self.extension.get_or_init(|| Box::new(make()));
-        extension.downcast_ref().expect("one type has the extension")
+        extension
+            .downcast_ref()
+            .expect("one type has the extension")
     }
 }
 

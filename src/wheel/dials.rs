@@ -16,7 +16,7 @@
 
 use std::time::Duration;
 
-use super::divisor::Divisor;
+use super::tick::Divisor;
 use super::{Resolution, Tick};
 
 /// A dial above the first: the number of its slots, and how many slots of the dial below make one of its own.

@@ -18,8 +18,8 @@
 //!
 //! A timer that was postponed is filed when its judge says so, behind what is in its new slot.
 
+use super::advance::{CASCADES_PER_TIMER, Met, Walk};
 use super::dials;
-use super::serve::{CASCADES_PER_TIMER, Met, Walk};
 use super::timers::{BACKLOG, CASCADING, FRESH};
 use super::{Key, Progress, Tick, Ticks, Verdict, Wheel};
 

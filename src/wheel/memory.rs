@@ -3,8 +3,8 @@
 use slab::Slab;
 
 use super::dials::Dials;
-use super::entry::Entry;
 use super::lists::Lists;
+use super::timers::Entry;
 use super::timers::{QUEUES, Wheel};
 use super::{Resolution, Tick};
 
