@@ -3,7 +3,7 @@ use std::sync::{Arc, Weak};
 
 use tokio::time::{Duration, Instant};
 
-use super::now::machine_now;
+use super::machine_now;
 use crate::error::{AdvanceError, AdvanceKind};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};

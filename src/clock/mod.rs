@@ -14,26 +14,21 @@
 //! (`tokio::time::pause`). tokio's `Instant::now` then depends on the runtime that the thread is in, so [`Clock::now`]
 //! enters the home runtime before it reads such a clock. A timer may have a clock of its own instead, which stands still until it is moved.
 
-mod can_pause;
-mod grid;
-mod manual;
-#[cfg(waterwheel_loom)]
-pub(crate) mod model;
-mod now;
-mod ticks;
-
 use std::sync::Arc;
 
-use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::runtime::{Builder, Handle, RuntimeFlavor};
 use tokio::time::{Duration, Instant};
 
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::wheel::{Divisor, Resolution, Tick, Ticks};
 
-pub(crate) use can_pause::CLOCKS_CAN_PAUSE;
+mod manual;
+#[cfg(waterwheel_loom)]
+pub(crate) mod model;
+mod ticks;
+
 pub use manual::ManualClock;
 pub(crate) use manual::Turned;
-pub(crate) use now::{machine_now, nanos_since_start};
 
 /// How late a shard is at which a future that arms there spawns a catch-up; a tick, where that is more.
 ///
@@ -78,7 +73,7 @@ impl Clock {
             Some(manual) => manual.now(),
             None => {
                 let _entered = home.enter();
-                now::tokio_now()
+                tokio_now()
             }
         };
         // A flavor that is not known to have more threads is taken to have one.
@@ -92,7 +87,7 @@ impl Clock {
         let grid = match &manual {
             Some(manual) => manual.start(),
             None if may_jump => epoch,
-            None => Instant::from_std(now::start()),
+            None => Instant::from_std(start()),
         };
         let clock = Clock {
             epoch,
@@ -117,7 +112,7 @@ impl Clock {
     /// How long after `now + delay` others are due as well, as far as the slack allows.
     #[inline]
     pub(crate) fn wait_for_line(&self, now: Instant, delay: Duration, slack: Duration) -> Duration {
-        grid::wait_for_line(self.grid, now, delay, slack)
+        ticks::wait_for_line(self.grid, now, delay, slack)
     }
 
     /// Whether what is due at `due` is late in the tick `now`, so that a thread that finds this has it served.
@@ -175,7 +170,7 @@ impl Clock {
     fn now_here_of_jumping(&self) -> Instant {
         match &self.manual {
             Some(manual) => manual.now(),
-            None => now::tokio_now(),
+            None => tokio_now(),
         }
     }
 
@@ -229,15 +224,107 @@ impl Clock {
     #[inline]
     fn at_home<T>(&self, read: impl FnOnce(fn() -> Instant) -> T) -> T {
         match Handle::try_current() {
-            Ok(here) if here.id() == self.home.id() => read(now::tokio_now),
+            Ok(here) if here.id() == self.home.id() => read(tokio_now),
             // A thread that is ending has no context to enter any more.
             Err(error) if error.is_thread_local_destroyed() => {
                 read(|| Instant::from_std(machine_now()))
             }
             _ => {
                 let _entered = self.home.enter();
-                read(now::tokio_now)
+                read(tokio_now)
             }
         }
+    }
+}
+
+// The machine's clock and tokio's. In a model both are the model's, which stands still until it is moved.
+
+#[cfg(waterwheel_loom)]
+pub(crate) use model::{machine_now, start, tokio_now};
+#[cfg(not(waterwheel_loom))]
+pub(crate) use real::{machine_now, start, tokio_now};
+
+/// An instant of the machine's clock as a number, the same for all timers of the process. Zero if it is before the first that was
+/// asked for; at most `u64::MAX - 1`.
+pub(crate) fn nanos_since_start(at: std::time::Instant) -> u64 {
+    let nanos = at.saturating_duration_since(start()).as_nanos();
+    u64::try_from(nanos).unwrap_or(u64::MAX).min(u64::MAX - 1)
+}
+
+#[cfg(not(waterwheel_loom))]
+mod real {
+    use std::sync::OnceLock;
+
+    #[inline]
+    pub(crate) fn machine_now() -> std::time::Instant {
+        std::time::Instant::now()
+    }
+
+    pub(crate) fn start() -> std::time::Instant {
+        static START: OnceLock<std::time::Instant> = OnceLock::new();
+        *START.get_or_init(machine_now)
+    }
+
+    /// Now, by the clock of the runtime that the thread is in.
+    #[inline]
+    pub(crate) fn tokio_now() -> tokio::time::Instant {
+        tokio::time::Instant::now()
+    }
+}
+
+// Whether tokio's clocks can be paused in this build.
+//
+// They can if a crate of the build enables tokio's feature `test-util`, which services do not. A clock that can be paused
+// costs more: each read of the clock looks up the runtime, and each drop of the last pending timer checks whether the clock
+// was paused. Services do not pay for this.
+//
+// A crate cannot see which features another crate has. But with this feature tokio's `Builder` has a method `start_paused`, and
+// a method call prefers the type's own methods to those of a trait. So the type of the call below depends on the feature. The
+// call itself is never made.
+
+/// Whether tokio has `pause`.
+pub(crate) const CLOCKS_CAN_PAUSE: bool = {
+    // What it is without the feature.
+    assert!(!gives(
+        &|other: &'static mut Other| other.start_paused(false)
+    ));
+    gives(&|builder: &'static mut Builder| builder.start_paused(false))
+};
+
+struct Other;
+
+trait WithoutTestUtil {
+    fn start_paused(&mut self, _: bool) -> Missing {
+        Missing
+    }
+}
+
+impl WithoutTestUtil for Builder {}
+impl WithoutTestUtil for Other {}
+
+struct Missing;
+
+trait Given {
+    const IS_TOKIOS: bool;
+}
+
+impl Given for &mut Builder {
+    const IS_TOKIOS: bool = true;
+}
+
+impl Given for Missing {
+    const IS_TOKIOS: bool = false;
+}
+
+const fn gives<B, G: Given>(_: &impl FnOnce(B) -> G) -> bool {
+    G::IS_TOKIOS
+}
+
+#[cfg(test)]
+mod can_pause_tests {
+    // The tests' own tokio has the feature.
+    #[test]
+    fn a_build_with_test_util_can_pause_clocks() {
+        const { assert!(super::CLOCKS_CAN_PAUSE) }
     }
 }

@@ -65,14 +65,11 @@
 
 mod interval;
 mod missed;
-mod phase;
 mod slack;
 mod sleep;
 mod start;
 mod timeout;
 #[cfg(feature = "hyper")]
-mod unrefused;
-
 pub use interval::{Interval, interval, interval_at};
 pub use missed::MissedTickBehavior;
 pub use sleep::Sleep;

@@ -83,7 +83,6 @@
 //! powers of two, and with the occupancy bits with which Linux and tokio skip empty slots.
 
 mod advance;
-mod ahead;
 mod dials;
 mod in_order;
 mod invariants;
