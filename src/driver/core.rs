@@ -9,7 +9,7 @@ use super::host;
 #[cfg(feature = "tracing")]
 use super::instances::Instance;
 use super::lifecycle::Lifecycle;
-use super::permits::Permits;
+use super::lifecycle::Permits;
 use super::shard::{Common, Shard, ShardList, Shards};
 use super::turn::{self, DriverTask};
 use super::wakeup::{Wakeup, Waking};

@@ -21,10 +21,10 @@
 use std::sync::{Arc, Weak};
 use std::task::{Wake, Waker};
 
+use super::drain::stop_shards;
 use super::host;
 use super::lifecycle::Lifecycle;
 use super::shard::ShardList;
-use super::stop::stop_shards;
 use super::wakeup::Wakeup;
 use crate::sync::Mutex;
 

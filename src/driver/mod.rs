@@ -33,10 +33,8 @@ mod lifecycle;
 mod metrics;
 #[cfg(waterwheel_loom)]
 pub(crate) mod models;
-mod permits;
 mod shard;
 mod snapshot;
-mod stop;
 mod thread_number;
 mod timer;
 mod turn;

@@ -8,11 +8,11 @@ use tokio::time::Instant;
 
 use super::core::Core;
 use super::drain::Drain;
+use super::drain::stop;
 use super::lifecycle::Lifecycle;
 use super::metrics::Metrics;
 use super::shard::Shard;
 use super::snapshot::Snapshot;
-use super::stop::stop;
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::wheel::Tick;

@@ -37,7 +37,6 @@
 mod futures;
 mod list;
 mod look;
-mod postponed;
 mod turning;
 mod whole;
 
@@ -48,16 +47,16 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use super::lifecycle::Lifecycle;
+use super::lifecycle::Permits;
 use super::metrics::Lateness;
-use super::permits::Permits;
 use super::thread_number;
 use super::wakeup::Wakeup;
 use crate::clock::Clock;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Mutex, MutexGuard, OwnLine};
 use crate::wheel::{Tick, Wheel};
+use futures::Postponed;
 use list::Siblings;
-use postponed::Postponed;
 use turning::Turning;
 
 pub(crate) struct Shard {

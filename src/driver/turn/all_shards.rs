@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::allowance::Waiting;
 use super::catch_up;
+use super::one_shard::Waiting;
+use super::one_shard::Wakers;
 use super::one_shard::{self, Turned};
-use super::wakers::Wakers;
 use crate::driver::shard::{Shard, ShardList};
 use crate::driver::wakeup::Wakeup;
 use crate::wheel::Tick;

@@ -11,7 +11,7 @@ use std::sync::{Arc, Weak};
 use tokio::time::Instant;
 
 use super::one_shard;
-use super::wakers::Wakers;
+use super::one_shard::Wakers;
 use crate::clock::{ManualClock, Turned};
 use crate::driver::shard::ShardList;
 

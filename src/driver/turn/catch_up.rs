@@ -7,9 +7,9 @@ use std::task::{Context, Poll};
 
 use tokio::time::Instant;
 
-use super::allowance::{LONG_WAIT, Waiting};
+use super::one_shard::Wakers;
 use super::one_shard::{self, Turned};
-use super::wakers::Wakers;
+use super::one_shard::{LONG_WAIT, Waiting};
 use crate::driver::host;
 use crate::driver::shard::Shard;
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 use std::task::{Wake, Waker};
 
 use super::all_shards::Workspace;
-use super::allowance::Waiting;
+use super::one_shard::Waiting;
 use crate::driver::shard::ShardList;
 use crate::driver::wakeup::{Wakeup, is_wakeup_thread};
 use crate::sync::Mutex;

@@ -14,13 +14,11 @@
 //! The turners know the rest, and not each other, but for the task, which makes the second, and `all_shards`, which makes the third. A shard is turned by one thread at a time (`shard/turning`).
 
 mod all_shards;
-mod allowance;
 mod by_hand;
 mod catch_up;
 mod first_turn;
 mod one_shard;
 mod task;
-mod wakers;
 
 pub(super) use by_hand::turn_by_hand;
 pub(crate) use catch_up::spawn_catch_up;

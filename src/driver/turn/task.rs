@@ -13,8 +13,8 @@ use std::task::{Context, Poll};
 use tokio::time::Instant;
 
 use super::all_shards::Workspace;
-use super::allowance::Waiting;
 use super::first_turn::FirstTurn;
+use super::one_shard::Waiting;
 use crate::driver::ending;
 use crate::driver::lifecycle::Lifecycle;
 use crate::driver::shard::ShardList;

@@ -33,9 +33,7 @@
 //! [`AWAKE`], the future sets nothing: the driver does a and b again before it sleeps. With the thread it is the same once more, between
 //! the target and the instant at which the thread looks at all targets (`thread`).
 
-mod milliseconds;
 mod nudge;
-mod pace;
 mod thread;
 mod tokio_sleep;
 mod waking;
@@ -49,9 +47,9 @@ use crate::clock::Clock;
 use crate::sync::OwnLine;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::wheel::Tick;
-use milliseconds::Milliseconds;
 use nudge::Nudge;
-use pace::Pace;
+use nudge::Pace;
+use tokio_sleep::Milliseconds;
 use tokio_sleep::{Setting, TokioSleep};
 
 pub use waking::Waking;
