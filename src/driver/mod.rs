@@ -13,7 +13,7 @@
 //! | `lifecycle` | what state is this timer in, and who waits for a drain? |
 //! | `permits`, `metrics`, `snapshot/` | how is `max_pending` counted, what was done, and what is there to see? [`Metrics`], [`Snapshot`] |
 //! | `instances` | are too many timers of one's own alive? |
-//! | `wake_all`, `thread_number` | how are wakers woken, and which thread is this? |
+//! | `wake_all` | how are wakers woken? |
 //! | `host` | what is taken from the machine and from tokio? |
 //! | `models/` | does all this hold in every interleaving of two or three threads? |
 //!
@@ -35,7 +35,6 @@ mod metrics;
 pub(crate) mod models;
 mod shard;
 mod snapshot;
-mod thread_number;
 mod timer;
 mod turn;
 mod wake_all;

@@ -69,7 +69,6 @@ mod slack;
 mod sleep;
 mod start;
 mod timeout;
-#[cfg(feature = "hyper")]
 pub use interval::{Interval, interval, interval_at};
 pub use missed::MissedTickBehavior;
 pub use sleep::Sleep;

@@ -285,6 +285,7 @@ impl Sleep {
 
 // Sleeps for a caller that takes no refusal: code of other crates that has no error for it, and must not panic.
 
+#[cfg(feature = "hyper")]
 impl Timer {
     /// [`sleep`](Timer::sleep), or none if the timer's owner drains or stopped it. Where no permit is left, it takes one beyond the bound, as a sleep
     /// does that is reset after completion.
@@ -313,6 +314,7 @@ impl Timer {
     }
 }
 
+#[cfg(feature = "hyper")]
 impl Sleep {
     /// Whether it waits by this timer.
     pub(crate) fn is_of(&self, timer: &Timer) -> bool {

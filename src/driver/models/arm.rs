@@ -2,7 +2,7 @@
 
 use super::host::{at, move_clock, spawn_thread};
 use super::world::{Run, Setup, Task, all_fired, books, explore, settle, start};
-use crate::driver::thread_number;
+use crate::driver::shard::set_thread_number;
 
 #[test]
 fn an_earlier_timer_armed_as_the_driver_sleeps_is_on_time() {
@@ -64,7 +64,7 @@ fn a_shard_made_as_the_driver_goes_to_sleep_is_served() {
             ..Setup::default()
         };
         let (timer, mut driver) = setup.start();
-        thread_number::set(2);
+        set_thread_number(2);
         let mut late = Task::new(timer.sleep_until(at(10)));
         late.run();
         let host = spawn_thread(move || {
@@ -72,7 +72,7 @@ fn a_shard_made_as_the_driver_goes_to_sleep_is_served() {
             driver
         });
         // As another thread would: it has a shard of its own.
-        thread_number::set(1);
+        set_thread_number(1);
         let mut early = Task::new(timer.sleep_until(at(5)));
         early.run();
         let mut driver = host.join().unwrap();

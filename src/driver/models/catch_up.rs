@@ -4,7 +4,7 @@
 use super::arm::settle_until_asleep;
 use super::host::{at, move_clock, run_tasks, set_clock, spawn_thread, turn_tokios_clock};
 use super::world::{Run, Setup, Task, all_fired, books, explore, settle, start};
-use crate::driver::thread_number;
+use crate::driver::shard::set_thread_number;
 
 #[test]
 fn a_driver_and_a_catch_up_serve_each_overdue_timer_once() {
@@ -76,10 +76,10 @@ fn a_slow_catch_up_of_one_shard_holds_up_no_other() {
             ..Setup::default()
         };
         let (timer, mut driver) = setup.start();
-        thread_number::set(1);
+        set_thread_number(1);
         let mut overdue = Task::new(timer.sleep_until(at(5)));
         overdue.run();
-        thread_number::set(2);
+        set_thread_number(2);
         let mut other = Task::new(timer.sleep_until(at(10)));
         other.run();
         settle_until_asleep(&mut [&mut driver]);
@@ -87,7 +87,7 @@ fn a_slow_catch_up_of_one_shard_holds_up_no_other() {
         set_clock(8);
         let handle = timer.clone();
         let helper = spawn_thread(move || {
-            thread_number::set(1);
+            set_thread_number(1);
             let mut late = Task::new(handle.sleep_until(at(20)));
             late.run();
             (run_tasks(), late)

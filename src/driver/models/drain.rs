@@ -3,7 +3,7 @@
 use super::arm::settle_until_asleep;
 use super::host::{at, move_clock, spawn_thread};
 use super::world::{Run, Setup, Task, books, explore, settle, start};
-use crate::driver::thread_number;
+use crate::driver::shard::set_thread_number;
 
 #[test]
 fn the_last_timer_is_cancelled_while_the_drain_looks_for_it() {
@@ -92,7 +92,7 @@ fn a_shard_made_by_a_poll_as_the_drain_begins_is_drained() {
             ..Setup::default()
         };
         let (timer, mut driver) = setup.start();
-        thread_number::set(2);
+        set_thread_number(2);
         let mut task = Task::new(timer.sleep_until(at(5)));
         driver.run();
         let drainer = timer.clone();
@@ -101,7 +101,7 @@ fn a_shard_made_by_a_poll_as_the_drain_begins_is_drained() {
             drain.run();
             drain
         });
-        thread_number::set(1);
+        set_thread_number(1);
         task.run();
         let mut drain = drainer.join().unwrap();
         settle(&mut [&mut driver, &mut drain]);

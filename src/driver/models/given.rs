@@ -5,7 +5,7 @@ use super::host::{Spawned, at, move_clock, poll_spawned, run_tasks, run_to_the_e
 use super::host::{set_queue_length, spawn_thread, take_tasks};
 use super::world::{Books, Driver, Run, Setup, Task, all_fired, books, explore, settle};
 use crate::driver::Timer;
-use crate::driver::thread_number;
+use crate::driver::shard::set_thread_number;
 use crate::time::Sleep;
 
 /// What each of two shards has: the first turn and the driver's serve two each.
@@ -47,7 +47,7 @@ impl Scene {
 
 /// So many tasks, due at 5 on the shard of this thread number.
 fn armed(timer: &Timer, number: usize, count: usize) -> Vec<Task<Sleep>> {
-    thread_number::set(number);
+    set_thread_number(number);
     let mut herd: Vec<_> = (0..count)
         .map(|_| Task::new(timer.sleep_until(at(5))))
         .collect();
@@ -86,7 +86,7 @@ fn a_shard_that_is_given_away_loses_no_timer() {
         let host = spawn_thread(move || run_to_the_end(catch_up));
         driver.run_at_most(2);
         // On the shard that is given away, or was until just now.
-        thread_number::set(2);
+        set_thread_number(2);
         let mut late = Task::new(timer.sleep_until(at(9)));
         late.run();
         let is_asleep = !driver.run();
@@ -113,7 +113,7 @@ fn a_late_shard_that_is_given_away_is_caught_up_by_a_future() {
         set_clock(8);
         // It serves what it has kept, and sleeps.
         settle_until_asleep(&mut [&mut driver]);
-        thread_number::set(2);
+        set_thread_number(2);
         // Finds the shard late.
         let mut late = Task::new(timer.sleep_until(at(9)));
         late.run();
@@ -150,7 +150,7 @@ fn a_driver_that_gives_away_its_last_backlog_is_woken() {
         set_clock(8);
         let handle = timer.clone();
         let rival = spawn_thread(move || {
-            thread_number::set(1);
+            set_thread_number(1);
             // Finds the shard late.
             let mut late = Task::new(handle.sleep_until(at(20)));
             late.run();

@@ -9,7 +9,7 @@ use super::host::{at, end_clock, move_clock, spawn_thread};
 use super::world::{Books, Run, Setup, Task, books, explore, settle, start};
 use crate::Sleep;
 use crate::driver::lifecycle::End;
-use crate::driver::thread_number;
+use crate::driver::shard::set_thread_number;
 use crate::driver::wakeup::Waking;
 
 #[test]
@@ -73,12 +73,12 @@ fn a_shard_made_by_a_poll_during_the_stop_is_stopped() {
             ..Setup::default()
         };
         let (timer, mut driver) = setup.start();
-        thread_number::set(2);
+        set_thread_number(2);
         let mut task = Task::new(timer.sleep_until(at(5)));
         driver.run();
         let owner = timer.clone();
         let owner = spawn_thread(move || owner.shutdown());
-        thread_number::set(1);
+        set_thread_number(1);
         task.run();
         owner.join().unwrap();
         settle(&mut [&mut driver, &mut task]);

@@ -1,13 +1,14 @@
 //! The shards of a `Timer`. Its handles find them by thread and own them; its driver has a list of those in use.
 
+use std::cell::Cell;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock, Weak};
 
 use super::{Common, Shard};
 use crate::driver::metrics::Metrics;
 use crate::driver::snapshot::Look;
-use crate::driver::thread_number;
 use crate::sync::atomic::{AtomicU64, Ordering};
-use crate::sync::{Mutex, OwnLine};
+use crate::sync::{Mutex, OwnLine, thread_local};
 use crate::wheel::Tick;
 
 /// The shards by thread, a power of two of them. Each is made when a thread first uses it.
@@ -33,7 +34,7 @@ impl Shards {
     /// The shard of the thread that asks.
     #[inline]
     pub(in crate::driver) fn of_this_thread(&self, common: &Common) -> &Arc<Shard> {
-        let position = thread_number::number() & (self.0.len() - 1);
+        let position = thread_number() & (self.0.len() - 1);
         match self.0[position].get() {
             Some(shard) => shard,
             None => self.make(position, common),
@@ -154,5 +155,53 @@ impl ShardList {
     pub(in crate::driver) fn look(&self, now: Tick) -> impl Iterator<Item = (usize, Look)> + use<> {
         let shards = self.in_use().into_iter();
         shards.filter_map(move |shard| shard.look(now))
+    }
+}
+
+static NEXT: AtomicUsize = AtomicUsize::new(1);
+
+thread_local! {
+    /// From 1 up; zero if the thread has none yet. A lazy value would check at each use whether it has been made.
+    static NUMBER: Cell<usize> = const { Cell::new(0) };
+}
+
+/// A small number of this thread's own, by which it finds its shard. Threads are numbered in the order in which they first use a
+/// timer, so a runtime's workers tend to use different shards.
+#[inline]
+pub(in crate::driver) fn thread_number() -> usize {
+    // On some systems a thread that ends has no locals any more. Any shard will do.
+    match NUMBER.try_with(Cell::get) {
+        Ok(0) => assign(),
+        Ok(number) => number,
+        Err(_) => 1,
+    }
+}
+
+#[cold]
+fn assign() -> usize {
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    set_thread_number(number);
+    number
+}
+
+pub(in crate::driver) fn set_thread_number(number: usize) {
+    NUMBER.with(|own| own.set(number));
+}
+
+#[cfg(test)]
+mod thread_number_tests {
+    use std::thread;
+
+    use super::thread_number;
+
+    #[test]
+    fn each_thread_has_a_number_of_its_own_and_keeps_it() {
+        let mine = thread_number();
+        let others = thread::spawn(|| (thread_number(), thread_number()))
+            .join()
+            .unwrap();
+        assert_eq!(others.0, others.1);
+        assert_ne!(others.0, mine);
+        assert_eq!(thread_number(), mine);
     }
 }

@@ -42,7 +42,6 @@ use list::Siblings;
 
 use super::lifecycle::{Lifecycle, Permits};
 use super::metrics::Lateness;
-use super::thread_number;
 use super::wakeup::Wakeup;
 use crate::clock::Clock;
 use crate::driver::snapshot::Look;
@@ -55,6 +54,8 @@ mod list;
 mod whole;
 
 pub(crate) use futures::Answer;
+#[cfg(waterwheel_loom)]
+pub(super) use list::set_thread_number;
 pub(super) use list::{ShardList, Shards};
 
 pub(crate) struct Shard {
@@ -166,7 +167,7 @@ impl Shard {
     /// The shard of the thread that asks, if it is another one and the `Timer` still has a handle.
     #[inline]
     pub(crate) fn other_of_this_thread(&self) -> Option<Arc<Shard>> {
-        if self.position == self.siblings.position_of(thread_number::number()) {
+        if self.position == self.siblings.position_of(list::thread_number()) {
             return None;
         }
         Some(Arc::clone(
