@@ -102,7 +102,5 @@ mod handle;
 mod models;
 mod runner;
 mod start;
-mod unrun;
 
-pub use handle::TimeoutHandle;
-pub use unrun::Unrun;
+pub use handle::{TimeoutHandle, Unrun};

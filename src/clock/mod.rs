@@ -3,10 +3,7 @@
 //! | file | concept |
 //! |---|---|
 //! | this one | [`Clock`]: the time of a timer's home runtime, and whether that can be paused |
-//! | `ticks` | every conversion between instants, durations and ticks |
-//! | `now` | the machine's clock and tokio's; a model's in a model |
-//! | `grid` | the instants at which timers that allow slack come due together |
-//! | `can_pause` | whether tokio's clocks can be paused in this build |
+//! | `ticks` | every conversion between instants, durations and ticks; the grid on which timers that allow slack come due together |
 //! | `manual` | [`ManualClock`]: a clock of a timer's own, which its owner moves |
 //!
 //! A timer's time is that of the runtime it was started on, its *home*, whichever thread asks. On a multi-thread

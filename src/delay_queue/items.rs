@@ -2,17 +2,16 @@
 //!
 //! Values are dropped, and wakers are cloned, woken and dropped, after the lock is given back.
 
+use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::task::Waker;
 
 use tokio::time::{Duration, Instant};
 
-use super::ticking::{Ticking, end_of_time};
-use super::{Expired, Key};
 use crate::clock::Clock;
 use crate::sync::{Mutex, MutexGuard};
-use crate::wheel::{Removed, Tick, Wheel};
+use crate::wheel::{self, Removed, Tick, Wheel};
 
 pub(super) struct Shared<T> {
     pub(super) clock: Clock,
@@ -299,4 +298,120 @@ pub(super) enum Step {
     Wait(Tick),
     WaitForHandles,
     Over,
+}
+
+/// Identifies an item of a [`DelayQueue`](super::DelayQueue), from its insertion until it is returned, removed or cleared.
+///
+/// A key has a generation: no two of the queue's last 2³² − 1 insertions have the same one. So the key of an item that is gone
+/// never names a later item. Use a key only with its own queue: in another queue it may name an item of that one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Key(pub(super) wheel::Key);
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// An item that a [`DelayQueue`](super::DelayQueue) has returned, with its deadline and its former key.
+///
+/// It is no longer in the queue. To queue the value again, pass [`into_inner`](Expired::into_inner) to `insert`.
+pub struct Expired<T> {
+    pub(super) value: T,
+    pub(super) tick: Tick,
+    pub(super) ticks: Ticking,
+    pub(super) key: Key,
+}
+
+impl<T> Expired<T> {
+    #[inline]
+    pub(super) fn new((key, tick, value): (wheel::Key, Tick, T), ticks: Ticking) -> Expired<T> {
+        Expired {
+            value,
+            tick,
+            ticks,
+            key: Key(key),
+        }
+    }
+
+    /// Returns a reference to the value.
+    #[must_use]
+    pub fn get_ref(&self) -> &T {
+        &self.value
+    }
+
+    /// Returns a mutable reference to the value.
+    #[must_use]
+    pub fn get_mut(&mut self) -> &mut T {
+        &mut self.value
+    }
+
+    /// Returns the value.
+    #[must_use]
+    pub fn into_inner(self) -> T {
+        self.value
+    }
+
+    /// Returns the item's deadline, rounded up to a tick of the queue's timer: the instant from which the item was due.
+    #[must_use]
+    pub fn deadline(&self) -> Instant {
+        self.ticks.instant_of(self.tick)
+    }
+
+    /// Returns the key that the item had.
+    #[must_use]
+    pub fn key(&self) -> Key {
+        self.key
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Expired<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Expired")
+            .field("value", &self.value)
+            .field("deadline", &self.deadline())
+            .field("key", &self.key)
+            .finish()
+    }
+}
+
+/// What turns a queue's ticks into instants, without its clock: an item that was handed out takes it along.
+#[derive(Clone, Copy)]
+pub(super) struct Ticking {
+    epoch: Instant,
+    tick_nanos: u32,
+}
+
+impl Ticking {
+    pub(super) fn of(clock: &Clock) -> Ticking {
+        Ticking {
+            epoch: clock.epoch(),
+            tick_nanos: clock.resolution().nanos(),
+        }
+    }
+
+    /// The start of a tick. Beyond the range of `Instant` it is the last instant.
+    pub(super) fn instant_of(self, tick: Tick) -> Instant {
+        let nanos = u128::from(tick.get()) * u128::from(self.tick_nanos);
+        let second = u128::from(NANOS_A_SECOND);
+        // 2⁶⁴ ticks of a second are as many seconds.
+        let since = Duration::new((nanos / second) as u64, (nanos % second) as u32);
+        let instant = self.epoch.checked_add(since);
+        instant.unwrap_or_else(|| end_of_time(self.epoch))
+    }
+}
+
+const NANOS_A_SECOND: u32 = 1_000_000_000;
+
+/// The last instant. std has no name for it.
+#[cold]
+pub(super) fn end_of_time(now: Instant) -> Instant {
+    let (mut end, mut step) = (now, Duration::from_secs(1 << 63));
+    while step > Duration::ZERO {
+        match end.checked_add(step) {
+            Some(later) => end = later,
+            None => step /= 2,
+        }
+    }
+    end
 }

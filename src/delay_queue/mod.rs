@@ -122,17 +122,13 @@
 //! tokio-util's `DelayQueue`, and `java.util.concurrent.DelayQueue` before it. Generational keys come from the crate `slotmap`,
 //! and ending when no handle is left comes from channels.
 
-mod expired;
 mod handle;
 mod items;
-mod key;
 #[cfg(all(test, waterwheel_loom))]
 mod models;
 mod polling;
 mod queue;
-mod ticking;
 
-pub use expired::Expired;
 pub use handle::{Closed, Handle};
-pub use key::Key;
+pub use items::{Expired, Key};
 pub use queue::DelayQueue;

@@ -7,9 +7,9 @@ use std::task::{Context, Poll, ready};
 use futures_core::Stream;
 use tokio::task::coop;
 
+use super::items::Ticking;
 use super::items::{Items, Step};
 use super::queue::Bound;
-use super::ticking::Ticking;
 use super::{DelayQueue, Expired};
 use crate::clock::Clock;
 use crate::wheel::Tick;

@@ -7,11 +7,11 @@
 //! | `timer` | what can a handle do? [`Timer`] |
 //! | `core` | what do the handles of a timer share, and how is its driver started? |
 //! | `turn/` | who turns a shard, how much at a time, and who wakes what comes up? |
-//! | `drain`, `stop` | how does a timer end? |
+//! | `drain`, `ending` | how does a timer end? |
 //! | `shard/` | what is behind one lock, and what do futures do with it? |
 //! | `wakeup/` | how is the driver woken in time, and why is no wake-up lost? |
-//! | `lifecycle` | what state is this timer in, and who waits for a drain? |
-//! | `permits`, `metrics`, `snapshot/` | how is `max_pending` counted, what was done, and what is there to see? [`Metrics`], [`Snapshot`] |
+//! | `lifecycle` | what state is this timer in, who waits for a drain, and how is `max_pending` counted? |
+//! | `metrics`, `snapshot` | what was done, and what is there to see? [`Metrics`], [`Snapshot`] |
 //! | `instances` | are too many timers of one's own alive? |
 //! | `wake_all` | how are wakers woken? |
 //! | `host` | what is taken from the machine and from tokio? |

@@ -34,16 +34,8 @@
 //!   [`was_stopped`](crate::error::Elapsed::was_stopped) is true, with an item that is not delayed, or with a chunk of the items
 //!   collected so far.
 
-mod chunks_timeout;
 mod future;
 mod stream;
-mod throttle;
-mod timeout;
-mod timeout_repeating;
 
-pub use chunks_timeout::ChunksTimeout;
-pub use future::FutureExt;
-pub use stream::StreamExt;
-pub use throttle::Throttle;
-pub use timeout::Timeout;
-pub use timeout_repeating::TimeoutRepeating;
+pub use future::{FutureExt, Timeout};
+pub use stream::{ChunksTimeout, StreamExt, Throttle, TimeoutRepeating};

@@ -1,8 +1,16 @@
+use std::future::{Future, poll_fn};
+use std::mem;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
 use futures_core::Stream;
+use pin_project_lite::pin_project;
+use tokio::task::coop;
 use tokio::time::Duration;
 
-use super::{ChunksTimeout, Throttle, Timeout, TimeoutRepeating};
-use crate::Interval;
+use super::Timeout;
+use crate::error::Elapsed;
+use crate::time::{Interval, Sleep, poll_delay, poll_limit, sleep};
 
 /// Adds time limits, throttling and time-limited chunks to all streams.
 ///
@@ -167,3 +175,249 @@ pub trait StreamExt: Stream {
 }
 
 impl<S: Stream + ?Sized> StreamExt for S {}
+
+pin_project! {
+    /// The stream returned by [`StreamExt::throttle`](super::StreamExt::throttle).
+    ///
+    /// The stream is not fused: polling it after its end polls the inner stream again.
+    #[must_use = "streams do nothing unless polled"]
+    #[derive(Debug)]
+    pub struct Throttle<S> {
+        #[pin]
+        stream: S,
+        // `None` for a duration of zero.
+        delay: Option<Sleep>,
+        duration: Duration,
+        // Whether the next item has to wait for `delay`.
+        waits: bool,
+    }
+}
+
+impl<S> Throttle<S> {
+    #[track_caller]
+    pub(super) fn new(stream: S, duration: Duration) -> Throttle<S> {
+        // No closure, which would be blamed for a panic in the caller's place.
+        let delay = match duration {
+            Duration::ZERO => None,
+            _ => Some(sleep(duration)),
+        };
+        Throttle {
+            stream,
+            delay,
+            duration,
+            waits: false,
+        }
+    }
+
+    /// Returns a reference to the inner stream.
+    pub fn get_ref(&self) -> &S {
+        &self.stream
+    }
+
+    /// Returns a mutable reference to the inner stream. An item that is taken from it directly does
+    /// not count for the throttling.
+    pub fn get_mut(&mut self) -> &mut S {
+        &mut self.stream
+    }
+
+    /// Consumes the `Throttle`, and returns the inner stream.
+    pub fn into_inner(self) -> S {
+        self.stream
+    }
+}
+
+impl<S: Stream> Stream for Throttle<S> {
+    type Item = S::Item;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.project();
+        let Some(delay) = this.delay else {
+            return this.stream.poll_next(context);
+        };
+        if *this.waits {
+            ready!(Pin::new(&mut *delay).poll(context));
+            *this.waits = false;
+        }
+        let item = ready!(this.stream.poll_next(context));
+        if item.is_some() {
+            delay.restart(*this.duration);
+            *this.waits = true;
+        }
+        Poll::Ready(item)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.stream.size_hint()
+    }
+}
+
+pin_project! {
+    /// The stream returned by [`StreamExt::chunks_timeout`](super::StreamExt::chunks_timeout).
+    ///
+    /// The stream is fused: after its end it keeps returning `None`.
+    #[must_use = "streams do nothing unless polled"]
+    #[derive(Debug)]
+    pub struct ChunksTimeout<S: Stream> {
+        // `None` from its end on.
+        #[pin]
+        stream: Option<S>,
+        // Made with the first item, and kept from chunk to chunk.
+        delay: Option<Sleep>,
+        duration: Duration,
+        items: Vec<S::Item>,
+        max_size: usize,
+    }
+}
+
+/// For how many items a chunk has room before it grows.
+const ROOM: usize = 64;
+
+/// After how many items of a chunk the time limit is looked at, though the stream is ready still. As many as a poll has coop budget for.
+const LOOK: usize = 128;
+
+impl<S: Stream> ChunksTimeout<S> {
+    pub(super) fn new(stream: S, max_size: usize, duration: Duration) -> ChunksTimeout<S> {
+        ChunksTimeout {
+            stream: Some(stream),
+            delay: None,
+            duration,
+            items: Vec::new(),
+            max_size,
+        }
+    }
+
+    /// Takes the items of the incomplete chunk.
+    #[must_use]
+    pub fn into_remainder(self: Pin<&mut Self>) -> Vec<S::Item> {
+        mem::take(self.project().items)
+    }
+}
+
+impl<S: Stream> Stream for ChunksTimeout<S> {
+    type Item = Vec<S::Item>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let mut this = self.project();
+        let had_budget = coop::has_budget_remaining();
+        loop {
+            let Some(stream) = this.stream.as_mut().as_pin_mut() else {
+                return Poll::Ready(None);
+            };
+            match stream.poll_next(context) {
+                Poll::Ready(Some(item)) => {
+                    if this.items.is_empty() {
+                        match this.delay {
+                            Some(delay) => delay.restart(*this.duration),
+                            None => *this.delay = Some(sleep(*this.duration)),
+                        }
+                        this.items.reserve_exact((*this.max_size).min(ROOM));
+                    }
+                    this.items.push(item);
+                    let length = this.items.len();
+                    if length >= *this.max_size
+                        || length % LOOK == 0 && is_over(this.delay, had_budget, context)
+                    {
+                        return Poll::Ready(Some(mem::take(this.items)));
+                    }
+                }
+                Poll::Ready(None) => {
+                    this.stream.set(None);
+                    *this.delay = None;
+                    let last = mem::take(this.items);
+                    return Poll::Ready((!last.is_empty()).then_some(last));
+                }
+                Poll::Pending => break,
+            }
+        }
+        if this.items.is_empty() || !is_over(this.delay, had_budget, context) {
+            return Poll::Pending;
+        }
+        Poll::Ready(Some(mem::take(this.items)))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let rest = usize::from(!self.items.is_empty());
+        let (least, most) = match &self.stream {
+            Some(stream) => stream.size_hint(),
+            None => (0, Some(0)),
+        };
+        let most = most.and_then(|most| most.checked_add(rest));
+        ((least / self.max_size).saturating_add(rest), most)
+    }
+}
+
+/// Whether the time of the chunk is over. If not, the task is woken when it is.
+fn is_over(delay: &mut Option<Sleep>, had_budget: bool, context: &mut Context<'_>) -> bool {
+    match delay {
+        Some(delay) => poll_delay(delay, had_budget, context).is_ready(),
+        None => false,
+    }
+}
+
+pin_project! {
+    /// The stream returned by [`StreamExt::timeout_repeating`](super::StreamExt::timeout_repeating).
+    ///
+    /// The stream is fused: after its end it keeps returning `None`.
+    #[must_use = "streams do nothing unless polled"]
+    #[derive(Debug)]
+    pub struct TimeoutRepeating<S> {
+        // `None` from its end on.
+        #[pin]
+        stream: Option<S>,
+        // `None` from the end of the stream on, and when the `Err` has been returned that says that the timer was stopped.
+        interval: Option<Interval>,
+    }
+}
+
+impl<S> TimeoutRepeating<S> {
+    pub(super) fn new(stream: S, interval: Interval) -> TimeoutRepeating<S> {
+        TimeoutRepeating {
+            stream: Some(stream),
+            interval: Some(interval),
+        }
+    }
+}
+
+impl<S: Stream> Stream for TimeoutRepeating<S> {
+    type Item = Result<S::Item, Elapsed>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let mut this = self.project();
+        let Some(stream) = this.stream.as_mut().as_pin_mut() else {
+            return Poll::Ready(None);
+        };
+        let had_budget = coop::has_budget_remaining();
+        match stream.poll_next(context) {
+            Poll::Ready(Some(item)) => {
+                if let Some(interval) = this.interval {
+                    interval.reset();
+                }
+                return Poll::Ready(Some(Ok(item)));
+            }
+            Poll::Ready(None) => {
+                *this.interval = None;
+                this.stream.set(None);
+                return Poll::Ready(None);
+            }
+            Poll::Pending => {}
+        }
+        let Some(interval) = this.interval else {
+            return Poll::Pending;
+        };
+        let tick = poll_fn(|context| Pin::new(&mut *interval).poll_next(context));
+        let was_stopped = ready!(poll_limit(tick, had_budget, context)).is_none();
+        if was_stopped {
+            interval.assert_was_stopped();
+            *this.interval = None;
+        }
+        Poll::Ready(Some(Err(Elapsed::new(was_stopped))))
+    }
+
+    /// There is no upper bound, since any number of `Err` may come before each item.
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        match &self.stream {
+            Some(stream) => (stream.size_hint().0, None),
+            None => (0, Some(0)),
+        }
+    }
+}

@@ -1,13 +1,19 @@
 use std::fmt;
-use std::future::IntoFuture;
+use std::future::{Future, IntoFuture, poll_fn};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
+use pin_project_lite::pin_project;
+use tokio::task::coop;
 use tokio::time::{Duration, Instant};
 
-use super::guarded::{Delay, Guarded};
-use super::last_touch::LastTouch;
 use crate::Timer;
-use crate::error::Error;
+use crate::driver::End;
+use crate::error::{Elapsed, Error};
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::time::{RUNTIME_IS_OVER, Sleep, poll_limit};
+use crate::wheel::Tick;
 
 /// Ends a future that has been idle for too long, such as a connection without traffic or a stream without frames.
 ///
@@ -226,5 +232,153 @@ impl fmt::Debug for IdleTimeout {
             .field("limit", &self.limit())
             .field("deadline", &self.deadline())
             .finish_non_exhaustive()
+    }
+}
+
+pin_project! {
+    /// The future of [`IdleTimeout::guard`].
+    #[must_use = "futures do nothing unless you `.await` or poll them"]
+    #[derive(Debug)]
+    pub struct Guarded<F> {
+        #[pin]
+        future: F,
+        delay: Delay,
+        idle: IdleTimeout,
+    }
+}
+
+/// What a guard waits for beside its future.
+#[derive(Debug)]
+pub(super) enum Delay {
+    /// The deadline as of the last look at the cell; it may be later by now.
+    Until(Sleep),
+    /// The idle time is so long that it never ends, or the future is done.
+    Never,
+    /// It has ended the future.
+    Ended { was_stopped: bool },
+}
+
+impl<F> Guarded<F> {
+    pub(super) fn new(future: F, delay: Delay, idle: IdleTimeout) -> Guarded<F> {
+        Guarded {
+            future,
+            delay,
+            idle,
+        }
+    }
+
+    /// Returns a reference to the guarded future.
+    pub fn get_ref(&self) -> &F {
+        &self.future
+    }
+
+    /// Returns a mutable reference to the guarded future.
+    pub fn get_mut(&mut self) -> &mut F {
+        &mut self.future
+    }
+
+    /// Consumes the `Guarded`, and returns the future without its time limit.
+    pub fn into_inner(self) -> F {
+        self.future
+    }
+}
+
+impl<F: Future> Future for Guarded<F> {
+    type Output = Result<F::Output, Elapsed>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let had_budget = coop::has_budget_remaining();
+        if let Poll::Ready(value) = this.future.poll(context) {
+            *this.delay = Delay::Never;
+            return Poll::Ready(Ok(value));
+        }
+        this.delay.poll(this.idle, had_budget, context).map(Err)
+    }
+}
+
+impl Delay {
+    /// Not generic, compiled once.
+    fn poll(
+        &mut self,
+        idle: &IdleTimeout,
+        had_budget: bool,
+        context: &mut Context<'_>,
+    ) -> Poll<Elapsed> {
+        loop {
+            let sleep = match self {
+                Delay::Until(sleep) => sleep,
+                Delay::Never => return Poll::Pending,
+                Delay::Ended { was_stopped } => return Poll::Ready(Elapsed::new(*was_stopped)),
+            };
+            // As an interval does, it keeps its permit from one sleep to the next.
+            let tick = poll_fn(|context| sleep.poll_tick(context));
+            ready!(poll_limit(tick, had_budget, context));
+            // Each round sleeps until a touch that the one before did not see, plus the idle time.
+            match sleep.found_end() {
+                None => {}
+                Some(End::Stopped) => {
+                    *self = Delay::Ended { was_stopped: true };
+                    continue;
+                }
+                // The task is dropped next.
+                Some(End::TaskOfEndingRuntime) => return Poll::Pending,
+                Some(End::Over) => panic!("{RUNTIME_IS_OVER}"),
+            }
+            *self = match idle.deadline() {
+                Some(deadline) if deadline > sleep.deadline() => {
+                    sleep.rearm(deadline);
+                    continue;
+                }
+                Some(_) => Delay::Ended { was_stopped: false },
+                None => Delay::Never,
+            };
+        }
+    }
+}
+
+// The cell of an idle timeout: the tick of its last touch.
+//
+// Many threads write it without a lock. A touch reads the cell, and writes it only if its tick is later: most touches of a busy
+// connection fall into a tick that is there already, and share the cache line with the other threads that touch.
+//
+// The write is a `fetch_max`. A store would let a thread that was delayed between its look at the clock and the store overwrite
+// a later touch of another thread, and the idle timeout would be early.
+
+#[derive(Debug)]
+pub(super) struct LastTouch(AtomicU64);
+
+// Relaxed everywhere: the cell guards no other data. What is promised needs the order of the accesses to this one atomic alone,
+// which C++ calls its modification order: the value only grows, and a look that happens after a touch finds that touch or a later
+// one. For a touch that leaves the cell as it is, this holds since its own load has found a value that is as late.
+impl LastTouch {
+    pub(super) fn new(tick: Tick) -> LastTouch {
+        LastTouch(AtomicU64::new(tick.get()))
+    }
+
+    #[inline]
+    pub(super) fn touch(&self, tick: Tick) {
+        if self.0.load(Ordering::Relaxed) < tick.get() {
+            self.0.fetch_max(tick.get(), Ordering::Relaxed);
+        }
+    }
+
+    #[inline]
+    pub(super) fn tick(&self) -> Tick {
+        Tick::new(self.0.load(Ordering::Relaxed))
+    }
+}
+
+#[cfg(all(test, not(waterwheel_loom)))]
+mod last_touch_tests {
+    use super::{LastTouch, Tick};
+
+    #[test]
+    fn an_older_touch_does_not_move_the_last_one_back() {
+        let last = LastTouch::new(Tick::new(5));
+        for (touch, after) in [(4, 5), (5, 5), (9, 9), (7, 9), (0, 9), (u64::MAX, u64::MAX)] {
+            last.touch(Tick::new(touch));
+            assert_eq!(last.tick(), Tick::new(after), "after {touch}");
+        }
     }
 }

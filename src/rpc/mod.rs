@@ -39,17 +39,13 @@
 mod current;
 mod deadline;
 pub mod grpc_timeout;
-mod guarded;
 mod idle_timeout;
-mod last_touch;
 #[cfg(all(test, waterwheel_loom))]
 mod models;
 mod scope;
-mod scoped;
 
 #[cfg(feature = "tower")]
 pub(crate) use current::{Entered, deadline_on, is_ended_by, timer as current_timer};
 pub use deadline::Deadline;
-pub use guarded::Guarded;
-pub use idle_timeout::IdleTimeout;
-pub use scoped::Scoped;
+pub use idle_timeout::{Guarded, IdleTimeout};
+pub use scope::Scoped;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use loom::thread;
 
-use super::last_touch::LastTouch;
+use super::idle_timeout::LastTouch;
 use crate::wheel::Tick;
 
 #[test]

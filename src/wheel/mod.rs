@@ -98,10 +98,6 @@ pub(crate) use memory::Removed;
 pub(crate) use snapshot::{DialCounts, SlotCounts, Standing};
 pub(crate) use tick::Divisor;
 
-pub use advance::Expire;
-pub use advance::{Progress, Verdict};
-pub use tick::Tick;
-pub use tick::Ticks;
-pub use tick::{InvalidResolution, Resolution};
-pub use timers::Key;
-pub use timers::Wheel;
+pub use advance::{Expire, Progress, Verdict};
+pub use tick::{InvalidResolution, Resolution, Tick, Ticks};
+pub use timers::{Key, Wheel};

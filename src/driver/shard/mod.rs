@@ -3,12 +3,10 @@
 //! | file | concept |
 //! |---|---|
 //! | this one | [`Shard`], its lock, and `next`, the tick of its next turn |
-//! | `list` | the shards of a `Timer`: by thread for its handles, and in a list for its driver |
+//! | `list` | the shards of a `Timer`: by the thread's number for its handles, and in a list for its driver |
 //! | `futures` | what a future does with its timer: arm, poll, reset, cancel |
 //! | `postponed` | deadlines beside the slab, which a future moves without the lock |
-//! | `turning` | that one thread at a time turns a shard |
 //! | `whole` | what a `Timer` does with a whole shard: stop, drain, count |
-//! | `look` | what a snapshot sees of it |
 //!
 //! # The life of a timer
 //!
@@ -37,8 +35,8 @@
 use std::sync::Arc;
 use std::task::Waker;
 
-use futures::Postponed;
 use list::Siblings;
+use postponed::Postponed;
 
 use super::lifecycle::{Lifecycle, Permits};
 use super::metrics::Lateness;
@@ -51,6 +49,7 @@ use crate::wheel::{SlotCounts, Tick, Wheel};
 
 mod futures;
 mod list;
+mod postponed;
 mod whole;
 
 pub(crate) use futures::Answer;

@@ -6,9 +6,8 @@
 //! |---|---|
 //! | `waking` | [`Waking`]: the ways of waking that a user chooses from |
 //! | `tokio_sleep` | a sleep of tokio's, towards the target. It wakes every driver but those that are `Precise` on a runtime of several threads |
-//! | `milliseconds` | for which instant tokio is to be asked, so that it wakes the driver as soon after the target as it can |
 //! | `thread` | the watchdog thread. It wakes a `Precise` driver at its target, and a `Guarded` or `Strict` one that is late |
-//! | `nudge` | how that thread wakes a worker without waking a second one |
+//! | `nudge` | how that thread wakes a worker without waking a second one, and how often |
 //!
 //! # No wake-up is lost
 //!
