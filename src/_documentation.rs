@@ -2,12 +2,13 @@
 //!
 //! Other pages are only in the repository itself: `BENCHMARKS.md` (the results), `tests/README.md` (each promise and its tests),
 //! `durable/README.md` (timers that survive a restart), `RELEASING.md` (versions and MSRV), `SECURITY.md`, `CONTRIBUTING.md` (how to
-//! take part) and `benches/LOG.md` (experiments).
+//! take part), `docs/decisions` (why it is built this way) and `benches/LOG.md` (experiments).
 
 /// The architecture, and its invariants.
 ///
-/// [contributing]: crate::_documentation
+/// [decisions]: crate::_documentation
 /// [log]: crate::_documentation
+/// [tests]: crate::_documentation
 #[doc = include_str!("../ARCHITECTURE.md")]
 pub mod architecture {}
 

@@ -26,7 +26,7 @@ use waterwheel_suite::{Results, filled, report};
 const PAGES: [&str; 4] = [
     "README.md",
     "BENCHMARKS.md",
-    "ARCHITECTURE.md",
+    "docs/decisions/0004-tokio-wakes-a-watchdog-guards.md",
     "tools/suite/TARGETS.md",
 ];
 const RESULTS: &str = "tools/suite/results.json";
