@@ -8,7 +8,7 @@ const HOUSE: House = House {
     rooms: ROOMS,
     nested: &[],
     lower: "Let the upper room hand the lower one what it needs, as a `Handler` is a closure that knows `Delivery`; or, if the arrow is right, enter it \
-            in `ROOMS` of tests/house/layering/durable.rs and in ARCHITECTURE.md, \"The arrows\".",
+            in `ROOMS` of tests/house/layering/durable.rs and in ARCHITECTURE.md, \"Dependencies\".",
 };
 
 /// From the ground up.

@@ -16,7 +16,7 @@ const HOUSE: House = House {
     rooms: ROOMS,
     nested: &["driver", "integration"],
     lower: "Hand in what the lower room needs, as `Shard::arm` is handed `spawn_catch_up`; or, if the arrow is right, enter it in `ROOMS` \
-            here and in ARCHITECTURE.md, \"The arrows\".",
+            here and in ARCHITECTURE.md, \"Dependencies\".",
 };
 
 /// The rooms, each with those that it may import from. A folder is a room, a file in `src` is one, and so is each file and

@@ -8,7 +8,7 @@ const HOUSE: House = House {
     rooms: ROOMS,
     nested: &[],
     lower: "Let the upper room have what both know, as `Context::scheduler` stands in `scheduler`; or, if the arrow is right, enter it in `ROOMS` of \
-            tests/house/layering/schedule.rs and in ARCHITECTURE.md, \"The arrows\".",
+            tests/house/layering/schedule.rs and in ARCHITECTURE.md, \"Dependencies\".",
 };
 
 /// From the ground up.
