@@ -9,7 +9,7 @@
 //! | `row` | a dial as a row of blocks |
 //! | `text` | all of it as text |
 //!
-//! `driver/shard/look` reads it off a shard.
+//! `driver/shard` reads it off a shard.
 
 use std::fmt;
 use std::time::Duration;

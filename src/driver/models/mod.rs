@@ -95,7 +95,7 @@
 //! | `Setting::rest`: the sleep is dropped on a running clock | `driver/wakeup_thread` |
 //! | `FirstTurn::take`: the workspace is not put back | `time/beside_tokio`, `driver/reentrancy/counting` |
 //! | `FirstTurn::take`: what it leaves is not noted; a late one serves no more; `DriverTask`: what it left is not asked | `time/virtual_time/advancing` |
-//! | `DriverTask`: the target is not forgotten | the unit test of `turn/task` |
+//! | `DriverTask`: the target is not forgotten | the unit test of `turn` |
 //! | `DriverTask` of a stopped timer, or `Wakeup::end`: tokio's sleep stays | `time/virtual_time/idle_clock` |
 //! | `Lifecycle::await_drain`: each poll adds a waker | `driver/reentrancy/keeping` |
 //! | `Shard::arm`: files what the hand has passed | `time/poll` |

@@ -9,7 +9,7 @@
 //! 4. Whoever advances a manual clock (`by_hand`). No other turns the shards of a timer that has one.
 //!
 //! `one_shard` is a turn of one shard: batches with the lock held, the wakes in between, and how many timers it serves by how long it had
-//! to wait. A shard is turned by one thread at a time (`Shard::try_turn`).
+//! to wait. A shard is turned by one thread at a time (`shard`).
 
 use std::future::Future;
 use std::pin::Pin;

@@ -24,7 +24,7 @@
 //! All four accesses are sequentially consistent, so 2 reads what a wrote, or b reads what 1 wrote. 1 is
 //! [`Shard::set_next`](super::shard::Shard), 2 is [`Wakeup::request`], a and b are [`Wakeup::sleep_towards`]. A shard that
 //! is made between a and b is counted before it is used, and b reads that count. A shard that another thread turns, or that the driver
-//! has given to a catch-up task, is not read in b: the driver's task is woken when that ends (`shard/turning`). So a first turn that has left out a shard sets no
+//! has given to a catch-up task, is not read in b: the driver's task is woken when that ends (`shard`). So a first turn that has left out a shard sets no
 //! target, and wakes the task instead: it would write over the target that the task has set meanwhile.
 //!
 //! A future that lowers the target also sets what wakes the driver, and the driver sets it after b. Each reads the target with the
@@ -352,7 +352,7 @@ impl Wakeup {
 
     /// Whether tokio's clock is to wake the driver. It is on every runtime of one thread, for two reasons: a clock that is paused
     /// jumps to what tokio knows of, so tokio must know the target; and tokio's clock takes the first turn there
-    /// (`turn/first_turn`), paused or not.
+    /// (`turn`), paused or not.
     fn uses_tokio_sleep(&self) -> bool {
         self.clock.is_of_one_thread() || !self.is_precise()
     }

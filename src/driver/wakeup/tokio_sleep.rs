@@ -2,7 +2,7 @@
 //!
 //! Where this sleep alone wakes the driver, a future that lowers the target also sets the sleep, as it updates the wake-up
 //! thread elsewhere. So a future that arms a timer does not wake the driver's task. The waker that the sleep wakes takes the
-//! first turn within tokio's clock, and sets the sleep for the next turn (`turn/first_turn`). On a paused clock each turn is
+//! first turn within tokio's clock, and sets the sleep for the next turn (`turn`). On a paused clock each turn is
 //! a jump of the clock, and the driver's task runs for none of them. `benches/LOG.md` has the figures.
 //!
 //! tokio's sleep is reset and polled with this file's lock held. What it wakes within that is the first turn, which sees
@@ -135,7 +135,7 @@ impl Setting<'_> {
 // milliseconds from the moment at which the worker begins to wait. The best is the least such number that reaches the target, and
 // tokio takes it if it is asked for the right one of its milliseconds. Which that is depends on when the worker begins to wait. It
 // is taken to do so at once. If it has tasks to run first, the wake may come a millisecond later, or too early, and then again.
-// (ARCHITECTURE.md has the figures.)
+// (The decisions 0004 and 0005 have the figures.)
 //
 // Where these milliseconds begin, tokio does not say. But a sleep of tokio's that is polled is ready if and only if its
 // millisecond is not after the last one that tokio has processed. A search for the latest instant that is ready finds the
