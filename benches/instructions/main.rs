@@ -6,7 +6,7 @@
 //! # Method
 //!
 //! Valgrind counts only what happens within [`counted`], on the thread that called it: workers,
-//! the wakeup thread, and what prepares and clears away, are outside. It writes the count down at each
+//! the watchdog thread, and what prepares and clears away, are outside. It writes the count down at each
 //! return from there, and this program prints a line for each: the path's name, and how many
 //! operations that was.
 //!

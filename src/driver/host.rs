@@ -6,13 +6,13 @@ pub(crate) use super::models::host::spawn;
 #[cfg(waterwheel_loom)]
 pub(super) use super::models::host::{
     TokioSleep, await_end_of_clock, is_processed_by_tokio, queue_length, runs_this_task,
-    sleep_until, start_wakeup_thread,
+    sleep_until, start_watchdog,
 };
 #[cfg(not(waterwheel_loom))]
 pub(crate) use real::spawn;
 #[cfg(not(waterwheel_loom))]
 pub(super) use real::{
-    await_end_of_clock, is_processed_by_tokio, queue_length, runs_this_task, start_wakeup_thread,
+    await_end_of_clock, is_processed_by_tokio, queue_length, runs_this_task, start_watchdog,
 };
 #[cfg(not(waterwheel_loom))]
 pub(super) use tokio::time::{Sleep as TokioSleep, sleep_until};
@@ -111,7 +111,7 @@ mod real {
         }
     }
 
-    pub(in crate::driver) fn start_wakeup_thread(run: fn()) -> io::Result<()> {
+    pub(in crate::driver) fn start_watchdog(run: fn()) -> io::Result<()> {
         // Linux shows 15 bytes of a thread's name.
         let thread = thread::Builder::new().name("waterwheel-wake".into());
         thread.spawn(run).map(drop)

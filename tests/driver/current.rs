@@ -376,7 +376,7 @@ fn threads() -> Vec<String> {
 }
 
 /// Linux knows the first 15 letters of a thread's name.
-fn the_wakeup_thread_has_ended() -> bool {
+fn the_watchdog_has_ended() -> bool {
     !threads()
         .iter()
         .any(|name| name.starts_with("waterwheel-wak"))
@@ -407,8 +407,8 @@ fn ten_thousand_short_runtimes_leave_nothing_behind() {
         let warm = resident_kilobytes();
         (1_000..10_000).for_each(short);
         eventually(
-            "the wake-up thread ends with the last timer",
-            the_wakeup_thread_has_ended,
+            "the watchdog thread ends with the last timer",
+            the_watchdog_has_ended,
         );
         // A worker that has been joined may be listed for a moment.
         eventually("all threads end", || threads().len() == before);
@@ -419,14 +419,14 @@ fn ten_thousand_short_runtimes_leave_nothing_behind() {
 }
 
 #[test]
-fn the_wakeup_thread_ends_with_the_last_timer_in_any_race() {
+fn the_watchdog_ends_with_the_last_timer_in_any_race() {
     alone(|| {
         for round in 0..1_000 {
             let runtime = multi_thread(2);
             let timer = runtime.block_on(async { own_timer() });
             let racer = thread::spawn(move || {
                 let mut naps = Vec::new();
-                // Each earlier than the one before, so that each goes to the wake-up thread.
+                // Each earlier than the one before, so that each goes to the watchdog thread.
                 while let Ok(mut nap) = timer.try_sleep(HOUR - ms(naps.len() as u64)) {
                     let _ = unless_over(|| poll_once(&mut nap));
                     naps.push(nap);
@@ -439,14 +439,14 @@ fn the_wakeup_thread_ends_with_the_last_timer_in_any_race() {
             racer.join().expect("it does not panic");
         }
         eventually(
-            "the wake-up thread ends with the last timer",
-            the_wakeup_thread_has_ended,
+            "the watchdog thread ends with the last timer",
+            the_watchdog_has_ended,
         );
     });
 }
 
 #[test]
-fn the_wakeup_thread_is_not_started_while_nothing_is_pending() {
+fn the_watchdog_is_not_started_while_nothing_is_pending() {
     alone(|| {
         let runtime = multi_thread(2);
         let timer = runtime.block_on(async { (own_timer(), Timer::current()) });
@@ -454,16 +454,16 @@ fn the_wakeup_thread_is_not_started_while_nothing_is_pending() {
         eventually("they turn", || timer.0.metrics().driver_turns() > 0);
         eventually("they turn", || timer.1.metrics().driver_turns() > 0);
         thread::sleep(ms(20));
-        assert!(the_wakeup_thread_has_ended(), "{:?}", threads());
+        assert!(the_watchdog_has_ended(), "{:?}", threads());
         let nap = inside(&runtime, armed_here);
         eventually("it is there, or this test shows nothing", || {
-            !the_wakeup_thread_has_ended()
+            !the_watchdog_has_ended()
         });
         drop(nap);
         drop(runtime);
         eventually(
-            "the wake-up thread ends with the last timer",
-            the_wakeup_thread_has_ended,
+            "the watchdog thread ends with the last timer",
+            the_watchdog_has_ended,
         );
     });
 }

@@ -15,4 +15,4 @@ mod reentrancy;
 mod snapshot;
 mod stopping;
 mod stress;
-mod wakeup_thread;
+mod watchdog;

@@ -18,17 +18,17 @@ const LENGTH: Duration = Duration::from_millis(1_500);
 const PATIENCE: Duration = Duration::from_secs(10);
 
 #[test]
-fn no_wakeup_is_lost_in_front_of_the_wakeup_thread() {
+fn no_wakeup_is_lost_in_front_of_the_watchdog() {
     stress(multi_thread(2), Waking::Guarded);
 }
 
 #[test]
-fn no_wakeup_is_lost_behind_the_wakeup_thread() {
+fn no_wakeup_is_lost_behind_the_watchdog() {
     stress(multi_thread(2), Waking::Precise);
 }
 
 #[test]
-fn no_wakeup_is_lost_without_the_wakeup_thread() {
+fn no_wakeup_is_lost_without_the_watchdog() {
     stress(multi_thread(2), Waking::Frugal);
 }
 

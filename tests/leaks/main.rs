@@ -68,7 +68,7 @@ fn left_by(round: &mut impl FnMut(u64)) -> usize {
     for number in 0..rounds() {
         round(number as u64);
     }
-    // A thread that has nothing left to do may be on its way out still: the wake-up thread, a runtime's.
+    // A thread that has nothing left to do may be on its way out still: the watchdog thread, a runtime's.
     let start = Instant::now();
     while HEAP.allocated() > warm + SLACK && start.elapsed() < ms(2_000) {
         thread::sleep(ms(5));

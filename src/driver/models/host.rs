@@ -179,7 +179,7 @@ pub(in crate::driver) fn queue_length(_: &Handle) -> usize {
     HOST.lock().unwrap().queue_length
 }
 
-pub(in crate::driver) fn start_wakeup_thread(run: fn()) -> io::Result<()> {
+pub(in crate::driver) fn start_watchdog(run: fn()) -> io::Result<()> {
     let mut host = HOST.lock().unwrap();
     if host.has_no_threads {
         return Err(io::ErrorKind::OutOfMemory.into());
@@ -308,7 +308,7 @@ pub(super) fn refuse_threads() {
 }
 
 /// Waits until the watchdog thread has ended.
-pub(super) fn join_wakeup_thread() {
+pub(super) fn join_watchdog() {
     let thread = HOST.lock().unwrap().thread.take();
     if let Some(thread) = thread {
         thread.join().expect("it does not panic");

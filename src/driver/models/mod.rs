@@ -16,7 +16,7 @@
 //! | `given` | the task that has a backlog from the driver, and the driver, futures that arm, ends of the timer |
 //! | `by_hand` | the thread that advances a manual clock, and futures that arm, poll, move and cancel |
 //! | `end` | the last handle, the last future and the driver |
-//! | `wakeup_thread` | the watchdog thread, the futures that lower a target, and the drivers that it wakes |
+//! | `watchdog` | the watchdog thread, the futures that lower a target, and the drivers that it wakes |
 //! | `world` | a timer, its driver and tasks, polled by hand |
 //! | `host` | sleeps on a clock that is moved by hand, tasks, the watchdog thread |
 //!
@@ -32,11 +32,11 @@
 //!
 //! | broken | seen by |
 //! |---|---|
-//! | `Shard::unlock_with_earlier_next`: the target is read before `next` is lowered | `arm`, `catch_up`, `end`, `fire`, `reset`, `wakeup_thread` |
+//! | `Shard::unlock_with_earlier_next`: the target is read before `next` is lowered | `arm`, `catch_up`, `end`, `fire`, `reset`, `watchdog` |
 //! | `Wakeup::sleep_towards`: the shards are read before the target is written | the same |
-//! | `Workspace::end_turn`: the shards, or their count, are not read again | the same; the count `arm`, `end`, `wakeup_thread` |
+//! | `Workspace::end_turn`: the shards, or their count, are not read again | the same; the count `arm`, `end`, `watchdog` |
 //! | both accesses of the futures, or both of the driver, `Release` and `Acquire` for `SeqCst` | the same six |
-//! | `ShardList::list_for_turn`: the count is read after the list is unlocked | `arm`, `end`, `wakeup_thread` |
+//! | `ShardList::list_for_turn`: the count is read after the list is unlocked | `arm`, `end`, `watchdog` |
 //! | `Shard::set_next` does not write the atomic; or keeps no `next` in `Locked` | all; `catch_up` |
 //! | `serve_batch` raises `next` in the atomic alone, or in `Locked` alone | all that fire |
 //! | `Shard::poll_with_new_waker`: unlocked between the look and the new waker | `fire` |
@@ -46,13 +46,13 @@
 //! | `arm`, `poll_with_new_waker`: the note is not cleared; `disarm_due` writes over `MOVED` | `reset` |
 //! | `remove`, `disarm`: an end is counted twice | all that fire; `fire` |
 //! | `Shard::finish`: the entry is not freed | `fire` |
-//! | `FirstTurn`: the driver is not woken | `arm`, `catch_up`, `fire`, `reset`, `wakeup_thread` |
+//! | `FirstTurn`: the driver is not woken | `arm`, `catch_up`, `fire`, `reset`, `watchdog` |
 //! | `FirstTurn::take`: tokio's sleep is not set for the next turn | `arm`, `catch_up`, `fire`, `reset` |
 //! | `FirstTurn::take`: taken while this thread sets tokio's sleep | `arm` |
 //! | `DriverTask`: a sleep that is over is slept on | `arm` |
-//! | `DriverTask`, its `Drop`: the wake-up does not end | `stop`, `wakeup_thread` |
-//! | `Drop for Shard`, or for `Core`: the driver is not woken | `end`; the shard's also `wakeup_thread` |
-//! | `ShardList::is_over`: no look whether the list is closed; none at the shards | `drain`, `end`, `stop`, `wakeup_thread`; `end` |
+//! | `DriverTask`, its `Drop`: the wake-up does not end | `stop`, `watchdog` |
+//! | `Drop for Shard`, or for `Core`: the driver is not woken | `end`; the shard's also `watchdog` |
+//! | `ShardList::is_over`: no look whether the list is closed; none at the shards | `drain`, `end`, `stop`, `watchdog`; `end` |
 //! | `Shard::add`: no look at the state; listed after the look | `stop`, `drain` |
 //! | `stop`: the shards are listed before the state is moved; the driver is not woken | `stop`, `drain` |
 //! | `Lifecycle::advance`: a load and a store | `stop`, `drain` |
@@ -69,20 +69,20 @@
 //! | `try_advance_to_next`: goes on until a turn has fired something | `by_hand` |
 //! | `Workspace::turn`: a shard that is left to another thread holds up the rest, or stays listed | `catch_up` |
 //! | `FirstTurn::take`: sets a target though it has left out a shard | `catch_up` |
-//! | `Workspace::end_turn`: the shards are not given back | `end`, `wakeup_thread` |
+//! | `Workspace::end_turn`: the shards are not given back | `end`, `watchdog` |
 //! | `Wakeup::request`: tokio's sleep is not set; the target is not lowered | `arm`, `catch_up`, `fire`, `reset`; the sleep also `drain`, `end` |
 //! | `request`, `set_tokio_sleep`: the target is read before the sleep's lock | `arm`; `arm`, `catch_up`, `fire`, `reset` |
-//! | `request`: no look at the target | `catch_up`, `wakeup_thread` |
+//! | `request`: no look at the target | `catch_up`, `watchdog` |
 //! | `Permits::try_take`, `give_back`: a load and a store; `Sleep` gives none back, armed or not | `fire` |
-//! | `thread::join`: no look whether the driver has ended; `leave` does not note it | `stop`, `wakeup_thread` |
-//! | `thread::update`: no look whether the driver is a member; `thread::join`: no notify | `wakeup_thread` |
-//! | `thread::leave`: no notify; `Wakeup::end`: does not leave | `stop`, `wakeup_thread` |
-//! | `thread::run`: an unanswered nudge wakes no task; its end is not noted | `wakeup_thread` |
-//! | `thread::run`: the targets are not read again; are read before `looks_at` is written; it is not written | `wakeup_thread` |
-//! | `look_on_guard`, `first_look`, `note`: a guarded driver is not woken, or not sooner once it was late; a strict one is looked at like a guarded one | `wakeup_thread` |
-//! | `Wakeup::request`: the thread updated before the target is lowered; the target stored, not lowered | `wakeup_thread` |
-//! | `Wakeup::sleep_towards`: the nudge is expected after the target is written, or not at all | `wakeup_thread` |
-//! | `Wakeup::lose_thread`: the driver is not woken | `wakeup_thread` |
+//! | `watchdog::join`: no look whether the driver has ended; `leave` does not note it | `stop`, `watchdog` |
+//! | `watchdog::update`: no look whether the driver is a member; `watchdog::join`: no notify | `watchdog` |
+//! | `watchdog::leave`: no notify; `Wakeup::end`: does not leave | `stop`, `watchdog` |
+//! | `watchdog::run`: an unanswered nudge wakes no task; its end is not noted | `watchdog` |
+//! | `watchdog::run`: the targets are not read again; are read before `looks_at` is written; it is not written | `watchdog` |
+//! | `look_on_guard`, `first_look`, `note`: a guarded driver is not woken, or not sooner once it was late; a strict one is looked at like a guarded one | `watchdog` |
+//! | `Wakeup::request`: the thread updated before the target is lowered; the target stored, not lowered | `watchdog` |
+//! | `Wakeup::sleep_towards`: the nudge is expected after the target is written, or not at all | `watchdog` |
+//! | `Wakeup::lose_thread`: the driver is not woken | `watchdog` |
 //!
 //! Not seen: one access of the four on `next` and `target`, or of the four on `target` and `looks_at`, made weaker and the other three
 //! left, since `sync::atomic` fences each of them on both sides.
@@ -91,8 +91,8 @@
 //!
 //! | broken | seen by |
 //! |---|---|
-//! | `FirstTurn::take`: taken on the watchdog thread | `driver/wakeup_thread` |
-//! | `Setting::rest`: the sleep is dropped on a running clock | `driver/wakeup_thread` |
+//! | `FirstTurn::take`: taken on the watchdog thread | `driver/watchdog` |
+//! | `Setting::rest`: the sleep is dropped on a running clock | `driver/watchdog` |
 //! | `FirstTurn::take`: the workspace is not put back | `time/beside_tokio`, `driver/reentrancy/counting` |
 //! | `FirstTurn::take`: what it leaves is not noted; a late one serves no more; `DriverTask`: what it left is not asked | `time/virtual_time/advancing` |
 //! | `DriverTask`: the target is not forgotten | the unit test of `turn` |
@@ -149,6 +149,6 @@ mod reset;
 #[cfg(test)]
 mod stop;
 #[cfg(test)]
-mod wakeup_thread;
+mod watchdog;
 #[cfg(test)]
 pub(crate) mod world;

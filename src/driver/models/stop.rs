@@ -194,7 +194,7 @@ fn a_timer_that_is_armed_while_its_runtime_ends_is_woken() {
             assert!(timer.is_stopped());
             assert_eq!(books(&timer).pending, 0);
             // It ends once it has no member. A member that is left behind would keep it for ever.
-            super::host::join_wakeup_thread();
+            super::host::join_watchdog();
             was_pending
         });
         assert_eq!(outcomes, [false, true].into());

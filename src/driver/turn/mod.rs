@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use crate::driver::ending;
 use crate::driver::lifecycle::Lifecycle;
 use crate::driver::shard::{Shard, ShardList};
-use crate::driver::wakeup::{Wakeup, is_wakeup_thread};
+use crate::driver::wakeup::{Wakeup, is_watchdog};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::wheel::Tick;
@@ -164,7 +164,7 @@ impl FirstTurn {
     fn take(&self, wakeup: &Arc<Wakeup>) -> bool {
         // Not on the watchdog thread: a turn may take long. Not while a thread sets tokio's sleep: it may be this one, which holds
         // the sleep's lock, and a future's waker must not run then.
-        if is_wakeup_thread() || wakeup.is_setting_tokio_sleep() {
+        if is_watchdog() || wakeup.is_setting_tokio_sleep() {
             return false;
         }
         let Some(mut workspace) = self.workspace.lock().take() else {

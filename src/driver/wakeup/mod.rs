@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `waking` | [`Waking`]: the ways of waking that a user chooses from |
 //! | `tokio_sleep` | a sleep of tokio's, towards the target. It wakes every driver but those that are `Precise` on a runtime of several threads |
-//! | `thread` | the watchdog thread. It wakes a `Precise` driver at its target, and a `Guarded` or `Strict` one that is late |
+//! | `watchdog` | the watchdog thread. It wakes a `Precise` driver at its target, and a `Guarded` or `Strict` one that is late |
 //! | `nudge` | how that thread wakes a worker without waking a second one, and how often |
 //!
 //! # No wake-up is lost
@@ -30,12 +30,12 @@
 //! A future that lowers the target also sets what wakes the driver, and the driver sets it after b. Each reads the target with the
 //! lock of tokio's sleep held. So the second to take the lock reads the lower target, and sets the sleep to that. If the target is
 //! [`AWAKE`], the future sets nothing: the driver does a and b again before it sleeps. With the thread it is the same once more, between
-//! the target and the instant at which the thread looks at all targets (`thread`).
+//! the target and the instant at which the thread looks at all targets (`watchdog`).
 
 mod nudge;
-mod thread;
 mod tokio_sleep;
 mod waking;
+mod watchdog;
 
 use std::sync::{Arc, OnceLock};
 use std::task::Waker;
@@ -54,8 +54,8 @@ use tokio_sleep::{Setting, TokioSleep};
 pub use waking::Waking;
 
 #[cfg(waterwheel_loom)]
-pub(super) use thread::clock_has_moved;
-pub(super) use thread::is_this_thread as is_wakeup_thread;
+pub(super) use watchdog::clock_has_moved;
+pub(super) use watchdog::is_this_thread as is_watchdog;
 
 /// The target of a driver that is awake: it looks at every shard before it sleeps. No target is earlier than this one, so
 /// a future wakes nothing.
@@ -68,7 +68,7 @@ pub(crate) struct Wakeup {
     /// Whether the watchdog thread could not be started.
     has_lost_thread: AtomicBool,
     /// Where the thread has this driver.
-    member: thread::Membership,
+    member: watchdog::Membership,
     /// Where tokio's milliseconds begin. For a clock that cannot be paused; found when the driver runs.
     milliseconds: OnceLock<Milliseconds>,
     /// The driver task's own waker.
@@ -93,7 +93,7 @@ impl Wakeup {
             clock,
             waking,
             has_lost_thread: AtomicBool::new(false),
-            member: thread::Membership::new(),
+            member: watchdog::Membership::new(),
             milliseconds: OnceLock::new(),
             task: OnceLock::new(),
             first_turn: OnceLock::new(),
@@ -140,7 +140,7 @@ impl Wakeup {
             }
         }
         if self.uses_thread() {
-            thread::update(self);
+            watchdog::update(self);
         }
     }
 
@@ -236,7 +236,7 @@ impl Wakeup {
     /// the thread wakes for a target that has come.
     pub(super) fn arrange(self: &Arc<Self>) -> bool {
         if self.uses_thread() {
-            thread::update(self);
+            watchdog::update(self);
         }
         // If `update` has lost the thread, it has woken the task, which arranges its wake-up anew.
         !self.uses_tokio_sleep() || self.set_tokio_sleep()
@@ -296,7 +296,7 @@ impl Wakeup {
     /// The driver's task ends: nothing wakes it any more.
     pub(super) fn end(self: &Arc<Self>) {
         self.tokio_sleep.end();
-        thread::leave(self);
+        watchdog::leave(self);
         self.nudge.end();
     }
 

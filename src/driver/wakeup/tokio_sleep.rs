@@ -1,6 +1,6 @@
 //! The driver's sleep on tokio's clock.
 //!
-//! Where this sleep alone wakes the driver, a future that lowers the target also sets the sleep, as it updates the wake-up
+//! Where this sleep alone wakes the driver, a future that lowers the target also sets the sleep, as it updates the watchdog
 //! thread elsewhere. So a future that arms a timer does not wake the driver's task. The waker that the sleep wakes takes the
 //! first turn within tokio's clock, and sets the sleep for the next turn (`turn`). On a paused clock each turn is
 //! a jump of the clock, and the driver's task runs for none of them. `benches/LOG.md` has the figures.

@@ -85,6 +85,6 @@ fn tasks_that_are_always_ready_delay_no_timer_on_two_workers() {
 }
 
 #[test]
-fn tasks_always_ready_delay_no_timer_without_the_wakeup_thread() {
+fn tasks_always_ready_delay_no_timer_without_the_watchdog() {
     beside_tasks_that_are_always_ready(multi_thread(2), Waking::Frugal);
 }

@@ -68,7 +68,7 @@ async fn fired_by(mut sleep: BoxFuture<'static, ()>) -> Option<ThreadId> {
 }
 
 /// Plain threads beside all this: one sleeps until each of these deadlines and wakes another one, as the
-/// wake-up thread wakes a worker. How late the other one hears of it is what the machine alone takes.
+/// watchdog thread wakes a worker. How late the other one hears of it is what the machine alone takes.
 struct Control {
     threads: JoinHandle<Vec<(Instant, Duration)>>,
     last: Arc<Mutex<Option<Instant>>>,

@@ -79,7 +79,7 @@ fn a_pause_amid_a_sleep_does_not_let_it_fire_by_the_real_clock() {
     });
 }
 
-// The wake-up thread, which knows real time alone, has no part in it.
+// The watchdog thread, which knows real time alone, has no part in it.
 #[test]
 fn while_a_paused_clock_stands_still_the_driver_takes_no_turns() {
     within(Duration::from_secs(20), || {

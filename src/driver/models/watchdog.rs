@@ -2,7 +2,7 @@
 
 use super::arm::settle_until_asleep;
 use super::host::{
-    Nudges, at, join_wakeup_thread, move_clock_for_thread, refuse_threads, set_clock, set_nudges,
+    Nudges, at, join_watchdog, move_clock_for_thread, refuse_threads, set_clock, set_nudges,
     spawn_thread, turn_tokios_clock, wait_for_nudge,
 };
 use super::world::{Driver, Run, Setup, Task, all_fired, books, explore, settle};
@@ -50,7 +50,7 @@ fn a_timer_armed_while_the_driver_goes_to_sleep_is_on_time() {
         assert_eq!(books(&timer), all_fired(1));
         drop((task, timer));
         host.join().unwrap();
-        join_wakeup_thread();
+        join_watchdog();
     });
 }
 
@@ -72,7 +72,7 @@ fn a_timer_armed_while_the_thread_goes_to_sleep_is_on_time() {
         assert_eq!(books(&timer), all_fired(2));
         drop((early, late, timer));
         host.join().unwrap();
-        join_wakeup_thread();
+        join_watchdog();
     });
 }
 
@@ -94,7 +94,7 @@ fn of_two_timers_armed_at_once_the_thread_takes_the_earlier() {
         assert!(early.poll());
         drop((early, late, timer));
         driver.run_until(|| false);
-        join_wakeup_thread();
+        join_watchdog();
     });
 }
 
@@ -110,7 +110,7 @@ fn an_unanswered_nudge_is_followed_by_a_wake() {
         assert_eq!(task.done_at, Some(6));
         drop((task, late, timer));
         host.join().unwrap();
-        join_wakeup_thread();
+        join_watchdog();
     });
 }
 
@@ -130,7 +130,7 @@ fn an_answered_nudge_takes_the_first_turn_and_wakes_the_driver() {
         assert_eq!(books(&timer), all_fired(2));
         drop((task, late, timer));
         host.join().unwrap();
-        join_wakeup_thread();
+        join_watchdog();
     });
 }
 
@@ -153,12 +153,12 @@ fn a_timer_stopped_during_an_update_does_not_keep_the_thread() {
         assert_eq!(task.done_at, Some(0));
         drop((task, timer));
         // If this driver were still a member, the thread would wait for ever.
-        join_wakeup_thread();
+        join_watchdog();
     });
 }
 
 #[test]
-fn without_a_wakeup_thread_tokios_clock_wakes_the_driver() {
+fn without_a_watchdog_tokios_clock_wakes_the_driver() {
     explore(3, || {
         refuse_threads();
         let (timer, mut driver) = start();
@@ -193,7 +193,7 @@ fn is_woken_late(waking: Waking, at_most: u64) {
     assert_eq!(books(&timer), all_fired(1));
     drop((task, timer));
     host.join().unwrap();
-    join_wakeup_thread();
+    join_watchdog();
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn a_target_lowered_as_the_thread_goes_to_sleep_is_guarded() {
         assert_eq!(early.done_at, Some(5 + LAZY));
         drop((early, late, timer));
         host.join().unwrap();
-        join_wakeup_thread();
+        join_watchdog();
     });
 }
 
@@ -244,7 +244,7 @@ fn a_driver_that_was_late_is_looked_at_strictly() {
         assert_eq!(second.done_at, Some(60 + STRICT));
         drop((first, second, far, timer));
         host.join().unwrap();
-        join_wakeup_thread();
+        join_watchdog();
     });
 }
 
@@ -269,7 +269,7 @@ fn the_thread_lets_a_driver_be_that_tokios_clock_wakes() {
         late.block_on();
         drop((task, late, timer));
         host.join().unwrap();
-        join_wakeup_thread();
+        join_watchdog();
     });
 }
 
@@ -297,6 +297,6 @@ fn a_driver_that_joins_as_the_last_one_leaves_is_woken() {
         drop((task, second));
         second_driver.run_until(|| false);
         assert!(second_driver.is_over());
-        join_wakeup_thread();
+        join_watchdog();
     });
 }

@@ -1,4 +1,4 @@
-//! The wake-up thread wakes the driver from outside: a blocked worker does not hold up the timers of the
+//! The watchdog thread wakes the driver from outside: a blocked worker does not hold up the timers of the
 //! others. In real time, which is the point: the worker stays blocked until they have fired.
 //!
 //! A worker that blocks after it has *fired* a timer is in `tests/driver/faults/hostage.rs`, beside tokio's.
@@ -117,7 +117,7 @@ fn a_worker_that_blocks_after_the_last_handle_delays_no_timer() {
 }
 
 #[test]
-fn timers_fire_without_the_wakeup_thread() {
+fn timers_fire_without_the_watchdog() {
     multi_thread(2).block_on(async {
         let timer = Timer::builder()
             .waking(Waking::Frugal)
@@ -137,8 +137,8 @@ fn timers_fire_without_the_wakeup_thread() {
     });
 }
 
-/// How many wake-up threads there are now; `None` where the system does not say.
-fn wakeup_threads() -> Option<usize> {
+/// How many watchdog threads there are now; `None` where the system does not say.
+fn watchdogs() -> Option<usize> {
     let tasks = std::fs::read_dir("/proc/self/task").ok()?;
     let names =
         tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());
@@ -150,7 +150,7 @@ fn wakeup_threads() -> Option<usize> {
 }
 
 #[test]
-fn all_timers_share_one_wakeup_thread() {
+fn all_timers_share_one_watchdog() {
     alone(|| {
         let runtimes: Vec<_> = (0..3).map(|_| multi_thread(2)).collect();
         for runtime in &runtimes {
@@ -159,14 +159,14 @@ fn all_timers_share_one_wakeup_thread() {
                 own_timer().sleep(ms(2)).await;
             });
         }
-        if let Some(count) = wakeup_threads() {
+        if let Some(count) = watchdogs() {
             assert_eq!(count, 1);
         }
     });
 }
 
 #[test]
-fn the_wakeup_thread_serves_each_runtime_unless_turned_off() {
+fn the_watchdog_serves_each_runtime_unless_turned_off() {
     alone(|| {
         let without: fn() -> Timer = || {
             Timer::builder()
@@ -194,7 +194,7 @@ fn the_wakeup_thread_serves_each_runtime_unless_turned_off() {
                 let mut later = timer.sleep(HOUR);
                 assert!(poll_once(&mut later).is_pending());
                 timer.sleep(ms(5)).await;
-                if let Some(count) = wakeup_threads() {
+                if let Some(count) = watchdogs() {
                     assert_eq!(count, 0);
                 }
             });
@@ -214,13 +214,13 @@ fn the_wakeup_thread_serves_each_runtime_unless_turned_off() {
                 let mut later = timer.sleep(HOUR);
                 assert!(poll_once(&mut later).is_pending());
                 // The driver is to run first. This process has a minute for it.
-                while wakeup_threads() == Some(0) {
+                while watchdogs() == Some(0) {
                     tokio::time::sleep(ms(1)).await;
                 }
-                assert!(wakeup_threads().is_none_or(|count| count == 1));
+                assert!(watchdogs().is_none_or(|count| count == 1));
             });
             drop(runtime);
-            while wakeup_threads().is_some_and(|count| count > 0) {
+            while watchdogs().is_some_and(|count| count > 0) {
                 thread::sleep(ms(1));
             }
         }
@@ -228,9 +228,9 @@ fn the_wakeup_thread_serves_each_runtime_unless_turned_off() {
 }
 
 // With ten ticks to each of tokio's milliseconds, tokio has often turned its clock in the one that a nudge falls
-// into; then the nudge fires on the wake-up thread.
+// into; then the nudge fires on the watchdog thread.
 #[test]
-fn the_wakeup_thread_runs_no_wakers() {
+fn the_watchdog_runs_no_wakers() {
     let here = Arc::new(Mutex::new(Vec::new()));
     multi_thread(2).block_on(async {
         let timer = Timer::builder().waking(Waking::Precise).resolution(us(100));
@@ -260,7 +260,7 @@ fn the_wakeup_thread_runs_no_wakers() {
 // 2^62 bytes of stack for each thread that does not say how much: more than a process can address.
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 #[test]
-fn timers_fire_where_the_wakeup_thread_cannot_be_started() {
+fn timers_fire_where_the_watchdog_cannot_be_started() {
     alone_with([("RUST_MIN_STACK", "4611686018427387904")], || {
         let thread = thread::Builder::new().spawn(|| ());
         assert!(thread.is_err(), "or this test shows nothing");
@@ -282,6 +282,6 @@ fn timers_fire_where_the_wakeup_thread_cannot_be_started() {
                 later.abort();
             });
         }
-        assert_eq!(wakeup_threads(), Some(0));
+        assert_eq!(watchdogs(), Some(0));
     });
 }

@@ -252,7 +252,7 @@ fn join(driver: &Arc<Wakeup>, at: Instant) {
         _ => {}
     }
     if !members.is_running {
-        if host::start_wakeup_thread(run).is_err() {
+        if host::start_watchdog(run).is_err() {
             let member = members.remove(driver, OUTSIDE);
             drop(members);
             // Without the lock, as in `leave`.
@@ -281,16 +281,16 @@ pub(super) fn leave(driver: &Arc<Wakeup>) {
 }
 
 thread_local! {
-    static IS_WAKEUP_THREAD: Cell<bool> = const { Cell::new(false) };
+    static IS_WATCHDOG: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Whether this is the watchdog thread, which takes no turn.
 pub(in crate::driver) fn is_this_thread() -> bool {
-    IS_WAKEUP_THREAD.try_with(Cell::get).unwrap_or(false)
+    IS_WATCHDOG.try_with(Cell::get).unwrap_or(false)
 }
 
 fn run() {
-    IS_WAKEUP_THREAD.with(|is_this| is_this.set(true));
+    IS_WATCHDOG.with(|is_this| is_this.set(true));
     let mut due = Vec::new();
     let mut members = THREAD.members.lock();
     while !members.list.is_empty() {
