@@ -29,9 +29,8 @@ pub(crate) use manual::Turned;
 
 /// How late a shard is at which a future that arms there spawns a catch-up; a tick, where that is more.
 ///
-/// On a busy service each arm is a chance to serve what is due sooner than tokio's clock would. It costs a task. (`rpc_timeouts`, 50 000
-/// calls a second, medians of twelve: at once, after 0.3, 0.5 and 1 ms the median lateness is 0.41, 0.55, 0.68 and 0.97 ms, at the same
-/// CPU within the noise.)
+/// On a busy service each arm is a chance to serve what is due sooner than tokio's clock would. It costs a task. `benches/LOG.md` has the
+/// lateness for other values.
 const LATE: Duration = Duration::from_micros(300);
 
 #[derive(Debug, Clone)]

@@ -125,7 +125,7 @@ impl Sleep {
 
     /// Always inlined, as its callers are, so that a `Sleep` is built in its final place. A `Sleep` that is returned through
     /// memory is copied right after its parts were stored, and the copy waits until they have left the processor's store
-    /// buffer: 8 ns each time, of 30 that a `timeout` takes.
+    /// buffer.
     #[inline(always)]
     pub(super) fn after(shard: Arc<Shard>, now: Instant, duration: Duration) -> Sleep {
         let deadline = far_at_most(now, duration);
@@ -395,7 +395,7 @@ impl Sleep {
             Phase::Armed(key) => self.poll_armed(key, context),
             Phase::Fired | Phase::Stopped => Poll::Ready(()),
         };
-        // Last, since only a sleep that is ready uses up budget: a task must not go on with those for ever. (3 ns of an `arm`.)
+        // Last, since only a sleep that is ready uses up budget: a task must not go on with those for ever.
         if poll.is_ready() {
             ready!(coop::poll_proceed(context)).made_progress();
         }

@@ -183,7 +183,7 @@ impl Dials {
                 comes_up: deadline,
             };
         }
-        // Not a loop: its divisors would be variables. (4 ns of 10 an insertion.)
+        // Not a loop: its divisors would be variables, and an insertion take nearly twice as long.
         let seconds = self.per_second.divide(tick);
         if let Some(place) = self.place_on::<1>(seconds) {
             return place;

@@ -24,8 +24,7 @@ const MOST_QUEUED: usize = 1024;
 ///
 /// The driver waits behind all tasks that can run. On a saturated runtime that takes long, and all timers would be that late.
 /// Such a runtime arms timers all the time, and each arm is a chance to catch up: what a worker spawns runs next on that
-/// worker. (With `rpc_timeouts --connections 1000 --concurrency 50`, on two cores, the median lateness of a timeout is 111 ms
-/// without this task and 2.0 ms with it; with tokio 1.6 ms.)
+/// worker.
 ///
 /// It is a task, and not a call within the poll that arms, because the task that polls may hold a lock that one of the woken
 /// wakers wants.
