@@ -18,15 +18,15 @@ const ROOMS: &[(&str, &[&str])] = &[
     // Values, which no lock and no clock stands behind.
     ("calendar", &[]),
     ("policy", &[]),
-    ("look", &[]),
-    ("engine", &["sync", "error", "calendar", "policy", "look"]),
+    ("info", &[]),
+    ("engine", &["sync", "error", "calendar", "policy", "info"]),
     // What users have: each is a way into the engine.
     ("group", &["engine"]),
-    ("handle", &["error", "calendar", "look", "engine"]),
+    ("handle", &["error", "calendar", "info", "engine"]),
     ("submit", &["error", "policy", "engine", "group", "handle"]),
     (
         "scheduler",
-        &["calendar", "look", "engine", "group", "handle", "submit"],
+        &["calendar", "info", "engine", "group", "handle", "submit"],
     ),
     ("lib", &[]),
     // A page, and no code.

@@ -6,7 +6,7 @@ use super::entry::Status;
 use super::job::{Run, Start};
 use super::limits::Rank;
 use super::table::{State, Table};
-use crate::look::Event;
+use crate::info::Event;
 
 impl State {
     /// Admits a job that is due: it runs, or it queues behind a limit.

@@ -11,7 +11,7 @@ use super::job::Run;
 use super::plan::{Next, Ran};
 use super::table::{Phase, Table, wake};
 use crate::error::JobError;
-use crate::look::Event;
+use crate::info::Event;
 
 /// How a run has ended.
 #[derive(Debug)]

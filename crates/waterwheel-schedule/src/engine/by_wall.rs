@@ -17,7 +17,7 @@ use super::entry::{Entry, Status};
 #[cfg(feature = "cron")]
 use super::plan::Next;
 use super::table::{State, Table};
-use crate::look::Event;
+use crate::info::Event;
 
 impl State {
     /// Remembers that a job waits for the machine's wall clock. The caller files it.

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::job::{Job, Run, cancelled_token};
 use super::table::Table;
-use crate::look::JobId;
+use crate::info::JobId;
 
 /// The context of a run, which is passed to the job's closure.
 ///

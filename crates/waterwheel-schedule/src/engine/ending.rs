@@ -8,7 +8,7 @@ use super::entry::{Ends, Entry, Status};
 use super::job::Job;
 use super::table::{Phase, State, Table, wake};
 use crate::error::JobError;
-use crate::look::JobInfo;
+use crate::info::JobInfo;
 
 /// The fate of active runs of the jobs that end.
 #[derive(Clone, Copy, PartialEq, Eq)]

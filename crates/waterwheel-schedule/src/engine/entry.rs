@@ -10,7 +10,7 @@ use super::job::{Job, Run, Start};
 use super::limits::Rank;
 use super::plan::{Pace, Plan};
 use crate::error::JobError;
-use crate::look::JobId;
+use crate::info::JobId;
 
 /// A job, as the table keeps it.
 pub(crate) struct Entry {

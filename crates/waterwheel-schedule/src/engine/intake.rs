@@ -5,7 +5,7 @@ use waterwheel::wheel::Key;
 use super::entry::Entry;
 use super::table::{Phase, Table, wake};
 use crate::error::{Refusal, SubmitError};
-use crate::look::{Event, JobId};
+use crate::info::{Event, JobId};
 
 impl Table {
     /// Files a job, and gives it its id. From then on it runs or is ended: never lost. One that is over ends at once, well.

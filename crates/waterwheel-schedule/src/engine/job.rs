@@ -12,7 +12,7 @@ use waterwheel::wheel::Key;
 
 use super::table::Table;
 use crate::error::JobError;
-use crate::look::JobId;
+use crate::info::JobId;
 
 /// What the table knows of a job.
 pub(crate) trait Job: Send + Sync {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use waterwheel::wheel::Key;
 
-use crate::look::JobId;
+use crate::info::JobId;
 
 /// Where a job stands among others: its deadline, and then the order of submission.
 pub(crate) type Rank = (Instant, JobId);

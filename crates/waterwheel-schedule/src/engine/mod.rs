@@ -17,7 +17,7 @@
 //! | `after` | what follows a run? |
 //! | `ending` | what ends jobs before their time: a cancel, a shutdown? |
 //! | `moves` | what moves a job that does not run: pause, resume, a run at once, another deadline? |
-//! | `look` | what is there to see of a job? |
+//! | `inspect` | what do users see of a job? |
 //! | `wall` | what time of day is it? |
 //! | `appointments` | which jobs wait for a time of day? |
 //! | `by_wall` | what if the clock is set meanwhile? |
@@ -50,10 +50,10 @@ mod ending;
 pub(crate) mod entry;
 mod grid;
 mod herd;
+mod inspect;
 mod intake;
 pub(crate) mod job;
 pub(crate) mod limits;
-mod look;
 mod moves;
 #[cfg(feature = "cron")]
 mod occurrences;

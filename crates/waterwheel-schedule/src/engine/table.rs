@@ -17,7 +17,7 @@ use super::entry::Entry;
 use super::job::Start;
 use super::limits::Limit;
 use super::wall::WallClock;
-use crate::look::{Counts, Event, Hook};
+use crate::info::{Counts, Event, Hook};
 use crate::sync::lock;
 
 pub(crate) struct Table {

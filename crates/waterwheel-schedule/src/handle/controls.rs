@@ -3,7 +3,7 @@ macro_rules! controls {
     () => {
         /// Returns the id of the job, which events and lists show. [`Scheduler::job`](crate::Scheduler::job) finds a job by its id.
         #[must_use]
-        pub fn id(&self) -> $crate::look::JobId {
+        pub fn id(&self) -> $crate::info::JobId {
             self.id
         }
 

@@ -6,7 +6,7 @@ use waterwheel::wheel::Key;
 
 use super::controls::controls;
 use crate::engine::job::Job;
-use crate::look::JobId;
+use crate::info::JobId;
 
 /// Controls a job without awaiting it: cancels, pauses, moves and inspects it, while a task awaits the [`JobHandle`](crate::JobHandle).
 ///

@@ -10,7 +10,7 @@ use super::JobControl;
 use super::controls::controls;
 use crate::engine::awaited::Awaited;
 use crate::error::JobError;
-use crate::look::JobId;
+use crate::info::JobId;
 
 /// A handle of a submitted job, to await its result, and to cancel, pause, move and inspect it.
 ///

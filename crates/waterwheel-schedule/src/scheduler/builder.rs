@@ -11,7 +11,7 @@ use crate::engine::limits::Limit;
 use crate::engine::share::Share;
 use crate::engine::table::Table;
 use crate::engine::wall::WallClock;
-use crate::look::{Event, Hook};
+use crate::info::{Event, Hook};
 
 /// Configures a [`Scheduler`]. Created by [`Scheduler::builder`].
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::Scheduler;
 use crate::engine::table::Phase;
-use crate::look::JobInfo;
+use crate::info::JobInfo;
 
 /// Shutting down.
 impl Scheduler {

@@ -20,7 +20,7 @@ use crate::engine::share::Share;
 use crate::engine::table::{Table, wake};
 use crate::group::Group;
 use crate::handle::JobControl;
-use crate::look::{Counts, JobId, JobInfo};
+use crate::info::{Counts, JobId, JobInfo};
 use crate::submit::{Once, Options, Repeat};
 
 pub use builder::Builder;

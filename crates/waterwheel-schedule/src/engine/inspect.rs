@@ -1,4 +1,4 @@
-//! What is there to see of a job?
+//! What users see of a job.
 
 use std::sync::Arc;
 use std::thread::yield_now;
@@ -10,15 +10,15 @@ use waterwheel::wheel::Key;
 use super::entry::{Entry, Status};
 use super::plan::{Pace, Plan};
 use super::table::Table;
-use crate::look::{JobInfo, JobStatus};
+use crate::info::{JobInfo, JobStatus};
 
-/// How many places of the wheel's slab are looked at with the lock held: some 10 µs.
+/// How many places of the wheel's slab are read while the lock is held: about 10 µs.
 const PORTION: usize = 128;
 
-/// Of a job that has ended, nothing.
+/// A job that has ended yields nothing.
 impl Table {
-    /// What is seen of the jobs, in no particular order. A job that is there from the call to its return is looked at once.
-    pub(crate) fn list<R>(&self, mut look: impl FnMut(Key, &Entry) -> Option<R>) -> Vec<R> {
+    /// Reads the jobs, in no particular order. A job that exists during the whole call is read exactly once.
+    pub(crate) fn list<R>(&self, mut read: impl FnMut(Key, &Entry) -> Option<R>) -> Vec<R> {
         let (mut list, mut first) = (Vec::new(), 0);
         loop {
             // Reserved without the lock: what is copied to a larger allocation is.
@@ -26,7 +26,7 @@ impl Table {
             let state = self.state();
             let capacity = state.wheel.capacity();
             let portion = state.wheel.iter_places(first..first + PORTION);
-            list.extend(portion.filter_map(|(key, _, entry)| look(key, entry)));
+            list.extend(portion.filter_map(|(key, _, entry)| read(key, entry)));
             drop(state);
             first += PORTION;
             if first >= capacity {
@@ -38,25 +38,25 @@ impl Table {
     }
 
     pub(crate) fn is_done(&self, key: Key) -> bool {
-        self.look(key, |_| ()).is_none()
+        self.with_entry(key, |_| ()).is_none()
     }
 
     pub(crate) fn is_periodic(&self, key: Key) -> bool {
-        self.look(key, Entry::is_periodic).unwrap_or(false)
+        self.with_entry(key, Entry::is_periodic).unwrap_or(false)
     }
 
     pub(crate) fn is_running(&self, key: Key) -> bool {
-        self.look(key, Entry::is_running).unwrap_or(false)
+        self.with_entry(key, Entry::is_running).unwrap_or(false)
     }
 
     pub(crate) fn is_paused(&self, key: Key) -> bool {
-        self.look(key, |entry| entry.status == Status::Paused || entry.pauses)
+        self.with_entry(key, |entry| entry.status == Status::Paused || entry.pauses)
             .unwrap_or(false)
     }
 
     /// When the next run is due, if it is known.
     pub(crate) fn next_run(&self, key: Key) -> Option<Instant> {
-        self.look(key, |entry| match entry.status {
+        self.with_entry(key, |entry| match entry.status {
             Status::Paused => None,
             _ if entry.is_running() => None,
             _ => Some(entry.deadline),
@@ -65,19 +65,19 @@ impl Table {
 
     /// The name of a job.
     pub(crate) fn name_of(&self, key: Key) -> Option<Arc<str>> {
-        self.look(key, |entry| entry.name().cloned())?
+        self.with_entry(key, |entry| entry.name().cloned())?
     }
 
     /// The time of day that the run of this number is for. `None` when it has ended.
     pub(crate) fn wall_of_run(&self, key: Key, number: u64) -> Option<SystemTime> {
-        self.look(key, |entry| {
+        self.with_entry(key, |entry| {
             let is_this = entry.job.runs() + 1 == number;
             entry.wall_of_run().filter(|_| is_this)
         })?
     }
 
-    fn look<R>(&self, key: Key, look: impl FnOnce(&Entry) -> R) -> Option<R> {
-        self.state().wheel.get(key).map(look)
+    fn with_entry<R>(&self, key: Key, read: impl FnOnce(&Entry) -> R) -> Option<R> {
+        self.state().wheel.get(key).map(read)
     }
 }
 
