@@ -12,7 +12,7 @@ use std::time::SystemTime;
 use tokio::time::Instant;
 use waterwheel::wheel::{Key, Wheel};
 
-use super::due::{PORTION, PORTIONS};
+use super::due::{BATCH, BATCHES_PER_POLL};
 use super::entry::{Entry, Status};
 #[cfg(feature = "cron")]
 use super::plan::Next;
@@ -39,10 +39,10 @@ impl Table {
     pub(crate) fn keep_appointments(&self) -> bool {
         let (wall, now) = (self.wall.now(&self.timer), self.timer.now());
         let tick = self.timer.tick_after(now);
-        for _ in 0..PORTIONS {
-            // Given back after each portion: others submit and cancel in between.
+        for _ in 0..BATCHES_PER_POLL {
+            // Given back after each batch: others submit and cancel in between.
             let mut state = self.state();
-            for _ in 0..PORTION {
+            for _ in 0..BATCH {
                 let next = state.next_appointment();
                 let Some((time, key)) = next.filter(|&(time, _)| time <= wall) else {
                     return true;

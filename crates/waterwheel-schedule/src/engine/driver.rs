@@ -28,7 +28,7 @@ fn poll(
     cx: &mut TaskContext<'_>,
 ) -> Poll<()> {
     loop {
-        if table.serve_herd() {
+        if table.spawn_queue_worker() {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
@@ -113,7 +113,7 @@ impl Drop for End {
         state.counts.cancelled += (removed.len() - state.jobs) as u64;
         drop(state);
         drop(waker);
-        drop(self.table.take_herd());
+        drop(self.table.drain_run_queue());
         for entry in removed {
             entry.job.end(JobError::Shutdown);
         }

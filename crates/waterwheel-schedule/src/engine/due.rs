@@ -10,9 +10,9 @@ use super::limits::Rank;
 use super::table::Table;
 
 /// How many jobs are taken, or started, with the lock held.
-pub(super) const PORTION: usize = 32;
-/// How many portions are taken in one poll of the driver. Then others run.
-pub(super) const PORTIONS: usize = 64;
+pub(super) const BATCH: usize = 32;
+/// How many batches are taken in one poll of the driver. Then others run.
+pub(super) const BATCHES_PER_POLL: usize = 64;
 
 /// Jobs that are due, by key: until one is started, it can be cancelled.
 ///
@@ -45,7 +45,7 @@ impl Due {
     /// Takes what is due, at least a tick of it.
     pub(crate) fn take(&mut self, table: &Table) -> Taken {
         let now = table.timer.tick_now();
-        for _ in 0..PORTIONS {
+        for _ in 0..BATCHES_PER_POLL {
             let mut state = table.state();
             let next = self.tick.or_else(|| state.wheel.next_expiration());
             let Some(tick) = next.filter(|&next| next <= now) else {
@@ -60,11 +60,9 @@ impl Due {
                 jobs.push((entry.rank(), key));
                 Verdict::Disarm
             };
-            let progress = state
-                .wheel
-                .advance_in_order(tick, PORTION, judge, |_, _| {});
+            let progress = state.wheel.advance_in_order(tick, BATCH, judge, |_, _| {});
             self.tick = progress.backlog.then_some(tick);
-            if self.tick.is_none() && self.jobs.len() >= PORTION {
+            if self.tick.is_none() && self.jobs.len() >= BATCH {
                 drop(state);
                 return self.sorted();
             }
@@ -78,20 +76,20 @@ impl Due {
 
     fn sorted(&mut self) -> Taken {
         if self.jobs.is_empty() {
-            // A herd's memory is not kept.
-            self.jobs.shrink_to(PORTION * PORTIONS);
+            // Give the memory of a large batch back.
+            self.jobs.shrink_to(BATCH * BATCHES_PER_POLL);
             return Taken::Nothing;
         }
         self.jobs.sort_unstable_by_key(|&(rank, _)| Reverse(rank));
         Taken::Some
     }
 
-    /// Starts a portion. It ends early with a job whose calendar was searched, or that leaves something to do without the lock.
+    /// Starts a batch. It ends early with a job whose calendar was searched, or that leaves something to do without the lock.
     pub(crate) fn start(&mut self, table: &Arc<Table>) {
-        let mut starts = Vec::with_capacity(self.jobs.len().min(PORTION));
+        let mut starts = Vec::with_capacity(self.jobs.len().min(BATCH));
         let mut rest = None;
         let mut state = table.state();
-        for _ in 0..PORTION {
+        for _ in 0..BATCH {
             let Some((_, key)) = self.jobs.pop() else {
                 break;
             };
@@ -110,7 +108,7 @@ impl Due {
             }
         }
         drop(state);
-        table.start_together(starts);
+        table.start_batch(starts);
         if let Some(rest) = rest {
             rest.finish(table);
         }

@@ -13,7 +13,7 @@ use super::table::Table;
 use crate::info::{JobInfo, JobStatus};
 
 /// How many places of the wheel's slab are read while the lock is held: about 10 µs.
-const PORTION: usize = 128;
+const BATCH: usize = 128;
 
 /// A job that has ended yields nothing.
 impl Table {
@@ -22,13 +22,13 @@ impl Table {
         let (mut list, mut first) = (Vec::new(), 0);
         loop {
             // Reserved without the lock: what is copied to a larger allocation is.
-            list.reserve(PORTION);
+            list.reserve(BATCH);
             let state = self.state();
             let capacity = state.wheel.capacity();
-            let portion = state.wheel.iter_places(first..first + PORTION);
-            list.extend(portion.filter_map(|(key, _, entry)| read(key, entry)));
+            let batch = state.wheel.iter_places(first..first + BATCH);
+            list.extend(batch.filter_map(|(key, _, entry)| read(key, entry)));
             drop(state);
-            first += PORTION;
+            first += BATCH;
             if first >= capacity {
                 return list;
             }

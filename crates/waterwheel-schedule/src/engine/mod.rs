@@ -12,7 +12,7 @@
 //! | `set_back` | was the wall clock set back so far that the calendar begins again? |
 //! | `limits` | how many run at a time? |
 //! | `due` | what is due, and was not started yet? |
-//! | `herd` | who begins jobs that are due together? |
+//! | `run_queue` | who starts jobs that are due together? |
 //! | `driver` | who starts what is due? One task |
 //! | `after` | what follows a run? |
 //! | `ending` | what ends jobs before their time: a cancel, a shutdown? |
@@ -49,7 +49,6 @@ mod due;
 mod ending;
 pub(crate) mod entry;
 mod grid;
-mod herd;
 mod inspect;
 mod intake;
 pub(crate) mod job;
@@ -60,6 +59,7 @@ mod occurrences;
 mod outcome;
 pub(crate) mod plan;
 mod run;
+mod run_queue;
 #[cfg(feature = "cron")]
 mod set_back;
 pub(crate) mod share;

@@ -27,8 +27,8 @@ pub(crate) struct Table {
     pub(crate) wall: WallClock,
     pub(crate) hook: Option<Hook>,
     pub(crate) max_pending: Option<usize>,
-    /// Runs that were admitted, and wait for a task that begins them.
-    pub(crate) herd: Mutex<VecDeque<Start>>,
+    /// Runs that were admitted and wait for a worker task to start them.
+    pub(crate) run_queue: Mutex<VecDeque<Start>>,
     state: Mutex<State>,
     /// Runs that have begun, each counted as its job's own lock says so. Those that have ended are in the counts.
     pub(crate) begun: AtomicU64,
@@ -82,7 +82,7 @@ impl Table {
             wall,
             hook,
             max_pending,
-            herd: Mutex::default(),
+            run_queue: Mutex::default(),
             state: Mutex::new(State {
                 wheel,
                 jobs: 0,

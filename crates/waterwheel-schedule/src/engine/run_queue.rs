@@ -1,4 +1,4 @@
-//! Many jobs that are due at once, without a task for each.
+//! The run queue: many jobs that are due at once, without a task for each.
 //!
 //! The driver queues them, and spawns a task that serves the queue: it begins one job after the other. A job that is not done at its first poll keeps
 //! the task. As long as jobs are queued, the driver is polled again and again, and spawns one more task each time. So a job that takes long, or
@@ -16,26 +16,26 @@ use super::job::Start;
 use super::table::Table;
 use crate::sync::lock;
 
-/// So few are spawned as tasks of their own.
-const FEW: usize = 3;
-/// How many jobs a task begins in one poll. Then others run.
-const IN_A_POLL: usize = 32;
+/// Up to this many runs that are due together get a task each.
+const MAX_OWN_TASKS: usize = 3;
+/// How many jobs a worker starts in one poll before it yields.
+const STARTS_PER_POLL: usize = 32;
 
 impl Table {
     /// Starts runs that were admitted together, in this order.
-    pub(crate) fn start_together(self: &Arc<Table>, starts: Vec<Start>) {
-        if starts.len() <= FEW {
+    pub(crate) fn start_batch(self: &Arc<Table>, starts: Vec<Start>) {
+        if starts.len() <= MAX_OWN_TASKS {
             return self.start(starts);
         }
-        lock(&self.herd).extend(starts);
-        self.serve_herd();
+        lock(&self.run_queue).extend(starts);
+        self.spawn_queue_worker();
     }
 
-    /// Spawns one more task for the jobs that wait for one. `false` if none does.
-    pub(crate) fn serve_herd(self: &Arc<Table>) -> bool {
-        let waits = !lock(&self.herd).is_empty();
+    /// Spawns one more worker if the run queue is not empty, and returns whether it did.
+    pub(crate) fn spawn_queue_worker(self: &Arc<Table>) -> bool {
+        let waits = !lock(&self.run_queue).is_empty();
         if waits {
-            self.runtime.spawn(Server {
+            self.runtime.spawn(QueueWorker {
                 table: Arc::clone(self),
                 run: None,
             });
@@ -43,28 +43,28 @@ impl Table {
         waits
     }
 
-    /// Takes out what no task has begun.
-    pub(crate) fn take_herd(&self) -> VecDeque<Start> {
-        std::mem::take(&mut *lock(&self.herd))
+    /// Empties the run queue.
+    pub(crate) fn drain_run_queue(&self) -> VecDeque<Start> {
+        std::mem::take(&mut *lock(&self.run_queue))
     }
 
-    fn next_of_herd(&self) -> Option<Start> {
-        lock(&self.herd).pop_front()
+    fn pop_run(&self) -> Option<Start> {
+        lock(&self.run_queue).pop_front()
     }
 }
 
-/// A task that begins jobs of the herd.
-struct Server {
+/// A task that starts jobs of the run queue, one after the other.
+struct QueueWorker {
     table: Arc<Table>,
     /// The run that is not done yet.
     run: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
-impl Future for Server {
+impl Future for QueueWorker {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<()> {
-        for _ in 0..IN_A_POLL {
+        for _ in 0..STARTS_PER_POLL {
             if let Some(run) = &mut self.run {
                 ready!(run.as_mut().poll(cx));
                 self.run = None;
@@ -73,7 +73,7 @@ impl Future for Server {
                 // The next job would find all of tokio pending.
                 break;
             }
-            let Some(start) = self.table.next_of_herd() else {
+            let Some(start) = self.table.pop_run() else {
                 return Poll::Ready(());
             };
             self.run = Some(start.job.begin(start.run, start.limit));
