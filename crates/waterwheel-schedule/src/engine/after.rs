@@ -155,7 +155,7 @@ impl Table {
         let (at, wall, missed) = match (next, ends) {
             (Next::Run { at, missed }, None) => (plan.jittered(at), None, missed),
             #[cfg(feature = "cron")]
-            (Next::RunByWall { wall, missed }, None) => {
+            (Next::AtWall { wall, missed }, None) => {
                 let later = plan.jittered_wall(wall);
                 let is_in_time = plan.admits(self.wall.instant_of(later, &self.timer));
                 let wall = if is_in_time { later } else { wall };

@@ -16,15 +16,15 @@ use crate::error::JobError;
 /// The driver's task.
 pub(crate) async fn drive(end: End) {
     let mut due = Due::default();
-    let (mut sleep, mut by_wall) = (None, None);
-    poll_fn(|cx| poll(&end.table, &mut due, &mut sleep, &mut by_wall, cx)).await;
+    let (mut sleep, mut wall_sleep) = (None, None);
+    poll_fn(|cx| poll(&end.table, &mut due, &mut sleep, &mut wall_sleep, cx)).await;
 }
 
 fn poll(
     table: &Arc<Table>,
     due: &mut Due,
     sleep: &mut Option<Sleep>,
-    by_wall: &mut Option<SleepUntilWall>,
+    wall_sleep: &mut Option<SleepUntilWall>,
     cx: &mut TaskContext<'_>,
 ) -> Poll<()> {
     loop {
@@ -53,17 +53,17 @@ fn poll(
         // From here on, what is filed for an earlier tick wakes the task.
         let next = state.wheel.next_expiration();
         state.waits_for = next;
-        let appointment = state.next_appointment().map(|(time, _)| time);
+        let wall_deadline = state.next_wall_deadline().map(|(time, _)| time);
         let before = state.waker.replace(waker);
         drop(state);
         drop(before);
-        if by_wall.as_ref().map(SleepUntilWall::deadline) != appointment {
-            *by_wall = appointment.map(sleep_until_wall);
+        if wall_sleep.as_ref().map(SleepUntilWall::deadline) != wall_deadline {
+            *wall_sleep = wall_deadline.map(sleep_until_wall);
         }
-        if let Some(sleep) = by_wall {
+        if let Some(sleep) = wall_sleep {
             if Pin::new(sleep).poll(cx).is_ready() {
-                *by_wall = None;
-                if table.keep_appointments() {
+                *wall_sleep = None;
+                if table.advance_to_wall_clock() {
                     continue;
                 }
                 // Others run in between.

@@ -87,7 +87,7 @@ impl Due {
     /// Starts a batch. It ends early with a job whose calendar was searched, or that leaves something to do without the lock.
     pub(crate) fn start(&mut self, table: &Arc<Table>) {
         let mut starts = Vec::with_capacity(self.jobs.len().min(BATCH));
-        let mut rest = None;
+        let mut deferred = None;
         let mut state = table.state();
         for _ in 0..BATCH {
             let Some((_, key)) = self.jobs.pop() else {
@@ -98,19 +98,19 @@ impl Due {
             if !entry.is_some_and(|entry| entry.status == Status::Due) {
                 continue;
             }
-            let checked = table.check_by_wall(&mut state, key);
-            if checked.runs {
+            let check = table.check_wall_clock(&mut state, key);
+            if check.is_due {
                 state.admit(key, &mut starts);
             }
-            rest = checked.rest;
-            if rest.is_some() {
+            deferred = check.deferred;
+            if deferred.is_some() {
                 break;
             }
         }
         drop(state);
         table.start_batch(starts);
-        if let Some(rest) = rest {
-            rest.finish(table);
+        if let Some(deferred) = deferred {
+            deferred.finish(table);
         }
     }
 }

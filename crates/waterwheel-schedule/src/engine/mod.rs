@@ -18,9 +18,9 @@
 //! | `ending` | what ends jobs before their time: a cancel, a shutdown? |
 //! | `moves` | what moves a job that does not run: pause, resume, a run at once, another deadline? |
 //! | `inspect` | what do users see of a job? |
-//! | `wall` | what time of day is it? |
-//! | `appointments` | which jobs wait for a time of day? |
-//! | `by_wall` | what if the clock is set meanwhile? |
+//! | `wall_clock` | what time of day is it? |
+//! | `wall_deadlines` | which jobs wait for a wall-clock time? |
+//! | `wall_clock_check` | is a job due by the wall clock, which may have been set? |
 //! | `job` | what is a job, whatever its closure and its result, and what is one run of it? |
 //! | `cell` | what holds a job's closure and its result? |
 //! | `awaited` | what does a handle wait for? |
@@ -39,9 +39,7 @@
 
 mod admission;
 mod after;
-mod appointments;
 pub(crate) mod awaited;
-mod by_wall;
 pub(crate) mod cell;
 mod context;
 pub(crate) mod driver;
@@ -64,7 +62,9 @@ mod run_queue;
 mod set_back;
 pub(crate) mod share;
 pub(crate) mod table;
-pub(crate) mod wall;
+pub(crate) mod wall_clock;
+mod wall_clock_check;
+mod wall_deadlines;
 pub(crate) mod work;
 
 pub use context::Context;

@@ -68,7 +68,7 @@ impl Table {
         };
         let (next, wall) = match next {
             #[cfg(feature = "cron")]
-            Next::RunByWall { wall, .. } => {
+            Next::AtWall { wall, .. } => {
                 if let Some(more) = &mut entry.more {
                     more.wall = Some(wall);
                 }
@@ -109,14 +109,14 @@ impl Table {
         let Some(entry) = state.wheel.get_mut(key) else {
             return false;
         };
-        let is_by_wall = entry.wall().is_some();
+        let follows_wall_clock = entry.wall().is_some();
         match entry.status {
             Status::Admitted => return !entry.job.has_begun(),
             Status::Queued | Status::QueuedInGroup => return true,
             // The wall clock may have been set back: then the driver would file it again.
-            Status::Due if !is_by_wall => return true,
+            Status::Due if !follows_wall_clock => return true,
             // Else a job that is triggered again and again would be put off, tick by tick.
-            Status::Waiting if !is_by_wall && entry.deadline <= now => return true,
+            Status::Waiting if !follows_wall_clock && entry.deadline <= now => return true,
             Status::Due | Status::Waiting | Status::Paused => {}
         }
         if !entry.plan().is_none_or(|plan| plan.admits(now)) {

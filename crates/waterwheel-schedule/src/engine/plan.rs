@@ -60,7 +60,7 @@ pub(crate) enum Next {
     Run { at: Instant, missed: u64 },
     /// The job runs when the wall clock shows this time.
     #[cfg(feature = "cron")]
-    RunByWall { wall: SystemTime, missed: u64 },
+    AtWall { wall: SystemTime, missed: u64 },
     /// The job has had its last run.
     Done,
     /// The job ends with the error of the run.
@@ -100,7 +100,7 @@ impl Plan {
                     true => Some((last, 0)),
                     false => occurrences::next(schedule, self.missed, last, is_beside, wall),
                 };
-                return self.by_wall(next, now, wall);
+                return self.at_wall_time(next, now, wall);
             }
         };
         let _ = wall;
@@ -110,13 +110,18 @@ impl Plan {
 
     /// The next time of the calendar, chosen at `now`, when the wall clock shows `wall`.
     #[cfg(feature = "cron")]
-    fn by_wall(&mut self, next: Option<(SystemTime, u64)>, now: Instant, wall: SystemTime) -> Next {
+    fn at_wall_time(
+        &mut self,
+        next: Option<(SystemTime, u64)>,
+        now: Instant,
+        wall: SystemTime,
+    ) -> Next {
         let Some((time, missed)) = next else {
             self.next_wall = None;
             return Next::Done;
         };
         self.wait_for(time, now, wall);
-        Next::RunByWall { wall: time, missed }
+        Next::AtWall { wall: time, missed }
     }
 
     /// What becomes of a run by the calendar that comes up at `wall`, when the time after it is past as well; `None` if it is not, so that the run
@@ -141,7 +146,7 @@ impl Plan {
         if next == due {
             return None;
         }
-        Some(self.by_wall(Some((next, missed)), now, wall))
+        Some(self.at_wall_time(Some((next, missed)), now, wall))
     }
 
     /// Whether a run by the calendar for `time` comes up so late that the times after it are looked at.
@@ -181,7 +186,7 @@ impl Plan {
                 let next = self.next_wall.filter(is_ahead);
                 let next = next.or_else(|| occurrences::first(schedule, wall));
                 self.is_beside = false;
-                self.by_wall(next.map(|next| (next, 0)), now, wall)
+                self.at_wall_time(next.map(|next| (next, 0)), now, wall)
             }
             // A run that is tried again is not of the grid.
             _ if !is_past || self.failures > 0 => self.within_range(deadline, 0),

@@ -156,7 +156,7 @@ mod tests {
                 hour(9),
             );
             let wall = hour(10);
-            assert_eq!(next, Next::RunByWall { wall, missed: 0 }, "{expression}");
+            assert_eq!(next, Next::AtWall { wall, missed: 0 }, "{expression}");
         }
     }
 }

@@ -12,11 +12,11 @@ use tokio::sync::Notify;
 use waterwheel::Timer;
 use waterwheel::wheel::{Key, Resolution, Tick, Wheel};
 
-use super::appointments::Appointments;
 use super::entry::Entry;
 use super::job::Start;
 use super::limits::Limit;
-use super::wall::WallClock;
+use super::wall_clock::WallClock;
+use super::wall_deadlines::WallDeadlines;
 use crate::info::{Counts, Event, Hook};
 use crate::sync::lock;
 
@@ -48,7 +48,7 @@ pub(crate) struct State {
     pub(crate) groups: Vec<Limit>,
     pub(crate) counts: Counts,
     /// Those that wait for the machine's wall clock.
-    pub(crate) appointments: Appointments,
+    pub(crate) wall_deadlines: WallDeadlines,
     /// Of the driver's task, while it waits.
     pub(crate) waker: Option<Waker>,
     /// The tick that the driver waits for; `None` if there was none.
@@ -93,7 +93,7 @@ impl Table {
                 limit,
                 groups: Vec::new(),
                 counts: Counts::default(),
-                appointments: Appointments::default(),
+                wall_deadlines: WallDeadlines::default(),
                 waker: None,
                 waits_for: None,
             }),
@@ -115,8 +115,8 @@ impl Table {
         wall: Option<SystemTime>,
     ) -> Option<Waker> {
         match wall {
-            Some(wall) if self.wall.may_be_set() => {
-                state.appoint(key, wall);
+            Some(wall) if self.wall.can_be_set() => {
+                state.add_wall_deadline(key, wall);
                 // It waits for the wall clock too.
                 state.waker.take()
             }

@@ -10,7 +10,7 @@ use crate::engine::driver::{End, drive};
 use crate::engine::limits::Limit;
 use crate::engine::share::Share;
 use crate::engine::table::Table;
-use crate::engine::wall::WallClock;
+use crate::engine::wall_clock::WallClock;
 use crate::info::{Event, Hook};
 
 /// Configures a [`Scheduler`]. Created by [`Scheduler::builder`].
@@ -174,11 +174,11 @@ impl Builder {
         );
         let limit = Limit::new(None, self.concurrency);
         let wall = match self.wall {
-            Some(start) => WallClock::OfTimer {
+            Some(start) => WallClock::Virtual {
                 start,
                 since: timer.now(),
             },
-            None => WallClock::Machine,
+            None => WallClock::System,
         };
         let table = Table::new(
             timer,

@@ -11,23 +11,23 @@ use super::plan::add;
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum WallClock {
     /// The machine's clock.
-    Machine,
+    System,
     /// It showed `start` at the instant `since` of the scheduler's timer, and goes on with that.
-    OfTimer { start: SystemTime, since: Instant },
+    Virtual { start: SystemTime, since: Instant },
 }
 
 impl WallClock {
     pub(crate) fn now(&self, timer: &Timer) -> SystemTime {
         match *self {
-            WallClock::Machine => SystemTime::now(),
-            WallClock::OfTimer { start, since } => {
+            WallClock::System => SystemTime::now(),
+            WallClock::Virtual { start, since } => {
                 start + timer.now().saturating_duration_since(since)
             }
         }
     }
 
-    pub(crate) fn may_be_set(&self) -> bool {
-        matches!(self, WallClock::Machine)
+    pub(crate) fn can_be_set(&self) -> bool {
+        matches!(self, WallClock::System)
     }
 
     /// When the clock shows this time, or showed it, if it is not set meanwhile.

@@ -7,9 +7,9 @@ use waterwheel::wheel::Key;
 
 /// The jobs by the machine's wall clock. Those that have gone stay until they come up, or are too many. A job and a time are one place in it.
 #[derive(Default)]
-pub(crate) struct Appointments(BTreeMap<(SystemTime, u32), Key>);
+pub(crate) struct WallDeadlines(BTreeMap<(SystemTime, u32), Key>);
 
-impl Appointments {
+impl WallDeadlines {
     /// Adds a job, of `jobs` that there are. Where the map is far larger than that, those that do not wait any more leave it.
     pub(super) fn add(
         &mut self,

@@ -21,33 +21,34 @@ use crate::info::Event;
 
 impl State {
     /// Remembers that a job waits for the machine's wall clock. The caller files it.
-    pub(crate) fn appoint(&mut self, key: Key, wall: SystemTime) {
+    pub(crate) fn add_wall_deadline(&mut self, key: Key, wall: SystemTime) {
         let wheel = &self.wheel;
-        self.appointments
+        self.wall_deadlines
             .add(key, wall, self.jobs, |key, wall| waits(wheel, key, wall));
     }
 
     /// The earliest time of day that a job waits for, and the job.
-    pub(crate) fn next_appointment(&mut self) -> Option<(SystemTime, Key)> {
+    pub(crate) fn next_wall_deadline(&mut self) -> Option<(SystemTime, Key)> {
         let wheel = &self.wheel;
-        self.appointments.first(|key, wall| waits(wheel, key, wall))
+        self.wall_deadlines
+            .first(|key, wall| waits(wheel, key, wall))
     }
 }
 
 impl Table {
-    /// The wall clock shows the earliest appointment: what it shows is due now. `false` if there is more of it than one poll may take.
-    pub(crate) fn keep_appointments(&self) -> bool {
+    /// The wall clock shows the earliest deadline: what it shows is due now. `false` if there is more of it than one poll may take.
+    pub(crate) fn advance_to_wall_clock(&self) -> bool {
         let (wall, now) = (self.wall.now(&self.timer), self.timer.now());
         let tick = self.timer.tick_after(now);
         for _ in 0..BATCHES_PER_POLL {
             // Given back after each batch: others submit and cancel in between.
             let mut state = self.state();
             for _ in 0..BATCH {
-                let next = state.next_appointment();
+                let next = state.next_wall_deadline();
                 let Some((time, key)) = next.filter(|&(time, _)| time <= wall) else {
                     return true;
                 };
-                state.appointments.remove(key, time);
+                state.wall_deadlines.remove(key, time);
                 if let Some(entry) = state.wheel.get_mut(key) {
                     entry.deadline = entry.deadline.min(now);
                     state.wheel.reset(key, tick);
@@ -59,10 +60,10 @@ impl Table {
 
     /// Looks at the wall clock for a job that is due on the dials. If the job is not due by that or by its calendar, it is filed again, or it ends:
     /// what `until` does not admit has no run.
-    pub(super) fn check_by_wall(&self, state: &mut State, key: Key) -> Checked {
+    pub(super) fn check_wall_clock(&self, state: &mut State, key: Key) -> WallCheck {
         let waiting = state.wheel.get_mut(key);
         let Some((time, entry)) = waiting.and_then(|entry| Some((entry.wall()?, entry))) else {
-            return Checked::runs(None);
+            return WallCheck::due(None);
         };
         let (now, wall) = (self.timer.now(), self.wall.now(&self.timer));
         let searches = entry.searches(time, now, wall);
@@ -70,13 +71,13 @@ impl Table {
             Ok(left) if !left.is_zero() => (entry.set_back(now, wall).unwrap_or(time), 0),
             _ => match entry.instead_of_late(time, now, wall) {
                 Some(instead) => instead,
-                None => return Checked::runs(searches.then(Rest::default)),
+                None => return WallCheck::due(searches.then(Deferred::default)),
             },
         };
         let Some((time, deadline)) = self.admitted(entry, time) else {
             state.jobs -= 1;
             state.counts.ended += 1;
-            return Checked::over(state.wheel.cancel(key));
+            return WallCheck::ended(state.wheel.cancel(key));
         };
         if let Some(more) = &mut entry.more {
             more.wall = Some(time);
@@ -88,12 +89,12 @@ impl Table {
         let name = self.hook.as_ref().and_then(|_| entry.name().cloned());
         state.counts.missed += missed;
         state.wheel.reset(key, tick);
-        if self.wall.may_be_set() {
-            state.appoint(key, time);
+        if self.wall.can_be_set() {
+            state.add_wall_deadline(key, time);
         }
         let runs = missed;
         let missed = (runs > 0).then_some(Event::Missed { id, name, runs });
-        Checked::waits(searches.then_some(Rest { missed, over: None }))
+        WallCheck::not_due(searches.then_some(Deferred { missed, over: None }))
     }
 
     /// The time that a job waits for, and its instant, if it may run then. What is too late by its jitter alone loses that.
@@ -108,39 +109,45 @@ impl Table {
 }
 
 /// What becomes of a job that is due on the dials.
-pub(super) struct Checked {
-    pub(super) runs: bool,
+pub(super) struct WallCheck {
+    pub(super) is_due: bool,
     /// With it, the caller gives the lock back: a calendar was searched, which takes long, or there is something to do without the lock.
-    pub(super) rest: Option<Rest>,
+    pub(super) deferred: Option<Deferred>,
 }
 
 /// What is left to do once the lock is given back.
 #[derive(Default)]
-pub(super) struct Rest {
+pub(super) struct Deferred {
     /// Runs that were missed, for the hook.
     missed: Option<Event>,
     /// A job that has had its last run.
     over: Option<Entry>,
 }
 
-impl Checked {
-    fn runs(rest: Option<Rest>) -> Checked {
-        Checked { runs: true, rest }
+impl WallCheck {
+    fn due(deferred: Option<Deferred>) -> WallCheck {
+        WallCheck {
+            is_due: true,
+            deferred,
+        }
     }
 
-    fn waits(rest: Option<Rest>) -> Checked {
-        Checked { runs: false, rest }
+    fn not_due(deferred: Option<Deferred>) -> WallCheck {
+        WallCheck {
+            is_due: false,
+            deferred,
+        }
     }
 
-    fn over(over: Option<Entry>) -> Checked {
-        Checked {
-            runs: false,
-            rest: Some(Rest { missed: None, over }),
+    fn ended(over: Option<Entry>) -> WallCheck {
+        WallCheck {
+            is_due: false,
+            deferred: Some(Deferred { missed: None, over }),
         }
     }
 }
 
-impl Rest {
+impl Deferred {
     /// Without the lock: the hook, and what the end of a job calls, are foreign code.
     pub(super) fn finish(self, table: &Table) {
         if let Some(missed) = self.missed {
@@ -166,7 +173,7 @@ impl Entry {
         wall: SystemTime,
     ) -> Option<(SystemTime, u64)> {
         match self.plan_mut()?.instead_of_late(time, now, wall)? {
-            Next::RunByWall { wall, missed } => Some((wall, missed)),
+            Next::AtWall { wall, missed } => Some((wall, missed)),
             _ => None,
         }
     }
