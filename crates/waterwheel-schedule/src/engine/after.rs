@@ -8,7 +8,7 @@ use waterwheel::wheel::Tick;
 
 use super::entry::{Entry, Status};
 use super::job::Run;
-use super::plan::{Next, Ran};
+use super::plan::{NextRun, RunResult};
 use super::table::{Phase, Table, wake};
 use crate::error::JobError;
 use crate::info::Event;
@@ -79,8 +79,8 @@ impl Table {
         let (group, is_periodic) = (entry.group(), entry.is_periodic());
         let name = self.hook.as_ref().and_then(|_| entry.name().cloned());
         let mut next = match &end {
-            End::Well => self.following(entry, Ran::Well),
-            End::Badly(_) => self.following(entry, Ran::Badly),
+            End::Well => self.following(entry, RunResult::Succeeded),
+            End::Badly(_) => self.following(entry, RunResult::Failed),
             _ => Following::end(After::Ended(ended_from_outside(entry, &end))),
         };
         let is_closing = state.phase != Phase::Running;
@@ -142,7 +142,7 @@ impl Table {
     }
 
     /// Moves an entry on after a run that came to its end.
-    fn following(&self, entry: &mut Entry, ran: Ran) -> Following {
+    fn following(&self, entry: &mut Entry, ran: RunResult) -> Following {
         let (ends, pauses) = (entry.ends, entry.pauses);
         let Some(plan) = entry.plan_mut() else {
             entry.job.count_run();
@@ -153,18 +153,18 @@ impl Table {
         let next = plan.after_run(ran, now, wall);
         let is_again = plan.failures > 0;
         let (at, wall, missed) = match (next, ends) {
-            (Next::Run { at, missed }, None) => (plan.jittered(at), None, missed),
+            (NextRun::At { at, missed }, None) => (plan.with_jitter(at), None, missed),
             #[cfg(feature = "cron")]
-            (Next::AtWall { wall, missed }, None) => {
-                let later = plan.jittered_wall(wall);
-                let is_in_time = plan.admits(self.wall.instant_of(later, &self.timer));
+            (NextRun::AtWall { wall, missed }, None) => {
+                let later = plan.with_jitter_on_wall(wall);
+                let is_in_time = plan.allows(self.wall.instant_of(later, &self.timer));
                 let wall = if is_in_time { later } else { wall };
                 let at = self.wall.instant_of(wall, &self.timer);
-                if !plan.admits(at) {
+                if !plan.allows(at) {
                     entry.job.count_run();
                     return Following::end(match ran {
-                        Ran::Well => After::Over,
-                        Ran::Badly => After::Well,
+                        RunResult::Succeeded => After::Over,
+                        RunResult::Failed => After::Well,
                     });
                 }
                 (at, Some(wall), missed)
@@ -172,10 +172,10 @@ impl Table {
             (next, ends) => {
                 entry.job.count_run();
                 return Following::end(match (next, ends) {
-                    (Next::Failed, _) => After::Over,
+                    (NextRun::Failed, _) => After::Over,
                     // What a failed run said does not matter, if the job was to go on after it.
-                    (Next::Done, _) if ran == Ran::Badly => After::Well,
-                    (Next::Done, _) | (_, None) => After::Over,
+                    (NextRun::Done, _) if ran == RunResult::Failed => After::Well,
+                    (NextRun::Done, _) | (_, None) => After::Over,
                     (_, Some(ends)) => After::Ended(ends.error()),
                 });
             }

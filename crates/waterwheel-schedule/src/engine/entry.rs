@@ -8,7 +8,7 @@ use waterwheel::wheel::Key;
 
 use super::job::{Job, Run, Start};
 use super::limits::Rank;
-use super::plan::{Pace, Plan};
+use super::plan::{Plan, Recurrence};
 use crate::error::JobError;
 use crate::info::JobId;
 
@@ -86,7 +86,8 @@ impl Entry {
     }
 
     pub(crate) fn is_periodic(&self) -> bool {
-        self.plan().is_some_and(|plan| plan.pace != Pace::Once)
+        self.plan()
+            .is_some_and(|plan| plan.recurrence != Recurrence::Once)
     }
 
     pub(crate) fn plan(&self) -> Option<&Plan> {

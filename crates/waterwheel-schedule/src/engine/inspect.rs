@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use waterwheel::wheel::Key;
 
 use super::entry::{Entry, Status};
-use super::plan::{Pace, Plan};
+use super::plan::{Plan, Recurrence};
 use super::table::Table;
 use crate::info::{JobInfo, JobStatus};
 
@@ -110,8 +110,8 @@ impl Entry {
     fn wall_of_run(&self) -> Option<SystemTime> {
         #[cfg(feature = "cron")]
         if let Some(plan) = self.plan() {
-            if matches!(plan.pace, Pace::Calendar(_)) {
-                return plan.next_wall.filter(|_| !plan.is_beside);
+            if matches!(plan.recurrence, Recurrence::Calendar(_)) {
+                return plan.next_wall.filter(|_| !plan.is_triggered);
             }
         }
         self.more.as_ref()?.at_wall
@@ -119,10 +119,10 @@ impl Entry {
 }
 
 fn period(plan: &Plan) -> Option<Duration> {
-    match plan.pace {
-        Pace::Rate(period) | Pace::Delay(period) => Some(period),
+    match plan.recurrence {
+        Recurrence::FixedRate(period) | Recurrence::FixedDelay(period) => Some(period),
         #[cfg(feature = "cron")]
-        Pace::Calendar(_) => None,
-        Pace::Once => None,
+        Recurrence::Calendar(_) => None,
+        Recurrence::Once => None,
     }
 }

@@ -7,9 +7,9 @@
 //! | `intake` | what is taken, and what is refused? |
 //! | `admission` | what runs now, and what queues for a place? |
 //! | `plan` | when does a job run next? |
-//! | `grid` | which deadline at a rate is next? |
+//! | `fixed_rate` | which deadline at a fixed rate is next? |
 //! | `occurrences` | which time of a calendar is next? |
-//! | `set_back` | was the wall clock set back so far that the calendar begins again? |
+//! | `clock_set_back` | was the wall clock set back so far that the calendar starts again? |
 //! | `limits` | how many run at a time? |
 //! | `due` | what is due, and was not started yet? |
 //! | `run_queue` | who starts jobs that are due together? |
@@ -41,12 +41,14 @@ mod admission;
 mod after;
 pub(crate) mod awaited;
 pub(crate) mod cell;
+#[cfg(feature = "cron")]
+mod clock_set_back;
 mod context;
 pub(crate) mod driver;
 mod due;
 mod ending;
 pub(crate) mod entry;
-mod grid;
+mod fixed_rate;
 mod inspect;
 mod intake;
 pub(crate) mod job;
@@ -58,8 +60,6 @@ mod outcome;
 pub(crate) mod plan;
 mod run;
 mod run_queue;
-#[cfg(feature = "cron")]
-mod set_back;
 pub(crate) mod share;
 pub(crate) mod table;
 pub(crate) mod wall_clock;

@@ -9,9 +9,9 @@ use super::entry::Status;
 use super::job::Start;
 #[cfg(feature = "cron")]
 use super::occurrences;
-use super::plan::Next;
+use super::plan::NextRun;
 #[cfg(feature = "cron")]
-use super::plan::Pace;
+use super::plan::Recurrence;
 use super::table::{Phase, State, Table, wake};
 #[cfg(feature = "cron")]
 use crate::calendar::Schedule;
@@ -61,25 +61,25 @@ impl Table {
         let wall_now = self.wall.now(&self.timer);
         let next = match entry.plan_mut() {
             Some(plan) => plan.after_pause(deadline, waits_for, now, wall_now),
-            None => Next::Run {
+            None => NextRun::At {
                 at: deadline,
                 missed: 0,
             },
         };
         let (next, wall) = match next {
             #[cfg(feature = "cron")]
-            Next::AtWall { wall, .. } => {
+            NextRun::AtWall { wall, .. } => {
                 if let Some(more) = &mut entry.more {
                     more.wall = Some(wall);
                 }
                 (Some(deadline), Some(wall))
             }
-            Next::Run { at, .. } => (Some(at), waits_for),
+            NextRun::At { at, .. } => (Some(at), waits_for),
             _ => (None, waits_for),
         };
         // The clock may have been set meanwhile.
         let next = next.map(|at| wall.map_or(at, |wall| self.wall.instant_of(wall, &self.timer)));
-        let next = next.filter(|&at| entry.plan().is_none_or(|plan| plan.admits(at)));
+        let next = next.filter(|&at| entry.plan().is_none_or(|plan| plan.allows(at)));
         let Some(at) = next else {
             // Beyond the job's last instant.
             let removed = state.wheel.cancel(key);
@@ -119,7 +119,7 @@ impl Table {
             Status::Waiting if !follows_wall_clock && entry.deadline <= now => return true,
             Status::Due | Status::Waiting | Status::Paused => {}
         }
-        if !entry.plan().is_none_or(|plan| plan.admits(now)) {
+        if !entry.plan().is_none_or(|plan| plan.allows(now)) {
             return false;
         }
         let was_paused = entry.status == Status::Paused;
@@ -127,10 +127,10 @@ impl Table {
         entry.status = Status::Waiting;
         if let Some(plan) = entry.plan_mut() {
             if was_paused {
-                plan.pass_over(now, self.wall.now(&self.timer));
+                plan.skip_missed(now, self.wall.now(&self.timer));
             }
             // A run that is tried again is none beside the schedule.
-            plan.is_beside |= plan.failures == 0;
+            plan.is_triggered |= plan.failures == 0;
         }
         self.file_again(state, key, now);
         true
@@ -142,11 +142,11 @@ impl Table {
             return false;
         };
         let is_there = matches!(entry.status, Status::Waiting | Status::Paused);
-        if !is_there || !entry.plan().is_none_or(|plan| plan.admits(deadline)) {
+        if !is_there || !entry.plan().is_none_or(|plan| plan.allows(deadline)) {
             return false;
         }
         if let Some(plan) = entry.plan_mut() {
-            plan.move_to(deadline);
+            plan.reschedule(deadline);
         }
         self.file_again(state, key, deadline);
         true
@@ -167,7 +167,7 @@ impl Table {
         };
         let is_there = matches!(entry.status, Status::Waiting | Status::Paused);
         let plan = entry.plan().filter(|_| is_there);
-        if !plan.is_some_and(|plan| plan.pace != Pace::Once && plan.admits(deadline)) {
+        if !plan.is_some_and(|plan| plan.recurrence != Recurrence::Once && plan.allows(deadline)) {
             return false;
         }
         let is_waiting = entry.status == Status::Waiting;
@@ -177,10 +177,13 @@ impl Table {
         }
         let mut before = None;
         if let Some(plan) = entry.plan_mut() {
-            before = Some(std::mem::replace(&mut plan.pace, Pace::Calendar(schedule)));
+            before = Some(std::mem::replace(
+                &mut plan.recurrence,
+                Recurrence::Calendar(schedule),
+            ));
             plan.next_wall = Some(wall);
             plan.next = deadline;
-            plan.is_beside = false;
+            plan.is_triggered = false;
             plan.failures = 0;
         }
         let mut waker = None;

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use tokio::time::Instant;
 use waterwheel::Timer;
 
-use super::plan::add;
+use super::plan::saturating_add;
 
 /// Where the time of day comes from.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +34,7 @@ impl WallClock {
     pub(crate) fn instant_of(&self, wall: SystemTime, timer: &Timer) -> Instant {
         let now = timer.now();
         match wall.duration_since(self.now(timer)) {
-            Ok(left) => add(now, left),
+            Ok(left) => saturating_add(now, left),
             Err(past) => now.checked_sub(past.duration()).unwrap_or(now),
         }
     }

@@ -15,7 +15,7 @@ use waterwheel::wheel::{Key, Wheel};
 use super::due::{BATCH, BATCHES_PER_POLL};
 use super::entry::{Entry, Status};
 #[cfg(feature = "cron")]
-use super::plan::Next;
+use super::plan::NextRun;
 use super::table::{State, Table};
 use crate::info::Event;
 
@@ -24,7 +24,7 @@ impl State {
     pub(crate) fn add_wall_deadline(&mut self, key: Key, wall: SystemTime) {
         let wheel = &self.wheel;
         self.wall_deadlines
-            .add(key, wall, self.jobs, |key, wall| waits(wheel, key, wall));
+            .insert(key, wall, self.jobs, |key, wall| waits(wheel, key, wall));
     }
 
     /// The earliest time of day that a job waits for, and the job.
@@ -68,8 +68,10 @@ impl Table {
         let (now, wall) = (self.timer.now(), self.wall.now(&self.timer));
         let searches = entry.searches(time, now, wall);
         let (time, missed) = match time.duration_since(wall) {
-            Ok(left) if !left.is_zero() => (entry.set_back(now, wall).unwrap_or(time), 0),
-            _ => match entry.instead_of_late(time, now, wall) {
+            Ok(left) if !left.is_zero() => {
+                (entry.restart_if_set_back(now, wall).unwrap_or(time), 0)
+            }
+            _ => match entry.after_misfire(time, now, wall) {
                 Some(instead) => instead,
                 None => return WallCheck::due(searches.then(Deferred::default)),
             },
@@ -102,7 +104,7 @@ impl Table {
         let mut times = [Some(time), entry.without_jitter()].into_iter().flatten();
         times.find_map(|time| {
             let at = self.wall.instant_of(time, &self.timer);
-            let is_admitted = entry.plan().is_none_or(|plan| plan.admits(at));
+            let is_admitted = entry.plan().is_none_or(|plan| plan.allows(at));
             is_admitted.then_some((time, at))
         })
     }
@@ -161,19 +163,19 @@ impl Deferred {
 
 impl Entry {
     #[cfg(feature = "cron")]
-    fn set_back(&mut self, now: Instant, wall: SystemTime) -> Option<SystemTime> {
-        self.plan_mut()?.set_back(now, wall)
+    fn restart_if_set_back(&mut self, now: Instant, wall: SystemTime) -> Option<SystemTime> {
+        self.plan_mut()?.restart_if_set_back(now, wall)
     }
 
     #[cfg(feature = "cron")]
-    fn instead_of_late(
+    fn after_misfire(
         &mut self,
         time: SystemTime,
         now: Instant,
         wall: SystemTime,
     ) -> Option<(SystemTime, u64)> {
-        match self.plan_mut()?.instead_of_late(time, now, wall)? {
-            Next::AtWall { wall, missed } => Some((wall, missed)),
+        match self.plan_mut()?.after_misfire(time, now, wall)? {
+            NextRun::AtWall { wall, missed } => Some((wall, missed)),
             _ => None,
         }
     }
@@ -182,7 +184,7 @@ impl Entry {
     #[cfg(feature = "cron")]
     fn searches(&self, time: SystemTime, now: Instant, wall: SystemTime) -> bool {
         let plan = self.plan();
-        plan.is_some_and(|plan| plan.is_late(time, wall) || plan.is_set_back(now, wall))
+        plan.is_some_and(|plan| plan.is_late(time, wall) || plan.was_set_back(now, wall))
     }
 
     #[cfg(not(feature = "cron"))]
@@ -202,12 +204,12 @@ impl Entry {
     }
 
     #[cfg(not(feature = "cron"))]
-    fn set_back(&mut self, _: Instant, _: SystemTime) -> Option<SystemTime> {
+    fn restart_if_set_back(&mut self, _: Instant, _: SystemTime) -> Option<SystemTime> {
         None
     }
 
     #[cfg(not(feature = "cron"))]
-    fn instead_of_late(
+    fn after_misfire(
         &mut self,
         _: SystemTime,
         _: Instant,

@@ -11,7 +11,7 @@ pub(crate) struct WallDeadlines(BTreeMap<(SystemTime, u32), Key>);
 
 impl WallDeadlines {
     /// Adds a job, of `jobs` that there are. Where the map is far larger than that, those that do not wait any more leave it.
-    pub(super) fn add(
+    pub(super) fn insert(
         &mut self,
         key: Key,
         wall: SystemTime,

@@ -70,7 +70,7 @@ macro_rules! controls {
         /// Moves the next run to `delay` from now, like [`reschedule_at`](Self::reschedule_at).
         pub fn reschedule_after(&self, delay: std::time::Duration) -> bool {
             let now = self.job.table().timer.now();
-            self.reschedule_at($crate::engine::plan::add(now, delay))
+            self.reschedule_at($crate::engine::plan::saturating_add(now, delay))
         }
 
         /// Makes a repeating job follow `schedule` from now on. A paused job stays paused.

@@ -15,7 +15,7 @@ use waterwheel::Timer;
 
 use crate::engine::Context;
 use crate::engine::entry::Entry;
-use crate::engine::plan::{Pace, add};
+use crate::engine::plan::{Recurrence, saturating_add};
 use crate::engine::share::Share;
 use crate::engine::table::{Table, wake};
 use crate::group::Group;
@@ -97,7 +97,7 @@ impl Scheduler {
     /// With [`Duration::ZERO`], the job is due at the end of the current tick. A delay beyond the range of `Instant`
     /// counts as thirty years.
     pub fn after(&self, delay: Duration) -> Once<'_> {
-        self.at(add(self.table.timer.now(), delay))
+        self.at(saturating_add(self.table.timer.now(), delay))
     }
 
     /// Prepares a job that runs once, at `deadline`. If that has passed, the job is due immediately.
@@ -141,7 +141,7 @@ impl Scheduler {
     #[doc(alias = "scheduleAtFixedRate")]
     #[track_caller]
     pub fn every(&self, period: Duration) -> Repeat<'_> {
-        self.repeat(period, Pace::Rate(period))
+        self.repeat(period, Recurrence::FixedRate(period))
     }
 
     /// Prepares a job with a fixed delay: each run is due `period` after the end of the run before. The first run is one period from now.
@@ -153,7 +153,7 @@ impl Scheduler {
     #[doc(alias = "scheduleWithFixedDelay")]
     #[track_caller]
     pub fn with_delay(&self, period: Duration) -> Repeat<'_> {
-        self.repeat(period, Pace::Delay(period))
+        self.repeat(period, Recurrence::FixedDelay(period))
     }
 
     /// Prepares a job by a cron expression, in the time zone with this IANA name.
@@ -204,7 +204,7 @@ impl Scheduler {
         let deadline = first.map_or_else(|| timer.now(), |first| wall.instant_of(first, timer));
         let mut options = Options::new(&self.table, deadline);
         options.wall = first;
-        let job = Repeat::new(options, Pace::Calendar(schedule));
+        let job = Repeat::new(options, Recurrence::Calendar(schedule));
         match first {
             Some(_) => job,
             None => job.without_runs(),
@@ -212,10 +212,10 @@ impl Scheduler {
     }
 
     #[track_caller]
-    fn repeat(&self, period: Duration, pace: Pace) -> Repeat<'_> {
+    fn repeat(&self, period: Duration, recurrence: Recurrence) -> Repeat<'_> {
         assert!(!period.is_zero(), "`period` must be non-zero.");
-        let first = add(self.table.timer.now(), period);
-        Repeat::new(Options::new(&self.table, first), pace)
+        let first = saturating_add(self.table.timer.now(), period);
+        Repeat::new(Options::new(&self.table, first), recurrence)
     }
 
     /// Creates a group of jobs, of which at most `most` run at the same time.

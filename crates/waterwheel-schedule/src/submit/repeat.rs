@@ -5,7 +5,7 @@ use tokio::time::Instant;
 
 use super::options::{Options, common_options};
 use super::submission::{Submission, taken};
-use crate::engine::plan::{Pace, Plan, add};
+use crate::engine::plan::{Plan, Recurrence, saturating_add};
 use crate::engine::work::{BlockAgain, RunAgain};
 use crate::engine::{Context, Outcome};
 use crate::error::SubmitError;
@@ -23,7 +23,7 @@ use crate::policy::{Missed, OnError};
 #[must_use = "a job is only submitted by `run`, `run_blocking` or their `try_` forms"]
 pub struct Repeat<'a> {
     options: Options<'a>,
-    pace: Pace,
+    recurrence: Recurrence,
     missed: Missed,
     on_error: OnError,
     max_runs: Option<u64>,
@@ -33,10 +33,10 @@ pub struct Repeat<'a> {
 }
 
 impl<'a> Repeat<'a> {
-    pub(crate) fn new(options: Options<'a>, pace: Pace) -> Repeat<'a> {
+    pub(crate) fn new(options: Options<'a>, recurrence: Recurrence) -> Repeat<'a> {
         Repeat {
             options,
-            pace,
+            recurrence,
             missed: Missed::default(),
             on_error: OnError::default(),
             max_runs: None,
@@ -56,7 +56,7 @@ impl<'a> Repeat<'a> {
 
     /// Moves the first run to `delay` from now. With [`Duration::ZERO`], the job runs immediately.
     pub fn first_after(mut self, delay: Duration) -> Self {
-        self.options.deadline = add(self.options.table.timer.now(), delay);
+        self.options.deadline = saturating_add(self.options.table.timer.now(), delay);
         self.options.wall = None;
         self
     }
@@ -160,9 +160,9 @@ impl<'a> Repeat<'a> {
         let plan = Plan {
             missed: self.missed,
             on_error: self.on_error,
-            left: self.max_runs,
+            runs_left: self.max_runs,
             until: self.until,
-            ..self.options.plan(self.pace)
+            ..self.options.plan(self.recurrence)
         };
         Submission {
             options: self.options,

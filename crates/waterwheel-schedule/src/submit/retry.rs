@@ -2,7 +2,7 @@ use std::future::Future;
 
 use super::options::{Options, common_options};
 use super::submission::{Submission, taken};
-use crate::engine::plan::{Pace, Plan};
+use crate::engine::plan::{Plan, Recurrence};
 use crate::engine::work::{BlockAgain, RunAgain};
 use crate::engine::{Context, Outcome};
 use crate::error::SubmitError;
@@ -84,7 +84,7 @@ impl<'a> Retry<'a> {
     fn submission(self) -> Submission<'a> {
         let plan = Plan {
             on_error: OnError::BackOff(self.back_off),
-            ..self.options.plan(Pace::Once)
+            ..self.options.plan(Recurrence::Once)
         };
         Submission {
             options: self.options,

@@ -5,7 +5,7 @@ use crate::engine::awaited::Awaited;
 use crate::engine::cell::Cell;
 use crate::engine::entry::{Entry, More};
 use crate::engine::job::Job;
-use crate::engine::plan::{Pace, Plan, add, jitter};
+use crate::engine::plan::{Plan, Recurrence, random_jitter, saturating_add};
 use crate::engine::work::Work;
 use crate::error::SubmitError;
 use crate::handle::JobHandle;
@@ -24,15 +24,15 @@ impl Submission<'_> {
     /// Submits the job.
     pub(crate) fn submit<W: Work>(self, work: W) -> Result<JobHandle<W::Value>, SubmitError> {
         let (options, plan) = (self.options, self.plan);
-        let later = jitter(options.jitter);
+        let later = random_jitter(options.jitter);
         let wall = options
             .wall
             .map(|wall| wall.checked_add(later).unwrap_or(wall));
         let deadline = match &plan {
-            Some(plan) => plan.within(options.deadline, add(options.deadline, later)),
-            None => add(options.deadline, later),
+            Some(plan) => plan.within(options.deadline, saturating_add(options.deadline, later)),
+            None => saturating_add(options.deadline, later),
         };
-        let is_over = self.is_over || plan.as_ref().is_some_and(|plan| !plan.admits(deadline));
+        let is_over = self.is_over || plan.as_ref().is_some_and(|plan| !plan.allows(deadline));
         let cell = Arc::new(Cell::new(Arc::clone(options.table), work));
         let is_plain = options.name.is_none()
             && options.group.is_none()
@@ -56,19 +56,19 @@ impl Submission<'_> {
 }
 
 impl Options<'_> {
-    /// The plan of a job that runs again at this pace. All else is as by default.
-    pub(crate) fn plan(&self, pace: Pace) -> Plan {
+    /// The plan of a job that runs again at this recurrence. All else is as by default.
+    pub(crate) fn plan(&self, recurrence: Recurrence) -> Plan {
         Plan {
-            pace,
+            recurrence,
             missed: Missed::default(),
             on_error: OnError::default(),
             jitter: self.jitter,
-            left: None,
+            runs_left: None,
             until: None,
             next: self.deadline,
             #[cfg(feature = "cron")]
             next_wall: self.wall,
-            is_beside: false,
+            is_triggered: false,
             failures: 0,
         }
     }

@@ -4,17 +4,22 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::plan::add;
+use super::plan::saturating_add;
 use crate::policy::Missed;
 
 impl Missed {
     /// The deadline that follows `last` on the grid of `period`, at `now`, and how many deadlines were missed on the way.
     pub(super) fn next(self, last: Instant, period: Duration, now: Instant) -> (Instant, u64) {
-        self.next_from(add(last, period), period, now)
+        self.next_at_or_after(saturating_add(last, period), period, now)
     }
 
     /// As `next`, where `next` is the first deadline that may be taken.
-    pub(super) fn next_from(self, next: Instant, period: Duration, now: Instant) -> (Instant, u64) {
+    pub(super) fn next_at_or_after(
+        self,
+        next: Instant,
+        period: Duration,
+        now: Instant,
+    ) -> (Instant, u64) {
         // How many deadlines from `next` on have passed.
         let late = match now.checked_duration_since(next) {
             None => return (next, 0),
@@ -27,7 +32,7 @@ impl Missed {
             Missed::Skip => late,
         };
         (
-            add(next, times(period, skip)),
+            saturating_add(next, times(period, skip)),
             u64::try_from(skip).unwrap_or(u64::MAX),
         )
     }

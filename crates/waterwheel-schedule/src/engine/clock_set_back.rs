@@ -9,40 +9,46 @@ use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
 use super::occurrences;
-use super::plan::{Pace, Plan, add};
+use super::plan::{Plan, Recurrence, saturating_add};
 
 const DAY: Duration = Duration::from_secs(86_400);
 
 impl Plan {
     /// `time` is the next of the calendar from now on: at `now`, when the wall clock shows `wall`.
-    pub(super) fn wait_for(&mut self, time: SystemTime, now: Instant, wall: SystemTime) {
+    pub(super) fn set_next_wall(&mut self, time: SystemTime, now: Instant, wall: SystemTime) {
         self.next_wall = Some(time);
         self.next = match time.duration_since(wall) {
-            Ok(left) => add(now, left),
+            Ok(left) => saturating_add(now, left),
             Err(past) => now.checked_sub(past.duration()).unwrap_or(now),
         };
     }
 
     /// Whether the clock was set back by more than a day since the next time was chosen. Not if it has passed that time.
-    pub(super) fn is_set_back(&self, now: Instant, wall: SystemTime) -> bool {
+    pub(super) fn was_set_back(&self, now: Instant, wall: SystemTime) -> bool {
         let left = self
             .next_wall
             .and_then(|time| time.duration_since(wall).ok());
-        left.is_some_and(|left| !left.is_zero() && add(now, left) > add(self.next, DAY))
+        left.is_some_and(|left| {
+            !left.is_zero() && saturating_add(now, left) > saturating_add(self.next, DAY)
+        })
     }
 
     /// A run by the calendar is due by `now`, but the wall clock shows less, `wall`: the earlier time that the run is for now, if there is one.
-    pub(crate) fn set_back(&mut self, now: Instant, wall: SystemTime) -> Option<SystemTime> {
-        let Pace::Calendar(schedule) = &self.pace else {
+    pub(crate) fn restart_if_set_back(
+        &mut self,
+        now: Instant,
+        wall: SystemTime,
+    ) -> Option<SystemTime> {
+        let Recurrence::Calendar(schedule) = &self.recurrence else {
             return None;
         };
-        if !self.is_set_back(now, wall) {
+        if !self.was_set_back(now, wall) {
             return None;
         }
         let first = occurrences::first(schedule, wall)?;
         let is_earlier = self.next_wall.is_some_and(|next| first < next);
         is_earlier.then(|| {
-            self.wait_for(first, now, wall);
+            self.set_next_wall(first, now, wall);
             first
         })
     }
@@ -52,7 +58,7 @@ impl Plan {
 mod tests {
     use super::*;
     use crate::calendar::Schedule;
-    use crate::engine::plan::{Next, Ran};
+    use crate::engine::plan::{NextRun, RunResult};
     use crate::policy::{Missed, OnError};
 
     const HOUR: Duration = Duration::from_secs(3_600);
@@ -65,18 +71,18 @@ mod tests {
     fn ran_at_10(expression: &str) -> (Plan, Instant) {
         let (now, wall) = (Instant::now(), hour(10));
         let mut plan = Plan {
-            pace: Pace::Calendar(Schedule::parse(expression, "UTC").unwrap()),
+            recurrence: Recurrence::Calendar(Schedule::parse(expression, "UTC").unwrap()),
             missed: Missed::Skip,
             on_error: OnError::End,
             jitter: Duration::ZERO,
-            left: None,
+            runs_left: None,
             until: None,
             next: now,
             next_wall: Some(wall),
-            is_beside: false,
+            is_triggered: false,
             failures: 0,
         };
-        plan.after_run(Ran::Well, now, wall);
+        plan.after_run(RunResult::Succeeded, now, wall);
         (plan, now)
     }
 
@@ -96,7 +102,10 @@ mod tests {
                 assert_eq!(plan.next_wall, next);
                 // The clock is set back while the job waits, which shows when it is due.
                 let due = ran + period * HOUR;
-                assert_eq!(plan.set_back(due, hour(10 + period) - back * HOUR), None);
+                assert_eq!(
+                    plan.restart_if_set_back(due, hour(10 + period) - back * HOUR),
+                    None
+                );
                 assert_eq!(plan.next_wall, next, "{expression} by {back} h");
             }
         }
@@ -108,13 +117,17 @@ mod tests {
             let (mut plan, ran) = ran_at_10(expression);
             // The clock was some ten years ahead, and is set right to half past seven of the first day.
             let wrong = hour(10 * 52 * 7 * 24);
-            plan.wait_for(wrong + 10 * HOUR, ran, wrong);
+            plan.set_next_wall(wrong + 10 * HOUR, ran, wrong);
             let due = ran + 10 * HOUR;
             let wall = hour(7) + HOUR / 2;
-            assert_eq!(plan.set_back(due, wall), Some(hour(first)), "{expression}");
+            assert_eq!(
+                plan.restart_if_set_back(due, wall),
+                Some(hour(first)),
+                "{expression}"
+            );
             assert_eq!(plan.next_wall, Some(hour(first)));
             // From here on, the clock counts as right.
-            assert_eq!(plan.set_back(due, wall), None);
+            assert_eq!(plan.restart_if_set_back(due, wall), None);
         }
     }
 
@@ -127,15 +140,15 @@ mod tests {
             let now = ran + HOUR / 2;
             for wall in [hour(10) + HOUR / 2, hour(8) + HOUR / 2] {
                 let mut beside = plan.clone();
-                beside.is_beside = true;
-                beside.after_run(Ran::Well, now, wall);
+                beside.is_triggered = true;
+                beside.after_run(RunResult::Succeeded, now, wall);
                 assert_eq!(beside.next_wall, Some(next), "{expression}");
                 let mut moved = plan.clone();
-                moved.move_to(now);
-                moved.after_run(Ran::Well, now, wall);
+                moved.reschedule(now);
+                moved.after_run(RunResult::Succeeded, now, wall);
                 assert_eq!(moved.next_wall, Some(hour(10 + 2 * period)), "{expression}");
                 let mut paused = plan.clone();
-                paused.move_to(now);
+                paused.reschedule(now);
                 paused.after_pause(now, None, now, wall);
                 assert_eq!(paused.next_wall, Some(next), "{expression}");
             }
@@ -148,7 +161,7 @@ mod tests {
             let (mut plan, ran) = ran_at_10(expression);
             let waits_for = plan.next_wall;
             let day = 1_000 * 7 * 24 * HOUR;
-            plan.wait_for(hour(10 + period) + day, ran, hour(10) + day);
+            plan.set_next_wall(hour(10 + period) + day, ran, hour(10) + day);
             let next = plan.after_pause(
                 ran + period * HOUR,
                 waits_for.map(|time| time + day),
@@ -156,7 +169,7 @@ mod tests {
                 hour(9),
             );
             let wall = hour(10);
-            assert_eq!(next, Next::AtWall { wall, missed: 0 }, "{expression}");
+            assert_eq!(next, NextRun::AtWall { wall, missed: 0 }, "{expression}");
         }
     }
 }
