@@ -2,7 +2,7 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use crate::engine::limits::Limit;
+use crate::engine::concurrency_limit::ConcurrencyLimit;
 use crate::engine::table::Table;
 
 /// A limit on how many jobs of a group run at the same time. Created by [`Scheduler::group`](crate::Scheduler::group).
@@ -18,7 +18,7 @@ impl Group {
         let most = NonZeroUsize::new(most);
         assert!(most.is_some(), "the limit of a group must be at least 1");
         let mut state = table.state();
-        state.groups.push(Limit::new(Some(name), most));
+        state.groups.push(ConcurrencyLimit::new(Some(name), most));
         Group {
             index: state.groups.len() - 1,
             table: Arc::clone(table),

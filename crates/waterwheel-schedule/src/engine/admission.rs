@@ -1,10 +1,10 @@
-//! What runs now, and what queues for a place? What is due is admitted; a run that ends gives its places to the first of the queues.
+//! What runs now, and what queues for a permit? What is due is admitted; a run that ends gives its permits to the first of the queues.
 
 use waterwheel::wheel::Key;
 
+use super::concurrency_limit::Rank;
 use super::entry::Status;
 use super::job::{Run, Start};
-use super::limits::Rank;
 use super::table::{State, Table};
 use crate::info::Event;
 
@@ -15,7 +15,7 @@ impl State {
             return;
         };
         match entry.group() {
-            None if self.limit.take_unbounded() => starts.push(entry.admit(key)),
+            None if self.limit.try_acquire_unbounded() => starts.push(entry.admit(key)),
             None => {
                 self.queue_for_scheduler(key);
                 self.start_queued(starts);
@@ -23,20 +23,20 @@ impl State {
             Some(group) => {
                 entry.status = Status::QueuedInGroup;
                 let rank = entry.rank();
-                self.groups[group].queue(rank, key);
+                self.groups[group].enqueue(rank, key);
                 self.start_group(group);
                 self.start_queued(starts);
             }
         }
     }
 
-    /// Whether a job of this group may have to wait for a place.
+    /// Whether a job of this group may have to wait for a permit.
     pub(crate) fn is_limited(&self, group: Option<usize>) -> bool {
         group.is_some() || self.limit.is_bounded()
     }
 
-    /// Queues a job whose next run is due already, before the places of the last run go to others. They follow by `leave`.
-    pub(crate) fn queue_again(&mut self, key: Key) {
+    /// Queues a job whose next run is due already, before the permits of the last run go to others. They follow by `leave`.
+    pub(crate) fn requeue(&mut self, key: Key) {
         let Some(entry) = self.wheel.get_mut(key) else {
             return;
         };
@@ -47,7 +47,7 @@ impl State {
             }
             Some(group) => {
                 entry.status = Status::QueuedInGroup;
-                self.groups[group].queue(rank, key);
+                self.groups[group].enqueue(rank, key);
             }
         }
     }
@@ -59,41 +59,41 @@ impl State {
         };
         entry.status = Status::Queued;
         let rank = entry.rank();
-        self.limit.queue(rank, key);
+        self.limit.enqueue(rank, key);
         true
     }
 
-    /// Lets jobs of a group queue for the scheduler, as many as the group has places.
+    /// Lets jobs of a group queue for the scheduler, as many as the group has permits.
     fn start_group(&mut self, group: usize) {
-        while let Some(key) = self.groups[group].next() {
+        while let Some(key) = self.groups[group].acquire_for_next() {
             // A job that was just taken out of the table leaves its queue next.
             if !self.queue_for_scheduler(key) {
-                self.groups[group].give_back();
+                self.groups[group].release();
             }
         }
     }
 
     fn start_queued(&mut self, starts: &mut Vec<Start>) {
-        while let Some(key) = self.limit.next() {
+        while let Some(key) = self.limit.acquire_for_next() {
             match self.wheel.get_mut(key) {
                 Some(entry) => starts.push(entry.admit(key)),
                 // A job that was just taken out of the table.
-                None => self.limit.give_back(),
+                None => self.limit.release(),
             }
         }
     }
 
-    /// Gives back the places of a run that has ended, or never begins. The first of the queues get them.
-    pub(crate) fn give_places_back(&mut self, group: Option<usize>, starts: &mut Vec<Start>) {
-        self.limit.give_back();
+    /// Gives back the permits of a run that has ended, or never begins. The first of the queues get them.
+    pub(crate) fn release_permits(&mut self, group: Option<usize>, starts: &mut Vec<Start>) {
+        self.limit.release();
         if let Some(group) = group {
-            self.groups[group].give_back();
+            self.groups[group].release();
             self.start_group(group);
         }
         self.start_queued(starts);
     }
 
-    /// Takes a job out of the queues, or its places from it, which had this status until now. The places go to others.
+    /// Takes a job out of the queues, or its permits from it, which had this status until now. The permits go to others.
     pub(crate) fn leave(
         &mut self,
         status: Status,
@@ -102,12 +102,12 @@ impl State {
         starts: &mut Vec<Start>,
     ) {
         match (status, group) {
-            (Status::Admitted, group) => self.give_places_back(group, starts),
-            (Status::QueuedInGroup, Some(group)) => self.groups[group].leave_queue(rank),
+            (Status::Admitted, group) => self.release_permits(group, starts),
+            (Status::QueuedInGroup, Some(group)) => self.groups[group].remove_from_queue(rank),
             (Status::Queued, group) => {
-                self.limit.leave_queue(rank);
+                self.limit.remove_from_queue(rank);
                 if let Some(group) = group {
-                    self.groups[group].give_back();
+                    self.groups[group].release();
                     self.start_group(group);
                     self.start_queued(starts);
                 }

@@ -60,7 +60,7 @@ impl Following {
 }
 
 impl Table {
-    /// Files the next run, or ends the job. Starts what waited for the places that are free now. The hook is told of a run
+    /// Files the next run, or ends the job. Starts what waited for the permits that are free now. The hook is told of a run
     /// whose beginning is known.
     pub(crate) fn finished(&self, run: &Run, began: Option<Instant>, end: End) -> After {
         let took = began.map(|began| (began, self.timer.now()));
@@ -96,7 +96,7 @@ impl Table {
             (After::Again, Some(tick))
                 if state.is_limited(group) && tick <= self.timer.tick_now() =>
             {
-                state.queue_again(run.key);
+                state.requeue(run.key);
             }
             (After::Again, Some(tick)) => {
                 state.wheel.reset(run.key, tick);
@@ -115,7 +115,7 @@ impl Table {
         match end {
             // What is queued is dropped as well. To spawn it here would drop it inside of this call, and so on.
             End::Dropped | End::NeverBegan => {}
-            _ => state.give_places_back(group, &mut starts),
+            _ => state.release_permits(group, &mut starts),
         }
         let idle = state.waker_if_idle();
         drop(guard);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use waterwheel::wheel::{Key, Tick, Verdict};
 
+use super::concurrency_limit::Rank;
 use super::entry::{Entry, Status};
-use super::limits::Rank;
 use super::table::Table;
 
 /// How many jobs are taken, or started, with the lock held.

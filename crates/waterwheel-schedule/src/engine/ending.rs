@@ -90,7 +90,7 @@ impl Table {
             .iter_all()
             .filter(|(.., entry)| ends(state, entry));
         let keys: Vec<_> = picked.map(|(key, ..)| key).collect();
-        // First all leave, and then their places in the queues: so no place goes to one that leaves as well.
+        // First all leave, and then their places in the queues: so no permit goes to one that leaves as well.
         let mut removed: Vec<Entry> = Vec::with_capacity(keys.len());
         for key in keys {
             match state.wheel.get_mut(key) {

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 use waterwheel::wheel::Key;
 
+use super::concurrency_limit::Rank;
 use super::job::{Job, Run, Start};
-use super::limits::Rank;
 use super::plan::{Plan, Recurrence};
 use crate::error::JobError;
 use crate::info::JobId;
@@ -48,9 +48,9 @@ pub(crate) enum Status {
     /// Its tick has come, and the driver is about to start it.
     Due,
     QueuedInGroup,
-    /// Queued for a place of the scheduler. It holds its place of the group.
+    /// Queued for a permit of the scheduler. It holds its permit of the group.
     Queued,
-    /// It has its places. Its run goes on, or is about to begin, in a task.
+    /// It has its permits. Its run goes on, or is about to begin, in a task.
     Admitted,
     Paused,
 }
@@ -124,7 +124,7 @@ impl Entry {
         self.status != Status::Admitted || self.job.withdraw()
     }
 
-    /// The job has its places, and its run may begin.
+    /// The job has its permits, and its run may begin.
     pub(crate) fn admit(&mut self, key: Key) -> Start {
         self.status = Status::Admitted;
         let limit = self.more.as_mut().and_then(|more| {

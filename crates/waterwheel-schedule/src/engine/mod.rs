@@ -5,7 +5,7 @@
 //! | `table` | which jobs are there, and in which phase is the scheduler? All under one lock |
 //! | `entry` | where does a job stand, and what does the table keep of it? |
 //! | `intake` | what is taken, and what is refused? |
-//! | `admission` | what runs now, and what queues for a place? |
+//! | `admission` | what runs now, and what queues for a permit? |
 //! | `plan` | when does a job run next? |
 //! | `fixed_rate` | which deadline at a fixed rate is next? |
 //! | `occurrences` | which time of a calendar is next? |
@@ -32,7 +32,7 @@
 //! A waiting job is an entry of a [`Wheel`](waterwheel::wheel::Wheel), and no task. The entry lives as long as the job: while the job runs, is
 //! queued behind a limit or is paused, its entry is disarmed. So the key names the job for life, and one lock decides each race.
 //!
-//! A job that is admitted has its places, and its run is begun by a task later. Whether it begins or is withdrawn, by a cancel or a shutdown, the lock of
+//! A job that is admitted has its permits, and its run is begun by a task later. Whether it begins or is withdrawn, by a cancel or a shutdown, the lock of
 //! its own cell decides (`Holder::begin_run`, `Job::withdraw`), which may be taken within the table's. So a run takes the table's lock once, as it ends.
 //!
 //! Closures, results, wakers and the event hook are foreign code: they are called and dropped with no lock held.
@@ -43,6 +43,7 @@ pub(crate) mod awaited;
 pub(crate) mod cell;
 #[cfg(feature = "cron")]
 mod clock_set_back;
+pub(crate) mod concurrency_limit;
 mod context;
 pub(crate) mod driver;
 mod due;
@@ -52,7 +53,6 @@ mod fixed_rate;
 mod inspect;
 mod intake;
 pub(crate) mod job;
-pub(crate) mod limits;
 mod moves;
 #[cfg(feature = "cron")]
 mod occurrences;

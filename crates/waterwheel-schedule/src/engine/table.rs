@@ -12,9 +12,9 @@ use tokio::sync::Notify;
 use waterwheel::Timer;
 use waterwheel::wheel::{Key, Resolution, Tick, Wheel};
 
+use super::concurrency_limit::ConcurrencyLimit;
 use super::entry::Entry;
 use super::job::Start;
-use super::limits::Limit;
 use super::wall_clock::WallClock;
 use super::wall_deadlines::WallDeadlines;
 use crate::info::{Counts, Event, Hook};
@@ -44,8 +44,8 @@ pub(crate) struct State {
     pub(crate) handles: usize,
     pub(crate) keeps_delayed: bool,
     pub(crate) keeps_periodic: bool,
-    pub(crate) limit: Limit,
-    pub(crate) groups: Vec<Limit>,
+    pub(crate) limit: ConcurrencyLimit,
+    pub(crate) groups: Vec<ConcurrencyLimit>,
     pub(crate) counts: Counts,
     /// Those that wait for the machine's wall clock.
     pub(crate) wall_deadlines: WallDeadlines,
@@ -71,7 +71,7 @@ impl Table {
         wall: WallClock,
         hook: Option<Hook>,
         max_pending: Option<usize>,
-        limit: Limit,
+        limit: ConcurrencyLimit,
     ) -> Table {
         // A timer's resolution is one of a wheel.
         let resolution = Resolution::new(timer.resolution()).expect("a timer's resolution");

@@ -6,8 +6,8 @@ use tokio::runtime::Handle;
 use waterwheel::Timer;
 
 use super::Scheduler;
+use crate::engine::concurrency_limit::ConcurrencyLimit;
 use crate::engine::driver::{End, drive};
-use crate::engine::limits::Limit;
 use crate::engine::share::Share;
 use crate::engine::table::Table;
 use crate::engine::wall_clock::WallClock;
@@ -172,7 +172,7 @@ impl Builder {
             timer.max_pending().is_none(),
             "a scheduler cannot use a timer that has a `max_pending`: use a timer without `max_pending`, and set that of the scheduler"
         );
-        let limit = Limit::new(None, self.concurrency);
+        let limit = ConcurrencyLimit::new(None, self.concurrency);
         let wall = match self.wall {
             Some(start) => WallClock::Virtual {
                 start,
