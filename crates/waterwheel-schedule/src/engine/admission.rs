@@ -4,13 +4,13 @@ use waterwheel::wheel::Key;
 
 use super::concurrency_limit::Rank;
 use super::entry::Status;
-use super::job::{Run, Start};
+use super::job::{AdmittedRun, Run};
 use super::table::{State, Table};
 use crate::info::Event;
 
 impl State {
     /// Admits a job that is due: it runs, or it queues behind a limit.
-    pub(crate) fn admit(&mut self, key: Key, starts: &mut Vec<Start>) {
+    pub(crate) fn admit(&mut self, key: Key, starts: &mut Vec<AdmittedRun>) {
         let Some(entry) = self.wheel.get_mut(key) else {
             return;
         };
@@ -73,7 +73,7 @@ impl State {
         }
     }
 
-    fn start_queued(&mut self, starts: &mut Vec<Start>) {
+    fn start_queued(&mut self, starts: &mut Vec<AdmittedRun>) {
         while let Some(key) = self.limit.acquire_for_next() {
             match self.wheel.get_mut(key) {
                 Some(entry) => starts.push(entry.admit(key)),
@@ -84,7 +84,7 @@ impl State {
     }
 
     /// Gives back the permits of a run that has ended, or never begins. The first of the queues get them.
-    pub(crate) fn release_permits(&mut self, group: Option<usize>, starts: &mut Vec<Start>) {
+    pub(crate) fn release_permits(&mut self, group: Option<usize>, starts: &mut Vec<AdmittedRun>) {
         self.limit.release();
         if let Some(group) = group {
             self.groups[group].release();
@@ -99,7 +99,7 @@ impl State {
         status: Status,
         rank: Rank,
         group: Option<usize>,
-        starts: &mut Vec<Start>,
+        starts: &mut Vec<AdmittedRun>,
     ) {
         match (status, group) {
             (Status::Admitted, group) => self.release_permits(group, starts),
@@ -119,9 +119,9 @@ impl State {
 
 impl Table {
     /// Starts runs that the table has admitted.
-    pub(crate) fn start(&self, starts: Vec<Start>) {
+    pub(crate) fn start(&self, starts: Vec<AdmittedRun>) {
         for start in starts {
-            start.job.start(start.run, start.limit, &self.runtime);
+            start.job.spawn_run(start.run, start.limit, &self.runtime);
         }
     }
 

@@ -143,7 +143,7 @@ impl Table {
 
     /// Moves an entry on after a run that came to its end.
     fn following(&self, entry: &mut Entry, ran: RunResult) -> Following {
-        let (ends, pauses) = (entry.ends, entry.pauses);
+        let (end_reason, pauses) = (entry.end_reason, entry.pause_requested);
         let Some(plan) = entry.plan_mut() else {
             entry.job.count_run();
             return Following::end(After::Over);
@@ -152,7 +152,7 @@ impl Table {
         let (now, wall) = (self.timer.now(), self.wall.now(&self.timer));
         let next = plan.after_run(ran, now, wall);
         let is_again = plan.failures > 0;
-        let (at, wall, missed) = match (next, ends) {
+        let (at, wall, missed) = match (next, end_reason) {
             (NextRun::At { at, missed }, None) => (plan.with_jitter(at), None, missed),
             #[cfg(feature = "cron")]
             (NextRun::AtWall { wall, missed }, None) => {
@@ -169,14 +169,14 @@ impl Table {
                 }
                 (at, Some(wall), missed)
             }
-            (next, ends) => {
+            (next, end_reason) => {
                 entry.job.count_run();
-                return Following::end(match (next, ends) {
+                return Following::end(match (next, end_reason) {
                     (NextRun::Failed, _) => After::Over,
                     // What a failed run said does not matter, if the job was to go on after it.
                     (NextRun::Done, _) if ran == RunResult::Failed => After::Well,
                     (NextRun::Done, _) | (_, None) => After::Over,
-                    (_, Some(ends)) => After::Ended(ends.error()),
+                    (_, Some(end_reason)) => After::Ended(end_reason.error()),
                 });
             }
         };
@@ -184,11 +184,11 @@ impl Table {
             entry.job.count_run();
         }
         entry.deadline = at;
-        if let Some(more) = &mut entry.more {
-            more.wall = wall;
+        if let Some(extras) = &mut entry.extras {
+            extras.wall = wall;
         }
         entry.job.expect_another();
-        entry.pauses = false;
+        entry.pause_requested = false;
         entry.status = if pauses {
             Status::Paused
         } else {
@@ -208,9 +208,9 @@ fn ended_from_outside(entry: &Entry, end: &End) -> JobError {
     if matches!(end, End::Aborted) {
         entry.job.count_run();
     }
-    match (end, entry.ends) {
+    match (end, entry.end_reason) {
         (End::Dropped | End::NeverBegan, _) => JobError::Shutdown,
-        (_, Some(ends)) => ends.error(),
+        (_, Some(end_reason)) => end_reason.error(),
         (_, None) => JobError::Cancelled,
     }
 }

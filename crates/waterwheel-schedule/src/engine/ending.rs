@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use waterwheel::wheel::Key;
 
-use super::entry::{Ends, Entry, Status};
+use super::entry::{EndReason, Entry, Status};
 use super::job::Job;
 use super::table::{Phase, State, Table, wake};
 use crate::error::JobError;
@@ -36,8 +36,8 @@ impl Table {
             return false;
         };
         if !entry.withdraw() {
-            let is_first = entry.ends.is_none();
-            entry.ends.get_or_insert(Ends::Cancelled);
+            let is_first = entry.end_reason.is_none();
+            entry.end_reason.get_or_insert(EndReason::Cancelled);
             let job = Arc::clone(&entry.job);
             drop(guard);
             job.mark_cancelled();
@@ -79,8 +79,8 @@ impl Table {
         self.close(Runs::GoOn, |_, entry| entry.status != Status::Admitted);
     }
 
-    /// Ends the jobs that `ends` picks and that do not run, and returns them. None of them begins from the moment on in which the lock is given back.
-    fn close(&self, runs: Runs, ends: impl Fn(&State, &Entry) -> bool) -> Vec<JobInfo> {
+    /// Ends the jobs that `should_end` picks and that do not run, and returns them. None of them begins from the moment on in which the lock is given back.
+    fn close(&self, runs: Runs, should_end: impl Fn(&State, &Entry) -> bool) -> Vec<JobInfo> {
         let (mut starts, mut running): (_, Vec<Arc<dyn Job>>) = (Vec::new(), Vec::new());
         let mut guard = self.state();
         let state = &mut *guard;
@@ -88,7 +88,7 @@ impl Table {
         let picked = state
             .wheel
             .iter_all()
-            .filter(|(.., entry)| ends(state, entry));
+            .filter(|(.., entry)| should_end(state, entry));
         let keys: Vec<_> = picked.map(|(key, ..)| key).collect();
         // First all leave, and then their places in the queues: so no permit goes to one that leaves as well.
         let mut removed: Vec<Entry> = Vec::with_capacity(keys.len());
@@ -97,7 +97,7 @@ impl Table {
                 Some(entry) if !entry.withdraw() => {
                     if runs == Runs::AreTold {
                         // A run that is the last one in any case is no business of a shutdown.
-                        entry.ends.get_or_insert(Ends::Shutdown);
+                        entry.end_reason.get_or_insert(EndReason::Shutdown);
                         running.push(Arc::clone(&entry.job));
                     }
                 }

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use waterwheel::wheel::Key;
 
 use super::concurrency_limit::Rank;
-use super::job::{Job, Run, Start};
+use super::job::{AdmittedRun, Job, Run};
 use super::plan::{Plan, Recurrence};
 use crate::error::JobError;
 use crate::info::JobId;
@@ -20,15 +20,15 @@ pub(crate) struct Entry {
     pub(crate) id: JobId,
     pub(crate) status: Status,
     /// No run after the present one, and why.
-    pub(crate) ends: Option<Ends>,
+    pub(crate) end_reason: Option<EndReason>,
     /// Pauses after the present run.
-    pub(crate) pauses: bool,
+    pub(crate) pause_requested: bool,
     /// What a plain job after a delay does not have.
-    pub(crate) more: Option<Box<More>>,
+    pub(crate) extras: Option<Box<Extras>>,
 }
 
 #[derive(Default)]
-pub(crate) struct More {
+pub(crate) struct Extras {
     pub(crate) name: Option<Arc<str>>,
     pub(crate) group: Option<usize>,
     pub(crate) plan: Option<Plan>,
@@ -57,31 +57,31 @@ pub(crate) enum Status {
 
 /// Why a job ends before its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ends {
+pub(crate) enum EndReason {
     Cancelled,
     Shutdown,
 }
 
-impl Ends {
+impl EndReason {
     pub(crate) fn error(self) -> JobError {
         match self {
-            Ends::Cancelled => JobError::Cancelled,
-            Ends::Shutdown => JobError::Shutdown,
+            EndReason::Cancelled => JobError::Cancelled,
+            EndReason::Shutdown => JobError::Shutdown,
         }
     }
 }
 
 impl Entry {
     /// A job that is about to be submitted.
-    pub(crate) fn new(job: Arc<dyn Job>, deadline: Instant, more: Option<Box<More>>) -> Entry {
+    pub(crate) fn new(job: Arc<dyn Job>, deadline: Instant, extras: Option<Box<Extras>>) -> Entry {
         Entry {
             job,
             deadline,
             id: JobId::from(0),
             status: Status::Waiting,
-            ends: None,
-            pauses: false,
-            more,
+            end_reason: None,
+            pause_requested: false,
+            extras,
         }
     }
 
@@ -91,23 +91,23 @@ impl Entry {
     }
 
     pub(crate) fn plan(&self) -> Option<&Plan> {
-        self.more.as_ref()?.plan.as_ref()
+        self.extras.as_ref()?.plan.as_ref()
     }
 
     pub(crate) fn plan_mut(&mut self) -> Option<&mut Plan> {
-        self.more.as_mut()?.plan.as_mut()
+        self.extras.as_mut()?.plan.as_mut()
     }
 
     pub(crate) fn wall(&self) -> Option<SystemTime> {
-        self.more.as_ref()?.wall
+        self.extras.as_ref()?.wall
     }
 
     pub(crate) fn group(&self) -> Option<usize> {
-        self.more.as_ref()?.group
+        self.extras.as_ref()?.group
     }
 
     pub(crate) fn name(&self) -> Option<&Arc<str>> {
-        self.more.as_ref()?.name.as_ref()
+        self.extras.as_ref()?.name.as_ref()
     }
 
     pub(crate) fn rank(&self) -> Rank {
@@ -125,15 +125,15 @@ impl Entry {
     }
 
     /// The job has its permits, and its run may begin.
-    pub(crate) fn admit(&mut self, key: Key) -> Start {
+    pub(crate) fn admit(&mut self, key: Key) -> AdmittedRun {
         self.status = Status::Admitted;
-        let limit = self.more.as_mut().and_then(|more| {
+        let limit = self.extras.as_mut().and_then(|extras| {
             // A time of day is for the first run.
-            more.wall = None;
-            more.time_limit
+            extras.wall = None;
+            extras.time_limit
         });
         let failures = self.plan().map_or(0, |plan| plan.failures);
-        Start {
+        AdmittedRun {
             job: Arc::clone(&self.job),
             run: Run {
                 id: self.id,

@@ -50,8 +50,10 @@ impl Table {
     }
 
     pub(crate) fn is_paused(&self, key: Key) -> bool {
-        self.with_entry(key, |entry| entry.status == Status::Paused || entry.pauses)
-            .unwrap_or(false)
+        self.with_entry(key, |entry| {
+            entry.status == Status::Paused || entry.pause_requested
+        })
+        .unwrap_or(false)
     }
 
     /// When the next run is due, if it is known.
@@ -114,7 +116,7 @@ impl Entry {
                 return plan.next_wall.filter(|_| !plan.is_triggered);
             }
         }
-        self.more.as_ref()?.at_wall
+        self.extras.as_ref()?.at_wall
     }
 }
 

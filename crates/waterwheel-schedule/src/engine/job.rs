@@ -19,10 +19,10 @@ pub(crate) trait Job: Send + Sync {
     fn table(&self) -> &Arc<Table>;
 
     /// A run as a task of its own.
-    fn start(self: Arc<Self>, run: Run, limit: Option<Duration>, runtime: &Handle);
+    fn spawn_run(self: Arc<Self>, run: Run, limit: Option<Duration>, runtime: &Handle);
 
     /// A run, for a task that there is.
-    fn begin(
+    fn run_future(
         self: Arc<Self>,
         run: Run,
         limit: Option<Duration>,
@@ -80,7 +80,7 @@ pub(crate) struct Run {
 }
 
 /// A run that may start.
-pub(crate) struct Start {
+pub(crate) struct AdmittedRun {
     pub(crate) job: Arc<dyn Job>,
     pub(crate) run: Run,
     /// The longest that the run may take.

@@ -10,7 +10,7 @@
 //! | `fixed_rate` | which deadline at a fixed rate is next? |
 //! | `occurrences` | which time of a calendar is next? |
 //! | `clock_set_back` | was the wall clock set back so far that the calendar starts again? |
-//! | `limits` | how many run at a time? |
+//! | `concurrency_limit` | how many run at a time? |
 //! | `due` | what is due, and was not started yet? |
 //! | `run_queue` | who starts jobs that are due together? |
 //! | `driver` | who starts what is due? One task |
@@ -22,9 +22,9 @@
 //! | `wall_deadlines` | which jobs wait for a wall-clock time? |
 //! | `wall_clock_check` | is a job due by the wall clock, which may have been set? |
 //! | `job` | what is a job, whatever its closure and its result, and what is one run of it? |
-//! | `cell` | what holds a job's closure and its result? |
-//! | `awaited` | what does a handle wait for? |
-//! | `share` | what leads from a job to the table? |
+//! | `job_cell` | what holds a job's closure and its result? |
+//! | `typed_job` | what does a handle wait for? |
+//! | `table_ref` | what leads from a job to the table? |
 //! | `run` | how does a run go? In one task, which short runs share |
 //! | `context`, `outcome` | what is a run handed, and what may it give? |
 //! | `work` | which kinds of closures are there? |
@@ -39,8 +39,6 @@
 
 mod admission;
 mod after;
-pub(crate) mod awaited;
-pub(crate) mod cell;
 #[cfg(feature = "cron")]
 mod clock_set_back;
 pub(crate) mod concurrency_limit;
@@ -53,6 +51,7 @@ mod fixed_rate;
 mod inspect;
 mod intake;
 pub(crate) mod job;
+pub(crate) mod job_cell;
 mod moves;
 #[cfg(feature = "cron")]
 mod occurrences;
@@ -60,8 +59,9 @@ mod outcome;
 pub(crate) mod plan;
 mod run;
 mod run_queue;
-pub(crate) mod share;
 pub(crate) mod table;
+pub(crate) mod table_ref;
+pub(crate) mod typed_job;
 pub(crate) mod wall_clock;
 mod wall_clock_check;
 mod wall_deadlines;

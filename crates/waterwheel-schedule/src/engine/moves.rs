@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use waterwheel::wheel::Key;
 
 use super::entry::Status;
-use super::job::Start;
+use super::job::AdmittedRun;
 #[cfg(feature = "cron")]
 use super::occurrences;
 use super::plan::NextRun;
@@ -18,7 +18,7 @@ use crate::calendar::Schedule;
 
 impl Table {
     pub(crate) fn pause(&self, key: Key) -> bool {
-        let mut starts: Vec<Start> = Vec::new();
+        let mut starts: Vec<AdmittedRun> = Vec::new();
         let mut guard = self.state();
         let state = &mut *guard;
         let is_closing = state.phase != Phase::Running;
@@ -30,14 +30,14 @@ impl Table {
             _ if is_closing => return false,
             Status::Paused => return false,
             Status::Admitted => {
-                let goes_on = entry.plan().is_some() && entry.ends.is_none();
-                return goes_on && !std::mem::replace(&mut entry.pauses, true);
+                let goes_on = entry.plan().is_some() && entry.end_reason.is_none();
+                return goes_on && !std::mem::replace(&mut entry.pause_requested, true);
             }
             Status::Waiting | Status::Due | Status::Queued | Status::QueuedInGroup => {}
         }
         let before = std::mem::replace(&mut entry.status, Status::Paused);
         let (rank, group) = (entry.rank(), entry.group());
-        entry.pauses = false;
+        entry.pause_requested = false;
         state.wheel.disarm(key);
         state.leave(before, rank, group, &mut starts);
         let waker = state.waker_if_idle();
@@ -55,7 +55,7 @@ impl Table {
             return false;
         };
         if entry.status != Status::Paused {
-            return std::mem::replace(&mut entry.pauses, false);
+            return std::mem::replace(&mut entry.pause_requested, false);
         }
         let (deadline, waits_for) = (entry.deadline, entry.wall());
         let wall_now = self.wall.now(&self.timer);
@@ -69,8 +69,8 @@ impl Table {
         let (next, wall) = match next {
             #[cfg(feature = "cron")]
             NextRun::AtWall { wall, .. } => {
-                if let Some(more) = &mut entry.more {
-                    more.wall = Some(wall);
+                if let Some(extras) = &mut entry.extras {
+                    extras.wall = Some(wall);
                 }
                 (Some(deadline), Some(wall))
             }
@@ -123,7 +123,7 @@ impl Table {
             return false;
         }
         let was_paused = entry.status == Status::Paused;
-        entry.pauses |= was_paused;
+        entry.pause_requested |= was_paused;
         entry.status = Status::Waiting;
         if let Some(plan) = entry.plan_mut() {
             if was_paused {
@@ -172,8 +172,8 @@ impl Table {
         }
         let is_waiting = entry.status == Status::Waiting;
         entry.deadline = deadline;
-        if let Some(more) = &mut entry.more {
-            more.wall = Some(wall);
+        if let Some(extras) = &mut entry.extras {
+            extras.wall = Some(wall);
         }
         let mut before = None;
         if let Some(plan) = entry.plan_mut() {
@@ -204,8 +204,8 @@ impl Table {
             return;
         };
         entry.deadline = deadline;
-        if let Some(more) = &mut entry.more {
-            more.wall = None;
+        if let Some(extras) = &mut entry.extras {
+            extras.wall = None;
         }
         let mut waker = None;
         if entry.status == Status::Waiting {

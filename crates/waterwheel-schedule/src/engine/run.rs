@@ -13,8 +13,8 @@ use waterwheel::Sleep;
 
 use super::Context;
 use super::after::{After, End};
-use super::cell::Cell;
 use super::job::{Job, Run};
+use super::job_cell::JobCell;
 use super::work::{Holder, Work};
 use crate::error::{JobError, Panic};
 
@@ -41,7 +41,7 @@ enum Limit {
 }
 
 impl<W: Work> Running<W> {
-    pub(crate) fn new(cell: Arc<Cell<W>>, run: Run, limit: Option<Duration>) -> Running<W> {
+    pub(crate) fn new(cell: Arc<JobCell<W>>, run: Run, limit: Option<Duration>) -> Running<W> {
         Running {
             future: None,
             limit: limit.map(Limit::Of),
@@ -169,7 +169,7 @@ impl<W: Work> Future for Running<W> {
 
 /// Ends the run when the task is dropped too, by a runtime that ends.
 struct Over<W: Work> {
-    cell: Arc<Cell<W>>,
+    cell: Arc<JobCell<W>>,
     run: Run,
     is_over: bool,
 }

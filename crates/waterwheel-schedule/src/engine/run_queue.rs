@@ -12,7 +12,7 @@ use std::task::{Context as TaskContext, Poll, ready};
 
 use tokio::task::coop::has_budget_remaining;
 
-use super::job::Start;
+use super::job::AdmittedRun;
 use super::table::Table;
 use crate::sync::lock;
 
@@ -23,7 +23,7 @@ const STARTS_PER_POLL: usize = 32;
 
 impl Table {
     /// Starts runs that were admitted together, in this order.
-    pub(crate) fn start_batch(self: &Arc<Table>, starts: Vec<Start>) {
+    pub(crate) fn start_batch(self: &Arc<Table>, starts: Vec<AdmittedRun>) {
         if starts.len() <= MAX_OWN_TASKS {
             return self.start(starts);
         }
@@ -44,11 +44,11 @@ impl Table {
     }
 
     /// Empties the run queue.
-    pub(crate) fn drain_run_queue(&self) -> VecDeque<Start> {
+    pub(crate) fn drain_run_queue(&self) -> VecDeque<AdmittedRun> {
         std::mem::take(&mut *lock(&self.run_queue))
     }
 
-    fn pop_run(&self) -> Option<Start> {
+    fn pop_run(&self) -> Option<AdmittedRun> {
         lock(&self.run_queue).pop_front()
     }
 }
@@ -76,7 +76,7 @@ impl Future for QueueWorker {
             let Some(start) = self.table.pop_run() else {
                 return Poll::Ready(());
             };
-            self.run = Some(start.job.begin(start.run, start.limit));
+            self.run = Some(start.job.run_future(start.run, start.limit));
         }
         cx.waker().wake_by_ref();
         Poll::Pending

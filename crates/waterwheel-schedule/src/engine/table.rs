@@ -14,7 +14,7 @@ use waterwheel::wheel::{Key, Resolution, Tick, Wheel};
 
 use super::concurrency_limit::ConcurrencyLimit;
 use super::entry::Entry;
-use super::job::Start;
+use super::job::AdmittedRun;
 use super::wall_clock::WallClock;
 use super::wall_deadlines::WallDeadlines;
 use crate::info::{Counts, Event, Hook};
@@ -28,10 +28,10 @@ pub(crate) struct Table {
     pub(crate) hook: Option<Hook>,
     pub(crate) max_pending: Option<usize>,
     /// Runs that were admitted and wait for a worker task to start them.
-    pub(crate) run_queue: Mutex<VecDeque<Start>>,
+    pub(crate) run_queue: Mutex<VecDeque<AdmittedRun>>,
     state: Mutex<State>,
     /// Runs that have begun, each counted as its job's own lock says so. Those that have ended are in the counts.
-    pub(crate) begun: AtomicU64,
+    pub(crate) runs_started: AtomicU64,
     pub(crate) terminated: Notify,
 }
 
@@ -97,7 +97,7 @@ impl Table {
                 waker: None,
                 waits_for: None,
             }),
-            begun: AtomicU64::new(0),
+            runs_started: AtomicU64::new(0),
             terminated: Notify::new(),
         }
     }

@@ -81,8 +81,8 @@ impl Table {
             state.counts.ended += 1;
             return WallCheck::ended(state.wheel.cancel(key));
         };
-        if let Some(more) = &mut entry.more {
-            more.wall = Some(time);
+        if let Some(extras) = &mut entry.extras {
+            extras.wall = Some(time);
         }
         entry.deadline = deadline;
         entry.status = Status::Waiting;

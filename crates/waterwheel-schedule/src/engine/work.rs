@@ -40,18 +40,18 @@ pub(crate) trait Holder<W>: Send + Sync + 'static {
 }
 
 /// An async closure for one run.
-pub(crate) struct RunOnce<F>(pub(crate) F);
+pub(crate) struct AsyncOnce<F>(pub(crate) F);
 
 /// An async closure for any number of runs.
-pub(crate) struct RunAgain<F>(pub(crate) F);
+pub(crate) struct AsyncRepeat<F>(pub(crate) F);
 
 /// A closure for one run that blocks its thread.
-pub(crate) struct BlockOnce<F>(pub(crate) F);
+pub(crate) struct BlockingOnce<F>(pub(crate) F);
 
 /// A closure for any number of runs that block their thread. It is with the thread while it runs, and in the cell in between.
-pub(crate) struct BlockAgain<F>(pub(crate) F);
+pub(crate) struct BlockingRepeat<F>(pub(crate) F);
 
-impl<F, R> Work for RunOnce<F>
+impl<F, R> Work for AsyncOnce<F>
 where
     F: FnOnce(Context) -> R + Send + 'static,
     R: Future<Output: Outcome> + Send + 'static,
@@ -62,14 +62,14 @@ where
     const IS_ONCE: bool = true;
 
     fn begin(holder: &Arc<impl Holder<Self>>, context: Context) -> Option<Converted<R>> {
-        let RunOnce(work) = holder.begin_run(&context)?;
+        let AsyncOnce(work) = holder.begin_run(&context)?;
         Some(Converted {
             future: work(context),
         })
     }
 }
 
-impl<F, R> Work for RunAgain<F>
+impl<F, R> Work for AsyncRepeat<F>
 where
     F: FnMut(Context) -> R + Send + 'static,
     R: Future<Output: Outcome> + Send + 'static,
@@ -82,12 +82,12 @@ where
     fn begin(holder: &Arc<impl Holder<Self>>, context: Context) -> Option<Converted<R>> {
         let work = holder.begin_run(&context)?;
         Some(Converted {
-            future: call_and_give_back(&**holder, work, |RunAgain(work)| work(context)),
+            future: call_and_give_back(&**holder, work, |AsyncRepeat(work)| work(context)),
         })
     }
 }
 
-impl<F, R> Work for BlockOnce<F>
+impl<F, R> Work for BlockingOnce<F>
 where
     F: FnOnce(Context) -> R + Send + 'static,
     R: Outcome + Send + 'static,
@@ -100,13 +100,13 @@ where
     fn begin(holder: &Arc<impl Holder<Self>>, context: Context) -> Option<Blocking<R>> {
         let holder = Arc::clone(holder);
         Some(Blocking(spawn_blocking(move || {
-            let BlockOnce(work) = holder.begin_run(&context)?;
+            let BlockingOnce(work) = holder.begin_run(&context)?;
             Some(work(context))
         })))
     }
 }
 
-impl<F, R> Work for BlockAgain<F>
+impl<F, R> Work for BlockingRepeat<F>
 where
     F: FnMut(Context) -> R + Send + 'static,
     R: Outcome + Send + 'static,
@@ -120,7 +120,7 @@ where
         let holder = Arc::clone(holder);
         Some(Blocking(spawn_blocking(move || {
             let work = holder.begin_run(&context)?;
-            let call = |BlockAgain(work): &mut Self| work(context);
+            let call = |BlockingRepeat(work): &mut Self| work(context);
             Some(call_and_give_back(&*holder, work, call))
         })))
     }

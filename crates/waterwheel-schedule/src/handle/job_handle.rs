@@ -8,7 +8,7 @@ use waterwheel::wheel::Key;
 
 use super::JobControl;
 use super::controls::controls;
-use crate::engine::awaited::Awaited;
+use crate::engine::typed_job::TypedJob;
 use crate::error::JobError;
 use crate::info::JobId;
 
@@ -49,20 +49,20 @@ use crate::info::JobId;
 /// ```
 #[must_use = "dropping the handle detaches the job, which continues; call `drop` if intended"]
 pub struct JobHandle<T> {
-    job: Arc<dyn Awaited<T>>,
+    job: Arc<dyn TypedJob<T>>,
     key: Key,
     id: JobId,
 }
 
 impl<T> JobHandle<T> {
-    pub(crate) fn new(job: Arc<dyn Awaited<T>>, key: Key, id: JobId) -> JobHandle<T> {
+    pub(crate) fn new(job: Arc<dyn TypedJob<T>>, key: Key, id: JobId) -> JobHandle<T> {
         JobHandle { job, key, id }
     }
 
     /// Returns a control of the job, for other tasks to use while one awaits the handle.
     #[must_use]
     pub fn control(&self) -> JobControl {
-        JobControl::new(Arc::clone(&self.job).as_job(), self.key, self.id)
+        JobControl::new(Arc::clone(&self.job).upcast(), self.key, self.id)
     }
 
     controls!();

@@ -8,8 +8,8 @@ use waterwheel::Timer;
 use super::Scheduler;
 use crate::engine::concurrency_limit::ConcurrencyLimit;
 use crate::engine::driver::{End, drive};
-use crate::engine::share::Share;
 use crate::engine::table::Table;
+use crate::engine::table_ref::TableRef;
 use crate::engine::wall_clock::WallClock;
 use crate::info::{Event, Hook};
 
@@ -193,7 +193,7 @@ impl Builder {
             table: Arc::clone(&table),
         }));
         Scheduler {
-            table: Share::new(table),
+            table: TableRef::new(table),
         }
     }
 }

@@ -16,8 +16,8 @@ use waterwheel::Timer;
 use crate::engine::Context;
 use crate::engine::entry::Entry;
 use crate::engine::plan::{Recurrence, saturating_add};
-use crate::engine::share::Share;
 use crate::engine::table::{Table, wake};
+use crate::engine::table_ref::TableRef;
 use crate::group::Group;
 use crate::handle::JobControl;
 use crate::info::{Counts, JobId, JobInfo};
@@ -64,7 +64,7 @@ pub use builder::Builder;
 /// # }
 /// ```
 pub struct Scheduler {
-    table: Arc<Share>,
+    table: Arc<TableRef>,
 }
 
 impl Scheduler {
@@ -88,7 +88,7 @@ impl Scheduler {
     pub(crate) fn of_table(table: &Arc<Table>) -> Scheduler {
         table.state().handles += 1;
         Scheduler {
-            table: Share::new(Arc::clone(table)),
+            table: TableRef::new(Arc::clone(table)),
         }
     }
 
@@ -322,7 +322,7 @@ impl Scheduler {
     pub fn counts(&self) -> Counts {
         let state = self.table.state();
         // A run is counted as ended with the lock held, after it was counted as begun. Its job leaves the table with that, and not earlier.
-        let running = self.table.begun.load(Ordering::Relaxed) - state.counts.finished;
+        let running = self.table.runs_started.load(Ordering::Relaxed) - state.counts.finished;
         Counts {
             pending: state.jobs as u64 - running,
             running,

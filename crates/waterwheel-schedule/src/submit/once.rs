@@ -2,8 +2,8 @@ use std::future::Future;
 
 use super::Retry;
 use super::options::{Options, common_options};
-use super::submission::{Submission, taken};
-use crate::engine::work::{BlockOnce, RunOnce};
+use super::submission::{Submission, expect_accepted};
+use crate::engine::work::{AsyncOnce, BlockingOnce};
 use crate::engine::{Context, Outcome, Plain, ToPlain};
 use crate::error::SubmitError;
 use crate::handle::JobHandle;
@@ -41,7 +41,7 @@ impl<'a> Once<'a> {
         F: FnOnce(Context) -> R + Send + 'static,
         R: Future<Output: Outcome> + Send + 'static,
     {
-        taken(self.try_run(job))
+        expect_accepted(self.try_run(job))
     }
 
     /// Submits the job like [`run`](Once::run), or returns an error.
@@ -57,7 +57,7 @@ impl<'a> Once<'a> {
         F: FnOnce(Context) -> R + Send + 'static,
         R: Future<Output: Outcome> + Send + 'static,
     {
-        self.submission().submit(RunOnce(job))
+        self.submission().submit(AsyncOnce(job))
     }
 
     /// Submits the job, an async closure whose value may be of any type. The handle yields the value, as that of
@@ -90,7 +90,7 @@ impl<'a> Once<'a> {
         F: FnOnce(Context) -> R + Send + 'static,
         R: Future<Output: Send + 'static> + Send + 'static,
     {
-        taken(self.try_run_value(job))
+        expect_accepted(self.try_run_value(job))
     }
 
     /// Submits the job like [`run_value`](Once::run_value), or returns an error.
@@ -117,7 +117,7 @@ impl<'a> Once<'a> {
         F: FnOnce(Context) -> R + Send + 'static,
         R: Outcome + Send + 'static,
     {
-        taken(self.try_run_blocking(job))
+        expect_accepted(self.try_run_blocking(job))
     }
 
     /// Submits the job like [`run_blocking`](Once::run_blocking), or returns an error.
@@ -130,7 +130,7 @@ impl<'a> Once<'a> {
         F: FnOnce(Context) -> R + Send + 'static,
         R: Outcome + Send + 'static,
     {
-        self.submission().submit(BlockOnce(job))
+        self.submission().submit(BlockingOnce(job))
     }
 
     /// Submits a blocking closure whose value may be of any type. To [`run_blocking`](Once::run_blocking), it is what
@@ -145,7 +145,7 @@ impl<'a> Once<'a> {
         F: FnOnce(Context) -> T + Send + 'static,
         T: Send + 'static,
     {
-        taken(self.try_run_blocking_value(job))
+        expect_accepted(self.try_run_blocking_value(job))
     }
 
     /// Submits the job like [`run_blocking_value`](Once::run_blocking_value), or returns an error.

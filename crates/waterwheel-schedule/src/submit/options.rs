@@ -3,13 +3,13 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
-use crate::engine::share::Share;
+use crate::engine::table_ref::TableRef;
 use crate::group::Group;
 
 /// What all kinds of jobs have.
 #[derive(Debug, Clone)]
 pub(crate) struct Options<'a> {
-    pub(crate) table: &'a Arc<Share>,
+    pub(crate) table: &'a Arc<TableRef>,
     pub(crate) deadline: Instant,
     pub(crate) jitter: Duration,
     pub(crate) name: Option<Arc<str>>,
@@ -20,7 +20,7 @@ pub(crate) struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    pub(crate) fn new(table: &'a Arc<Share>, deadline: Instant) -> Options<'a> {
+    pub(crate) fn new(table: &'a Arc<TableRef>, deadline: Instant) -> Options<'a> {
         Options {
             table,
             deadline,

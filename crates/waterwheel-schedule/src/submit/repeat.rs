@@ -4,9 +4,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::options::{Options, common_options};
-use super::submission::{Submission, taken};
+use super::submission::{Submission, expect_accepted};
 use crate::engine::plan::{Plan, Recurrence, saturating_add};
-use crate::engine::work::{BlockAgain, RunAgain};
+use crate::engine::work::{AsyncRepeat, BlockingRepeat};
 use crate::engine::{Context, Outcome};
 use crate::error::SubmitError;
 use crate::handle::JobHandle;
@@ -113,7 +113,7 @@ impl<'a> Repeat<'a> {
         F: FnMut(Context) -> R + Send + 'static,
         R: Future<Output: Outcome<Value = ()>> + Send + 'static,
     {
-        taken(self.try_run(job))
+        expect_accepted(self.try_run(job))
     }
 
     /// Submits the job like [`run`](Repeat::run), or returns an error.
@@ -126,7 +126,7 @@ impl<'a> Repeat<'a> {
         F: FnMut(Context) -> R + Send + 'static,
         R: Future<Output: Outcome<Value = ()>> + Send + 'static,
     {
-        self.submission().submit(RunAgain(job))
+        self.submission().submit(AsyncRepeat(job))
     }
 
     /// Submits a blocking closure, which is called for each run on a thread of [`spawn_blocking`](tokio::task::spawn_blocking).
@@ -140,7 +140,7 @@ impl<'a> Repeat<'a> {
         F: FnMut(Context) -> R + Send + 'static,
         R: Outcome<Value = ()> + Send + 'static,
     {
-        taken(self.try_run_blocking(job))
+        expect_accepted(self.try_run_blocking(job))
     }
 
     /// Submits the job like [`run_blocking`](Repeat::run_blocking), or returns an error.
@@ -153,7 +153,7 @@ impl<'a> Repeat<'a> {
         F: FnMut(Context) -> R + Send + 'static,
         R: Outcome<Value = ()> + Send + 'static,
     {
-        self.submission().submit(BlockAgain(job))
+        self.submission().submit(BlockingRepeat(job))
     }
 
     fn submission(self) -> Submission<'a> {

@@ -1,9 +1,9 @@
 use std::future::Future;
 
 use super::options::{Options, common_options};
-use super::submission::{Submission, taken};
+use super::submission::{Submission, expect_accepted};
 use crate::engine::plan::{Plan, Recurrence};
-use crate::engine::work::{BlockAgain, RunAgain};
+use crate::engine::work::{AsyncRepeat, BlockingRepeat};
 use crate::engine::{Context, Outcome};
 use crate::error::SubmitError;
 use crate::handle::JobHandle;
@@ -35,7 +35,7 @@ impl<'a> Retry<'a> {
         F: FnMut(Context) -> R + Send + 'static,
         R: Future<Output: Outcome> + Send + 'static,
     {
-        taken(self.try_run(job))
+        expect_accepted(self.try_run(job))
     }
 
     /// Submits the job like [`run`](Retry::run), or returns an error.
@@ -51,7 +51,7 @@ impl<'a> Retry<'a> {
         F: FnMut(Context) -> R + Send + 'static,
         R: Future<Output: Outcome> + Send + 'static,
     {
-        self.submission().submit(RunAgain(job))
+        self.submission().submit(AsyncRepeat(job))
     }
 
     /// Submits a blocking closure, which runs on a thread of [`spawn_blocking`](tokio::task::spawn_blocking).
@@ -65,7 +65,7 @@ impl<'a> Retry<'a> {
         F: FnMut(Context) -> R + Send + 'static,
         R: Outcome + Send + 'static,
     {
-        taken(self.try_run_blocking(job))
+        expect_accepted(self.try_run_blocking(job))
     }
 
     /// Submits the job like [`run_blocking`](Retry::run_blocking), or returns an error.
@@ -78,7 +78,7 @@ impl<'a> Retry<'a> {
         F: FnMut(Context) -> R + Send + 'static,
         R: Outcome + Send + 'static,
     {
-        self.submission().submit(BlockAgain(job))
+        self.submission().submit(BlockingRepeat(job))
     }
 
     fn submission(self) -> Submission<'a> {

@@ -1,11 +1,11 @@
 use std::sync::Arc;
 
 use super::options::Options;
-use crate::engine::awaited::Awaited;
-use crate::engine::cell::Cell;
-use crate::engine::entry::{Entry, More};
+use crate::engine::entry::{Entry, Extras};
 use crate::engine::job::Job;
+use crate::engine::job_cell::JobCell;
 use crate::engine::plan::{Plan, Recurrence, random_jitter, saturating_add};
+use crate::engine::typed_job::TypedJob;
 use crate::engine::work::Work;
 use crate::error::SubmitError;
 use crate::handle::JobHandle;
@@ -33,14 +33,14 @@ impl Submission<'_> {
             None => saturating_add(options.deadline, later),
         };
         let is_over = self.is_over || plan.as_ref().is_some_and(|plan| !plan.allows(deadline));
-        let cell = Arc::new(Cell::new(Arc::clone(options.table), work));
+        let cell = Arc::new(JobCell::new(Arc::clone(options.table), work));
         let is_plain = options.name.is_none()
             && options.group.is_none()
             && options.time_limit.is_none()
             && options.wall.is_none()
             && plan.is_none();
-        let more = (!is_plain).then(|| {
-            Box::new(More {
+        let extras = (!is_plain).then(|| {
+            Box::new(Extras {
                 name: options.name,
                 group: options.group,
                 plan,
@@ -49,9 +49,9 @@ impl Submission<'_> {
                 time_limit: options.time_limit,
             })
         });
-        let entry = Entry::new(Arc::clone(&cell) as Arc<dyn Job>, deadline, more);
+        let entry = Entry::new(Arc::clone(&cell) as Arc<dyn Job>, deadline, extras);
         let (key, id) = options.table.submit(entry, is_over)?;
-        Ok(JobHandle::new(cell as Arc<dyn Awaited<W::Value>>, key, id))
+        Ok(JobHandle::new(cell as Arc<dyn TypedJob<W::Value>>, key, id))
     }
 }
 
@@ -76,7 +76,7 @@ impl Options<'_> {
 
 /// What an infallible call does with a refusal.
 #[track_caller]
-pub(crate) fn taken<T>(submitted: Result<JobHandle<T>, SubmitError>) -> JobHandle<T> {
+pub(crate) fn expect_accepted<T>(submitted: Result<JobHandle<T>, SubmitError>) -> JobHandle<T> {
     match submitted {
         Ok(handle) => handle,
         Err(error) => panic!("{error}; the `try_` form of this method returns an error instead"),

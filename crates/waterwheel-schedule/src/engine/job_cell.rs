@@ -16,26 +16,26 @@ use tokio_util::sync::CancellationToken;
 use super::context::Context;
 use super::job::{Job, Run, cancelled_token};
 use super::run::Running;
-use super::share::Share;
 use super::table::Table;
+use super::table_ref::TableRef;
 use super::work::{Holder, Work};
 use crate::error::JobError;
 use crate::sync::lock;
 
 /// A job with its closure and its result.
-pub(crate) struct Cell<W: Work> {
-    table: Arc<Share>,
+pub(crate) struct JobCell<W: Work> {
+    table: Arc<TableRef>,
     runs: AtomicU64,
     /// The run that goes on, if any, is to end at its next poll.
     is_aborted: AtomicBool,
-    /// The run that was admitted has begun. Written with the slot's lock held, which decides between a beginning and a withdrawal.
+    /// The run that was admitted has begun. Written with the state's lock held, which decides between a beginning and a withdrawal.
     has_begun: AtomicBool,
-    slot: Mutex<Slot<W>>,
+    state: Mutex<CellState<W>>,
 }
 
-pub(super) struct Slot<W: Work> {
+pub(super) struct CellState<W: Work> {
     work: Option<W>,
-    pub(super) result: Stored<W::Value>,
+    pub(super) result: JobResult<W::Value>,
     /// Of the task that awaits the handle.
     pub(super) awaiting: Option<Waker>,
     is_cancelled: bool,
@@ -44,11 +44,11 @@ pub(super) struct Slot<W: Work> {
     /// The handle is complete, and the closure is gone or about to go.
     has_ended: bool,
     /// In a box: a job that waits for its time has none of it, and takes less memory.
-    rare: Option<Box<Rare>>,
+    rare: Option<Box<RareState>>,
 }
 
 #[derive(Default)]
-struct Rare {
+struct RareState {
     /// Of the task that runs the job, once the run has waited for something.
     running: Option<Waker>,
     token: Option<CancellationToken>,
@@ -59,22 +59,22 @@ struct Rare {
     ended: Option<CancellationToken>,
 }
 
-pub(super) enum Stored<T> {
-    NotYet,
-    There(Result<T, JobError>),
+pub(super) enum JobResult<T> {
+    Pending,
+    Ready(Result<T, JobError>),
     Taken,
 }
 
-impl<W: Work> Cell<W> {
-    pub(crate) fn new(table: Arc<Share>, work: W) -> Cell<W> {
-        Cell {
+impl<W: Work> JobCell<W> {
+    pub(crate) fn new(table: Arc<TableRef>, work: W) -> JobCell<W> {
+        JobCell {
             table,
             runs: AtomicU64::new(0),
             is_aborted: AtomicBool::new(false),
             has_begun: AtomicBool::new(false),
-            slot: Mutex::new(Slot {
+            state: Mutex::new(CellState {
                 work: Some(work),
-                result: Stored::NotYet,
+                result: JobResult::Pending,
                 awaiting: None,
                 is_cancelled: false,
                 is_withdrawn: false,
@@ -84,8 +84,8 @@ impl<W: Work> Cell<W> {
         }
     }
 
-    pub(super) fn slot(&self) -> MutexGuard<'_, Slot<W>> {
-        lock(&self.slot)
+    pub(super) fn state(&self) -> MutexGuard<'_, CellState<W>> {
+        lock(&self.state)
     }
 
     /// Whether the run is to end now.
@@ -96,27 +96,27 @@ impl<W: Work> Cell<W> {
     /// An abort from now on wakes this task.
     pub(crate) fn wake_when_aborted(&self, cx: &TaskContext<'_>) {
         let waker = cx.waker().clone();
-        let mut slot = self.slot();
-        let before = slot.rare.get_or_insert_default().running.replace(waker);
-        drop(slot);
+        let mut state = self.state();
+        let before = state.rare.get_or_insert_default().running.replace(waker);
+        drop(state);
         drop(before);
     }
 
     /// After a run: its task is woken no more, and its token is not the next one's.
     pub(crate) fn forget_run(&self) {
-        let mut slot = self.slot();
-        let forgotten = match &mut slot.rare {
+        let mut state = self.state();
+        let forgotten = match &mut state.rare {
             Some(rare) => (rare.running.take(), rare.token.take()),
             None => return,
         };
-        drop(slot);
+        drop(state);
         drop(forgotten);
     }
 
     /// When the run began. `None` if it did not, or if there is no hook to be told.
     pub(crate) fn take_beginning(&self) -> Option<Instant> {
         self.table.hook.as_ref()?;
-        self.slot().rare.as_mut()?.began.take()
+        self.state().rare.as_mut()?.began.take()
     }
 
     /// The run has taken too long: its token is cancelled, also if the job asks for it only now.
@@ -126,30 +126,30 @@ impl<W: Work> Cell<W> {
 
     /// The job has ended: completes the handle.
     pub(crate) fn complete(&self, result: Result<W::Value, JobError>) {
-        self.complete_locked(self.slot(), result);
+        self.complete_locked(self.state(), result);
     }
 
     fn complete_locked(
         &self,
-        mut slot: MutexGuard<'_, Slot<W>>,
+        mut state: MutexGuard<'_, CellState<W>>,
         result: Result<W::Value, JobError>,
     ) {
-        let unused = match slot.result {
-            Stored::NotYet => {
-                slot.result = Stored::There(result);
+        let unused = match state.result {
+            JobResult::Pending => {
+                state.result = JobResult::Ready(result);
                 None
             }
             _ => Some(result),
         };
-        slot.is_withdrawn = true;
-        slot.has_ended = true;
-        let awaiting = slot.awaiting.take();
-        let (running, ended) = match &mut slot.rare {
+        state.is_withdrawn = true;
+        state.has_ended = true;
+        let awaiting = state.awaiting.take();
+        let (running, ended) = match &mut state.rare {
             Some(rare) => (rare.running.take(), rare.ended.take()),
             None => (None, None),
         };
-        let work = slot.work.take();
-        drop(slot);
+        let work = state.work.take();
+        drop(state);
         drop(running);
         // A destructor that panics ends neither the driver nor what others wait for.
         let _ = catch_unwind(AssertUnwindSafe(|| drop(work)));
@@ -161,46 +161,46 @@ impl<W: Work> Cell<W> {
     }
 }
 
-impl<W: Work> Holder<W> for Cell<W> {
+impl<W: Work> Holder<W> for JobCell<W> {
     fn begin_run(&self, context: &Context) -> Option<W> {
         let began = self.table.hook.as_ref().map(|_| self.table.timer.now());
-        let mut slot = self.slot();
-        if slot.is_withdrawn {
+        let mut state = self.state();
+        if state.is_withdrawn {
             return None;
         }
-        let work = slot.work.take()?;
+        let work = state.work.take()?;
         self.has_begun.store(true, Ordering::Relaxed);
         if began.is_some() {
-            slot.rare.get_or_insert_default().began = began;
+            state.rare.get_or_insert_default().began = began;
         }
         // With the lock held: who has found the run begun, finds it counted.
-        self.table.begun.fetch_add(1, Ordering::Relaxed);
-        drop(slot);
+        self.table.runs_started.fetch_add(1, Ordering::Relaxed);
+        drop(state);
         self.table.report_start(context.which());
         Some(work)
     }
 
     fn give_back(&self, work: W) {
-        let mut slot = self.slot();
-        let unused = match slot.is_withdrawn {
+        let mut state = self.state();
+        let unused = match state.is_withdrawn {
             true => Some(work),
-            false => slot.work.replace(work),
+            false => state.work.replace(work),
         };
-        drop(slot);
+        drop(state);
         drop(unused);
     }
 }
 
-impl<W: Work> Job for Cell<W> {
+impl<W: Work> Job for JobCell<W> {
     fn table(&self) -> &Arc<Table> {
         &self.table
     }
 
-    fn start(self: Arc<Self>, run: Run, limit: Option<Duration>, runtime: &Handle) {
+    fn spawn_run(self: Arc<Self>, run: Run, limit: Option<Duration>, runtime: &Handle) {
         runtime.spawn(Running::new(self, run, limit));
     }
 
-    fn begin(
+    fn run_future(
         self: Arc<Self>,
         run: Run,
         limit: Option<Duration>,
@@ -209,10 +209,10 @@ impl<W: Work> Job for Cell<W> {
     }
 
     fn end(&self, error: JobError) {
-        let mut slot = self.slot();
-        slot.is_cancelled = true;
-        let token = slot.rare.as_ref().and_then(|rare| rare.token.clone());
-        self.complete_locked(slot, Err(error));
+        let mut state = self.state();
+        state.is_cancelled = true;
+        let token = state.rare.as_ref().and_then(|rare| rare.token.clone());
+        self.complete_locked(state, Err(error));
         cancel(token);
     }
 
@@ -226,11 +226,11 @@ impl<W: Work> Job for Cell<W> {
     }
 
     fn token(&self) -> CancellationToken {
-        let mut slot = self.slot();
-        let is_cancelled = slot.is_cancelled;
-        let token = &mut slot.rare.get_or_insert_default().token;
+        let mut state = self.state();
+        let is_cancelled = state.is_cancelled;
+        let token = &mut state.rare.get_or_insert_default().token;
         let token = token.get_or_insert_default().clone();
-        drop(slot);
+        drop(state);
         if is_cancelled {
             token.cancel();
         }
@@ -238,31 +238,31 @@ impl<W: Work> Job for Cell<W> {
     }
 
     fn ended(&self) -> CancellationToken {
-        let mut slot = self.slot();
-        if !slot.has_ended {
-            let ended = &mut slot.rare.get_or_insert_default().ended;
+        let mut state = self.state();
+        if !state.has_ended {
+            let ended = &mut state.rare.get_or_insert_default().ended;
             return ended.get_or_insert_default().clone();
         }
-        drop(slot);
+        drop(state);
         cancelled_token()
     }
 
     fn mark_cancelled(&self) {
-        let mut slot = self.slot();
-        slot.is_cancelled = true;
-        let token = slot.rare.as_ref().and_then(|rare| rare.token.clone());
-        drop(slot);
+        let mut state = self.state();
+        state.is_cancelled = true;
+        let token = state.rare.as_ref().and_then(|rare| rare.token.clone());
+        drop(state);
         cancel(token);
     }
 
     fn is_cancelled(&self) -> bool {
-        self.slot().is_cancelled
+        self.state().is_cancelled
     }
 
     fn withdraw(&self) -> bool {
-        let mut slot = self.slot();
+        let mut state = self.state();
         let has_begun = self.has_begun();
-        slot.is_withdrawn |= !has_begun;
+        state.is_withdrawn |= !has_begun;
         !has_begun
     }
 
@@ -271,7 +271,7 @@ impl<W: Work> Job for Cell<W> {
     }
 
     fn expect_another(&self) {
-        let _slot = self.slot();
+        let _slot = self.state();
         self.has_begun.store(false, Ordering::Relaxed);
     }
 
@@ -287,20 +287,20 @@ impl<W: Work> Job for Cell<W> {
 
     fn abort(&self) {
         self.is_aborted.store(true, Ordering::Release);
-        let mut slot = self.slot();
-        let waker = slot.rare.as_mut().and_then(|rare| rare.running.take());
-        drop(slot);
+        let mut state = self.state();
+        let waker = state.rare.as_mut().and_then(|rare| rare.running.take());
+        drop(state);
         if let Some(waker) = waker {
             waker.wake();
         }
     }
 
     fn set_last_error(&self, error: Arc<str>) {
-        self.slot().rare.get_or_insert_default().last_error = Some(error);
+        self.state().rare.get_or_insert_default().last_error = Some(error);
     }
 
     fn last_error(&self) -> Option<Arc<str>> {
-        self.slot().rare.as_ref()?.last_error.clone()
+        self.state().rare.as_ref()?.last_error.clone()
     }
 }
 
