@@ -14,10 +14,10 @@ use super::table::{Phase, Table};
 use crate::error::JobError;
 
 /// The driver's task.
-pub(crate) async fn drive(end: End) {
+pub(crate) async fn drive(guard: DriverGuard) {
     let mut due = Due::default();
     let (mut sleep, mut wall_sleep) = (None, None);
-    poll_fn(|cx| poll(&end.table, &mut due, &mut sleep, &mut wall_sleep, cx)).await;
+    poll_fn(|cx| poll(&guard.table, &mut due, &mut sleep, &mut wall_sleep, cx)).await;
 }
 
 fn poll(
@@ -98,11 +98,11 @@ fn poll(
 }
 
 /// Ends all jobs when the driver ends before them: when its runtime does, even if the driver never ran.
-pub(crate) struct End {
+pub(crate) struct DriverGuard {
     pub(crate) table: Arc<Table>,
 }
 
-impl Drop for End {
+impl Drop for DriverGuard {
     fn drop(&mut self) {
         let mut state = self.table.state();
         state.phase = Phase::Terminated;

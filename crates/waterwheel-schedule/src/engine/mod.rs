@@ -14,7 +14,7 @@
 //! | `due` | what is due, and was not started yet? |
 //! | `run_queue` | who starts jobs that are due together? |
 //! | `driver` | who starts what is due? One task |
-//! | `after` | what follows a run? |
+//! | `completion` | what follows a run? |
 //! | `ending` | what ends jobs before their time: a cancel, a shutdown? |
 //! | `moves` | what moves a job that does not run: pause, resume, a run at once, another deadline? |
 //! | `inspect` | what do users see of a job? |
@@ -38,9 +38,9 @@
 //! Closures, results, wakers and the event hook are foreign code: they are called and dropped with no lock held.
 
 mod admission;
-mod after;
 #[cfg(feature = "cron")]
 mod clock_set_back;
+mod completion;
 pub(crate) mod concurrency_limit;
 mod context;
 pub(crate) mod driver;

@@ -12,7 +12,7 @@ use tokio::task::coop::unconstrained;
 use waterwheel::Sleep;
 
 use super::Context;
-use super::after::{After, End};
+use super::completion::{AfterRun, RunEnd};
 use super::job::{Job, Run};
 use super::job_cell::JobCell;
 use super::work::{Holder, Work};
@@ -21,13 +21,13 @@ use crate::error::{JobError, Panic};
 pin_project! {
     /// The task of a run. It is small, and takes few locks: what a plain job costs is mostly this.
     pub(crate) struct Running<W: Work> {
-        // Dropped before `over`, with a task whose runtime ends: the job's next run does not overlap with it.
+        // Dropped before `guard`, with a task whose runtime ends: the job's next run does not overlap with it.
         #[pin]
         future: Option<W::Running>,
         limit: Option<Limit>,
         // An abort wakes this task, which is always the same one.
         is_registered: bool,
-        over: Over<W>,
+        guard: RunGuard<W>,
     }
 }
 
@@ -46,7 +46,7 @@ impl<W: Work> Running<W> {
             future: None,
             limit: limit.map(Limit::Of),
             is_registered: false,
-            over: Over {
+            guard: RunGuard {
                 cell,
                 run,
                 is_over: false,
@@ -57,15 +57,15 @@ impl<W: Work> Running<W> {
     /// Calls the closure, or has a thread call it, unless the run was withdrawn.
     fn begin(self: Pin<&mut Self>) -> Result<(), Ended<W::Value>> {
         let mut this = self.project();
-        let (cell, run) = (&this.over.cell, this.over.run);
+        let (cell, run) = (&this.guard.cell, this.guard.run);
         let context = || Context::new(Arc::clone(cell) as Arc<dyn Job>, run);
         let begun = catch_unwind(AssertUnwindSafe(|| W::begin(cell, context())));
         let future = match begun {
-            Ok(future) => future.ok_or(Ended::NeverBegan)?,
+            Ok(future) => future.ok_or(Ended::NeverStarted)?,
             Err(panic) => {
                 if W::BLOCKS {
                     // There is no thread for it: a run that fails as it begins.
-                    cell.give_back(cell.begin_run(&context()).ok_or(Ended::NeverBegan)?);
+                    cell.give_back(cell.begin_run(&context()).ok_or(Ended::NeverStarted)?);
                 }
                 return Err(Ended::With(Err(panicked(panic))));
             }
@@ -81,7 +81,7 @@ impl<W: Work> Running<W> {
 
     fn poll_begun(self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Ended<W::Value>> {
         let this = self.project();
-        let cell = &this.over.cell;
+        let cell = &this.guard.cell;
         // A run on a thread that may block cannot be ended from outside.
         if !W::BLOCKS && cell.is_aborted() {
             return Poll::Ready(Ended::Aborted);
@@ -89,7 +89,7 @@ impl<W: Work> Running<W> {
         let future = this.future.as_pin_mut().expect("a run that goes on");
         match catch_unwind(AssertUnwindSafe(|| future.poll(cx))) {
             Ok(Poll::Ready(Some(result))) => return Poll::Ready(Ended::With(result)),
-            Ok(Poll::Ready(None)) => return Poll::Ready(Ended::NeverBegan),
+            Ok(Poll::Ready(None)) => return Poll::Ready(Ended::NeverStarted),
             Err(panic) => return Poll::Ready(Ended::With(Err(panicked(panic)))),
             Ok(Poll::Pending) => {}
         }
@@ -126,7 +126,7 @@ enum Ended<T> {
     /// By an abort.
     Aborted,
     /// The run was withdrawn, or the job has ended, before its closure was called.
-    NeverBegan,
+    NeverStarted,
 }
 
 impl<W: Work> Future for Running<W> {
@@ -144,7 +144,7 @@ impl<W: Work> Future for Running<W> {
         let mut this = self.project();
         let is_late = matches!(this.limit.take(), Some(Limit::Exceeded));
         // One that waited for a thread for too long, and was withdrawn, has had no run.
-        if is_late && this.over.cell.has_begun() {
+        if is_late && this.guard.cell.has_begun() {
             let late = Ended::With(Err(JobError::TimedOut));
             drop_safely(std::mem::replace(&mut ended, late));
         }
@@ -157,24 +157,24 @@ impl<W: Work> Future for Running<W> {
         }
         match ended {
             // A blocking closure that its runtime never began.
-            Ended::With(Err(JobError::Shutdown)) => this.over.end_dropped(),
-            Ended::With(result) => this.over.end(result),
-            Ended::Aborted => this.over.end_by(End::Aborted),
+            Ended::With(Err(JobError::Shutdown)) => this.guard.end_dropped(),
+            Ended::With(result) => this.guard.end(result),
+            Ended::Aborted => this.guard.end_by(RunEnd::Aborted),
             // Whoever withdrew it has told the table, and ends the job.
-            Ended::NeverBegan => this.over.is_over = true,
+            Ended::NeverStarted => this.guard.is_over = true,
         }
         Poll::Ready(())
     }
 }
 
 /// Ends the run when the task is dropped too, by a runtime that ends.
-struct Over<W: Work> {
+struct RunGuard<W: Work> {
     cell: Arc<JobCell<W>>,
     run: Run,
     is_over: bool,
 }
 
-impl<W: Work> Over<W> {
+impl<W: Work> RunGuard<W> {
     fn end(&mut self, result: Result<W::Value, JobError>) {
         self.is_over = true;
         let began = self.cell.take_beginning();
@@ -182,21 +182,21 @@ impl<W: Work> Over<W> {
             self.cell.forget_run();
         }
         let end = match &result {
-            Ok(_) => End::Well,
+            Ok(_) => RunEnd::Succeeded,
             Err(error) => {
                 let error = described(error);
                 self.cell.set_last_error(Arc::clone(&error));
-                End::Badly(error)
+                RunEnd::Failed(error)
             }
         };
         match self.cell.table().finished(&self.run, began, end) {
-            After::Again => drop_safely(result),
-            After::Over => self.cell.complete(result),
-            After::Well => {
+            AfterRun::RunAgain => drop_safely(result),
+            AfterRun::EndWithResult => self.cell.complete(result),
+            AfterRun::EndOk => {
                 drop_safely(result);
                 self.cell.end_well();
             }
-            After::Ended(error) => {
+            AfterRun::EndWithError(error) => {
                 drop_safely(result);
                 self.cell.end(error);
             }
@@ -206,23 +206,23 @@ impl<W: Work> Over<W> {
     /// The runtime ends, and drops the run.
     fn end_dropped(&mut self) {
         self.end_by(match self.cell.withdraw() {
-            true => End::NeverBegan,
-            false => End::Dropped,
+            true => RunEnd::NeverStarted,
+            false => RunEnd::Dropped,
         });
     }
 
     /// The run has given nothing, and the job has ended with it.
-    fn end_by(&mut self, end: End) {
+    fn end_by(&mut self, end: RunEnd) {
         self.is_over = true;
         let began = self.cell.take_beginning();
         self.cell.forget_run();
-        if let After::Ended(error) = self.cell.table().finished(&self.run, began, end) {
+        if let AfterRun::EndWithError(error) = self.cell.table().finished(&self.run, began, end) {
             self.cell.end(error);
         }
     }
 }
 
-impl<W: Work> Drop for Over<W> {
+impl<W: Work> Drop for RunGuard<W> {
     fn drop(&mut self) {
         if !self.is_over {
             self.end_dropped();

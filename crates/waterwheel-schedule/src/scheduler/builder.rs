@@ -7,7 +7,7 @@ use waterwheel::Timer;
 
 use super::Scheduler;
 use crate::engine::concurrency_limit::ConcurrencyLimit;
-use crate::engine::driver::{End, drive};
+use crate::engine::driver::{DriverGuard, drive};
 use crate::engine::table::Table;
 use crate::engine::table_ref::TableRef;
 use crate::engine::wall_clock::WallClock;
@@ -189,7 +189,7 @@ impl Builder {
             limit,
         );
         let table = Arc::new(table);
-        runtime.spawn(drive(End {
+        runtime.spawn(drive(DriverGuard {
             table: Arc::clone(&table),
         }));
         Scheduler {

@@ -15,32 +15,32 @@ use crate::info::Event;
 
 /// How a run has ended.
 #[derive(Debug)]
-pub(crate) enum End {
-    Well,
+pub(crate) enum RunEnd {
+    Succeeded,
     /// With this error.
-    Badly(Arc<str>),
+    Failed(Arc<str>),
     /// By an abort.
     Aborted,
     /// Its runtime ends.
     Dropped,
     /// Its runtime ends, and its closure was not called.
-    NeverBegan,
+    NeverStarted,
 }
 
 /// What follows a run for those outside of the table.
-pub(crate) enum After {
-    Again,
+pub(crate) enum AfterRun {
+    RunAgain,
     /// The job has ended as its last run did.
-    Over,
+    EndWithResult,
     /// The job has ended well, however its last run did.
-    Well,
+    EndOk,
     /// The job has ended otherwise.
-    Ended(JobError),
+    EndWithError(JobError),
 }
 
 /// What follows a run in the table.
-struct Following {
-    after: After,
+struct NextStep {
+    after: AfterRun,
     /// The tick to file the job at. `None` if it is paused, or has ended.
     tick: Option<Tick>,
     /// The time of day that the job waits for.
@@ -48,9 +48,9 @@ struct Following {
     missed: u64,
 }
 
-impl Following {
-    fn end(after: After) -> Following {
-        Following {
+impl NextStep {
+    fn end(after: AfterRun) -> NextStep {
+        NextStep {
             after,
             tick: None,
             wall: None,
@@ -62,47 +62,47 @@ impl Following {
 impl Table {
     /// Files the next run, or ends the job. Starts what waited for the permits that are free now. The hook is told of a run
     /// whose beginning is known.
-    pub(crate) fn finished(&self, run: &Run, began: Option<Instant>, end: End) -> After {
+    pub(crate) fn finished(&self, run: &Run, began: Option<Instant>, end: RunEnd) -> AfterRun {
         let took = began.map(|began| (began, self.timer.now()));
         let (mut starts, mut waker, mut removed) = (Vec::new(), None, None);
         let mut guard = self.state();
         let state = &mut *guard;
-        let has_begun = !matches!(end, End::NeverBegan);
+        let has_begun = !matches!(end, RunEnd::NeverStarted);
         state.counts.finished += u64::from(has_begun);
-        state.counts.failed += u64::from(matches!(end, End::Badly(_)));
+        state.counts.failed += u64::from(matches!(end, RunEnd::Failed(_)));
         let Some(entry) = state.wheel.get_mut(run.key) else {
             // The runtime is going away, and took the table's jobs.
             state.jobs -= usize::from(has_begun);
             state.counts.ended += u64::from(has_begun);
-            return After::Ended(JobError::Shutdown);
+            return AfterRun::EndWithError(JobError::Shutdown);
         };
         let (group, is_periodic) = (entry.group(), entry.is_periodic());
         let name = self.hook.as_ref().and_then(|_| entry.name().cloned());
         let mut next = match &end {
-            End::Well => self.following(entry, RunResult::Succeeded),
-            End::Badly(_) => self.following(entry, RunResult::Failed),
-            _ => Following::end(After::Ended(ended_from_outside(entry, &end))),
+            RunEnd::Succeeded => self.advance(entry, RunResult::Succeeded),
+            RunEnd::Failed(_) => self.advance(entry, RunResult::Failed),
+            _ => NextStep::end(AfterRun::EndWithError(ended_from_outside(entry, &end))),
         };
         let is_closing = state.phase != Phase::Running;
         // A job that is paused would keep a shutdown from its end.
-        if matches!(next.after, After::Again)
+        if matches!(next.after, AfterRun::RunAgain)
             && is_closing
             && (next.tick.is_none() || !state.keeps(is_periodic))
         {
-            next.after = After::Ended(JobError::Shutdown);
+            next.after = AfterRun::EndWithError(JobError::Shutdown);
         }
         state.counts.missed += next.missed;
         match (&next.after, next.tick) {
-            (After::Again, Some(tick))
+            (AfterRun::RunAgain, Some(tick))
                 if state.is_limited(group) && tick <= self.timer.tick_now() =>
             {
                 state.requeue(run.key);
             }
-            (After::Again, Some(tick)) => {
+            (AfterRun::RunAgain, Some(tick)) => {
                 state.wheel.reset(run.key, tick);
                 waker = self.waker_of_new_wait(state, run.key, tick, next.wall);
             }
-            (After::Again, None) => {}
+            (AfterRun::RunAgain, None) => {}
             _ => {
                 removed = state.wheel.cancel(run.key);
                 state.jobs -= 1;
@@ -114,7 +114,7 @@ impl Table {
         }
         match end {
             // What is queued is dropped as well. To spawn it here would drop it inside of this call, and so on.
-            End::Dropped | End::NeverBegan => {}
+            RunEnd::Dropped | RunEnd::NeverStarted => {}
             _ => state.release_permits(group, &mut starts),
         }
         let idle = state.waker_if_idle();
@@ -142,11 +142,11 @@ impl Table {
     }
 
     /// Moves an entry on after a run that came to its end.
-    fn following(&self, entry: &mut Entry, ran: RunResult) -> Following {
+    fn advance(&self, entry: &mut Entry, ran: RunResult) -> NextStep {
         let (end_reason, pauses) = (entry.end_reason, entry.pause_requested);
         let Some(plan) = entry.plan_mut() else {
             entry.job.count_run();
-            return Following::end(After::Over);
+            return NextStep::end(AfterRun::EndWithResult);
         };
         // The clocks are read for jobs that may run again alone.
         let (now, wall) = (self.timer.now(), self.wall.now(&self.timer));
@@ -162,21 +162,21 @@ impl Table {
                 let at = self.wall.instant_of(wall, &self.timer);
                 if !plan.allows(at) {
                     entry.job.count_run();
-                    return Following::end(match ran {
-                        RunResult::Succeeded => After::Over,
-                        RunResult::Failed => After::Well,
+                    return NextStep::end(match ran {
+                        RunResult::Succeeded => AfterRun::EndWithResult,
+                        RunResult::Failed => AfterRun::EndOk,
                     });
                 }
                 (at, Some(wall), missed)
             }
             (next, end_reason) => {
                 entry.job.count_run();
-                return Following::end(match (next, end_reason) {
-                    (NextRun::Failed, _) => After::Over,
+                return NextStep::end(match (next, end_reason) {
+                    (NextRun::Failed, _) => AfterRun::EndWithResult,
                     // What a failed run said does not matter, if the job was to go on after it.
-                    (NextRun::Done, _) if ran == RunResult::Failed => After::Well,
-                    (NextRun::Done, _) | (_, None) => After::Over,
-                    (_, Some(end_reason)) => After::Ended(end_reason.error()),
+                    (NextRun::Done, _) if ran == RunResult::Failed => AfterRun::EndOk,
+                    (NextRun::Done, _) | (_, None) => AfterRun::EndWithResult,
+                    (_, Some(end_reason)) => AfterRun::EndWithError(end_reason.error()),
                 });
             }
         };
@@ -194,8 +194,8 @@ impl Table {
         } else {
             Status::Waiting
         };
-        Following {
-            after: After::Again,
+        NextStep {
+            after: AfterRun::RunAgain,
             tick: (!pauses).then(|| self.timer.tick_after(at)),
             wall,
             missed,
@@ -204,25 +204,25 @@ impl Table {
 }
 
 /// Why a job has ended whose run did not come to its end.
-fn ended_from_outside(entry: &Entry, end: &End) -> JobError {
-    if matches!(end, End::Aborted) {
+fn ended_from_outside(entry: &Entry, end: &RunEnd) -> JobError {
+    if matches!(end, RunEnd::Aborted) {
         entry.job.count_run();
     }
     match (end, entry.end_reason) {
-        (End::Dropped | End::NeverBegan, _) => JobError::Shutdown,
+        (RunEnd::Dropped | RunEnd::NeverStarted, _) => JobError::Shutdown,
         (_, Some(end_reason)) => end_reason.error(),
         (_, None) => JobError::Cancelled,
     }
 }
 
-impl End {
+impl RunEnd {
     /// What the event says.
     fn in_words(self) -> Option<Arc<str>> {
         match self {
-            End::Well => None,
-            End::Badly(error) => Some(error),
-            End::Aborted => Some(JobError::Cancelled.to_string().into()),
-            End::Dropped | End::NeverBegan => Some(JobError::Shutdown.to_string().into()),
+            RunEnd::Succeeded => None,
+            RunEnd::Failed(error) => Some(error),
+            RunEnd::Aborted => Some(JobError::Cancelled.to_string().into()),
+            RunEnd::Dropped | RunEnd::NeverStarted => Some(JobError::Shutdown.to_string().into()),
         }
     }
 }
