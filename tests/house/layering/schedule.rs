@@ -1,7 +1,7 @@
 //! The rooms of the scheduler.
 
 use super::house::House;
-use super::imports::{Import, circles};
+use super::imports::Import;
 
 const HOUSE: House = House {
     sources: "crates/waterwheel-schedule/src",
@@ -59,15 +59,4 @@ fn an_arrow_from_the_engine_to_what_users_have_is_found() {
         wrong.len() == 1 && wrong[0].contains("planted"),
         "{wrong:?}"
     );
-}
-
-/// The table holds entries, an entry has its job, and a job leads a handle to its table.
-const IN_THE_ENGINE: [&str; 3] = ["engine/entry.rs", "engine/job.rs", "engine/table.rs"];
-
-#[test]
-fn one_import_circle_of_the_scheduler_has_more_than_two_files() {
-    let imports = HOUSE.sources().imports();
-    let mut circles = circles(&imports);
-    circles.retain(|circle| circle.len() > 2);
-    assert_eq!(circles, [IN_THE_ENGINE.into()]);
 }

@@ -1,4 +1,4 @@
-//! What follows a run?
+//! What follows a run: the next run is filed, or the job ends, and the jobs that waited for its permits start.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -6,44 +6,44 @@ use std::time::SystemTime;
 use tokio::time::Instant;
 use waterwheel::wheel::Tick;
 
-use super::entry::{Entry, Status};
-use super::job::Run;
 use super::plan::{NextRun, RunResult};
+use super::table::Run;
+use super::table::{Entry, Status};
 use super::table::{Phase, Table, wake};
 use crate::error::JobError;
 use crate::info::Event;
 
-/// How a run has ended.
+/// How a run ended.
 #[derive(Debug)]
 pub(crate) enum RunEnd {
     Succeeded,
-    /// With this error.
+    /// With this error message.
     Failed(Arc<str>),
-    /// By an abort.
     Aborted,
-    /// Its runtime ends.
+    /// The runtime dropped the run as it ended.
     Dropped,
-    /// Its runtime ends, and its closure was not called.
+    /// The same, before the closure was called.
     NeverStarted,
 }
 
-/// What follows a run for those outside of the table.
+/// What the future of a run has to do once the table is up to date.
 pub(crate) enum AfterRun {
+    /// Nothing: the job has another run.
     RunAgain,
-    /// The job has ended as its last run did.
+    /// End the job with the result of the run.
     EndWithResult,
-    /// The job has ended well, however its last run did.
+    /// End the job with `Ok(())`, whatever the result of the run.
     EndOk,
-    /// The job has ended otherwise.
+    /// End the job with this error.
     EndWithError(JobError),
 }
 
-/// What follows a run in the table.
+/// What the table has to do after a run.
 struct NextStep {
     after: AfterRun,
-    /// The tick to file the job at. `None` if it is paused, or has ended.
+    /// The tick to file the job at. `None` if the job is paused or has ended.
     tick: Option<Tick>,
-    /// The time of day that the job waits for.
+    /// The wall-clock time that the job waits for.
     wall: Option<SystemTime>,
     missed: u64,
 }
@@ -60,8 +60,7 @@ impl NextStep {
 }
 
 impl Table {
-    /// Files the next run, or ends the job. Starts what waited for the permits that are free now. The hook is told of a run
-    /// whose beginning is known.
+    /// Files the next run or ends the job, and starts the jobs that waited for its permits. The hook is called if the run has `began`.
     pub(crate) fn finished(&self, run: &Run, began: Option<Instant>, end: RunEnd) -> AfterRun {
         let took = began.map(|began| (began, self.timer.now()));
         let (mut starts, mut waker, mut removed) = (Vec::new(), None, None);
@@ -71,7 +70,7 @@ impl Table {
         state.counts.finished += u64::from(has_begun);
         state.counts.failed += u64::from(matches!(end, RunEnd::Failed(_)));
         let Some(entry) = state.wheel.get_mut(run.key) else {
-            // The runtime is going away, and took the table's jobs.
+            // The runtime is ending, and the driver has removed all jobs.
             state.jobs -= usize::from(has_begun);
             state.counts.ended += u64::from(has_begun);
             return AfterRun::EndWithError(JobError::Shutdown);
@@ -81,13 +80,13 @@ impl Table {
         let mut next = match &end {
             RunEnd::Succeeded => self.advance(entry, RunResult::Succeeded),
             RunEnd::Failed(_) => self.advance(entry, RunResult::Failed),
-            _ => NextStep::end(AfterRun::EndWithError(ended_from_outside(entry, &end))),
+            _ => NextStep::end(AfterRun::EndWithError(error_from_outside(entry, &end))),
         };
         let is_closing = state.phase != Phase::Running;
-        // A job that is paused would keep a shutdown from its end.
+        // A paused job would keep the shutdown from ending.
         if matches!(next.after, AfterRun::RunAgain)
             && is_closing
-            && (next.tick.is_none() || !state.keeps(is_periodic))
+            && (next.tick.is_none() || !state.survives_shutdown(is_periodic))
         {
             next.after = AfterRun::EndWithError(JobError::Shutdown);
         }
@@ -100,7 +99,7 @@ impl Table {
             }
             (AfterRun::RunAgain, Some(tick)) => {
                 state.wheel.reset(run.key, tick);
-                waker = self.waker_of_new_wait(state, run.key, tick, next.wall);
+                waker = self.driver_waker_for(state, run.key, tick, next.wall);
             }
             (AfterRun::RunAgain, None) => {}
             _ => {
@@ -113,11 +112,11 @@ impl Table {
             }
         }
         match end {
-            // What is queued is dropped as well. To spawn it here would drop it inside of this call, and so on.
+            // The runtime drops queued jobs as well. Spawning one here would drop it within this call, and so on recursively.
             RunEnd::Dropped | RunEnd::NeverStarted => {}
             _ => state.release_permits(group, &mut starts),
         }
-        let idle = state.waker_if_idle();
+        let idle = state.driver_waker_if_idle();
         drop(guard);
         wake(waker);
         wake(idle);
@@ -131,7 +130,7 @@ impl Table {
                 scheduled: run.scheduled,
                 lateness: began.saturating_duration_since(run.scheduled),
                 duration: ended.saturating_duration_since(began),
-                error: end.in_words(),
+                error: end.message(),
             });
             if runs > 0 {
                 self.report(|| Event::Missed { id, name, runs });
@@ -141,17 +140,17 @@ impl Table {
         next.after
     }
 
-    /// Moves an entry on after a run that came to its end.
+    /// Moves an entry on after a run that succeeded or failed.
     fn advance(&self, entry: &mut Entry, ran: RunResult) -> NextStep {
         let (end_reason, pauses) = (entry.end_reason, entry.pause_requested);
         let Some(plan) = entry.plan_mut() else {
             entry.job.count_run();
             return NextStep::end(AfterRun::EndWithResult);
         };
-        // The clocks are read for jobs that may run again alone.
+        // Jobs that run once need no clock.
         let (now, wall) = (self.timer.now(), self.wall.now(&self.timer));
         let next = plan.after_run(ran, now, wall);
-        let is_again = plan.failures > 0;
+        let is_retry = plan.failures > 0;
         let (at, wall, missed) = match (next, end_reason) {
             (NextRun::At { at, missed }, None) => (plan.with_jitter(at), None, missed),
             #[cfg(feature = "cron")]
@@ -173,21 +172,21 @@ impl Table {
                 entry.job.count_run();
                 return NextStep::end(match (next, end_reason) {
                     (NextRun::Failed, _) => AfterRun::EndWithResult,
-                    // What a failed run said does not matter, if the job was to go on after it.
+                    // The job was to continue after the error, so it does not end with it.
                     (NextRun::Done, _) if ran == RunResult::Failed => AfterRun::EndOk,
                     (NextRun::Done, _) | (_, None) => AfterRun::EndWithResult,
                     (_, Some(end_reason)) => AfterRun::EndWithError(end_reason.error()),
                 });
             }
         };
-        if !is_again {
+        if !is_retry {
             entry.job.count_run();
         }
         entry.deadline = at;
         if let Some(extras) = &mut entry.extras {
             extras.wall = wall;
         }
-        entry.job.expect_another();
+        entry.job.prepare_next_run();
         entry.pause_requested = false;
         entry.status = if pauses {
             Status::Paused
@@ -203,8 +202,8 @@ impl Table {
     }
 }
 
-/// Why a job has ended whose run did not come to its end.
-fn ended_from_outside(entry: &Entry, end: &RunEnd) -> JobError {
+/// The error of a job whose run was aborted or dropped.
+fn error_from_outside(entry: &Entry, end: &RunEnd) -> JobError {
     if matches!(end, RunEnd::Aborted) {
         entry.job.count_run();
     }
@@ -216,8 +215,8 @@ fn ended_from_outside(entry: &Entry, end: &RunEnd) -> JobError {
 }
 
 impl RunEnd {
-    /// What the event says.
-    fn in_words(self) -> Option<Arc<str>> {
+    /// The error message in the event.
+    fn message(self) -> Option<Arc<str>> {
         match self {
             RunEnd::Succeeded => None,
             RunEnd::Failed(error) => Some(error),

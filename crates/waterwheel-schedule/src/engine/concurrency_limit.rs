@@ -1,7 +1,7 @@
-//! How many jobs run at a time: of the scheduler, and of each group.
+//! A limit on how many jobs run at the same time: one for the scheduler, and one for each group.
 //!
-//! A job that is due queues for a permit of its group, then for one of the scheduler, by deadline and submission. A job that queues for a permit of the scheduler
-//! holds its permit of the group. There is no circle, since the scheduler's permits are held by jobs that run, and by no others.
+//! A job that is due acquires a permit of its group first, then one of the scheduler, and holds the first while it waits for the second.
+//! This cannot deadlock, since only running jobs hold permits of the scheduler.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -12,14 +12,14 @@ use waterwheel::wheel::Key;
 
 use crate::info::JobId;
 
-/// Where a job stands among others: its deadline, and then the order of submission.
+/// The order in which jobs start: by deadline, then by submission.
 pub(crate) type Rank = (Instant, JobId);
 
-/// A number of permits, and which jobs wait for one.
+/// A counting semaphore with an ordered queue of the jobs that wait for a permit.
 #[derive(Debug)]
 pub(crate) struct ConcurrencyLimit {
     pub(crate) name: Option<Arc<str>>,
-    /// `None` for no bound.
+    /// `None` if there is no limit.
     max: Option<NonZeroUsize>,
     acquired: usize,
     queue: BTreeMap<Rank, Key>,
@@ -43,7 +43,7 @@ impl ConcurrencyLimit {
         self.max.is_some()
     }
 
-    /// Takes a permit without a bound, past the queue: there is none.
+    /// Acquires a permit if there is no limit, and therefore no queue.
     pub(crate) fn try_acquire_unbounded(&mut self) -> bool {
         if self.max.is_some() {
             return false;
@@ -64,7 +64,7 @@ impl ConcurrencyLimit {
         self.acquired -= 1;
     }
 
-    /// The first job of the queue, if there is a permit for it. The job has the permit.
+    /// Acquires a permit for the first job of the queue, if one is free, and removes that job from the queue.
     pub(crate) fn acquire_for_next(&mut self) -> Option<Key> {
         if self.is_full() {
             return None;

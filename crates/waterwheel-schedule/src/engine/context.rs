@@ -6,8 +6,8 @@ use std::time::SystemTime;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::job::{Job, Run, cancelled_token};
 use super::table::Table;
+use super::table::{Job, Run, cancelled_token};
 use crate::info::JobId;
 
 /// The context of a run, which is passed to the job's closure.
@@ -117,7 +117,7 @@ impl Context {
     #[must_use]
     pub fn token(&self) -> CancellationToken {
         if self.job.runs() >= self.run.number {
-            // The token is the next run's by now.
+            // By now, the job's token is that of the next run.
             return cancelled_token();
         }
         self.job.token()
@@ -163,7 +163,7 @@ impl Context {
         self.job.table().cancel(self.run.key)
     }
 
-    /// Which run of the job it is.
+    /// The run that this context is passed to.
     pub(crate) fn which(&self) -> &Run {
         &self.run
     }

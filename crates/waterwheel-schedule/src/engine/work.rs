@@ -1,5 +1,6 @@
-//! What a job does: a closure that gives a future, called once or for each run, or a closure that blocks.
+//! The closure of a job, async or blocking, called once or for each run, and the types that it may return.
 
+use std::error::Error;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
@@ -9,33 +10,107 @@ use std::task::{Context as TaskContext, Poll, ready};
 use pin_project_lite::pin_project;
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use super::{Context, Outcome};
+use super::context::Context;
 use crate::error::{JobError, Panic};
 
-/// A closure and what it gives, without their types.
+/// The output of a job: nothing, or a result.
+///
+/// This trait is implemented for `()`, and for every `Result<T, E>` whose error can be boxed, such as the errors of std
+/// and `anyhow`, and strings. An error of a job therefore cannot go unnoticed: [`OnError`](crate::OnError) and
+/// [`JobHandle`](crate::JobHandle) see it.
+///
+/// A job that runs once and returns some other type is submitted by [`Once::run_value`](crate::Once::run_value), which
+/// takes any type. A job with retries that never fails returns `Ok::<_, std::convert::Infallible>(value)`.
+#[diagnostic::on_unimplemented(
+    message = "a job must return `()` or a `Result`, not `{Self}`",
+    note = "`run_value` and `run_blocking_value` submit a job that runs once and returns a value of any type",
+    note = "with retries, a job that never fails can return `Ok::<_, std::convert::Infallible>(value)`"
+)]
+pub trait Outcome {
+    /// The value that the job's handle yields.
+    type Value: Send + 'static;
+
+    /// Converts the output into a value or an error.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the job.
+    fn into_result(self) -> Result<Self::Value, Box<dyn Error + Send + Sync>>;
+}
+
+impl Outcome for () {
+    type Value = ();
+
+    fn into_result(self) -> Result<(), Box<dyn Error + Send + Sync>> {
+        Ok(())
+    }
+}
+
+impl<T: Send + 'static, E: Into<Box<dyn Error + Send + Sync>>> Outcome for Result<T, E> {
+    type Value = T;
+
+    fn into_result(self) -> Result<T, Box<dyn Error + Send + Sync>> {
+        self.map_err(Into::into)
+    }
+}
+
+/// Any value as the outcome of a job, even a `Result`, for [`Once::run_value`](crate::Once::run_value).
+pub(crate) struct Plain<T>(pub(crate) T);
+
+impl<T: Send + 'static> Outcome for Plain<T> {
+    type Value = T;
+
+    fn into_result(self) -> Result<T, Box<dyn Error + Send + Sync>> {
+        Ok(self.0)
+    }
+}
+
+pin_project! {
+    /// A future whose output is any value.
+    pub(crate) struct ToPlain<R> {
+        #[pin]
+        future: R,
+    }
+}
+
+impl<R> ToPlain<R> {
+    pub(crate) fn new(future: R) -> ToPlain<R> {
+        ToPlain { future }
+    }
+}
+
+impl<R: Future> Future for ToPlain<R> {
+    type Output = Plain<R::Output>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Plain<R::Output>> {
+        self.project().future.poll(cx).map(Plain)
+    }
+}
+
+/// A closure of one of four kinds.
 pub(crate) trait Work: Send + 'static {
     type Value: Send + 'static;
-    /// It gives nothing if the run was withdrawn before the closure was called.
+    /// Yields `None` if the run was withdrawn before the closure was called.
     type Running: Future<Output = Option<Result<Self::Value, JobError>>> + Send + 'static;
 
-    /// Whether a run that has begun goes on when its future is dropped.
+    /// Whether a run continues when its future is dropped, since it is on a thread of its own.
     const BLOCKS: bool;
 
-    /// Whether there is one run at most.
+    /// Whether there is at most one run.
     const IS_ONCE: bool;
 
-    /// Begins a run, which takes the work from its holder, or has a thread do that. `None` if the run was withdrawn.
+    /// Begins a run: takes the closure from its holder and calls it, or lets a thread do so. `None` if the run was withdrawn.
     fn begin(holder: &Arc<impl Holder<Self>>, context: Context) -> Option<Self::Running>
     where
         Self: Sized;
 }
 
-/// The owner of the work between two runs.
+/// The owner of the closure between two runs.
 pub(crate) trait Holder<W>: Send + Sync + 'static {
-    /// The run begins: gives the work, which is to be called at once. `None` if the run was withdrawn, or the job has ended, since it was admitted.
+    /// Marks the run as begun and returns the closure, to be called at once. `None` if the run was withdrawn or the job has ended meanwhile.
     fn begin_run(&self, context: &Context) -> Option<W>;
 
-    /// For the next run, if there may be one.
+    /// Returns the closure for the next run.
     fn give_back(&self, work: W);
 }
 
@@ -45,10 +120,10 @@ pub(crate) struct AsyncOnce<F>(pub(crate) F);
 /// An async closure for any number of runs.
 pub(crate) struct AsyncRepeat<F>(pub(crate) F);
 
-/// A closure for one run that blocks its thread.
+/// A blocking closure for one run.
 pub(crate) struct BlockingOnce<F>(pub(crate) F);
 
-/// A closure for any number of runs that block their thread. It is with the thread while it runs, and in the cell in between.
+/// A blocking closure for any number of runs. It is on the blocking thread during a run, and with its holder in between.
 pub(crate) struct BlockingRepeat<F>(pub(crate) F);
 
 impl<F, R> Work for AsyncOnce<F>
@@ -126,7 +201,7 @@ where
     }
 }
 
-/// Calls a closure, which is there for the next run even if it panics.
+/// Calls a closure, and gives it back for the next run even if it panics.
 fn call_and_give_back<W, T>(
     holder: &impl Holder<W>,
     mut work: W,
@@ -138,7 +213,7 @@ fn call_and_give_back<W, T>(
 }
 
 pin_project! {
-    /// A job's future, with its output as a result.
+    /// The future of an async closure, with its output as a result.
     pub(crate) struct Converted<R> {
         #[pin]
         future: R,
@@ -154,7 +229,7 @@ impl<R: Future<Output: Outcome>> Future for Converted<R> {
     }
 }
 
-/// A run on a thread that may block.
+/// A run on a blocking thread.
 pub(crate) struct Blocking<R>(JoinHandle<Option<R>>);
 
 impl<R: Outcome> Future for Blocking<R> {

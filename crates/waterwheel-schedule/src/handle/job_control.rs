@@ -5,7 +5,7 @@ use std::sync::Arc;
 use waterwheel::wheel::Key;
 
 use super::controls::controls;
-use crate::engine::job::Job;
+use crate::engine::table::Job;
 use crate::info::JobId;
 
 /// Controls a job without awaiting it: cancels, pauses, moves and inspects it, while a task awaits the [`JobHandle`](crate::JobHandle).

@@ -8,7 +8,7 @@ use waterwheel::wheel::Key;
 
 use super::JobControl;
 use super::controls::controls;
-use crate::engine::typed_job::TypedJob;
+use crate::engine::task::TypedJob;
 use crate::error::JobError;
 use crate::info::JobId;
 

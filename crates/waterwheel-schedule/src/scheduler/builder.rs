@@ -8,8 +8,7 @@ use waterwheel::Timer;
 use super::Scheduler;
 use crate::engine::concurrency_limit::ConcurrencyLimit;
 use crate::engine::driver::{DriverGuard, drive};
-use crate::engine::table::Table;
-use crate::engine::table_ref::TableRef;
+use crate::engine::table::{Table, TableRef};
 use crate::engine::wall_clock::WallClock;
 use crate::info::{Event, Hook};
 

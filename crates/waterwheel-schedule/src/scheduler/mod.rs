@@ -14,10 +14,8 @@ use tokio::time::Instant;
 use waterwheel::Timer;
 
 use crate::engine::Context;
-use crate::engine::entry::Entry;
 use crate::engine::plan::{Recurrence, saturating_add};
-use crate::engine::table::{Table, wake};
-use crate::engine::table_ref::TableRef;
+use crate::engine::table::{Entry, Table, TableRef, wake};
 use crate::group::Group;
 use crate::handle::JobControl;
 use crate::info::{Counts, JobId, JobInfo};
@@ -86,7 +84,7 @@ impl Scheduler {
     }
 
     pub(crate) fn of_table(table: &Arc<Table>) -> Scheduler {
-        table.state().handles += 1;
+        table.state().scheduler_clones += 1;
         Scheduler {
             table: TableRef::new(Arc::clone(table)),
         }
@@ -199,7 +197,7 @@ impl Scheduler {
     #[cfg(feature = "cron")]
     pub fn by_calendar(&self, schedule: crate::calendar::Schedule) -> Repeat<'_> {
         let now = self.table.wall.now(&self.table.timer);
-        let first = crate::engine::first_occurrence(&schedule, now);
+        let first = crate::engine::plan::first_occurrence(&schedule, now);
         let (timer, wall) = (&self.table.timer, &self.table.wall);
         let deadline = first.map_or_else(|| timer.now(), |first| wall.instant_of(first, timer));
         let mut options = Options::new(&self.table, deadline);
@@ -369,8 +367,8 @@ impl Drop for Scheduler {
     /// When the last clone is dropped, lets the scheduler end as soon as no job is left.
     fn drop(&mut self) {
         let mut state = self.table.state();
-        state.handles -= 1;
-        let waker = state.waker_if_idle();
+        state.scheduler_clones -= 1;
+        let waker = state.driver_waker_if_idle();
         drop(state);
         wake(waker);
     }

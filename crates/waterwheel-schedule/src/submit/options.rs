@@ -3,7 +3,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
-use crate::engine::table_ref::TableRef;
+use crate::engine::table::TableRef;
 use crate::group::Group;
 
 /// What all kinds of jobs have.

@@ -1,11 +1,9 @@
 use std::sync::Arc;
 
 use super::options::Options;
-use crate::engine::entry::{Entry, Extras};
-use crate::engine::job::Job;
-use crate::engine::job_cell::JobCell;
 use crate::engine::plan::{Plan, Recurrence, random_jitter, saturating_add};
-use crate::engine::typed_job::TypedJob;
+use crate::engine::table::{Entry, Extras, Job};
+use crate::engine::task::{JobCell, TypedJob};
 use crate::engine::work::Work;
 use crate::error::SubmitError;
 use crate::handle::JobHandle;
@@ -29,7 +27,9 @@ impl Submission<'_> {
             .wall
             .map(|wall| wall.checked_add(later).unwrap_or(wall));
         let deadline = match &plan {
-            Some(plan) => plan.within(options.deadline, saturating_add(options.deadline, later)),
+            Some(plan) => {
+                plan.delayed_within(options.deadline, saturating_add(options.deadline, later))
+            }
             None => saturating_add(options.deadline, later),
         };
         let is_over = self.is_over || plan.as_ref().is_some_and(|plan| !plan.allows(deadline));
@@ -56,7 +56,7 @@ impl Submission<'_> {
 }
 
 impl Options<'_> {
-    /// The plan of a job that runs again at this recurrence. All else is as by default.
+    /// The plan of a job with this recurrence, and defaults for everything else.
     pub(crate) fn plan(&self, recurrence: Recurrence) -> Plan {
         Plan {
             recurrence,
@@ -66,7 +66,6 @@ impl Options<'_> {
             runs_left: None,
             until: None,
             next: self.deadline,
-            #[cfg(feature = "cron")]
             next_wall: self.wall,
             is_triggered: false,
             failures: 0,
