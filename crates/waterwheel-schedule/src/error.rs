@@ -53,7 +53,7 @@ impl Error for JobError {
 
 /// The panic of a run.
 pub struct Panic {
-    /// Behind a lock that is never contended, so that the error is `Sync`, as that of tokio's tasks.
+    /// Behind a lock, which is never contended, so that the error is `Sync` like that of tokio's tasks.
     payload: std::sync::Mutex<Box<dyn Any + Send>>,
     message: Box<str>,
 }

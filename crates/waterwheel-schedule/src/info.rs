@@ -155,7 +155,7 @@ pub enum Event {
     },
 }
 
-/// The user's function for events.
+/// The user's event hook.
 pub(crate) struct Hook(Box<dyn Fn(&Event) + Send + Sync>);
 
 impl Hook {
@@ -163,7 +163,7 @@ impl Hook {
         Hook(Box::new(hook))
     }
 
-    /// A hook that panics harms no job.
+    /// Calls the hook, and ignores a panic in it.
     pub(crate) fn call(&self, event: &Event) {
         let _ = catch_unwind(AssertUnwindSafe(|| (self.0)(event)));
     }

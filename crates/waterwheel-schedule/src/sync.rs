@@ -1,4 +1,4 @@
-//! The lock, without poison: no foreign code runs while it is held.
+//! Locking without poisoning, since no foreign code runs while a lock is held.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -1,9 +1,9 @@
-//! What a program has: a [`Scheduler`], to submit jobs to and to look into.
+//! The [`Scheduler`]: submits jobs, lists and counts them.
 //!
-//! `builder` makes one, and `life` ends it.
+//! `builder` creates one, and `shutdown` ends it.
 
 mod builder;
-mod life;
+mod shutdown;
 
 use std::fmt;
 use std::sync::Arc;
@@ -319,7 +319,7 @@ impl Scheduler {
     #[must_use]
     pub fn counts(&self) -> Counts {
         let state = self.table.state();
-        // A run is counted as ended with the lock held, after it was counted as begun. Its job leaves the table with that, and not earlier.
+        // A run is counted as started first, and as finished while the lock is held. Its job does not leave the table earlier.
         let running = self.table.runs_started.load(Ordering::Relaxed) - state.counts.finished;
         Counts {
             pending: state.jobs as u64 - running,
@@ -342,7 +342,7 @@ impl Scheduler {
     }
 }
 
-// Here, since a scheduler stands above what a run is handed.
+// Here, because the engine, with `Context`, does not know `Scheduler`.
 impl Context {
     /// Returns the job's scheduler. A job may submit other jobs to it, and may shut it down.
     #[must_use]

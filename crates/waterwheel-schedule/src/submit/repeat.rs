@@ -1,10 +1,11 @@
+//! Repeating jobs.
+
 use std::future::Future;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::options::{Options, common_options};
-use super::submission::{Submission, expect_accepted};
+use super::{Options, Submission, common_options, expect_accepted};
 use crate::engine::plan::{Plan, Recurrence, saturating_add};
 use crate::engine::work::{AsyncRepeat, BlockingRepeat};
 use crate::engine::{Context, Outcome};
@@ -28,7 +29,7 @@ pub struct Repeat<'a> {
     on_error: OnError,
     max_runs: Option<u64>,
     until: Option<Instant>,
-    /// It has no run at all.
+    /// It has no time to run at.
     is_over: bool,
 }
 
@@ -45,7 +46,7 @@ impl<'a> Repeat<'a> {
         }
     }
 
-    /// A job whose calendar has no time any more.
+    /// A job whose calendar has no time left.
     #[cfg(feature = "cron")]
     pub(crate) fn without_runs(mut self) -> Self {
         self.is_over = true;

@@ -1,10 +1,11 @@
+//! Shutting a scheduler down.
+
 use std::time::Duration;
 
 use super::Scheduler;
 use crate::engine::table::Phase;
 use crate::info::JobInfo;
 
-/// Shutting down.
 impl Scheduler {
     /// Begins a graceful shutdown: the scheduler accepts no new jobs and ends when the last of its jobs has ended.
     ///
@@ -93,7 +94,7 @@ impl Scheduler {
     }
 
     async fn terminated(&self) {
-        // Made before the look: `notify_waiters` reaches it from its creation on.
+        // Created before the check, because `notify_waiters` reaches it from its creation on.
         let terminated = self.table.terminated.notified();
         if !self.is_terminated() {
             terminated.await;
