@@ -1,27 +1,34 @@
+//! The days of a schedule, and whether it has any.
+//!
+//! Whether a year has a day of the schedule depends on two things: whether it is a leap year, and on which weekday it begins. The years
+//! 2001 to 2028 have all fourteen kinds. So a schedule without a day in them has none in any year, and croner's own rule for a day
+//! decides this: `30 2`, `31W` in short months and `29 2 +MON#2` need no rule of ours. It is asked once, in `parse`, so that no search
+//! looks for days that do not exist.
+
+use std::ops::RangeInclusive;
+
 use croner::{CronComponent, CronPattern, Weekday};
 use jiff::civil::Date;
-
-use super::bits::Bits;
 
 /// The days of a schedule.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Days {
-    /// What croner makes of the day of the month and the day of the week. Its other fields are empty.
+    /// croner's rule for the day of the month and the day of the week. Its other fields are empty.
     rule: CronPattern,
     months: Bits,
-    /// In their order, if there is a field for them.
+    /// The listed years in ascending order. `None` if any year will do.
     years: Option<Box<[i16]>>,
 }
 
 impl Days {
-    /// The years of the pattern are read if there is a field for them: without one, there is no end to them.
+    /// Without `has_years`, every year matches.
     pub(super) fn new(mut pattern: CronPattern, has_years: bool) -> Days {
         let months = Bits::of(&pattern.months);
         let years = has_years.then(|| {
             let years = pattern.years.values().into_iter();
             years.filter_map(|it| i16::try_from(it).ok()).collect()
         });
-        // A byte for each value, and thousands of years.
+        // Frees their memory: croner has a byte for each value, and thousands of years.
         for unused in [
             &mut pattern.seconds,
             &mut pattern.minutes,
@@ -40,8 +47,8 @@ impl Days {
 
     /// The first day from `from` on.
     ///
-    /// A search looks at 40 years at most where no years are listed: that is how long a weekday of 29 February may take, as from 2088 on,
-    /// across 2100. It ends with jiff's calendar, in 9999.
+    /// Unless years are listed, a search takes at most 40 years, as for a weekday on 29 February from 2088 on, across 2100. It ends in
+    /// 9999, with jiff's calendar.
     pub(super) fn at_or_after(&self, from: Date) -> Option<Date> {
         let mut year = self.year_at_or_after(from.year())?;
         if year == from.year() {
@@ -58,7 +65,7 @@ impl Days {
         }
     }
 
-    /// The last day up to `to`. A search looks at as many years as one forward does, and ends in -9999.
+    /// The last day up to `to`. A search takes as many years as one forward, and ends in -9999.
     pub(super) fn at_or_before(&self, to: Date) -> Option<Date> {
         let mut year = self.year_at_or_before(to.year())?;
         if year == to.year() {
@@ -76,7 +83,7 @@ impl Days {
     }
 
     /// The first day of a year from `month` and `day` on.
-    pub(super) fn in_year(&self, year: i16, month: i8, day: i8) -> Option<Date> {
+    fn in_year(&self, year: i16, month: i8, day: i8) -> Option<Date> {
         let (mut month, mut first) = (month, day);
         loop {
             let next = self.months.at_or_after(month)?;
@@ -150,8 +157,21 @@ impl Days {
         }
     }
 
+    /// Whether there is any day at all. Removes listed years without one.
+    pub(super) fn comes(&mut self) -> bool {
+        let mut known = [None; 14];
+        self.retain_years(|days, year| {
+            let found = &mut known[kind(year)];
+            *found.get_or_insert_with(|| days.in_year(year, 1, 1).is_some())
+        });
+        !self.has_no_year()
+            && ALL_KINDS
+                .into_iter()
+                .any(|it| self.in_year(it, 1, 1).is_some())
+    }
+
     /// Keeps only those of the listed years.
-    pub(super) fn retain_years(&mut self, mut keep: impl FnMut(&Days, i16) -> bool) {
+    fn retain_years(&mut self, mut keep: impl FnMut(&Days, i16) -> bool) {
         if let Some(years) = self.years.take() {
             let kept = years.iter().copied().filter(|it| keep(self, *it));
             self.years = Some(kept.collect());
@@ -159,7 +179,58 @@ impl Days {
     }
 
     /// Whether years are listed, and none is left.
-    pub(super) fn has_no_year(&self) -> bool {
+    fn has_no_year(&self) -> bool {
         self.years.as_ref().is_some_and(|it| it.is_empty())
+    }
+}
+
+const ALL_KINDS: RangeInclusive<i16> = 2001..=2028;
+
+/// Which of the fourteen kinds a year is.
+fn kind(year: i16) -> usize {
+    let start = Date::constant(year, 1, 1);
+    let weekday = start.weekday().to_sunday_zero_offset().unsigned_abs();
+    usize::from(weekday) + if start.in_leap_year() { 7 } else { 0 }
+}
+
+/// A bit set of the values of a field, which are below 64. They are `i8`, like those of jiff.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Bits(u64);
+
+impl Bits {
+    /// The values of one of croner's fields.
+    pub(super) fn of(field: &CronComponent) -> Bits {
+        let values = field.values().into_iter();
+        Bits(values.fold(0, |bits, value| bits | 1 << value))
+    }
+
+    /// The least value from `value` on, which is below 64.
+    #[inline]
+    pub(super) fn at_or_after(self, value: i8) -> Option<i8> {
+        let rest = self.0 >> value;
+        (rest != 0).then(|| value + rest.trailing_zeros() as i8)
+    }
+
+    /// The greatest value up to `value`, which is below 64 and may be -1.
+    #[inline]
+    pub(super) fn at_or_before(self, value: i8) -> Option<i8> {
+        // For -1, this shifts by 64 bits: there is no value before it.
+        let rest = self.0.checked_shl((63 - value) as u32)?;
+        (rest != 0).then(|| value - rest.leading_zeros() as i8)
+    }
+
+    #[inline]
+    pub(super) fn first(self) -> Option<i8> {
+        self.at_or_after(0)
+    }
+
+    #[inline]
+    pub(super) fn last(self) -> Option<i8> {
+        self.at_or_before(63)
+    }
+
+    #[inline]
+    pub(super) fn contains(self, value: i8) -> bool {
+        self.at_or_after(value) == Some(value)
     }
 }

@@ -37,7 +37,7 @@ impl Field {
         Field::Year,
     ];
 
-    /// The number of a name in upper case.
+    /// The number of a month or weekday by its upper-case name.
     pub(super) fn number_of(self, name: &str) -> Option<usize> {
         match self {
             Field::Month => MONTHS.iter().position(|it| *it == name).map(|it| it + 1),
@@ -66,7 +66,7 @@ impl Field {
         })
     }
 
-    /// The correction of `text`, which is wrong.
+    /// How to correct `text`, which is invalid.
     pub(super) fn advice(self, text: &str) -> &'static str {
         let text = &*text.to_ascii_uppercase();
         let items = || text.split(',');
@@ -180,7 +180,7 @@ fn is_step_of_one_value(item: &str) -> bool {
     matches!(item.split_once('/'), Some((start, _)) if start != "*" && !start.contains('-'))
 }
 
-/// croner takes `L,LW` for `LW`.
+/// croner would take `L,LW` for `LW`.
 pub(super) fn has_two_last_days(list: &str) -> bool {
     let has = |last: &str| list.split(',').any(|it| it.eq_ignore_ascii_case(last));
     has("L") && has("LW")

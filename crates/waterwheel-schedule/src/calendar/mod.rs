@@ -85,36 +85,27 @@
 //! [`Timestamp`]: jiff::Timestamp
 //! [`TimeZone`]: jiff::tz::TimeZone
 
-// | file | what it knows |
+// | file | contents |
 // |---|---|
-// | `schedule`, `options`, `upcoming` | what a caller has |
-// | `error`, `field` | what is wrong, and what to write instead |
-// | `fields` | how an expression becomes croner's fields |
-// | `never` | which schedules never come |
-// | `pattern`, `days`, `bits` | the next and the previous wall-clock time that matches |
-// | `policy` | which instants a wall-clock time is |
-// | `zones` | where zones come from |
+// | `schedule` | what a caller has: schedules, options, an iterator; time zones by name |
+// | `error`, `field` | what is wrong with an expression, and what to write instead |
+// | `expression` | how an expression becomes croner's fields |
+// | `pattern`, `days` | the next and the previous wall-clock time that matches, and whether there is one |
+// | `dst` | which instants a wall-clock time is |
 //
 // croner reads the fields and has the rule for a day. Its own search treats lists and ranges of times as wildcards, and goes through the years
 // in steps of a second to a day; so the search and the policy are here. The policy is Vixie cron's, made exact.
 
 pub use jiff;
 
-mod bits;
 mod days;
+mod dst;
 mod error;
+mod expression;
 mod field;
-mod fields;
-mod never;
-mod options;
 mod pattern;
-mod policy;
 mod schedule;
-mod upcoming;
-mod zones;
 
 pub use error::ScheduleError;
 pub use field::Field;
-pub use options::ScheduleOptions;
-pub use schedule::Schedule;
-pub use upcoming::Upcoming;
+pub use schedule::{Schedule, ScheduleOptions, Upcoming};

@@ -1,10 +1,9 @@
 use croner::Cron;
 use jiff::civil::{Date, DateTime};
 
-use super::bits::Bits;
-use super::days::Days;
+use super::days::{Bits, Days};
 
-/// When an expression comes by the wall clock, whatever a zone makes of that.
+/// The wall-clock times of an expression, regardless of the time zone.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Pattern {
     seconds: Bits,
@@ -33,7 +32,7 @@ impl Pattern {
 
     /// The first time after `wall`.
     pub(super) fn after(&self, wall: DateTime) -> Option<DateTime> {
-        // Second 60 does not exist, and then the search goes on in the next minute.
+        // From second 60, which does not exist, the search continues in the next minute.
         let time = (wall.hour(), wall.minute(), wall.second() + 1);
         self.search(wall.date(), time)
     }
@@ -45,7 +44,7 @@ impl Pattern {
 
     /// The last time before `wall`, which is a whole second.
     pub(super) fn before(&self, wall: DateTime) -> Option<DateTime> {
-        // Second -1 does not exist, and then the search goes on in the minute before.
+        // From second -1, which does not exist, the search continues in the minute before.
         let time = (wall.hour(), wall.minute(), wall.second() - 1);
         self.search_back(wall.date(), time)
     }

@@ -1,18 +1,18 @@
+//! A cron expression in a time zone, the options for parsing it, and the search for its instants.
+
 use std::fmt;
+use std::iter::FusedIterator;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use jiff::tz::{self, TimeZone};
+use jiff::tz::{self, TimeZone, TimeZoneDatabase};
 
 use super::days::Days;
+use super::dst;
 use super::error::ScheduleError;
-use super::fields::Fields;
-use super::never;
+use super::expression::Fields;
 use super::pattern::Pattern;
-use super::policy;
-use super::upcoming::Upcoming;
-use super::zones;
 
 /// A cron schedule: a cron expression in a time zone.
 ///
@@ -42,7 +42,7 @@ struct Inner {
     expression: Box<str>,
     zone: TimeZone,
     pattern: Pattern,
-    /// The times of day, and not the days: see the policy.
+    /// Whether the times of day are fixed, which decides what happens at a change of the clock.
     is_fixed: bool,
 }
 
@@ -58,7 +58,7 @@ impl Schedule {
     /// Returns a [`ScheduleError`] that names the invalid field and says what to write instead. An expression that never runs, such as
     /// `0 0 30 2 *`, is an error as well.
     pub fn parse(expression: &str, zone: &str) -> Result<Schedule, ScheduleError> {
-        Schedule::parse_in(expression, zones::find(tz::db(), zone)?)
+        Schedule::parse_in(expression, find_zone(tz::db(), zone)?)
     }
 
     /// Parses an expression in one of jiff's time zones: from another database, by a POSIX rule, or with a fixed offset.
@@ -91,7 +91,7 @@ impl Schedule {
     ) -> Result<Schedule, ScheduleError> {
         let (fields, cron) = Fields::read(expression, years, wide_steps)?;
         let mut days = Days::new(cron.pattern.clone(), fields.has_years());
-        if !never::comes(&mut days) {
+        if !days.comes() {
             return Err(ScheduleError::Never);
         }
         Ok(Schedule {
@@ -116,7 +116,7 @@ impl Schedule {
     #[must_use]
     pub fn next_after(&self, after: Timestamp) -> Option<Timestamp> {
         let inner = &*self.inner;
-        policy::next_after(&inner.pattern, inner.is_fixed, &inner.zone, after)
+        dst::next_after(&inner.pattern, inner.is_fixed, &inner.zone, after)
     }
 
     /// Returns the last instant of the schedule that is earlier than `before`: when it should have run last. At a change of the
@@ -140,7 +140,7 @@ impl Schedule {
     #[must_use]
     pub fn previous_before(&self, before: Timestamp) -> Option<Timestamp> {
         let inner = &*self.inner;
-        policy::previous_before(&inner.pattern, inner.is_fixed, &inner.zone, before)
+        dst::previous_before(&inner.pattern, inner.is_fixed, &inner.zone, before)
     }
 
     /// Returns whether `instant` is an instant of the schedule, to the nanosecond.
@@ -218,5 +218,155 @@ impl fmt::Debug for Schedule {
             .field("expression", &self.inner.expression)
             .field("zone", &self.inner.zone)
             .finish()
+    }
+}
+
+/// Options for parsing cron expressions. [`Schedule::parse`] uses the defaults.
+///
+/// # Examples
+///
+/// ```
+/// use waterwheel_schedule::calendar::{Schedule, ScheduleOptions};
+///
+/// let options = ScheduleOptions::new().years(true);
+/// let schedule = options.parse("0 0 12 1 7 ? 2030-2032", "UTC")?;
+/// let runs: Vec<String> = schedule.upcoming("2026-01-01T00:00Z".parse()?).map(|it| it.to_string()).collect();
+/// assert_eq!(runs, ["2030-07-01T12:00:00Z", "2031-07-01T12:00:00Z", "2032-07-01T12:00:00Z"]);
+///
+/// assert!(Schedule::parse("0 0 12 1 7 ? 2030-2032", "UTC").is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[must_use]
+pub struct ScheduleOptions {
+    years: bool,
+    wide_steps: bool,
+}
+
+impl ScheduleOptions {
+    /// Returns the default options: five or six fields, and no step that is as large as its field or larger.
+    pub const fn new() -> ScheduleOptions {
+        ScheduleOptions {
+            years: false,
+            wide_steps: false,
+        }
+    }
+
+    /// Sets whether an expression may have a seventh field, the year (1–5000). The default is `false`.
+    ///
+    /// A schedule that lists years ends: after the last of them, [`next_after`](Schedule::next_after) returns `None`.
+    pub const fn years(mut self, allow: bool) -> ScheduleOptions {
+        self.years = allow;
+        self
+    }
+
+    /// Sets whether a step may be as large as its field or larger, as in `*/60` for the minute, which matches only minute 0. The default is
+    /// `false`.
+    ///
+    /// This option is meant for stored expressions that contain such steps and must continue to work. Without it, the
+    /// [error](ScheduleError) says what was probably meant.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use waterwheel_schedule::calendar::{Schedule, ScheduleOptions};
+    ///
+    /// assert!(Schedule::parse("*/60 * * * *", "UTC").is_err());
+    /// let hourly = ScheduleOptions::new().wide_steps(true).parse("*/60 * * * *", "UTC")?;
+    /// assert_eq!(hourly.next_after("2026-07-01T12:30Z".parse()?), Some("2026-07-01T13:00Z".parse()?));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub const fn wide_steps(mut self, allow: bool) -> ScheduleOptions {
+        self.wide_steps = allow;
+        self
+    }
+
+    /// Parses an expression with these options, like [`Schedule::parse`].
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`Schedule::parse`].
+    pub fn parse(&self, expression: &str, zone: &str) -> Result<Schedule, ScheduleError> {
+        let zone = find_zone(tz::db(), zone)?;
+        self.parse_in(expression, zone)
+    }
+
+    /// Parses an expression with these options, like [`Schedule::parse_in`].
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`Schedule::parse_in`].
+    pub fn parse_in(&self, expression: &str, zone: TimeZone) -> Result<Schedule, ScheduleError> {
+        Schedule::new(expression, zone, self.years, self.wide_steps)
+    }
+}
+
+/// An iterator over the instants of a schedule. Returned by [`Schedule::upcoming`].
+#[derive(Debug, Clone)]
+#[must_use = "iterators are lazy and do nothing unless consumed"]
+pub struct Upcoming {
+    schedule: Schedule,
+    /// The instant that the next one follows. `None` after the last.
+    after: Option<Timestamp>,
+}
+
+impl Upcoming {
+    pub(super) fn new(schedule: Schedule, after: Timestamp) -> Upcoming {
+        Upcoming {
+            schedule,
+            after: Some(after),
+        }
+    }
+}
+
+impl Iterator for Upcoming {
+    type Item = Timestamp;
+
+    fn next(&mut self) -> Option<Timestamp> {
+        self.after = self.schedule.next_after(self.after?);
+        self.after
+    }
+}
+
+impl FusedIterator for Upcoming {}
+
+/// The time zone with this name.
+pub(super) fn find_zone(zones: &TimeZoneDatabase, name: &str) -> Result<TimeZone, ScheduleError> {
+    // jiff knows not even this name without a database.
+    if name.eq_ignore_ascii_case("UTC") {
+        return Ok(TimeZone::UTC);
+    }
+    zones.get(name).map_err(|_| {
+        // No zone has a longer name, and the error message stays short.
+        let name = name.chars().take(64).collect();
+        if zones.is_definitively_empty() {
+            ScheduleError::NoZoneData { name }
+        } else {
+            ScheduleError::UnknownZone { name }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_database_the_error_says_so() {
+        let found = find_zone(&TimeZoneDatabase::none(), "Europe/Berlin");
+        let error = found.unwrap_err();
+        assert!(
+            matches!(&error, ScheduleError::NoZoneData { name } if &**name == "Europe/Berlin"),
+            "{error}"
+        );
+        assert!(error.to_string().contains("bundled-zones"), "{error}");
+    }
+
+    #[test]
+    fn utc_needs_no_database() {
+        assert_eq!(
+            find_zone(&TimeZoneDatabase::none(), "utc"),
+            Ok(TimeZone::UTC)
+        );
     }
 }

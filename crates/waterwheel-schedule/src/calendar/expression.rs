@@ -1,7 +1,7 @@
-//! From the expression's text to croner's: fields that are counted and checked, with numbers instead of names.
+//! Translates an expression to croner's syntax: the fields are counted and checked, and names become numbers.
 //!
-//! croner replaces names wherever they occur, in `MON * * * *` and `0 0 1 JAN2 *` too, reads an empty list as "no value", and its errors
-//! name no field. So each value is checked here, and what croner refuses then is looked for field by field.
+//! croner replaces names wherever they occur, even in `MON * * * *` and `0 0 1 JAN2 *`, reads an empty list as "no value", and does not name
+//! the field in its errors. So each value is checked here, and if croner still refuses an expression, its fields are tried one by one.
 
 use croner::Cron;
 use croner::parser::{CronParser, Seconds, Year};
@@ -14,7 +14,7 @@ use super::field::{Field, has_two_last_days};
 pub(super) struct Fields([String; 7]);
 
 impl Fields {
-    /// Reads an expression, and has croner read it. Without `years`, a seventh field is refused, and without `wide_steps` a step that is larger than its field.
+    /// Parses an expression. `years` allows a seventh field, and `wide_steps` a step that is as large as its field.
     pub(super) fn read(
         expression: &str,
         years: bool,
@@ -32,7 +32,7 @@ impl Fields {
             return Err(ScheduleError::NotAscii { character });
         }
         let expression = if expression.starts_with('@') {
-            of_nickname(expression)?
+            expand_nickname(expression)?
         } else {
             expression
         };
@@ -51,12 +51,12 @@ impl Fields {
             text: all[index].into(),
             advice: Field::ALL[index].advice(all[index]),
         };
-        let mut fields = Fields::stars();
+        let mut fields = Fields::all_wildcards();
         for (index, field) in Field::ALL.into_iter().enumerate() {
             let is_refused = !wide_steps && field.has_wide_step(all[index]);
             match in_numbers(field, all[index]).filter(|_| !is_refused) {
                 Some(plain) => fields.0[index] = plain,
-                // croner may refuse an earlier one, and the first is named.
+                // croner may refuse an earlier field, and the error names the first.
                 None => return Err(wrong(fields.first_wrong().unwrap_or(index))),
             }
         }
@@ -66,11 +66,11 @@ impl Fields {
         }
     }
 
-    fn stars() -> Fields {
+    fn all_wildcards() -> Fields {
         Fields(std::array::from_fn(|_| "*".to_owned()))
     }
 
-    /// What croner makes of them.
+    /// Parses the fields with croner.
     fn parse(&self) -> Option<Cron> {
         let parser = CronParser::builder()
             .seconds(Seconds::Required)
@@ -90,23 +90,23 @@ impl Fields {
         self.0[6] != "*"
     }
 
-    /// crontab(5): a day must match either field if both are restricted, and a field that begins with `*` is not. `*` itself croner knows;
-    /// beside `*/2` a day must match both fields.
+    /// crontab(5): a day must match either field if both are restricted, and a field that begins with `*` is not restricted. croner applies
+    /// this to `*` by itself; with `*/2`, it must be told that a day has to match both fields.
     fn is_either_day_starred(&self) -> bool {
         self.0[3].starts_with('*') || self.0[5].starts_with('*')
     }
 
-    /// Each field alone, with `*` for the rest: croner reads each by itself, so if it refuses them together, it refuses one alone.
+    /// The first field that croner refuses, with `*` in all others. croner parses each field by itself, so there is one.
     fn first_wrong(&self) -> Option<usize> {
         (0..self.0.len()).find(|index| {
-            let mut alone = Fields::stars();
+            let mut alone = Fields::all_wildcards();
             alone.0[*index].clone_from(&self.0[*index]);
             alone.parse().is_none()
         })
     }
 }
 
-fn of_nickname(nickname: &str) -> Result<&'static str, ScheduleError> {
+fn expand_nickname(nickname: &str) -> Result<&'static str, ScheduleError> {
     Ok(match &*nickname.to_ascii_lowercase() {
         "@yearly" | "@annually" => "0 0 1 1 *",
         "@monthly" => "0 0 1 * *",
@@ -156,7 +156,7 @@ fn in_numbers(field: Field, text: &str) -> Option<String> {
     }
 }
 
-/// One value, that follows `before`: a comma at the beginning of each item, or the sign of a range, a step or an nth weekday.
+/// Adds one value after the character `before`: a comma at the start of each item, or the sign of a range, a step or an nth weekday.
 fn push_number(plain: &mut String, field: Field, before: char, value: &str) -> Option<()> {
     if is_number(value) {
         plain.push_str(value);

@@ -1,4 +1,4 @@
-//! Which instants a wall-clock time is, where a zone's clock is put forward or back.
+//! Daylight saving time: which instants a wall-clock time is when the clock of a zone is put forward or back.
 //!
 //! |  | fixed times | wildcards and steps |
 //! |---|---|---|
@@ -19,8 +19,8 @@ use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
 
 use super::pattern::Pattern;
 
-/// How many gaps in a row a search of wildcards steps over. Zones put their clocks forward once a year, by rules that have stood
-/// for shorter than that; a schedule that falls into so many gaps has no other times: `*/30 2 8-14 3 +SUN` in New York.
+/// How many gaps in a row a search for wildcards skips. Zones put their clocks forward once a year, and change their rules more often than
+/// every 40 years, so a schedule with so many times in gaps has no others: `*/30 2 8-14 3 +SUN` in New York.
 const GAPS: usize = 40;
 
 /// The first instant of a schedule after `after`.
@@ -32,9 +32,9 @@ pub(super) fn next_after(
 ) -> Option<Timestamp> {
     let wall = zone.to_datetime(after);
     let mut next = match Overlap::at(zone, wall) {
-        // Its fixed times came in the first half.
+        // Fixed times ran in the first half.
         Some(overlap) if is_fixed && overlap.change <= after => pattern.at_or_after(overlap.end),
-        // What is left of the first half comes before the second.
+        // The rest of the first half comes before the second.
         Some(overlap) if !is_fixed && after < overlap.change => pattern
             .after(wall)
             .filter(|next| *next < overlap.end)
@@ -46,7 +46,7 @@ pub(super) fn next_after(
         let instant = match Instants::of(zone, wall)? {
             Instants::One(instant) => instant,
             Instants::Two(first, _) if first > after => first,
-            // A wildcard's: the search began in the second half, or at its beginning.
+            // A wildcard: the search began in the second half, or at its start.
             Instants::Two(_, second) => second,
             Instants::Gap { change, .. } if is_fixed => change,
             Instants::Gap { end, .. } => {
@@ -54,7 +54,7 @@ pub(super) fn next_after(
                 continue;
             }
         };
-        // Always so, unless a zone was changed twice within hours.
+        // Always true, unless a zone has two changes within hours.
         if instant > after {
             return Some(instant);
         }
@@ -75,7 +75,7 @@ pub(super) fn previous_before(
     let wall = zone.to_datetime(just_before);
     let mut previous = match Overlap::at(zone, wall) {
         Some(overlap) if overlap.change <= just_before => {
-            // Before what there is of the second half comes the first, to its end. Fixed times came in that alone.
+            // The first half, to its end, comes before this part of the second. Fixed times ran in the first half only.
             let second = pattern.at_or_before(wall);
             second
                 .filter(|previous| !is_fixed && *previous >= overlap.start)
@@ -106,9 +106,9 @@ pub(super) fn previous_before(
 /// The instants at which the clock shows a wall-clock time.
 enum Instants {
     One(Timestamp),
-    /// It is in an overlap.
+    /// The time is in an overlap.
     Two(Timestamp, Timestamp),
-    /// It is in a gap, from `start` to `end` by the wall clock. The clock is put forward at the instant `change`.
+    /// The time is in a gap, from `start` to `end` by the wall clock. The clock is put forward at the instant `change`.
     Gap {
         change: Timestamp,
         start: DateTime,
@@ -140,9 +140,9 @@ impl Instants {
 struct Overlap {
     /// The instant at which the clock is put back.
     change: Timestamp,
-    /// What the clock is put back to.
+    /// The time that the clock is put back to.
     start: DateTime,
-    /// What it would have shown.
+    /// The time that it would have shown.
     end: DateTime,
 }
 
@@ -162,8 +162,8 @@ impl Overlap {
     }
 }
 
-/// The first change to `offset` after `from`: of a time in a gap by the offset after it, of one in an overlap by the offset before it,
-/// both of which are instants before the change. A zone also has changes of its abbreviation alone.
+/// The first change to `offset` after `from`. `from` is the time in a gap by the offset after it, or the time in an overlap by the offset
+/// before it; both are instants before the change. The offset is compared because some changes affect only the abbreviation of a zone.
 fn change_to(zone: &TimeZone, offset: Offset, from: Timestamp) -> Option<Timestamp> {
     let mut changes = zone.following(from);
     let change = changes.find(|it| it.offset() == offset)?;
