@@ -11,9 +11,10 @@ crate searches, and no library for cron is used. One rule says what runs when:
 - A wildcard runs in each minute in which the wall clock shows a time that matches.
 - A fixed time, without `*` and `/` in minute and hour, runs when the wall clock first reaches it or passes it.
 
-The text has, in this order: the version of the database; how many seconds before and after a change are looked at; the expressions; for each
-zone its changes, with the offsets before and after; for each change a line an expression, with its runs in seconds
-from the change; and expressions with all of their days, counted from the first. `3x60+5` is five numbers from 3 on, 60 apart.
+The text has, in this order: the version of the database; how many seconds before and after a change are covered; for each zone its
+changes, with the offsets before and after; for each expression its runs around the changes; and expressions with all of their days,
+counted from the first. Runs are in seconds from the change, and most changes of a zone have the same: `-84600x84600+3 at 0x2+46 92` says
+at which changes, counted from 0 over all zones. `3x60+5` is five numbers from 3 on, 60 apart.
 """
 
 import zoneinfo
@@ -266,13 +267,19 @@ def text():
     expressions = [Expression(it) for it in PATTERNS]
     yield f"tzdata {TZDATA}"
     yield f"window {WINDOW}"
-    yield from (f"expression {it}" for it in PATTERNS)
+    runs_by_change = []
     for name in ZONES:
         zone = zoneinfo.ZoneInfo(name)
         yield f"zone {name}"
         for change in changes(zone):
             yield f"change {change} {offset(zone, change - 1)} {offset(zone, change)}"
-            yield from around(zone, change, expressions)
+            runs_by_change.append(list(around(zone, change, expressions)))
+    for pattern, found in zip(PATTERNS, zip(*runs_by_change)):
+        yield f"expression {pattern}"
+        changes_by_runs = {}
+        for change, runs in enumerate(found):
+            changes_by_runs.setdefault(runs, []).append(change)
+        yield from (f"{runs} at {short(at)}" for runs, at in changes_by_runs.items())
     first, last = date(FIRST, 1, 1), date(LAST, 12, 31)
     all_days = [first + timedelta(days=it) for it in range((last - first).days + 1)]
     for pattern in DAYS:

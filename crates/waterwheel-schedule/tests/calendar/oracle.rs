@@ -56,14 +56,22 @@ impl Oracle {
                 "days" => oracle.days.push((rest, Vec::new())),
                 _ => match oracle.days.last_mut() {
                     Some((_, days)) => *days = numbers(line),
-                    None => {
-                        let zone = oracle.zones.last_mut().unwrap();
-                        zone.changes.last_mut().unwrap().runs.push(numbers(line));
-                    }
+                    None => oracle.read_runs(line),
                 },
             }
         }
         oracle
+    }
+
+    /// The runs of the last expression, at some of the changes.
+    fn read_runs(&mut self, line: &str) {
+        let (runs, at) = line.split_once(" at ").unwrap();
+        let (runs, at) = (numbers(runs), numbers(at));
+        let changes = self.zones.iter_mut().flat_map(|it| &mut it.changes);
+        for (_, change) in (0..).zip(changes).filter(|(index, _)| at.contains(index)) {
+            change.runs.push(runs.clone());
+            assert_eq!(change.runs.len(), self.expressions.len(), "{line}");
+        }
     }
 
     pub(crate) fn zone(&self, name: &str) -> &Zone {
